@@ -115,9 +115,9 @@ def _required_form(source: Source, form: str | None) -> NeighbourTables:
     for reader in neighbour_forms().values():
         for output in reader.not_read:
             if output.looks.search(source.text):
-                raise source.wrong(reader.printed_by, output.name, f"collect {output.instead}")
+                raise source.wrong(reader.output_name, output.name, f"collect {output.instead}")
     any_of = f"a neighbour table ({', '.join(sorted(neighbour_forms()))})"
-    required = neighbour_forms()[form].printed_by if form else any_of
+    required = neighbour_forms()[form].output_name if form else any_of
     other = _form_of(source, None)
     given = f"what looks like {other.form}" if other else _in_words(source)
     todo = f"leave `format` out, or say `format {other.form}`" if other else ""

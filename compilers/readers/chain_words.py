@@ -33,7 +33,7 @@ def _stage_words(stage: Stage, names: Sequence[str]) -> str:
 
 
 def _port_words(port: Port, names: Sequence[str]) -> str:
-    """The name of a port, and whether packets to it get a mark."""
+    """The name of a port, and whether packets to it get a mark: then MARKED is added to it."""
     if isinstance(port, int) and port > MARKED:
         return f"{_port_words(port - MARKED, names)} with a mark"
     if isinstance(port, int) and 0 < port <= len(names):

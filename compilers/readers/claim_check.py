@@ -1,7 +1,8 @@
 """Compares the claims of one switch's files with those that the tables expect.
 
-A *claim* is a plain fact that a line states, such as the address of a host (`Claim`). Each expected
-claim has to be made once, and no other one may be made. `switch_check` calls `compare_claims`.
+A *claim* is a fact besides forwarding that a line states, such as the address of a host (`Claim`).
+Each expected claim has to be made once, and no other claim may be made. `switch_check` calls
+`compare_claims`.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from compilers.readers.expected_facts import FACTS, Value
 from compilers.tables.build import Build
 
 PORT_KINDS = ("port", "hosts")
-"""The kinds of claims that state a port, as the last part of their value. Their line stands for the
-port in messages about missing claims."""
+"""The kinds of claims that state a port, as the last part of their value. Messages about missing
+claims of a port name the line of such a claim."""
 
 
 def compare_claims(
@@ -39,7 +40,7 @@ def compare_claims(
         folder: the folder of its files, for claims that no line states.
     """
     claims = emitted.claims
-    kinds = {*emitted.claimed, *(claim.kind for claim in claims)}
+    kinds = {*emitted.claimed_kinds, *(claim.kind for claim in claims)}
     wiring = build.wiring
     comparison = _Comparison(
         names=wiring.port_names[int(wiring.node_type[vertex])],
@@ -48,7 +49,7 @@ def compare_claims(
         differences=differences,
     )
     comparison.compare(claims)
-    comparison.add_missing(emitted.claimed, folder)
+    comparison.add_missing(emitted.claimed_kinds, folder)
 
 
 @dataclass(slots=True)
@@ -70,17 +71,17 @@ class _Comparison:
 
     def compare(self, claims: Sequence[Claim]) -> None:
         """Compare the claims that the files make with the expected ones."""
-        values = [tuple(map(self._numbered, claim.value)) for claim in claims]
+        values = [tuple(map(self._with_port_number, claim.value)) for claim in claims]
         stated = set(zip((claim.kind for claim in claims), values, strict=True))
         for kind, expected in self.expected.items():
             self.missing[kind] = {value for value in expected if (kind, value) not in stated}
-        right: set[tuple[str, Value]] = set()
+        confirmed: set[tuple[str, Value]] = set()
         for claim, value in zip(claims, values, strict=True):
             if claim.kind in PORT_KINDS:
                 port = value[-1]
                 self.line_of_port[port] = claim.file, claim.line
-            if value in self.expected[claim.kind] and (claim.kind, value) not in right:
-                right.add((claim.kind, value))
+            if value in self.expected[claim.kind] and (claim.kind, value) not in confirmed:
+                confirmed.add((claim.kind, value))
             else:
                 self._add_wrong(claim, value)
 
@@ -110,22 +111,23 @@ class _Comparison:
         """
         if value in self.expected[claim.kind]:
             tables = "once"
-        elif (right := self._right_value(claim.kind, value)) is not None:
-            tables = _claim_text(claim.kind, self._with_port_name(right))
-            self.missing[claim.kind].discard(right)
+        elif (correct := self._correct_value(claim.kind, value)) is not None:
+            tables = _claim_text(claim.kind, self._with_port_name(correct))
+            self.missing[claim.kind].discard(correct)
         else:
             tables = "none such"
         text = _claim_text(claim.kind, claim.value)
         self._add(claim.kind, claim.file, claim.line, text, tables)
 
-    def _right_value(self, kind: str, value: Value) -> Value | None:
+    def _correct_value(self, kind: str, value: Value) -> Value | None:
         """The missing fact about the same thing as a wrong fact, if there is one.
 
         The last part of a fact's value is what is stated; the parts before say about which thing.
         """
         if kind not in FACTS:
             return None
-        return next((right for right in self.missing[kind] if right[:-1] == value[:-1]), None)
+        *subject, _ = value
+        return next((fact for fact in self.missing[kind] if fact[:-1] == tuple(subject)), None)
 
     def _add(self, kind: str, file: str, line: int, says: str, tables: str) -> None:
         """Add a difference; a plain fact may be accepted as the user's own statement."""
@@ -134,7 +136,7 @@ class _Comparison:
         else:
             self.differences.add(file, line, says, tables)
 
-    def _numbered(self, part: str | int) -> str | int:
+    def _with_port_number(self, part: str | int) -> str | int:
         """A part of a claim's value; for the name of a port its number, -1 if there is none."""
         return self.number_of.get(str(part), -1) if isinstance(part, Interface) else part
 

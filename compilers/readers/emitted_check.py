@@ -30,7 +30,7 @@ from compilers.readers.emitted_forwarding import (
     without_mark,
 )
 from compilers.readers.emitted_report import EXAMPLES, DifferenceList, EmittedReport
-from compilers.readers.expected_forwarding import ALL, Ability
+from compilers.readers.expected_forwarding import FULL_ABILITY, Ability
 from compilers.readers.switch_check import CheckedSwitch, SwitchCheck
 from compilers.tables.build import Build
 
@@ -92,7 +92,7 @@ class EmittedCheck:
             numbers=self.numbers,
             folder=str(folder),
             accept=self.accept,
-            ability=self.abilities[vertex] if self.abilities else ALL,
+            ability=self.abilities[vertex] if self.abilities else FULL_ABILITY,
         ).result()
 
     def report(
@@ -103,7 +103,8 @@ class EmittedCheck:
         Args:
             target: the system that the files are for.
             checked: the results, in any order.
-            whole: whether these are all switches, so that pairs of switches are counted.
+            whole: whether these are all switches of the plane: only then pairs of switches are
+                counted, and folders of no switch are looked for.
         """
         results = sorted(checked, key=lambda result: result.vertex)
         by_vertex = {result.vertex: result for result in results}
@@ -117,7 +118,9 @@ class EmittedCheck:
             target,
             switches=len(by_vertex),
             pairs=len(with_hosts) * max(len(with_hosts) - 1, 0),
-            delivered=sum(by_vertex[v].right or 0 for v in with_hosts if v in by_vertex),
+            delivered=sum(
+                by_vertex[v].correct_destinations or 0 for v in with_hosts if v in by_vertex
+            ),
             differences=differences.count,
             examples=tuple(differences.examples),
             accepted=sum(result.accepted for result in results),
@@ -137,20 +140,25 @@ class EmittedCheck:
         """
         count = sum(result.differences for result in results)
         # Files that cannot be read come first: they may be why others are wrong.
-        ordered = sorted(results, key=lambda result: result.right is not None)
+        ordered = sorted(results, key=lambda result: result.correct_destinations is not None)
         examples = [example for result in ordered for example in result.examples]
-        among_switches = [*(self._strangers() if whole else ()), *self._neighbours(by_vertex)]
+        among_switches = [
+            *(self._folders_of_no_switch() if whole else ()),
+            *self._address_differences(by_vertex),
+        ]
         count += len(among_switches)
         examples += among_switches
-        elsewhere = sum(result.elsewhere.count for result in results)
-        if elsewhere and count:
+        path_count = sum(result.path_differences.count for result in results)
+        if path_count and count:
             # Wrong paths follow from wrong files: listing all of them would bury the cause.
             count += 1
-            text = f"{elsewhere:,} more, of where packets go: they may follow from the others"
+            text = f"{path_count:,} more, of where packets go: they may follow from the others"
             examples = [*examples[: EXAMPLES - 1], EmittedDifference(str(self.folder), 0, text)]
-        elif elsewhere:
-            count += elsewhere
-            examples += (example for result in results for example in result.elsewhere.examples)
+        elif path_count:
+            count += path_count
+            examples += (
+                example for result in results for example in result.path_differences.examples
+            )
         return DifferenceList(count=count, examples=examples[:EXAMPLES])
 
     def port_number(self, vertex: int, port: Port) -> int:
@@ -162,8 +170,11 @@ class EmittedCheck:
             return port if 0 < port <= len(names) else -1
         return names.index(port) + 1 if port in names else -1
 
-    def _strangers(self) -> Iterator[EmittedDifference]:
-        """Yield folders with files of a switch whose name is that of no switch."""
+    def _folders_of_no_switch(self) -> Iterator[EmittedDifference]:
+        """Yield a difference for each folder with files of a switch whose name no switch has.
+
+        A folder has files of a switch if it has a file of the same name as some switch's folder.
+        """
         w, present = self.build.wiring, self.build.topology.present.tolist()
         names = {name for name, exists in zip(w.names, present, strict=True) if exists}
         folders = (self.folder / name for name in w.names)
@@ -175,10 +186,16 @@ class EmittedCheck:
                     str(folder), 0, "files of a switch", "there is none of that name"
                 )
 
-    def _neighbours(self, checked: Mapping[int, CheckedSwitch]) -> Iterator[EmittedDifference]:
-        """Yield addresses that two switches have, and next hops that no far end has."""
+    def _address_differences(
+        self, by_vertex: Mapping[int, CheckedSwitch]
+    ) -> Iterator[EmittedDifference]:
+        """Yield a difference for each address of two switches, and each next hop of no far end.
+
+        Args:
+            by_vertex: the results of switches, by vertex.
+        """
         owners: dict[str, list[_OwnedAddress]] = {}
-        for vertex, switch in checked.items():
+        for vertex, switch in by_vertex.items():
             for stated in switch.addresses:
                 owners.setdefault(stated.address, []).append(_OwnedAddress(vertex, stated))
         for address, of_address in owners.items():
@@ -186,14 +203,14 @@ class EmittedCheck:
                 first, last = of_address[0].stated, of_address[-1].stated
                 says = f"address {address}, which is in {first.file}:{first.line} too"
                 yield EmittedDifference(last.file, last.line, says, "one switch has it")
-        for vertex, switch in checked.items():
-            yield from self._wrong_hops(vertex, switch, checked.keys(), owners)
+        for vertex, switch in by_vertex.items():
+            yield from self._wrong_hops(vertex, switch, by_vertex.keys(), owners)
 
     def _wrong_hops(
         self,
         vertex: int,
         switch: CheckedSwitch,
-        checked: Collection[int],
+        checked_vertices: Collection[int],
         owners: Mapping[str, Sequence[_OwnedAddress]],
     ) -> Iterator[EmittedDifference]:
         """Yield the next hops of a switch that are no addresses of the far ends of their ports.
@@ -201,17 +218,17 @@ class EmittedCheck:
         Args:
             vertex: the vertex of the switch.
             switch: its result.
-            checked: the vertices of all switches that were checked.
+            checked_vertices: the vertices of all switches that were checked.
             owners: the switches that have each address.
         """
         w = self.build.wiring
         ends = {port: (far, far_port) for port, far, far_port in w.ends(vertex)}
         for hop in switch.next_hops:
             far, far_port = ends.get(self.port_number(vertex, hop.port), (-1, 0))
-            if far >= 0 and far not in checked:
+            if far >= 0 and far not in checked_vertices:
                 continue  # its addresses were not read
             is_at_far_end = any(
-                owned.vertex == far and self._is_at(owned.stated, hop, far, far_port)
+                owned.vertex == far and self._hop_reaches(owned.stated, hop, far, far_port)
                 for owned in owners.get(hop.address, ())
             )
             if not is_at_far_end:
@@ -219,15 +236,21 @@ class EmittedCheck:
                 says = f"{hop.address} behind {hop.port or 'no port'}"
                 yield EmittedDifference(hop.file, hop.line, says, f"{name}, without that address")
 
-    def _is_at(self, stated: OwnAddress, hop: NextHop, far: int, far_port: int) -> bool:
-        """Whether a next hop leads to an address of the switch at the far end.
+    def _hop_reaches(self, stated: OwnAddress, hop: NextHop, far: int, far_port: int) -> bool:
+        """Whether a next hop leads to an address of the switch at the far end, equal to its own.
 
         A next hop for marked packets leads to an address on a port for marked packets. A link-local
         address has to be on the port of the link.
+
+        Args:
+            stated: the address, on one of the far switch's ports.
+            hop: the next hop, with the same address.
+            far: the vertex of the far switch.
+            far_port: the port of the far switch at the link.
         """
-        hop_marked = hop.port != without_mark(hop.port)
-        address_marked = stated.port != without_mark(stated.port)
-        if hop_marked is not address_marked:
+        is_hop_marked = hop.port != without_mark(hop.port)
+        is_address_marked = stated.port != without_mark(stated.port)
+        if is_hop_marked is not is_address_marked:
             return False
         if not hop.address.startswith(LINK_LOCAL):
             return True
@@ -235,7 +258,12 @@ class EmittedCheck:
 
 
 def _unreadable(folder: Path, error: Exception) -> EmittedDifference:
-    """The difference for a folder that cannot be read."""
+    """The difference for a folder that cannot be read.
+
+    Args:
+        folder: the folder of a switch.
+        error: what the reader raised; see `Reader`.
+    """
     if isinstance(error, OSError):
         file = str(error.filename or folder)
         return EmittedDifference(

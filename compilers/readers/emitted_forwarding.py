@@ -5,7 +5,9 @@ names in the text. `switch_check` compares it with the tables of the build.
 
 A *stage* is a set of ports that share packets by weight. A *chain* is the sequence of stages that a
 switch tries until one has a port that is up; behind the last stage packets are dropped. A stage
-without ports drops as well. A port plus `MARKED` is that port, for packets that get a mark.
+without ports drops as well. A *mark* is a bit in a packet that tells the next switch to send it on
+as a detour; the next hops of packets that get one are told from others: a port's number plus
+`MARKED`, or its name with `WITH_A_MARK` behind it.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ Port: TypeAlias = str | int
 Stage: TypeAlias = tuple[tuple[Port, int], ...]
 """Ports and their weights; () drops."""
 Chain: TypeAlias = tuple[Stage, ...]
+"""Stages in the order in which they are tried; () drops."""
 LineText: TypeAlias = tuple[str, int, str]
 """A file, a line (0: only the file is known), and a text about it."""
 Discard: TypeAlias = tuple[str, str, int]
@@ -70,7 +73,7 @@ class EmittedRows:
     lines: NDArray[np.int64]
     """int64[n]: the line of each row in the file."""
     prefix: NDArray[np.int64] | None = None
-    """int64[n]: the place of each row's prefix in `names`; None: row n has name n."""
+    """int64[n]: the index of each row's prefix in `names`; None: row n has name n."""
 
     def name(self, row: int) -> str:
         """The prefix of a row."""
@@ -89,13 +92,13 @@ class Lookup:
     chains: Sequence[Chain]
     """The chains of ports that the entries stand for."""
     number: NDArray[np.int64]
-    """int64[E]: the place in `chains` of each entry."""
+    """int64[E]: the index in `chains` of each entry."""
     places: Sequence[tuple[str, int]] = ()
     """The file and the line where each chain is stated; () where the rows state it."""
 
 
 class Interface(str):
-    """The name of a port in a claim, for which the check puts the port's number."""
+    """The name of a port in a claim, told from other texts so that the check puts its number."""
 
     __slots__ = ()
 
@@ -151,7 +154,7 @@ class EmittedSwitch:
     is up."""
     by_ingress: Mapping[Port, tuple[Lookup, ...]] = field(default_factory=dict)
     """The tables for packets from interfaces that have tables of their own, by interface."""
-    claimed: frozenset[str] = frozenset()
+    claimed_kinds: frozenset[str] = frozenset()
     """The kinds of claims that these files have to make in full."""
     claims: Sequence[Claim] = ()
     """The facts that the files state besides forwarding."""
@@ -171,19 +174,20 @@ class EmittedSwitch:
     """Whether the tables are the outcome of a protocol, so that a fault in the files of one switch
     shows at others."""
     numbered: Mapping[int, int] | None = None
-    """The entry of each egress class by its number in the build's tables; None: the files do not
-    state these numbers."""
+    """The entry of each egress class by its number in the build's tables, in files of OpenFlow;
+    None: the files do not state these numbers."""
     entering: Mapping[int, int] | None = None
-    """The entry of each egress class for packets from hosts, where a switch without hosts has rows
-    for them; None: it has none."""
+    """The entry of each egress class for packets that enter the fabric, where a switch without
+    hosts has rows for them, by the class's number; None: it has none."""
 
 
 @lru_cache(1 << 16)
 def canonical(chain: Chain, in_port: Port) -> Chain:
-    """The shortest chain with the same effect, so that equal effects are equal values.
+    """The shortest chain with the same effect, so that chains of one effect are equal values.
 
-    What cannot happen is left out: a port that was tried before is down, and the port where a
-    packet came in is up. Weights are divided by their greatest common divisor.
+    What cannot happen is left out: a port that was tried before is down, so it is not tried again,
+    and the port where a packet came in is up, so nothing is tried after it. Weights are divided by
+    their greatest common divisor.
 
     Args:
         chain: stages in order.
@@ -231,7 +235,10 @@ VIA = "via "
 
 
 def port_via(address: str) -> str:
-    """A text in place of the port by which another table, such as BGP's, reaches an address."""
+    """A text in place of a port that is not known yet: it is the port to a neighbour's address.
+
+    Another table, such as BGP's, says later by which port the address is reached.
+    """
     return f"{VIA}{address}"
 
 

@@ -1,4 +1,8 @@
-"""The result of comparing rendered files with the tables, and the error for files that differ."""
+"""The result of comparing rendered files with the tables, and the error for files that differ.
+
+`emitted_check` makes an `EmittedReport` of a plane. While files are compared, the differences are
+counted in a `DifferenceList`.
+"""
 
 from __future__ import annotations
 
@@ -52,14 +56,14 @@ class EmittedReport:
         return not self.differences and self.delivered == self.pairs
 
     def also(self, more: DifferenceList) -> EmittedReport:
-        """The report with further differences in the same files."""
+        """A copy of the report with further differences in the same files."""
         examples = (*self.examples, *more.examples)[:EXAMPLES]
         count = self.differences + more.count
         unproved = "; ".join(filter(None, (self.unproved, more.unproved)))
         return replace(self, differences=count, examples=examples, unproved=unproved)
 
     def moved(self, read_in: Path, folder: Path) -> EmittedReport:
-        """The report with the paths that files will have when they are in their place.
+        """A copy of the report with the paths that files will have when they are in their place.
 
         Args:
             read_in: the folder in which the files were read.
@@ -100,11 +104,12 @@ class EmittedWrongError(Exception):
 
     def __init__(self, report: EmittedReport) -> None:
         self.report = report
+        """The report, with the differences."""
         super().__init__("\n".join(map(str, report.examples)))
 
 
 UNEXPECTED = "unexpected: "
-"""Begins a difference that is a statement about nothing in the tables."""
+"""Begins the text of a difference where the tables have nothing that a statement is about."""
 LONGEST = 400
 """The most characters of a text that a difference shows."""
 EXAMPLES = 10
@@ -121,7 +126,8 @@ class DifferenceList:
     """Differences between files and tables: all are counted, and the first ones are listed."""
 
     accept: tuple[str, ...] = ()
-    """Beginnings of statements that the user has added, or names of files; these are accepted."""
+    """Beginnings of statements that the user has added, or names of files with such statements.
+    They are accepted: they count as no differences."""
     accepted: int = 0
     """How many statements were accepted."""
     count: int = 0

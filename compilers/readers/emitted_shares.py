@@ -18,8 +18,9 @@ from inventory.problems import InputError
 def with_emitted_shares(build: Build, report: EmittedReport) -> Build:
     """The build with the weights that were read back.
 
-    Files that pass the check have the ports of the tables. But a system that cannot have all
-    alternates of a class, or no weights, has other weights than the tables: the result has these.
+    Files that pass the check have the ports of the tables. But a system that cannot share packets
+    over all alternates of a class, or cannot have weights, has other weights than the tables: the
+    result has these.
 
     Args:
         build: the build that was emitted.

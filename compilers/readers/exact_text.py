@@ -25,9 +25,13 @@ from ipaddress import (
 from pathlib import Path
 
 BLANKS = " \t"
+"""The characters that are blank."""
 NUMBER = re.compile(r"0|[1-9][0-9]{0,99}")
+"""A number without a sign and without leading zeros; the limit keeps `int` fast."""
 STRANGE = re.compile(r"[^\t\n\x20-\x7e]")
+"""A strange character."""
 WORD = re.compile(r"[^ \t]+")
+"""A word: characters between blanks."""
 ADDRESS = re.compile(r"[0-9A-Fa-f.:]+(?:/(?:0|[1-9][0-9]{0,2}))?")
 """An address, perhaps with a length. `ipaddress` takes further forms, which devices may not."""
 
@@ -103,6 +107,7 @@ def visible(text: str) -> str:
 
 
 def _escape(character: str) -> str:
+    r"""The escape of a character, as Python writes it; control characters are always `\xNN`."""
     return f"\\x{ord(character):02x}" if ord(character) < 128 else ascii(character)[1:-1]
 
 
@@ -134,6 +139,11 @@ def exact_interface(text: str) -> IPv4Interface | IPv6Interface:
 
 
 def _plain(text: str) -> str:
+    """The same text, if it is an address or a prefix in its plain form (`ADDRESS`).
+
+    Raises:
+        ValueError: it is not.
+    """
     if not ADDRESS.fullmatch(text):
         raise ValueError(f"{visible(text)}, which is no address")
     return text

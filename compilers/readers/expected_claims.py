@@ -11,7 +11,7 @@ Valiant routing are in `expected_intermediates`, those about names, ports and se
 
 In marked spread (`compilers.routing.marked_spread`), a *mark* in a packet tells the next switch to
 *spread* it: to send it over any of several links, which depend on the link that brought it. Routers
-keep a VRF for each link that brings marked packets.
+keep a VRF for each link that brings marked packets; words of claims call it a *stage*.
 """
 
 from __future__ import annotations
@@ -144,7 +144,11 @@ def _neighbour_answers(build: Build, vertex: int) -> Iterator[Value]:  # noqa: A
 
 
 def _forward_rows(build: Build, vertex: int) -> Iterator[Value]:
-    """The rows by which packets enter the tables of routes: by address family, and by host port."""
+    """The rows by which packets enter the tables of routes: by address family, and by host port.
+
+    Packets of hosts need rows of their own where they have alternates, which packets in transit
+    have not.
+    """
     mac = format_mac(build.addressing.gateway_mac)
     yield from ((family, mac, 0, "") for family in row_families(build))
     if build.tables.classes.alternate.shape[2] and not build.forwarding.every_hop:
@@ -207,7 +211,11 @@ def _mark_rows(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
 
 
 def _ports_of_spread(build: Build, vertex: int) -> Iterator[tuple[int, list[int]]]:
-    """Each fabric port, and the ports over which packets that it brings marked are spread."""
+    """Each fabric port, and the ports over which packets that it brings marked are spread.
+
+    They lead neither to the sender, nor to its neighbours, nor to switches with the same neighbours
+    as the sender.
+    """
     w = build.wiring
     cabled = [(port, far) for port, far, _ in w.ends(vertex)]
     for port, sender in cabled if build.forwarding.marks else ():
@@ -292,8 +300,8 @@ def _shared_classes(build: Build, vertex: int) -> Iterator[Value]:
 def _neighbour_networks(build: Build, vertex: int) -> Iterator[Value]:
     """The networks of neighbours' hosts, for which packets are not spread."""
     a, far = build.addressing, build.wiring.far[vertex]
-    ends = far[(far >= 0) & build.topology.endpoints[far]]
-    for neighbour in ends.tolist() if build.forwarding.marks else ():
+    with_hosts = far[(far >= 0) & build.topology.endpoints[far]]
+    for neighbour in with_hosts.tolist() if build.forwarding.marks else ():
         yield (str(a.network(neighbour)),)
         if a.ipv6:
             yield (str(a.network6(neighbour)),)
@@ -310,8 +318,8 @@ def _pools(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
     last_vertex = build.tables.switches - 1
     for network_of in (a.network, a.network6) if a.ipv6 else (a.network,):
         first, last = network_of(0), network_of(last_vertex)
-        bits = int(first.network_address) ^ int(last.broadcast_address)
-        length = first.max_prefixlen - bits.bit_length()
+        different_bits = int(first.network_address) ^ int(last.broadcast_address)
+        length = first.max_prefixlen - different_bits.bit_length()
         yield (str(ip_network((first.network_address, length), strict=False)),)
 
 

@@ -19,27 +19,27 @@ from inventory.asn_range import PRIVATE_AS
 Value = tuple[str | int, ...]
 """The values of a claim, such as a port and its MTU."""
 Facts = Callable[[Build, int], Iterator[Value]]
-"""The facts of one kind that a switch has to state, by its vertex."""
+"""A function that yields the facts of one kind that the switch at a vertex has to state."""
 LAST_NUMBER = re.compile(r"[^0-9]*[0-9]+$")
 """The last number of a port's name with its separator, such as `/2` of `Ethernet1/2`."""
-NRZ = 25
+NRZ_SPEED = 25
 """The fastest lane in Gb/s with NRZ signals, whose Reed-Solomon code is RS(528); faster ones are
 PAM4, with RS(544) (IEEE 802.3 clauses 91 and 134)."""
 MEGABITS = 1000
 """Mb/s in a Gb/s."""
 EOS_LANES = 50
 """The speed in Gb/s from which EOS states the number of lanes."""
-JUMBO = 9216
-"""The usual `system jumbomtu` of NX-OS, which its configuration does not show."""
-USUAL = {"Management1", "mgmt0", "re0:mgmt-0", "eth0"}
-"""The default ports for management of EOS, NX-OS, Junos and others."""
+DEFAULT_JUMBO_MTU = 9216
+"""The default of `system jumbomtu` on NX-OS, which its configuration does not show."""
+DEFAULT_MANAGEMENT_PORTS = {"Management1", "mgmt0", "re0:mgmt-0", "eth0"}
+"""The default ports for management of EOS, NX-OS, Junos and others, in this order."""
 LONGEST_NAME = 63
 """The most characters of a host name (RFC 1123)."""
 
 
 def port_text(name: str) -> str:
     """The name of a port of management, "" for the one that its system has by default."""
-    return "" if name in USUAL else name
+    return "" if name in DEFAULT_MANAGEMENT_PORTS else name
 
 
 class UsedPort(NamedTuple):
@@ -67,7 +67,11 @@ class UsedPort(NamedTuple):
     def code(self) -> str:
         """Its forward error correction by the name of the code; "" where none is stated."""
         lane = self.block.speed / max(self.block.lanes, 1)
-        codes = {"rs": "rs-544" if lane > NRZ else "rs-528", "fc": "base-r", "off": "disabled"}
+        codes = {
+            "rs": "rs-544" if lane > NRZ_SPEED else "rs-528",
+            "fc": "base-r",
+            "off": "disabled",
+        }
         return codes.get(self.block.fec, "")
 
 
@@ -92,14 +96,18 @@ def _ports(build: Build, vertex: int) -> Iterator[UsedPort]:
         yield UsedPort(port, name, block_of_port[port - 1], lanes, cage, mode)
 
 
-def _of_ports(fact: Callable[[UsedPort], Value]) -> Facts:
-    """The facts of one kind about ports: for each port in use, unless its value has a 0 or a ""."""
+def _for_each_port(fact: Callable[[UsedPort], Value]) -> Facts:
+    """The facts of one kind about ports: for each port in use, unless its value has a 0 or a "".
 
-    def of_switch(build: Build, vertex: int) -> Iterator[Value]:
+    Args:
+        fact: gives the value for a port.
+    """
+
+    def facts_of_switch(build: Build, vertex: int) -> Iterator[Value]:
         """Yield the facts about the ports of one switch."""
         yield from filter(all, map(fact, _ports(build, vertex)))
 
-    return of_switch
+    return facts_of_switch
 
 
 def _cage(port: UsedPort) -> str:
@@ -153,8 +161,8 @@ def _descriptions(build: Build, vertex: int) -> Iterator[Value]:
             yield port, f"host {w.host_names[number]}"
 
 
-def _used(build: Build, vertex: int) -> Iterator[Value]:
-    """Yield the ports in use."""
+def _ports_in_use(build: Build, vertex: int) -> Iterator[Value]:
+    """Yield the numbers of the ports in use, as values of a fact."""
     w = build.wiring
     yield from ((port,) for port, _, _ in w.ends(vertex))
     yield from ((port,) for port in w.host_port[vertex].tolist() if port)
@@ -167,9 +175,9 @@ def _shared_mtu(build: Build, vertex: int) -> Iterator[Value]:
 
 
 def _jumbo_mtu(build: Build, vertex: int) -> Iterator[Value]:
-    """The MTU that switchports of NX-OS may have besides 1500, unless it is the usual one."""
+    """The MTU that switchports of NX-OS may have besides 1500, unless it is the default."""
     size = max(_shared_sizes(build, vertex), default=0)
-    if size not in (0, JUMBO):
+    if size not in (0, DEFAULT_JUMBO_MTU):
         yield (size,)
 
 
@@ -194,18 +202,22 @@ def _gateway(build: Build, vertex: int) -> Iterator[Value]:
         yield (network["gateway"],)
 
 
-def _number(build: Build, vertex: int) -> int:
-    """The AS number: that of its row, else the inventory's, else the first one plus the vertex."""
+def _as_number(build: Build, vertex: int) -> int:
+    """The AS number of a switch.
+
+    It is that of its row in the allocations, else the inventory's, else the first one plus the
+    vertex.
+    """
     of_node: int | None = build.base.get("node_asn", {}).get(build.wiring.names[vertex])
-    row = build.allocations.of(ASN).used.get(str(vertex))
-    return row or of_node or build.base.get("asn", PRIVATE_AS) + vertex
+    allocated = build.allocations.of(ASN).used.get(str(vertex))
+    return allocated or of_node or build.base.get("asn", PRIVATE_AS) + vertex
 
 
 def _sessions(build: Build, vertex: int) -> Iterator[Value]:
     """Yield the port, the address family and the neighbour's AS of each BGP session."""
     families = ("ipv4", "ipv6") if build.addressing.ipv6 else ("ipv4",)
     for port, far, _ in build.wiring.ends(vertex):
-        yield from ((port, family, f"AS {_number(build, far)}") for family in families)
+        yield from ((port, family, f"AS {_as_number(build, far)}") for family in families)
 
 
 def _servers(service: str) -> Facts:
@@ -217,26 +229,26 @@ FACTS: dict[str, Facts] = {
     "hostname": _hostname,
     "node": lambda build, vertex: iter([(build.wiring.names[vertex],)]),
     "description": _descriptions,
-    "port": _used,
-    "mtu": _of_ports(lambda port: (port.number, port.block.mtu)),
+    "port": _ports_in_use,
+    "mtu": _for_each_port(lambda port: (port.number, port.block.mtu)),
     "mtu of the hosts": _shared_mtu,
     "jumbo mtu": _jumbo_mtu,
-    "fec": _of_ports(lambda port: (port.number, port.block.fec)),
-    "code": _of_ports(lambda port: (port.number, port.code)),
-    "speed": _of_ports(lambda port: (port.number, port.block.speed * MEGABITS)),
-    "speed of a part": _of_ports(lambda port: (port.number, _speed_of_part(port))),
-    "speed and lanes": _of_ports(lambda port: (port.number, _eos_speed(port))),
-    "lanes": _of_ports(lambda port: (port.number, port.lanes)),
-    "mode": _of_ports(lambda port: (port.cage, _sonic_mode(port))),
-    "cage": _of_ports(lambda port: (_cage(port), port.block.breakout, port.block.speed)),
-    "parts": _of_ports(lambda port: (_cage_with_speed(port), port.block.breakout)),
+    "fec": _for_each_port(lambda port: (port.number, port.block.fec)),
+    "code": _for_each_port(lambda port: (port.number, port.code)),
+    "speed": _for_each_port(lambda port: (port.number, port.block.speed * MEGABITS)),
+    "speed of a part": _for_each_port(lambda port: (port.number, _speed_of_part(port))),
+    "speed and lanes": _for_each_port(lambda port: (port.number, _eos_speed(port))),
+    "lanes": _for_each_port(lambda port: (port.number, port.lanes)),
+    "mode": _for_each_port(lambda port: (port.cage, _sonic_mode(port))),
+    "cage": _for_each_port(lambda port: (_cage(port), port.block.breakout, port.block.speed)),
+    "parts": _for_each_port(lambda port: (_cage_with_speed(port), port.block.breakout)),
     "management": _management,
     "gateway of management": _gateway,
     "ntp server": _servers("ntp"),
     "syslog server": _servers("syslog"),
     "syslog by management": _servers("syslog"),
     "universal id": lambda _, vertex: iter([(vertex + 1,)]),
-    "AS number": lambda build, vertex: iter([(_number(build, vertex),)]),
+    "AS number": lambda build, vertex: iter([(_as_number(build, vertex),)]),
     "session": _sessions,
 }
 """The facts of each kind. Their values are:

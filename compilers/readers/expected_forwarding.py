@@ -46,8 +46,8 @@ class Ability:
         return {port: weight for port, weight in weight_of.items() if port in chosen}
 
 
-ALL = Ability()
-"""A switch that can do everything."""
+FULL_ABILITY = Ability()
+"""That of a switch that can do everything."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,17 +67,18 @@ class ExpectedSwitch:
     """int64[C + 1, M]: the ports that each class tries for packets that came in on its first
     port."""
     entering: list[dict[int, int]]
-    """For each class, the weight of each port that shares packets from hosts."""
+    """For each class, the weight of each port that shares packets from hosts; a port plus `MARKED`
+    for packets that get a mark."""
     only_minimal: bool
     """Whether classes have a minimal port only: neither alternates nor repair ports."""
     repairs: bool = True
     """Whether the switch tries several ports in order."""
     sharing: NDArray[np.int64] | None = None
-    """int64[C + 1, 1 + A]: the ports that share packets in transit, in classes with several; None:
-    packets in transit are not shared."""
+    """int64[C + 1, 1 + A]: the ports that share packets in transit, in classes with several; zeros
+    in the others. None: packets in transit are not shared."""
 
     @classmethod
-    def of(cls, build: Build, vertex: int, ability: Ability = ALL) -> ExpectedSwitch:
+    def of(cls, build: Build, vertex: int, ability: Ability = FULL_ABILITY) -> ExpectedSwitch:
         """The forwarding of a switch.
 
         Args:
@@ -113,7 +114,11 @@ class ExpectedSwitch:
         return chain if self.repairs else chain[:1]
 
     def transit(self, egress: NDArray[np.int64], in_port: NDArray[np.int64]) -> NDArray[np.int64]:
-        """int64[n, M + 1]: the ports that n packets in transit try, 0: none.
+        """The ports that n packets in transit try.
+
+        Returns:
+            int64[n, L], 0: none. L is 1 without repairs, else M + 1, or M + 2 where packets in
+            transit are shared.
 
         Args:
             egress: int64[n], the classes.
@@ -125,6 +130,7 @@ class ExpectedSwitch:
         # A packet that came in on a port of the class goes back there when nothing else is up.
         back = np.where((order == ingress).any(axis=1), in_port, 0)
         if self.sharing is not None:
+            # Packets from a sharing port try the bounce ports, and the minimal port behind them.
             bounced = np.column_stack((self.bounce[egress], order[:, 0]))
             from_sharing = (self.sharing[egress] == ingress).any(axis=1, keepdims=True)
             tried = np.where(from_sharing, bounced, np.pad(tried, ((0, 0), (0, 1))))
@@ -162,7 +168,15 @@ class ExpectedSwitch:
 
 
 def _sharing_ports(ports: NDArray[np.int64], weight: NDArray[Any]) -> NDArray[np.int64]:
-    """int64[C + 1, n]: the ports with a weight, in classes with several of these; others are 0."""
+    """The ports with a weight, in classes with several of these.
+
+    Returns:
+        int64[C + 1, 1 + A]; 0 in all other places.
+
+    Args:
+        ports: int64[C, 1 + A], the minimal port of each class and its alternates.
+        weight: [C, 1 + A], their weights.
+    """
     with_weight = np.where(weight > 0, ports, 0)
     has_several = np.count_nonzero(with_weight, axis=1) > 1
     return _rows_of_width(np.where(has_several[:, None], with_weight, 0), with_weight.shape[1])
@@ -195,9 +209,10 @@ def _egress(build: Build, vertex: int) -> NDArray[np.int64]:
     by_prefix = np.full(max(switches, int(routes.prefix.max(initial=0)) + 1), -1, np.int64)
     egress = routes.egress[vertex].astype(np.int64)
     by_prefix[routes.prefixes(vertex)] = np.where(egress < none, egress, -1)
-    longest = by_destination(by_prefix, routes.aggregate)
-    longest[vertex] = by_prefix[vertex]  # connected, whatever aggregate covers it
-    return longest
+    egress_by_destination = by_destination(by_prefix, routes.aggregate)
+    # The switch's own prefix is connected, whatever aggregate covers it.
+    egress_by_destination[vertex] = by_prefix[vertex]
+    return egress_by_destination
 
 
 def by_destination(by_prefix: NDArray[np.int64], aggregate: NDArray[np.int32]) -> NDArray[np.int64]:

@@ -29,7 +29,8 @@ BIT_OF_INTERMEDIATES = 0x800000
 NUMBER_BITS = 16
 """The last bits of such an address: the number of the intermediate."""
 BASES = 1 << 16
-"""How many bases of a hash there are: the number of a switch is taken modulo this."""
+"""How many bases of a hash there are. The basis is mixed into the hash, so that switches draw
+different intermediates: that of vertex v is v modulo this number."""
 
 
 def _intermediates(build: Build) -> list[int]:
@@ -54,7 +55,10 @@ def row_families(build: Build) -> tuple[str, ...]:
 def _sources(build: Build, vertex: int, number: int) -> Iterator[tuple[str, str]]:
     """Yield each address family, and a host's source address in it; "" where it is not checked.
 
-    number: the number of the host at the switch.
+    Args:
+        build: the fabric.
+        vertex: the switch of the host.
+        number: the number of the host at the switch.
     """
     a = build.addressing
     addresses = [str(a.host(vertex, number))]

@@ -42,7 +42,7 @@ class Numbering(dict[T, int]):
 
     def of(self, keys: Collection[T]) -> Integers:
         """int64[n]: the numbers of keys."""
-        if not self:  # fast where no key comes twice: the numbers are the places
+        if not self:  # fast where no key comes twice: the numbers count up from 0
             self.update(zip(keys, range(len(keys)), strict=True))
             if len(self) == len(keys):
                 return np.arange(len(keys))
@@ -65,8 +65,8 @@ class _RouteColumns(NamedTuple):
     """Some routes as columns, n in all."""
 
     row: Integers
-    """int64[n]: the row of each route, by the place of its table times the number of prefixes, plus
-    its prefix."""
+    """int64[n]: the row of each route: the index of its table times the number of prefixes, plus
+    its prefix. The routes of one row have the same table and prefix."""
     hop: Integers
     """int64[n]: its next hop."""
     line: Integers
@@ -84,43 +84,43 @@ class RouteLines:
         """The texts of prefixes, numbered."""
         self.next_hops: Numbering[str] = Numbering()
         """The texts of next hops, numbered."""
-        self._parts: list[Integers] = []
-        """int64[3, n] each, parts of the routes: their prefixes, next hops and lines."""
+        self._added: list[Integers] = []
+        """int64[3, n] for each addition of n routes: their prefixes, next hops and lines."""
 
     def columns(self) -> Integers:
         """int64[3, n]: the prefix, the next hop and the line of every route, in order."""
-        if len(self._parts) != 1:
-            self._parts = [np.concatenate([np.zeros((3, 0), np.int64), *self._parts], axis=1)]
-        return self._parts[0]
+        if len(self._added) != 1:
+            self._added = [np.concatenate([np.zeros((3, 0), np.int64), *self._added], axis=1)]
+        return self._added[0]
 
     def extend(self, prefixes: Sequence[str], hops: Sequence[str], lines: Sequence[int]) -> None:
         """Add routes, with a prefix, a next hop and a line each."""
         columns = (self.prefixes.of(prefixes), self.next_hops.of(hops), np.array(lines, np.int64))
-        self._parts.append(np.array(columns))
+        self._added.append(np.array(columns))
 
     def add(self, lines: TextLines, head: int, in_ipv6: bool | None) -> None:
         """Add lines of routes: some bytes, a prefix, a blank, and the next hop.
 
         Args:
             lines: the lines.
-            head: how many bytes are before the prefix.
+            head: how many bytes each line has before the prefix.
             in_ipv6: whether prefixes have to be IPv6 ones; None: either. Routes with a prefix of
                 the wrong family get the next hop "".
         """
-        (prefixes, prefix), (hops, hop) = (part.alike() for part in lines.split(head))
+        (prefixes, prefix), (hops, hop) = (column.alike() for column in lines.split(head))
         hop = self.next_hops.of(hops)[hop]
         if in_ipv6 is not None:
             is_wrong = np.array([(":" in text) != in_ipv6 for text in prefixes], np.bool_)
             if is_wrong.any():
                 hop[is_wrong[prefix]] = self.next_hops[""]
-        self._parts.append(np.array((self.prefixes.of(prefixes)[prefix], hop, lines.number)))
+        self._added.append(np.array((self.prefixes.of(prefixes)[prefix], hop, lines.number)))
 
     def absorb(self, others: RouteLines) -> None:
         """Add the routes of another object."""
         prefix, hop, line = others.columns()
         prefixes = self.prefixes.of(list(others.prefixes))
         hops = self.next_hops.of(list(others.next_hops))
-        self._parts.append(np.array((prefixes[prefix], hops[hop], line)))
+        self._added.append(np.array((prefixes[prefix], hops[hop], line)))
 
     def rows(self, *hops: str) -> Iterator[tuple[str, str, int]]:
         """Yield the prefix, the next hop and the line of every route with one of some next hops."""
@@ -163,7 +163,7 @@ class RouteLines:
         number = [others.next_hops[words[hop]] if hop in words else -1 for hop in self.next_hops]
         prefix, hop, line = self.columns()
         hop = np.array([*number, -1], np.int64)[hop]
-        others._parts = [np.array((prefix, hop, line))[:, hop >= 0]]
+        others._added = [np.array((prefix, hop, line))[:, hop >= 0]]
         return others
 
     def without(self, prefixes: Iterable[str]) -> RouteLines:
@@ -210,8 +210,8 @@ class RouteLines:
         hops = {self.next_hops[text]: hop for text, hop in meanings.items()}
         table = np.zeros(len(self.next_hops), np.int64)
         table[list(hops)] = [hop.table for hop in hops.values()]
-        tables, place_of_hop = np.unique(table, return_inverse=True)
-        routes = self._by_row(hops, place_of_hop)
+        tables, table_index = np.unique(table, return_inverse=True)
+        routes = self._by_row(hops, table_index)
         if not len(routes.hop):
             return {}
         count = len(self.prefixes)
@@ -225,24 +225,24 @@ class RouteLines:
         row, line = routes.row[first], np.minimum.reduceat(routes.line, first)
         ends = np.searchsorted(row, np.arange(len(tables) + 1) * count)
         lookups: dict[int, Lookup] = {}
-        for place, number in enumerate(tables.tolist()):
-            rows = slice(ends[place], ends[place + 1])
-            if ends[place] < ends[place + 1]:
+        for index, number in enumerate(tables.tolist()):
+            rows = slice(ends[index], ends[index + 1])
+            if ends[index] < ends[index + 1]:
                 emitted = EmittedRows(file, names, entry[rows], line[rows], row[rows] % count)
                 lookups[number] = Lookup(emitted, chains, all_chains)
         return lookups
 
-    def _by_row(self, hops: Collection[int], place_of_hop: Integers) -> _RouteColumns:
+    def _by_row(self, hops: Collection[int], table_index: Integers) -> _RouteColumns:
         """The routes with some next hops, sorted by table, prefix and next hop.
 
         Args:
             hops: the numbers of these next hops.
-            place_of_hop: int64[next hops], the place of the table of each.
+            table_index: int64[next hops], the index of the table of each among all tables.
         """
         prefix, hop, line = self.columns()
         if len(hops) < len(self.next_hops):
             prefix, hop, line = self.columns()[:, np.isin(hop, list(hops))]
-        row = place_of_hop[hop] * len(self.prefixes) + prefix
+        row = table_index[hop] * len(self.prefixes) + prefix
         order = np.argsort(row * len(self.next_hops) + hop, kind="stable")
         return _RouteColumns(row[order], hop[order], line[order])
 
@@ -261,11 +261,13 @@ def _entries(
         int64[rows], the number of each row's next hops; for each number the first route of a row
         with it, and the route behind the last.
     """
+    # A pass for each position: rows with the same number so far and the same next hop at the
+    # position get a new number, greater than all numbers of rows that ended before.
     entry = np.zeros(len(first), np.int64)
-    most = int(hop.max()) + 1
-    for step in range(int(length.max())):
-        longer = np.flatnonzero(length > step)
-        code = entry[longer] * most + hop[first[longer] + step]
+    hop_count = int(hop.max()) + 1
+    for position in range(int(length.max())):
+        longer = np.flatnonzero(length > position)
+        code = entry[longer] * hop_count + hop[first[longer] + position]
         entry[longer] = int(entry.max()) + 1 + np.unique(code, return_inverse=True)[1]
     _, example, entry = np.unique(entry, return_index=True, return_inverse=True)
     ends = first[example] + length[example]

@@ -17,12 +17,12 @@ from templates import environment
 COMMON_VARIABLES = {"identity": "", "protocol": 80}
 """Variables that all templates use. The identity is only in comments, which may differ."""
 SETTING_COMMENT = "#;"
-"""How comments begin in sysctl.d(5) and systemd.syntax(7)."""
+"""The characters with which comments begin in sysctl.d(5) and systemd.syntax(7)."""
 Lines = Iterable[tuple[int, str]]
 """Lines with their numbers."""
 
 
-def unlike(lines: Lines, template: str, **variables: object) -> Iterator[tuple[int, str]]:
+def differing_lines(lines: Lines, template: str, **variables: object) -> Iterator[tuple[int, str]]:
     """The lines that differ from the template: number and text, or `no line TEXT`.
 
     Args:
@@ -37,22 +37,22 @@ def unlike(lines: Lines, template: str, **variables: object) -> Iterator[tuple[i
         return
     last = actual[-1][0] if actual else 0
     match = SequenceMatcher(None, [line for _, line in actual], expected, autojunk=False)
-    for word, begin, end, first_missing, last_missing in match.get_opcodes():
-        if word != "equal":
+    for operation, begin, end, missing_begin, missing_end in match.get_opcodes():
+        if operation != "equal":
             yield from actual[begin:end]
             number = actual[begin][0] if begin < len(actual) else last
-            yield from (
-                (number, f"no line {line}") for line in expected[first_missing:last_missing]
-            )
+            yield from ((number, f"no line {line}") for line in expected[missing_begin:missing_end])
 
 
-def unlike_file(file: Path, template: str, **variables: object) -> Iterator[tuple[int, str]]:
-    """The lines of a file that differ from its template; see `unlike`.
+def differing_lines_of_file(
+    file: Path, template: str, **variables: object
+) -> Iterator[tuple[int, str]]:
+    """The lines of a file that differ from its template; see `differing_lines`.
 
     Raises:
         OSError: it cannot be read.
     """
-    yield from unlike(enumerate(exact_lines(read_exact(file)), 1), template, **variables)
+    yield from differing_lines(enumerate(exact_lines(read_exact(file)), 1), template, **variables)
 
 
 def _effective(lines: Lines, template: str) -> Iterator[tuple[int, str]]:

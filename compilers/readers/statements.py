@@ -45,7 +45,7 @@ class Statements:
         self.missing: list[str] = []
         """The statements that were needed and are not there, as templates with known fields."""
         self._understood: set[str] = set()
-        """The statements that fit a template."""
+        """The statements that fit a template that was looked for."""
 
     @classmethod
     def below(cls, lines: dict[str, int], head: str = "", *, tree: bool = False) -> Statements:
@@ -72,13 +72,13 @@ class Statements:
             template: a statement with fields.
             known: the texts that some of the fields have to have; they are among the result.
         """
-        filled = _filled(template, known)
+        filled = _with_fields(template, known)
         if "<" not in filled:
             if filled in self.lines:
                 self._understood.add(filled)
                 yield known, self.lines[filled]
             return
-        start = filled.partition("<")[0]
+        start = filled.partition("<")[0]  # what statements that fit begin with
         fixed = {name: known[name] for name in FIELD.findall(template) if name in known}
         pattern = _pattern(template, frozenset(fixed.items()))
         for statement, line in self.lines.items():
@@ -102,7 +102,7 @@ class Statements:
             if first is not None:
                 fields, _ = first
             else:
-                filled = _filled(template, fields)
+                filled = _with_fields(template, fields)
                 self.missing.append(filled)
                 fields = fields | dict.fromkeys(FIELD.findall(filled), "0")
         return fields
@@ -113,31 +113,31 @@ class Statements:
             if statement not in self._understood:
                 yield line, statement
 
-    def unmade(self, templates: Iterable[str]) -> Iterator[tuple[int, str]]:
+    def used_before_created(self, templates: Iterable[str]) -> Iterator[tuple[int, str]]:
         """Yield statements about a neighbour or a group that stand above the one that creates it.
 
         Args:
-            templates: statements that create a `peer`, perhaps in a `group`; () where the system
-                takes statements in any order.
+            templates: of the statements that create a neighbour or a group, with the field `peer`
+                for its name; () where the system takes statements in any order.
         """
         patterns = [_pattern(template, frozenset()) for template in templates]
-        peers: set[str] = set()
+        created: set[str] = set()
         for statement, line in self.lines.items() if patterns else ():
             creates = next(filter(None, (p.fullmatch(statement) for p in patterns)), None)
             neighbour, group = NEIGHBOUR.search(statement), GROUP.search(statement)
-            before_neighbour = neighbour and not creates and neighbour[1] not in peers
-            before_group = group and group[1] not in peers
+            before_neighbour = neighbour and not creates and neighbour[1] not in created
+            before_group = group and group[1] not in created
             if before_neighbour or before_group:
                 yield line, f"{statement}, above what makes it"
             if creates:
-                peers.add(creates["peer"])
+                created.add(creates["peer"])
 
-    def lacking(self) -> Iterator[str]:
+    def missing_texts(self) -> Iterator[str]:
         """Yield a text for each statement that is missing."""
         yield from (f"nothing of {statement}" for statement in dict.fromkeys(self.missing))
 
 
-def _filled(template: str, known: Fields) -> str:
+def _with_fields(template: str, known: Fields) -> str:
     """A template with the texts of its known fields."""
     return FIELD.sub(lambda field: known.get(field[1], field[0]), template)
 
@@ -148,12 +148,12 @@ def _pattern(template: str, known: frozenset[tuple[str, str]]) -> re.Pattern[str
     texts = dict(known)
     literal, fields = FIELD.split(template)[::2], FIELD.findall(template)
     parts = [re.escape(literal[0])]
-    grouped: set[str] = set()
+    captured: set[str] = set()
     for name, text in zip(fields, literal[1:], strict=True):
         if name in texts:
             parts.append(re.escape(texts[name]))
         else:
-            parts.append(f"(?P={name})" if name in grouped else rf"(?P<{name}>\S+)")
-            grouped.add(name)
+            parts.append(f"(?P={name})" if name in captured else rf"(?P<{name}>\S+)")
+            captured.add(name)
         parts.append(re.escape(text))
     return re.compile("".join(parts))

@@ -51,6 +51,11 @@ def _constant(word: str) -> Any:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object with some pairs of a key and a value.
+
+    Raises:
+        KeyError: a key occurs twice; `parse` makes it a `JsonError`.
+    """
     value = dict(pairs)
     if len(value) < len(pairs):
         keys = [key for key, _ in pairs]

@@ -45,7 +45,7 @@ from compilers.readers.emitted_forwarding import (
 )
 from compilers.readers.emitted_report import EXAMPLES, DifferenceList
 from compilers.readers.expected_forwarding import (
-    ALL,
+    FULL_ABILITY,
     Ability,
     ExpectedSwitch,
     by_destination,
@@ -69,10 +69,10 @@ class CheckedSwitch:
     """How many differences there are."""
     examples: tuple[EmittedDifference, ...]
     """The first differences."""
-    elsewhere: DifferenceList = field(default_factory=DifferenceList)
+    path_differences: DifferenceList = field(default_factory=DifferenceList)
     """Differences of packets' paths, if a protocol finds the routes: their cause may be in the
     files of other switches. With static routes they are among `differences`."""
-    right: int | None = None
+    correct_destinations: int | None = None
     """The number of destinations with hosts to which packets of both families go by the tables;
     None: files could not be read."""
     next_hops: tuple[NextHop, ...] = ()
@@ -92,6 +92,7 @@ class _IngressGroup(NamedTuple):
     """Ingress ports whose packets are looked up in tables with the same rows.
 
     T is the number of tables, K of kinds of destinations, F of address families, S of switches.
+    Destination v is the prefix of vertex v in IPv4, and destination S + v that in IPv6.
     """
 
     ports: list[int]
@@ -104,9 +105,9 @@ class _IngressGroup(NamedTuple):
     """int64[K]: the egress class of each kind."""
     kind: Integers
     """int64[F * S]: the kind of each destination."""
-    first: Integers
+    first_of_kind: Integers
     """int64[K]: the first destination of each kind."""
-    times: Integers
+    count_of_kind: Integers
     """int64[K]: how many destinations are of each kind."""
     rows: Integers
     """int64[T, F * S]: the row of each destination in each table."""
@@ -134,34 +135,34 @@ class SwitchCheck:
         numbers: dict[str, int],
         folder: str,
         accept: tuple[str, ...] = (),
-        ability: Ability = ALL,
+        ability: Ability = FULL_ABILITY,
     ) -> None:
         self.build, self.vertex, self.emitted = build, vertex, emitted
         self.numbers, self.folder = numbers, folder
         self.families = 1 if build.addressing.ipv6 is None else 2
         """F, the number of address families."""
-        self.blocks = len(build.addressing.ipv4_prefixes()[0])
+        self.prefix_count = len(build.addressing.ipv4_prefixes()[0])
         """How many prefixes an address family has."""
         self.expected = ExpectedSwitch.of(build, vertex, ability)
         """The forwarding by the tables."""
-        self.right = np.ones(self.families * build.tables.switches, np.bool_)
+        self.is_correct = np.ones(self.families * build.tables.switches, np.bool_)
         """bool[F * S]: the destinations to which all packets go by the tables."""
         self.differences = DifferenceList(accept)
         """The differences so far."""
         w = build.wiring
         self.names = w.port_names[int(w.node_type[vertex])]
         """The names of the switch's ports, of which the first has number 1."""
-        self.port: dict[Port, int] = {name: n for n, name in enumerate(self.names, 1)}
+        self.number_of_port: dict[Port, int] = {name: n for n, name in enumerate(self.names, 1)}
         """The number of each port by its name, with a mark or without."""
-        self.port |= {with_mark(name): n + MARKED for n, name in enumerate(self.names, 1)}
-        self.fabric = sorted(port for port, _, _ in w.ends(vertex))
+        self.number_of_port |= {with_mark(name): n + MARKED for n, name in enumerate(self.names, 1)}
+        self.fabric_ports = sorted(port for port, _, _ in w.ends(vertex))
         """The ports with a link."""
-        self.hosts = [port for port in w.host_port[vertex].tolist() if port]
+        self.host_ports = [port for port in w.host_port[vertex].tolist() if port]
         """The ports with a host."""
         self.chains: list[Chain] = [()]
         """All chains of the files, with ports by number; chain 0 drops."""
-        self._numbers: dict[Chain, int] = {(): 0}
-        """The place of each chain in `chains`."""
+        self._chain_numbers: dict[Chain, int] = {(): 0}
+        """The index of each chain in `chains`."""
         self._entry_chains: dict[int, Integers] = {}
         """The numbers of a table's chains, by the `id` of the list of chains."""
         self._rows: dict[int, Integers] = {}
@@ -173,16 +174,22 @@ class SwitchCheck:
 
     def result(self) -> CheckedSwitch:
         """Compare everything."""
-        right = self._forwarding()
-        elsewhere = DifferenceList()
+        correct_destinations = self._forwarding()
+        path_differences = DifferenceList()
         if self.emitted.converged:
-            elsewhere, self.differences = self.differences, DifferenceList(self.differences.accept)
+            path_differences = self.differences
+            self.differences = DifferenceList(path_differences.accept)
         for file, line, text in self.emitted.unread:
             self.differences.statement(file, line, text)
         self._discards()
         self._compare_unused_classes()
         compare_claims(
-            self.build, self.vertex, self.emitted, self.port, self.differences, self.folder
+            self.build,
+            self.vertex,
+            self.emitted,
+            self.number_of_port,
+            self.differences,
+            self.folder,
         )
         for file, line, text in self.emitted.wrong:
             self.differences.add(file, line, text)
@@ -193,8 +200,8 @@ class SwitchCheck:
             vertex=self.vertex,
             differences=self.differences.count,
             examples=tuple(self.differences.examples),
-            elsewhere=elsewhere,
-            right=right,
+            path_differences=path_differences,
+            correct_destinations=correct_destinations,
             next_hops=tuple(dict.fromkeys(self.emitted.next_hops)),
             addresses=tuple(self.emitted.addresses),
             accepted=self.differences.accepted,
@@ -222,13 +229,15 @@ class SwitchCheck:
                 )
         without_route = set(np.setdiff1d(classes, self.expected.egress).tolist())
         for number in classes.tolist():
-            entry, ports = numbered.get(number), self.fabric if number in without_route else []
+            entry = numbered.get(number)
+            ports = self.fabric_ports if number in without_route else []
             if self._class_in_transit(number, entry, [*ports, ANY_OTHER]):
-                continue
+                continue  # one difference for a class is enough
             expected = canonical(self.expected.from_hosts(number), 0)
             if entering is not None:
                 self._class_differs(number, "hosts", 0, entering.get(number), expected)
-            for port in self.hosts[:1] if number in without_route else ():
+            # All ports of hosts have the same rows for a class, so the first one is enough.
+            for port in self.host_ports[:1] if number in without_route else ():
                 self._class_differs(number, "hosts", port, entry, expected, of_host=True)
 
     def _class_in_transit(self, number: int, entry: int | None, ports: Sequence[int]) -> bool:
@@ -241,15 +250,13 @@ class SwitchCheck:
         """
         in_port = np.array(ports, np.int64)
         egress = np.full(len(ports), number)
-        shares, cannot_occur = (
-            self.expected.shares(egress, in_port),
-            self.expected.cannot_occur(egress, in_port),
-        )
+        shares = self.expected.shares(egress, in_port)
+        cannot_occur = self.expected.cannot_occur(egress, in_port)
         tries = self.expected.transit(egress, in_port).tolist()
-        for place in np.flatnonzero(~cannot_occur).tolist():
-            port = ports[place]
-            expected: Chain = tuple(((next_port, 1),) for next_port in tries[place] if next_port)
-            if shares[place]:
+        for index in np.flatnonzero(~cannot_occur).tolist():
+            port = ports[index]
+            expected: Chain = tuple(((next_port, 1),) for next_port in tries[index] if next_port)
+            if shares[index]:
                 expected = self.expected.from_hosts(number)
             in_words = "any other port" if port == ANY_OTHER else f"port {self.names[port - 1]}"
             if self._class_differs(number, in_words, port, entry, canonical(expected, port)):
@@ -278,7 +285,7 @@ class SwitchCheck:
         """
         table = self.emitted.by_ingress.get(port, self.emitted.anywhere)[0]
         chain = () if entry is None else table.chains[int(table.number[entry])]
-        stated = self._chain([self._number(chain)], 0 if of_host else port)
+        stated = self._chain([self._chain_number(chain)], 0 if of_host else port)
         if stated == expected:
             return False
         place = (self.folder, 0) if entry is None else self._class_place(entry, port)
@@ -311,19 +318,21 @@ class SwitchCheck:
         """Compare the chains for every ingress port and destination.
 
         Returns:
-            The number of destinations with hosts for which all chains are right.
+            The number of other switches with hosts to which all chains are those of the tables, in
+            both address families.
         """
         build = self.build
-        self._transit(list(self._ingress_groups(self.fabric)))
-        for group in self._ingress_groups(self.hosts):
+        self._transit(list(self._ingress_groups(self.fabric_ports)))
+        for group in self._ingress_groups(self.host_ports):
             self._from_hosts(group)
-        ends = build.topology.endpoints & (build.wiring.host_port > 0).any(axis=1)
-        right = self.right.reshape(self.families, -1).all(axis=0) & ends
-        right[self.vertex] = False
-        return int(np.count_nonzero(right))
+        with_hosts = build.topology.endpoints & (build.wiring.host_port > 0).any(axis=1)
+        is_correct = self.is_correct.reshape(self.families, -1).all(axis=0) & with_hosts
+        is_correct[self.vertex] = False
+        return int(np.count_nonzero(is_correct))
 
     def _ingress_groups(self, ports: Sequence[int]) -> Iterator[_IngressGroup]:
         """Group ingress ports by the rows of their tables."""
+        # For each combination of rows, by their `id`: the tables of each port.
         groups: dict[tuple[int, ...], dict[int, tuple[Lookup, ...]]] = {}
         for port in ports:
             by_ingress = self.emitted.by_ingress
@@ -338,7 +347,8 @@ class SwitchCheck:
         for tables_of_port in groups.values():
             tables = next(iter(tables_of_port.values()))
             rows = np.array([self._by_destination(t) for t in tables], np.int64)
-            rows = rows.reshape(len(tables), len(egress))
+            rows = rows.reshape(len(tables), len(egress))  # for a port without tables too
+            # Row -1, for destinations without a row, leads to the entry -1 that is appended.
             entries = np.stack(
                 [np.append(t.rows.entries, -1)[r] for t, r in zip(tables, rows, strict=True)]
                 or [np.full_like(egress, -1)]
@@ -347,28 +357,28 @@ class SwitchCheck:
             code = egress + 1
             for entry in entries:
                 code = code * (int(entry.max(initial=0)) + 2) + entry + 1
-            _, first, kind, times = np.unique(
+            _, first_of_kind, kind, count_of_kind = np.unique(
                 code, return_index=True, return_inverse=True, return_counts=True
             )
             yield _IngressGroup(
                 ports=list(tables_of_port),
                 tables=list(tables_of_port.values()),
-                entries=entries[:, first],
-                egress=egress[first],
+                entries=entries[:, first_of_kind],
+                egress=egress[first_of_kind],
                 kind=kind,
-                first=first,
-                times=times,
+                first_of_kind=first_of_kind,
+                count_of_kind=count_of_kind,
                 rows=rows,
             )
 
     def _by_destination(self, table: Lookup) -> Integers:
-        """int64[F * S]: the row of the table for every destination, -1 where it has none."""
+        """As `_rows_of_destinations`, computed once for tables with the same rows."""
         rows = table.rows
         if id(rows) not in self._rows:
-            self._rows[id(rows)] = self._destinations(table)
+            self._rows[id(rows)] = self._rows_of_destinations(table)
         return self._rows[id(rows)]
 
-    def _destinations(self, table: Lookup) -> Integers:
+    def _rows_of_destinations(self, table: Lookup) -> Integers:
         """int64[F * S]: the row of the table for every destination; -1 where it has none.
 
         Rows of other prefixes, and second rows of a prefix, are differences.
@@ -376,21 +386,23 @@ class SwitchCheck:
         rows, routes = table.rows, self.build.tables.routes
         prefix = self._prefix_numbers(rows.names)
         prefix = prefix if rows.prefix is None else prefix[rows.prefix]
-        row_of = np.full(self.blocks * self.families, -1, np.int64)
-        fitting = np.flatnonzero(prefix >= 0)
-        row_of[prefix[fitting]] = fitting
+        row_of_prefix = np.full(self.prefix_count * self.families, -1, np.int64)
+        known = np.flatnonzero(prefix >= 0)
+        row_of_prefix[prefix[known]] = known
         for row in np.flatnonzero(prefix < 0)[:EXAMPLES].tolist():
             line = int(rows.lines[row])
             self.differences.add(rows.file, line, rows.name(row), "no prefix of the fabric")
-        if np.count_nonzero(row_of >= 0) < len(fitting):
-            for row in np.setdiff1d(fitting, row_of)[:EXAMPLES].tolist():
+        if np.count_nonzero(row_of_prefix >= 0) < len(known):
+            for row in np.setdiff1d(known, row_of_prefix)[:EXAMPLES].tolist():
                 line = int(rows.lines[row])
                 self.differences.add(rows.file, line, f"{rows.name(row)} again", "one row")
-        of_family = row_of.reshape(self.families, self.blocks)
-        by_family = np.stack([by_destination(row_of, routes.aggregate) for row_of in of_family])
+        of_prefixes = row_of_prefix.reshape(self.families, self.prefix_count)
+        of_destinations = np.stack(
+            [by_destination(of_family, routes.aggregate) for of_family in of_prefixes]
+        )
         # The switch's own prefix is connected: a row for it, not for its aggregate, is a fault.
-        by_family[:, self.vertex] = of_family[:, self.vertex]
-        return by_family.ravel()
+        of_destinations[:, self.vertex] = of_prefixes[:, self.vertex]
+        return of_destinations.ravel()
 
     def _prefix_numbers(self, names: Sequence[str]) -> Integers:
         """int64[n]: the numbers of prefixes, -1 for prefixes that the fabric does not have."""
@@ -402,26 +414,29 @@ class SwitchCheck:
         return self._prefixes[id(names)]
 
     def _chains_of(self, table: Lookup) -> Integers:
-        """The number of the chain of every entry of a table; behind them that of no entry."""
+        """int64[E + 1]: the number of the chain of every entry of a table.
+
+        The last one is 0, the chain that drops: that of entry -1, which is none.
+        """
         key = id(table.chains)
         if key not in self._entry_chains:
-            numbers = [self._number(chain) for chain in table.chains]
+            numbers = [self._chain_number(chain) for chain in table.chains]
             self._entry_chains[key] = np.array(numbers, np.int64)
         return np.append(self._entry_chains[key][table.number], 0)
 
     def _port_number(self, port: Port) -> Port:
         """The number of a port; a text where the switch has no port of that name or number."""
-        number = self.port.get(port, port)
+        number = self.number_of_port.get(port, port)
         if isinstance(number, str) or 0 < int(unmarked(number)) <= len(self.names):
             return number
         return f"port {unmarked(number)}"
 
-    def _number(self, chain: Chain) -> int:
+    def _chain_number(self, chain: Chain) -> int:
         """The number of a chain with its ports by their numbers; equal chains have one number."""
         by_number = tuple(
             tuple((self._port_number(port), weight) for port, weight in stage) for stage in chain
         )
-        number = self._numbers.setdefault(by_number, len(self.chains))
+        number = self._chain_numbers.setdefault(by_number, len(self.chains))
         if number == len(self.chains):
             self.chains.append(by_number)
         return number
@@ -429,27 +444,30 @@ class SwitchCheck:
     def _transit(self, groups: Sequence[_IngressGroup]) -> None:
         """Compare packets in transit; every fabric port is in one of the groups."""
         # For each group int64[ports, K, T]: the chain of each kind of destination in each table.
-        chosen = [
-            np.stack([self._of_group(group, tables) for tables in group.tables]) for group in groups
+        chains_of_groups = [
+            np.stack([self._chains_of_kinds(group, tables) for tables in group.tables])
+            for group in groups
         ]
-        most = max((numbers.shape[2] for numbers in chosen), default=1)
+        most_tables = max((chains.shape[2] for chains in chains_of_groups), default=1)
         # All combinations of ingress port and kind of destination, as rows of arrays.
-        rows = [_padded(numbers.reshape(-1, numbers.shape[2]), most) for numbers in chosen]
-        number = np.concatenate([np.zeros((0, most), np.int64), *rows])
+        rows = [
+            _padded(chains.reshape(-1, chains.shape[2]), most_tables) for chains in chains_of_groups
+        ]
+        number = np.concatenate([np.zeros((0, most_tables), np.int64), *rows])
         none = np.zeros(0, np.int64)
         in_port = np.concatenate([none, *(np.repeat(g.ports, len(g.egress)) for g in groups)])
         egress = np.concatenate([none, *(np.tile(g.egress, len(g.ports)) for g in groups)])
         in_port = in_port.astype(np.int64)
         wrong = self._wrong_transit(number, egress, in_port)
         begin = 0
-        for group, numbers in zip(groups, chosen, strict=True):
-            shape = numbers.shape[:2]
+        for group, chains in zip(groups, chains_of_groups, strict=True):
+            shape = chains.shape[:2]
             end = begin + shape[0] * shape[1]
             wrong_of_group = wrong[begin:end].reshape(shape)
             begin = end
-            self.right &= ~np.logical_or.reduce(wrong_of_group)[group.kind]
+            self.is_correct &= ~np.logical_or.reduce(wrong_of_group)[group.kind]
             if wrong_of_group.any():
-                self._add_differences(group, numbers, wrong_of_group, of_host=False)
+                self._add_differences(group, chains, wrong_of_group, of_host=False)
 
     def _wrong_transit(
         self, number: Integers, egress: Integers, in_port: Integers
@@ -457,7 +475,7 @@ class SwitchCheck:
         """bool[n]: whether packets in transit differ from the tables.
 
         Args:
-            number: int64[n, T], their chains in the tables where they are looked up.
+            number: int64[n, T], the numbers of their chains in the tables where they are looked up.
             egress: int64[n], their egress classes.
             in_port: int64[n], where they come in.
         """
@@ -482,17 +500,18 @@ class SwitchCheck:
             canonical(self.expected.from_hosts(egress), 0) if egress >= 0 else ()
             for egress in group.egress.tolist()
         ]
-        numbers = np.stack([self._of_group(group, tables) for tables in group.tables])
+        # int64[ports, K, T]: the chain of each kind of destination in each table.
+        numbers = np.stack([self._chains_of_kinds(group, tables) for tables in group.tables])
         wrong = np.zeros(numbers.shape[:2], np.bool_)
         compared: dict[bytes, NDArray[np.bool_]] = {}
-        for port, of_port in enumerate(numbers):
+        for index, of_port in enumerate(numbers):
             key = of_port.tobytes()  # most ports of hosts have the same chains
             if key not in compared:
                 chains = [self._chain(of_kind, 0) for of_kind in of_port.tolist()]
                 self._store_shares(group.egress.tolist(), chains)
                 compared[key] = np.array([a != b for a, b in zip(chains, expected, strict=True)])
-            wrong[port] = compared[key]
-        self.right &= ~np.logical_or.reduce(wrong)[group.kind]
+            wrong[index] = compared[key]
+        self.is_correct &= ~np.logical_or.reduce(wrong)[group.kind]
         if wrong.any():
             self._add_differences(group, numbers, wrong, of_host=True)
 
@@ -507,15 +526,20 @@ class SwitchCheck:
         classes = self.build.tables.classes
         minimal = int(classes.port[self.vertex, egress])
         ports = [minimal, *classes.alternate[self.vertex, egress].tolist()]
-        weighted = ALL.shared(ports, classes.weight[self.vertex, egress].tolist())
+        weighted = FULL_ABILITY.shared(ports, classes.weight[self.vertex, egress].tolist())
         if self.build.forwarding.marks:
             # Packets that leave by an alternate are marked.
             weighted = {p if p == minimal else p + MARKED: w for p, w in weighted.items()}
         shared = canonical((tuple(weighted.items()),), 0)
         return shared[0] if shared else ()
 
-    def _of_group(self, group: _IngressGroup, tables: Sequence[Lookup]) -> Integers:
-        """int64[K, T]: the number of the chain of each kind of destination in each table."""
+    def _chains_of_kinds(self, group: _IngressGroup, tables: Sequence[Lookup]) -> Integers:
+        """int64[K, T]: the number of the chain of each kind of destination in each table.
+
+        Args:
+            group: the ingress ports, with the entries of kinds.
+            tables: those of one of the ports.
+        """
         numbers = [self._chains_of(t)[e] for t, e in zip(tables, group.entries, strict=False)]
         return np.stack(numbers or [np.zeros_like(group.egress)], axis=1)
 
@@ -542,19 +566,19 @@ class SwitchCheck:
             wrong: bool[ports, K].
             of_host: whether hosts are at the ports.
         """
-        right_entries = set(group.entries[0, ~wrong.any(axis=0)].tolist())
+        correct_entries = set(group.entries[0, ~wrong.any(axis=0)].tolist())
         for kind in np.flatnonzero(wrong.any(axis=0)).tolist():
-            place = int(wrong[:, kind].argmax())
-            port, egress = group.ports[place], int(group.egress[kind])
-            stated = self._chain(numbers[place, kind].tolist(), 0 if of_host else port)
+            index = int(wrong[:, kind].argmax())
+            port, egress = group.ports[index], int(group.egress[kind])
+            stated = self._chain(numbers[index, kind].tolist(), 0 if of_host else port)
             expected = self._expected_chain(egress, port, of_host) if egress >= 0 else ()
-            destination = int(group.first[kind])
-            file, line = self._place(group, place, kind, destination, right_entries)
+            destination = int(group.first_of_kind[kind])
+            file, line = self._file_and_line(group, index, kind, destination, correct_entries)
             ingress = f"from {'host port' if of_host else 'port'} {self.names[port - 1]}"
             leaves = chain_words(stated, self.names)
             says = f"packets for {self._block(destination)} {ingress} leave {leaves}"
             tables = chain_words(expected, self.names)
-            self.differences.add(file, line, says, tables, int(group.times[kind]))
+            self.differences.add(file, line, says, tables, int(group.count_of_kind[kind]))
 
     def _expected_chain(self, egress: int, port: int, of_host: bool) -> Chain:
         """The chain by which a class forwards packets from a port, by the tables."""
@@ -566,23 +590,29 @@ class SwitchCheck:
             chain = tuple(((next_port, 1),) for next_port in tries if next_port)
         return canonical(chain, 0 if of_host else port)
 
-    def _place(
-        self, group: _IngressGroup, place: int, kind: int, destination: int, right: set[int]
+    def _file_and_line(
+        self,
+        group: _IngressGroup,
+        index: int,
+        kind: int,
+        destination: int,
+        correct_entries: set[int],
     ) -> tuple[str, int]:
-        """The file and the line of a difference: of the entry, unless it is right elsewhere.
+        """The file and the line of a difference: of the entry, unless other kinds go right by it.
 
         Args:
             group: the ingress ports.
-            place: the place of the port in the group.
+            index: the index of the port in the group.
             kind: the kind of destination.
             destination: one of that kind.
-            right: entries that are right for other kinds, so that the row has to be wrong.
+            correct_entries: entries that are right for other kinds, so that the row has to be
+                wrong.
         """
-        tables = group.tables[place]
+        tables = group.tables[index]
         for table, entry, row in zip(
             tables, group.entries[:, kind].tolist(), group.rows[:, destination], strict=False
         ):
-            if entry >= 0 and table.places and entry not in right:
+            if entry >= 0 and table.places and entry not in correct_entries:
                 file, line = table.places[int(table.number[entry])]
                 return file, line
             if entry >= 0:
@@ -590,7 +620,7 @@ class SwitchCheck:
         return (tables[0].rows.file if tables else self.folder), 0
 
     def _block(self, destination: int) -> str:
-        """The prefix of a destination, by its place among those of all families."""
+        """The prefix of a destination, by its number among those of all families."""
         family, vertex = divmod(destination, self.build.tables.switches)
         a = self.build.addressing
         return str(a.network6(vertex) if family else a.network(vertex))
@@ -605,7 +635,10 @@ def _only_port(stage: Sequence[tuple[Port, int]]) -> int:
 
 
 def _canonical_ports(ports: Integers, in_port: Integers) -> Integers:
-    """int64[n, L]: chains whose stages have one port, in canonical form; see `canonical`.
+    """Chains whose stages have one port, in canonical form; see `canonical`.
+
+    Returns:
+        int64[n, L], the ports that are tried, and zeros behind them.
 
     Args:
         ports: int64[n, L], the ports of the stages in order.

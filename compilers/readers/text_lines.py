@@ -1,4 +1,4 @@
-"""The lines of a file as places in its bytes, so that numpy reads millions of routes.
+"""The lines of a file as positions in its bytes, so that numpy reads millions of routes.
 
 No line becomes a text of Python until it is asked for. Texts are compared eight bytes at once, as
 numbers.
@@ -21,7 +21,12 @@ MASKS = np.array([(1 << 8 * count) - 1 for count in range(WORD + 1)], np.uint64)
 FACTOR = np.uint64(0x9E3779B97F4A7C15)
 """An odd number near 2^64 / golden ratio, by which hashes of words are multiplied (Knuth, TAOCP
 volume 3, section 6.4)."""
-BLANK, TAB, NEWLINE, LAST = ord(" "), ord("\t"), ord("\n"), ord("~")
+SHIFT = np.uint64(29)
+"""By how many bits a product is shifted, so that its high bits count in the low ones: those of the
+next product depend on low bits only. Any number near half of the 64 bits does."""
+BLANK, TAB, NEWLINE = ord(" "), ord("\t"), ord("\n")
+LAST_PRINTABLE = ord("~")
+"""The last printable character of ASCII."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,13 +36,13 @@ class TextLines:
     data: bytes
     """The text, with zeros behind it."""
     words: NDArray[np.uint64]
-    """uint64[bytes]: the eight bytes from each place on, as a number; a view of `data`."""
+    """uint64[bytes]: the eight bytes from each position on, as a number; a view of `data`."""
     number: Integers
     """int64[n]: the numbers of the lines, from 1."""
     start: Integers
-    """int64[n]: the place of a line's first byte."""
+    """int64[n]: the position of a line's first byte."""
     end: Integers
-    """int64[n]: the place of the byte behind a line's last one."""
+    """int64[n]: the position of the byte behind a line's last one."""
 
     @classmethod
     def of(cls, text: bytes) -> TextLines:
@@ -62,10 +67,10 @@ class TextLines:
         """
         return cls.of(file.read_bytes())
 
-    def __getitem__(self, places: Integers | NDArray[np.bool_]) -> TextLines:
-        """The lines at some places, or those that a mask selects."""
+    def __getitem__(self, which: Integers | NDArray[np.bool_]) -> TextLines:
+        """The lines at some indices, or those that a mask selects."""
         return TextLines(
-            self.data, self.words, self.number[places], self.start[places], self.end[places]
+            self.data, self.words, self.number[which], self.start[which], self.end[which]
         )
 
     def numbered(self, number: Integers) -> TextLines:
@@ -84,25 +89,26 @@ class TextLines:
         if not self.data.isascii():
             return [text for _, text in self]
         text = self.data.decode()
-        places = zip(self.start.tolist(), self.end.tolist(), strict=True)
-        return [text[start:end] for start, end in places]
+        spans = zip(self.start.tolist(), self.end.tolist(), strict=True)
+        return [text[start:end] for start, end in spans]
 
     def strange(self) -> NDArray[np.bool_]:
         """bool[n]: whether a line has characters other than printable ASCII and tabs."""
         data = np.frombuffer(self.data, np.uint8)[:-WORD]
-        is_strange = (data < BLANK) & (data != TAB) & (data != NEWLINE) | (data > LAST)
-        places = np.flatnonzero(is_strange)
-        next_place = np.append(places, len(self.data))[np.searchsorted(places, self.start)]
-        has_one: NDArray[np.bool_] = next_place < self.end
+        is_strange = (data < BLANK) & (data != TAB) & (data != NEWLINE) | (data > LAST_PRINTABLE)
+        positions = np.flatnonzero(is_strange)
+        # The first strange character from the start of each line on, in whichever line it is.
+        next_one = np.append(positions, len(self.data))[np.searchsorted(positions, self.start)]
+        has_one: NDArray[np.bool_] = next_one < self.end
         return has_one
 
     def beginning(self, head: str) -> NDArray[np.bool_]:
         """bool[n]: whether a line begins with a text."""
         prefix = head.encode()
         begins = self.end - self.start >= len(prefix)
-        for step in range(0, len(prefix), WORD):
-            part = prefix[step : step + WORD]
-            words = self._words(self.start + step, np.int64(len(part)))
+        for offset in range(0, len(prefix), WORD):
+            part = prefix[offset : offset + WORD]
+            words = self._words(self.start + offset, np.int64(len(part)))
             begins &= words == int.from_bytes(part, "little")
         return begins
 
@@ -124,24 +130,27 @@ class TextLines:
         )
 
     def alike(self) -> tuple[list[str], Integers]:
-        """The different texts, and int64[n], the place of each line's text among them.
+        """Number the lines by their texts, so that lines with one text have one number.
 
         Lines are compared by a hash of their words. If two different texts have one hash, all lines
         become texts of Python, and these are compared.
+
+        Returns:
+            The different texts; int64[n], the index of each line's text among them.
         """
         length = self.end - self.start
-        steps = range(0, int(length.max(initial=0)), WORD)
-        words = [self._words(self.start + step, length - step) for step in steps]
+        offsets = range(0, int(length.max(initial=0)), WORD)
+        words = [self._words(self.start + offset, length - offset) for offset in offsets]
         hashed = length.astype(np.uint64)
         for word in words:
             hashed = (hashed ^ word) * FACTOR
-            hashed ^= hashed >> np.uint64(29)
+            hashed ^= hashed >> SHIFT
         _, example, which = np.unique(hashed, return_index=True, return_inverse=True)
         if any((word != word[example][which]).any() for word in words):
             _, example, which = np.unique(self.texts(), return_index=True, return_inverse=True)
         return self[example].texts(), which
 
     def _words(self, start: Integers, length: Integers | np.int64) -> NDArray[np.uint64]:
-        """uint64[n]: some bytes from each place on, at most eight, with zeros behind them."""
+        """uint64[n]: some bytes from each position on, at most eight, with zeros behind them."""
         words: NDArray[np.uint64] = self.words[np.minimum(start, len(self.words) - 1)]
         return words & MASKS[np.clip(length, 0, WORD)]

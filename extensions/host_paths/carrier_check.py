@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from compilers.readers.emitted_report import DifferenceList
 from compilers.readers.exact_text import read_exact
-from compilers.readers.script_text import unlike_file
+from compilers.readers.script_text import differing_lines_of_file
 from compilers.readers.text_lines import Integers
 from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import no_route
@@ -340,7 +340,7 @@ def _host_interface(folder: Path, differences: DifferenceList) -> str:
     setting = SEGMENTS_ON.search(read_exact(folder / "host-sysctl.conf"))
     variables = {"host": folder.name, "interface": setting[1] if setting else ""}
     for name in ("host-sysctl.conf", "load.sh"):
-        for line, text in unlike_file(folder / name, f"srv6/{name}.j2", **variables):
+        for line, text in differing_lines_of_file(folder / name, f"srv6/{name}.j2", **variables):
             differences.unread(folder / name, line, text)
     return variables["interface"]
 

@@ -17,7 +17,7 @@ from compilers.readers.devices.neighbour_facts import (
     words,
 )
 
-PRINTED_BY = "the output of ibnetdiscover"
+OUTPUT_NAME = "the output of ibnetdiscover"
 """What a text is to be, in words for messages."""
 IBNET_NODE = re.compile(r'(?:Switch|Ca|Rt)\s+\d+\s+"[SHR]-([0-9a-f]{16})"(?:\s*#\s*"([^"]*)")?')
 """The line of a node: `Switch  36 "S-0250460000010000"  # "leaf0" enhanced port 0 lid 1 lmc 0`."""
@@ -55,7 +55,7 @@ def read(source: Source) -> Iterator[Seen]:
             yield Seen(End(near, (f"#{int(link[1])}",)), far)
         elif near and line.startswith("["):
             given = f"a port as {line.strip()!r}"
-            raise source.wrong(PRINTED_BY, given, "run it without options, or with -g", number)
+            raise source.wrong(OUTPUT_NAME, given, "run it without options, or with -g", number)
 
 
 def _names(guid: str, description: str | None) -> tuple[str, ...]:
@@ -65,6 +65,6 @@ def _names(guid: str, description: str | None) -> tuple[str, ...]:
 
 
 FORM = NeighbourTables(
-    "ibnetdiscover", PRINTED_BY, fits, read, of_one_node=False, not_read=NOT_READ
+    "ibnetdiscover", OUTPUT_NAME, fits, read, of_one_node=False, not_read=NOT_READ
 )
 """The reader, as target opensm registers it."""

@@ -1,6 +1,6 @@
 """The statements that configure a BGP speaker, in the words of each system.
 
-They are data: `templates/SYSTEM/FILE.speaker` stands next to the template of configuration FILE. A
+The statements are data: the file `templates/SYSTEM/FILE.speaker` has those of configuration FILE. A
 line is a statement with fields (`statements`), such as `router bgp <number>`. A line `[session]`
 says that the statements below it belong to the field `session` of `BgpDialect`. Systems that share
 a file name, as Linux and SONiC share `frr.conf`, share the dialect. `bgp_speaker` reads a

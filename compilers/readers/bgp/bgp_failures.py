@@ -1,4 +1,4 @@
-"""Check that recursive static routes deliver packets under every failure of a link or a switch.
+"""Checks that recursive static routes deliver packets under every failure of a link or a switch.
 
 A switch with alternates balances packets from hosts by static routes with several next hops (ECMP;
 `routed.bgp.control_plane`). These next hops are addresses that neighbours announce, so BGP resolves
@@ -27,7 +27,7 @@ from compilers.readers.emitted_forwarding import VIA, Lookup
 from compilers.readers.emitted_report import DifferenceList
 
 MOST_SWITCHES = 200
-"""Larger fabrics are followed without failures only: a failure takes .1 s with 183 switches."""
+"""Larger fabrics are followed without failures only: a failure takes 0.1 s with 183 switches."""
 Bools = NDArray[np.bool_]
 
 
@@ -154,9 +154,9 @@ class _FamilyCases:
         """
         for row, entry in enumerate(table.rows.entries.tolist()):
             prefix = self.family.column_of.get(table.rows.name(row), -1)
-            chain = table.chains[int(table.number[entry])]
-            if prefix >= 0 and chain:
-                ports_that_share = chain[0]
+            stages = table.chains[int(table.number[entry])]
+            if prefix >= 0 and stages:
+                ports_that_share = stages[0]  # with their weights
                 for port, _ in ports_that_share:
                     if str(port) in next_hop_numbers:
                         yield Share(switch, prefix, next_hop_numbers[str(port)])

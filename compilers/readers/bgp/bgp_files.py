@@ -1,4 +1,4 @@
-"""Read the folder of one router that speaks BGP, on systems with a grammar (EOS, NX-OS, …).
+"""Reads the folder of one router that speaks BGP, on systems with a grammar (EOS, NX-OS, …).
 
 What comes in is a folder with one configuration file, or with several files that state the same
 configuration. What goes out is a `BgpSwitch`: the statements about BGP as a `Speaker`, and the
@@ -94,12 +94,10 @@ def _mark_unnumbered(router: RouterText, speaker: Speaker) -> None:
 
 
 def _compare(main: _SpeakerFile, other: _SpeakerFile) -> None:
-    """Note in another file of a switch where its statements about BGP differ from the main
-    file's.
-    """
+    """Note in a further file of a switch where its BGP differs from that of the main file."""
     text, statements = other.text, other.speaker.statements
-    text.strange += statements.unknown()
-    text.faults += ((0, missing) for missing in statements.lacking())
+    text.unread += statements.unknown()
+    text.faults += ((0, missing) for missing in statements.missing_texts())
     expected, facts = _facts(main.speaker), _facts(other.speaker)
     if expected.keys() != facts.keys():
         line = max((facts[fact] for fact in facts.keys() - expected.keys()), default=0)
@@ -132,14 +130,15 @@ def _port_of_session(router: RouterText) -> dict[str, str]:
 def _announce_discarded(router: RouterText, speaker: Speaker, part: re.Pattern[str] | None) -> None:
     """Have a speaker announce the discarded prefixes that its policy lets out.
 
-    The parts of a policy are tried in the order of the text, so this has to be their own order.
+    The system tries the parts of a policy in the order of the text. So this has to be the order of
+    their names.
 
     Args:
         router: the contents of the file.
         speaker: the speaker, whose families are changed.
         part: how a statement about a part of a policy begins (`RouterFolder.policy_part`).
     """
-    parts: dict[str, dict[str, int]] = {}  # by policy and part, the first line
+    parts: dict[str, dict[str, int]] = {}  # by the names of policy and part, the first line
     for statement, line in speaker.statements.lines.items():
         if part and (match := part.match(statement)):
             parts.setdefault(match[1], {}).setdefault(match[2], line)

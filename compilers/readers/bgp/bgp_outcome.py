@@ -97,10 +97,10 @@ class SpeakerFamily:
         self.prefixes = list(dict.fromkeys(chain.from_iterable(self.announced)))
         """All announced prefixes, P."""
         self.column_of = {prefix: column for column, prefix in enumerate(self.prefixes)}
-        """The place of each prefix in `prefixes`, and in arrays by prefix."""
-        self.is_next_hop = self._next_hops(families)
+        """The index of each prefix in `prefixes`, and its column in arrays by prefix."""
+        self.is_next_hop = self._next_hop_mask(families)
         """bool[P]: the prefixes that are next hops of static routes."""
-        self._accepts = self._accepted(families)
+        self._accepts = self._acceptance(families)
         """bool[S, P]: the prefixes that each switch accepts, and announces further."""
         self.sessions = _established(speakers, [spoken.sessions for spoken in families])
         """The sessions of each switch."""
@@ -118,7 +118,7 @@ class SpeakerFamily:
         self.rank = np.array([ids.index(speaker.router_id) for speaker in speakers], np.int64)
         """int64[S]: the place of each switch by router id, the lowest first."""
 
-    def _next_hops(self, families: Sequence[SpokenFamily]) -> Bools:
+    def _next_hop_mask(self, families: Sequence[SpokenFamily]) -> Bools:
         """bool[P]: the prefixes that some switch accepts as next hops of static routes."""
         policies = {spoken.accepted for spoken in families if spoken.accepted.via_pool}
         return np.array(
@@ -126,9 +126,9 @@ class SpeakerFamily:
             np.bool_,
         )
 
-    def _accepted(self, families: Sequence[SpokenFamily]) -> Bools:
+    def _acceptance(self, families: Sequence[SpokenFamily]) -> Bools:
         """bool[S, P]: the prefixes that each switch accepts, and announces further."""
-        rows = {
+        rows = {  # by policy, as most switches have the same one
             policy: [policy.holds(prefix) for prefix in self.prefixes]
             for policy in {spoken.accepted for spoken in families}
         }
@@ -147,7 +147,9 @@ class SpeakerFamily:
         """All sessions as columns."""
         source = np.repeat(np.arange(len(self.sessions)), list(map(len, self.sessions)))
         far = [session.far for session in chain.from_iterable(self.sessions)]
-        metrics = [self._metrics(at) for at, sessions in enumerate(self.sessions) if sessions]
+        metrics = [
+            self._metrics(switch) for switch, sessions in enumerate(self.sessions) if sessions
+        ]
         none = np.zeros((0, len(self.prefixes)), np.int64)
         return SessionColumns(source, np.array(far), np.concatenate([none, *metrics]))
 
@@ -167,6 +169,7 @@ class SpeakerFamily:
         up = np.flatnonzero(sessions)
         if not len(up):
             return BgpOutcome(cabled, distance, best)
+        # int64[len(up), P]: a session announces a path if its far end is nearer to the prefix.
         length = np.where(distance[far[up]] < distance[source[up]], distance[far[up]], NO_PATH)
         is_detour = np.zeros(length.shape, np.bool_)
         while True:
@@ -196,6 +199,7 @@ class SpeakerFamily:
         # One number in the order of BGP's decision: length, metric, router id, session.
         order = self._with_ranks(_by_length_and_metric(length, metrics), far[up])
         order = order * len(source) + up[:, None]
+        # The row of each switch's first session.
         first = np.flatnonzero(np.diff(source[up], prepend=-1))
         best = np.full(distance.shape, -1, np.int64)
         best[source[up][first]] = np.minimum.reduceat(order, first, axis=0) % len(source)
@@ -318,6 +322,7 @@ class SpeakerFamily:
         is_usable = up[:, None] & (distance[far] < distance[switch])
         length = np.where(is_usable, distance[far], NO_PATH)
         order = _by_length_and_metric(length, metric)
+        # Sorting twice gives the rank of each session, the best first.
         number_in_order = self._with_ranks(order, far).argsort(axis=0).argsort(axis=0)
         is_best = order == order.min(axis=0, initial=NO_ORDER)
         used: Bools = is_best & (number_in_order < self.paths[switch]) & (length < NO_PATH)

@@ -1,4 +1,4 @@
-"""Read a fabric whose routes BGP finds: the best paths of every switch, from all folders.
+"""Reads a fabric whose routes BGP finds: the best paths of every switch, from all folders.
 
 What comes in is the folder of a switch; what goes out is its `EmittedSwitch`. Targets with BGP give
 a `BgpReader` to the check of their files (`emitted_check`).
@@ -43,8 +43,8 @@ class BgpReader:
 
     def __init__(self, speaker: Callable[[Path], BgpSwitch]) -> None:
         self.speaker = speaker
-        self._places: dict[str, int] = {}
-        """The place of each switch in `_switches`, by the name of its folder."""
+        self._indices: dict[str, int] = {}
+        """The index of each switch in `_switches`, by the name of its folder."""
         self._switches: list[BgpSwitch] = []
         """All switches that could be read."""
         self._families: list[SpeakerFamily] = []
@@ -55,53 +55,53 @@ class BgpReader:
 
         Raises:
             OSError: a file is not there.
-            ValueError: (file, line, text) it makes no sense.
+            ValueError: (file, line, text) a line makes no sense.
         """
-        if not self._places:
+        if not self._indices:
             self._read_all(folder.parent)
-        if folder.name not in self._places:
+        if folder.name not in self._indices:
             self.speaker(folder)  # raises the error that `_read_all` has passed over
-        place = self._places[folder.name]
-        switch = self._switches[place]
+        index = self._indices[folder.name]
+        switch = self._switches[index]
         emitted = switch.without_bgp
-        best_paths = self._best_paths(place)
+        best_paths = self._best_paths(index)
         announced = {prefix for family in switch.families for prefix in family.own}
         discards = [discard for discard in emitted.discards if discard[0] not in announced]
         return replace(
             emitted,
             anywhere=best_paths,
-            by_ingress=self._tables_for_hosts(place, best_paths),
+            by_ingress=self._tables_for_hosts(index, best_paths),
             discards=discards,
             converged=True,
-            wrong=[*_static_routes(emitted), *emitted.wrong],
-            claimed=emitted.claimed | {"discard", "AS number", "session"},
+            wrong=[*_static_route_faults(emitted), *emitted.wrong],
+            claimed_kinds=emitted.claimed_kinds | {"discard", "AS number", "session"},
             claims=[
                 *emitted.claims,
                 Claim("AS number", (switch.as_number,), switch.file, switch.line),
-                *_sessions(switch),
-                *_discards(discards),
+                *_session_claims(switch),
+                *_discard_claims(discards),
             ],
         )
 
-    def _best_paths(self, place: int) -> tuple[Lookup, ...]:
-        """The best paths of the switch at a place, one table for each address family."""
-        file = self._switches[place].file
-        tables = (family.table(place, file) for family in self._families)
+    def _best_paths(self, index: int) -> tuple[Lookup, ...]:
+        """The best paths of the switch with an index, one table for each address family."""
+        file = self._switches[index].file
+        tables = (family.table(index, file) for family in self._families)
         return tuple(table for table in tables if table is not None)
 
     def _tables_for_hosts(
-        self, place: int, best_paths: tuple[Lookup, ...]
+        self, index: int, best_paths: tuple[Lookup, ...]
     ) -> dict[Port, tuple[Lookup, ...]]:
         """The tables for packets from hosts at a switch, by port, with next hops that BGP resolves.
 
         Args:
-            place: the place of the switch.
+            index: the index of the switch.
             best_paths: its best paths.
         """
-        switch = self._switches[place]
+        switch = self._switches[index]
         port_of: dict[str, str] = {}
         for family in self._families:
-            port_of |= family.ports_to_next_hops(place)
+            port_of |= family.ports_to_next_hops(index)
         last_tables = best_paths if switch.falls_through else ()
         return {
             port: (*(_resolved(lookup, port_of) for lookup in lookups), *last_tables)
@@ -114,7 +114,7 @@ class BgpReader:
         Args:
             folder: the folder in which the switches have theirs.
         """
-        if not self._places:
+        if not self._indices:
             self._read_all(folder)
         if not any(family.is_next_hop.any() for family in self._families):
             return None
@@ -129,13 +129,15 @@ class BgpReader:
             folder: the folder in which the switches have theirs.
             closed: (switch, port); the far ends of their links are down too.
         """
-        if not self._places:
+        if not self._indices:
             self._read_all(folder)
-        places = {(self._places[node], port) for node, port in closed if node in self._places}
-        families = [family.ports_left(places) for family in self._families]
+        closed_ports = {
+            (self._indices[node], port) for node, port in closed if node in self._indices
+        }
+        families = [family.ports_left(closed_ports) for family in self._families]
         return {
-            node: {prefix: ports for family in families for prefix, ports in family[place].items()}
-            for node, place in self._places.items()
+            node: {prefix: ports for family in families for prefix, ports in family[index].items()}
+            for node, index in self._indices.items()
         }
 
     def _read_all(self, folder: Path) -> None:
@@ -146,7 +148,7 @@ class BgpReader:
                 switch = self.speaker(path)
             except (OSError, ValueError):
                 continue  # `__call__` reads it again, and reports what is wrong
-            self._places[path.name] = len(switches)
+            self._indices[path.name] = len(switches)
             switches.append(switch)
         self._switches = list(_with_disagreements(switches))
         most_families = max((len(switch.families) for switch in switches), default=0)
@@ -162,7 +164,7 @@ def _with_disagreements(speakers: Sequence[BgpSwitch]) -> Iterator[BgpSwitch]:
     file_of_id = {speaker.router_id: speaker.file for speaker in reversed(speakers)}
     announced_by: dict[str, str] = {}
     lengths = Counter(speaker.longest_path for speaker in speakers)
-    usual_length, _ = next(iter(lengths.most_common(1)), (0, 0))
+    common_length, _ = next(iter(lengths.most_common(1)), (0, 0))
     for speaker in speakers:
         wrong = list(speaker.without_bgp.wrong)
         for next_hop in _announced_next_hops(speaker):
@@ -175,8 +177,8 @@ def _with_disagreements(speakers: Sequence[BgpSwitch]) -> Iterator[BgpSwitch]:
             wrong.append(
                 (speaker.file, 0, f"router id {speaker.router_id} is that of {first_file}")
             )
-        if speaker.longest_path != usual_length:
-            text = f"paths of {speaker.longest_path} systems at most, elsewhere of {usual_length}"
+        if speaker.longest_path != common_length:
+            text = f"paths of {speaker.longest_path} systems at most, elsewhere of {common_length}"
             wrong.append((speaker.file, 0, text))
         yield replace(speaker, without_bgp=replace(speaker.without_bgp, wrong=wrong))
 
@@ -187,8 +189,8 @@ def _announced_next_hops(switch: BgpSwitch) -> Iterator[str]:
         yield from (prefix for prefix in family.own if family.accepted.is_via(prefix))
 
 
-def _sessions(switch: BgpSwitch) -> Iterator[Claim]:
-    """The sessions of a switch: port, family and the neighbour's AS.
+def _session_claims(switch: BgpSwitch) -> Iterator[Claim]:
+    """Claim each session of a switch: port, family and the neighbour's AS.
 
     A session whose port is not known is left out: its address is checked as a next hop.
     """
@@ -199,18 +201,18 @@ def _sessions(switch: BgpSwitch) -> Iterator[Claim]:
                 yield Claim("session", value, switch.file, session.line)
 
 
-def _discards(discards: Sequence[Discard]) -> Iterator[Claim]:
+def _discard_claims(discards: Sequence[Discard]) -> Iterator[Claim]:
     """Claim each discarded prefix, at the first line that states it."""
     first_lines = {prefix: (file, line) for prefix, file, line in reversed(discards)}
-    for prefix, place in first_lines.items():
-        yield Claim("discard", (prefix,), *place)
+    for prefix, (file, line) in first_lines.items():
+        yield Claim("discard", (prefix,), file, line)
 
 
-def _static_routes(emitted: EmittedSwitch) -> Iterator[LineText]:
+def _static_route_faults(emitted: EmittedSwitch) -> Iterator[LineText]:
     """Yield a fault for each static route that a system would prefer to BGP's routes.
 
-    Such a route stays when the neighbour is dead. Static routes for packets from hosts are right
-    where BGP resolves all their next hops: these go away with the neighbour.
+    Such a route stays when the neighbour is dead. A static route for packets from hosts is right if
+    BGP resolves all its next hops, as they go away with the neighbour.
     """
     for lookup in dict.fromkeys((*emitted.anywhere, *chain(*emitted.by_ingress.values()))):
         rows = lookup.rows

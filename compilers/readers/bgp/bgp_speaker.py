@@ -28,11 +28,12 @@ FAMILIES = (
 AVD's keys, and `full` the length of a single address.
 """
 LARGEST_METRIC = (1 << 32) - 1
+"""The largest metric (MED), which has 32 bits."""
 JUNOS_PATHS = 16
 """How many paths Junos uses at once unless `chassis maximum-ecmp` says another number."""
 DETOURS, PREFERRED, ALL_PREFIXES = "5", "10", "20"
-"""The places of entries in a policy: of detours, of the prefixes of its own list, of all
-prefixes."""
+"""The numbers of entries in a policy, which is tried in this order: the entry for detours, for the
+prefixes of the policy's own list, and for all prefixes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +47,12 @@ class BgpNeighbour:
     line: int
     """The line that opens the session."""
     metric: int
-    """The metric of prefixes without one of their own."""
+    """The metric of all prefixes that are not in `preferred`."""
     detour_metric: int
     """The metric of a detour, a path over another neighbour of the switch; -1 where the system
     makes no difference."""
     preferred: dict[str, int]
-    """The metrics of single prefixes."""
+    """The metric of each prefix that the policy prefers."""
     description: str = ""
     """The description of the neighbour: its name and its port."""
 
@@ -198,8 +199,8 @@ class Speaker:
         """How many paths to a prefix are used at once, also where the file says no number."""
         paths = fields.get("paths", "1")
         for template in self.dialect.multipath[:1]:
-            for several, _ in self.statements.find(template, fields):
-                paths = several.get("paths", str(JUNOS_PATHS))
+            for match, _ in self.statements.find(template, fields):
+                paths = match.get("paths", str(JUNOS_PATHS))
         return _number(paths)
 
     def _sessions(self, fields: Fields) -> Iterator[BgpNeighbour]:
@@ -209,9 +210,11 @@ class Speaker:
         for match, line in list(self.statements.find(first, fields)):
             session = self.statements.need((*others, *dialect.detour_filter), match)
             policy, preferred = f"fabric-{fields['family']}", {}
-            if override := next(self.statements.find(dialect.neighbour_policy[0], session), None):
-                policy = override[0]["policy"]
-                self.statements.need(dialect.neighbour_policy[1:], override[0])
+            first_of_policy, *rest_of_policy = dialect.neighbour_policy
+            if override := next(self.statements.find(first_of_policy, session), None):
+                policy_fields, _ = override
+                policy = policy_fields["policy"]
+                self.statements.need(rest_of_policy, policy_fields)
                 preferred_metric = self._entry(fields, policy, PREFERRED, policy)
                 prefixes = self._prefixes_of_list(fields | {"list": policy})
                 preferred = dict.fromkeys(prefixes, preferred_metric)
@@ -252,7 +255,7 @@ class Speaker:
         Args:
             fields: the fields of the address family.
             policy: the name of the policy.
-            place: DETOURS, PREFERRED or ALL_PREFIXES.
+            place: the number of the entry: DETOURS, PREFERRED or ALL_PREFIXES.
             prefix_list: the name of the prefix list that the entry matches.
         """
         entry = {"policy": policy, "place": place, "list": prefix_list}
@@ -299,8 +302,8 @@ class Speaker:
 
     def _faults(self, without_bgp: EmittedSwitch, longest_path: int) -> Iterator[tuple[int, str]]:
         """The line and the text of each fault; line 0 where only the file is known."""
-        yield from ((0, text) for text in self.statements.lacking())
-        yield from self.statements.unmade(self.dialect.created_first)
+        yield from ((0, text) for text in self.statements.missing_texts())
+        yield from self.statements.used_before_created(self.dialect.created_first)
         if not is_router_id(self.fields["id"]):
             text = f"router id {self.fields['id']}, which is no IPv4 address"
             yield self.line("id"), text
@@ -320,13 +323,16 @@ class Speaker:
             for statement in self.statements.find(template, {})
         ]
         neighbours = {str(s.as_number) for family in self.families for s in family.sessions}
+        # AS numbers around which detours lead, `4200000001|4200000002`.
         around = {number for fields, _ in filters for number in fields["around"].split("|")}
         lengths = {fields["rest"] for fields, _ in filters}
+        # A filter names the first two AS numbers of a path; the rest of the path may be as long.
         if around != neighbours or lengths != {str(longest_path - 2)}:
             text = (
                 f"paths over {', '.join(sorted(around))}, up to {', '.join(sorted(lengths))} more"
             )
-            yield filters[0][1] if filters else 0, f"{text}, for those over another"
+            first_line = filters[0][1] if filters else 0
+            yield first_line, f"{text}, for those over another"
 
     def line(self, name: str) -> int:
         """The line of the statement for the whole switch that has a field; 0 where none has it."""
@@ -355,7 +361,7 @@ def with_described_sessions(switch: BgpSwitch, far_ends: Mapping[str, str]) -> B
 
 
 def is_router_id(text: str) -> bool:
-    """Whether a text is an IPv4 address."""
+    """Whether a text is an IPv4 address: four numbers below 256 with dots between them."""
     parts = text.split(".")
     return len(parts) == 4 and all(is_number(part) and exact_number(part) < 256 for part in parts)
 

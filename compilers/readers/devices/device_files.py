@@ -1,6 +1,8 @@
 """Finds and reads the files that people collect from devices: the outputs of commands.
 
-Readers of neighbour tables and of routing tables begin with these functions.
+`device_files` finds the files in folders, `device_text` reads one, and `without_prompts` and
+`behind_banner` take away what is no output. Readers of neighbour tables and of routing tables begin
+with these functions.
 """
 
 from __future__ import annotations
@@ -27,12 +29,12 @@ PROMPT = re.compile(
     re.M | re.X,
 )
 """A line that is no output: a prompt, a comment, or a line of Junos such as `{master:0}`."""
-START = re.compile(r"^[ \t]*(?=\{\s*[\"}]|\[\s*[\]{\[\"])", re.M)
+JSON_START = re.compile(r"^[ \t]*(?=\{\s*[\"}]|\[\s*[\]{\[\"])", re.M)
 """A place where JSON may begin: the first sign of a line such as `{"interfaces": …` or
 `[{"dst":`."""
-INSIDE = re.compile(r"""\{\s*"|\[\s*[{"]|[{\[]\s*$|^\s*(?:[}\]"]|\S*"\s*:)""", re.M)
-"""A sign of JSON, such as `"mtu": 9000` or a line `},`. With one, a text without a beginning of
-JSON is JSON whose first lines are missing, and no banner."""
+JSON_SIGN = re.compile(r"""\{\s*"|\[\s*[{"]|[{\[]\s*$|^\s*(?:[}\]"]|\S*"\s*:)""", re.M)
+"""A sign of JSON, such as `"mtu": 9000` or a line `},`. A text with a sign, but without a beginning
+of JSON, is JSON whose first lines are missing. A text without a sign is a banner."""
 REFUSAL = re.compile(
     r"^[ \t]*(?:%|error\b|syntax error|invalid |.*(?:command not found|no such file"
     r"|permission denied|unknown command|invalid (?:input|command|token))).*",
@@ -122,6 +124,6 @@ def behind_banner(text: str, at: int) -> int:
         The place; `at` itself if the text from there is JSON without its beginning; the end of the
         text if no JSON follows.
     """
-    start = START.search(text, at)
+    start = JSON_START.search(text, at)
     end = start.end() if start else len(text)
-    return at if INSIDE.search(text[at:end]) else end
+    return at if JSON_SIGN.search(text[at:end]) else end

@@ -1,7 +1,7 @@
 """The routes that a device holds, in one form for all systems.
 
-What comes in are the routes that the reader of a system finds in the output of a device; it fills a
-`HeldRoutes`. What goes out are its tables, which the audit and the push compare.
+The reader of a system finds routes in the output of a device, and fills a `HeldRoutes`. Its tables
+are what `check routes` and a push compare with the tables of the build.
 
 A prefix leads to choices in the order of preference. A choice is a set of next hops that share
 traffic (ECMP, or weighted). These are plain tuples, as a fabric has millions of them, and in
@@ -31,6 +31,8 @@ them."""
 RouteTables = dict[str, dict[str, Choices]]
 """The choices by table and by prefix."""
 
+ONE_PREFERENCE = 0
+"""The preference of all routes of a device that prints only the active routes of a prefix."""
 MAIN = "main"
 """The name of the main table."""
 ANY = "*"
@@ -61,6 +63,7 @@ class HeldRoutes:
             preference: routes of lower preference are tried first.
             hops: the next hops.
         """
+        # Without `setdefault`, which would make a new mapping for each of millions of routes.
         rows = self.rows.get(table)
         if rows is None:
             rows = self.rows[table] = {}
@@ -74,7 +77,8 @@ class HeldRoutes:
         """The tables, with prefixes as `ip_network` writes them.
 
         Args:
-            canonical: prefixes that are known to be written so.
+            canonical: prefixes that are known to be in canonical form; looking them up is quicker
+                than making the form again.
 
         Raises:
             ValueError: a text is no prefix.
@@ -83,8 +87,8 @@ class HeldRoutes:
         for table, rows in self.rows.items():
             tables[table] = {}
             for prefix, choices in rows.items():
-                stays = prefix in canonical or table in RULES
-                text = prefix if stays else prefix_text(prefix)
+                is_canonical = prefix in canonical or table in RULES
+                text = prefix if is_canonical else prefix_text(prefix)
                 tables[table][text] = tuple(choices[preference] for preference in sorted(choices))
         return tables
 
@@ -100,8 +104,8 @@ class RoutingTables:
     read: Callable[[Iterable[Any]], HeldRoutes]
     """The routes of a device, from its documents."""
     rules_key: str = ""
-    """A key of policy rules, which may be collected with the tables of another system; "" for
-    none."""
+    """A key of policy rules; "" for none. People may collect them with the tables of another system
+    on the same device."""
     text: re.Pattern[str] | None = None
     """How the same tables begin where a device prints them as text, which is refused."""
 
@@ -127,7 +131,7 @@ def canonical_hops(hops: Hops) -> Hops:
 def canonical_table(table: Mapping[str, Choices]) -> dict[str, Choices]:
     """A table with its next hops in canonical form; see `canonical_hops`."""
     canonical: dict[int, Choices] = {}
-    for choices in table.values():  # many prefixes have the same object
+    for choices in table.values():  # many prefixes have the same tuple object
         if id(choices) not in canonical:
             canonical[id(choices)] = tuple(map(canonical_hops, choices))
     return {prefix: canonical[id(choices)] for prefix, choices in table.items()}

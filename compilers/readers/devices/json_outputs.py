@@ -1,4 +1,8 @@
-"""Reader of files with the JSON outputs of several commands, one after the other."""
+"""Reader of files with the JSON outputs of several commands, one after the other.
+
+What comes in is a text that was copied from a terminal. What goes out are the JSON values in it.
+The readers of neighbour tables and of routing tables call `json_outputs`.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ from compilers.readers.devices.device_files import REFUSAL, behind_banner, witho
 from inventory.problems import InputError, shown
 
 BLANKS = re.compile(r"\s*")
+"""Blanks and line ends."""
 OLD_IPROUTE2 = re.compile(
     r'\{\s*"(?:local|broadcast|multicast|anycast|unreachable|blackhole|prohibit|throw)"\s*,'
 )
@@ -23,17 +28,17 @@ def json_outputs(text: str, path: str = "") -> Iterator[Any]:
     """Yield the outputs in a text; empty ones, such as a table without routes, are left out.
 
     Args:
-        text: as it was copied from a terminal, with prompts and banners.
-        path: of the file, for messages.
+        text: the text as it was copied from a terminal, with prompts and banners.
+        path: the path of the file, for messages.
 
     Raises:
-        InputError: it is not JSON.
+        InputError: the text is not JSON.
 
     >>> list(json_outputs('leaf-1# show routes | json\\n{"a": 1}\\n{}'))
     [{'a': 1}]
     """
     text = without_prompts(text)
-    place = _begin(text, 0, path)
+    place = _next_output(text, 0, path)
     if place == len(text) and text.strip():
         first = next(line.strip() for line in text.splitlines() if line.strip())
         raise InputError.of("JSON", f"a text: {shown(first)}", "", path)
@@ -47,7 +52,7 @@ def json_outputs(text: str, path: str = "") -> Iterator[Any]:
             raise InputError.of("JSON", reason, "", path) from None
         if document:
             yield document
-        place = _begin(text, place, path)
+        place = _next_output(text, place, path)
 
 
 def unwrapped(output: Any) -> Any:
@@ -60,16 +65,16 @@ def unwrapped(output: Any) -> Any:
     return result.get("body", result) if isinstance(result, dict) else result
 
 
-def _begin(text: str, place: int, path: str) -> int:
-    """The place where the next output begins.
+def _next_output(text: str, place: int, path: str) -> int:
+    """The place where the next output begins; the end of the text if there is none.
 
     Args:
-        text: of all outputs.
-        place: behind the output before.
-        path: of the file, for messages.
+        text: the text with all outputs.
+        place: the place behind the output before.
+        path: the path of the file, for messages.
 
     Raises:
-        InputError: before it, the device refuses a command.
+        InputError: a device refuses a command before the next output.
     """
     begin = behind_banner(text, place)
     if refusal := REFUSAL.search(text, place, begin):

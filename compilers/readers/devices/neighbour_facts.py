@@ -1,7 +1,8 @@
 """Which device sees which neighbour at which port, in one form for all systems and tools.
 
-Readers of LLDP tables and of other forms (`NeighbourTables`) yield `Seen` facts. The audit
-(`compilers.audit`) resolves their words to nodes and ports of the plan.
+Readers of LLDP tables and of other forms (`NeighbourTables`) yield facts: a device has `Seen` a
+neighbour. The audit (`compilers.audit`) resolves the words of a fact to nodes and ports of the
+plan.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ class Facts:
     reporters: frozenset[tuple[str, ...]]
     """The nodes whose own tables were read, each by words that may name it."""
     forms: tuple[tuple[tuple[str, ...], str], ...] = ()
-    """The form of each reporter's table: the words of the reporter, and the name of the form."""
+    """The form of each reporter's table: the words of the reporter, and the name of the form, such
+    as `lldpctl`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +93,8 @@ class NeighbourTables:
 
     form: str
     """Its name on the command line."""
-    printed_by: str
-    """The command that prints it."""
+    output_name: str
+    """What the table is and which command prints it, in messages."""
     fits: Callable[[Source], bool]
     """Whether a table has this form."""
     read: Callable[[Source], Iterator[Seen]]
@@ -103,7 +105,7 @@ class NeighbourTables:
     """Other outputs of the same system that people collect by mistake."""
 
 
-NAMELESS, UNNAMED_PORT = "a device without a name", "a port without a name"
+UNNAMED_DEVICE, UNNAMED_PORT = "a device without a name", "a port without a name"
 """In the place of names that a neighbour does not send."""
 NeighbourRow = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
 """Names of the local port, of the neighbour, and of the neighbour's port, the surest first."""
@@ -112,17 +114,17 @@ NeighbourRow = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
 def seen_rows(source: Source, rows: Iterable[NeighbourRow]) -> Iterator[Seen]:
     """Yield the facts of a table of one node, one for each row.
 
-    A neighbour that sends no name, or none of its port, is a fact as well.
+    A neighbour that sends no name of its own, or no name of its port, is a fact as well.
 
     Raises:
-        InputError: a row without a local port, which no form has.
+        InputError: a row has no local port, as it has in every form.
     """
     for near, names, ports in rows:
         if not near:
             required = "a local port in every row of a neighbour table"
             raise source.wrong(required, "a row without one", "collect it again")
         if names or ports:
-            far = End(names or (NAMELESS,), ports or (UNNAMED_PORT,))
+            far = End(names or (UNNAMED_DEVICE,), ports or (UNNAMED_PORT,))
             yield Seen(End((source.node,), near), far)
 
 

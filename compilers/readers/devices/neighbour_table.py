@@ -1,6 +1,7 @@
 """Reader of neighbours in CSV, one in each line: node, port, neighbour, neighbour_port.
 
-Spreadsheets separate values by semicolons where the decimal point is a comma, and some by tabs.
+Values may have commas, semicolons or tabs between them, as spreadsheets write them in different
+countries. `check wiring` reads the tables by `FORM`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from compilers.readers.devices.neighbour_facts import End, NeighbourTables, Seen
 if TYPE_CHECKING:
     from _csv import Reader as CsvReader
 
-PRINTED_BY = "CSV with the columns node, port, neighbour, neighbour_port"
+OUTPUT_NAME = "CSV with the columns node, port, neighbour, neighbour_port"
+"""The table, as messages name it."""
 TABLE_HEADERS = (
     ("node", "port", "neighbour", "neighbour_port"),
     ("node", "port", "neighbor", "neighbor_port"),
@@ -25,6 +27,8 @@ TABLE_HEADERS = (
 """The names that the four columns may have; the last ones are NetBox's."""
 DELIMITERS = ",;\t"
 """The characters that may separate values."""
+MOST_NAMED = 6
+"""How many columns a message names."""
 
 
 def fits(source: Source) -> bool:
@@ -34,7 +38,7 @@ def fits(source: Source) -> bool:
         columns = next(_rows(first), list[str]())
     except csv.Error:
         return False
-    return _places(_heads(columns)) is not None
+    return _column_indices(_column_names(columns)) is not None
 
 
 def _rows(text: str) -> CsvReader:
@@ -43,13 +47,13 @@ def _rows(text: str) -> CsvReader:
     return csv.reader(io.StringIO(text), delimiter=max(DELIMITERS, key=first.count))
 
 
-def _heads(columns: list[str]) -> list[str]:
+def _column_names(cells: list[str]) -> list[str]:
     """The names of columns in small letters, without blanks around them."""
-    return [cell.strip().lower() for cell in columns]
+    return [cell.strip().lower() for cell in cells]
 
 
-def _places(columns: list[str]) -> tuple[int, ...] | None:
-    """The places of node, port, neighbour and its port among the columns; None without these."""
+def _column_indices(columns: list[str]) -> tuple[int, ...] | None:
+    """The columns of node, port, neighbour and its port, by number; None if one is missing."""
     for header in TABLE_HEADERS:
         if set(header) <= set(columns):
             return tuple(columns.index(word) for word in header)
@@ -64,21 +68,22 @@ def read(source: Source) -> Iterator[Seen]:
     """
     rows = _rows(source.text.lstrip("\ufeff"))
     try:
-        columns = _heads(next(rows, []))
-        places = _places(columns)
-        if places is None:
-            raise source.wrong(PRINTED_BY, ", ".join(columns[:6]) or "an empty file", "", 1)
+        columns = _column_names(next(rows, []))
+        indices = _column_indices(columns)
+        if indices is None:
+            given = ", ".join(columns[:MOST_NAMED]) or "an empty file"
+            raise source.wrong(OUTPUT_NAME, given, "", 1)
         for row in rows:
-            if len(row) <= max(places):
+            if len(row) <= max(indices):
                 if any(row):
                     given = f"{len(row)} values"
                     raise source.wrong(f"{len(columns)} values", given, "", rows.line_num)
                 continue
-            node, port, far, far_port = (words(row[place]) for place in places)
+            node, port, far, far_port = (words(row[index]) for index in indices)
             if node and port and far and far_port:
                 yield Seen(End(node, port), End(far, far_port))
     except csv.Error as error:
-        raise source.wrong(PRINTED_BY, str(error), "", rows.line_num) from None
+        raise source.wrong(OUTPUT_NAME, str(error), "", rows.line_num) from None
 
 
-FORM = NeighbourTables("csv", PRINTED_BY, fits, read, of_one_node=False)
+FORM = NeighbourTables("csv", OUTPUT_NAME, fits, read, of_one_node=False)

@@ -1,23 +1,31 @@
 """Grammars of configuration files, as data: which statements there are, and what each means.
 
 The grammar of a file is a text next to its template, `templates/TARGET/FILE.grammar`. What comes in
-is such a text, and what goes out is a `Grammar`: `text_engine` reads configurations by it, and
-*actors* carry out what statements mean.
+is such a text, and what goes out is a `Grammar`. `text_engine` reads configurations by the grammar,
+and calls *actors*, which carry out what statements mean.
 
 A line is a rule, as in `hostname <name> => fact hostname <name>`: the pattern of a statement, and
 behind `=>` its meaning, verbs with `;` between them. Rules that are indented below another are
 those of its section. `#` begins a comment.
 
-Patterns have fields: `<a>` is a word, `<a#>` a number of at most ten digits (without zeros before
-it, which `ip` takes for octal), `<a.>` an IPv4, `<a:>` an IPv6 and `<a@>` a MAC address, `<a...>`
-the rest of the line, `<a=REGEX>` what a regular expression fits; parts in `[ ]` may be left out. A
-field `<prefix>`, `<prefix4>` or `<prefix6>` makes a rule one of routes, which are read by numpy:
-before it are no other fields. A rule that ends in `**` takes all lines of its section as
-statements.
+Patterns have fields:
 
-Verbs of the engine are about order. D is a definition, which is words with fields. Conditions look
-at the whole file: `if D` holds if D is defined anywhere, `unless D` if it is not. Of several
-definitions, with & between them, all have to be defined for `if`, and one missing for `unless`.
+    <a>         a word
+    <a#>        a number of at most ten digits, without leading zeros (`ip` takes them for octal)
+    <a.>        an IPv4 address
+    <a:>        an IPv6 address
+    <a@>        a MAC address
+    <a...>      the rest of the line
+    <a=REGEX>   a text that a regular expression fits
+    [ ]         these parts may be left out
+
+A field `<prefix>`, `<prefix4>` or `<prefix6>` makes a rule one of routes, which numpy reads. No
+other field may be before it. A rule that ends in `**` takes all lines of its section as statements.
+
+The verbs of the engine are about the order of statements. D is a definition, which is words with
+fields. Conditions look at the whole file: `if D` holds if D is defined anywhere, `unless D` if it
+is not. D may be several definitions with & between them. Then `if` holds if all are defined, and
+`unless` if one of them is missing.
 
     define D            from here on, D is defined
     needs D             a difference unless D was defined above
@@ -29,7 +37,7 @@ definitions, with & between them, all have to be defined for `if`, and one missi
     only if|unless D    a difference if the section has such a statement and the condition fails
     iff D               `must if D` and `only if D`
     last                nothing may follow
-    say                 it is a statement for others to find
+    say                 a statement for other readers, in `TextEngine.statements`
 
 All others are methods of the actor (`text_engine.GrammarActor`), which take the statement and the
 arguments of the verb: words, `#<a>` a number, `@<a>` a port.
@@ -69,7 +77,7 @@ TOKEN = re.compile(r"<[a-z]+\d?(?:#|@|\.\.\.|\.|:|=[^>]+)?>|\[|\]")
 """A field of a pattern, or a bracket."""
 PREFIX = re.compile(r"<prefix([46]?)>")
 """The field that makes a rule one of routes."""
-KINDS = {
+FIELD_PATTERNS = {
     "": r"\S+",
     "#": r"0|[1-9][0-9]{0,9}",
     "@": r"(?:[0-9a-f]{2}:){5}[0-9a-f]{2}",
@@ -79,11 +87,12 @@ KINDS = {
 }
 """The regular expressions of fields, by the characters behind their names."""
 WHOLE_SECTION = " **"
-"""Ends a rule all lines of whose section are taken as statements."""
+"""The end of a rule that takes all lines of its section as statements."""
 ENGINE_VERBS = {
     *("say", "define", "needs", "wants", "absent", "range"),
     *("must", "only", "iff", "last"),
 }
+"""The verbs that the engine carries out itself."""
 Verb = tuple[str, ...]
 """A verb and its arguments."""
 Fields = dict[str, str]
@@ -119,9 +128,9 @@ class GrammarRule:
     in_ipv6: bool | None = None
     """For routes: whether their prefixes are IPv6 ones; None: either."""
     routes: bool = False
-    """Whether it is a rule of routes, with a field `prefix`."""
+    """Whether it is a rule for routes, with a field `prefix`."""
     takes_all: bool = False
-    """Whether all lines of its section are taken as statements."""
+    """Whether all lines of its section are taken as statements for other readers."""
 
     @property
     def head(self) -> str:
@@ -169,8 +178,8 @@ class Grammar:
     statement_heads: tuple[str, ...]
     """The beginnings of statements that are no routes, and begin as routes do."""
     facts: tuple[tuple[str, str], ...] = ()
-    """The kinds of facts that are stated in full, each with the definition on which that depends,
-    "" for none."""
+    """The kinds of facts that the file has to state in full, each with a definition: only if this
+    is defined; "" for always."""
     tree: str = ""
     """`json`, `yaml`, or "" for a text of lines."""
     whole: tuple[str, ...] = ()
@@ -212,7 +221,7 @@ class Grammar:
         for line in exact_lines(text):
             match shlex.split(line) if line.startswith("%") else exact_words(line):
                 case ["%comment", comment]:
-                    pass
+                    pass  # the pattern has assigned it
                 case ["%close", word, *section]:
                     closes[word] = " ".join(section)
                 case ["%tree", tree]:
@@ -308,7 +317,7 @@ def _regex(text: str) -> str:
             regex += ")?"
         elif field_of_rule := FIELD.fullmatch(token[0]):
             name, kind = field_of_rule[1], field_of_rule[2] or ""
-            inner = kind.removeprefix("=") if kind.startswith("=") else KINDS[kind]
+            inner = kind.removeprefix("=") if kind.startswith("=") else FIELD_PATTERNS[kind]
             regex += f"(?P={name})" if name in names else f"(?P<{name}>{inner})"
             names.add(name)
     return regex + re.escape(text[end:])

@@ -8,8 +8,11 @@ The meaning of a line depends on what is above it: on the section that is open, 
 defined. A statement for which the grammar has no rule in its section is unknown. The engine checks
 order and completeness, and leaves everything else to the actor.
 
-A file may have tens of thousands of routes. So lines of routes that follow each other are a *run*:
-its section is looked up once, and its lines are split by numpy.
+A file may have tens of thousands of routes. So lines of routes that follow each other are a *run*.
+The section of a run is looked up once, and numpy splits its lines.
+
+*Facts* and *definitions* are explained in `rules`. `router_files` and the readers of target linux,
+frr and bird make a `TextEngine` for each file.
 """
 
 from __future__ import annotations
@@ -119,11 +122,11 @@ class _Run(NamedTuple):
     """Lines that follow each other and begin with the same head of routes."""
 
     head: int
-    """The place of the head in the grammar; -1: these are lines of other statements."""
+    """The index of the head in `Grammar.heads`; -1: these are lines of other statements."""
     first: int
-    """The place of the first line."""
+    """The index of the first line."""
     end: int
-    """The place of the line behind the last."""
+    """The index of the line behind the last."""
 
 
 @dataclass(slots=True)
@@ -148,8 +151,8 @@ class TextEngine:
     _matched: set[tuple[GrammarRule, str]] = field(default_factory=set)
     """The rules that read a statement, each with the key of the section."""
     _conditional: list[tuple[Verb, Statement]] = field(default_factory=list)
-    """Statements with the verb `only` or `iff`, each with its verb: the whole text decides whether
-    they are right."""
+    """Statements with the verb `only` or `iff`, each behind this verb and its arguments. The whole
+    text decides whether they are right."""
     _awaited: list[tuple[str, Statement]] = field(default_factory=list)
     """Definitions that have to be anywhere in the text, each with the statement that wants it."""
     _final: str = ""
@@ -157,7 +160,7 @@ class TextEngine:
     _single_routes: dict[tuple[RouteHead, _Section], list[tuple[int, str]]] = field(
         default_factory=dict
     )
-    """Routes outside runs, as they have other blanks before them: line and text, by head and
+    """Routes that are in no run, as they have other blanks before them: line and text, by head and
     section."""
 
     def read(self, lines: TextLines, *, whole: bool = True) -> None:
@@ -173,23 +176,26 @@ class TextEngine:
         _check_verbs(self.grammar, type(self.actor))
         runs: dict[tuple[RouteHead, _Section], list[np.ndarray[Any, Any]]] = {}
         for run in _runs(self._labels(lines)):
-            places = np.arange(run.first, run.end)
-            part = lines[places]
-            if run.head < 0 or not (head := self._head(self.grammar.heads[run.head], part)):
+            indices = np.arange(run.first, run.end)
+            part = lines[indices]
+            if run.head < 0 or not (
+                head := self._head_in_section(self.grammar.heads[run.head], part)
+            ):
                 for number, text in part:
                     self._line(number, text)
             else:
-                runs.setdefault((head, self._section()), []).append(places)
+                runs.setdefault((head, self._section()), []).append(indices)
         for head, section in dict.fromkeys((*runs, *self._single_routes)):
-            no_places = np.zeros(0, np.int64)
-            places_of_head = np.concatenate((no_places, *runs.get((head, section), ())))
-            self._routes(head, lines[places_of_head], section)
+            no_lines = np.zeros(0, np.int64)
+            indices_of_head = np.concatenate((no_lines, *runs.get((head, section), ())))
+            self._routes(head, lines[indices_of_head], section)
         if whole:
-            self._end()
+            self._note_faults_at_end()
 
     def _labels(self, lines: TextLines) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        """int64[n]: the place of the head of routes that a line begins with; -1: none."""
+        """int64[n]: the index of the head of routes that each line begins with; -1: none."""
         label = np.full(len(lines.number), -1, np.int64)
+        # The longest head of a line decides. It is the first in the grammar, and so the last here.
         for number, head in reversed(list(enumerate(self.grammar.heads))):
             label[lines.beginning(head.text)] = number
             for beginning in self.grammar.statement_heads:
@@ -198,7 +204,7 @@ class TextEngine:
         label[lines.strange()] = -1
         return label
 
-    def _head(self, head: RouteHead, part: TextLines) -> RouteHead | None:
+    def _head_in_section(self, head: RouteHead, part: TextLines) -> RouteHead | None:
         """The head of a run in the section that is open; None where no routes belong there.
 
         Args:
@@ -289,12 +295,13 @@ class TextEngine:
             self._single_routes.setdefault((head, self._section()), []).append((number, text))
             return
         try:
-            self._check(rule.checks, statement)
+            self._carry_out(rule.checks, statement)
             for verb, *words in rule.verbs:
                 getattr(self.actor, verb)(statement, *(_argument(word, fields) for word in words))
         except ValueError as error:
             self.actor.wrong(number, f"{text}: {error}")
         if rule.opens_section:
+            # Sections of a rule without fields have one text, so the line tells them apart.
             name = text if rule.pattern.groupindex else f"{number}"
             key = f"{above.key}{BETWEEN}{name}" if above else name
             opened = _OpenSection(depth, number, text, rule, fields, text, key=key)
@@ -342,7 +349,7 @@ class TextEngine:
         else:
             self.actor.unknown(number, text)
 
-    def _check(self, checks: Sequence[Verb], statement: Statement) -> None:
+    def _carry_out(self, checks: Sequence[Verb], statement: Statement) -> None:
         """Carry out the verbs of the engine; see `rules`."""
         for verb, *words in checks:
             name = _with_fields(words, statement.fields)
@@ -428,40 +435,40 @@ class TextEngine:
         statement = Statement(line, match[0], fields)
         kind, *words = (_with_fields([word], fields) for word in _behind_prefix(rule)[1])
         try:
-            self._check(rule.checks, statement)
+            self._carry_out(rule.checks, statement)
             return self.actor.next_hop(statement, kind, *words)
         except ValueError as error:
             self.actor.wrong(line, f"{match[0]}: {error}")
             return None
 
-    def _end(self) -> None:
+    def _note_faults_at_end(self) -> None:
         """Note faults that only the end of the text shows: open sections, missing statements."""
         for section in self._sections_open if self.grammar.closes else ():
             if section.needs_end:
                 self.actor.wrong(section.line, f"{section.text}, which is never ended")
         for rule in self.grammar.rules:
-            if self._misses(rule, "", {}):
+            if self._lacks(rule, "", {}):
                 self.actor.wrong(1, f"no line {rule.text}")
         for section in self._all_sections.values():
             for rule in section.rule.section_rules if section.rule else ():
-                if self._misses(rule, section.key, section.fields):
+                if self._lacks(rule, section.key, section.fields):
                     self.actor.wrong(section.line, f"{section.text} without {rule.text}")
         for name, statement in self._awaited:
             if name not in self.defined:
                 self.actor.wrong(statement.line, f"{statement.text}, without {name}")
         for (_, *words), statement in self._conditional:
-            if not self._holds(words, statement.fields):
+            if not self._condition_holds(words, statement.fields):
                 self.actor.unknown(statement.line, statement.text)
 
-    def _misses(self, rule: GrammarRule, key: str, fields: Fields) -> bool:
+    def _lacks(self, rule: GrammarRule, key: str, fields: Fields) -> bool:
         """Whether a section, by its key and fields, has no statement that a rule demands."""
         demands = [verb for verb in rule.checks if verb[0] in ("must", "iff")]
         if not demands or (rule, key) in self._matched:
             return False
         verb, *words = demands[0]
-        return self._holds(["if", *words] if verb == "iff" else words, fields)
+        return self._condition_holds(["if", *words] if verb == "iff" else words, fields)
 
-    def _holds(self, words: Sequence[str], fields: Fields) -> bool:
+    def _condition_holds(self, words: Sequence[str], fields: Fields) -> bool:
         """Whether a condition holds: `if D`, `unless D`, or none."""
         if not words:
             return True
@@ -475,7 +482,7 @@ def _runs(label: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Iterator[_Run]:
     Args:
         label: int64[n], the head of each line, -1: none.
     """
-    starts = np.flatnonzero(np.diff(label, prepend=-2))
+    starts = np.flatnonzero(np.diff(label, prepend=-2))  # -2 is no label: line 0 starts a run
     for first, end in pairwise([*starts.tolist(), len(label)]):
         yield _Run(int(label[first]), first, end)
 

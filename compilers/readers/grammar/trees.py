@@ -1,5 +1,7 @@
 """JSON and YAML as indented lines, so that the engine for configurations can read them.
 
+`Grammar.lines` calls `tree_lines` for files of data, and so does the check of AVD's files.
+
 Each key has a line, and what it holds is below it, indented by one blank:
 
 - a plain value: `KEY VALUE`, the value as JSON writes it
@@ -25,11 +27,13 @@ from compilers.readers.strict_json import parse
 from compilers.readers.text_lines import TextLines
 
 NUMBERS = "sequence", "id", "index"
-"""Keys that name entries by numbers: there digits in quotes are another value."""
+"""Keys that name entries by numbers. Digits in quotes are another value there than a number."""
 NOT_A_WORD = re.compile(r"[^\x21-\x7e]")
 """A character with which a name is not one word of a line."""
 DIGITS = re.compile("[0-9]+")
+"""A number, such as `10`."""
 _encoder = json.JSONEncoder(sort_keys=True, ensure_ascii=False)
+"""Writes values as JSON, made once for all of them."""
 
 
 def tree_lines(
@@ -74,9 +78,9 @@ class _TreeWriter:
         self.lines: list[str] = []
         """The lines that were written."""
         self.numbers: list[int] = []
-        """The number of each of them in the text."""
+        """The number of each line in the text."""
         self._place, self._line = 0, 1
-        """Where in the text the last key was found, and its line."""
+        """The place in the text where the last key was found, and its line."""
         self._entries: dict[object, str] = {}
         """The texts of entries that were written whole."""
 
@@ -86,7 +90,7 @@ class _TreeWriter:
         Args:
             tree: the mapping.
             depth: its level.
-            unnamed: the key that names the mapping, and stands in the line above.
+            unnamed: the key that names the mapping. It is not written, as the line above has it.
             above: the key that holds the mapping.
         """
         for key, value in tree.items():
@@ -154,13 +158,17 @@ class _TreeWriter:
             written.add(words)
 
     def _entry(self, entry: Any, name_key: str = "") -> str:
-        """The text of an entry without its name; kept, as a file has few different texts."""
+        """The text of an entry without its name.
+
+        Texts are remembered, as a file has few different ones.
+        """
         unnamed = entry
         if name_key:
             unnamed = {key: value for key, value in entry.items() if key != name_key}
         has_texts_only = isinstance(entry, dict) and all(
             type(value) is str for value in unnamed.values()
         )
+        # Equal mappings of texts share one text; any other entry has one of its own.
         key = tuple(unnamed.items()) if has_texts_only else id(entry)
         if key not in self._entries:
             self._entries[key] = _text(unnamed)

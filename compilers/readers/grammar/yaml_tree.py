@@ -1,7 +1,7 @@
 """YAML as mappings, lists and texts, in which each key knows its line.
 
-`read_yaml` reads the one file that a system has in YAML, NVUE's startup.yaml. `yaml_node` guards
-the parser against texts that are nested too deep.
+`tree_lines` calls `read_yaml` for the one file of a system in YAML, NVUE's startup.yaml.
+`yaml_node` guards the parser against texts that are nested too deep.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def read_yaml(text: str) -> Any:
     place of the routes.
 
     Raises:
-        ValueError: (line, text) it is no YAML, is too deep, or has a key twice.
+        ValueError: (line, text) the text is no YAML, is too deep, or has a key twice.
     """
     lines = exact_lines(text)
     first = _first_route(lines)
@@ -54,7 +54,7 @@ def read_yaml(text: str) -> Any:
 
 
 def _first_route(lines: list[str]) -> int:
-    """The place of the first of the last lines that are all routes."""
+    """The index of the first of the last lines that are all routes."""
     first = len(lines)
     while first and ROUTE.fullmatch(lines[first - 1]):
         first -= 1
@@ -65,8 +65,8 @@ def _routes(lines: list[str], number: int) -> dict[str, Any]:
     """The mapping of routes.
 
     Args:
-        lines: all of them are routes.
-        number: of the first line in its file.
+        lines: the lines, which are all routes.
+        number: the number of the first line in its file.
 
     Raises:
         ValueError: (line, text) a mapping is too deep, or a key is there twice.
@@ -87,12 +87,12 @@ def _routes(lines: list[str], number: int) -> dict[str, Any]:
 def yaml_node(text: str) -> yaml.Node | None:
     """The node of a text of YAML.
 
-    libyaml composes nodes by recursion in C, which crashes on a deep text. So depth is counted by
-    its events before, which need no recursion.
+    libyaml composes nodes by recursion in C, which crashes on a deep text. So the depth is counted
+    first, by events of the parser, which need no recursion.
 
     Raises:
-        ValueError: (line, text) it is too deep.
-        YAMLError: it is no YAML.
+        ValueError: (line, text) the text is too deep.
+        YAMLError: the text is no YAML.
     """
     depth = 0
     for event in yaml.parse(text, yaml.CSafeLoader):

@@ -1,8 +1,10 @@
 """Reader of flows.txt and groups.txt, rows and groups as `ovs-ofctl -O OpenFlow13` takes them.
 
-It reads the pipeline of `compilers/targets/openflow`: table 1 has routes, from a prefix to an
-egress class, which is written into metadata; table 2 has a row of each class, and of each ingress
-port that the class treats in another way; these lead to groups.
+The check of emitted files calls `read_ovs` for target ovs and for the messages of the controller,
+and gets an `EmittedSwitch`. The rows are those of the pipeline in `compilers/targets/openflow`.
+Table 1 has routes, from a prefix to an egress class, which is written into metadata. Table 2 has a
+row for each class, and a row for each ingress port whose packets the class treats in another way.
+These rows lead to groups.
 
 A fast-failover group uses the first bucket that is up. A select group shares by weight among the
 buckets that are up. Open vSwitch sends no packet back to its ingress port unless the action is
@@ -47,7 +49,7 @@ Entry = tuple[int, str]
 Fact = tuple[str, tuple[str | int, ...]]
 """The kind and the value of a claim."""
 CLASS, INGRESS, CAME_MARKED = 0xFFFF, 0x10000, 0x20000
-"""Bits of metadata: the class, packets from hosts, and packets that a link brought marked."""
+"""Bits of metadata: the class, packets from hosts, and packets that a link brought with a mark."""
 DIRECT = 0x4000
 """The bit of classes to neighbours, for which marked packets are not spread."""
 SPREAD_PRIORITY = 3
@@ -57,9 +59,11 @@ FROM_HOSTS = "from hosts"
 ALL = (1 << 64) - 1
 """The mask of metadata that is matched as a whole."""
 LARGEST_WEIGHT = (1 << 16) - 1
+"""The largest weight of a bucket, which has 16 bits."""
 MOST_DEPTH = 2
 """How many groups may lead to each other, the first one not counted."""
 NUMBER = "(0|[1-9][0-9]*)"
+"""A decimal number without leading zeros, as a group of a regular expression."""
 GROUP = re.compile(
     rf"group_id={NUMBER},type=(indirect|select|fast_failover|ff)((?:,bucket=[^=].*)?)"
 )
@@ -72,6 +76,15 @@ BUCKET = re.compile(
 """A bucket behind `bucket=`, such as `weight:2,watch_port:3,actions=output:3`."""
 
 
+class ProgramFiles(NamedTuple):
+    """The names of the files of a switch."""
+
+    flows: str
+    """The file of rows."""
+    groups: str
+    """The file of groups."""
+
+
 @dataclass(frozen=True, slots=True)
 class ProgramText:
     """The rows and groups of a switch, a line each."""
@@ -80,8 +93,8 @@ class ProgramText:
     """The lines of rows."""
     groups: Sequence[str]
     """The lines of groups."""
-    files: tuple[str, str]
-    """The names of the files of rows and of groups."""
+    files: ProgramFiles
+    """The names of the files."""
 
     @classmethod
     def read(cls, folder: Path) -> ProgramText:
@@ -92,7 +105,8 @@ class ProgramText:
         """
         flows, groups = folder / "flows.txt", folder / "groups.txt"
         group_lines = exact_lines(read_exact(groups))
-        return cls(exact_lines(read_exact(flows)), group_lines, (str(flows), str(groups)))
+        files = ProgramFiles(str(flows), str(groups))
+        return cls(exact_lines(read_exact(flows)), group_lines, files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +124,9 @@ class OptionalFeatures:
         return "moves" if self.moves else "constants"
 
     @property
-    def claimed(self) -> frozenset[str]:
+    def claimed_kinds(self) -> frozenset[str]:
         """The kinds of claims that the rows have to make in full."""
-        kinds = claimed_by(self.form) | {"neighbour", "intermediate", "shared class"}
+        kinds = claim_kinds_of(self.form) | {"neighbour", "intermediate", "shared class"}
         return kinds if self.masks else (kinds - UNMASKED.keys()) | {*UNMASKED.values()}
 
 
@@ -197,7 +211,7 @@ class BucketText:
     """The watched element: `port` or `group`, and its number; ("", 0): none."""
     kind: str
     """The kind of its action: `output`, `group` or `in_port`."""
-    to: int
+    target: int
     """The number of the port or the group to which it sends."""
     mark: str = ""
     """The MAC address that it sets before; "": none."""
@@ -235,10 +249,10 @@ class OvsProgram:
         metadata = egress
         if in_port in self.ports_of_hosts.get(family, ()):
             metadata |= INGRESS
-        of_class = self.rows.get(egress, {})
+        rows_of_class = self.rows.get(egress, {})
         rows = [
             row
-            for row in (*of_class.get(in_port, ()), *of_class.get(0, ()))
+            for row in (*rows_of_class.get(in_port, ()), *rows_of_class.get(0, ()))
             if metadata & row.mask == row.metadata
         ]
         return max(rows, key=lambda row: row.priority, default=None)
@@ -264,13 +278,13 @@ class OvsProgram:
         stages: list[Stage] = []
         for bucket in group.buckets:
             if bucket.kind == "group":
-                is_watched = bucket.watch == ("group", bucket.to) and not bucket.mark
+                is_watched = bucket.watch == ("group", bucket.target) and not bucket.mark
                 if is_watched and depth < MOST_DEPTH:
-                    stages += self.chain(bucket.to, in_port, depth + 1)
+                    stages += self.chain(bucket.target, in_port, depth + 1)
                 else:
                     stages.append((("a group that is not watched", 1),))
-            elif bucket.kind == "output" and bucket.to == in_port:
-                stages.append(())
+            elif bucket.kind == "output" and bucket.target == in_port:
+                stages.append(())  # Open vSwitch drops a packet that would go back so
             else:
                 stages.append(((self._port(bucket, in_port), 1),))
         return tuple(stages)
@@ -278,14 +292,14 @@ class OvsProgram:
     @staticmethod
     def _port(bucket: BucketText, in_port: int) -> int | str:
         """The port of a bucket; words where no port of the tables does the same."""
-        to = in_port if bucket.kind == "in_port" else bucket.to
+        target = in_port if bucket.kind == "in_port" else bucket.target
         if bucket.kind == "group":
-            return f"group {to}"
-        if bucket.watch not in (("port", to), ("", 0)):
-            return f"port {to} while {' '.join(map(str, bucket.watch))} is up"
-        if (bucket.kind, to) == ("output", in_port):
-            return f"port {to}, where it came in"
-        return to + MARKED if bucket.mark else to
+            return f"group {target}"
+        if bucket.watch not in (("port", target), ("", 0)):
+            return f"port {target} while {' '.join(map(str, bucket.watch))} is up"
+        if (bucket.kind, target) == ("output", in_port):
+            return f"port {target}, where it came in"
+        return target + MARKED if bucket.mark else target
 
     def special_ports(self, number: int, depth: int = 0) -> set[int]:
         """The ports whose packets a group may treat in another way than those of other ports.
@@ -298,9 +312,10 @@ class OvsProgram:
         group = self.groups.get(number)
         for bucket in group.buckets if group else ():
             if bucket.kind != "group":
-                ports.add(bucket.to or bucket.watch[1])
+                _, watched_port = bucket.watch
+                ports.add(bucket.target or watched_port)
             elif depth < MOST_DEPTH:
-                ports |= self.special_ports(bucket.to, depth + 1)
+                ports |= self.special_ports(bucket.target, depth + 1)
         return ports
 
 
@@ -322,7 +337,7 @@ class FlowsText:
     @classmethod
     def read(cls, text: ProgramText, features: OptionalFeatures, program: OvsProgram) -> FlowsText:
         """Read the rows of a switch; those of classes are added to its program."""
-        flows = cls(text.files[0])
+        flows = cls(text.files.flows)
         for line, statement in statements(text.flows):
             row = read_row(statement, features.form)
             if isinstance(row, ReadCarried) and features.masks:
@@ -343,16 +358,16 @@ class FlowsText:
         """Add the row of a class to the program; False: it is a row of no single class."""
         if (row.mask != ALL) is not features.masks:
             return False
-        of_several_classes = row.mask & CLASS != CLASS
-        marked = features.masks and row.mask & CAME_MARKED
-        if of_several_classes or marked or row.priority >= SPREAD_PRIORITY:
+        is_of_several_classes = row.mask & CLASS != CLASS
+        is_for_marked = features.masks and row.mask & CAME_MARKED
+        if is_of_several_classes or is_for_marked or row.priority >= SPREAD_PRIORITY:
             return False
         program.row_lines[row] = line
         if row.members:
             value = str(row.metadata & CLASS), row.basis
             self.claims.append(Claim("shared class", value, self.file, line))
-        of_class = program.rows.setdefault(row.metadata & CLASS, {})
-        of_class.setdefault(row.in_port, []).append(row)
+        rows_of_class = program.rows.setdefault(row.metadata & CLASS, {})
+        rows_of_class.setdefault(row.in_port, []).append(row)
         return True
 
 
@@ -372,12 +387,12 @@ def read_ovs(text: ProgramText, features: OptionalFeatures = OF_OPEN_VSWITCH) ->
     claims = list(_claims(flows))
     wrong += [*flows.wrong, *_wrong_marks(program, claims, files), *_wrong_groups(program, files)]
     if features.masks:
-        _match_ports_of_hosts(program, claims)
+        _note_ports_of_hosts(program, claims)
     else:
         claims = [_unmasked(claim) if claim.kind in UNMASKED else claim for claim in claims]
     entries: Numbering[Entry] = Numbering()
     rows = EmittedRows(
-        files[0],
+        files.flows,
         [row.prefix for _, row in flows.routes],
         entries.of([row.entry for _, row in flows.routes]),
         np.array([line for line, _ in flows.routes], np.int64),
@@ -385,13 +400,14 @@ def read_ovs(text: ProgramText, features: OptionalFeatures = OF_OPEN_VSWITCH) ->
     numbered = {egress & ~DIRECT: entries[egress, "ip"] for egress in sorted(program.rows)}
     entering = None
     if features.masks and not program.ports_of_hosts:
+        # The switch has no hosts. Port 0, which is none, stands for the ports of hosts.
         program.ports_of_hosts[FROM_HOSTS] = {0}
         entering = {e & ~DIRECT: entries[e, FROM_HOSTS] for e in sorted(program.rows)}
     table, by_ingress = lookups(program, rows, list(entries), files)
     return EmittedSwitch(
         (table,),
         by_ingress,
-        features.claimed,
+        features.claimed_kinds,
         claims,
         wrong=wrong,
         unused=list(_unused(program, files, features.masks)),
@@ -418,11 +434,13 @@ def _claims(flows: FlowsText) -> Iterator[Claim]:
         yield from carried_claims(flows.carried, ipv4_routes, flows.file)
 
 
-def _match_ports_of_hosts(program: OvsProgram, claims: Iterable[Claim]) -> None:
+def _note_ports_of_hosts(program: OvsProgram, claims: Iterable[Claim]) -> None:
     """Note the ports whose packets get the bit `INGRESS`, by the rows that claim it."""
     for claim in claims:
-        if claim.kind == "forwarded" and claim.value[2]:
-            program.ports_of_hosts.setdefault(str(claim.value[0]), set()).add(int(claim.value[2]))
+        if claim.kind == "forwarded":
+            family, _, port, *_ = claim.value
+            if port:
+                program.ports_of_hosts.setdefault(str(family), set()).add(int(port))
 
 
 def carried_claims(
@@ -447,22 +465,22 @@ def carried_claims(
 
 
 def _wrong_marks(
-    program: OvsProgram, claims: Iterable[Claim], files: tuple[str, str]
+    program: OvsProgram, claims: Iterable[Claim], files: ProgramFiles
 ) -> Iterator[LineText]:
     """Yield the groups that mark packets by an address that no row takes."""
     marks = {str(claim.value[1]) for claim in claims if claim.kind == "marked"}
     for group in program.groups.values():
         if unknown := {bucket.mark for bucket in group.buckets} - marks - {""}:
             text = f"group {group.number} marks packets by {min(unknown)}, which no row takes"
-            yield files[1], program.group_lines[group.number], text
+            yield files.groups, program.group_lines[group.number], text
 
 
-def _wrong_groups(program: OvsProgram, files: tuple[str, str]) -> Iterator[LineText]:
+def _wrong_groups(program: OvsProgram, files: ProgramFiles) -> Iterator[LineText]:
     """Yield the rows of classes that lead to a group which does not exist."""
     for row, line in program.row_lines.items():
         if not row.members and row.group not in program.groups:
             text = f"group {row.group}, which is not there: Open vSwitch takes no such row"
-            yield files[0], line, text
+            yield files.flows, line, text
 
 
 def read_groups(text: ProgramText) -> tuple[OvsProgram, list[LineText]]:
@@ -475,7 +493,7 @@ def read_groups(text: ProgramText) -> tuple[OvsProgram, list[LineText]]:
             program.groups[group.number] = group
             program.group_lines[group.number] = line
         else:
-            wrong.append((text.files[1], line, statement))
+            wrong.append((text.files.groups, line, statement))
     return program, wrong
 
 
@@ -488,7 +506,7 @@ def _unmasked(claim: Claim) -> Claim:
 
 
 def lookups(
-    program: OvsProgram, rows: EmittedRows, entries: Sequence[Entry], files: tuple[str, str]
+    program: OvsProgram, rows: EmittedRows, entries: Sequence[Entry], files: ProgramFiles
 ) -> tuple[Lookup, dict[Port, tuple[Lookup, ...]]]:
     """The table for packets from any port, and the tables for packets from ports that differ.
 
@@ -501,11 +519,11 @@ def lookups(
     chains = _Chains(program, files)
     for_any_port = np.array([chains.number(entry, 0) for entry in entries], np.int64)
     by_port: dict[int, NDArray[np.int64]] = {}
-    for place, entry in enumerate(entries):
+    for index, entry in enumerate(entries):
         for port in _ports_that_differ(program, entry):
             if port not in by_port:
                 by_port[port] = for_any_port.copy()
-            by_port[port][place] = chains.number(entry, port)
+            by_port[port][index] = chains.number(entry, port)
     by_ingress: dict[Port, tuple[Lookup, ...]] = {
         port: (Lookup(rows, chains.chains, numbers, chains.places),)
         for port, numbers in by_port.items()
@@ -528,7 +546,7 @@ def _ports_that_differ(program: OvsProgram, entry: Entry) -> set[int]:
 class _Chains:
     """The chains of a switch, numbered, each with the place that states it."""
 
-    def __init__(self, program: OvsProgram, files: tuple[str, str]) -> None:
+    def __init__(self, program: OvsProgram, files: ProgramFiles) -> None:
         self.program, self.files = program, files
         self.chains: list[Chain] = []
         """The chains, by number."""
@@ -550,13 +568,12 @@ class _Chains:
 
     def _place(self, row: ReadClass | None) -> tuple[str, int]:
         """Where a difference of a row is: in its group, unless other rows lead there, too."""
-        flows, groups = self.files
         if row is None:
-            return flows, 0
+            return self.files.flows, 0
         group_lines = self.program.group_lines
         if self._rows_to_group[row.group] == 1 and row.group in group_lines:
-            return groups, group_lines[row.group]
-        return flows, self.program.row_lines[row]
+            return self.files.groups, group_lines[row.group]
+        return self.files.flows, self.program.row_lines[row]
 
 
 def statements(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
@@ -577,7 +594,7 @@ def _rules(form: str) -> tuple[tuple[str, re.Pattern[str], Verb], ...]:
     return tuple((r.head, r.pattern, r.verbs[1]) for r in rules if form in r.verbs[0][1:])
 
 
-def claimed_by(form: str) -> frozenset[str]:
+def claim_kinds_of(form: str) -> frozenset[str]:
     """The kinds of claims that rows of a form make."""
     return frozenset(words[1] for _, _, words in _rules(form) if words[0] == "claim")
 
@@ -679,12 +696,12 @@ def _bucket(text: str, kind: str) -> BucketText | None:
         weight=_number(weight or "1"),
         watch=(watch or "", _number(watched)),
         kind=action or in_port,
-        to=_number(number),
+        target=_number(number),
         mark=mark or "",
     )
 
 
-def _unused(program: OvsProgram, files: tuple[str, str], masks: bool) -> Iterator[LineText]:
+def _unused(program: OvsProgram, files: ProgramFiles, masks: bool) -> Iterator[LineText]:
     """Yield groups to which nothing leads, and second rows of one match and priority.
 
     Two things are right without a use. A class may have rows and no route, as classes to switches
@@ -700,11 +717,11 @@ def _unused(program: OvsProgram, files: tuple[str, str], masks: bool) -> Iterato
     for row, line in program.row_lines.items():
         match = row.priority, row.in_port, row.metadata, row.mask
         if match in matches:
-            yield files[0], line, "a second row of one match"
+            yield files.flows, line, "a second row of one match"
         matches.add(match)
     used = {row.group for row in program.row_lines}
     for group in program.groups.values():
-        used |= {bucket.to for bucket in group.buckets if bucket.kind == "group"}
+        used |= {bucket.target for bucket in group.buckets if bucket.kind == "group"}
     for number, line in program.group_lines.items():
         if number not in used and masks:
-            yield files[1], line, f"group {number}"
+            yield files.groups, line, f"group {number}"

@@ -1,6 +1,7 @@
 """Writes rows and groups as `ovs-ofctl -O OpenFlow13` does, from the values of `rows`.
 
-The texts become flows.txt and groups.txt, and what a switch is compared by. Numbers of fields and
+Target ovs writes these lines into flows.txt and groups.txt, and the controller compares the rows of
+a switch by them. Numbers of fields and
 actions are those of the OpenFlow Switch Specification 1.3.5, §7.2, and of Open vSwitch's
 ovs-fields(7), ovs-actions(7) and nicira-ext.h.
 """
@@ -27,6 +28,7 @@ from compilers.readers.openflow.rows import (
 )
 
 IN_PORT = 0xFFFFFFF8
+"""The port by which the packet came in (`OFPP_IN_PORT`)."""
 BASIC, NXM_0, NXM_1, ERICSSON = 0x8000, 0, 1, 0x1000
 """Classes of fields: OpenFlow's, Nicira's of OpenFlow 1.0 and later ones, and Ericsson's."""
 ETH_TYPE, IP_PROTO = (BASIC, 5, 2), (BASIC, 10, 1)
@@ -42,22 +44,27 @@ FAMILIES: dict[tuple[int | None, int | None], str] = {
 
 
 def _decimal(value: bytes) -> str:
+    """A number as decimal digits."""
     return str(int.from_bytes(value, "big"))
 
 
 def _hexadecimal(value: bytes) -> str:
+    """A number as `0x` and hexadecimal digits."""
     return hex(int.from_bytes(value, "big"))
 
 
 def _mac(value: bytes) -> str:
+    """A MAC address."""
     return value.hex(":")
 
 
 def _ipv4(value: bytes) -> str:
+    """An IPv4 address."""
     return str(IPv4Address(value))
 
 
 def _ipv6(value: bytes) -> str:
+    """An IPv6 address."""
     return str(IPv6Address(value))
 
 
@@ -113,6 +120,7 @@ OUTPUT, GROUP, DEC_NW_TTL, SET_FIELD, EXPERIMENTER = 0, 22, 24, 25, 0xFFFF
 LOW_16 = 0xFFFF
 """The lowest bits of metadata, which have the class."""
 ALL_METADATA = (1 << 64) - 1
+"""The mask of all bits of metadata."""
 NICIRA = 0x2320
 """The experimenter of Open vSwitch's own actions."""
 NICIRA_BODY = 10
@@ -211,7 +219,10 @@ def _instructions(instructions: tuple[bytes, ...]) -> str:
 
 
 def _instruction(data: bytes) -> str:
-    """An instruction, from its bytes on the wire."""
+    """An instruction, from its bytes on the wire.
+
+    Type and length are four bytes. `write_metadata` has four bytes of padding, then value and mask.
+    """
     kind, _ = TYPED.unpack_from(data)
     if kind == GOTO_TABLE:
         return f"goto_table:{data[4]}"
@@ -231,7 +242,11 @@ def _actions(actions: tuple[bytes, ...]) -> str:
 
 
 def _action(data: bytes) -> str:
-    """An action, from its bytes on the wire."""
+    """An action, from its bytes on the wire.
+
+    Type and length are four bytes. Then comes the value: a port, a group, a field, or the
+    experimenter of an action and the number of its kind.
+    """
     kind, _ = TYPED.unpack_from(data)
     try:
         if kind == OUTPUT:
@@ -245,8 +260,8 @@ def _action(data: bytes) -> str:
             return _set_field(data)
         if kind == EXPERIMENTER and int.from_bytes(data[4:8], "big") == NICIRA:
             return _nicira_action(int.from_bytes(data[8:10], "big"), data)
-    except error as cut:
-        raise Malformed(f"an action of type {kind} in {len(data)} bytes") from cut
+    except error as too_short:
+        raise Malformed(f"an action of type {kind} in {len(data)} bytes") from too_short
     raise Malformed(f"required a known action, given type {kind:#x}")
 
 

@@ -90,7 +90,7 @@ REPORTED_ROW = _layout(
 )
 """An entry of a reply about flows (§7.3.5.2) up to the fields of its match."""
 ROW_ENTRY_BYTES = 56
-"""Of the shortest such entry: its match has no fields, and it has no instructions."""
+"""The bytes of the shortest entry about a flow: no fields in the match, and no instructions."""
 ROW = np.dtype(
     [
         ("table", "u1"),
@@ -112,7 +112,7 @@ REPORTED_GROUP = _layout(8, type=(2, "u1"), group=(4, ">u4"))
 GROUP = np.dtype([("type", "u1")])
 """The common form of a group, which its number is no part of; its buckets follow."""
 MATCH_BYTES = 4
-"""Of the type and the length of a match, which the length counts."""
+"""The bytes of type and length at the beginning of a match. The length counts them, too."""
 ROW_HEAD = Struct(">BHHHHQHH")
 """The members of `ROW`, to read a single row."""
 BUCKET = Struct(">HHLL4x")
@@ -197,12 +197,13 @@ def runs(data: bytes, shortest: int, length_at: int = 0) -> Iterator[Block]:
     while place < len(data):
         start = place + length_at
         length = int.from_bytes(data[start : start + 2], "big")
-        fit = (len(data) - place) // length if length >= shortest else 0
-        if not fit:
+        most = (len(data) - place) // length if length >= shortest else 0
+        if not most:
             raise Malformed(f"an entry of {length} bytes at byte {place} of {len(data)}")
-        run = all_bytes[place : place + fit * length].reshape(fit, length)
+        run = all_bytes[place : place + most * length].reshape(most, length)
         lengths = run[:, length_at : length_at + 2].view(np.uint16)
-        count = int((lengths != lengths[0]).argmax()) or fit
+        # The index of the first entry of another length; 0 if there is none.
+        count = int((lengths != lengths[0]).argmax()) or most
         yield run[:count]
         place += count * length
 
@@ -344,7 +345,7 @@ def read_group(number: int, group_bytes: bytes) -> Group:
 
 
 def split_row(row: bytes) -> tuple[tuple[Any, ...], bytes, bytes]:
-    """The members of `ROW`, the fields of the match with their padding, the instructions.
+    """The members of `ROW`, then the bytes of the match with their padding, then the instructions.
 
     Raises:
         Malformed: the match is cut off.
@@ -352,7 +353,7 @@ def split_row(row: bytes) -> tuple[tuple[Any, ...], bytes, bytes]:
     if len(row) < ROW_HEAD.size:
         raise Malformed(f"a row of {len(row)} bytes")
     head = ROW_HEAD.unpack_from(row)
-    length = head[7]
+    *_, length = head  # `match_length`
     end = ROW_HEAD.size - MATCH_BYTES + -(-length // 8) * 8
     if length < MATCH_BYTES or end > len(row):
         raise Malformed(f"a match of {length} bytes in a row of {len(row)}")
@@ -391,6 +392,7 @@ def _match(fields: bytes) -> Match:
 
 
 def _instructions(data: bytes) -> tuple[bytes, ...]:
+    """The instructions of a list, sorted by type, each as it is on the wire."""
     return tuple(sorted(_structures(data, TYPED, length_at=1)))
 
 

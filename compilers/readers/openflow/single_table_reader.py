@@ -1,5 +1,6 @@
 """Reader of rows and groups of a switch with a single flow table.
 
+`profiled_check` calls `read_single_table` for switches whose profile has one table.
 Rows lead from a prefix, with or without an ingress port, to a group. A row with an ingress port
 comes before the row of the same prefix for all ports. Prefixes with the same groups form an egress
 class, so that the result has the form of switches with several tables (`ovs_reader`).
@@ -22,7 +23,7 @@ from compilers.readers.openflow.ovs_reader import (
     ReadClass,
     ReadPrefix,
     ReadRoute,
-    claimed_by,
+    claim_kinds_of,
     lookups,
     read_groups,
     read_row,
@@ -31,7 +32,7 @@ from compilers.readers.openflow.ovs_reader import (
 from compilers.readers.route_tables import Numbering
 
 
-class _LinedGroup(NamedTuple):
+class _GroupAndLine(NamedTuple):
     """The group to which a row leads."""
 
     group: int
@@ -55,7 +56,7 @@ class _Rows:
 
     file: str
     """The name of the file."""
-    groups: dict[_PrefixKey, dict[int, _LinedGroup]] = field(default_factory=dict)
+    groups: dict[_PrefixKey, dict[int, _GroupAndLine]] = field(default_factory=dict)
     """The group of packets for each prefix, by ingress port (0: any)."""
     dispatched: dict[tuple[str, str], int] = field(default_factory=dict)
     """The first line with each address family and Ethernet address of the gateway."""
@@ -67,7 +68,7 @@ class _Rows:
     @classmethod
     def read(cls, text: ProgramText) -> _Rows:
         """Read the rows of a switch."""
-        rows = cls(text.files[0])
+        rows = cls(text.files.flows)
         for line, statement in statements(text.flows):
             row = read_row(statement, "single")
             if isinstance(row, ReadPrefix) and rows._add(row, line):
@@ -83,7 +84,7 @@ class _Rows:
         groups = self.groups.setdefault(_PrefixKey(row.prefix, row.family), {})
         if not row.has_priority_of_length or row.in_port in groups:
             return False
-        groups[row.in_port] = _LinedGroup(row.group, line)
+        groups[row.in_port] = _GroupAndLine(row.group, line)
         self.dispatched.setdefault((row.family, row.mac), line)
         return True
 
@@ -114,8 +115,8 @@ def read_single_table(text: ProgramText) -> EmittedSwitch:
         np.array(first_lines, np.int64),
     )
     table, by_ingress = lookups(program, emitted_rows, list(entries), text.files)
-    claimed = claimed_by("single") | {"dispatched"}
-    return EmittedSwitch((table,), by_ingress, claimed, claims, wrong=[*wrong, *rows.wrong])
+    claimed_kinds = claim_kinds_of("single") | {"dispatched"}
+    return EmittedSwitch((table,), by_ingress, claimed_kinds, claims, wrong=[*wrong, *rows.wrong])
 
 
 def _add_classes(program: OvsProgram, rows: _Rows, entries: Numbering[Entry]) -> list[int]:
@@ -132,11 +133,12 @@ def _add_classes(program: OvsProgram, rows: _Rows, entries: Numbering[Entry]) ->
     classes: Numbering[tuple[tuple[int, int], ...]] = Numbering()
     entry_of_row: list[int] = []
     for key, groups in rows.groups.items():
-        group_of_port = sorted((port, lined.group) for port, lined in groups.items())
-        egress = classes[tuple(group_of_port)]
+        ports_and_groups = sorted((port, group) for port, (group, _) in groups.items())
+        egress = classes[tuple(ports_and_groups)]
         entry_of_row.append(entries[egress, key.family])
-        for port, lined in groups.items():
-            row = ReadClass(0, port, egress, CLASS, lined.group)
-            program.row_lines.setdefault(row, lined.line)
+        for port, (group, line) in groups.items():
+            # As in table 2 of a switch with several tables. All its rows have one priority here.
+            row = ReadClass(priority=0, in_port=port, metadata=egress, mask=CLASS, group=group)
+            program.row_lines.setdefault(row, line)
             program.rows.setdefault(egress, {})[port] = [row]
     return entry_of_row

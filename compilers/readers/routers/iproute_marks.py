@@ -8,7 +8,8 @@ for other prefixes it has `throw` routes, so that they are looked up as the port
 are.
 
 What comes in are the statements that `iproute_reader` finds about such devices. What goes out are
-the claims of a switch about marked packets (`MarkedDevices.claims`), and the faults.
+the *claims* of a switch about marked packets (`MarkedDevices.claims`), which are facts besides
+forwarding, and the faults.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ from compilers.readers.exact_text import exact_address
 
 MARK = 1 << 32
 """The bit of a link-local address of IPv6 that is for marked packets."""
-CLAIMED = frozenset({"marked device", "onward", "thrown on"})
+MARK_CLAIM_KINDS = frozenset({"marked device", "onward", "thrown on"})
+"""The kinds of claims about marked packets."""
 
 
 def is_marked(address: str) -> bool:
@@ -115,19 +117,21 @@ class MarkedDevices:
         for prefix in next(iter(self._thrown_prefixes()), []):
             yield Claim("thrown on", (network_text(prefix),), rules, 0)
 
-    def faults(self, up: Collection[str], rules: Mapping[str, int]) -> Iterator[tuple[int, str]]:
+    def faults(
+        self, interfaces_up: Collection[str], table_of: Mapping[str, int]
+    ) -> Iterator[tuple[int, str]]:
         """Yield each fault: a line of links.batch, or 0 for rules.batch, and the text.
 
         Args:
-            up: the interfaces that are set up.
-            rules: the table of each port, by interface.
+            interfaces_up: the interfaces that are set up.
+            table_of: the table of each port's policy rule, by interface.
         """
         for name, device in self.devices.items():
-            if name not in up:
+            if name not in interfaces_up:
                 yield device.line, f"{name}, which is not set up"
             tables = [table for _, table in sorted(self.rules.get(name, {}).items())]
-            table_of_port = [rules[device.port]] if device.port in rules else []
-            if tables[1:] != table_of_port:
+            table_of_port = [table_of[device.port]] if device.port in table_of else []
+            if tables[1:] != table_of_port:  # the first table is that of marked packets
                 text = f"whose packets are not looked up as others of {device.port} behind"
                 yield 0, f"{name}, {text}"
         thrown = [sorted(prefixes) for prefixes in self._thrown_prefixes()]

@@ -1,8 +1,11 @@
 """Reader of a Linux router: files for `ip -batch` and `sysctl`, and the routing tables they make.
 
+The readers of targets linux, frr and bird, which share these files, read them into a `RouterFiles`,
+and get the `EmittedSwitch` of the router from it.
+
 The kernel looks a packet up in the tables of the policy rules for the interface where it came in,
 then in table main. In a table it takes the route of the least metric whose next hop is up
-(ip-rule(8), ip-route(8)). The systems linux, frr and bird share these files.
+(ip-rule(8), ip-route(8)).
 """
 
 from __future__ import annotations
@@ -36,23 +39,25 @@ from compilers.readers.exact_text import (
 from compilers.readers.grammar.rules import grammar
 from compilers.readers.grammar.text_engine import Statement, TextEngine
 from compilers.readers.route_tables import RouteHop, RouteLines
-from compilers.readers.routers.iproute_marks import CLAIMED as MARKS_CLAIMED
 from compilers.readers.routers.iproute_marks import (
+    MARK_CLAIM_KINDS,
     MarkedDevice,
     MarkedDevices,
     is_marked,
     port_to,
 )
-from compilers.readers.script_text import unlike_file
+from compilers.readers.script_text import differing_lines_of_file
 from compilers.readers.text_lines import TextLines
 
 MAIN = 254
+"""The number of table main."""
 MAIN_RULE = 32766
 """The preference of the rule that leads to table main."""
 LARGEST_WEIGHT = 256
-STEERING = ("routes.batch", "rules.batch")
+"""The largest weight of a member of a nexthop group."""
+STEERING_FILES = ("routes.batch", "rules.batch")
 """The files in which every line changes where packets go."""
-LAST = 4_000_000_000
+DISCARD_METRIC = 4_000_000_000
 """The metric of routes that discard, behind all others."""
 SETTINGS = (
     "net/ipv4/ip_forward",
@@ -75,7 +80,9 @@ LINK_LOCAL_LENGTH = "64"
 """The length of a link-local address."""
 THROWN = -1
 """In the place of the metric: a `throw` route, which ends the lookup in its table."""
-CLAIMED = MARKS_CLAIMED | {"hosts", "loopback", "far end", "setting", "mtu"}
+CLAIM_KINDS = MARK_CLAIM_KINDS | {"hosts", "loopback", "far end", "setting", "mtu"}
+"""The kinds of claims that the files have to make in full. A *claim* is a fact besides forwarding
+that a line states."""
 
 
 class HostNetwork(NamedTuple):
@@ -165,12 +172,12 @@ class RouterFiles:
         try:
             address, _ = interface_network(text)
             if interface in self.marks.devices:
-                valid = self.marks.address(file, line, interface, text, scope)
+                is_valid = self.marks.address(file, line, interface, text, scope)
             else:
-                valid = not scope and not is_marked(address)
+                is_valid = not scope and not is_marked(address)
         except ValueError:
-            valid = False
-        if not valid:
+            is_valid = False
+        if not is_valid:
             self.wrong(name, line, text)
         elif interface not in self.marks.devices:
             self._require_one_address(name, line, interface, text)
@@ -210,9 +217,9 @@ class RouterFiles:
             is_new = interface not in self.rules
             self.rules.setdefault(interface, table)
             return is_new
-        of_device = self.marks.rules.setdefault(interface, {})
-        is_new = preference not in of_device
-        of_device.setdefault(preference, table)
+        rules_of_device = self.marks.rules.setdefault(interface, {})
+        is_new = preference not in rules_of_device
+        rules_of_device.setdefault(preference, table)
         return is_new
 
     def read_settings(self, target: str) -> None:
@@ -235,7 +242,7 @@ class RouterFiles:
         variables = {"switch": switch, "marks": self.marks.template_variables(), "seed": seed}
         for name in ("sysctl.conf", "load.sh", "polarfab.service"):
             template = f"{target}/{name}.j2"
-            for line, text in unlike_file(self.folder / name, template, **variables):
+            for line, text in differing_lines_of_file(self.folder / name, template, **variables):
                 self.unknown(name, line, text)
 
     def _read_sysctl(self) -> int:
@@ -261,17 +268,19 @@ class RouterFiles:
             next_hops: the meaning of each next hop's text; one without ports discards.
         """
         file, routes = str(self.folder / name), engine.routes.get("", RouteLines())
-        ending = {text for text, next_hop in next_hops.items() if _ends(next_hop)}
-        for prefix, text, line in routes.rows(*ending):
+        # The texts of next hops with which a lookup ends.
+        final_hops = {text for text, next_hop in next_hops.items() if _ends_lookup(next_hop)}
+        for prefix, text, line in routes.rows(*final_hops):
             if next_hops[text].metric == THROWN:
                 self.marks.thrown.setdefault(next_hops[text].table, []).append(prefix)
             else:
                 self.discards.append((prefix, file, line))
         for prefix in routes.uncovered({prefix for prefix, *_ in self.discards}):
             self.wrong(name, 0, f"no route that discards what is near {prefix}")
-        return routes.tables(
-            file, {text: next_hop for text, next_hop in next_hops.items() if text not in ending}
-        )
+        other_hops = {
+            text: next_hop for text, next_hop in next_hops.items() if text not in final_hops
+        }
+        return routes.tables(file, other_hops)
 
     def switch(
         self, file: str, tables: Mapping[int, Lookup], hops: Collection[NextHop]
@@ -287,9 +296,10 @@ class RouterFiles:
             self.wrong("links.batch" if line else "rules.batch", line, text)
         self.claims += self.marks.claims(tables)
         self._check_interfaces()
-        for interface, address, place, line in self.host_networks:
+        for interface, address, stating_file, line in self.host_networks:
             for port in self.members.get(interface, [interface]):
-                self.claims.append(Claim("hosts", (address, Interface(port)), place, line))
+                value = address, Interface(port)
+                self.claims.append(Claim("hosts", value, stating_file, line))
         main = (tables[MAIN],) if MAIN in tables else ()
         by_ingress: dict[Port, tuple[Lookup, ...]] = {
             port: (tables[table], *main)
@@ -308,7 +318,7 @@ class RouterFiles:
         return EmittedSwitch(
             anywhere=main,
             by_ingress=by_ingress,
-            claimed=CLAIMED,
+            claimed_kinds=CLAIM_KINDS,
             claims=self.claims,
             next_hops=list(hops),
             addresses=[*self.addresses, *(address for address, _ in self.marks.addresses)],
@@ -354,7 +364,7 @@ class KernelActor:
 
     @property
     def file(self) -> str:
-        """The whole name of the file."""
+        """The path of the file."""
         return str(self.files.folder / self.name)
 
     def wrong(self, line: int, text: str) -> None:
@@ -363,7 +373,7 @@ class KernelActor:
 
     def unknown(self, line: int, text: str) -> None:
         """Note a line without a rule (`GrammarActor`): wrong where it changes where packets go."""
-        if self.name in STEERING:
+        if self.name in STEERING_FILES:
             self.files.wrong(self.name, line, text)
         else:
             self.files.unknown(self.name, line, text)
@@ -410,8 +420,8 @@ class KernelActor:
 
     def rule(self, statement: Statement, interface: str, table: int, preference: int) -> None:
         """The table of what comes in on an interface."""
-        valid = interface in self.files.up and 0 < preference < MAIN_RULE
-        if not valid or not self.files.add_rule(interface, preference, table):
+        is_valid = interface in self.files.up and 0 < preference < MAIN_RULE
+        if not is_valid or not self.files.add_rule(interface, preference, table):
             self.wrong(statement.line, statement.text)
 
     def nexthop(self, statement: Statement, number: int, address: str, port: str) -> None:
@@ -431,14 +441,16 @@ class KernelActor:
             for nexthop, _, weight in parts
             if is_number(nexthop) and is_number(weight)
         ]
-        valid = [
+        valid_members = [
             (n, weight) for n, weight in numbers if n in self.hops and 0 < weight <= LARGEST_WEIGHT
         ]
-        if len(valid) < len(parts):
+        if len(valid_members) < len(parts):
             self.wrong(
                 statement.line, f"{statement.text}, not of nexthops above with weights up to 256"
             )
-        self.stages[number] = tuple((self.stages[n][0][0], weight) for n, weight in valid)
+        # The stage of a nexthop object that is no group has one port.
+        port_of = {n: self.stages[n][0][0] for n, _ in valid_members}
+        self.stages[number] = tuple((port_of[n], weight) for n, weight in valid_members)
 
     def throw(self, statement: Statement, table: int, network: str) -> None:  # noqa: ARG002
         """A prefix that a table throws on."""
@@ -451,7 +463,8 @@ class KernelActor:
             return None
         text = f"{kind} {statement.text}"
         self.next_hops[text] = next_hop
-        return "", text
+        one_table = ""  # `RouteHop` says the table of the kernel
+        return one_table, text
 
     def _route_hop(self, statement: Statement, kind: str, words: Sequence[str]) -> RouteHop | None:
         """The meaning of a next hop; None: it makes no sense.
@@ -461,7 +474,7 @@ class KernelActor:
         """
         if kind == "discard":
             table = exact_number(words[0]) if words else MAIN
-            return None if words and table == MAIN else RouteHop(table, LAST, ())
+            return None if words and table == MAIN else RouteHop(table, DISCARD_METRIC, ())
         if kind == "throw":
             return RouteHop(exact_number(words[0]), THROWN, ())
         if kind == "hop":
@@ -477,9 +490,10 @@ class KernelActor:
 def _other_end(address: str) -> str:
     """The other of the two addresses in the network of a link."""
     near = exact_address(address)
+    # The two addresses of a /31 or /127 differ in the last bit.
     return str(type(near)(int(near) ^ 1))
 
 
-def _ends(next_hop: RouteHop) -> bool:
+def _ends_lookup(next_hop: RouteHop) -> bool:
     """Whether a route ends a lookup: a `throw` route, or one of table main that discards."""
     return not next_hop.stage and (next_hop.metric == THROWN or next_hop.table == MAIN)

@@ -1,8 +1,9 @@
 """The verbs of the grammars of routers (EOS, NX-OS, Junos, SR Linux, SONiC, NVUE).
 
 A rule of a grammar, such as `ip address <address> => address <name> ipv4 <address>`, names a verb
-behind `=>`. The engine calls the method of `RouterActor` with that name. Each method notes one
-statement in the `RouterText` of the file; `finish` adds what only the whole text says.
+behind `=>`. The engine calls the method of `RouterActor` with that name, so the methods have the
+words of the grammars. Each method notes one statement in the `RouterText` of the file; `finish`
+adds what only the whole text says. `router_files` makes an actor for each file.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ SEGMENT_BLOCK = 4
 """Bytes of an address that tell the SRv6 uSID block."""
 
 
-class StagedRoute(NamedTuple):
+class MarkedRoute(NamedTuple):
     """A route of a VRF for marked packets that is a statement of its own."""
 
     vrf: str
@@ -49,7 +50,7 @@ class StagedRoute(NamedTuple):
     """The line that states the route."""
 
 
-class LinedNumber(NamedTuple):
+class NumberAndLine(NamedTuple):
     """A number that a line states."""
 
     value: int = 0
@@ -67,19 +68,20 @@ class RouterActor:
 
     router: RouterText
     """The contents of the file, to which verbs add."""
-    cages: dict[str, dict[str, LinedNumber]] = field(default_factory=dict)
-    """The numbers of each cage, by cage and by the word for them: `speed` and `parts`."""
+    cages: dict[str, dict[str, NumberAndLine]] = field(default_factory=dict)
+    """The numbers that lines state of each cage: by the name of the cage, and by `speed` or
+    `parts`."""
     destinations: dict[str, int] = field(default_factory=dict)
     """The line of each prefix that a filter looks for."""
     groups: dict[str, tuple[str, int]] = field(default_factory=dict)
     """The gateway (`DISCARD`: none) and the line of each next-hop group, by its name."""
     frames: dict[str, int] = field(default_factory=dict)
     """The MTU of IP that the MTU of a port's frames leaves, by port."""
-    fitting: dict[str, LinedNumber] = field(default_factory=dict)
+    ip_mtus: dict[str, NumberAndLine] = field(default_factory=dict)
     """The MTU of IP that the interface in a port states, by port."""
     commands_: list[tuple[int, str]] = field(default_factory=list)
     """Texts of commands in a file of data, each behind its line."""
-    staged_: list[StagedRoute] = field(default_factory=list)
+    staged_: list[MarkedRoute] = field(default_factory=list)
     """The routes for marked packets."""
     tagged_: set[str] = field(default_factory=set)
     """The ports whose frames have VLAN tags."""
@@ -112,7 +114,7 @@ class RouterActor:
         """An interface."""
         self.router.interface(name, statement.line)
         if name.startswith("Vlan"):
-            self.router.shared[name.removeprefix("Vlan")] = name
+            self.router.vlan_interfaces[name.removeprefix("Vlan")] = name
 
     def described(self, statement: Statement, name: str, text: str) -> None:
         """The description of an interface."""
@@ -139,12 +141,12 @@ class RouterActor:
     def fits(self, statement: Statement, name: str, size: int | str) -> None:
         """The MTU of the interface in a port, which has to fit the frames of the port; 0: none."""
         number = size if isinstance(size, int) else exact_number(size)
-        stated = self.fitting.get(name, LinedNumber())
-        self.fitting[name] = max(stated, LinedNumber(number, statement.line))
+        stated = self.ip_mtus.get(name, NumberAndLine())
+        self.ip_mtus[name] = max(stated, NumberAndLine(number, statement.line))
 
     def cage(self, statement: Statement, name: str, word: str, number: int) -> None:
         """The `speed` of the parts of a cage, or the number of its `parts`."""
-        self.cages.setdefault(name, {})[word] = LinedNumber(number, statement.line)
+        self.cages.setdefault(name, {})[word] = NumberAndLine(number, statement.line)
 
     def address(self, statement: Statement, name: str, family: str, address: str) -> None:
         """An address of an interface, of a family or of either."""
@@ -174,7 +176,7 @@ class RouterActor:
 
     def shared(self, statement: Statement, vlan: str, name: str) -> None:  # noqa: ARG002
         """The interface for the ports of a VLAN."""
-        self.router.shared[vlan] = name
+        self.router.vlan_interfaces[vlan] = name
 
     def vrf(self, statement: Statement, name: str) -> None:  # noqa: ARG002
         """A statement that makes the VRF of hosts."""
@@ -186,7 +188,7 @@ class RouterActor:
 
     def staged(self, statement: Statement, vrf: str, prefix: str, *words: str) -> None:
         """A route of the VRF of packets that a link brings marked."""
-        self.staged_.append(StagedRoute(vrf, prefix, " ".join(words), statement.line))
+        self.staged_.append(MarkedRoute(vrf, prefix, " ".join(words), statement.line))
 
     def within(self, statement: Statement, name: str, port: str, tag: str) -> None:
         """A subinterface: its port, and its VLAN, "" where another statement says it."""
@@ -233,16 +235,16 @@ class RouterActor:
         self._finish_groups()
         self._finish_routes(engine)
         self._finish_filters()
-        self.router.strange.sort()
+        self.router.unread.sort()
 
     def _finish_ports(self) -> None:
         """State the cages, and compare the MTU of each port with that of the interface in it."""
         for name, numbers in self.cages.items():
-            speed = numbers.get("speed", LinedNumber())
-            parts = numbers.get("parts", LinedNumber())
+            speed = numbers.get("speed", NumberAndLine())
+            parts = numbers.get("parts", NumberAndLine())
             line = max(speed.line, parts.line)
             self.router.fact(line, "cage", name, parts.value, speed.value)
-        for name, size in self.fitting.items():
+        for name, size in self.ip_mtus.items():
             frame = self.frames.get(name, 0)
             if size.value != frame:
                 self.router.fault(size.line, f"{name} of {size.value} bytes, not {frame}")
@@ -282,7 +284,9 @@ class RouterActor:
         self._check_discards(routes)
         vrf = "" if table == TRANSIT else INSIDE
         gateways = {next_hop: self._gateways(next_hop, vrf) for next_hop in routes.next_hops}
-        invalid = [next_hop for next_hop, of_hop in gateways.items() if of_hop is None]
+        invalid = [
+            next_hop for next_hop, gateways_of_hop in gateways.items() if gateways_of_hop is None
+        ]
         for prefix, next_hop, line in routes.rows(*invalid):
             self.router.fault(line, f"{prefix} by {next_hop}")
         by_group = [next_hop for next_hop in routes.next_hops if next_hop.startswith(GROUP)]
@@ -290,15 +294,16 @@ class RouterActor:
             gateway = (gateways[next_hop] or (DISCARD,))[0]
             if gateway != DISCARD and (":" in gateway) != (":" in prefix):
                 self.router.fault(line, f"{prefix} by {gateway} of {next_hop}")
+        # First the rows of the first gateway of each next hop, then those of the second, and so on.
         resolved = RouteLines()
         most = max((len(of_hop or ()) for of_hop in gateways.values()), default=0)
-        for place in range(most):
-            gateway_at_place = {
-                next_hop: of_hop[place]
+        for index in range(most):
+            gateway_with_index = {
+                next_hop: of_hop[index]
                 for next_hop, of_hop in gateways.items()
-                if of_hop and place < len(of_hop)
+                if of_hop and index < len(of_hop)
             }
-            resolved.absorb(routes.reworded(gateway_at_place))
+            resolved.absorb(routes.reworded(gateway_with_index))
         return resolved
 
     def _check_discards(self, routes: RouteLines) -> None:
@@ -319,26 +324,27 @@ class RouterActor:
         - `discard`: `DISCARD` takes the place of a gateway.
         - `last`: no gateway, as another line of the prefix has `discard`.
         - `group NAME`, and `group NAME last` for a group that discards: the gateway of that group.
-        - one gateway or several, as `_of_columns` reads them.
+        - one gateway or several, as `_listed_gateways` reads them.
         """
         if next_hop == LAST:
             return ()
         if next_hop == DISCARDS_HERE:
             return (DISCARD,)
         if next_hop.startswith(GROUP):
-            return self._of_group(next_hop)
-        return _of_columns(next_hop, vrf)
+            return self._gateway_of_group(next_hop)
+        return _listed_gateways(next_hop, vrf)
 
-    def _of_group(self, next_hop: str) -> tuple[str] | None:
+    def _gateway_of_group(self, next_hop: str) -> tuple[str] | None:
         """The gateway of a group; None without the group, or if `last` is wrong behind it."""
         _, group, *last = exact_words(next_hop)
         if group not in self.groups:
             return None
         gateway, _ = self.groups[group]
-        return (gateway,) if bool(last) == (gateway == DISCARD) else None
+        discards = gateway == DISCARD
+        return (gateway,) if bool(last) == discards else None
 
 
-def _of_columns(next_hop: str, vrf: str) -> tuple[str, ...] | None:
+def _listed_gateways(next_hop: str, vrf: str) -> tuple[str, ...] | None:
     """The gateways of a next hop whose words have commas, without the VRF behind each of them.
 
     `fe80::1,fe80::2 Ethernet1,Ethernet2` is `fe80::1 Ethernet1` and `fe80::2 Ethernet2`. None where

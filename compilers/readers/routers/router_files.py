@@ -1,4 +1,4 @@
-"""Read the folder of a router into its forwarding, by the grammars next to the system's templates.
+"""Reads the folder of a router into its forwarding, by the grammars next to the system's templates.
 
 What comes in is the folder of one switch, and a `RouterFolder`, which names the files of its
 system. What goes out is an `EmittedSwitch` (`read_router`), or the contents of each file
@@ -62,15 +62,15 @@ class RouterFolder:
     without_interfaces: frozenset[str] = frozenset()
     """The files that state nothing about interfaces."""
     commands: str = ""
-    """The name of the grammar for commands in a text of a file of data; "" where there are none. A
-    system has such commands for what its data has no key for."""
+    """The name of the grammar for commands that stand as a text in a file of data; "" where there
+    are none. They say what the data has no key for."""
     announces_discarded: bool = False
     """Whether BGP announces every route that its policy matches, discarded prefixes too."""
     policy_part: re.Pattern[str] | None = None
     """How statements about a part of a BGP policy begin, with groups for the policy and the part.
     Parts are tried in the order of the text."""
     read_by_others: frozenset[str] = frozenset()
-    """The files in which another reader reads the statements that no rule of the grammar takes."""
+    """The files of which another reader reads the statements that no rule of the grammar takes."""
     other_formats: Mapping[str, Compare] = field(default_factory=dict)
     """By name, the files that have the contents of the first file in another format, each with the
     function that compares their texts."""
@@ -80,8 +80,8 @@ class RouterFolder:
 
     def without_added_lines(self, text: str) -> str:
         """A configuration with comments in the place of the lines of additions."""
-        for without in self.without_additions:
-            text = without(text)
+        for comment_out in self.without_additions:
+            text = comment_out(text)
         return text
 
 
@@ -103,7 +103,7 @@ def read_router(
     for router, engine in files:
         if Path(router.file).name not in system.read_by_others:
             unread = ((line, statement) for statement, line in engine.statements.items())
-            router.strange = sorted([*router.strange, *unread])
+            router.unread = sorted([*router.unread, *unread])
     routers = [router for router, _ in files]
     if block := routers[0].segments:  # the reader of SRv6 reads these routes
         inside = [p for p in routers[0].transit.prefixes if in_block(p, block)]
@@ -127,10 +127,9 @@ def read_files(
             compare_interfaces(first, router)
         compare_facts(first, router)
         compare_routes(first, router)
-    if (
-        system.other_formats and not first.faults
-    ):  # with faults, nobody knows which of the files is right
-        text = _without_lines(read_exact(Path(first.file)), {line for line, _ in first.strange})
+    # If the first file has faults, nobody knows which of the files is right.
+    if system.other_formats and not first.faults:
+        text = _without_lines(read_exact(Path(first.file)), {line for line, _ in first.unread})
         files += [_compared_format(system, folder / name, text) for name in system.other_formats]
     return files
 
@@ -145,8 +144,9 @@ def _compared_format(system: RouterFolder, file: Path, text: str) -> ReadFile:
     """The differences between a file in another format and the text of the first file."""
     router = RouterText(str(file))
     with _errors_of(file):
-        for line, statement, is_lacking in system.other_formats[file.name](text, read_exact(file)):
-            if is_lacking:
+        compare = system.other_formats[file.name]
+        for line, statement, first_lacks_it in compare(text, read_exact(file)):
+            if first_lacks_it:
                 router.unknown(line, statement)
             else:
                 router.fault(line, statement)
@@ -195,7 +195,7 @@ def read_text(
     if not rules.tree:
         text = system.without_added_lines(text)
     engine.read(rules.lines(text))
-    router.stated = frozenset(
+    router.complete_kinds = frozenset(
         kind for kind, condition in rules.facts if not condition or condition in engine.defined
     )
     for line, commands in actor.commands_:

@@ -60,16 +60,16 @@ def forwarding(router: RouterText, *others: RouterText, recursive: bool = False)
     next_hops = list(_next_hops(router, router.transit, ends))
     for routes in (router.entering, *router.marked_routes.values()):
         next_hops += _next_hops(router, routes, ends, recursive)
-    file, hosts = router.file, list(_hosts(router))
+    file, hosts = router.file, list(_host_claims(router))
     return EmittedSwitch(
         anywhere=transit,
         by_ingress=dict.fromkeys(ports, entering) if entering else {},
-        claimed=_claimed(router, hosts, has_vrf=bool(vrf_interfaces)),
+        claimed_kinds=_claimed_kinds(router, hosts, has_vrf=bool(vrf_interfaces)),
         claims=[
             *(Claim(fact.kind, fact.value, file, fact.line) for fact in router.facts),
             *hosts,
-            *_host_routes(router),
-            *_ports(router),
+            *_host_route_claims(router),
+            *_port_claims(router),
             *_claims_about_marked(router, ends),
         ],
         next_hops=next_hops,
@@ -79,7 +79,7 @@ def forwarding(router: RouterText, *others: RouterText, recursive: bool = False)
             for routes in (router.transit, router.entering)
             for prefix, _, line in routes.rows(DISCARD)
         ],
-        unread=[(part.file, *lined) for part in (router, *others) for lined in part.strange],
+        unread=[(part.file, *lined) for part in (router, *others) for lined in part.unread],
         wrong=[(part.file, *fault) for part in (router, *others) for fault in part.faults],
     )
 
@@ -94,17 +94,19 @@ def _link_addresses(router: RouterText) -> Iterator[OwnAddress]:
 
 def _interfaces_of_hosts_vrf(router: RouterText) -> list[str]:
     """The interfaces in the VRF of hosts; VRFs without a definition or a use are faults."""
-    in_vrfs = {name: port for name, port in router.interfaces.items() if port.vrf}
-    hosts = [name for name, interface in in_vrfs.items() if not interface.is_subinterface]
-    for name, interface in in_vrfs.items():
+    interfaces_in_vrfs = {name: port for name, port in router.interfaces.items() if port.vrf}
+    hosts = [
+        name for name, interface in interfaces_in_vrfs.items() if not interface.is_subinterface
+    ]
+    for name, interface in interfaces_in_vrfs.items():
         # A subinterface is in the VRF of its link, any other interface in that of hosts.
         vrfs = router.marked_routes if interface.is_subinterface else (router.vrf,)
         if interface.vrf not in vrfs:
             router.fault(interface.line, f"{name} is in a VRF that is not there")
-    used = {interface.vrf for interface in in_vrfs.values()}
+    used_vrfs = {interface.vrf for interface in interfaces_in_vrfs.values()}
     for interface in router.interfaces.values():
-        used |= set(interface.lookup_instance.values())
-    for vrf in router.marked_routes.keys() - used:
+        used_vrfs |= set(interface.lookup_instance.values())
+    for vrf in router.marked_routes.keys() - used_vrfs:
         router.fault(0, f"VRF {vrf}, in which no packet comes in")
     if router.entering.next_hops and not (hosts or router.ingress):
         line = min(router.entering.first_lines().values(), default=0)
@@ -112,9 +114,11 @@ def _interfaces_of_hosts_vrf(router: RouterText) -> list[str]:
     return hosts
 
 
-def _claimed(router: RouterText, hosts: Collection[Claim], *, has_vrf: bool) -> frozenset[str]:
+def _claimed_kinds(
+    router: RouterText, hosts: Collection[Claim], *, has_vrf: bool
+) -> frozenset[str]:
     """The kinds of claims that the files have to make in full."""
-    kinds = {"hosts", "port", "stage", "staged", *router.stated}
+    kinds = {"hosts", "port", "stage", "staged", *router.complete_kinds}
     kinds |= {"host route", "staged host"} if has_vrf else {"staged block"}
     if not hosts or any(claim.kind == "loopback" for claim in hosts):
         kinds.add("loopback")
@@ -161,7 +165,7 @@ def compare_facts(first: RouterText, second: RouterText) -> None:
     expected = {(fact.kind, *fact.value): fact.line for fact in first.facts}
     stated = {(fact.kind, *fact.value): fact.line for fact in second.facts}
     for fact in sorted(expected.keys() ^ stated.keys(), key=str):
-        if fact[0] in second.stated:
+        if fact[0] in second.complete_kinds:
             where = f"only in {first.file}:{expected[fact]}" if fact in expected else "only here"
             second.fault(stated.get(fact, 0), f"{' '.join(map(str, fact))}, {where}")
 
@@ -204,8 +208,9 @@ def _require_discard(router: RouterText, routes: RouteLines) -> None:
 
 def _lookup(router: RouterText, routes: RouteLines, ends: dict[str, str]) -> tuple[Lookup, ...]:
     """The lookup table of routes, in which routes of one prefix share; () where all discard."""
+    # All routes have one table and one metric here, 0.
     next_hops = {
-        next_hop: RouteHop(0, 0, ((_leaves_by(router, next_hop, ends), 1),))
+        next_hop: RouteHop(0, 0, ((_egress_port(router, next_hop, ends), 1),))
         for next_hop in routes.next_hops
         if next_hop != DISCARD
     }
@@ -229,7 +234,7 @@ def _words_of(next_hop: str) -> _NextHopWords:
     return _NextHopWords(*words[:3], *[""] * (3 - len(words)))
 
 
-def _leaves_by(router: RouterText, next_hop: str, ends: dict[str, str]) -> str:
+def _egress_port(router: RouterText, next_hop: str, ends: dict[str, str]) -> str:
     """The port by which packets to a next hop leave, or `via GATEWAY` where BGP says which.
 
     A next hop that states a VRF, and is on no subinterface, is a host: no port of the fabric.
@@ -288,8 +293,8 @@ def _to_hosts(router: RouterText, routes: RouteLines) -> Iterator[tuple[str, int
             yield gateway, line
 
 
-def _host_routes(router: RouterText) -> Iterator[Claim]:
-    """The hosts that packets in the default VRF reach by leaked routes."""
+def _host_route_claims(router: RouterText) -> Iterator[Claim]:
+    """Claim the hosts that packets in the default VRF reach by leaked routes."""
     for gateway, line in _to_hosts(router, router.leaked):
         yield Claim("host route", (gateway,), router.file, line)
 
@@ -323,9 +328,9 @@ def _claims_about_vrf(
     for gateway, line in _to_hosts(router, routes):
         yield Claim("staged host", (port, gateway), router.file, line)
     by_prefix: dict[str, list[str]] = {}
-    over_links = (next_hop for next_hop in routes.next_hops if not states_vrf(next_hop))
-    for prefix, next_hop, _ in routes.rows(*over_links):
-        by_prefix.setdefault(prefix, []).append(_leaves_by(router, next_hop, ends))
+    link_hops = (next_hop for next_hop in routes.next_hops if not states_vrf(next_hop))
+    for prefix, next_hop, _ in routes.rows(*link_hops):
+        by_prefix.setdefault(prefix, []).append(_egress_port(router, next_hop, ends))
     filtered = router.filtered.get((family, vrf), "")
     for prefix, ports in by_prefix.items():
         if not family or _is_subnet(prefix, filtered):
@@ -406,8 +411,8 @@ def _is_link(address: str) -> bool:
         return False
 
 
-def _hosts(router: RouterText) -> Iterator[Claim]:
-    """The gateways of hosts with the ports behind them, and the loopback addresses."""
+def _host_claims(router: RouterText) -> Iterator[Claim]:
+    """Claim the gateways of hosts with the ports behind them, and the loopback addresses."""
     for name, interface in router.interfaces.items():
         for address, line in interface.addresses:
             if _is_single(address):
@@ -417,8 +422,11 @@ def _hosts(router: RouterText) -> Iterator[Claim]:
                     yield Claim("hosts", (address, Interface(port)), router.file, line)
 
 
-def _ports(router: RouterText) -> Iterator[Claim]:
-    """The ports in use; interfaces that are neither routed nor a port of a VLAN are faults."""
+def _port_claims(router: RouterText) -> Iterator[Claim]:
+    """Claim the ports in use.
+
+    Interfaces that are neither routed nor a port of a VLAN are faults.
+    """
     for name, interface in router.interfaces.items():
         _require_one_address(router, name, interface)
         if interface.is_subinterface:
@@ -426,7 +434,7 @@ def _ports(router: RouterText) -> Iterator[Claim]:
         uses = (bool(interface.vlan), bool(interface.addresses), interface.unnumbered)
         if uses.count(True) != 1:
             router.fault(interface.line, f"interface {name} is neither routed nor a port of a VLAN")
-        is_of_vlan = name in router.shared.values()
+        is_of_vlan = name in router.vlan_interfaces.values()
         if is_of_vlan and not router.ports(name):
             router.fault(interface.line, f"interface {name} of a VLAN without ports")
         is_loopback = all(_is_single(address) for address, _ in interface.addresses)

@@ -1,8 +1,8 @@
 """The contents of a router's configuration as values, the same for all systems.
 
-The grammar of a system says what its lines mean by verbs, and `router_actor` carries these out: it
-fills a `RouterText` line by line, from the text alone. `router_forwarding` says what a router with
-these contents does with packets.
+The grammar of a system says by verbs what its lines mean, and `router_actor` carries the verbs out:
+it fills a `RouterText` line by line, from the text alone. `router_forwarding` says what a router
+with these contents does with packets.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class RouterText:
     """The name of the file."""
     interfaces: dict[str, InterfaceText] = field(default_factory=dict)
     """The interfaces by name."""
-    shared: dict[str, str] = field(default_factory=dict)
+    vlan_interfaces: dict[str, str] = field(default_factory=dict)
     """The routed interface of the ports of each VLAN, by the VLAN."""
     vlans: set[str] = field(default_factory=set)
     """The VLANs that the file makes."""
@@ -88,7 +88,8 @@ class RouterText:
     leaked: RouteLines = field(default_factory=RouteLines)
     """The routes of the default VRF whose next hops are in the VRF of hosts."""
     marked_routes: dict[str, RouteLines] = field(default_factory=dict)
-    """The routes for marked packets. Each link has a VRF for those that it brings; by its name."""
+    """The routes for marked packets, by VRF. Each link has a VRF for the marked packets that it
+    brings."""
     filtered: dict[tuple[str, str], str] = field(default_factory=dict)
     """The network whose packets a filter sends to an instance, by address family and instance."""
     direct: set[tuple[str, str]] = field(default_factory=set)
@@ -97,11 +98,11 @@ class RouterText:
     """The first bytes of the SRv6 uSID block. Another reader reads the routes in it."""
     facts: list[RouterFact] = field(default_factory=list)
     """The plain facts, in the order of the lines."""
-    stated: frozenset[str] = frozenset()
+    complete_kinds: frozenset[str] = frozenset()
     """The kinds of facts that the file has to state in full."""
     faults: list[tuple[int, str]] = field(default_factory=list)
     """The faults: a line (0: only the file is known), and a text."""
-    strange: list[tuple[int, str]] = field(default_factory=list)
+    unread: list[tuple[int, str]] = field(default_factory=list)
     """The unknown statements: line and text."""
 
     def interface(self, name: str, line: int) -> InterfaceText:
@@ -116,7 +117,7 @@ class RouterText:
 
     def unknown(self, line: int, text: str) -> None:
         """Note a statement that is unknown."""
-        self.strange.append((line, bare(text)))
+        self.unread.append((line, bare(text)))
 
     def fact(self, line: int, kind: str, *value: str | int) -> None:
         """Note a plain fact; a port in it is an `Interface`."""
@@ -125,7 +126,7 @@ class RouterText:
 
     def described(self, line: int, name: str, text: str) -> None:
         """Note the description of an interface: `hosts` for that of hosts, else the far end."""
-        if name in self.shared.values():
+        if name in self.vlan_interfaces.values():
             if text != "hosts":
                 self.fault(line, f"description {text}")
         else:
@@ -133,21 +134,22 @@ class RouterText:
 
     def sized(self, line: int, name: str, mtu: int) -> None:
         """Note the MTU of an interface, in bytes of an IP packet."""
-        if name in self.shared.values():
+        if name in self.vlan_interfaces.values():
             self.fact(line, "mtu of the hosts", mtu)
         else:
             self.fact(line, "mtu", Interface(name), mtu)
 
     def separate_leaked(self) -> None:
         """Move the routes of the default VRF whose next hops name another VRF to `leaked`."""
+        # `reworded` keeps the routes whose next hops it is given.
         leaked = {next_hop for next_hop in self.transit.next_hops if states_vrf(next_hop)}
         self.leaked = self.transit.reworded({next_hop: next_hop for next_hop in leaked})
-        staying = [next_hop for next_hop in self.transit.next_hops if next_hop not in leaked]
-        self.transit = self.transit.reworded({next_hop: next_hop for next_hop in staying})
+        others = [next_hop for next_hop in self.transit.next_hops if next_hop not in leaked]
+        self.transit = self.transit.reworded({next_hop: next_hop for next_hop in others})
 
     def ports(self, name: str) -> list[str]:
         """The ports of the VLAN that an interface routes for; else the interface itself."""
-        vlans = {vlan for vlan, interface in self.shared.items() if interface == name}
+        vlans = {vlan for vlan, interface in self.vlan_interfaces.items() if interface == name}
         if not vlans:
             return [name]
         return [port for port, interface in self.interfaces.items() if interface.vlan in vlans]

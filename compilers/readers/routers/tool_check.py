@@ -1,8 +1,9 @@
 """The check of inventories for tools: Ansible's inventory.yaml and Containerlab's topology.
 
-They forward nothing, so they are compared by names alone: every node is named, with its management
-address, with files that exist, and in a lab with its cables. The folder of a node may be rendered
-later; as long as it does not exist, its files are not looked for.
+These files forward nothing, so they are compared by names alone: every node is named, with its
+management address, with files that exist, and in a lab with its cables. The folder of a node may be
+rendered later; as long as it does not exist, its files are not looked for. The targets ansible and
+containerlab have the check as their `fabric_check`.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ from compilers.tables.build import Build
 
 
 def check_ansible(build: Build, _: object, folder: Path, *__: object) -> EmittedReport:
-    """Compare an inventory of Ansible with the build; further arguments are for other targets."""
+    """Compare an inventory of Ansible with the build.
+
+    Further arguments of `Target.fabric_check` say nothing here.
+    """
     check = _ToolCheck(build, folder, "inventory.yaml", ("push.yaml",))
     with check.noting_wrong_types():
         fabric = check.tree.get("fabric", {})
@@ -42,11 +46,11 @@ def check_containerlab(build: Build, _: object, folder: Path, *__: object) -> Em
     """Compare the nodes and the links of a lab with the build."""
     check = _ToolCheck(build, folder, "topology.clab.yml", ("daemons",))
     with check.noting_wrong_types():
-        _lab(check, build)
+        _compare_lab(check, build)
     return check.report("containerlab")
 
 
-def _lab(check: _ToolCheck, build: Build) -> None:
+def _compare_lab(check: _ToolCheck, build: Build) -> None:
     """Compare the nodes and the links of a lab."""
     topology = check.tree.get("topology", {})
     for name, facts in topology.get("nodes", {}).items():
@@ -60,6 +64,7 @@ def _lab(check: _ToolCheck, build: Build) -> None:
         if count > 1:
             check.differ(end, f"{end} in {count} links", "a port has one cable")
     names = [end.partition(":")[0] for end in ends]
+    # Each link has two ends, which follow each other.
     links = Counter(frozenset(pair) for pair in zip(names[::2], names[1::2], strict=True))
     cables = check.cables() if check.tree else links
     for pair in (links - cables) + (cables - links):
@@ -164,8 +169,8 @@ class _ToolCheck:
         w = self.build.wiring
         hosts = w.host_port.shape[1]
         for vertex, name in enumerate(w.names):
-            for far in w.far[vertex].tolist():
-                if far >= vertex:
+            for far in w.far[vertex].tolist():  # -1: no link
+                if far >= vertex:  # each cable once
                     yield frozenset((name, w.names[far]))
             for number, port in enumerate(w.host_port[vertex].tolist()):
                 if port:

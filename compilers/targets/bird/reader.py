@@ -196,7 +196,7 @@ def read_bird(folder: Path, bfd: bool) -> EmittedSwitch:
             statements.need(templates["links"], link)
         statements.need(templates["bfd"], {})
     rest = config.switch()
-    wrong = [(config.file, 0, text) for text in statements.lacking()]
+    wrong = [(config.file, 0, text) for text in statements.missing_texts()]
     unread = [(config.file, line, text) for line, text in statements.unknown()]
     return replace(rest, wrong=[*rest.wrong, *wrong], unread=[*rest.unread, *unread])
 

@@ -1,4 +1,4 @@
-"""`show lldp neighbors [detail]` of Arista EOS, as text or JSON.
+"""Reader of the neighbours of Arista EOS, from `show lldp neighbors [detail]` as text or JSON.
 
 The forms are those of NAPALM's and ntc-templates' test data. In JSON the table is a list of
 neighbours, and with `detail` a mapping from ports to their neighbours. `check wiring` reads the
@@ -22,7 +22,8 @@ from compilers.readers.devices.neighbour_facts import (
     words,
 )
 
-PRINTED_BY = "the output of show lldp neighbors | json, or of detail, a file per node"
+OUTPUT_NAME = "the output of show lldp neighbors | json, or of detail, a file per node"
+"""The output, as messages name it."""
 HEADER = re.compile(r"Port +Neighbor Device ID +Neighbor Port ID +TTL")
 """`Port       Neighbor Device ID       Neighbor Port ID    TTL`, in the table."""
 ROW = re.compile(
@@ -76,7 +77,7 @@ def _details(source: Source, table: dict[str, object]) -> Iterator[NeighbourRow]
     """The rows of `show lldp neighbors detail | json`: the neighbours of each port."""
     for near, interface in table.items():
         if "lldpNeighborInfo" not in mapping(interface):
-            raise source.wrong(PRINTED_BY, f"{near} without lldpNeighborInfo", "collect it again")
+            raise source.wrong(OUTPUT_NAME, f"{near} without lldpNeighborInfo", "collect it again")
         for neighbour in map(mapping, items(mapping(interface)["lldpNeighborInfo"])):
             far = mapping(neighbour.get("neighborInterfaceInfo"))
             identifier = str(far.get("interfaceId") or "").strip('"')
@@ -90,7 +91,7 @@ def _details(source: Source, table: dict[str, object]) -> Iterator[NeighbourRow]
 def _lines(source: Source) -> Iterator[NeighbourRow]:
     """The rows of `show lldp neighbors`, below the line with the names of columns."""
     lines = source.lines
-    header = next(place for place, line in enumerate(lines) if HEADER.search(line))
+    header = next(index for index, line in enumerate(lines) if HEADER.search(line))
     for number, line in enumerate(lines[header + 1 :], header + 2):  # from 1, as messages say it
         if not line.strip("- "):
             continue
@@ -130,7 +131,7 @@ def _detail_lines(source: Source) -> Iterator[NeighbourRow]:
 
 
 def _interfaces(source: Source) -> list[_Interface]:
-    """The interfaces of an output, behind one for neighbours above the first interface.
+    """The interfaces of an output. The first is for neighbours above any interface.
 
     Raises:
         InputError: a field is above the first neighbour of its interface: lines are missing.
@@ -152,4 +153,4 @@ def _interfaces(source: Source) -> list[_Interface]:
     return interfaces
 
 
-FORM = NeighbourTables("eos", PRINTED_BY, fits, read)
+FORM = NeighbourTables("eos", OUTPUT_NAME, fits, read)

@@ -13,6 +13,7 @@ from typing import Any
 from compilers.readers.devices.held_routes import (
     DISCARD,
     MAIN,
+    ONE_PREFERENCE,
     HeldRoutes,
     Hops,
     RoutingTables,
@@ -21,6 +22,7 @@ from compilers.readers.devices.held_routes import (
 from compilers.readers.devices.neighbour_facts import items, mapping
 
 COMMANDS = "show ip route vrf all | json, show ipv6 route vrf all | json"
+"""The commands that print the routes."""
 TEXT = re.compile(r"^(?:VRF: \S|Codes: C - connected)", re.M)
 """The output without `json`, which is refused."""
 
@@ -36,15 +38,15 @@ def fits(document: Any) -> bool:
 
 def read(documents: Iterable[Any]) -> HeldRoutes:
     """The routes of all VRFs, or of the default one where no VRF is named."""
-    held = HeldRoutes()
+    routes_of_device = HeldRoutes()
     for document in documents:
         fields = mapping(document)
         for vrf, entry in mapping(fields.get("vrfs") or {"default": fields}).items():
             table = MAIN if vrf == "default" else vrf
             for prefix, route in mapping(mapping(entry).get("routes")).items():
                 if hops := _hops(mapping(route)):
-                    held.add(table, prefix, 0, hops)
-    return held
+                    routes_of_device.add(table, prefix, ONE_PREFERENCE, hops)
+    return routes_of_device
 
 
 def _hops(route: dict[str, Any]) -> Hops:

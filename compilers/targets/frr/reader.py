@@ -282,13 +282,13 @@ class TrackedLinks:
         Args:
             rest: the switch as its other statements and files say.
         """
-        used_before_made = self.statements.unmade(statement_templates(TRACKED)["made"])
-        wrong = [(self.file, 0, text) for text in self.statements.lacking()]
+        used_before_made = self.statements.used_before_created(statement_templates(TRACKED)["made"])
+        wrong = [(self.file, 0, text) for text in self.statements.missing_texts()]
         wrong += [(self.file, line, text) for line, text in used_before_made]
         unread = [(self.file, line, text) for line, text in self.statements.unknown()]
         return replace(
             rest,
-            claimed=rest.claimed | CLAIMED,
+            claimed_kinds=rest.claimed_kinds | CLAIMED,
             claims=[*rest.claims, *self.claims],
             next_hops=self.hops,
             addresses=[*rest.addresses, *self.own],

@@ -1,8 +1,9 @@
-"""`show ip route table all json` and `show ipv6 route table all json` of FRR, and of SONiC.
+"""Reader of the routes of FRR, from `show ip route table all json` and the same for IPv6.
 
 FRR's zebra manual documents the commands ("Administrative Commands"); the fields are those that FRR
 8.4 prints. An output is a mapping from prefixes to routes: of all tables, or of one table where FRR
-has no `table all`. `check routes` and a push read the outputs by `FORM`.
+has no `table all`. Newer releases print such a mapping for each VRF, and in it for each table.
+`check routes` and a push read the outputs by `FORM`.
 """
 
 from __future__ import annotations
@@ -23,12 +24,13 @@ from compilers.readers.devices.held_routes import (
 from compilers.readers.devices.neighbour_facts import mapping
 
 COMMANDS = "vtysh -c 'show ip route table all json' -c 'show ipv6 route table all json'"
+"""Print the routes of all tables, of each address family."""
 MAIN_TABLE = 254
 """The number of the kernel's main table."""
 DEFAULT = "default"
 """The name of the default VRF."""
 MOST_LEVELS = 2
-"""How many mappings may be around that from prefixes to routes: by VRF, and in it by table."""
+"""How many mappings may surround that from prefixes to routes: one by VRF, in it one by table."""
 TEXT = re.compile(r"^Codes: K - kernel route", re.M)
 """The head of the output without `json`, which is refused."""
 
@@ -43,13 +45,13 @@ def _has_routes(document: Any, levels: int) -> bool:
 
     Args:
         document: the document.
-        levels: how many mappings may be around that from prefixes to routes.
+        levels: how many mappings may surround the mapping from prefixes to routes.
     """
     values = list(mapping(document).values())
     is_nested = bool(values) and all(isinstance(value, dict) for value in values)
     if not levels or not is_nested:
-        is_list_each = all(isinstance(value, list) for value in values)
-        return "nexthops" in _first_route(document) and is_list_each
+        has_lists_only = all(isinstance(value, list) for value in values)
+        return "nexthops" in _first_route(document) and has_lists_only
     if not any(values):  # all tables, or all VRFs, are empty
         return all(key.isdecimal() for key in document) or DEFAULT in document
     if any(map(_is_of_bgp, values)):
@@ -84,15 +86,15 @@ def routes_of(document: Any) -> Iterator[tuple[str, list[dict[str, Any]]]]:
 
 def read(documents: Iterable[Any]) -> HeldRoutes:
     """The routes in use: without inactive next hops, and without routes that the kernel refused."""
-    held = HeldRoutes(all_choices=True)
+    held_routes = HeldRoutes(all_choices=True)
     for document in documents:
         for prefix, routes in routes_of(document):
             for route in routes:
                 hops = _hops(route["nexthops"])
                 if hops and (route.get("installed") or not route.get("selected")):
                     table = _table(route.get("table", MAIN_TABLE), route.get("vrfName", DEFAULT))
-                    held.add(table, prefix, route.get("distance", 0), hops)
-    return held
+                    held_routes.add(table, prefix, route.get("distance", 0), hops)
+    return held_routes
 
 
 @lru_cache(1 << 12)

@@ -1,8 +1,9 @@
-"""`show lldp neighbors` of Juniper Junos, as text or `| display json`, with `detail` or without.
+"""Reader of the neighbours of Juniper Junos, from `show lldp neighbors` as text or JSON.
 
-The forms are those of ntc-templates' and NAPALM's test data and of Juniper's Junos XML API. Port
-info is the neighbour's port description where it sends one. With `detail`, the local port id is the
-SNMP number of the local interface.
+The forms are those of ntc-templates' and NAPALM's test data and of Juniper's Junos XML API, with
+and without `detail`. Port info is the neighbour's port description where it sends one. With
+`detail`, the local port id is the SNMP number of the local interface. `check wiring` reads the
+outputs by `FORM`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from compilers.readers.devices.neighbour_facts import (
 )
 from compilers.targets.junos.outputs import has_output, outputs, text, texts
 
-PRINTED_BY = "the output of show lldp neighbors, or | display json of it, of Junos, a file a node"
+OUTPUT_NAME = "the output of show lldp neighbors, or | display json of it, of Junos, a file a node"
+"""The output, as messages name it."""
 INFORMATION = "lldp-neighbors-information"
 """The element with the table."""
 COLUMNS = ("Local Interface", "Chassis Id", "Port info", "System Name")
@@ -38,6 +40,7 @@ NOT_READ = (
     ),
     OtherOutput(re.compile(rf"<{INFORMATION}"), "XML of Junos", INSTEAD),
 )
+"""Other outputs that people collect by mistake."""
 
 
 def fits(source: Source) -> bool:
@@ -51,7 +54,11 @@ def read(source: Source) -> Iterator[Seen]:
 
 
 def _entries(source: Source) -> Iterator[NeighbourRow]:
-    """The rows of the JSON; of the names of a neighbour's port, that of an interface is first."""
+    """The rows of the JSON.
+
+    A neighbour's port has an id and a description. The id is the surer name if it is the name of an
+    interface, otherwise the description is.
+    """
     for information in outputs(source.data, INFORMATION):
         for entry in items(mapping(information).get("lldp-neighbor-information")):
             near = texts(entry, "lldp-local-interface") + texts(entry, "lldp-local-port-id")
@@ -63,7 +70,7 @@ def _entries(source: Source) -> Iterator[NeighbourRow]:
                 ports = words(*port_id, *description)
             else:
                 ports = words(*description, *port_id)
-            yield _bare(near), name or chassis, _bare(ports)
+            yield _without_unit(near), name or chassis, _without_unit(ports)
 
 
 def _lines(source: Source) -> Iterator[NeighbourRow]:
@@ -82,21 +89,22 @@ def _lines(source: Source) -> Iterator[NeighbourRow]:
         port, _, name = line[port_start:].rstrip().rpartition(" ")
         if not name:
             raise source.wrong("columns as in the header", repr(line.strip()), "collect it again")
-        yield _bare(words(local_words[0])), words(name), _bare(words(port.rstrip(" ")))
+        near, far_port = words(local_words[0]), words(port.rstrip(" "))
+        yield _without_unit(near), words(name), _without_unit(far_port)
 
 
 def _table(source: Source) -> list[str]:
     """The lines of the text from the header on; [] without a header."""
     lines = source.lines
-    for place, line in enumerate(lines):
+    for index, line in enumerate(lines):
         if all(column in line for column in COLUMNS):
-            return lines[place:]
+            return lines[index:]
     return []
 
 
-def _bare(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Names of ports without `.0`, the number of a port's only logical interface."""
+def _without_unit(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Names of ports without `.0`, the number of a port's only logical interface (unit)."""
     return tuple(name.removesuffix(".0") for name in names)
 
 
-FORM = NeighbourTables("junos", PRINTED_BY, fits, read, not_read=NOT_READ)
+FORM = NeighbourTables("junos", OUTPUT_NAME, fits, read, not_read=NOT_READ)

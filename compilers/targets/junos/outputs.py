@@ -1,4 +1,4 @@
-"""JSON of Juniper Junos, whichever way it is exported.
+"""Values in JSON of Juniper Junos, whichever way the device exports it.
 
 By default every value is a list of `{"data": …}`. With `set system export-format state-data json
 compact` a value is printed alone. A device with several routing engines puts the output of each

@@ -13,6 +13,7 @@ from typing import Any
 from compilers.readers.devices.held_routes import (
     DISCARD,
     MAIN,
+    ONE_PREFERENCE,
     HeldRoutes,
     Hops,
     RoutingTables,
@@ -22,6 +23,7 @@ from compilers.readers.devices.neighbour_facts import items, mapping
 from compilers.targets.junos.outputs import has_output, outputs, text
 
 COMMANDS = "show route | display json"
+"""The command that prints the routes."""
 TABLE_NAME = re.compile(r"(?:(?P<instance>.+)\.)?inet6?\.0")
 """`inet.0`, `inet6.0`: the main tables; `hosts.inet.0`: the table of routing instance `hosts`."""
 INFORMATION = "route-information"
@@ -37,27 +39,27 @@ def fits(document: Any) -> bool:
 
 def read(documents: Iterable[Any]) -> HeldRoutes:
     """The active routes of inet.0 and inet6.0, and of instances by their names."""
-    held = HeldRoutes()
+    routes = HeldRoutes()
     for document in documents:
         for information in outputs(document, INFORMATION):
             for table in items(mapping(information).get("route-table")):
                 if name := TABLE_NAME.fullmatch(text(table, "table-name")):
-                    _add_routes(held, name["instance"] or MAIN, table)
-    return held
+                    _add_routes(routes, name["instance"] or MAIN, table)
+    return routes
 
 
-def _add_routes(held: HeldRoutes, name: str, table: Any) -> None:
+def _add_routes(routes: HeldRoutes, name: str, table: Any) -> None:
     """Add the active routes of a routing table.
 
     Args:
-        held: gets the routes.
+        routes: gets the routes.
         name: the name of the instance, or MAIN.
         table: the element of the table.
     """
     for route in items(mapping(table).get("rt")):
         for entry in items(mapping(route).get("rt-entry")):
             if text(entry, "active-tag") == "*" and (hops := _hops(entry)):
-                held.add(name, _prefix(route), 0, hops)
+                routes.add(name, _prefix(route), ONE_PREFERENCE, hops)
 
 
 def _prefix(route: Any) -> str:

@@ -23,7 +23,7 @@ from compilers.targets.devices.route_differences import RouteDifference
 from compilers.targets.devices.route_lines import Remediation
 from compilers.targets.devices.router_device import Compare, DevicePlan, RouterDevice
 from compilers.targets.linux.route_lines import kernel_remediation, rule_remediation
-from compilers.targets.linux.routing_tables import OURS
+from compilers.targets.linux.routing_tables import POLARFAB_PROTOCOL
 
 ROUTES = "ip -json route show table all"
 """Prints the routes of all tables."""
@@ -286,7 +286,7 @@ class LinuxDevice(KernelDevice):
         kernel's.
         """
         routes = json.JSONDecoder().raw_decode(tables)[0]  # the first of the documents in `tables`
-        protocols = (OURS, KERNEL_OWN)
+        protocols = (POLARFAB_PROTOCOL, KERNEL_OWN)
         if others := [route for route in routes if str(route.get("protocol")) not in protocols]:
             yield others
 

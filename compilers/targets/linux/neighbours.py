@@ -1,7 +1,7 @@
 """Reader of the neighbours that `lldpctl -f json` of lldpd prints on a switch.
 
 `check wiring` reads the output by `FORM`: each row is a local port, and the names of the neighbour
-and of its port. All targets with a Linux below them have it.
+and of its port. All targets whose switches run lldpd on Linux use it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ from compilers.readers.devices.neighbour_facts import (
 )
 
 COMMAND = "lldpctl -f json"
-PRINTED_BY = "the output of lldpctl -f json, a file per node"
+"""The command whose output is read."""
+OUTPUT_NAME = "the output of lldpctl -f json, a file per node"
+"""The output, as messages name it."""
 NOT_READ = (
     OtherOutput(
         re.compile(r"^LLDP neighbors:", re.M),
@@ -33,6 +35,7 @@ NOT_READ = (
     OtherOutput(re.compile(r"^lldp\.[^=\s]+="), "keyvalue of lldpctl", COMMAND),
     OtherOutput(re.compile(r"<lldp[ >]"), "XML of lldpctl", COMMAND),
 )
+"""Other outputs that people collect by mistake."""
 
 
 def fits(source: Source) -> bool:
@@ -48,7 +51,7 @@ def read(source: Source) -> Iterator[Seen]:
     """
     lldp = mapping(source.data).get("lldp")
     if not isinstance(lldp, dict):
-        raise source.wrong(PRINTED_BY, "another form of it", "use -f json, not json0 or keyvalue")
+        raise source.wrong(OUTPUT_NAME, "another form of it", "use -f json, not json0 or keyvalue")
     return seen_rows(source, _rows(source, lldp))
 
 
@@ -63,7 +66,7 @@ def _rows(source: Source, lldp: dict[str, Any]) -> Iterator[NeighbourRow]:
             for neighbour in map(mapping, items(neighbours)):
                 if not {"chassis", "port"} <= neighbour.keys():
                     given = f"{port} without chassis and port"
-                    raise source.wrong(PRINTED_BY, given, "collect it again")
+                    raise source.wrong(OUTPUT_NAME, given, "collect it again")
                 far_port = mapping(neighbour.get("port"))
                 ports = words(mapping(far_port.get("id")).get("value"), far_port.get("descr"))
                 yield words(port), _names(mapping(neighbour.get("chassis"))), ports
@@ -83,4 +86,4 @@ def _names(value: object) -> tuple[str, ...]:
     return words(name, *items(chassis.get("mgmt-ip")), mapping(chassis.get("id")).get("value"))
 
 
-FORM = NeighbourTables("lldpctl", PRINTED_BY, fits, read, not_read=NOT_READ)
+FORM = NeighbourTables("lldpctl", OUTPUT_NAME, fits, read, not_read=NOT_READ)

@@ -13,7 +13,7 @@ from typing import Any
 
 from compilers.readers.devices.held_routes import MAIN, whole_prefix
 from compilers.targets.devices.route_lines import Remediation, RouteLine, remediation
-from compilers.targets.linux.routing_tables import OURS
+from compilers.targets.linux.routing_tables import POLARFAB_PROTOCOL
 
 KERNEL_MAIN = "254"
 """The number of a kernel's main table."""
@@ -60,7 +60,7 @@ def rule_remediation(ipv4_rules: str, ipv6_rules: str, batch: str) -> Remediatio
 
 def _of_polarfab(shown: str) -> list[dict[str, Any]]:
     """The entries of an output of `ip -json` that have polarfab's protocol number."""
-    return [entry for entry in json.loads(shown or "[]") if str(entry.get("protocol")) == OURS]
+    return [entry for entry in json.loads(shown or "[]") if str(entry.get("protocol")) == POLARFAB_PROTOCOL]
 
 
 def _rule(text: str) -> RouteLine:
@@ -134,7 +134,7 @@ def _kernel_route(
         words=action,
         leaf="route",
         add=add,
-        drop=f"route delete {kind_words}{prefix_and_metric} table {table} protocol {OURS}",
+        drop=f"route delete {kind_words}{prefix_and_metric} table {table} protocol {POLARFAB_PROTOCOL}",
     )
 
 

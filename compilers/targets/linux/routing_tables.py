@@ -1,8 +1,8 @@
 """Reader of the routes of a Linux kernel, as iproute2 prints them in JSON.
 
 The outputs are those of `ip -json route show table all`, `ip -json nexthop` and `ip -json rule`. A
-route may name a *nexthop object* by its number: a next hop, or a group of such. `check routes` and
-a push read the outputs by `FORM`.
+route may name a *nexthop object* by its number: a next hop, or a group of next hops. `check routes`
+and a push read the outputs by `FORM`.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ from compilers.readers.devices.held_routes import (
 from compilers.readers.devices.neighbour_facts import items, mapping
 
 COMMANDS = "ip -json route show table all, ip -json nexthop, ip -json -4 rule, ip -json -6 rule"
+"""The commands whose outputs are read, in messages."""
 RULES_KEY = "priority"
 """The key that policy rules have, and routes do not have."""
-OURS = "80"
+POLARFAB_PROTOCOL = "80"
 """The protocol number of polarfab's routes and rules in the kernel."""
 Tree = dict[str, Any]
 """An entry of an output."""
@@ -49,29 +50,36 @@ TEXT = re.compile(
 def fits(document: Any) -> bool:
     """Whether a JSON document is an output of iproute2 about routes, rules or next hops."""
     first = mapping(document[0]) if isinstance(document, list) and document else {}
-    return not first.keys().isdisjoint(("dst", "priority")) or "id" in first
+    return not first.keys().isdisjoint(("dst", RULES_KEY)) or "id" in first
 
 
 def read(documents: Iterable[Any]) -> HeldRoutes:
-    """The routes and rules; the next hops of routes that name nexthop objects are looked up."""
-    held = HeldRoutes()
+    """The routes and rules of the documents.
+
+    A route that names a nexthop object has the next hops of the object.
+
+    Raises:
+        ValueError: there are nexthop objects, but no routes.
+    """
+    routes = HeldRoutes()
+    # The first entry of a list tells whether it has routes, rules or nexthop objects.
     lists = [items(document) for document in documents]
     objects = {entry["id"]: entry for entries in lists if "id" in entries[0] for entry in entries}
     if objects and not any("dst" in entries[0] for entries in lists):
         raise ValueError("next hops alone, without routes")
     for entries in lists:
         if RULES_KEY in entries[0]:
-            _rules(held, entries)
+            _add_rules(routes, entries)
         elif "dst" in entries[0]:
-            _routes(held, entries, objects)
-    return held
+            _add_routes(routes, entries, objects)
+    return routes
 
 
-def _routes(held: HeldRoutes, entries: list[Tree], objects: dict[Any, Tree]) -> None:
-    """Add the routes of an output to those held.
+def _add_routes(routes: HeldRoutes, entries: list[Tree], objects: dict[Any, Tree]) -> None:
+    """Add the routes of an output.
 
     Args:
-        held: gets the routes.
+        routes: gets the routes.
         entries: the routes of the output.
         objects: the nexthop objects by number.
     """
@@ -82,12 +90,12 @@ def _routes(held: HeldRoutes, entries: list[Tree], objects: dict[Any, Tree]) -> 
         hops = _hops(entry, kind, objects)
         if not hops:
             continue
-        if entry.get("protocol") == OURS:
-            held.all_choices = True
+        if entry.get("protocol") == POLARFAB_PROTOCOL:
+            routes.all_choices = True
         table = entry.get("table", MAIN)
         table_name = MAIN if table == "254" else str(table)
         prefix = prefix if "/" in prefix else whole_prefix(prefix)
-        held.add(table_name, prefix, entry.get("metric", 0), hops)
+        routes.add(table_name, prefix, entry.get("metric", 0), hops)
 
 
 def _hops(entry: Tree, kind: str, objects: dict[Any, Tree]) -> Hops:
@@ -113,8 +121,9 @@ def _hops(entry: Tree, kind: str, objects: dict[Any, Tree]) -> Hops:
 
 
 def _members_of_object(next_hop: Tree, objects: dict[Any, Tree]) -> list[Tree]:
-    """The next hops of a nexthop object: the members of a group, each with its weight, or
-    itself.
+    """The next hops of a nexthop object.
+
+    They are the members of a group, each with its weight, or the object itself.
     """
     members = []
     for member in items(next_hop.get("group")):
@@ -136,19 +145,19 @@ def _single_hop(gateway: str, interface: str) -> Hops:
     return canonical_hops(((gateway, interface, 1),))
 
 
-def _rules(held: HeldRoutes, entries: list[Tree]) -> None:
-    """Add polarfab's policy rules of one address family to the routes held.
+def _add_rules(routes: HeldRoutes, entries: list[Tree]) -> None:
+    """Add polarfab's policy rules of one address family.
 
     An output does not say its family, but only IPv4 has a rule for the table `default`
     (ip-rule(8)).
     """
     is_ipv4 = any(entry.get("table") in ("default", "253") for entry in entries)
     family = IPV4_RULES if is_ipv4 else IPV6_RULES
-    held.rows.setdefault(family, {})
+    routes.rows.setdefault(family, {})
     for entry in entries:
-        if "iif" in entry and str(entry.get("protocol")) == OURS:
-            table = ((f"table {entry.get('table')}", "", 1),)
-            held.add(family, f"iif {entry['iif']}", int(entry["priority"]), table)
+        if "iif" in entry and str(entry.get("protocol")) == POLARFAB_PROTOCOL:
+            table = ((f"table {entry.get('table')}", "", 1),)  # in the form of a next hop
+            routes.add(family, f"iif {entry['iif']}", int(entry[RULES_KEY]), table)
 
 
 FORM = RoutingTables(COMMANDS, fits, read, RULES_KEY, TEXT)

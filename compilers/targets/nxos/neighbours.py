@@ -1,4 +1,4 @@
-"""`show lldp neighbors [detail]` of Cisco NX-OS, as text or JSON.
+"""Reader of the neighbours of Cisco NX-OS, from `show lldp neighbors [detail]` as text or JSON.
 
 The forms are those of ntc-templates' test data and of Cisco's NX-API: local ports are short, such
 as Eth1/1, and a long name has a line of its own. `check wiring` reads the outputs by `FORM`.
@@ -21,7 +21,8 @@ from compilers.readers.devices.neighbour_facts import (
 )
 from compilers.targets.nxos.outputs import rows
 
-PRINTED_BY = "the output of show lldp neighbors [detail], or | json of it, of NX-OS, a file a node"
+OUTPUT_NAME = "the output of show lldp neighbors [detail], or | json of it, of NX-OS, a file a node"
+"""The output, as messages name it."""
 TABLES = ("nbor", "nbor_detail")
 """The tables of the JSON, without and with `detail`."""
 HEADER = re.compile(r"Device ID +Local Intf +Hold-time +Capability +Port ID")
@@ -36,11 +37,12 @@ DETAIL_LINE = re.compile(
     r": *(?P<value>.*?)\s*"
 )
 """`System Name: spine.example`, in detail."""
-NOTHING = {"null", "not advertised"}
+NO_VALUE = {"null", "not advertised"}
 """The words that stand for no value."""
 XML = OtherOutput(
     re.compile(r"<nf:rpc-reply|<__readonly__>"), "XML of NX-OS", "show lldp neighbors | json"
 )
+"""An output that is refused; the message names the command to use."""
 
 
 def fits(source: Source) -> bool:
@@ -73,7 +75,7 @@ def _entries(source: Source) -> Iterator[NeighbourRow]:
 
 def _texts(*values: object) -> tuple[str, ...]:
     """The texts among the values, without the words that stand for no value."""
-    return tuple(text for text in words(*values) if text not in NOTHING)
+    return tuple(text for text in words(*values) if text not in NO_VALUE)
 
 
 def _lines(source: Source) -> Iterator[NeighbourRow]:
@@ -83,8 +85,9 @@ def _lines(source: Source) -> Iterator[NeighbourRow]:
         InputError: no row follows such a name.
     """
     lines = source.lines
-    header = next(place for place, line in enumerate(lines) if HEADER.search(line))
+    header = next(index for index, line in enumerate(lines) if HEADER.search(line))
     name = ""  # on the line above its row
+    # Lines count from 1 in messages. The empty line ends a name without a row.
     for number, line in enumerate([*lines[header + 1 :], ""], header + 2):
         if line.startswith("Total entries"):
             return
@@ -114,4 +117,4 @@ def _detail_lines(lines: list[str]) -> Iterator[NeighbourRow]:
         block.setdefault(key, value)
 
 
-FORM = NeighbourTables("nxos", PRINTED_BY, fits, read, not_read=(XML,))
+FORM = NeighbourTables("nxos", OUTPUT_NAME, fits, read, not_read=(XML,))

@@ -1,6 +1,7 @@
-"""JSON of NX-OS: an element TABLE_x has an element ROW_x, a list of rows or a single row.
+"""Rows in JSON of NX-OS: an element TABLE_x has an element ROW_x, a list of rows or a single row.
 
-Cisco's NX-API programmability guide documents the form.
+Cisco's NX-API programmability guide documents the form. The readers of neighbours and routes call
+`rows`.
 """
 
 from __future__ import annotations

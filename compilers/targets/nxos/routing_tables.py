@@ -14,6 +14,7 @@ from compilers.readers.devices.held_routes import (
     ANY,
     DISCARD,
     MAIN,
+    ONE_PREFERENCE,
     HeldRoutes,
     Hops,
     RoutingTables,
@@ -23,6 +24,7 @@ from compilers.readers.devices.neighbour_facts import mapping
 from compilers.targets.nxos.outputs import rows
 
 COMMANDS = "show ip route vrf all | json, show ipv6 route vrf all | json"
+"""The commands that print the routes."""
 TEXT = re.compile(r"^IP(?:v6)? Rout(?:e|ing) Table for VRF", re.M)
 """The output without `json`, which is refused."""
 
@@ -38,7 +40,7 @@ def read(documents: Iterable[Any]) -> HeldRoutes:
     Raises:
         ValueError: a document is a table of BGP, whose JSON begins in the same way.
     """
-    held = HeldRoutes()
+    routes = HeldRoutes()
     for document in documents:
         for vrf in rows(document, "vrf"):
             name = vrf.get("vrf-name-out", "default")
@@ -48,8 +50,9 @@ def read(documents: Iterable[Any]) -> HeldRoutes:
             for family in rows(vrf, "addrf"):
                 for route in rows(family, "prefix"):
                     if (hops := _hops(route)) and (prefix := route.get("ipprefix")):
-                        held.add(MAIN if name == "default" else name, prefix, 0, hops)
-    return held
+                        table = MAIN if name == "default" else name
+                        routes.add(table, prefix, ONE_PREFERENCE, hops)
+    return routes
 
 
 def _hops(route: dict[str, Any]) -> Hops:
@@ -61,7 +64,7 @@ def _hops(route: dict[str, Any]) -> Hops:
 
 
 def _gateway_and_interface(path: dict[str, Any]) -> tuple[str, str]:
-    """The gateway of a path, without its VRF, and the interface; any for a path of BGP."""
+    """The gateway of a path, without its VRF, and the interface; ANY for a path of BGP."""
     gateway = str(path.get("ipnexthop", "")).partition("%")[0]
     any_interface = ANY if gateway else ""
     return gateway, _interface(path) or any_interface
@@ -70,7 +73,8 @@ def _gateway_and_interface(path: dict[str, Any]) -> tuple[str, str]:
 def _interface(path: dict[str, Any]) -> str:
     """The interface of a path by its long name, as in configurations: Ethernet1/1 for Eth1/1."""
     name = str(path.get("ifname", ""))
-    return f"Ethernet{name[3:]}" if name.startswith("Eth") and name[3:4].isdecimal() else name
+    number = name.removeprefix("Eth")
+    return f"Ethernet{number}" if number != name and number[:1].isdecimal() else name
 
 
 FORM = RoutingTables(COMMANDS, fits, read, text=TEXT)

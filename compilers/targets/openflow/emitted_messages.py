@@ -1,7 +1,7 @@
 """The check of the messages that the controller sends, against the tables of the build.
 
 The rows and groups are read from the bytes and written as ovs-ofctl writes them. That text is read
-and compared like the files of target ovs.
+and compared like the files of target ovs. `verify --emitted` calls `check_messages`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from compilers.readers.emitted_report import EmittedReport
-from compilers.readers.openflow.ovs_reader import ProgramText
+from compilers.readers.openflow.ovs_reader import ProgramFiles, ProgramText
 from compilers.readers.openflow.row_text import group_text, row_line
 from compilers.readers.openflow.rows import Malformed, read_group, rows_and_groups_added
 from compilers.tables.build import Build
@@ -69,5 +69,5 @@ def message_text(data: bytes, folder: str = "") -> ProgramText:
     return ProgramText(
         [row_line(row) for row in flows],
         [group_text(read_group(*group)) for group in groups],
-        (f"{folder}/rows", f"{folder}/groups"),
+        ProgramFiles(f"{folder}/rows", f"{folder}/groups"),
     )

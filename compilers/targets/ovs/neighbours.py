@@ -18,10 +18,11 @@ from compilers.readers.devices.neighbour_facts import (
     words,
 )
 
-PRINTED_BY = (
+OUTPUT_NAME = (
     "a JSON list of links with src and dst, each with dpid and port_no (ryu.app.rest_topology, "
     "or Link.to_dict of os-ken)"
 )
+"""The form of the source, as messages name it."""
 LONGEST_ID = 16
 """The most hexadecimal digits of a datapath id."""
 
@@ -38,15 +39,13 @@ def read(source: Source) -> Iterator[Seen]:
     Raises:
         InputError: an end has no `dpid` or `port_no` in hexadecimal digits.
     """
-    for place, entry in enumerate(items(source.data)):
+    for index, entry in enumerate(items(source.data)):
         ends = [_end(mapping(entry).get(side)) for side in ("src", "dst")]
-        if None in ends:
-            raise source.wrong(
-                PRINTED_BY, f"item {place} without a dpid or port_no in hexadecimal digits"
-            )
         near, far = ends
-        if near and far:
-            yield Seen(near, far)
+        if near is None or far is None:
+            given = f"item {index} without a dpid or port_no in hexadecimal digits"
+            raise source.wrong(OUTPUT_NAME, given)
+        yield Seen(near, far)
 
 
 def _end(value: object) -> End | None:
@@ -68,4 +67,4 @@ def _hexadecimal(value: object) -> int | None:
         return None
 
 
-FORM = NeighbourTables("openflow", PRINTED_BY, fits, read, of_one_node=False)
+FORM = NeighbourTables("openflow", OUTPUT_NAME, fits, read, of_one_node=False)

@@ -1,4 +1,7 @@
-"""Reader of the neighbours that `show lldp table` of SONiC prints, for `check wiring`."""
+"""Reader of the neighbours that `show lldp table` of SONiC prints, for `check wiring`.
+
+It turns each row of the table into a neighbour that a port sees by LLDP.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,8 @@ from compilers.readers.devices.neighbour_facts import (
     words,
 )
 
-PRINTED_BY = "the output of show lldp table, a file per node"
+OUTPUT_NAME = "the output of show lldp table, a file per node"
+"""The output, as messages name it."""
 LLDP_COLUMNS = ("LocalPort", "RemoteDevice", "RemotePortID", "Capability", "RemotePortDescr")
 """The names of the columns."""
 
@@ -31,14 +35,15 @@ def read(source: Source) -> Iterator[Seen]:
         InputError: the table has no header, or no line of dashes below it.
     """
     lines = source.lines
-    headers = (place for place, line in enumerate(lines) if "LocalPort" in line)
+    headers = (index for index, line in enumerate(lines) if "LocalPort" in line)
     header = next(headers, len(lines))
     dashes = lines[header + 1] if header + 1 < len(lines) else ""
     spans = [match.span() for match in re.finditer("-+", dashes)]
     if len(spans) < len(LLDP_COLUMNS):
         given = f"no rule of {len(LLDP_COLUMNS)} columns under the header"
-        raise source.wrong(PRINTED_BY, given, "copy the whole output", min(header + 1, len(lines)))
-    return seen_rows(source, _rows(source, lines, header + 2, spans[: len(LLDP_COLUMNS)]))
+        raise source.wrong(OUTPUT_NAME, given, "copy the whole output", min(header + 1, len(lines)))
+    first_row = header + 2  # behind the line of dashes
+    return seen_rows(source, _rows(source, lines, first_row, spans[: len(LLDP_COLUMNS)]))
 
 
 def _rows(
@@ -49,7 +54,7 @@ def _rows(
     Args:
         source: the output.
         lines: the lines of the output.
-        first: the place of the first row among the lines.
+        first: the index of the first row among the lines.
         spans: where each column begins and ends in a line.
 
     Raises:
@@ -69,4 +74,4 @@ def _rows(
         yield words(port), words(device), words(port_id, description)
 
 
-FORM = NeighbourTables("sonic", PRINTED_BY, fits, read)
+FORM = NeighbourTables("sonic", OUTPUT_NAME, fits, read)

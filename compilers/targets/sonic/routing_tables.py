@@ -14,6 +14,7 @@ from typing import Any
 from compilers.readers.devices.held_routes import (
     DISCARD,
     MAIN,
+    ONE_PREFERENCE,
     HeldRoutes,
     Hops,
     RoutingTables,
@@ -26,8 +27,10 @@ COMMANDS = (
     "sonic-db-dump -n APPL_DB -k 'ROUTE_TABLE*' -y; "
     "sonic-db-dump -n APPL_DB -k 'NEXTHOP_GROUP_TABLE*' -y"
 )
+"""Print the routes of SONiC's database, and their groups of next hops."""
 KEY, GROUP_KEY = "ROUTE_TABLE:", "NEXTHOP_GROUP_TABLE:"
 """How the keys of routes and of next-hop groups begin."""
+
 NO_GATEWAY = ("0.0.0.0", "::", "")  # noqa: S104
 """The values of `nexthop` that stand for a next hop without a gateway."""
 
@@ -43,42 +46,43 @@ def read(documents: Iterable[Any]) -> HeldRoutes:
     Raises:
         ValueError: ROUTE_TABLE is missing, or a route names a group that is missing.
     """
-    held = HeldRoutes()
+    routes = HeldRoutes()
     entries = {
-        key: _value(entry) for document in documents for key, entry in mapping(document).items()
+        key: _fields(entry) for document in documents for key, entry in mapping(document).items()
     }
     if not any(key.startswith(KEY) for key in entries):
         raise ValueError("next-hop groups alone, without ROUTE_TABLE")
-    for key, value in entries.items():
+    for key, fields in entries.items():
         if not key.startswith(KEY):
             continue
         table, prefix = MAIN, key.removeprefix(KEY)
         if prefix.startswith("Vrf"):  # SONiC requires that names of VRFs begin so
             table, _, prefix = prefix.partition(":")
-        if group := value.get("nexthop_group"):
+        if group := fields.get("nexthop_group"):
             if f"{GROUP_KEY}{group}" not in entries:
                 raise ValueError(f"{prefix} has group {group}, which is not in the dump")
-            value = {**value, **entries[f"{GROUP_KEY}{group}"]}
-        if hops := _hops(value):
-            held.add(table, whole_prefix(prefix), 0, hops)
-    return held
+            fields = {**fields, **entries[f"{GROUP_KEY}{group}"]}
+        if hops := _hops(fields):
+            routes.add(table, whole_prefix(prefix), ONE_PREFERENCE, hops)
+    return routes
 
 
-def _value(entry: Any) -> dict[str, Any]:
+def _fields(entry: Any) -> dict[str, Any]:
     """The fields of an entry, which `-y` prints below the key `value`."""
-    fields = mapping(entry)
-    return mapping(fields.get("value", fields))
+    printed = mapping(entry)
+    return mapping(printed.get("value", printed))
 
 
-def _hops(value: dict[str, Any]) -> Hops:
-    """The next hops in the fields of a route; `nexthop` and `weight` may be shorter than
-    `ifname`.
+def _hops(fields: dict[str, Any]) -> Hops:
+    """The next hops in the fields of a route.
+
+    The lists `nexthop` and `weight` may be shorter than `ifname`.
     """
-    if value.get("blackhole") == "true":
+    if fields.get("blackhole") == "true":
         return DISCARD
-    interfaces = str(value.get("ifname", "")).split(",")
-    gateways = str(value.get("nexthop", "")).split(",")
-    weights = str(value.get("weight", "")).split(",")
+    interfaces = str(fields.get("ifname", "")).split(",")
+    gateways = str(fields.get("nexthop", "")).split(",")
+    weights = str(fields.get("weight", "")).split(",")
     gateways += [""] * (len(interfaces) - len(gateways))
     weights += [""] * (len(interfaces) - len(weights))
     return hops_of(

@@ -20,12 +20,13 @@ from compilers.readers.devices.neighbour_facts import (
 )
 from compilers.targets.srlinux.outputs import bare
 
-PRINTED_BY = (
+OUTPUT_NAME = (
     "the output of show system lldp neighbor, or info from state / system lldp | as json, a file "
     "a node"
 )
-NAME, PORT = "Neighbor System Name", "Neighbor Port"
-"""The names of columns of the table."""
+"""The output, as messages name it."""
+LOCAL_PORT, NAME, PORT = "Name", "Neighbor System Name", "Neighbor Port"
+"""The columns of the table: the local port, and the neighbour's name and port."""
 
 
 def fits(source: Source) -> bool:
@@ -49,18 +50,17 @@ def _lines(source: Source) -> Iterator[NeighbourRow]:
         if not line.lstrip().startswith("|"):
             continue
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
-        if NAME in cells and PORT in cells and "Name" in cells:
+        if {LOCAL_PORT, NAME, PORT} <= set(cells):
             columns = cells
         elif columns and len(cells) != len(columns):
             given = f"{len(cells)} cells"
             raise source.wrong(f"{len(columns)} cells", given, "copy the whole table", number)
         elif columns:
             row = dict(zip(columns, cells, strict=True))
-            yield words(row["Name"]), words(row[NAME]), words(row[PORT])
+            yield words(row[LOCAL_PORT]), words(row[NAME]), words(row[PORT])
     if not columns:
-        raise source.wrong(
-            PRINTED_BY, f"no row with Name, {NAME} and {PORT}", "copy the whole table"
-        )
+        given = f"no row with {LOCAL_PORT}, {NAME} and {PORT}"
+        raise source.wrong(OUTPUT_NAME, given, "copy the whole table")
 
 
 def _state(source: Source) -> Iterator[NeighbourRow]:
@@ -82,4 +82,4 @@ def _interfaces(data: Any) -> list[Any]:
     return interfaces if any("neighbor" in bare(entry) for entry in interfaces) else []
 
 
-FORM = NeighbourTables("srlinux", PRINTED_BY, fits, read)
+FORM = NeighbourTables("srlinux", OUTPUT_NAME, fits, read)

@@ -1,4 +1,7 @@
-"""JSON of SR Linux, whose keys may begin with the names of YANG modules."""
+"""Mappings in JSON of SR Linux, whose keys may begin with the names of YANG modules.
+
+The readers of neighbours and routes call `bare`.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,5 @@ from compilers.readers.devices.neighbour_facts import mapping
 
 
 def bare(value: object) -> dict[str, Any]:
-    """A mapping with keys without the names of modules, as `interface` for
-    `srl_nokia…:interface`.
-    """
+    """A mapping whose keys have no names of modules: `interface` for `srl_nokia…:interface`."""
     return {str(key).rpartition(":")[2]: inner for key, inner in mapping(value).items()}

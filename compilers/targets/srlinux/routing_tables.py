@@ -15,6 +15,7 @@ from compilers.readers.devices.held_routes import (
     ANY,
     DISCARD,
     MAIN,
+    ONE_PREFERENCE,
     HeldRoutes,
     Hops,
     RoutingTables,
@@ -29,8 +30,6 @@ Tree = dict[str, Any]
 """A mapping of the model, with keys that `bare` has freed from the names of YANG modules."""
 TEXT = re.compile(r"route table of network instance ", re.M)
 """How the output begins without `as json`. The reader refuses such output."""
-ONE_PREFERENCE = 0
-"""The preference of all routes in `HeldRoutes`: only the active routes of a prefix are read."""
 
 
 def fits(document: Any) -> bool:
@@ -43,7 +42,7 @@ def read(documents: Iterable[Any]) -> HeldRoutes:
 
     The routes and the groups of a network instance may be in several documents.
     """
-    held = HeldRoutes()
+    routes = HeldRoutes()
     instances: dict[str, list[Tree]] = {}
     for document in documents:
         for instance in items(bare(document).get("network-instance")):
@@ -59,8 +58,8 @@ def read(documents: Iterable[Any]) -> HeldRoutes:
                 hops = groups.get(instance_of_group, {}).get(str(route.get("next-hop-group")), ())
                 if hops:
                     table_name = MAIN if name == "default" else name
-                    held.add(table_name, str(route.get(f"{family}-prefix")), ONE_PREFERENCE, hops)
-    return held
+                    routes.add(table_name, str(route.get(f"{family}-prefix")), ONE_PREFERENCE, hops)
+    return routes
 
 
 def _active_routes(tables: list[Tree], family: str) -> Iterator[Tree]:
