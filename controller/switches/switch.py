@@ -338,8 +338,8 @@ class Switch:
         lowered_to = programs.profile(vertex)
         if lowered_to != before:
             build, name = self.owner.current.build, self.owner.current.names[vertex]
-            lacks = "; ".join(lowered_to.lacks(build)) if build else ""
-            text = lacks or "it does all that this build asks for"
+            deviations = "; ".join(lowered_to.deviations(build)) if build else ""
+            text = deviations or "it does all that this build asks for"
             self.owner.tell(ProfileLowered(name, lowered_to.name, text))
 
     def _difference(

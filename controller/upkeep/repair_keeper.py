@@ -343,7 +343,7 @@ class Keeper(Upkeep):
         kept.backoff.succeeded()
         self.repairs += 1
         kept.repair, kept.report = detour.repair, detour.report
-        kept.programs.hold(detour.repair.tables)
+        kept.programs.set_tables(detour.repair.tables)
 
     def followed(self) -> None:
         """All switches that answer follow the detour."""
@@ -420,7 +420,7 @@ class Keeper(Upkeep):
         failures = Failures.of(kept.links)
         if self.duties.repair and failures:
             kept.repair = failures.around(kept.intact)
-            kept.programs.hold(kept.repair.tables)
+            kept.programs.set_tables(kept.repair.tables)
 
     # Called by the fabric
 
@@ -655,7 +655,7 @@ class Keeper(Upkeep):
         if waits and self._unread(kept, patient=not broken):
             return
         kept.repair = held_instead(kept.intact, kept.repair, kept.held)
-        kept.programs.hold(kept.repair.tables)
+        kept.programs.set_tables(kept.repair.tables)
         chosen, kept.held = [*kept.held], {}
         kept.stale, kept.patient = True, False
         kept.waits = -inf if kept.urgent else self._now() + ROUND_PATIENCE
@@ -696,7 +696,7 @@ class Keeper(Upkeep):
             return None
         kept.backoff.succeeded()
         kept.repair, kept.report = change.tables, change.report
-        kept.programs.hold(change.tables.tables)
+        kept.programs.set_tables(change.tables.tables)
         self._leave_out(kept.programs, change)
         return change
 

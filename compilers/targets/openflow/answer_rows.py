@@ -1,7 +1,9 @@
 """The rows by which a switch answers its hosts' ARP requests and neighbour solicitations.
 
 A switch is the gateway of its hosts, and answers in the gateway's name. `Encoder` asks for these
-layouts once for the fabric, and fills their columns for each switch (`group_and_flow_bytes`).
+layouts once for the fabric, and fills their *columns*, the values that differ between switches, for
+each switch (`group_and_flow_bytes`). Switches with the extensions of Open vSwitch answer by moving
+fields of the request. Other switches have an ARP row for each host and address.
 """
 
 from __future__ import annotations
@@ -34,13 +36,16 @@ ADVERTISEMENT = 136
 """The ICMPv6 type of a neighbour advertisement (RFC 4861, §4.4)."""
 TARGET_LINK_LAYER = 2
 """The type of the option with the target's link-layer address (RFC 4861, §4.6.1)."""
+ARP_NUMBER, ND_NUMBER, ND_FINISH_NUMBER = 0, 1, 2
+"""The numbers of the rows that answer by moves, in the xids of their messages."""
 
 
-def arp_answer(gateway: int, length: int) -> Template:
-    """The row that answers ARP requests for addresses of the switch's network by moves of fields.
+def arp_answer_by_moves(gateway: int, length: int) -> Template:
+    """The row that answers ARP requests for any address of the switch's network.
 
     Hosts of one switch share a network and ask for each other, but are reached by routing: so every
-    answer is the gateway's MAC address. The column `block` is the network.
+    answer is the gateway's MAC address. The row turns the request into the answer by moves of
+    fields. The column `block` is the network.
 
     Args:
         gateway: the MAC address of the gateway.
@@ -58,13 +63,13 @@ def arp_answer(gateway: int, length: int) -> Template:
     )
     return flow_rows(
         (Table.DISPATCH, FlowPriority.ANSWER, RowKind.ANSWER),
-        0,
+        ARP_NUMBER,
         (*_arp_request(), parts.oxm("arp_tpa", "block", mask)),
         actions,
     )
 
 
-def arp_reply(gateway: int, rows: int) -> Template:
+def arp_answers_by_address(gateway: int, rows: int) -> Template:
     """Rows that answer a host's ARP request for one address, on switches that move no fields.
 
     The columns `port`, `mac` and `own` are the port and the addresses of the host that asks, and
@@ -105,7 +110,7 @@ def nd_answer() -> Template:
     )
     return flow_rows(
         (Table.DISPATCH, FlowPriority.ANSWER, RowKind.ANSWER),
-        1,
+        ND_NUMBER,
         (*_icmpv6(SOLICITATION), parts.oxm("nd_target", "block", IPV6_MASK)),
         actions,
         parts.goto_table(Table.ND),
@@ -116,7 +121,7 @@ def nd_finish(gateway: int) -> Block:
     """The row that completes an advertisement of `nd_answer` and sends it back to the host."""
     actions = parts.apply_actions(parts.set_field("nd_tll", gateway), *_send_back(gateway))
     place = Table.ND, FlowPriority.ANSWER, RowKind.ANSWER
-    return flow_rows(place, 2, _icmpv6(ADVERTISEMENT), actions).block
+    return flow_rows(place, ND_FINISH_NUMBER, _icmpv6(ADVERTISEMENT), actions).block
 
 
 def own_arp(hosts: int) -> Template:
@@ -133,6 +138,7 @@ def own_nd(hosts: int) -> Template:
 
     The columns are those of `own_arp`.
     """
+    # The numbers of IPv6 rows follow those of IPv4 rows.
     return _rows_for_own_address(hosts, _icmpv6(SOLICITATION), "nd_target", FAMILY_NUMBERS)
 
 
@@ -144,7 +150,7 @@ def _rows_for_own_address(
     Args:
         hosts: how many hosts a switch may have.
         request: the fields of a match on requests.
-        target: the field of a request with the address for which it asks.
+        target: the field with the address that a request asks for.
         first: the number of the first row.
     """
     fields = (parts.oxm("in_port", "port"), *request, parts.oxm(target, "address"))

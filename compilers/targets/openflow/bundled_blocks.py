@@ -1,4 +1,4 @@
-"""Reads and changes messages that add groups and flows, many at once.
+"""Reads and changes many messages at once that add groups and flows.
 
 The messages of a block, uint8[n, L], have one layout and length, and each is wrapped in a
 bundle-add (ONF extension 230), as `Encoder` makes them. An update of a switch compares its old

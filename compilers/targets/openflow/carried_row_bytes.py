@@ -1,7 +1,10 @@
 """The messages that add rows for packets which carry an intermediate switch as a MAC address.
 
-`CarriedLayouts` lays them out once for the fabric; `carried_rows` says which of them a switch has.
 An intermediate is a switch over which a balance sends packets on their way to the destination.
+`CarriedLayouts` lays the messages out once for the fabric. A layout is a `Template`: bytes with
+*columns*, such as `metadata` and `port`, whose values `Encoder` fills in for each switch.
+`carried_rows` says which of the rows a switch has. All rows are in the table of routes, except that
+of `row_with_port_down`, which is in the table of classes.
 """
 
 from __future__ import annotations
@@ -26,14 +29,16 @@ NO_PORT_UP = 0xFFFF
 
 
 def rows_to_intermediates(macs: NDArray[np.uint8], watched: bool) -> Template:
-    """For each intermediate a row that matches its MAC address and looks up its class next.
+    """For each intermediate a row that sends its packets on towards it.
 
-    The column `metadata` is the class.
+    The row matches the MAC address of the intermediate, and looks the packet up in the table of
+    classes by the egress class of the route to the intermediate, the column `metadata`.
 
     Args:
         macs: uint8[n, 6], the MAC addresses of the intermediates.
-        watched: whether the intermediates are neighbours behind the column `port`. Then the row
-            also writes this port into register 0, or `NO_PORT_UP` while the port is down.
+        watched: whether the intermediates are neighbours, each at the port in the column `port`.
+            Then the row also writes this port into register 0, or `NO_PORT_UP` while the port is
+            down.
     """
     write_port = parts.apply_actions(parts.port_if_up("port", "reg0", CARRIED_BITS))
     return _carried_row(
@@ -76,10 +81,10 @@ def _carried_row(number: NDArray[np.int64], *instructions: Parts, **columns: Any
 
 
 def _to_destination(gateway: int, *more: Parts) -> tuple[Parts, ...]:
-    """Actions that remove the intermediate from a packet, and look its destination up.
+    """Actions that remove the intermediate from a packet, and look up the packet's destination.
 
-    The packet has the gateway's MAC address then, as if a host here had sent it. Its ingress port
-    is cleared, so that it may leave by the port on which it came in.
+    After them the packet has the gateway's MAC address, as if a host here had sent it. Its ingress
+    port is cleared, so that it may leave by the port on which it came in.
 
     Args:
         gateway: the MAC address of the gateway.

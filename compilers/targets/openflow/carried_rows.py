@@ -40,16 +40,16 @@ class CarriedRows:
     @classmethod
     def of(cls, build: Build, vertex: int) -> CarriedRows:
         """The rows of a switch."""
-        w, ends = build.wiring, intermediates(build)
-        number = np.full(build.tables.switches, -1)
-        number[ends] = np.arange(len(ends))
-        port = np.zeros(len(ends), np.int64)
+        w, vertices = build.wiring, intermediates(build)
+        number = np.full(build.tables.switches, -1)  # of each switch among the intermediates
+        number[vertices] = np.arange(len(vertices))
+        port = np.zeros(len(vertices), np.int64)
         if build.forwarding.repairs:
             links = np.flatnonzero(w.far[vertex] >= 0)
             neighbour_number = number[w.far[vertex, links]]
             is_intermediate = neighbour_number >= 0
             port[neighbour_number[is_intermediate]] = w.port[vertex, links[is_intermediate]]
-        return cls(int(number[vertex]), _egress(build, vertex)[ends], port)
+        return cls(int(number[vertex]), _egress(build, vertex)[vertices], port)
 
     @property
     def others(self) -> NDArray[np.int64]:
@@ -63,7 +63,7 @@ def require_numbers(build: Build) -> None:
     """Pass when there is a MAC address for every intermediate.
 
     Raises:
-        InputError: there are too many.
+        InputError: there are too many intermediates.
     """
     if build.forwarding.intermediates and (count := len(intermediates(build))) > 1 << CARRIED_BITS:
         raise InputError.of(
@@ -84,7 +84,7 @@ def carried_addresses(build: Build) -> range:
 def _egress(build: Build, vertex: int) -> NDArray[np.int64]:
     """int64[S]: the egress class of a switch's packets to each destination switch, -1 for none.
 
-    The prefix of the destination itself goes before the aggregate that covers it.
+    The prefix of the destination goes before the aggregate that covers this prefix.
     """
     routes = build.tables.routes
     switches = len(routes.aggregate)

@@ -133,7 +133,7 @@ class Groups:
         return GroupType.INDIRECT if has_one_bucket else GroupType.FAST_FAILOVER
 
 
-def roles(classes: Classes, every_hop: bool = False) -> int:
+def role_count(classes: Classes, every_hop: bool = False) -> int:
     """The number of roles that the classes of a fabric may need, counted from the first.
 
     Args:
@@ -151,7 +151,7 @@ def roles(classes: Classes, every_hop: bool = False) -> int:
 
 
 def group_numbers(role: int, egress: Numbers, classes: int) -> NDArray[np.int64]:
-    """int64[n]: the OpenFlow numbers of the groups of a role.
+    """int64[n]: the OpenFlow numbers of the groups of a role, from 1, role by role.
 
     Args:
         role: the role.
@@ -171,8 +171,8 @@ def groups_of_switch(
     """All groups of a switch, each before the groups that lead to it; see `class_groups`."""
     number = np.flatnonzero(classes.port[vertex] > 0)
     for groups_of_role in class_groups(classes, vertex, number, profile, marking, every_hop):
-        for of_form in by_buckets(groups_of_role):
-            yield of_form.groups
+        for form in by_buckets(groups_of_role):
+            yield form.groups
 
 
 def class_groups(
@@ -215,6 +215,7 @@ def _groups_by_role(
     """
     most_ports = None if profile.repairs else 1
     minimal = classes.port[switch, number][:, None]
+    # int[n, B]: the ports that packets in transit try.
     order = np.concatenate((minimal, classes.protection[switch, number]), axis=1)[:, :most_ports]
     any_port, always = np.zeros(len(number), np.int32), np.ones(len(number), np.bool_)
 
@@ -331,7 +332,7 @@ def _groups_aside(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupsOfForm:
-    """Groups of one form: with equally many buckets, of which the same ones mark packets."""
+    """Groups of one form: the same number of buckets, and the same buckets mark packets."""
 
     place: NDArray[np.int64]
     """int64[m]: the index of each group in the `Groups` that were divided by form."""
@@ -343,10 +344,11 @@ def by_buckets(groups: Groups) -> Iterator[GroupsOfForm]:
     """Divide groups by form: their number of buckets, and which of these mark packets."""
     present, marks = groups.port > 0, groups.marks
     if (present == present[:1]).all() and (marks == marks[:1]).all():  # most roles have one form
-        if buckets := int(present[:1].sum()):
+        if buckets := int(present[:1].sum()):  # of the first group, or 0 without groups
             yield GroupsOfForm(np.arange(len(present)), groups.take(slice(None), buckets))
         return
     marks = marks[:, marks.any(axis=0)]
+    # A form is a row: the number of buckets, and whether each bucket marks packets.
     forms, form_of = np.unique(
         np.column_stack((present.sum(axis=1), marks)), axis=0, return_inverse=True
     )

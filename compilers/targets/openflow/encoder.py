@@ -29,7 +29,7 @@ from compilers.tables.intermediate_form import Tables
 from compilers.targets.openflow import answer_rows
 from compilers.targets.openflow import group_and_flow_bytes as rows
 from compilers.targets.openflow.carried_rows import CarriedRows
-from compilers.targets.openflow.class_groups import GroupRole, Groups, group_numbers, roles
+from compilers.targets.openflow.class_groups import GroupRole, Groups, group_numbers, role_count
 from compilers.targets.openflow.encoder_layouts import (
     CarriedLayouts,
     SingleTableLayouts,
@@ -115,10 +115,10 @@ class Encoder:
         """
         encoder = copy(self)
         encoder.discovers = self.discovers if discovers is None else discovers
-        encoder.hold(tables)
+        encoder.set_tables(tables)
         return encoder
 
-    def hold(self, tables: Tables) -> None:
+    def set_tables(self, tables: Tables) -> None:
         """Replace the tables by others whose class numbers mean the same ports."""
         self.build = replace(self.build, tables=tables)
         self._pipeline = Pipeline(self.build, self.profiles)
@@ -138,16 +138,16 @@ class Encoder:
         """What the switch can do."""
         return self.profiles[vertex]
 
-    def restrict(self, vertex: int, able: Profile) -> None:
-        """Limit the profile of a switch to what it has shown that it can do.
+    def restrict(self, vertex: int, limits: Profile) -> None:
+        """Limit the profile of a switch to what the switch has turned out to be able to do.
 
         Args:
             vertex: the switch; negative: it is not in the build, and nothing happens.
-            able: what it can do.
+            limits: the parts of OpenFlow that the switch has.
         """
         # A program that needs all of Open vSwitch stays as it is: other switches refuse it.
         if vertex >= 0 and not self._pipeline.needs_open_vswitch:
-            self.profiles[vertex] = self._node_profiles[vertex].within(able)
+            self.profiles[vertex] = self._node_profiles[vertex].within(limits)
 
     def rows(self, vertex: int) -> int:
         """The number of flows in the program of a switch."""
@@ -158,17 +158,17 @@ class Encoder:
 
         Args:
             vertex: the switch.
-            generation: 0 or 1, of its class and group numbers.
+            generation: 0 or 1, that of the class and group numbers.
         """
         groups, profile = self._pipeline.groups(vertex), self.profiles[vertex]
-        flows = self._answers(vertex, profile)
+        flows = self._answer_rows(vertex, profile)
         if self.discovers:
             flows.insert(0, rows.discovery())
         if profile.single:
-            flows += self._single_table(vertex, groups, generation)
+            flows += self._single_table_rows(vertex, groups, generation)
         else:
-            flows = [*self._forward_rows, *flows, *self._local(vertex, profile)]
-            flows += self._several_tables(vertex, groups, generation)
+            flows = [*self._forward_rows, *flows, *self._host_rows(vertex, profile)]
+            flows += self._route_and_class_rows(vertex, groups, generation)
         return FlowProgram(
             groups=tuple(
                 self.group_messages(group, generation) for group in groups if group.is_new
@@ -258,7 +258,10 @@ class Encoder:
         return message_words(number, self.build.addressing)
 
     def _lay_out(self) -> None:
-        """Lay out the messages of the fabric; what depends on profiles is laid out when needed."""
+        """Lay out the messages of the fabric.
+
+        Layouts that depend on profiles are made when a switch first needs them.
+        """
         self._class_count = self.build.tables.classes.port.shape[1]
         self._group_layouts: dict[tuple[int, GroupType, tuple[int, ...], int], Template] = {}
         """The layouts of groups, by role, type, which buckets mark packets, and generation."""
@@ -292,8 +295,8 @@ class Encoder:
         a, hosts = self.build.addressing, self.build.wiring.host_port.shape[1]
         gateway = a.gateway_mac
         self._ipv4_blocks = a.ipv4_blocks()
-        self._arp_answer = answer_rows.arp_answer(gateway, a.ipv4_length)
-        self._arp_reply = answer_rows.arp_reply(gateway, 1)
+        self._arp_answer_by_moves = answer_rows.arp_answer_by_moves(gateway, a.ipv4_length)
+        self._arp_answers_by_address = answer_rows.arp_answers_by_address(gateway, 1)
         self._guard_layout = rows.guard_rows(hosts)
         self._prefixes = [rows.Prefixes(IPV4, *a.ipv4_prefixes())]
         self._own_address_layouts = [answer_rows.own_arp(hosts)]
@@ -310,14 +313,14 @@ class Encoder:
         """Routes and classes of switches that match parts of metadata, or of those that do not."""
         if masks not in self._layouts_by_masks:
             route_mask = CLASS_MASK if masks else rows.ALL_METADATA
-            role_count = roles(self.build.tables.classes, self.build.forwarding.every_hop)
+            roles = range(role_count(self.build.tables.classes, self.build.forwarding.every_hop))
             count, first_direct = self._class_count, self._pipeline.first_direct
             self._layouts_by_masks[masks] = TableLayouts(
                 routes=[rows.route_rows(prefixes, route_mask) for prefixes in self._prefixes],
                 classes=[
                     [
                         rows.class_rows(count, role, generation, masks, first_direct)
-                        for role in range(role_count)
+                        for role in roles
                     ]
                     for generation in range(GENERATIONS)
                 ],
@@ -329,9 +332,8 @@ class Encoder:
         hosts = FIRST_HOST + self._pipeline.hosts(vertex)
         addresses: list[NDArray[np.integer]] = [self._ipv4_blocks[vertex] + hosts]
         if self._pipeline.ipv6:
-            address = np.empty((len(hosts), 2), np.uint64)
-            address[:, 0], address[:, 1] = self._ipv6_blocks[vertex], hosts
-            addresses.append(address)
+            upper_half = np.full(len(hosts), self._ipv6_blocks[vertex], np.uint64)
+            addresses.append(np.column_stack((upper_half, hosts.astype(np.uint64))))
         return addresses
 
     def _host_ports(self, vertex: int) -> NDArray[np.int32]:
@@ -344,12 +346,12 @@ class Encoder:
         hosts = self._pipeline.hosts(vertex)
         return mac_bytes(self.build.addressing.host_mac[vertex, hosts])
 
-    def _answers(self, vertex: int, profile: Profile) -> list[Block]:
+    def _answer_rows(self, vertex: int, profile: Profile) -> list[Block]:
         """The rows that answer ARP, and neighbour discovery if the switch can move fields."""
         if not profile.answers_by_moves:
-            return [self._arp_replies(vertex)]
+            return [self._arp_rows_by_address(vertex)]
         hosts, port = self._pipeline.hosts(vertex), self._host_ports(vertex)
-        blocks = [self._arp_answer.filled([0], block=self._ipv4_blocks[vertex])]
+        blocks = [self._arp_answer_by_moves.filled([0], block=self._ipv4_blocks[vertex])]
         if self._pipeline.ipv6:
             blocks += [
                 self._nd_answer.filled([0], block=(self._ipv6_blocks[vertex], 0)),
@@ -361,7 +363,7 @@ class Encoder:
             blocks.append(own.filled(hosts, port=port, address=address))
         return blocks
 
-    def _arp_replies(self, vertex: int) -> Block:
+    def _arp_rows_by_address(self, vertex: int) -> Block:
         """The rows that answer ARP without moves of fields: one for each host and each target.
 
         The targets are the addresses of the gateway and of the other hosts.
@@ -371,7 +373,7 @@ class Encoder:
         asking = np.repeat(np.arange(count), count)
         # Nobody answers a host that asks for its own address; the gateway takes this place.
         target = np.where(np.eye(count, dtype=np.bool_), gateway, address[None, :]).ravel()
-        return self._arp_reply.filled(
+        return self._arp_answers_by_address.filled(
             np.zeros(count * count, np.int64),
             port=self._host_ports(vertex)[asking],
             mac=self._host_macs(vertex)[asking],
@@ -379,7 +381,7 @@ class Encoder:
             target=target,
         )
 
-    def _local(self, vertex: int, profile: Profile) -> list[Block]:
+    def _host_rows(self, vertex: int, profile: Profile) -> list[Block]:
         """The rows that deliver to hosts, and those for packets from hosts where these differ."""
         hosts = self._pipeline.hosts(vertex)
         port, mac = self._host_ports(vertex), self._host_macs(vertex)
@@ -390,7 +392,7 @@ class Encoder:
             blocks = self._rows_to_draw(vertex, self._carried_layouts)
         elif in_metadata or checks:
             for enter, address in zip(self._entrances(in_metadata, checks), addresses, strict=True):
-                blocks.append(enter.filled(hosts, port=port, **_checked(address, checks)))
+                blocks.append(enter.filled(hosts, port=port, **_source_column(address, checks)))
         if checks:
             blocks.append(self._guard_layout.filled(hosts, port=port))
         for local, address in zip(self._host_layouts, addresses, strict=True):
@@ -430,11 +432,13 @@ class Encoder:
             else:
                 blocks.append(layout.filled([0], block=network))
         for layout, address in zip(carried.from_hosts, addresses, strict=True):
-            columns = _checked(address, checks)
+            columns = _source_column(address, checks)
             blocks.append(layout.filled(hosts, port=port, basis=basis, **columns))
         return blocks
 
-    def _several_tables(self, vertex: int, groups: list[Groups], generation: int) -> list[Block]:
+    def _route_and_class_rows(
+        self, vertex: int, groups: list[Groups], generation: int
+    ) -> list[Block]:
         """The rows of a switch with tables of their own for routes and for classes."""
         profile = self.profiles[vertex]
         blocks = list(self.route_messages(*self._pipeline.routes(vertex), generation, profile))
@@ -451,13 +455,13 @@ class Encoder:
         ]
         return blocks + self.carried_messages(vertex, generation)
 
-    def _single_table(self, vertex: int, groups: list[Groups], generation: int) -> list[Block]:
+    def _single_table_rows(self, vertex: int, groups: list[Groups], generation: int) -> list[Block]:
         """The rows of the only table of a switch: hosts, then prefixes.
 
         A prefix has a row for packets from any port, and one for each ingress port that its class
         distinguishes.
         """
-        layouts = self._only_table()
+        layouts = self._layouts_of_single_table()
         hosts, port = self._pipeline.hosts(vertex), self._host_ports(vertex)
         blocks = [
             layout.filled(hosts, port=port, address=address, mac=self._host_macs(vertex))
@@ -468,6 +472,7 @@ class Encoder:
             with_rows = group.with_rows()
             if group.entering:
                 with_rows = with_rows.from_ports(port)
+            # Each pair of a route and of the group of its class.
             route, place = np.nonzero(egress[:, None] == with_rows.classes[None, :])
             numbers = generation * GROUP_SPACE + group_numbers(
                 with_rows.role, with_rows.classes[place], self._class_count
@@ -480,7 +485,7 @@ class Encoder:
                     blocks.append(one_port.filled(prefix[route], group=numbers, port=in_port))
         return blocks
 
-    def _only_table(self) -> SingleTableLayouts:
+    def _layouts_of_single_table(self) -> SingleTableLayouts:
         """The layouts for switches with one table."""
         if self._single_table_layouts is None:
             gateway = self.build.addressing.gateway_mac
@@ -498,6 +503,6 @@ class Encoder:
         return self._single_table_layouts
 
 
-def _checked(address: NDArray[np.integer], checks: bool) -> dict[str, NDArray[np.integer]]:
+def _source_column(address: NDArray[np.integer], checks: bool) -> dict[str, NDArray[np.integer]]:
     """The column of source addresses, where they are checked."""
     return {"address": address} if checks else {}

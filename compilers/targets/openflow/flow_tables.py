@@ -39,7 +39,7 @@ from compilers.spec.policy import EVERY_HOP
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.openflow.carried_rows import require_numbers
-from compilers.targets.openflow.class_groups import Groups, groups_of_switch, roles
+from compilers.targets.openflow.class_groups import Groups, groups_of_switch, role_count
 from compilers.targets.openflow.profiles import Profile, profiles_of
 from compilers.wiring.addressing import MARK_IN_MAC
 from inventory.problems import InputError
@@ -59,6 +59,7 @@ CAPABILITIES = Capabilities(
     | frozenset({WEIGHTS, SHARES, INGRESS, REPAIR, BOUNCES, AGGREGATES, TRANSIT}),
     groups=GROUP_SPACE,
 )
+"""What OpenFlow tables can do of a build."""
 CLASS_MASK, INGRESS_BIT = 0xFFFF, 0x10000
 """The bits of metadata for the egress class, and the bit of packets that came from a host."""
 GENERATION_BIT = 0x8000
@@ -76,7 +77,7 @@ MOST_BASIS = 0xFFFF
 """The largest seed (basis) of a hash. The number of the switch is the seed, so that neighbours hash
 differently."""
 NEVER_DIRECT = 1 << 16
-"""In place of the number of the first direct class: no class is direct, as all have smaller ones.
+"""In place of the number of the first direct class: no class is direct, as all numbers are smaller.
 """
 
 ND_ANSWER_FLAGS = 0xE0000000
@@ -122,7 +123,11 @@ class ClassPriority(IntEnum):
 
 
 class RowKind(IntEnum):
-    """Kinds of rows and messages: the lower 48 bits of a cookie, the upper 8 of a message's xid."""
+    """What a message is about. A row has the kind of the message that adds it.
+
+    The upper 8 bits of a message's xid are its kind, and so are the lower 48 bits of the cookie of
+    a row.
+    """
 
     OWN = 1
     """A host's request for its own address, which is dropped."""
@@ -400,7 +405,7 @@ class Pipeline:
         """The number of rows for hosts and routes of a switch with one table."""
         rows_from_hosts = self._rows_from_hosts(vertex)
         routes = sum(
-            self._routed(vertex, groups) * (rows_from_hosts if groups.entering else 1)
+            self._route_count(vertex, groups) * (rows_from_hosts if groups.entering else 1)
             for groups in self.groups(vertex)
         )
         return self.families * (len(self.hosts(vertex)) + routes)
@@ -413,7 +418,7 @@ class Pipeline:
         profile = self.profiles[vertex]
         return 1 if profile.masks and not profile.single else len(self.hosts(vertex))
 
-    def _routed(self, vertex: int, groups: Groups) -> int:
+    def _route_count(self, vertex: int, groups: Groups) -> int:
         """The number of routes of a switch whose classes have a row that leads to their group."""
         return int(np.isin(self.routes(vertex)[1], groups.classes[groups.has_row]).sum())
 
@@ -426,11 +431,11 @@ def require(build: Build, target: str = "openflow") -> None:
         target: the name for messages, as several targets have this program.
 
     Raises:
-        InputError: it cannot; every reason at once.
+        InputError: they cannot; the error names every reason at once.
     """
     classes = build.tables.classes
-    needed = roles(classes, build.forwarding.every_hop) * classes.port.shape[1]
-    CAPABILITIES.require(build, target, needed)
+    group_count = role_count(classes, build.forwarding.every_hop) * classes.port.shape[1]
+    CAPABILITIES.require(build, target, group_count)
     require_numbers(build)
     without_marks = [profile.name for profile in profiles_of(build) if not profile.marks]
     if not without_marks:
@@ -463,7 +468,7 @@ def _beyond_profile(key: str, possible: str, profile: str, given: str, todo: str
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """The number of flows and groups together, of one switch or of the fullest one."""
+    """How many entries, flows and groups together, a switch has."""
 
     emitted: int
     """The number in its program, which has groups for each egress class."""
@@ -486,6 +491,7 @@ def entries(build: Build) -> Entries:
 def _entries(pipeline: Pipeline, vertex: int) -> Entries:
     """The entries of one switch."""
     build, families = pipeline.build, pipeline.families
+    # int64[C] each: the groups of every egress class, and the rows that lead to them.
     group_count, row_count = np.zeros((2, build.tables.classes.port.shape[1]), np.int64)
     for group in pipeline.groups(vertex):
         group_count[group.classes] += group.is_new
@@ -494,9 +500,11 @@ def _entries(pipeline: Pipeline, vertex: int) -> Entries:
     # A prefix is that of one switch, or an aggregate of several.
     destinations = np.where(prefix < build.tables.switches, 1, build.addressing.hierarchy)
     emitted = pipeline.rows(vertex) + int(group_count.sum())
-    of_classes = families * len(prefix) + group_count.sum() + row_count.sum()
-    of_destination = (group_count + families * row_count)[egress]
-    return Entries(emitted, int(emitted - of_classes + (destinations * of_destination).sum()))
+    # Without classes, entries of each destination replace those of routes and classes.
+    with_classes = families * len(prefix) + group_count.sum() + row_count.sum()
+    per_destination = (group_count + families * row_count)[egress]
+    without_classes = (destinations * per_destination).sum()
+    return Entries(emitted, int(emitted - with_classes + without_classes))
 
 
 def _vertices_that_differ(build: Build) -> NDArray[np.intp]:

@@ -57,13 +57,14 @@ XID_BITS = 24
 MOST_NUMBER = (1 << XID_BITS) - 1
 """The highest number of a message of one kind."""
 IPV6_NUMBER = 1 << 23
-"""The first number of messages about IPv6 routes."""
+"""The first number of messages about IPv6 routes; those about IPv4 routes have smaller numbers."""
 MARKED_NUMBER = 2
 """The first number of dispatch rows for marked packets; 0 and 1 are those of IPv4 and IPv6."""
 CARRIED_NUMBER = 4
 """The first number of dispatch rows for packets that carry an intermediate."""
 FAMILY_NUMBERS = 1 << 16
-"""The numbers of rows for hosts in one address family: one for each host a switch may have."""
+"""How many numbers the rows for hosts have in one address family: one for each host a switch may
+have. The numbers of IPv6 rows follow those of IPv4 rows."""
 FROM_HOSTS_NUMBER = FAMILY_NUMBERS
 """The first number of dispatch rows for packets from hosts."""
 DRAWN_NUMBER = 1 << 20
@@ -192,8 +193,7 @@ def marked_gateway_rows(marked: int, gateway: int, ipv6: bool) -> Block:
 
 
 def intermediate_rows(first_mac: int, ipv6: bool) -> Block:
-    """The rows that route packets to the MAC address of any intermediate, like those to the
-    gateway.
+    """The rows that route packets to the MAC address of any intermediate.
 
     Args:
         first_mac: the MAC address of the first intermediate.
@@ -240,10 +240,10 @@ def spread_row(spread: SpreadRow, basis: int) -> Block:
 
 
 def guard_rows(hosts: int) -> Template:
-    """For each host a row that drops the packets from its `port`, a column, that no other row
-    takes.
+    """For each host a row that drops those packets from its port that no other row takes.
 
-    These have another source address, a mark, or an intermediate.
+    These packets have another source address, a mark, or an intermediate. The column `port` is the
+    port of the host.
     """
     place = Table.DISPATCH, FlowPriority.GUARD, RowKind.GUARD
     return flow_rows(place, np.arange(hosts), (parts.oxm("in_port", "port"),))
@@ -349,8 +349,9 @@ def route_rows(prefixes: Prefixes, mask: int) -> Template:
 
 
 def prefix_rows(prefixes: Prefixes, gateway: int, by_port: bool) -> Template:
-    """For each prefix a row that leads to a group, the column `group`, in the only table of a
-    switch.
+    """For each prefix a row that leads to a group, in the only table of a switch.
+
+    The column `group` is the number of the group.
 
     Args:
         prefixes: the prefixes.
@@ -359,8 +360,8 @@ def prefix_rows(prefixes: Prefixes, gateway: int, by_port: bool) -> Template:
             row has a higher priority than that for packets from any port.
     """
     ingress = [parts.oxm("in_port", "port")] if by_port else []
-    above = 1 if by_port else 0
-    priority = [single_priority(length) + above for length in prefixes.lengths.tolist()]
+    step = 1 if by_port else 0
+    priority = [single_priority(length) + step for length in prefixes.lengths.tolist()]
     return flow_rows(
         (Table.DISPATCH, priority, RowKind.ROUTE),
         prefixes.numbers,
@@ -474,7 +475,7 @@ def class_groups_of_role(
 
 
 def _groups(role: int, count: int, generation: int) -> NDArray[np.int64]:
-    """int64[count]: the number of the group of each egress class."""
+    """int64[count]: the number of the group of each egress class, for one role."""
     return generation * GROUP_SPACE + group_numbers(role, np.arange(count), count)
 
 
@@ -501,7 +502,10 @@ def flow_rows(
 
 
 def single_priority(length: int) -> int:
-    """The priority of a prefix in the only table; a row that also matches the port is one above."""
+    """The priority of a prefix in the only table of a switch.
+
+    Priorities are even, as a row of the prefix that also matches the ingress port is one above.
+    """
     return 2 * length
 
 

@@ -20,8 +20,8 @@ Numbers = NDArray[np.integer]
 OVS_LEAST_VALUES = 16
 """The fewest hash values of a select group in Open vSwitch (`group_setup_dp_hash_table`)."""
 HASH_VALUES = 64
-"""The fewest hash values that weights here make it take. It caches one entry for each value that
-occurs, so more values cost memory."""
+"""The fewest hash values that weights here make Open vSwitch take. It caches one entry for each
+value that occurs, so more values cost memory."""
 MORE_VALUES = (256, 128, HASH_VALUES)
 """The numbers of hash values that weights here can make Open vSwitch take, the greatest first."""
 HIGHEST_RANDOM_WEIGHT = 60_000
@@ -32,8 +32,8 @@ LARGEST_ERROR = 0.1
 FINE_STEPS = 16
 """The weight that the small bucket of `in_finer_steps` gets at least, where 1 is too coarse."""
 TIE_DIVISOR = 100
-"""Keeps what a bucket's share adds to its quotient in `_dealt` so small that it only breaks
-ties."""
+"""Divides what a bucket's share adds to its quotient in `_dealt_values`. So the share decides only
+between equal quotients."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,6 +67,7 @@ def shared_ports(
     weight = np.where(port > 0, weight, 0)
     if profile.buckets >= port.shape[1]:
         return WeightedPorts(port, weight)
+    # Column 0 is the minimal port. The heaviest alternates keep the order of their columns.
     by_weight = np.argsort(-weight[:, 1:].astype(np.int64), axis=1, kind="stable")
     heaviest = 1 + np.sort(by_weight[:, : profile.buckets - 1], axis=1)
     minimal_column = np.zeros(len(port), np.int64)
@@ -93,8 +94,9 @@ def in_finer_steps(shared: WeightedPorts) -> WeightedPorts:
     divisor = np.maximum(np.gcd.reduce(weight, axis=1), 1)
     is_exact = ovs_values % (total // divisor) == 0
     values = _hash_values(weight, ovs_values)
-    # The total weight becomes about the number of values, so that the small bucket of weight 1 gets
-    # one value. Where it misses that number by more than a tenth, weights become finer.
+    # The weights are scaled so that their total is about the number of values, and the small bucket
+    # of weight 1 gets one value. Where the total is less than 9/10 of the number, weights become
+    # finer.
     scale = values // total
     is_coarse = 10 * total * scale < 9 * values
     scale = np.maximum(np.where(is_coarse, FINE_STEPS * values // total, scale), 1)
@@ -114,7 +116,7 @@ def in_finer_steps(shared: WeightedPorts) -> WeightedPorts:
 def _hash_values(weight: NDArray[np.int64], ovs_values: Numbers) -> NDArray[np.int64]:
     """int64[n]: the fewest hash values of each group with which its shares are exact enough.
 
-    That is where no bucket's traffic is off by more than `LARGEST_ERROR` of its share. If none of
+    They are if no bucket's traffic is off by more than `LARGEST_ERROR` of its share. If none of
     `MORE_VALUES` is enough, groups of equal weights get `HIGHEST_RANDOM_WEIGHT`, and others the
     greatest of these numbers.
 
@@ -124,20 +126,22 @@ def _hash_values(weight: NDArray[np.int64], ovs_values: Numbers) -> NDArray[np.i
     """
     has_weight = weight > 0
     is_equal = ((weight == weight.max(axis=1, initial=0)[:, None]) | ~has_weight).all(axis=1)
-    # Groups with equal weights differ in the number of their buckets only: one row stands for all
-    # of a number, with minus that number as its kind.
-    kind = np.where(is_equal, -has_weight.sum(axis=1), 1 + np.arange(len(weight)))
-    _, row, kind_of = np.unique(kind, return_index=True, return_inverse=True)
+    # Groups with equal weights differ only in the number of their buckets, b, so one row stands for
+    # all of them: the key is -b. Any other group has a key of its own, above 0.
+    key = np.where(is_equal, -has_weight.sum(axis=1), 1 + np.arange(len(weight)))
+    _, row, row_of_group = np.unique(key, return_index=True, return_inverse=True)
     weight, ovs_values = weight[row], ovs_values[row]
     needed = np.where(is_equal[row], HIGHEST_RANDOM_WEIGHT, MORE_VALUES[0])
     for values in MORE_VALUES:
         quota = values * weight / np.maximum(weight.sum(axis=1, keepdims=True), 1)
-        is_even = (np.abs(_dealt(quota, values) - quota) <= LARGEST_ERROR * quota).all(axis=1)
+        is_even = (np.abs(_dealt_values(quota, values) - quota) <= LARGEST_ERROR * quota).all(
+            axis=1
+        )
         needed[is_even & (values >= ovs_values)] = values
-    return np.asarray(needed[kind_of.ravel()])
+    return np.asarray(needed[row_of_group.ravel()])
 
 
-def _dealt(quota: Numbers, values: int) -> Numbers:
+def _dealt_values(quota: Numbers, values: int) -> Numbers:
     """int[n, B]: the hash values of each bucket, dealt by Webster's method, as Open vSwitch does.
 
     Quotas are rounded first. Values that are left over go to the buckets with the greatest quotient

@@ -78,23 +78,24 @@ class Template:
     """
 
     def __init__(self, parts: Parts, count: int, **columns: Any) -> None:
-        whole = b"".join(part if isinstance(part, bytes) else bytes(len(part)) for part in parts)
+        # One message, with zeros in its columns.
+        message = b"".join(part if isinstance(part, bytes) else bytes(len(part)) for part in parts)
         names, formats, offsets = list[str](), list[np.dtype[Any]](), list[int]()
         self._fields: dict[str, list[str]] = {}
         """The fields of a message that a column fills, by the column's name."""
         offset = 0
         for part in parts:
             if isinstance(part, Column):
-                field = f"{part.name} {offset}"
+                field = f"{part.name} {offset}"  # one for each place of the column
                 self._fields.setdefault(part.name, []).append(field)
                 names.append(field)
                 formats.append(part.type)
                 offsets.append(offset)
             offset += len(part)
         self._dtype = np.dtype(
-            {"names": names, "formats": formats, "offsets": offsets, "itemsize": len(whole)}
+            {"names": names, "formats": formats, "offsets": offsets, "itemsize": len(message)}
         )
-        self.block: Block = np.repeat(block(whole), count, axis=0)
+        self.block: Block = np.repeat(block(message), count, axis=0)
         """The messages, with zeros in columns that are not filled."""
         self._fill(self.block, columns)
 
@@ -157,7 +158,7 @@ def oxm(field: str, value: Value, mask: Value | None = None) -> Parts:
     has_mask = mask is not None
     header = protocol.OXM.pack(
         space=space,
-        field=2 * number + int(has_mask),
+        field=2 * number + int(has_mask),  # the lowest bit is the flag for a mask
         length=2 * width if has_mask else width,
     )
     dtype = np.dtype(COLUMN_FORMATS[width])
@@ -305,6 +306,7 @@ def bundle_ports(ports: NDArray[Any], basis: int) -> Parts:
 def _field_header(field: str) -> int:
     """The header of a field without a mask, as Open vSwitch's own actions name the field."""
     space, number = protocol.MOVABLE[field]
+    # As in OXM: class, field, a bit for a mask, which is 0, and the length in bytes.
     return space << 16 | number << 9 | protocol.FIELDS[field].size
 
 

@@ -1,7 +1,8 @@
-"""Words for what a message of a program is about, by its xid: for errors that switches send back.
+"""Puts into words what a message of a program is about, by the xid of the message.
 
-The xid of a message holds a kind and a number, which tells the messages of a kind apart
-(`group_and_flow_bytes.xid`). `Encoder.describe` calls `message_words` for the controller.
+A switch that sends an error back quotes the xid of the message. The xid holds a kind and a number,
+which tells the messages of a kind apart (`group_and_flow_bytes.xid`). `Encoder.describe` calls
+`message_words` for the controller.
 """
 
 from __future__ import annotations
@@ -53,6 +54,7 @@ def message_words(xid: int, addressing: Addressing) -> str:
     """
     kind, number = xid >> XID_BITS, xid & MOST_NUMBER
     if kind == RowKind.ROUTE:
+        # Routes of IPv6 are numbered from IPV6_NUMBER on.
         is_ipv6, prefix = divmod(number, IPV6_NUMBER)
         network = addressing.network6(prefix) if is_ipv6 else addressing.network(prefix)
         return f"route {prefix} ({network})"

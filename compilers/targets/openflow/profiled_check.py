@@ -1,6 +1,7 @@
 """The check of emitted rows and groups against the tables, by the profile of each switch.
 
-Target ovs checks its rendered files with it, `emitted_messages` the messages of the controller.
+A *profile* says what an OpenFlow switch can do. Target ovs checks its rendered files with
+`profiled_check`, and `emitted_messages` the messages of the controller.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ def profiled_check(
         accept: beginnings of statements that the user has added, see `DifferenceList`.
         text: reads the rows and groups of a switch from its folder.
     """
-    by_name = dict(zip(build.wiring.names, profiles, strict=True))
+    profile_of = dict(zip(build.wiring.names, profiles, strict=True))
 
     def read(folder: Path) -> EmittedSwitch:
-        profile, program = by_name[folder.name], text(folder)
+        profile, program = profile_of[folder.name], text(folder)
         if profile.single:
             return read_single_table(program)
         return read_ovs(program, OptionalFeatures(profile.answers_by_moves, profile.masks))

@@ -70,7 +70,7 @@ class Profile:
         return self.experimenters and self.tables > SEPARATE_TABLES
 
     def within(self, other: Profile) -> Profile:
-        """What a switch can do that has the limits of two profiles."""
+        """What a switch can do that has the limits of both profiles."""
         bucket_limits = [
             profile.buckets for profile in (self, other) if profile.buckets is not None
         ]
@@ -88,13 +88,15 @@ class Profile:
 
     def nearest(self) -> str:
         """The name of the most capable profile of `PROFILES` that can do no more than this one."""
-        no_more = (profile.name for profile in PROFILES.values() if profile.has <= self.has)
-        return next(no_more, LEAST_CAPABLE)
+        candidates = (
+            profile.name for profile in PROFILES.values() if profile.abilities <= self.abilities
+        )
+        return next(candidates, LEAST_CAPABLE)
 
     @property
-    def has(self) -> frozenset[str]:
+    def abilities(self) -> frozenset[str]:
         """The names of the abilities that the switch has."""
-        abilities = {
+        has_ability = {
             "bundles": self.bundles,
             "experimenters": self.answers_by_moves,
             "masks": self.masks,
@@ -103,9 +105,9 @@ class Profile:
             "buckets": self.buckets is None,
             "tables": not self.single,
         }
-        return frozenset(name for name, has_ability in abilities.items() if has_ability)
+        return frozenset(name for name, has in has_ability.items() if has)
 
-    def lacks(self, build: Build) -> Iterator[str]:
+    def deviations(self, build: Build) -> Iterator[str]:
         """What switches of this profile do otherwise than a build asks for, each in a clause."""
         classes = build.tables.classes
         if self.single:
@@ -152,6 +154,7 @@ PROFILES = {
 }
 """The profiles by name, the most capable first."""
 OVS = PROFILES["openflow13-ovs"]
+"""The profile of Open vSwitch, for nodes whose inventory names no other."""
 LEAST_CAPABLE = "few-buckets, single-table"
 """The name of a profile that is less capable than all of these."""
 
@@ -168,8 +171,8 @@ def profile_notes(build: Build) -> Iterator[str]:
     """A line for each node type whose OpenFlow switches do otherwise than a build asks for."""
     for facts in build.hardware.types if build.hardware else ():
         profile = profile_of(facts.openflow)
-        if lacks := list(profile.lacks(build)):
-            yield f"node type {facts.name}, OpenFlow profile {profile.name}: {'; '.join(lacks)}"
+        if clauses := list(profile.deviations(build)):
+            yield f"node type {facts.name}, OpenFlow profile {profile.name}: {'; '.join(clauses)}"
 
 
 def profiles_of(build: Build) -> tuple[Profile, ...]:

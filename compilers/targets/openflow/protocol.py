@@ -1,5 +1,6 @@
 """OpenFlow 1.3: its numbers, and every structure that polarfab writes or reads, declared once.
 
+The encoder and the controller write messages by these layouts, and read them.
 Sources: OpenFlow Switch Specification 1.3.5, §7 and §A; bundles, ONF extension 230 for OpenFlow
 1.3; moves, registers and ND fields, Open vSwitch's ovs-fields(7) and ovs-actions(7).
 """
@@ -34,8 +35,8 @@ ORDERED_ATOMIC = 3
 OXM_MATCH = 1
 """`ofp_match_type`: fields in the extensible form (§7.2.3)."""
 PORT_DOWN, PORT_BLOCKED, PORT_NO_RECEIVE, PORT_NO_FORWARD = 1, 2, 4, 32
-"""Bits of a port's config: taken down, drops what it receives, drops what it should send; of its
-state: no link, blocked by another protocol (§7.2.1)."""
+"""Bits of a port (§7.2.1). In its config: 1, taken down; 4, drops what it receives; 32, drops what
+it should send. In its state: 1, no link; 2, blocked by another protocol."""
 PORT_DELETED, PORT_MODIFIED = 1, 2
 """`ofp_port_reason`: the port was removed, or has changed (§7.4.3)."""
 MORE_PARTS = 1
@@ -92,8 +93,8 @@ MOVABLE = {
     "ipv6_dst": (1, 20),
     "nd_target": (1, 23),
 }
-"""Nicira's class and number of the fields that a move copies. Open vSwitch reports these also if it
-was sent others."""
+"""Nicira's class and number of the fields that a move copies. Open vSwitch reports a move by these
+numbers even if it was sent other ones."""
 
 
 class MessageType(IntEnum):
@@ -299,8 +300,9 @@ class WireLayout:
 
     @cached_property
     def dtype(self) -> np.dtype[np.void]:
-        """The numpy type of the structure; padding has names too, as numpy copies only named
-        members.
+        """The numpy type of the structure.
+
+        Padding has names too, as numpy copies only named members.
         """
         return np.dtype(
             [
@@ -417,6 +419,7 @@ BUNDLED = WRAPPER_BYTES + HEADER.size
 PACKET_IN = WireLayout("buffer L, packet_length H, reason B, table B, cookie Q", MATCH)
 """`ofp_packet_in` (§7.4.1): fields of the match, `PACKET_PAD` and the packet follow."""
 PACKET_PAD = 2
+"""The bytes of padding before the packet."""
 PACKET_OUT = WireLayout("buffer L, in_port L, actions_length H, 6x")
 """`ofp_packet_out` (§7.3.7): actions and the packet follow."""
 PORT = WireLayout(

@@ -1,7 +1,7 @@
 """The ovs target: the controller's program as text for `ovs-ofctl add-groups` and `add-flows`.
 
-`Encoder` makes the messages of each switch; here their groups and flows (*rows*) become lines, and
-rows of one kind a section with a comment.
+`Encoder` makes the messages of each switch. Here their groups and flows (*rows*) become lines. The
+rows of one kind are a section of the file, with a comment above them.
 """
 
 from __future__ import annotations

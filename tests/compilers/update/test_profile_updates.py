@@ -59,7 +59,7 @@ def test_a_move(profile, old, new):
     programs.slots(0)  # of what its node type says: what a switch shows later counts
     for node in range(SWITCHES):
         programs.restrict(node, profile)
-        assert programs.profile(node).has == profile.has
+        assert programs.profile(node).abilities == profile.abilities
     before, after = (Encoder(build, [profile] * SWITCHES) for build in (old, new))
     for node in range(0, SWITCHES, 3):
         was, now = (int(side[node]) for side in (update.nodes.before, update.nodes.after))
