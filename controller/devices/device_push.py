@@ -151,7 +151,7 @@ class DevicePush:
             parts: the system of each vertex.
             kinds: the devices of each system.
         """
-        overrules = sorted({NAMES}.union(*(kind.overrules for kind in kinds.values())))
+        overrules = sorted({NAMES}.union(*(kind.can_overrule for kind in kinds.values())))
         refused = sorted(self.settings.overrule.difference(overrules))
         if refused:
             todo = f"target {system.title} keeps what others set there: take it away by hand"
@@ -216,7 +216,7 @@ class DevicePush:
             (etc,) = _filled("etc", shlex.quote(self.settings.etc), values)
             pools, bgp = self.proof.expected.pools, self.proof.bgp
             files = self.rendered / name
-            overrule = self.settings.overrule & {*kind.overrules, NAMES}
+            overrule = self.settings.overrule & {*kind.can_overrule, NAMES}
             device = kind(shell, files, etc, pools, vrf, overrule, bgp)
             switches.append(PushedSwitch(name, vertex, device))
         self.switches = tuple(switches)
@@ -306,7 +306,7 @@ class DevicePush:
             differing = {difference.place for difference in compare(tables)}
             places = {(table, prefix) for table, choices in routes.items() for prefix in choices}
             switch.right = frozenset() if self.proof.bgp else frozenset(places - differing)
-            switch.differences = tuple(device.foreign(tables, compare))
+            switch.differences = tuple(device.foreign_routes(tables, compare))
         if switch.differences:
             raise DeviceError(
                 "required no routes of others in the fabric's address pools, "
@@ -372,7 +372,7 @@ class DevicePush:
         if not rounds or not isinstance(device, ConfiguredDevice) or 0 < number <= switch.after:
             return
         wanted = rounds.routes_by_round(device, switch.vertex)(max(number, switch.after))
-        change = device.lacking(wanted.lines, device.running())
+        change = device.route_changes(wanted.lines, device.running())
         typed = (*change.add, *change.remove) if number else device.plan(wanted.lines).lines
         if typed:
             device.type(typed)
@@ -394,7 +394,7 @@ class DevicePush:
         missing = device.plan().lines
         if missing:
             text = f"it has not taken {_first_of(missing)}"
-            if device.compares:
+            if device.shows_typed_lines:
                 raise DeviceError(f"{text}; it is not saved" if not device.driver else text)
             switch.notes = (*switch.notes, f"{text}, or shows it in another form")
         if switch.plan.save:

@@ -91,8 +91,8 @@ class PushRounds:
         """
         parts = system.by_vertex(len(new.build.wiring.names))
         for part in dict.fromkeys(parts):
-            if part.device and part.device.apart:
-                given = f"`from` and target {part.name}: {part.device.apart}"
+            if part.device and part.device.no_mix_reason:
+                given = f"`from` and target {part.name}: {part.device.no_mix_reason}"
                 raise InputError.of("another target", given, key="from")
         earlier = system.chosen(old, options)
         _require_static(system, chosen, earlier)

@@ -2,9 +2,9 @@
 
 `ConfiguredDevice` compares the running configuration with the one that polarfab rendered, section
 by section. A *section* is an indented block, such as that of an interface; its first line is its
-*head*. *Foreign* lines, which others have added, stay, also in sections of the fabric, and a port
-that somebody has shut stays shut; the user can *overrule* both. The devices of routers, by a shell
-or by NAPALM, derive from this class, and `controller.devices` runs the push.
+*head*. *Foreign* lines are those that others have added. They stay, also in sections of the fabric,
+and a port that somebody has shut stays shut; the user can *overrule* both. The devices of routers,
+by a shell or by NAPALM, derive from this class, and `controller.devices` runs the push.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SHUT, OPEN = "shutdown", "no shutdown"
 """The lines in the section of a port that shut and open it."""
 HOST_NAME = re.compile(r"^(?:hostname|switchname|set system host-name) (\S+)", re.M)
 """`hostname n7`, `switchname n7` or `set system host-name n7`."""
-ONCE = frozenset({"description", "mtu", "speed", "fec", "vrf", "switchport", "hostname"})
+SINGLE_WORDS = frozenset({"description", "mtu", "speed", "fec", "vrf", "switchport", "hostname"})
 """First words of lines that a section has once: another line with the word replaces the first."""
 FRAME = re.compile(r"\s*(!|#|$|end$|exit|Current configuration|Building configuration)")
 """Lines that configure nothing: `!`, `# …`, `end`, `exit-address-family`, and empty lines."""
@@ -65,15 +65,15 @@ Section = tuple[str, ...]
 class ConfiguredDevice(RouterDevice):
     """A router whose routes are in a configuration of lines."""
 
-    overrules = frozenset({PORTS_SHUT, LINES})
-    shut_at_first: ClassVar[bool] = False
+    can_overrule = frozenset({PORTS_SHUT, LINES})
+    ports_start_shut: ClassVar[bool] = False
     """Whether ports are shut until `no shutdown` opens them."""
-    saves: ClassVar[tuple[str, ...]] = ()
+    save_commands: ClassVar[tuple[str, ...]] = ()
     """The commands that save the configuration; () where every commit saves it."""
     long_heads: ClassVar[tuple[str, ...]] = ()
     """Beginnings of lines whose first three words say what they set; in other lines the first two
     words do."""
-    several: ClassVar[tuple[str, ...]] = ()
+    repeatable: ClassVar[tuple[str, ...]] = ()
     """Beginnings of lines that a section may have several times, each with another value."""
 
     def name(self) -> str:
@@ -108,7 +108,7 @@ class ConfiguredDevice(RouterDevice):
         except (LookupError, ValueError) as error:
             raise DeviceError(f"a configuration that cannot be read: {error}") from error
 
-    def lacking(self, wanted: Iterable[RouteLine], running: str) -> Remediation:
+    def route_changes(self, wanted: Iterable[RouteLine], running: str) -> Remediation:
         """The lines that give a device with this configuration the wanted routes."""
         return remediation(self.lines(running), wanted)
 
@@ -128,11 +128,11 @@ class ConfiguredDevice(RouterDevice):
         running = self.running()
         self._require_as_number(running)
         plan = self._plan(wanted, running)
-        after_reboot = self._plan(wanted, self.saved()) if self.saves else plan
+        after_reboot = self._plan(wanted, self.saved()) if self.save_commands else plan
         drain_would_return = after_reboot.drained and not plan.drained
         differs = after_reboot.lines != plan.lines or drain_would_return
-        is_saved = differs or (plan.lines and not self.driver)  # drivers save what they commit
-        return replace(plan, save=self.saves if is_saved else ())
+        needs_save = differs or (plan.lines and not self.driver)  # drivers save what they commit
+        return replace(plan, save=self.save_commands if needs_save else ())
 
     def _require_as_number(self, running: str) -> None:
         """Refuse to give a switch whose BGP runs another AS number."""
@@ -149,10 +149,10 @@ class ConfiguredDevice(RouterDevice):
 
     def _plan(self, wanted: Iterable[RouteLine], running: str) -> DevicePlan:
         """The plan for a device with a running configuration: lines of routes and all others."""
-        plan, routes = self.compared(running), self.lacking(wanted, running)
+        plan, routes = self.section_plan(running), self.route_changes(wanted, running)
         return replace(plan, add=(*plan.add, *routes.add), remove=(*routes.remove, *plan.remove))
 
-    def compared(self, running: str) -> DevicePlan:
+    def section_plan(self, running: str) -> DevicePlan:
         """The plan without routes: the lines that a configuration lacks, section by section.
 
         Foreign lines in the fabric's sections and policies are kept, or removed if the user
@@ -172,7 +172,7 @@ class ConfiguredDevice(RouterDevice):
             and line not in routes
             and (line != OPEN or self._types_no_shutdown(section in shut))
         ]
-        if self.opens:  # `no shutdown` is not rendered where ports are open at first
+        if self.opens_ports:  # `no shutdown` is not rendered where ports start open
             missing += [(port, OPEN) for port in shut if OPEN not in rendered[port]]
         is_drained = any(map(DRAINED.match, present[()]))
         if is_drained:  # what the drain withdrew stays withdrawn until its end
@@ -189,12 +189,14 @@ class ConfiguredDevice(RouterDevice):
             if LINES in self.overrule and _is_inside(section, line, rendered)
         ]
         to_keep = [line for line in foreign if line not in to_remove]
-        negated = ((section, _negated(line)) for section, line in to_remove)
+        removals = ((section, _removal(line)) for section, line in to_remove)
         return DevicePlan(
-            add=tuple(typed(missing, rendered.keys())),
-            remove=tuple(typed(negated, ())),
+            add=tuple(lines_to_type(missing, rendered.keys())),
+            remove=tuple(lines_to_type(removals, ())),
             kept=tuple(": ".join((*section, line)) for section, line in to_keep),
-            shut=frozenset(() if self.opens else (port[-1].removeprefix(PORT) for port in shut)),
+            shut=frozenset(
+                () if self.opens_ports else (port[-1].removeprefix(PORT) for port in shut)
+            ),
             drained=is_drained,
         )
 
@@ -204,12 +206,12 @@ class ConfiguredDevice(RouterDevice):
         Args:
             is_shut: whether somebody has shut the port.
         """
-        return self.opens if is_shut else self.shut_at_first
+        return self.opens_ports if is_shut else self.ports_start_shut
 
     def _is_shut(self, rendered: Iterable[str], present: Collection[str]) -> bool:
         """Whether somebody has shut a port.
 
-        Where ports are shut at first, a port with the fabric's description was open before.
+        Where ports start shut, a port with the fabric's description was open before.
 
         Args:
             rendered: the rendered lines of the port.
@@ -218,7 +220,7 @@ class ConfiguredDevice(RouterDevice):
         descriptions = (line for line in rendered if line.startswith("description "))
         was_pushed = any(line in present for line in descriptions)
         is_open = OPEN in present or OPEN not in rendered
-        return SHUT in present or (self.shut_at_first and was_pushed and not is_open)
+        return SHUT in present or (self.ports_start_shut and was_pushed and not is_open)
 
     def _route_lines(self, text: str) -> set[str]:
         """The lines of a configuration about routes of the fabric."""
@@ -259,15 +261,15 @@ class ConfiguredDevice(RouterDevice):
     def _head(self, line: str) -> str:
         """The first words of a line, which say what it sets: a line with the same replaces it."""
         words = line.split()
-        if line.startswith(self.several):
+        if line.startswith(self.repeatable):
             return line
-        if words[0] in ONCE:
+        if words[0] in SINGLE_WORDS:
             return words[0]
         count = 3 if line.startswith(self.long_heads) else 2
         return " ".join(words[:count])
 
-    def foreign(self, tables: str, compare: Compare) -> list[RouteDifference]:
-        """See `RouterDevice.foreign`: routes that are no static routes of the configuration.
+    def foreign_routes(self, tables: str, compare: Compare) -> list[RouteDifference]:
+        """See `RouterDevice.foreign_routes`: all but static routes of the configuration.
 
         With eBGP it reports no routes, as many differ until BGP has converged.
         """
@@ -308,8 +310,8 @@ def _lines_by_section(
 def _policies(lines: Iterable[str]) -> tuple[frozenset[str], frozenset[str]]:
     """The policies in lines outside of sections: their names, and their entries.
 
-    An entry stands among them as it is written, and again as policy and number (`_numbered_entry`),
-    as another entry with that number would replace it.
+    An entry is given twice: as it is written, and as policy and number (`_numbered_entry`), as
+    another entry with that number would replace it.
     """
     entries = [entry for entry in map(POLICY_ENTRY.match, lines) if entry]
     texts = (text for entry in entries for text in (entry[0], _numbered_entry(entry)) if text)
@@ -317,9 +319,7 @@ def _policies(lines: Iterable[str]) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _numbered_entry(entry: re.Match[str]) -> str:
-    """The policy and the number of an entry, as in `route-map announced 10`; "" without a
-    number.
-    """
+    """The policy and the number of an entry, `route-map announced 10`; "" without a number."""
     return f"{entry['list']} {entry['number']}" if entry["number"] else ""
 
 
@@ -332,12 +332,14 @@ def _is_inside(section: Section, line: str, rendered: Mapping[Section, Collectio
     return bool(entry and entry["list"] in policies and not DRAINED.match(line))
 
 
-def _negated(line: str) -> str:
+def _removal(line: str) -> str:
     """The line that removes a line: `no …`, or without its `no`."""
     return f"no {line}".removeprefix("no no ")
 
 
-def typed(lines: Iterable[tuple[Section, str]], sections: Collection[Section]) -> Iterator[str]:
+def lines_to_type(
+    lines: Iterable[tuple[Section, str]], sections: Collection[Section]
+) -> Iterator[str]:
     """The lines to type so that lines arrive in their sections, with heads and `exit` as needed.
 
     Args:
@@ -346,8 +348,8 @@ def typed(lines: Iterable[tuple[Section, str]], sections: Collection[Section]) -
             it, which is left by `exit` before a line of another section.
     """
     current: Section = ()
-    leave_all = (Section(), "")
-    for section, line in (*lines, leave_all):
+    end = (Section(), "")  # leaves the last section
+    for section, line in (*lines, end):
         if section != current:
             yield from ("  " * depth + "exit" for depth in range(len(current), 0, -1))
             yield from ("  " * depth + head for depth, head in enumerate(section))

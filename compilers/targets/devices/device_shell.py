@@ -1,6 +1,7 @@
 """Runs commands on a device by its shell, over SSH or another command that reaches it.
 
-The devices of systems that have a shell run the lines of a push by a `DeviceShell`.
+The devices of systems that have a shell run the lines of a push by a `DeviceShell`. It also holds
+the lock that keeps two pushes from one device.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ SHELL_PATIENCE = 300.0
 """Seconds after which a command is given up."""
 END = "POLARFAB_END"
 """The line that ends a file within a script; no file has such a line."""
-HELD = "POLARFAB_HELD"
-"""The line that a shell prints when it holds a lock."""
-ALREADY_HELD = 75
-"""The exit status of a shell if another one holds the lock."""
+LOCKED = "POLARFAB_HELD"
+"""The line that a shell prints when it holds the lock."""
+LOCK_REFUSED = 75
+"""The exit status of a shell if another shell holds the lock."""
 LOCK_PATIENCE = 10.0
 """Seconds for the shell that holds a lock to end."""
-HOLD = f"""mkdir -p {{folder}} && exec 9>>{{file}} || exit 1
-flock -n 9 || {{{{ cat {{file}}; exit {ALREADY_HELD}; }}}}
-echo {{owner}} > {{file}}; echo {HELD}; exec cat > /dev/null"""
+LOCK_SCRIPT = f"""mkdir -p {{folder}} && exec 9>>{{file}} || exit 1
+flock -n 9 || {{{{ cat {{file}}; exit {LOCK_REFUSED}; }}}}
+echo {{owner}} > {{file}}; echo {LOCKED}; exec cat > /dev/null"""
 """The script that holds a lock until its input ends. If another shell has the lock, it prints the
 owner and fails."""
 LAST_WORDS = 300
@@ -90,10 +91,10 @@ class DeviceShell:
             owner: the text that another push prints about this one.
 
         Raises:
-            DeviceError: another one holds it.
+            DeviceError: another push holds the lock, or the device does not answer.
         """
         words = {"folder": folder, "file": f"{folder}/push.lock", "owner": owner}
-        command = HOLD.format(**{name: shlex.quote(word) for name, word in words.items()})
+        command = LOCK_SCRIPT.format(**{name: shlex.quote(word) for name, word in words.items()})
         try:
             process = subprocess.Popen(
                 [*self.reach, command],
@@ -106,15 +107,15 @@ class DeviceShell:
             )
         except OSError as error:
             raise DeviceError(f"{self.reach[0]}: {error}") from error
-        held = HeldLock(process)
+        lock = HeldLock(process)
         if process.stdout is None or not select.select([process.stdout], [], [], SHELL_PATIENCE)[0]:
-            held.release()
+            lock.release()
             raise DeviceError(f"{self.reach[0]}: no answer in {SHELL_PATIENCE:.0f} s")
         first_line = process.stdout.readline().strip()
-        if first_line == HELD:
-            return held
-        held.release()
-        if process.returncode != ALREADY_HELD:
+        if first_line == LOCKED:
+            return lock
+        lock.release()
+        if process.returncode != LOCK_REFUSED:
             raise DeviceError(f"{self.reach[0]}: {first_line or f'exit {process.returncode}'}")
         required = "no other push to this switch at the same time"
         raise DeviceError(f"required {required}, given one by {first_line}; wait for its end")
@@ -122,8 +123,8 @@ class DeviceShell:
     def script(self, *lines: str) -> None:
         """Run commands up to the first that fails.
 
-        They are in braces, so that the shell runs none before all have arrived, and have an empty
-        input, so that no command reads the lines behind it.
+        Braces around them keep the shell from running a command before all have arrived. An empty
+        input keeps a command from reading the lines behind it.
         """
         self.run("sh -se", "".join(f"{line}\n" for line in ("{", *lines, "} < /dev/null")))
 

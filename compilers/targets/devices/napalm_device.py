@@ -52,11 +52,11 @@ class NapalmSession:
         try:
             if self.device is None:
                 logging.getLogger("pyeapi").setLevel(logging.CRITICAL)  # it logs what it raises
-                kind = get_network_driver(self.kind)
+                driver_class = get_network_driver(self.kind)
                 options: dict[str, Any] = {"read_timeout_override": SHELL_PATIENCE}  # else 10 s
                 for name, value in self.options.items():
                     options[name] = int(value) if value.isdecimal() else value
-                device = kind(self.address, self.user, self.password, optional_args=options)
+                device = driver_class(self.address, self.user, self.password, optional_args=options)
                 device.open()
                 self.device = device
             return getattr(self.device, method)(*words, **named)
@@ -81,18 +81,19 @@ class NapalmDevice(ConfiguredDevice):
     """The name of the rendered configuration."""
     form: ClassVar[str] = "text"
     """The format of the configuration, in NAPALM's words: text or set."""
-    held: ClassVar[str]
+    table_commands: ClassVar[str]
     """The commands that print the routing tables, with commas between them."""
     encoding: ClassVar[str] = "text"
     """The format in which these commands print: text or json."""
-    timed: ClassVar[bool] = True
+    has_commit_timer: ClassVar[bool] = True
     """Whether the device takes a commit back that is not confirmed in time."""
 
     def running(self) -> str:
         """See `ConfiguredDevice.running`.
 
         Raises:
-            DeviceError: the device prints none; compared with an empty one, no line would be stale.
+            DeviceError: the device prints none. Beside an empty configuration no line would be
+                stale.
         """
         shown = self.shell.call("get_config", retrieve="running", format=self.form)["running"]
         if NOT_A_CONFIGURATION.match(shown):
@@ -106,7 +107,8 @@ class NapalmDevice(ConfiguredDevice):
 
     def tables(self) -> str:
         """See `RouterDevice.tables`."""
-        outputs = self.shell.call("cli", self.held.split(", "), encoding=self.encoding).values()
+        commands = self.table_commands.split(", ")
+        outputs = self.shell.call("cli", commands, encoding=self.encoding).values()
         return "\n".join(text if isinstance(text, str) else json.dumps(text) for text in outputs)
 
     def plan(self, wanted: Iterable[RouteLine] | None = None) -> DevicePlan:
@@ -115,18 +117,18 @@ class NapalmDevice(ConfiguredDevice):
         Raises:
             DeviceError: another commit waits for its confirmation.
         """
-        if self.timed and self.shell.call("has_pending_commit"):
+        if self.has_commit_timer and self.shell.call("has_pending_commit"):
             todo = "confirm it, or wait until it has gone back"
             raise DeviceError(f"required no commit that waits for its confirmation; {todo}")
         plan = super().plan(wanted)
-        if plan.lines and self.timed:
-            if self._candidate(plan.lines):
+        if plan.lines and self.has_commit_timer:
+            if self._load_candidate(plan.lines):
                 self.shell.call("discard_config")
             else:
                 plan = replace(plan, add=(), remove=())
         return plan
 
-    def _candidate(self, lines: Sequence[str]) -> str:
+    def _load_candidate(self, lines: Sequence[str]) -> str:
         """Load lines as a candidate, and return what they would change.
 
         A candidate that changes nothing, "", is discarded.
@@ -139,9 +141,9 @@ class NapalmDevice(ConfiguredDevice):
 
     def type(self, lines: Sequence[str]) -> None:
         """See `RouterDevice.type`: if one line is wrong, no line has an effect."""
-        if lines and self._candidate(lines):
-            self.pending = "of NAPALM"
-            timer = {"revert_in": 60 * CONFIRM_MINUTES} if self.timed else {}
+        if lines and self._load_candidate(lines):
+            self.pending = "of NAPALM"  # NAPALM has one change at a time, without a name
+            timer = {"revert_in": 60 * CONFIRM_MINUTES} if self.has_commit_timer else {}
             self.shell.call("commit_config", **timer)
 
     def confirm(self) -> None:
@@ -150,7 +152,7 @@ class NapalmDevice(ConfiguredDevice):
         Raises:
             DeviceError: the device has taken the change back already.
         """
-        if self.pending and self.timed:
+        if self.pending and self.has_commit_timer:
             if not self.shell.call("has_pending_commit"):
                 self.pending = ""
                 raise DeviceError("the change has gone back: no commit waits for its confirmation")
@@ -161,7 +163,7 @@ class NapalmDevice(ConfiguredDevice):
         """See `RouterDevice.undo`; False also if the device has taken the change back itself."""
         can_undo = False
         if self.pending:
-            can_undo = not self.timed or bool(self.shell.call("has_pending_commit"))
+            can_undo = not self.has_commit_timer or bool(self.shell.call("has_pending_commit"))
         if can_undo:
             self.shell.call("rollback")
         self.pending = ""

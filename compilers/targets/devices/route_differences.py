@@ -1,10 +1,13 @@
 """Compares the routes that a switch holds with those that its build gives it.
 
-A route to a prefix is a row of *choices*, which the switch tries in order; a choice has one or
+The routes of both come in as tables of *choices* by prefix; what goes out is a `RouteDifference`
+for each prefix whose routes differ. `check routes` reports the differences, and a push proves by
+them that it has taken effect.
+
+A route to a prefix is a row of choices, which the switch tries in order; a choice has one or
 several next hops that share packets by weight. Routes of the switch outside the fabric's address
 pools, such as its default route, and those to its own hosts are no difference. Any other route
-inside the pools is one: it would take packets from the routes of the build. `check routes` reports
-the differences, and a push proves by them that it has taken effect.
+inside the pools is one: it would take packets from the routes of the build.
 """
 
 from __future__ import annotations
@@ -131,8 +134,8 @@ class _ChoiceDifference:
 
 def _choice_difference(wanted: Choices, held: Choices) -> _ChoiceDifference | None:
     """The choices in which two routes to a prefix differ; None if they do not."""
-    missing = tuple(choice for choice in wanted if not any(_alike(choice, c) for c in held))
-    surplus = tuple(choice for choice in held if not any(_alike(c, choice) for c in wanted))
+    missing = tuple(ours for ours in wanted if not any(_alike(ours, theirs) for theirs in held))
+    surplus = tuple(theirs for theirs in held if not any(_alike(ours, theirs) for ours in wanted))
     if len(wanted) == len(held):
         pairs = [
             (ours, theirs)
@@ -155,10 +158,10 @@ def _choice_difference(wanted: Choices, held: Choices) -> _ChoiceDifference | No
 
 
 def _with_wanted_weights(wanted: Hops, held: Hops) -> Hops:
-    """The next hops of a switch with the wanted weights, if its weights are these but for rounding.
+    """The next hops of a switch, with the wanted weights if its weights only round these.
 
-    Some systems scale the weights of a route to a certain sum, and round them to hundredths of it.
-    If no sum explains the weights of the switch, its next hops are returned as they are.
+    Some systems scale the weights of a route to a certain sum, and round them to hundredths of the
+    sum. If no sum explains the weights of the switch, its next hops are returned as they are.
     """
     wanted_weight = {interface: weight for _, interface, weight in wanted}
     if wanted_weight.keys() != {interface for _, interface, _ in held}:
@@ -166,7 +169,8 @@ def _with_wanted_weights(wanted: Hops, held: Hops) -> Hops:
     if len(wanted_weight) != len(held):
         return held
     total = sum(wanted_weight.values())
-    # Between these lie the sums that the switch may have scaled to, by each of its next hops.
+    # Each next hop limits the sum that the switch may have scaled to: its weight, divided by the
+    # sum, is the wanted share up to ROUNDING.
     smallest_sum = max(
         weight / (wanted_weight[interface] / total + ROUNDING) for _, interface, weight in held
     )
@@ -182,8 +186,8 @@ def _with_wanted_weights(wanted: Hops, held: Hops) -> Hops:
 def _alike(wanted: Hops, held: Hops) -> bool:
     """Whether two choices have the same next hops, in any order.
 
-    A gateway or interface that is not known (ANY) is like every other. So next hops cannot be
-    sorted and compared: each finds its match by itself.
+    A gateway or interface that is not known (ANY) is like every other. So sorting the next hops
+    would not pair them, and each one is searched for by itself.
     """
     if wanted == held:
         return True

@@ -1,8 +1,8 @@
 """Static routes as lines of a configuration, and the lines to type that add and remove them.
 
-A module of each system turns its configuration into `RouteLine`s, the running one and the rendered
-one; `remediation` compares them for a push. Only routes inside the fabric's address pools and in
-its tables are compared, as other routes have other owners.
+A module of each system turns its running and its rendered configuration into `RouteLine`s.
+`remediation` compares them for a push. Only routes inside the fabric's address pools and in its
+tables are compared, as other routes have other owners.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from compilers.readers.devices.held_routes import MAIN, RouteKey, is_within, prefix_text
 
-DEFAULTS = ("default", "")
+MAIN_NAMES = ("default", "")
 """The names that systems have for the main table."""
 
 
@@ -69,22 +69,22 @@ def remediation(held: Iterable[RouteLine], wanted: Iterable[RouteLine]) -> Remed
 
     Args:
         held: the lines that the device has.
-        wanted: the lines that it is to have.
+        wanted: the lines that the device is to have.
     """
     held, wanted = list(held), list(wanted)
-    held_lines = {(line.place, line.words) for line in held}
-    wanted_lines = {(line.place, line.words) for line in wanted}
+    held_keys = {(line.place, line.words) for line in held}
+    wanted_keys = {(line.place, line.words) for line in wanted}
     wanted_leaves: dict[RouteKey, set[str]] = {}
     for line in wanted:
         wanted_leaves.setdefault(line.place, set()).add(line.leaf)
-    add = [line.add for line in wanted if (line.place, line.words) not in held_lines]
+    add = [line.add for line in wanted if (line.place, line.words) not in held_keys]
     remove = []
     for line in held:
-        if (line.place, line.words) not in wanted_lines:
+        if (line.place, line.words) not in wanted_keys:
             leaves = wanted_leaves.get(line.place)
-            if leaves is None:
+            if leaves is None:  # no route to the prefix is wanted
                 remove.append(line.clear or line.drop)
-            elif not line.leaf or line.leaf not in leaves:
+            elif not line.leaf or line.leaf not in leaves:  # no wanted line replaces it
                 remove.append(line.drop)
     return Remediation(tuple(dict.fromkeys(add)), tuple(dict.fromkeys(remove)))
 
@@ -92,8 +92,9 @@ def remediation(held: Iterable[RouteLine], wanted: Iterable[RouteLine]) -> Remed
 def fabric_lines(
     lines: Iterable[RouteLine], pools: tuple[str, ...], vrf: str = ""
 ) -> Iterator[RouteLine]:
-    """The lines of the fabric: in its pools, and in its tables (MAIN, numbers, the VRF of
-    hosts).
+    """The lines of routes in the fabric's pools and tables.
+
+    The tables of the fabric are MAIN, the VRF of hosts, and all tables whose names are numbers.
     """
     for line in lines:
         if (line.table in (MAIN, vrf) or line.table.isdecimal()) and is_within(line.prefix, pools):
@@ -107,7 +108,7 @@ def section_lines(text: str) -> Iterator[RouteLine]:
     """
     vrf_head = ""
     for line in text.splitlines():
-        words, is_indented = line.split(), line[:1] == " "
+        words, is_indented = line.split(), line.startswith(" ")
         if not is_indented:
             vrf_head = line.rstrip() if words[:1] == ["vrf"] else ""
         if words[:2] not in (["ip", "route"], ["ipv6", "route"]):

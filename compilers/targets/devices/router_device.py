@@ -1,7 +1,7 @@
 """The base class of devices that `push` configures.
 
-A push asks each device for a `DevicePlan`, the lines to type, then has it type them, reads its
-routing tables, and confirms the change and saves it, or undoes it (`controller.devices`).
+A push (`controller.devices`) asks each device for a `DevicePlan`, the lines to type. Then it has
+the device type them, reads the routing tables, and confirms and saves the change, or undoes it.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class DevicePlan:
     drained: bool = False
     """Whether the switch is drained."""
     save: tuple[str, ...] = ()
-    """Lines that save the running configuration, typed after the routes were found right; () where
-    it is saved already, or a driver of NAPALM saves it with the commit."""
+    """Lines that save the running configuration. They are typed once the routing tables are right.
+    () where it is saved already, or a driver of NAPALM saves it with the commit."""
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -69,25 +69,25 @@ class RouterDevice(ABC):
     vrf: str = ""
     """The VRF of hosts, "" on systems without one."""
     overrule: frozenset[str] = frozenset()
-    """What the push overrules: PORTS_SHUT, LINES."""
+    """What this push overrules: PORTS_SHUT, LINES."""
     bgp: bool = False
     """Whether the router speaks BGP."""
     pending: str = field(default="", init=False)
     """The name of a change that is not confirmed yet; "" for none."""
     held_lock: HeldLock | None = field(default=None, init=False)
     """The lock that keeps other pushes away; None where none is held."""
-    compares: ClassVar[bool] = True
-    """Whether the device shows lines as they were typed, so that lines it does not show are
+    shows_typed_lines: ClassVar[bool] = True
+    """Whether the device shows lines as they were typed. Then a line that it does not show is
     missing."""
-    overrules: ClassVar[frozenset[str]] = frozenset({PORTS_SHUT})
+    can_overrule: ClassVar[frozenset[str]] = frozenset({PORTS_SHUT})
     """The possible members of `overrule`."""
-    apart: ClassVar[str] = ""
+    no_mix_reason: ClassVar[str] = ""
     """Why the device cannot have routes of two builds at once; "" where it can."""
     driver: ClassVar[str] = ""
     """The driver of NAPALM that reaches the device; "" for a shell."""
 
     @property
-    def opens(self) -> bool:
+    def opens_ports(self) -> bool:
         """Whether a push opens ports that somebody has shut."""
         return PORTS_SHUT in self.overrule
 
@@ -131,7 +131,7 @@ class RouterDevice(ABC):
         self.shell.script(*lines)
 
     @abstractmethod
-    def foreign(self, tables: str, compare: Compare) -> list[RouteDifference]:
+    def foreign_routes(self, tables: str, compare: Compare) -> list[RouteDifference]:
         """The routes in the fabric's pools that are of others, and that a push does not remove.
 
         Args:

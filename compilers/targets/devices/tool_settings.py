@@ -44,7 +44,7 @@ class ContainerKind:
 
 @dataclass(frozen=True, slots=True)
 class RouteMapWords:
-    """How the route maps of a system differ from those of others that also follow Cisco's."""
+    """In what the route maps of systems that follow Cisco's IOS differ."""
 
     family: str = " unicast"
     """What follows `address-family ipv4`: ` unicast`, or nothing."""

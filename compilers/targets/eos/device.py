@@ -1,4 +1,4 @@
-"""EOS, as NAPALM reaches it."""
+"""Pushes to EOS by NAPALM, over eAPI; `controller.devices` runs the push."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class EosDevice(NapalmDevice):
     """Target eos, over eAPI: a configuration session with a commit timer."""
 
     driver = "eos"
-    saves = ("write memory",)
+    save_commands = ("write memory",)
     file = "eos.cfg"
-    held = routing_tables.COMMANDS.replace(" | json", "")
+    table_commands = routing_tables.COMMANDS.replace(" | json", "")
     encoding = "json"

@@ -2,9 +2,9 @@
 
 vtysh reads `frr.conf`; the kernel gets links, settings and policy rules (`linux.device`). vtysh
 does not compare a configuration with the running one, so both are compared here as text. vtysh
-shows some statements otherwise than they were written, and leaves others out. Before the comparison
-written statements are brought into the form that vtysh shows, and defaults are added to those that
-it shows.
+shows some statements otherwise than they were written, and does not show defaults. So before the
+comparison `SHOWN_OTHERWISE` rewrites the rendered statements, and the defaults of `HIDDEN_DEFAULTS`
+are added to what vtysh shows. `controller.devices` runs a push.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from compilers.targets.devices.device_shell import DeviceError
 from compilers.targets.devices.route_lines import RouteLine
 from compilers.targets.devices.router_device import DevicePlan
 from compilers.targets.frr.routing_tables import COMMANDS, routes_of
-from compilers.targets.linux.device import RULES, KernelDevice
+from compilers.targets.linux.device import SHOW_RULES, KernelDevice
 
 OWN_PROTOCOLS = frozenset({"static", "connected", "local"})
 """The protocols of routes that the statements of a configuration install."""
@@ -39,7 +39,7 @@ SHOWN_OTHERWISE = (
 """Statements that vtysh shows otherwise than they are written, each as a pattern and a replacement:
 `hostname` is left to the machine; `bgp route-map delay-timer` is shown before `router bgp`; and of
 a neighbour by interface the peer group is shown before the remote AS."""
-LEFT_OUT = {
+HIDDEN_DEFAULTS = {
     r"^frr defaults datacenter\n": (
         "no ip nht resolve-via-default",
         "no ipv6 nht resolve-via-default",
@@ -51,10 +51,10 @@ LEFT_OUT = {
         "  detect-multiplier 3",
     ),
 }
-"""Statements that vtysh does not show, as they are defaults: by a pattern of their section."""
+"""Statements that vtysh does not show, as they are defaults, by a pattern of their section."""
 KEYWORDS = re.compile(r" *(?:no )?([a-z6 -]*[a-z])")
-"""The keywords of a statement, without its numbers: `receive-interval` of `  receive-interval
-300`."""
+"""The keywords of a statement without its numbers, such as `detect-multiplier` of
+`  detect-multiplier 3`."""
 REFUSED_LINE = re.compile(r"^line \d+: (?P<reason>.*?)(?:, line: |\[-?\d+\]: )(?P<line>.*)$", re.M)
 """`line 7: % Unknown command[4]: ip rout …`: a line that a parser or a daemon refuses."""
 REASON = re.compile(r"^(?:% ?|Error description: )?(?P<reason>(?!Error type).*\S)", re.M)
@@ -70,11 +70,11 @@ NOTICES = re.compile(
 class FrrDevice(KernelDevice, ConfiguredDevice):
     """A machine with FRR, which has the files of target frr."""
 
-    elsewhere = frozenset({"frr.conf"})
-    overrules = ConfiguredDevice.overrules
-    saves = ("vtysh -c 'write memory'",)
+    files_elsewhere = frozenset({"frr.conf"})
+    can_overrule = ConfiguredDevice.can_overrule
+    save_commands = ("vtysh -c 'write memory'",)
     long_heads = ("neighbor ", "bgp bestpath ", "match ip ", "match ipv6 ")
-    several = ("ip address ", "ipv6 address ")
+    repeatable = ("ip address ", "ipv6 address ")
 
     def running(self) -> str:
         """See `ConfiguredDevice.running`."""
@@ -85,20 +85,22 @@ class FrrDevice(KernelDevice, ConfiguredDevice):
         return _with_defaults(_as_shown(self._ask("cat {etc}/frr/frr.conf 2>&- || true")))
 
     def rendered(self) -> str:
-        """See `ConfiguredDevice.rendered`: as vtysh shows it, else it would be typed each time."""
+        """See `ConfiguredDevice.rendered`: as vtysh shows it, else it would differ each time."""
         return _as_shown(self.text("frr.conf"))
 
     def all_lines(self, text: str) -> Iterable[RouteLine]:
-        """See `ConfiguredDevice.all_lines`: each next hop has one distance, the last that was
-        typed.
+        """See `ConfiguredDevice.all_lines`.
+
+        A next hop has one distance: a new line for it replaces the old one. So the next hop is the
+        leaf of the line.
         """
         for line in super().all_lines(text):
-            words = line.add.split()
+            words = line.add.split()  # `ip route PREFIX GATEWAY INTERFACE …`
             next_hop = words[words.index("route") + 2 :][:2]
             yield replace(line, leaf=" ".join(next_hop))
 
-    def of_others(self, tables: str) -> Iterator[Any]:
-        """See `KernelDevice.of_others`: routes of protocols that the configuration does not use."""
+    def routes_of_others(self, tables: str) -> Iterator[Any]:
+        """See `KernelDevice.routes_of_others`: routes that the configuration does not install."""
         protocols = OWN_PROTOCOLS | ({"bgp"} if self.bgp else set())
         for document in json_outputs(tables):
             for prefix, routes in routes_of(document):
@@ -106,9 +108,7 @@ class FrrDevice(KernelDevice, ConfiguredDevice):
                     yield {prefix: others}
 
     def plan(self, wanted: Iterable[RouteLine] | None = None) -> DevicePlan:
-        """See `ConfiguredDevice.plan`: with the lines for the kernel, and those that start
-        daemons.
-        """
+        """See `ConfiguredDevice.plan`: also lines for the kernel, and lines that start daemons."""
         kernel, conf = self.kernel_plan(), ConfiguredDevice.plan(self, wanted)
         return replace(
             conf,
@@ -140,14 +140,14 @@ class FrrDevice(KernelDevice, ConfiguredDevice):
         text = "".join(f"{line}\n" for line in lines)
         self.shell.put(f"{self.etc}/polarfab", {"vtysh.conf": text})
         file = shlex.quote(f"{self.etc}/polarfab/vtysh.conf")
-        for check in ("-C ", ""):
-            output = self.shell.run(f"vtysh {check}-f {file} 2>&1 || echo exit $?")
+        for option in ("-C ", ""):
+            output = self.shell.run(f"vtysh {option}-f {file} 2>&1 || echo exit $?")
             if refusal := _refusal(output):
                 raise DeviceError(refusal)
 
     def tables(self) -> str:
         """See `RouterDevice.tables`."""
-        return "".join(map(self.shell.run, (COMMANDS, *RULES)))
+        return "".join(map(self.shell.run, (COMMANDS, *SHOW_RULES)))
 
 
 def _refusal(output: str) -> str:
@@ -178,7 +178,7 @@ def _as_shown(text: str) -> str:
 def _with_defaults(shown: str) -> str:
     """A configuration as vtysh shows it, with the defaults that vtysh leaves out."""
     if "frr defaults datacenter" in shown:
-        for section, defaults in LEFT_OUT.items():
+        for section, defaults in HIDDEN_DEFAULTS.items():
             add_defaults = partial(_section_with_defaults, defaults, shown)
             shown = re.sub(section, add_defaults, shown, flags=re.M)
     return shown

@@ -11,7 +11,7 @@ from compilers.targets.devices.router_device import LINES, DevicePlan
 from compilers.targets.junos import routing_tables
 from compilers.targets.junos.route_lines import junos_lines
 
-CLOSES_PORT = re.compile(r"deactivate |set \S+ \S+ disable$")
+SHUTS_PORT = re.compile(r"deactivate |set \S+ \S+ disable$")
 """`deactivate interfaces et-0/0/1`, `set interfaces et-0/0/1 disable`: lines that shut a port."""
 DESCRIPTION = re.compile(r"\S+\s+\S+\s+\S+\s+description(\s|$)")
 """`set interfaces et-0/0/1 description "link to n7"`."""
@@ -23,17 +23,17 @@ class JunosDevice(NapalmDevice):
     driver = "junos"
     file = "junos.set"
     form = "set"
-    held = routing_tables.COMMANDS
+    table_commands = routing_tables.COMMANDS
 
     def all_lines(self, text: str) -> Iterable[RouteLine]:
         """See `ConfiguredDevice.all_lines`."""
         return junos_lines(text)
 
-    def compared(self, running: str) -> DevicePlan:
-        """See `ConfiguredDevice.compared`: in the form of `set` every line stands for itself.
+    def section_plan(self, running: str) -> DevicePlan:
+        """See `ConfiguredDevice.section_plan`: in the form of `set` every line stands for itself.
 
-        Of the lines about the fabric's ports that were not rendered, those that shut a port are
-        undone only by a push that opens ports, and others only by one that overrules lines.
+        Lines about the fabric's ports that were not rendered are of others. If such a line shuts a
+        port, only a push that opens ports undoes it; any other only a push that overrules lines.
         """
         text = self.rendered()
         present = [line.strip() for line in running.splitlines() if line.strip()]
@@ -41,18 +41,18 @@ class JunosDevice(NapalmDevice):
         missing = [line for line in rendered if line not in routes and line not in present]
         ports = {_port(line) for line in rendered if line.startswith("set interfaces ")}
         not_rendered = [line for line in present if _port(line) in ports and line not in rendered]
-        shutting = [line for line in not_rendered if CLOSES_PORT.match(line)]
+        shutting = [line for line in not_rendered if SHUTS_PORT.match(line)]
         foreign = [
             line
             for line in not_rendered
-            if not CLOSES_PORT.match(line) and not DESCRIPTION.match(line)
+            if not SHUTS_PORT.match(line) and not DESCRIPTION.match(line)
         ]
         removes_foreign = LINES in self.overrule
         return DevicePlan(
-            add=(*missing, *(map(_undoing_line, shutting) if self.opens else ())),
+            add=(*missing, *(map(_undoing_line, shutting) if self.opens_ports else ())),
             remove=tuple(map(_undoing_line, foreign)) if removes_foreign else (),
-            kept=(*(() if self.opens else shutting), *(() if removes_foreign else foreign)),
-            shut=frozenset(() if self.opens else map(_port, shutting)),
+            kept=(*(() if self.opens_ports else shutting), *(() if removes_foreign else foreign)),
+            shut=frozenset(() if self.opens_ports else map(_port, shutting)),
         )
 
 

@@ -1,8 +1,8 @@
 """Static routes in a configuration of Junos, from `show configuration | display set`.
 
 A line is `set [routing-instances VRF] routing-options [rib RIB] static route PREFIX LEAF [VALUE]`.
-Of the leaves only `next-hop` may come several times for a prefix; another value of any other leaf
-(`discard`, `metric`, …) replaces the first. A push compares the lines of the device with the
+A prefix may have several leaves `next-hop`. A new value of any other leaf (`discard`, `metric`, …)
+replaces the old one. A push compares the lines of the device with the
 rendered ones, and types the difference (`devices.route_lines`).
 """
 
@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 
 from compilers.readers.devices.held_routes import MAIN, prefix_text
-from compilers.targets.devices.route_lines import DEFAULTS, RouteLine
+from compilers.targets.devices.route_lines import MAIN_NAMES, RouteLine
 
 JUNOS_ROUTE = re.compile(
     r"set (?P<path>(?:routing-instances (?P<instance>\S+) )?routing-options (?:rib \S+ )?"
@@ -32,7 +32,7 @@ def junos_lines(text: str) -> Iterator[RouteLine]:
         instance = route["instance"] or ""
         is_list = leaf == "next-hop"
         yield RouteLine(
-            table=MAIN if instance in DEFAULTS else instance,
+            table=MAIN if instance in MAIN_NAMES else instance,
             prefix=prefix_text(route["prefix"]),
             words=(leaf, value.strip()),
             leaf="" if is_list else leaf,

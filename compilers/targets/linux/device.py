@@ -25,29 +25,29 @@ from compilers.targets.devices.router_device import Compare, DevicePlan, RouterD
 from compilers.targets.linux.route_lines import kernel_remediation, rule_remediation
 from compilers.targets.linux.routing_tables import POLARFAB_PROTOCOL
 
-ROUTES = "ip -json route show table all"
+SHOW_ROUTES = "ip -json route show table all"
 """Prints the routes of all tables."""
-NEXTHOPS = "ip -json nexthop"
+SHOW_NEXTHOPS = "ip -json nexthop"
 """Prints the nexthop objects."""
-RULES = ("ip -json -4 rule", "ip -json -6 rule")
+SHOW_RULES = ("ip -json -4 rule", "ip -json -6 rule")
 """Print the policy rules of each address family."""
-PORTS = "ip -json -details address"
+SHOW_INTERFACES = "ip -json -details address"
 """Prints all interfaces with their addresses."""
-ASK_NAME = "sed -n 's/^# \\(.*\\): build .*/\\1/p' {etc}/polarfab/load.sh 2>&-; uname -n"
+SHOW_NAMES = "sed -n 's/^# \\(.*\\): build .*/\\1/p' {etc}/polarfab/load.sh 2>&-; uname -n"
 """Prints the node whose files the machine has, then the name of the machine itself."""
-SUMS = "sha256sum {etc}/polarfab/* 2>&- || true"
+SHOW_DIGESTS = "sha256sum {etc}/polarfab/* 2>&- || true"
 """Prints the digest of each file of an earlier push."""
-LOADED = "cat {etc}/polarfab/links.batch 2>&- || true"
+SHOW_LINKS_BATCH = "cat {etc}/polarfab/links.batch 2>&- || true"
 """Prints the lines about links that an earlier push has typed."""
-SETTINGS = "cd /proc/sys && xargs grep -s '' /dev/null || true"
+SHOW_SETTINGS = "cd /proc/sys && xargs grep -s '' /dev/null || true"
 """Prints `NAME:VALUE` for each kernel setting whose name it reads."""
-KERNEL_OWN = "kernel"
+KERNEL_PROTOCOL = "kernel"
 """The protocol of routes that the kernel adds for the addresses of interfaces."""
 UNIT = "polarfab.service"
 """The systemd unit that loads the files after a reboot."""
 NO_SYSTEMD = "no systemd\n"
-"""What ENABLED prints on a machine without systemd."""
-ENABLED = f"""if [ ! -d /run/systemd/system ]; then echo {NO_SYSTEMD.strip()}
+"""What SHOW_UNIT prints on a machine without systemd."""
+SHOW_UNIT = f"""if [ ! -d /run/systemd/system ]; then echo {NO_SYSTEMD.strip()}
 elif systemctl -q is-enabled polarfab; then cat {{etc}}/systemd/system/{UNIT} 2>&- || true; fi"""
 """Prints the text of the unit if it is enabled."""
 WRITE = "write "
@@ -84,12 +84,12 @@ class KernelDevice(RouterDevice):
 
     shell: DeviceShell
     """The shell of the machine."""
-    elsewhere: ClassVar[frozenset[str]] = frozenset()
+    files_elsewhere: ClassVar[frozenset[str]] = frozenset()
     """The names of files that are not written into ETC/polarfab."""
 
     def name(self) -> str:
         """See `RouterDevice.name`."""
-        return (self._ask(ASK_NAME).splitlines() or [""])[0]
+        return (self._ask(SHOW_NAMES).splitlines() or [""])[0]
 
     def _ask(self, template: str) -> str:
         """The output of a command in which `{etc}` stands for the folder ETC."""
@@ -106,10 +106,11 @@ class KernelDevice(RouterDevice):
         typed. All other files are written first, as the unit of an earlier push loads them
         whenever a link comes up.
         """
-        shown = {interface["ifname"]: interface for interface in json.loads(self.shell.run(PORTS))}
-        unit = self._ask(ENABLED)
-        loaded = set(self._ask(LOADED).splitlines() if unit else ())
-        missing = self._missing_links(shown, loaded)
+        interfaces = json.loads(self.shell.run(SHOW_INTERFACES))
+        shown = {interface["ifname"]: interface for interface in interfaces}
+        unit = self._ask(SHOW_UNIT)
+        loaded_lines = set(self._ask(SHOW_LINKS_BATCH).splitlines() if unit else ())
+        missing = self._missing_links(shown, loaded_lines)
         new_links = [line for line in missing.lines if line.startswith("link add ")]
         other_lines = [line for line in missing.lines if line not in new_links]
         writes = [*self._changed_files()]
@@ -118,7 +119,7 @@ class KernelDevice(RouterDevice):
         settings = self._settings(shown)
         rules = Remediation((), ())
         if (self.files / "rules.batch").exists():
-            ipv4_rules, ipv6_rules = map(self.shell.run, RULES)
+            ipv4_rules, ipv6_rules = map(self.shell.run, SHOW_RULES)
             rules = rule_remediation(ipv4_rules, ipv6_rules, self.text("rules.batch"))
         return DevicePlan(
             links=(*other_files, *new_links, *settings, *other_lines, *links_batch),
@@ -128,19 +129,21 @@ class KernelDevice(RouterDevice):
             save=() if unit in (self._texts()[UNIT], NO_SYSTEMD) else self._install,
         )
 
-    def _missing_links(self, shown: Mapping[str, Any], loaded: Collection[str]) -> _MissingLinks:
+    def _missing_links(
+        self, shown: Mapping[str, Any], loaded_lines: Collection[str]
+    ) -> _MissingLinks:
         """The lines about links and addresses that are not in effect.
 
         Args:
-            shown: what PORTS shows of each interface, by its name.
-            loaded: the lines of links.batch that an earlier push has typed.
+            shown: what SHOW_INTERFACES prints of each interface, by its name.
+            loaded_lines: the lines of links.batch that an earlier push has typed.
         """
         missing = _MissingLinks([], [])
-        for line in self._links():
-            words = line.split()
-            if words[-1] == "up" and line in loaded and words[2] in shown:
+        for line in self._link_lines():
+            words = line.split()  # `link set NAME … up`
+            if words[-1] == "up" and line in loaded_lines and words[2] in shown:
                 port = words[2]
-                if not _is_in_effect(shown, ["link", "set", port, "up"]) and not self.opens:
+                if not _is_in_effect(shown, ["link", "set", port, "up"]) and not self.opens_ports:
                     missing.shut.append(port)
                     words.pop()  # `up`
             has_options = len(words) > 3  # more than `link set NAME`
@@ -152,58 +155,60 @@ class KernelDevice(RouterDevice):
     def _install(self) -> tuple[str, ...]:
         """The commands that enable the systemd unit."""
         etc = shlex.quote(self.etc)
-        copied = f"cp {etc}/polarfab/{UNIT} {etc}/systemd/system/{UNIT}"
-        return copied, "systemctl daemon-reload", "systemctl enable polarfab"
+        copy = f"cp {etc}/polarfab/{UNIT} {etc}/systemd/system/{UNIT}"
+        return copy, "systemctl daemon-reload", "systemctl enable polarfab"
 
-    def _links(self) -> Iterator[str]:
-        """The lines of the rendered files about links and addresses, behind those that add
-        bridges.
+    def _link_lines(self) -> Iterator[str]:
+        """The lines that add bridges, then the rendered lines about links and addresses.
+
+        These name a bridge as `link set PORT master BRIDGE`.
         """
         batches = [self.files / name for name in ("links.batch", "addresses.batch")]
         text = "".join(file.read_text() for file in batches if file.exists())
         lines = [line for line in text.splitlines() if not line.startswith("#")]
-        added = {line.split()[2] for line in lines if line.startswith("link add ")}
+        new_links = {line.split()[2] for line in lines if line.startswith("link add ")}
         bridges = dict.fromkeys(line.split()[4] for line in lines if " master " in line)
-        yield from (f"link add {name} type bridge" for name in bridges if name not in added)
+        yield from (f"link add {name} type bridge" for name in bridges if name not in new_links)
         yield from lines
 
     def _settings(self, shown: Mapping[str, Any]) -> Iterator[str]:
-        """The lines of sysctl.conf to set: those with other values, or of interfaces that are
-        added.
+        """The lines of sysctl.conf to set.
 
-        Any other setting that the kernel does not show is one that this kernel does not have.
+        The kernel has another value, or the setting is of an interface that this push adds. Any
+        other setting that the kernel does not show is one that this kernel does not have.
 
         Args:
-            shown: what PORTS shows of each interface, by its name.
+            shown: what SHOW_INTERFACES prints of each interface, by its name.
         """
-        wanted = dict(
+        rendered = dict(
             line.split(" = ") for line in self.text("sysctl.conf").splitlines() if " = " in line
         )
-        printed = self.shell.run(SETTINGS, "\n".join(wanted)).splitlines()
-        current = dict(line.split(":", 1) for line in printed)
+        output = self.shell.run(SHOW_SETTINGS, "\n".join(rendered)).splitlines()
+        current = dict(line.split(":", 1) for line in output)
         present = {"all", "default", *shown}
-        for name, value in wanted.items():
+        for name, value in rendered.items():
             if current.get(name, value).split() != value.split():
                 yield f"{name} = {value}"
             elif name not in current:
                 match name.split("/"):
+                    # `net/ipv4/conf/swp1/rp_filter`
                     case [_, _, "conf", interface, *_] if interface not in present:
                         yield f"{name} = {value}"
 
     def _changed_files(self) -> Iterator[str]:
         """The lines that write the files which ETC/polarfab lacks, or has with another text."""
-        sums = (line.split(None, 1) for line in self._ask(SUMS).splitlines())
+        sums = (line.split(None, 1) for line in self._ask(SHOW_DIGESTS).splitlines())
         digests = {path.rpartition("/")[2]: digest for digest, path in sums}
         for name, text in self._texts().items():
             if digests.get(name) != hashlib.sha256(text.encode()).hexdigest():
                 yield f"{WRITE}{self.etc}/polarfab/{name}"
 
     def _texts(self) -> dict[str, str]:
-        """The texts of the rendered files for ETC/polarfab, by name, each with one last line
-        break.
-        """
+        """The texts of the rendered files for ETC/polarfab, by name; all end in one line break."""
         files = sorted(file for file in self.files.iterdir() if not file.name.startswith("."))
-        texts = {file.name: file.read_text() for file in files if file.name not in self.elsewhere}
+        texts = {
+            file.name: file.read_text() for file in files if file.name not in self.files_elsewhere
+        }
         return {name: text.rstrip("\n") + "\n" for name, text in texts.items()}
 
     def type(self, lines: Sequence[str]) -> None:
@@ -224,12 +229,12 @@ class KernelDevice(RouterDevice):
         """Type lines that are not for the kernel."""
 
     @abstractmethod
-    def of_others(self, tables: str) -> Iterator[Any]:
+    def routes_of_others(self, tables: str) -> Iterator[Any]:
         """The routes of others in routing tables, as JSON documents in the form of the tables."""
 
-    def foreign(self, tables: str, compare: Compare) -> list[RouteDifference]:
-        """See `RouterDevice.foreign`: the protocol of a route tells who has installed it."""
-        text = "\n".join(map(json.dumps, self.of_others(tables)))
+    def foreign_routes(self, tables: str, compare: Compare) -> list[RouteDifference]:
+        """See `RouterDevice.foreign_routes`: the protocol of a route tells who has installed it."""
+        text = "\n".join(map(json.dumps, self.routes_of_others(tables)))
         return [difference for difference in compare(text) if difference.found] if text else []
 
 
@@ -242,10 +247,10 @@ def _program(line: str) -> str:
 
 
 def _is_in_effect(shown: Mapping[str, Any], words: Sequence[str]) -> bool:
-    """Whether a line for `ip` about a link or an address is in effect, by what PORTS shows.
+    """Whether a line for `ip` about a link or an address is in effect.
 
     Args:
-        shown: what PORTS shows of each interface, by its name.
+        shown: what SHOW_INTERFACES prints of each interface, by its name.
         words: the words of the line.
     """
     match words:
@@ -272,24 +277,22 @@ def _is_in_effect(shown: Mapping[str, Any], words: Sequence[str]) -> bool:
 class LinuxDevice(KernelDevice):
     """A machine whose kernel forwards by the files of target linux."""
 
-    apart = "next hops of the kernel are numbered by build, so routes of two cannot mix"
+    no_mix_reason = "next hops of the kernel are numbered by build, so routes of two cannot mix"
 
     def plan(self) -> DevicePlan:
         """See `RouterDevice.plan`."""
-        shown_routes, shown_nexthops = self.shell.run(ROUTES), self.shell.run(NEXTHOPS)
+        shown_routes, shown_nexthops = map(self.shell.run, (SHOW_ROUTES, SHOW_NEXTHOPS))
         routes = kernel_remediation(shown_routes, shown_nexthops, self.text("routes.batch"))
         plan = self.kernel_plan()
         return replace(plan, add=(*routes.add, *plan.add), remove=(*plan.remove, *routes.remove))
 
-    def of_others(self, tables: str) -> Iterator[Any]:
-        """See `KernelDevice.of_others`: routes of protocols other than polarfab's and the
-        kernel's.
-        """
+    def routes_of_others(self, tables: str) -> Iterator[Any]:
+        """See `KernelDevice.routes_of_others`: neither polarfab nor the kernel has added them."""
         routes = json.JSONDecoder().raw_decode(tables)[0]  # the first of the documents in `tables`
-        protocols = (POLARFAB_PROTOCOL, KERNEL_OWN)
+        protocols = (POLARFAB_PROTOCOL, KERNEL_PROTOCOL)
         if others := [route for route in routes if str(route.get("protocol")) not in protocols]:
             yield others
 
     def tables(self) -> str:
         """See `RouterDevice.tables`."""
-        return "".join(map(self.shell.run, (ROUTES, NEXTHOPS, *RULES)))
+        return "".join(map(self.shell.run, (SHOW_ROUTES, SHOW_NEXTHOPS, *SHOW_RULES)))

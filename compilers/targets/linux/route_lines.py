@@ -2,7 +2,7 @@
 
 What a kernel holds (`ip -json`) and the rendered files (`routes.batch`, `rules.batch`) are both
 turned into `RouteLine`s, whose comparison gives the lines that a push types (`linux.device`). A
-nexthop object is a next hop, or a group of such, which routes name by its number.
+nexthop object is a next hop or a group of next hops. Routes name it by its number.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def kernel_remediation(routes: str, nexthops: str, batch: str) -> Remediation:
     """The lines for `ip -force -batch` that lead from a kernel's routes to those of a file.
 
     Entries of other protocols than polarfab's stay. A route replaces that of the same table and
-    metric, so only routes of other metrics are taken away, then nexthop objects without a use.
+    metric, so only routes of other metrics are taken away, then nexthop objects that no route uses.
 
     Args:
         routes: what `ip -json route show table all` prints.
@@ -31,10 +31,13 @@ def kernel_remediation(routes: str, nexthops: str, batch: str) -> Remediation:
         batch: routes.batch.
     """
     # Groups have higher numbers than the links in them, and are taken away before these.
-    objects = sorted(_of_polarfab(nexthops), key=lambda entry: -int(entry["id"]))
-    held = (*map(_held_route, _of_polarfab(routes)), *map(_held_nexthop, objects))
-    wanted = filter(None, map(_batch_line, batch.splitlines()))
-    return remediation(held, wanted)
+    objects = sorted(_polarfab_entries(nexthops), key=lambda entry: -int(entry["id"]))
+    kernel_lines = (
+        *map(_kernel_route_line, _polarfab_entries(routes)),
+        *map(_kernel_nexthop_line, objects),
+    )
+    file_lines = filter(None, map(_batch_line, batch.splitlines()))
+    return remediation(kernel_lines, file_lines)
 
 
 def rule_remediation(ipv4_rules: str, ipv6_rules: str, batch: str) -> Remediation:
@@ -46,24 +49,25 @@ def rule_remediation(ipv4_rules: str, ipv6_rules: str, batch: str) -> Remediatio
         batch: rules.batch, which has the rules of both families.
     """
     families = {"-4": ipv4_rules, "-6": ipv6_rules}
-    wanted = [line for line in batch.splitlines() if line.startswith("rule add ")]
-    held = [
+    kernel_rules = [
         f"{family} rule add iif {rule['iif']} lookup {rule['table']} pref {rule['priority']} "
-        "protocol 80"
-        for family, shown in families.items()
-        for rule in _of_polarfab(shown)
+        f"protocol {POLARFAB_PROTOCOL}"
+        for family, output in families.items()
+        for rule in _polarfab_entries(output)
         if "iif" in rule
     ]
-    wanted_of_families = (f"{family} {line}" for family in families for line in wanted)
-    return remediation(map(_rule, held), map(_rule, wanted_of_families))
+    batch_rules = [line for line in batch.splitlines() if line.startswith("rule add ")]
+    file_rules = (f"{family} {line}" for family in families for line in batch_rules)
+    return remediation(map(_rule_line, kernel_rules), map(_rule_line, file_rules))
 
 
-def _of_polarfab(shown: str) -> list[dict[str, Any]]:
+def _polarfab_entries(output: str) -> list[dict[str, Any]]:
     """The entries of an output of `ip -json` that have polarfab's protocol number."""
-    return [entry for entry in json.loads(shown or "[]") if str(entry.get("protocol")) == POLARFAB_PROTOCOL]
+    entries: list[dict[str, Any]] = json.loads(output or "[]")
+    return [entry for entry in entries if str(entry.get("protocol")) == POLARFAB_PROTOCOL]
 
 
-def _rule(text: str) -> RouteLine:
+def _rule_line(text: str) -> RouteLine:
     """A policy rule; rules with different words are different rules."""
     return RouteLine(
         table="",
@@ -80,36 +84,37 @@ def _batch_line(line: str) -> RouteLine | None:
     match line.split():
         case ["nexthop", "replace", "id", number, kind, next_hop, *rest]:
             interface = rest[1] if kind == "via" else ""
-            return _nexthop(number, next_hop, interface, add=line)
+            return _nexthop_line(number, next_hop, interface, add=line)
         case ["route", "replace", *words]:
             kind = words.pop(0) if words[0] in ("unreachable", "throw") else ""
             prefix, *options = words
-            values = dict(zip(options[::2], options[1::2], strict=False))  # `metric 1 table 254`
+            # The options are pairs of a word and its value: `metric 1 table 254`.
+            values = dict(zip(options[::2], options[1::2], strict=False))
             if "metric" in values and (kind or "nhid" in values):
                 table, action = values.get("table", KERNEL_MAIN), (kind, values.get("nhid", ""))
-                return _kernel_route(prefix, table, values["metric"], action, add=line)
+                return _route_line(prefix, table, values["metric"], action, add=line)
     return None
 
 
-def _held_route(entry: Mapping[str, Any]) -> RouteLine:
+def _kernel_route_line(entry: Mapping[str, Any]) -> RouteLine:
     """A route of the kernel, in the form of `ip -json route`."""
     kind, table = str(entry.get("type", "")), str(entry.get("table", KERNEL_MAIN))
     table = KERNEL_MAIN if table == MAIN else table
-    action = kind.replace("unicast", ""), str(entry.get("nhid", ""))
+    action = "" if kind == "unicast" else kind, str(entry.get("nhid", ""))
     prefix, metric = whole_prefix(str(entry["dst"])), str(entry.get("metric", 0))
     kind_words = f"{kind} " if kind else ""
-    return _kernel_route(prefix, table, metric, action, kind_words=kind_words)
+    return _route_line(prefix, table, metric, action, kind_words=kind_words)
 
 
-def _held_nexthop(entry: Mapping[str, Any]) -> RouteLine:
+def _kernel_nexthop_line(entry: Mapping[str, Any]) -> RouteLine:
     """A nexthop object of the kernel, in the form of `ip -json nexthop`."""
     group = entry.get("group", ())
     members = "/".join(f"{member['id']},{member.get('weight', 1)}" for member in group)
     next_hop = members or str(entry.get("gateway", ""))
-    return _nexthop(str(entry["id"]), next_hop, str(entry.get("dev", "")))
+    return _nexthop_line(str(entry["id"]), next_hop, str(entry.get("dev", "")))
 
 
-def _kernel_route(
+def _route_line(
     prefix: str,
     table: str,
     metric: str,
@@ -117,28 +122,31 @@ def _kernel_route(
     add: str = "",
     kind_words: str = "",
 ) -> RouteLine:
-    """A route. Routes to one prefix with different metrics do not replace each other.
+    """A route, with the metric as a part of its prefix.
+
+    Routes to one prefix with different metrics do not replace each other.
 
     Args:
         prefix: the destination.
         table: the number of the table.
-        metric: the metric, which the line has as a part of its prefix.
+        metric: the metric.
         action: `unreachable` or `throw` and "", or "" and the number of the nexthop object.
         add: the line that adds the route; "" for a route that the kernel has.
         kind_words: the type and a blank, where `ip route delete` needs the type.
     """
     prefix_and_metric = f"{prefix} metric {metric}"
+    selector = f"{prefix_and_metric} table {table} protocol {POLARFAB_PROTOCOL}"
     return RouteLine(
         table=table,
         prefix=prefix_and_metric,
         words=action,
         leaf="route",
         add=add,
-        drop=f"route delete {kind_words}{prefix_and_metric} table {table} protocol {POLARFAB_PROTOCOL}",
+        drop=f"route delete {kind_words}{selector}",
     )
 
 
-def _nexthop(number: str, next_hop: str, interface: str, add: str = "") -> RouteLine:
+def _nexthop_line(number: str, next_hop: str, interface: str, add: str = "") -> RouteLine:
     """A nexthop object.
 
     Args:

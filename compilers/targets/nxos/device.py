@@ -25,20 +25,20 @@ class NxosDevice(NapalmDevice):
     """Target nxos: a checkpoint to roll back to, without a timer, and saved with the commit."""
 
     driver = "nxos_ssh"
-    saves = ("copy running-config startup-config",)
+    save_commands = ("copy running-config startup-config",)
     file = "nxos.cfg"
-    held = routing_tables.COMMANDS
-    timed = False
-    compares = False
-    shut_at_first = True
+    table_commands = routing_tables.COMMANDS
+    has_commit_timer = False
+    shows_typed_lines = False
+    ports_start_shut = True
 
     def type(self, lines: Sequence[str]) -> None:
         """See `RouterDevice.type`: cages are split first, and their ports take a while to appear.
 
         Raises:
-            DeviceError: the device refuses a line, or ports do not appear. Their lines are not
-                typed
-                then: lines below a refused `interface` would be about the interface before it.
+            DeviceError: the device refuses a line, or ports do not appear. Then the lines of the
+                ports are not typed: lines below a refused `interface` would be about the interface
+                before it.
         """
         split_lines = [line for line in lines if line.startswith(SPLIT)]
         super().type(split_lines)

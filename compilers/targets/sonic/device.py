@@ -40,7 +40,7 @@ LIST_TIMERS = "systemctl list-units --no-legend 'polarfab-*.timer'"
 """Prints a line for each such timer."""
 NO_FIELDS = {"NULL": "NULL"}
 """The field that CONFIG_DB has in an entry without fields."""
-FRR_FRAME = re.compile(
+FRR_OTHER_LINES = re.compile(
     r"\s*(!|#|$|frr |(no )?fpm |hostname |service |log |(enable )?password |vrf |exit|end\b)"
 )
 """Lines of frr.conf that are about neither routes nor sessions: `!`, `hostname leaf7`, `exit`."""
@@ -62,13 +62,13 @@ class SonicDevice(ConfiguredDevice):
     """The shell of the switch."""
     rollback: tuple[str, ...] = ()
     """The commands that take the pending change back."""
-    overrules = frozenset({PORTS_SHUT})
-    saves = (STOP_TIMERS, "config save -y")
+    can_overrule = frozenset({PORTS_SHUT})
+    save_commands = (STOP_TIMERS, "config save -y")
 
     def _others_lines(self, frr_conf: str, running: str) -> Iterator[str]:
         """The lines that others configured, and that a new frr.conf would lose.
 
-        FRR starts from this file alone once the mode is split-unified; until then SONiC writes it,
+        In the mode split-unified FRR starts from this file alone. In other modes SONiC writes it,
         or the files of the daemons, from CONFIG_DB (docker_init.sh).
 
         Args:
@@ -107,23 +107,24 @@ class SonicDevice(ConfiguredDevice):
         """See `ConfiguredDevice.all_lines`."""
         return sonic_lines(json.loads(text))
 
-    def lacking(self, wanted: Iterable[RouteLine], running: str) -> Remediation:
-        """See `ConfiguredDevice.lacking`: also the commands that drop fields of routes.
+    def route_changes(self, wanted: Iterable[RouteLine], running: str) -> Remediation:
+        """See `ConfiguredDevice.route_changes`: also the commands that drop fields of routes.
 
         HSET, which writes an entry, keeps the fields that it does not name.
         """
         wanted = list(wanted)
-        missing = super().lacking(wanted, running)
-        held_words = {line.drop: line.words for line in self.lines(running)}
-        drop_fields = tuple(
-            f"{line.drop.replace(' DEL ', ' HDEL ', 1)} {' '.join(fields)}"
-            for line in wanted
-            if (fields := sorted(_fields(held_words.get(line.drop, ())) - _fields(line.words)))
-        )
+        missing = super().route_changes(wanted, running)
+        running_words = {line.drop: line.words for line in self.lines(running)}
+        drop_fields = []
+        for line in wanted:
+            stale_fields = _fields(running_words.get(line.drop, ())) - _fields(line.words)
+            if stale_fields:
+                command = line.drop.replace(" DEL ", " HDEL ", 1)
+                drop_fields.append(f"{command} {' '.join(sorted(stale_fields))}")
         return Remediation((*missing.add, *drop_fields), missing.remove)
 
-    def compared(self, running: str) -> DevicePlan:
-        """See `ConfiguredDevice.compared`: entries are compared field by field.
+    def section_plan(self, running: str) -> DevicePlan:
+        """See `ConfiguredDevice.section_plan`: entries are compared field by field.
 
         Fields that are not rendered belong to the platform, and stay.
         """
@@ -139,14 +140,14 @@ class SonicDevice(ConfiguredDevice):
                 is_down = mapping(present_entry).get(ADMIN) == "down"
                 if table == "PORT" and is_down and ADMIN in changes:
                     shut.append(key)
-                    if not self.opens:
+                    if not self.opens_ports:
                         del changes[ADMIN]
                 if changes or present_entry is None:
                     missing.append(_hset(table, key, changes or NO_FIELDS))
-        return DevicePlan(add=tuple(missing), shut=frozenset(() if self.opens else shut))
+        return DevicePlan(add=tuple(missing), shut=frozenset(() if self.opens_ports else shut))
 
     def _rendered_routes(self, rendered: Mapping[str, Any]) -> set[tuple[str, str]]:
-        """Table and key of the rendered entries that are routes, which `lacking` compares."""
+        """Table and key of the rendered entries that are routes, which `route_changes` compares."""
         places = {line.place for line in self.lines(self.rendered())}
         entries = zip(mapping(rendered.get(STATIC_ROUTE)), sonic_lines(rendered), strict=True)
         return {(STATIC_ROUTE, key) for key, line in entries if line.place in places}
@@ -170,7 +171,7 @@ class SonicDevice(ConfiguredDevice):
         plan, text = super().plan(wanted), self._new_frr_conf(frr_conf)
         save = plan.save
         if not save and self.shell.run(LIST_TIMERS).strip():
-            save = self.saves
+            save = self.save_commands
         plan = replace(plan, save=save, drained=any(map(DRAINED.match, running.splitlines())))
         if _conf_lines(frr_conf) == _conf_lines(text):
             return plan
@@ -207,9 +208,9 @@ class SonicDevice(ConfiguredDevice):
         """
         if not lines:
             return
-        name, write_frr_conf = f"polarfab-{token_hex(4)}", f"{WRITE}{self._frr_conf}"
-        prepare = [STOP_TIMERS, f"config checkpoint {name}"]
-        self.rollback = (f"config rollback {name}",)
+        checkpoint, write_frr_conf = f"polarfab-{token_hex(4)}", f"{WRITE}{self._frr_conf}"
+        prepare = [STOP_TIMERS, f"config checkpoint {checkpoint}"]
+        self.rollback = (f"config rollback {checkpoint}",)
         if write_frr_conf in lines:
             path = shlex.quote(self._frr_conf)
             prepare += [f"touch {path}", f"cp -p {path} {path}.before"]
@@ -217,23 +218,23 @@ class SonicDevice(ConfiguredDevice):
             if RESTART_FRR in lines:
                 self.rollback += (RESTART_FRR,)
         rollback = f"sh -c {shlex.quote('; '.join(self.rollback))}"
-        timer = f"systemd-run --on-active={CONFIRM_MINUTES}m --unit={name} {rollback}"
+        timer = f"systemd-run --on-active={CONFIRM_MINUTES}m --unit={checkpoint} {rollback}"
         self.shell.script(*prepare, timer)
-        self.pending = name
+        self.pending = checkpoint
         if write_frr_conf not in lines:
             self.shell.script(*lines)
             return
-        place = lines.index(write_frr_conf)
-        if place:
-            self.shell.script(*lines[:place])
+        index = lines.index(write_frr_conf)
+        if index:
+            self.shell.script(*lines[:index])
         # The file and the lines behind it in one script, so that FRR never starts without the file.
         text = self._new_frr_conf(self._file("frr/frr.conf"))
-        self.shell.put(f"{self.etc}/sonic/frr", {"frr.conf": text}, *lines[place + 1 :])
+        self.shell.put(f"{self.etc}/sonic/frr", {"frr.conf": text}, *lines[index + 1 :])
 
     def confirm(self) -> None:
         """See `RouterDevice.confirm`."""
-        if name := self.pending:
-            self.shell.script(STOP_TIMERS, f"config delete-checkpoint {name}")
+        if checkpoint := self.pending:
+            self.shell.script(STOP_TIMERS, f"config delete-checkpoint {checkpoint}")
         self.pending = ""
 
     def undo(self) -> bool:
@@ -275,7 +276,7 @@ def _comparable(value: object) -> object:
 
 def _conf_lines(text: str) -> list[str]:
     """The lines of frr.conf about routes and sessions."""
-    return [line.rstrip() for line in text.splitlines() if not FRR_FRAME.match(line)]
+    return [line.rstrip() for line in text.splitlines() if not FRR_OTHER_LINES.match(line)]
 
 
 def _fields(words: Iterable[str]) -> set[str]:

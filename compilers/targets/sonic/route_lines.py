@@ -1,4 +1,7 @@
-"""Static routes in SONiC's CONFIG_DB as commands that `push` compares and types (`RouteLine`)."""
+"""Static routes in SONiC's CONFIG_DB as commands that `push` compares and types (`RouteLine`).
+
+The device of target sonic calls `sonic_lines` for the running tables and for the rendered ones.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,14 @@ from typing import Any
 
 from compilers.readers.devices.held_routes import MAIN, prefix_text
 from compilers.readers.devices.neighbour_facts import mapping
-from compilers.targets.devices.route_lines import DEFAULTS, RouteLine
+from compilers.targets.devices.route_lines import MAIN_NAMES, RouteLine
 
 STATIC_ROUTE = "STATIC_ROUTE"
 """The table of static routes in CONFIG_DB."""
 
 
 def sonic_lines(tree: Mapping[str, Any]) -> Iterator[RouteLine]:
-    """The static routes of CONFIG_DB, each in one command, so that no reader sees half of a route.
+    """The static routes of CONFIG_DB, each in one command, so that no daemon reads half a route.
 
     Args:
         tree: CONFIG_DB as JSON.
@@ -26,7 +29,7 @@ def sonic_lines(tree: Mapping[str, Any]) -> Iterator[RouteLine]:
         pairs = sorted((name, str(value)) for name, value in mapping(entry).items())
         values = " ".join(f"{name} {shlex.quote(value)}" for name, value in pairs)
         yield RouteLine(
-            table=MAIN if vrf in DEFAULTS else vrf,
+            table=MAIN if vrf in MAIN_NAMES else vrf,
             prefix=prefix_text(prefix),
             words=tuple(f"{name}={value}" for name, value in pairs),
             leaf="entry",

@@ -601,7 +601,7 @@ def test_sonic_goes_back_where_frr_conf_alone_is_new(back, tmp_path):
     if back == "next":
         device = make()
         plan = device.plan()
-        assert (plan.lines, plan.save) == ((), device.saves), "the timer is running"
+        assert (plan.lines, plan.save) == ((), device.save_commands), "the timer is running"
         device.save(plan.save)
         assert (device.plan().save, "router bgp" in shell.frr, shell.timers) == ((), True, {})
         return
