@@ -89,9 +89,9 @@ def require_systems(build: Build) -> Iterator[Finding]:
     """
     if not build.systems:
         return
-    from compilers.targets.node_systems import misnamed, system_target
+    from compilers.targets.node_systems import port_name_findings, system_target
 
-    yield from misnamed(build)
+    yield from port_name_findings(build)
     system = system_target(build)
     for problem in dict.fromkeys(system.pool_problems(*system.check(build))):
         key = tuple(problem.key.split("."))

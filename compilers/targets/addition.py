@@ -32,9 +32,9 @@ class Addition(ABC, Generic[Routers, Printed]):
     """Configuration that is added to a system's, if an option asks for it."""
 
     options: ClassVar[Options]
-    """The options for `--set` that the addition gives the target."""
+    """The options for `--set` that the target has by the addition."""
     option: ClassVar[str]
-    """The one of these that asks for the addition, by any value but `off`."""
+    """The name of the option that asks for the addition, by any value but `off`."""
     capabilities: ClassVar[Capabilities | None] = None
     """What the system can do with the addition; None: the same as without."""
     hosts_choose: ClassVar[bool] = False
@@ -112,9 +112,10 @@ def additions(system: str) -> tuple[Addition[Any, Any], ...]:
         InputError: a package that registers an addition is broken.
     """
     names = sorted(name for name in registered(ADDITIONS) if name.startswith(f"{system}."))
+    entries = [entry for name in names for entry in registered(ADDITIONS)[name]]
     loaded: list[Addition[Any, Any]] = []
     options: set[str] = set()
-    for entry in (entry for name in names for entry in registered(ADDITIONS)[name]):
+    for entry in entries:
         addition_class = load(entry)
         if not (isinstance(addition_class, type) and issubclass(addition_class, Addition)):
             raise broken(entry, f"{entry.value} is no subclass of polarfab.Addition")

@@ -16,7 +16,7 @@ class BaseConfig:
     """The base configuration of a switch; "" and () for what fabric.yaml does not say."""
 
     interface: str
-    """The name of the management port, which every system keeps apart from forwarding."""
+    """The name of the management port, over which no system forwards packets of the fabric."""
     vrf: str
     """The name of the management VRF."""
     address: str

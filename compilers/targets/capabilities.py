@@ -1,8 +1,8 @@
 """What a target can do and hold, and the refusal of a build that needs more.
 
-A class of a target has its `Capabilities`, and `Target.require` checks builds by it. Abilities are
-named in `compilers.spec.features`, and so are those that each value of the routing policy in
-fabric.yaml needs.
+The class of a target has its `Capabilities`: limits, and *features* by their names in
+`compilers.spec.features`. Each value of the routing policy in fabric.yaml needs some features.
+`Target.require` checks a build against the capabilities.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ Numbers = NDArray[np.integer]
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """The abilities of a target, and its limits for each switch."""
+    """The features of a target, and its limits for each switch."""
 
     features: frozenset[str] = frozenset()
-    """The names of its abilities."""
+    """The names of the features that it has."""
     rows: int | None = None
     """How many routes of one address family a switch can hold; None: no limit."""
     groups: int | None = None
     """How many groups a switch can hold; None: no limit."""
     why: Mapping[str, str] = field(default_factory=dict)
-    """Reasons why an ability is missing, for messages."""
+    """Why features are missing, by their names, for messages."""
 
     def require(self, build: Build, target: str, groups: int | None = None) -> None:
         """Check that the target can do all that the build asks for.
@@ -55,14 +55,14 @@ class Capabilities:
             InputError: it cannot; all reasons at once, with the values that it can do.
         """
         if problems := [
-            *self._policies(build, target),
-            *self._weights(build, target),
-            *self._limits(build, target, groups),
+            *self._policy_problems(build, target),
+            *self._weight_problems(build, target),
+            *self._limit_problems(build, target, groups),
         ]:
             raise InputError(problems)
 
-    def _policies(self, build: Build, target: str) -> list[Problem]:
-        """The problems of the values of the policy that need abilities which are missing."""
+    def _policy_problems(self, build: Build, target: str) -> list[Problem]:
+        """The problems of the values of the policy that need features which are missing."""
         forwarding = build.forwarding
         needs_of_balance = {
             name: balance_named(name).forwarding.needs
@@ -73,14 +73,14 @@ class Capabilities:
         bounce = "bounce" if forwarding.bounces else "minimal"
         transit = "ecmp" if forwarding.every_hop else "minimal"
         problems = [
-            self._policy("balance", build.balance, needs_of_balance, target),
-            self._policy("protect", forwarding.protect, PROTECT_NEEDS, target),
-            self._policy("adjacent", bounce, ADJACENT_NEEDS, target),
-            self._policy("transit", transit, TRANSIT_NEEDS, target),
+            self._value_problem("balance", build.balance, needs_of_balance, target),
+            self._value_problem("protect", forwarding.protect, PROTECT_NEEDS, target),
+            self._value_problem("adjacent", bounce, ADJACENT_NEEDS, target),
+            self._value_problem("transit", transit, TRANSIT_NEEDS, target),
         ]
         return [problem for problem in problems if problem]
 
-    def _policy(
+    def _value_problem(
         self, key: str, value: str, needs: Mapping[str, frozenset[str]], target: str
     ) -> Problem | None:
         """The problem with a value of a policy's key; None: the target can do it.
@@ -88,7 +88,7 @@ class Capabilities:
         Args:
             key: the key of the policy.
             value: the value of the key.
-            needs: the abilities that each possible value needs.
+            needs: the features that each possible value needs.
             target: the name of the target, for messages.
         """
         missing = needs[value] - self.features
@@ -96,8 +96,8 @@ class Capabilities:
             return None
         possible = [
             possible_value
-            for possible_value, abilities in needs.items()
-            if abilities <= self.features and possible_value != value
+            for possible_value, features in needs.items()
+            if features <= self.features and possible_value != value
         ]
         required = f"{' or '.join(possible)}, as target {target} cannot do "
         required += " and ".join(sorted(missing))
@@ -110,22 +110,26 @@ class Capabilities:
             todo="change the fabric's policy or choose another target",
         )
 
-    def _weights(self, build: Build, target: str) -> list[Problem]:
-        """The problem of unequal weights, if the target shares traffic by equal weights only."""
+    def _weight_problems(self, build: Build, target: str) -> list[Problem]:
+        """The problem of unequal weights, if the target shares traffic by equal weights only.
+
+        The problem names the key of the policy from which the weights come.
+        """
         if SHARES in self.features or WEIGHTS not in self.features:
             return []
         if not _has_unequal_weights(build.tables.classes):
             return []
-        if build.forwarding.weights == "fitted":
-            key, required = "demand", "none"
-            given = build.policy.get("demand", "unequal shares")
-        elif build.forwarding.weights == "any":
-            key, required, given = "balance", "another balance", build.balance
-        else:
-            key, required = "minimal_share", "equal-cost"
-            given = "unequal shares"
-            if build.forwarding.weights == "minimal-share":
-                given = build.policy.get("minimal_share", given)
+        unknown = "unequal shares"
+        match build.forwarding.weights:
+            case "fitted":
+                key, required, given = "demand", "none", build.policy.get("demand", unknown)
+            case "any":
+                key, required, given = "balance", "another balance", build.balance
+            case "minimal-share":
+                given = build.policy.get("minimal_share", unknown)
+                key, required = "minimal_share", "equal-cost"
+            case _:
+                key, required, given = "minimal_share", "equal-cost", unknown
         return [
             Problem(
                 key=f"routing.{key}",
@@ -135,10 +139,8 @@ class Capabilities:
             )
         ]
 
-    def _limits(self, build: Build, target: str, groups: int | None) -> list[Problem]:
-        """The problems of aggregates that the target cannot do, and of too many routes or
-        groups.
-        """
+    def _limit_problems(self, build: Build, target: str, groups: int | None) -> list[Problem]:
+        """The problems of too many routes or groups, and of aggregates on a target without them."""
         routes = build.tables.routes
         if groups is None:
             groups = int((build.tables.classes.port > 0).sum(axis=1).max())
@@ -169,7 +171,11 @@ class Capabilities:
 
 
 def _is_refused(balance: str, build: Build) -> bool:
-    """Whether fabrics of the build's family cannot have a balance, whatever the target can do."""
+    """Whether fabrics of the build's family cannot have a balance, whatever the target can do.
+
+    A balance may need alternates of the length of the minimal path. A family has none whose rows
+    have one shortest path (`single`) and whose alternates are made by algebra (`constructed`).
+    """
     family = family_of(build.topology.family)
     return (
         balance_named(balance).forwarding.alternates == "shortest"

@@ -26,7 +26,7 @@ class FileChange:
 
 
 def differences(old: Path, new: Path, platforms: Mapping[str, str]) -> Iterator[FileChange]:
-    """The files that differ between two folders that `render` wrote.
+    """Yield the files that differ between two folders that `render` wrote, in order of names.
 
     Args:
         old: the folder of the old build.

@@ -100,7 +100,7 @@ class NodeFacts:
             ipv6=f"{addressing.network6(vertex)[1]}/64" if addressing.ipv6 else "",
             links=tuple(_links(build, vertex)),
             hosts=tuple(_hosts(build, vertex)),
-            **_place(build, vertex),
+            **_rack_place(build, vertex),
         )
 
 
@@ -122,8 +122,8 @@ class FabricFacts:
             yield NodeFacts.of(self._build, vertex)
 
 
-def _place(build: Build, vertex: int) -> dict[str, Any]:
-    """The rack, the unit and the serial number of a node."""
+def _rack_place(build: Build, vertex: int) -> dict[str, Any]:
+    """The fields `rack`, `unit` and `serial` of a node's `NodeFacts`."""
     hardware = build.hardware
     if hardware is None:
         return {"rack": "", "unit": 0, "serial": ""}
@@ -151,11 +151,11 @@ def _links(build: Build, vertex: int) -> Iterator[NodeLink]:
 def _hosts(build: Build, vertex: int) -> Iterator[NodeHost]:
     """The hosts of a node."""
     wiring, addressing = build.wiring, build.addressing
-    first = vertex * wiring.host_port.shape[1]
+    first_host = vertex * wiring.host_port.shape[1]  # its index in `host_names`
     for host in np.flatnonzero(wiring.host_port[vertex]).tolist():
         port = int(wiring.host_port[vertex, host])
         yield NodeHost(
-            name=wiring.host_names[first + host],
+            name=wiring.host_names[first_host + host],
             number=port,
             port=wiring.port_name(vertex, port),
             mac=addressing.mac(vertex, host),
@@ -180,11 +180,14 @@ def shown(values: DataclassInstance) -> dict[str, Any]:
 
 
 def names_by_file(files: Mapping[str, type], whole_fabric: bool) -> dict[str, frozenset[str]]:
-    """The names of the variables of each file's template.
+    """The names of the variables that each file's template has.
 
     Args:
         files: the dataclass of each file's variables.
         whole_fabric: whether the files are for the whole fabric.
     """
     facts = FABRIC_FACTS if whole_fabric else SWITCH_FACTS
-    return {file: facts | {field.name for field in fields(kind)} for file, kind in files.items()}
+    return {
+        file: facts | {field.name for field in fields(variables)}
+        for file, variables in files.items()
+    }

@@ -3,8 +3,8 @@
 Each node is rendered and read back by its own system. Every system names the ports of its nodes, so
 a neighbour's port has the name that the neighbour's system gives it. *Agreements* are the options
 on which both ends of a link have to agree, such as whether links have addresses;
-`NodeSystems.agreed` decides them once for the fabric. `system_target` gives commands the target of
-a build.
+`NodeSystems.agreement_values` decides them once for the fabric. Links are *unnumbered* if they have
+no addresses of their own. `system_target` gives commands the target of a build.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ class NodeSystems(Target):
     def __init__(self, names: Sequence[str], systems: Sequence[str]) -> None:
         self.systems = tuple(systems)
         """The name of the system of each vertex."""
-        self.of_node = dict(zip(names, systems, strict=True))
+        self.system_of_node = dict(zip(names, systems, strict=True))
         """The name of the system of each node, by the node's name."""
-        self.parts: dict[str, Target] = {name: target(name) for name in sorted({*systems})}
+        self.targets: dict[str, Target] = {name: target(name) for name in sorted({*systems})}
         """The targets of the systems, by their names."""
 
     @classmethod
@@ -70,28 +70,33 @@ class NodeSystems(Target):
     @property
     def title(self) -> str:
         """The names of the systems, for reports."""
-        return " and ".join(self.parts)
+        return " and ".join(self.targets)
 
     @property
-    def kinds(self) -> list[type]:
-        """See `Target.kinds`."""
-        return [type(self), *map(type, self.parts.values())]
+    def source_classes(self) -> list[type]:
+        """See `Target.source_classes`."""
+        return [type(self), *map(type, self.targets.values())]
 
     @property
     def all_options(self) -> Options:
         """The options of all systems."""
         options: dict[str, Option] = {}
-        for part in reversed(self.parts.values()):  # options of the first system replace others
-            options |= part.all_options
+        for system in reversed(self.targets.values()):  # options of the first system replace others
+            options |= system.all_options
         return options
 
     def by_vertex(self, vertices: int) -> Sequence[Target]:  # noqa: ARG002
         """See `Target.by_vertex`."""
-        return [self.parts[system] for system in self.systems]
+        return [self.targets[name] for name in self.systems]
 
     def options_of(self, name: str, options: Chosen | None) -> Chosen:
-        """Those of some options that a system has."""
-        options_of_system = self.parts[name].all_options
+        """Those of some options that a system has.
+
+        Args:
+            name: the name of the system.
+            options: values of options of any system.
+        """
+        options_of_system = self.targets[name].all_options
         return {
             option: value
             for option, value in (options or {}).items()
@@ -100,12 +105,18 @@ class NodeSystems(Target):
 
     def options_in(self, plane: int, options: Chosen | None) -> Chosen | None:
         """See `Target.options_in`."""
-        for part in self.parts.values():
-            options = part.options_in(plane, options)
+        for system in self.targets.values():
+            options = system.options_in(plane, options)
         return options
 
     def vertices(self, name: str, build: Build, only: Collection[int] | None = None) -> list[int]:
-        """The vertices of the switches with a system, if `only` is given those that are in it."""
+        """The vertices of the switches that are installed and have a system.
+
+        Args:
+            name: the name of the system.
+            build: the build.
+            only: vertices; the result has no others. None for all.
+        """
         present = np.flatnonzero(build.topology.present).tolist()
         return [
             vertex
@@ -113,20 +124,20 @@ class NodeSystems(Target):
             if self.systems[vertex] == name and (only is None or vertex in only)
         ]
 
-    def agreed(self, build: Build) -> dict[str, str]:
+    def agreement_values(self, build: Build) -> dict[str, str]:
         """The agreements, as fabric.yaml says them or as the systems need them.
 
         Links have addresses unless all systems can do without them in the same way. Links of eBGP
         have none only if fabric.yaml says so.
         """
-        if len(self.parts) < 2:
+        if len(self.targets) < 2:
             return dict(build.control)
         routing = build.control.get(ROUTING, "static")
         options = {ROUTING: routing, BFD: "on" if routing == "bgp" else "off", **build.control}
         if routing == "bgp":
             bfd_needs_off = options[BFD] == "on" and self.partly_frr
             options.setdefault(GTSM, "off" if self.without(GTSM) or bfd_needs_off else "on")
-        can_be_unnumbered = routing == "static" and self.unnumbered_alike(routing)
+        can_be_unnumbered = routing == "static" and self.is_unnumbered_alike(routing)
         return {UNNUMBERED: "on" if can_be_unnumbered else "off", **options}
 
     @property
@@ -149,25 +160,26 @@ class NodeSystems(Target):
         Args:
             routing: the value of the option `routing`.
         """
-        return {(part.unnumbered or {}).get(routing, "") for part in self.parts.values()}
+        return {(system.unnumbered or {}).get(routing, "") for system in self.targets.values()}
 
     @property
-    def foreign_files(self) -> list[str]:
-        """The names of systems with FRR's BGP that make FRR's file themselves, in their own
-        order.
+    def makers_of_frr_file(self) -> list[str]:
+        """The names of systems that run FRR's BGP and write its file at the switch themselves.
+
+        The order of lines in such a file is not that of the rendered ones.
         """
         return [
             name
-            for name, part in self.parts.items()
-            if (part.unnumbered or {}).get("bgp") == INTERFACE_SESSIONS
-            and FRR_FILE not in part.files
+            for name, system in self.targets.items()
+            if (system.unnumbered or {}).get("bgp") == INTERFACE_SESSIONS
+            and FRR_FILE not in system.files
         ]
 
     def without(self, option: str) -> list[str]:
         """The names of the systems that do not have an agreement."""
-        return [name for name, part in self.parts.items() if option not in part.agreements]
+        return [name for name, system in self.targets.items() if option not in system.agreements]
 
-    def unnumbered_alike(self, routing: str) -> bool:
+    def is_unnumbered_alike(self, routing: str) -> bool:
         """Whether all systems can do without addresses on links, in the same way."""
         dialects = self._unnumbered_dialects(routing)
         return len(dialects) == 1 and "" not in dialects
@@ -185,10 +197,10 @@ class NodeSystems(Target):
             raise InputError(few(problems))
         chosen: dict[str, str] = {}
         named = build
-        for name, part in self.parts.items():
+        for name, system in self.targets.items():
             try:
-                named, chosen_of_part = part.check(build, self.options_of(name, options))
-                chosen |= chosen_of_part
+                named, chosen_of_system = system.check(build, self.options_of(name, options))
+                chosen |= chosen_of_system
             except InputError as error:
                 problems += error.problems
         if problems:
@@ -197,14 +209,14 @@ class NodeSystems(Target):
 
     def _conflicts(self, build: Build) -> Iterator[Problem]:
         """The problems of systems that do not work beside each other, as the build asks for it."""
-        if len(self.parts) < 2:
+        if len(self.targets) < 2:
             return
-        not_mixed = [name for name, part in self.parts.items() if part.unnumbered is None]
+        not_mixed = [name for name, system in self.targets.items() if system.unnumbered is None]
         if not_mixed:
             required = f"one system for all nodes, as {not_mixed[0]} stands beside no other"
             yield Problem(required, self.title, "choose another system", key="system")
             return
-        agreed = self.agreed(build)
+        agreed = self.agreement_values(build)
         yield from self._routing_conflicts(agreed)
         yield from self._address_conflicts(agreed)
         if build.forwarding.marks and len(self._unnumbered_dialects(agreed[ROUTING])) > 1:
@@ -228,43 +240,43 @@ class NodeSystems(Target):
         elif agreed[GTSM] == "on" and (without := self.without(GTSM)):
             required = f"false, as system {without[0]} sends packets that others then drop"
             yield Problem(required, "true", "remove it", key=CONTROL_KEYS[GTSM])
-        elif agreed[GTSM] == agreed[BFD] == "on" and self.partly_frr and self.foreign_files:
-            name = self.foreign_files[0]
+        elif agreed[GTSM] == agreed[BFD] == "on" and self.partly_frr and self.makers_of_frr_file:
+            name = self.makers_of_frr_file[0]
             required = f"false with BFD on {self.title}, as {name} orders the lines of FRR itself"
             yield Problem(required, "true", "remove it", key=CONTROL_KEYS[GTSM])
 
     def _address_conflicts(self, agreed: Chosen) -> Iterator[Problem]:
         """The problems of systems that cannot have links with, or without, addresses as agreed."""
         routing = agreed[ROUTING]
-        if agreed[UNNUMBERED] == "on" and not self.unnumbered_alike(routing):
+        if agreed[UNNUMBERED] == "on" and not self.is_unnumbered_alike(routing):
             required = f"false, as {self.title} do without addresses of links in different ways"
             yield Problem(required, "true", "remove it", key=CONTROL_KEYS[UNNUMBERED])
         elif agreed[UNNUMBERED] == "off":
             use_ebgp = "" if self.without(ROUTING) else "write `control_plane: {routes: ebgp}`, or "
-            for name, part in self.parts.items():
-                if routing in part.only_unnumbered:
+            for name, system in self.targets.items():
+                if routing in system.only_unnumbered:
                     required = f"another system than {name} beside others with these routes"
                     given = f"{self.title}, whose links need addresses"
                     yield Problem(required, given, f"{use_ebgp}choose another system", key="system")
 
     def pool_problems(self, build: Build, chosen: Chosen) -> Iterator[Problem]:
         """See `Target.pool_problems`: those of all systems."""
-        for name, part in self.parts.items():
-            yield from part.pool_problems(build, self.chosen_of(name, build, chosen))
+        for name, system in self.targets.items():
+            yield from system.pool_problems(build, self.chosen_of(name, build, chosen))
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], Any]:
         """See `Target.variables`: those of the node's own system."""
         variables_of_system = {
-            name: part.variables(build, self.chosen_of(name, build, chosen))
-            for name, part in self.parts.items()
+            name: system.variables(build, self.chosen_of(name, build, chosen))
+            for name, system in self.targets.items()
         }
         return lambda vertex: variables_of_system[self.systems[vertex]](vertex)
 
     def chosen(self, build: Build, options: Chosen | None = None) -> Chosen:
         """See `Target.chosen`."""
         chosen: dict[str, str] = {}
-        for name, part in self.parts.items():
-            chosen |= part.chosen(build, self.options_of(name, options))
+        for name, system in self.targets.items():
+            chosen |= system.chosen(build, self.options_of(name, options))
         return chosen
 
     def chosen_of(self, name: str, build: Build, options: Chosen | None) -> Chosen:
@@ -275,14 +287,14 @@ class NodeSystems(Target):
             build: the build.
             options: values of options of any system.
         """
-        part = self.parts[name]
+        system = self.targets[name]
         agreed = {
             option: value
-            for option, value in self.agreed(build).items()
-            if option in part.agreements
+            for option, value in self.agreement_values(build).items()
+            if option in system.agreements
         }
-        users = choose(name, part.all_options, self.options_of(name, options))
-        return {**choose(name, part.agreements, agreed), **users}
+        of_user = choose(name, system.all_options, self.options_of(name, options))
+        return {**choose(name, system.agreements, agreed), **of_user}
 
     def render(
         self,
@@ -296,26 +308,28 @@ class NodeSystems(Target):
         """See `Target.render`: each system writes the files of its nodes."""
         self.check(build, options)
         written = Written()
-        for name, part in self.parts.items():
+        for name, system in self.targets.items():
             if vertices := self.vertices(name, build, only):
-                part_options = self.options_of(name, options)
-                written += part.render(build, out, templates, progress, part_options, vertices)
+                options_of_system = self.options_of(name, options)
+                written += system.render(
+                    build, out, templates, progress, options_of_system, vertices
+                )
         return written
 
     def reader_of(self, build: Build, chosen: Chosen) -> Reader | None:
         """The reader of a node's folder: that of its system; None where a system has none."""
         readers: dict[str, Reader] = {}
-        for name, part in self.parts.items():
-            reader = part.reader(self.chosen_of(name, build, chosen))
+        for name, system in self.targets.items():
+            reader = system.reader(self.chosen_of(name, build, chosen))
             if reader is None:
                 return None
             readers[name] = reader
 
         def read(folder: Path) -> EmittedSwitch:
-            return readers[self.of_node[folder.name]](folder)
+            return readers[self.system_of_node[folder.name]](folder)
 
         def speaker(folder: Path) -> BgpSwitch:
-            reader = readers[self.of_node.get(folder.name, next(iter(readers)))]
+            reader = readers[self.system_of_node.get(folder.name, next(iter(readers)))]
             if not isinstance(reader, BgpReader):
                 raise TypeError(f"{folder.name} does not speak BGP")
             return reader.speaker(folder)
@@ -327,8 +341,8 @@ class NodeSystems(Target):
     def routes_held(self, build: Build, chosen: Chosen) -> Callable[[int], RouteTables] | None:
         """See `Target.routes_held`: those of the node's own system."""
         routes_of_system: dict[str, Callable[[int], RouteTables]] = {}
-        for name, part in self.parts.items():
-            routes_held = part.routes_held(build, self.chosen_of(name, build, chosen))
+        for name, system in self.targets.items():
+            routes_held = system.routes_held(build, self.chosen_of(name, build, chosen))
             if routes_held is None:
                 return None
             routes_of_system[name] = routes_held
@@ -338,10 +352,10 @@ class NodeSystems(Target):
         self, build: Build, chosen: Chosen, folder: Path, only: Collection[int] | None
     ) -> Iterator[DifferenceList]:
         """See `Target.more_differences`."""
-        for name, part in self.parts.items():
+        for name, system in self.targets.items():
             vertices = self.vertices(name, build, only)
-            chosen_of_part = self.chosen_of(name, build, chosen)
-            yield from part.more_differences(build, chosen_of_part, folder, vertices)
+            chosen_of_system = self.chosen_of(name, build, chosen)
+            yield from system.more_differences(build, chosen_of_system, folder, vertices)
 
 
 def needs_restart_of_frr(old: Build, new: Build) -> bool:
@@ -377,13 +391,15 @@ def system_target(build: Build, others: Sequence[Build] = ()) -> Target:
 
 
 def builds_for(builds: Sequence[Build], name: str) -> list[Build]:
-    """The builds as a target renders them: without systems of nodes, if the target is a system.
+    """The builds as a target renders them.
+
+    Systems of nodes are removed if the target is a system itself, as it renders all nodes.
 
     Args:
         builds: a build for each plane.
         name: the name of the target; "" for each node's own system.
     """
-    if not name or target(name).of_others:
+    if not name or target(name).is_tool:
         return list(builds)
     return [replace(build, systems=()) if build.systems else build for build in builds]
 
@@ -400,8 +416,8 @@ def named_by_systems(build: Build) -> Build:
     port_names_of: dict[str, tuple[tuple[str, ...], ...]] = {}
     for system in sorted({*build.systems}):
         interfaces = target(system).interfaces
-        named = interfaces.named(build, system) if interfaces else build
-        port_names_of[system] = named.wiring.port_names
+        named_build = interfaces.named(build, system) if interfaces else build
+        port_names_of[system] = named_build.wiring.port_names
     new_numbers = [number_of[new_type] for new_type in type_and_system]
     wiring = replace(
         wiring,
@@ -416,12 +432,12 @@ def named_by_systems(build: Build) -> Build:
     return replace(build, wiring=wiring, hardware=hardware)
 
 
-def misnamed(build: Build) -> Iterator[Finding]:
+def port_name_findings(build: Build) -> Iterator[Finding]:
     """The findings about node types whose port names the system of their nodes cannot have."""
-    named = named_by_systems(build)
-    system_of = dict(zip(named.wiring.node_type.tolist(), build.systems, strict=True))
+    named_build = named_by_systems(build)
+    system_of_type = dict(zip(named_build.wiring.node_type.tolist(), build.systems, strict=True))
     for system in sorted({*build.systems}):
         if interfaces := target(system).interfaces:
-            for type_number, finding in interfaces.wrong_names(named):
-                if system_of.get(type_number) == system:
+            for type_number, finding in interfaces.port_name_findings(named_build):
+                if system_of_type.get(type_number) == system:
                     yield finding

@@ -1,6 +1,7 @@
 """Options of targets, `polarfab render --set NAME=VALUE`: possible values, defaults and errors.
 
-A class of a target declares its options; `choose` gives each a value before a target is rendered.
+The class of a target declares its options. `Target.chosen` has `choose` give each option a value,
+before the target is rendered.
 """
 
 from __future__ import annotations
@@ -72,27 +73,27 @@ def read(words: Iterable[str], key: str = SET) -> Chosen:
     return chosen
 
 
-def choose(target: str, options: Options, users: Chosen | None) -> Chosen:
+def choose(target: str, options: Options, user_values: Chosen | None) -> Chosen:
     """The value of every option of a target: the user's, or the default.
 
     Args:
         target: the name of the target, for messages.
         options: the options of the target.
-        users: the values that the user gives.
+        user_values: the values that the user gives.
 
     Raises:
         InputError: the target has no such option, or the option does not take the value; all
             problems at once.
     """
-    users = users or {}
-    if problems := list(_problems(target, options, users)):
+    user_values = user_values or {}
+    if problems := list(_value_problems(target, options, user_values)):
         raise InputError(problems)
-    return {name: users.get(name, option.default) for name, option in options.items()}
+    return {name: user_values.get(name, option.default) for name, option in options.items()}
 
 
-def _problems(target: str, options: Options, users: Chosen) -> Iterator[Problem]:
+def _value_problems(target: str, options: Options, user_values: Chosen) -> Iterator[Problem]:
     """The problems of values of the user that a target does not take."""
-    for name, value in users.items():
+    for name, value in user_values.items():
         if name not in options:
             yield Problem(
                 key=SET,

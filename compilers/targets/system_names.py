@@ -15,7 +15,7 @@ from compilers.tables.build import Build
 from compilers.targets.routed.interfaces import Interfaces, PhysicalPort
 from compilers.wiring.wiring import Wiring
 
-HOSTNAME = 63
+LONGEST_HOSTNAME = 63
 """The most characters of a host name (RFC 1123, section 2.1)."""
 PORT = "{node} {port}"
 """The description of a port on most systems, by the node and the port at the other end."""
@@ -30,7 +30,7 @@ def hostname(node: str) -> str:
     text = re.sub(r"[^A-Za-z0-9-]", "-", node).rstrip("-")
     if len(text) == 1 or not text[:1].isalpha():
         text = f"sw-{text}"
-    return text[:HOSTNAME].rstrip("-")
+    return text[:LONGEST_HOSTNAME].rstrip("-")
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class SystemNames:
     physical: tuple[tuple[PhysicalPort, ...], ...] = ()
     """The ports of each node type, by number; () where ports are named as in the build."""
     short: tuple[str, str] = ("", "")
-    """The beginning of names of ports, and its abbreviation in outputs, as `Et` for `Ethernet`."""
+    """The beginning of names of ports, and its abbreviation in outputs: ("Ethernet", "Et")."""
     form: str = PORT
     """The description of a port, with the fields `node` and `port` for the other end."""
     far_ports: Wiring | None = None
@@ -72,16 +72,16 @@ class SystemNames:
         nodes = tuple(map(host, build.wiring.names))
         if interfaces is None:
             return cls(build.wiring, nodes, form=form)
-        named = interfaces.named(build, target).wiring
+        wiring = interfaces.named(build, target).wiring
         physical = tuple(map(tuple, interfaces.ports(build, target)))
-        return cls(named, nodes, physical, interfaces.short, form)
+        return cls(wiring, nodes, physical, interfaces.short, form)
 
-    def ports(self, kind: int) -> list[tuple[str, ...]]:
+    def ports(self, node_type: int) -> list[tuple[str, ...]]:
         """For each port of a node type, by number, all its names, that in configurations first."""
         beginning, abbreviation = self.short
-        aliases = [port.alias for port in self.physical[kind]] if self.physical else []
+        aliases = [port.alias for port in self.physical[node_type]] if self.physical else []
         all_names = []
-        for number, name in enumerate(self.wiring.port_names[kind]):
+        for number, name in enumerate(self.wiring.port_names[node_type]):
             names = [name]
             if beginning and name.startswith(beginning):
                 names.append(name.replace(beginning, abbreviation, 1))
@@ -109,9 +109,9 @@ class SystemNames:
         return {hostname(name).lower(): vertex for vertex, name in enumerate(self.wiring.names)}
 
     def vertex(self, name: str) -> int | None:
-        """The vertex of a device by the name that it has itself, in any case, with or without a
-        domain;
-        None: no node has that name.
+        """The vertex of a device by its own host name; None: no node has that name.
+
+        The name may be in upper or lower case, with or without a domain.
         """
         without_domain = name.partition(".")[0]
         for host_name in (hostname(name).lower(), hostname(without_domain).lower()):

@@ -61,6 +61,9 @@ class Target(ABC):
 
     name: ClassVar[str]
     """The name of the target, and of its folder of templates."""
+
+    # What the target writes
+
     summary: ClassVar[str]
     """What it writes, in one line."""
     files: ClassVar[Mapping[str, type]]
@@ -75,10 +78,14 @@ class Target(ABC):
     (`CONTROL_KEYS`)."""
     whole_fabric: ClassVar[bool] = False
     """Whether it writes files for the whole fabric, and none for each switch."""
-    of_others: ClassVar[bool] = False
-    """Whether it is a tool that handles the files of systems, by node if nodes have several."""
+    is_tool: ClassVar[bool] = False
+    """Whether it is a tool. If nodes have several systems, a tool handles the files of each node by
+    the system of the node."""
     hier_config: ClassVar[Mapping[str, str]] = {}
-    """The platform of hier_config for each file that this library can read."""
+    """The platform of the library hier_config for each file that hier_config can read."""
+
+    # Names and links
+
     interfaces: ClassVar[Interfaces | None] = None
     """How the system names its ports; None: as the build does."""
     host_name: ClassVar[staticmethod[[str], str]] = staticmethod(str)
@@ -88,13 +95,17 @@ class Target(ABC):
     is_default: ClassVar[bool] = False
     """Whether tools take this system where the user names none."""
     unnumbered: ClassVar[Mapping[str, str] | None] = None
-    """The way in which links do without addresses, by the value of the option `routing`. Two
-    systems interoperate over such links if their ways are equal. For values that are missing, links
-    need addresses. None: the system is no router, and not for fabrics of several systems."""
+    """How links work without addresses, by the value of the option `routing`. Two systems
+    interoperate over such links if they have the same text. For a value of `routing` that is
+    missing, links need addresses. None: the system is no router, and cannot be in a fabric of
+    several systems."""
     only_unnumbered: ClassVar[frozenset[str]] = frozenset()
     """The values of `routing` with which its links cannot have addresses."""
     policy_rules: ClassVar[bool] = False
     """Whether policy rules lead packets to tables by their ingress interface."""
+
+    # Devices, and tools that reach them
+
     neighbours: ClassVar[NeighbourTables | None] = None
     """Reads the neighbour tables that devices print; None: they print none."""
     routing_tables: ClassVar[RoutingTables | None] = None
@@ -107,10 +118,13 @@ class Target(ABC):
     """How containerlab runs the system."""
     route_maps: ClassVar[RouteMapWords | None] = None
     """How the system writes route maps, for `drain`; None: it has none."""
+
+    # Reading the files back
+
     fabric_check: ClassVar[FabricCheck | None] = None
-    """Compares the files of all switches at once, where those of one switch say too little; None:
-    switches are compared one by one. Its arguments are the build, the options, the folder,
-    progress, and what to accept."""
+    """Compares the files of all switches at once, where the files of one switch alone say too
+    little; None: switches are compared one by one. Its arguments are the build, the options, the
+    folder, progress, and what to accept."""
 
     @property
     def additions(self) -> tuple[Addition[Any, Any], ...]:
@@ -128,12 +142,12 @@ class Target(ABC):
         """Whether its switches are routers, to which `control_plane` of fabric.yaml applies."""
         return self.unnumbered is not None
 
-    def wanted(self, chosen: Chosen) -> list[Addition[Any, Any]]:
+    def requested_additions(self, chosen: Chosen) -> list[Addition[Any, Any]]:
         """The additions that options ask for."""
         return [addition for addition in self.additions if addition.wanted(chosen)]
 
     @property
-    def kinds(self) -> list[type]:
+    def source_classes(self) -> list[type]:
         """The classes whose source code decides what it writes."""
         return [type(self)]
 
@@ -158,21 +172,22 @@ class Target(ABC):
     def with_port_names(self, build: Build, chosen: Chosen) -> Build:  # noqa: ARG002
         """The build with the ports of each node named as its system names them."""
         if len({*build.systems}) > 1:
-            named: Build = _node_systems().named_by_systems(build)
-            return named
+            with_names: Build = _node_systems().named_by_systems(build)
+            return with_names
         return self.interfaces.named(build, self.name) if self.interfaces else build
 
     def names(self, build: Build) -> SystemNames:
         """The names that the system has for the nodes and ports of a build."""
         names = SystemNames.of(build, self.host_name, self.interfaces, self.description, self.name)
-        if len({*build.systems}) < 2:
+        if len({*build.systems}) <= 1:
             return names
+        # Ports at far ends are named as the system there names them.
         return replace(names, far_ports=_node_systems().named_by_systems(build).wiring)
 
-    def agreed(self, build: Build) -> dict[str, str]:
+    def agreement_values(self, build: Build) -> dict[str, str]:
         """The values of agreements that fabric.yaml or the systems of a fabric decide."""
         if len({*build.systems}) > 1:
-            options = _node_systems().NodeSystems.of(build).agreed(build)
+            options = _node_systems().NodeSystems.of(build).agreement_values(build)
         else:
             options = dict(build.control)
         return {name: value for name, value in options.items() if name in self.agreements}
@@ -189,7 +204,7 @@ class Target(ABC):
         if problems := list(self._unsupported(build.control)):
             raise InputError(problems)
         users = choose(self.name, self.all_options, options)
-        return {**choose(self.name, self.agreements, self.agreed(build)), **users}
+        return {**choose(self.name, self.agreements, self.agreement_values(build)), **users}
 
     def _unsupported(self, control: Mapping[str, str]) -> Iterator[Problem]:
         """The settings of `control_plane` in fabric.yaml that the system does not support.
@@ -338,7 +353,7 @@ class Target(ABC):
         """The function that reads the folder of any switch of a build; None: there is none."""
         return self.reader(chosen)
 
-    def unreadable(self, build: Build, chosen: Chosen, *, part: bool) -> str:
+    def unreadable_reason(self, build: Build, chosen: Chosen, *, part: bool) -> str:
         """Why rendered files cannot be read back; "" where they can.
 
         Args:
@@ -379,18 +394,19 @@ class Target(ABC):
                 required="how a statement of yours begins, or the name of a file",
                 given="nothing",
             )
-        named, chosen = self.check(build, options)
-        if why := self.unreadable(build, chosen, part=only is not None):
-            raise InputError.of(key="emitted", required="files that can be read back", given=why)
-        if only is None or not isinstance(self.reader_of(named, chosen), BgpReader):
-            return self.read_back(named, chosen, folder, only, progress, tuple(accept))
+        system_build, chosen = self.check(build, options)
+        if reason := self.unreadable_reason(build, chosen, part=only is not None):
+            raise InputError.of(key="emitted", required="files that can be read back", given=reason)
+        accepted = tuple(accept)
+        if only is None or not isinstance(self.reader_of(system_build, chosen), BgpReader):
+            return self.read_back(system_build, chosen, folder, only, progress, accepted)
         with TemporaryDirectory() as temporary:
             complete = Path(temporary)
-            self._with_others(build, folder, complete, options, only)
-            report = self.read_back(named, chosen, complete, only, progress, tuple(accept))
+            self._complete_folder(build, folder, complete, options, only)
+            report = self.read_back(system_build, chosen, complete, only, progress, accepted)
         return report.moved(complete, folder)
 
-    def _with_others(
+    def _complete_folder(
         self,
         build: Build,
         folder: Path,
@@ -447,7 +463,7 @@ class Target(ABC):
         """The check of the files of every switch; see `check_emitted`."""
         reader = self.reader_of(build, chosen)
         if reader is None:
-            raise TypeError(f"target {self.name} has no reader, though it is not `unreadable`")
+            raise TypeError(f"target {self.name} has no reader, and no `unreadable_reason`")
         return EmittedCheck(build, folder, reader, accept)
 
     def more_differences(
@@ -493,8 +509,8 @@ class Target(ABC):
 
         def write(out: Path, vertex: int) -> None:
             facts = {"fabric": fabric, "facts": NodeFacts.of(build, vertex)}
-            of_node = build.node_vars.get(build.wiring.names[vertex], {})
-            facts["vars"] = UserVariables({**build.vars, **of_node})
+            node_vars = build.node_vars.get(build.wiring.names[vertex], {})
+            facts["vars"] = UserVariables({**build.vars, **node_vars})
             for folder, values in pages(vertex):
                 renderer.write(out / folder, type(values), shown(values) | facts)
 
@@ -502,5 +518,5 @@ class Target(ABC):
 
 
 def _node_systems() -> Any:
-    """The module `node_systems`, which imports this one."""
+    """The module `node_systems`, which imports this one and so cannot be imported at the top."""
     return import_module(f"{__package__}.node_systems")

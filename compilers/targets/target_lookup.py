@@ -34,13 +34,14 @@ def target(name: str) -> Target:
     'groups.txt and flows.txt for ovs-ofctl -O OpenFlow13 add-groups, add-flows'
     """
     entries = registered(TARGETS).get(name, ())
-    if len(entries) + (name in BUILT_IN) > 1:
-        raise InputError(_clash(name, tuple(entry for entry in entries if entry.dist)))
+    count = len(entries) + (1 if name in BUILT_IN else 0)
+    if count > 1:
+        raise InputError(_clash_problem(name, tuple(entry for entry in entries if entry.dist)))
     if entries:
-        return _load(entries[0])
+        return _registered_target(entries[0])
     if name not in BUILT_IN:
         raise InputError(not_among(name, target_names(), "target"))
-    return _built_in(BUILT_IN[name])
+    return _built_in_target(BUILT_IN[name])
 
 
 @cache
@@ -54,20 +55,21 @@ def default_first() -> list[Target]:
     return sorted(installed_systems(), key=lambda system: not system.is_default)
 
 
-def _built_in(module: str) -> Target:
+def _built_in_target(module: str) -> Target:
     """The target whose class a module of polarfab defines."""
     imported = import_module(f"{__package__}.{module}")
     classes = (value for value in vars(imported).values() if isinstance(value, type))
+    # Base classes are among the values too, but they are defined in other modules.
     (target_class,) = (
-        value
-        for value in classes
-        if issubclass(value, Target) and value.__module__ == imported.__name__
+        class_
+        for class_ in classes
+        if issubclass(class_, Target) and class_.__module__ == imported.__name__
     )
     instance: Target = target_class()
     return instance
 
 
-def _load(entry: EntryPoint) -> Target:
+def _registered_target(entry: EntryPoint) -> Target:
     """The target of another package, checked as far as it can be before it is used.
 
     Raises:
@@ -100,7 +102,7 @@ def _mistakes(instance: Target, name: str) -> Iterator[str]:
             yield f"there is no template {instance.templates / file}.j2"
 
 
-def _clash(name: str, entries: tuple[EntryPoint, ...]) -> Problem:
+def _clash_problem(name: str, entries: tuple[EntryPoint, ...]) -> Problem:
     """The problem of several targets with one name.
 
     Args:

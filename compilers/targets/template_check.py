@@ -1,10 +1,10 @@
 """Checks the templates of a user before they are rendered, and says which files they add.
 
 A template of the user replaces the target's template of the same name. A template of another name,
-which no template includes, adds a file to every switch. A `Renderer` has these mistakes found
-before it renders anything: a *slip*, a name that is nearly that of a template of the target; wrong
-syntax; unknown filters and variables; and templates that do not exist. Only what depends on a
-value, such as an unknown attribute, is found later.
+which no template includes, adds a file to every switch. A `Renderer` calls `check_templates` before
+it renders anything. The check finds these mistakes: a *slip*, a name that is nearly that of a
+template of the target; wrong syntax; unknown filters and variables; and templates that do not
+exist. Only what depends on a value, such as an unknown attribute, shows up later.
 """
 
 from __future__ import annotations
@@ -57,9 +57,12 @@ def check_templates(
     candidates = {name for name in files - check.names_read if _may_add(name, target)}
     slips = {name: meant for name in candidates if (meant := _meant_name(name, template_names))}
     check.read(candidates - slips.keys())
-    added = sorted(candidates - slips.keys() - check.names_needed)
+    added_names = sorted(candidates - slips.keys() - check.names_needed)
     unused = files - check.names_read
-    problems = [*check.problems, *_strays(target, users_folder, unused, template_names, slips)]
+    problems = [
+        *check.problems,
+        *_stray_problems(target, users_folder, unused, template_names, slips),
+    ]
     if not check.names_read and not problems:
         problems.append(
             Problem(
@@ -72,12 +75,12 @@ def check_templates(
     # An included template may be used for any file, and get the variables that others assign.
     all_variables = frozenset().union(*variables.values(), *map(_assigned_names, trees))
     variables_of = {f"{target}/{file}.j2": names for file, names in variables.items()}
-    variables_of |= dict.fromkeys(added, next(iter(variables.values())))
+    variables_of |= dict.fromkeys(added_names, next(iter(variables.values())))
     for name in check.trees:
         problems += check.unknown_variables(name, variables_of.get(name, all_variables))
     if problems:
         raise InputError(few(problems))
-    return [_file(name) for name in added]
+    return [_file_name(name) for name in added_names]
 
 
 def _may_add(name: str, target: str) -> bool:
@@ -86,7 +89,7 @@ def _may_add(name: str, target: str) -> bool:
     return folder == target and file.endswith(".j2") and not file.startswith(".")
 
 
-def _file(name: str) -> str:
+def _file_name(name: str) -> str:
     """The file that a template prints: `FILE` for `TARGET/FILE.j2`."""
     return name.rpartition("/")[2].removesuffix(".j2")
 
@@ -97,10 +100,10 @@ def _meant_name(name: str, template_names: set[str]) -> str:
     The names are the same before the first dot, or nearly so with the same ending, or nearly the
     same as a whole.
     """
-    file = _file(name)
+    file = _file_name(name)
     stem, _, ending = file.partition(".")
     for template_name in sorted(template_names):
-        target_file = _file(template_name)
+        target_file = _file_name(template_name)
         target_stem, _, target_ending = target_file.partition(".")
         if (
             stem == target_stem
@@ -209,21 +212,21 @@ def _assigned_names(tree: nodes.Template) -> frozenset[str]:
     return frozenset(node.name for node in tree.find_all(nodes.Name) if node.ctx != "load")
 
 
-def _strays(
+def _stray_problems(
     target: str,
     users_folder: Path,
     unused: set[str],
     templates: set[str],
     slips: Mapping[str, str],
 ) -> Iterator[Problem]:
-    """Files of the user that look like templates, and that nothing would read.
+    """The problems of the user's files that look like templates, and that nothing would read.
 
     Args:
         target: the name of the target.
         users_folder: the user's folder.
         unused: its files that were not read.
         templates: the names of the target's templates.
-        slips: for files with nearly the name of a template, that name.
+        slips: for each file with nearly the name of a template, the name of the template.
     """
     other_targets = set(target_names()) - {target}
     for name in sorted(unused):

@@ -176,7 +176,7 @@ def _require_static(system: Target, chosen: Chosen, earlier: Chosen) -> None:
     if "bgp" in (chosen.get(ROUTING), earlier.get(ROUTING)):
         required = "static routes in both builds"
         raise InputError.of(required, "eBGP, which converges", key="from")
-    for addition in system.wanted(chosen):
+    for addition in system.requested_additions(chosen):
         addition.require_rounds(chosen)
 
 

@@ -22,7 +22,7 @@ from compilers.targets.capabilities import Capabilities
 from compilers.targets.options import Chosen, Option
 from compilers.targets.routed.linux_ports import LINUX
 from compilers.targets.routed.linux_tables import PROTOCOL, require_weights
-from compilers.targets.routed.router_problems import bad_names
+from compilers.targets.routed.router_problems import name_problems
 from compilers.targets.routed.static_routes import RoutedFabric, StaticLink, StaticSwitch
 from compilers.targets.target import Page, Target
 from extensions.host_paths.path_sets import ADJACENCY, CARRIER, DECAPSULATE, HOST
@@ -158,7 +158,7 @@ class Srv6(Target):
         require_numbers(build.tables.switches, build.wiring.host_port.shape[1])
         pool, block = build.addressing.ipv6, parse_block(chosen["block"])
         names = build.wiring.host_names
-        problems = bad_names(names, "hosts", "it becomes a file name")
+        problems = name_problems(names, "hosts", "it becomes a file name")
         if pool is None:
             problems.append(
                 Problem(

@@ -1,8 +1,8 @@
 """Reader of bird.conf, and of the files for `ip -batch` next to it, as target bird renders them.
 
 The check of emitted files asks for an `EmittedSwitch`, or a `BgpSwitch` with eBGP: how the switch
-forwards, as its files say it, and what is wrong with them. BIRD reads a statement up to its `;`;
-the template has one statement a line, so that a line-based grammar can read it, as of other
+forwards, as its files say it, and what is wrong with them. BIRD reads a statement up to its `;`.
+The template has one statement a line, so that a line-based grammar can read it, as for other
 systems. The statements about BGP are compared with those of `templates/bird/bird.conf.speaker`.
 """
 
@@ -39,6 +39,7 @@ from compilers.readers.routers.iproute_reader import LARGEST_WEIGHT, MAIN, Kerne
 from compilers.readers.statements import BETWEEN, Statements
 
 TARGET, NAME = "bird", "bird.conf"
+"""The target whose files are read, and the name of its file."""
 NUMBERED = "bird.links"
 """The name of the statements about BGP if links have addresses."""
 STATIC = "bird.conf.static"
@@ -103,7 +104,7 @@ class BirdActor(KernelActor):
 
 
 @dataclass(frozen=True, slots=True)
-class BirdFolder:
+class BirdFiles:
     """The files of a switch, read by their grammars."""
 
     files: RouterFiles
@@ -116,7 +117,7 @@ class BirdFolder:
     """The statements of bird.conf except its routes."""
 
     @classmethod
-    def read(cls, folder: Path, bfd: bool) -> BirdFolder:
+    def read(cls, folder: Path, bfd: bool) -> BirdFiles:
         """Read the folder of a switch.
 
         Raises:
@@ -130,7 +131,7 @@ class BirdFolder:
             files.read(TARGET, name)
         files.read_settings(TARGET)
         lines = {text.rstrip(",;"): line for text, line in engine.statements.items()}
-        return cls(files, actor, engine, Statements(_leaves(lines)))
+        return cls(files, actor, engine, Statements(_innermost(lines)))
 
     @property
     def file(self) -> str:
@@ -159,15 +160,19 @@ class BirdFolder:
         switch = self.files.switch(self.file, tables, list(hops.values()))
         return replace(switch, wrong=[*switch.wrong, *malformed])
 
-    def links(self) -> Iterator[dict[str, str]]:
+    def port_fields(self) -> Iterator[dict[str, str]]:
         """For each port to another switch the field `port` of statements."""
         for claim in self.files.claims:
             if claim.kind == "far end":
-                yield {"port": str(claim.value[0])}
+                port = claim.value[0]
+                yield {"port": str(port)}
 
 
-def _leaves(lines: dict[str, int]) -> dict[str, int]:
-    """The statements that have no statements inside, with their lines."""
+def _innermost(lines: dict[str, int]) -> dict[str, int]:
+    """The statements that have no statements inside, with their lines.
+
+    A statement is written behind those around it, as `filter 'to-n1' { / reject`.
+    """
     heads = {statement.rpartition(BETWEEN)[0] for statement in lines}
     return {statement: line for statement, line in lines.items() if statement not in heads}
 
@@ -183,7 +188,7 @@ def read_bird(folder: Path, bfd: bool) -> EmittedSwitch:
         OSError: a file is not there.
         ValueError: an address makes no sense.
     """
-    config = BirdFolder.read(folder, bfd)
+    config = BirdFiles.read(folder, bfd)
     statements, templates = config.statements, statement_templates(STATIC)
     fields = statements.need(templates["once"], {})
     if not is_router_id(fields["id"]):
@@ -192,13 +197,13 @@ def read_bird(folder: Path, bfd: bool) -> EmittedSwitch:
         if family["family"] == "ipv4" or any(statements.find(templates["family"][0], family)):
             statements.need(templates["family"], family)
     if bfd:
-        for link in config.links():
-            statements.need(templates["links"], link)
+        for fields_of_link in config.port_fields():
+            statements.need(templates["links"], fields_of_link)
         statements.need(templates["bfd"], {})
-    rest = config.switch()
-    wrong = [(config.file, 0, text) for text in statements.missing_texts()]
+    switch = config.switch()
+    wrong = [(config.file, 0, text) for text in statements.missing_texts()]  # 0: no line
     unread = [(config.file, line, text) for line, text in statements.unknown()]
-    return replace(rest, wrong=[*rest.wrong, *wrong], unread=[*rest.unread, *unread])
+    return replace(switch, wrong=[*switch.wrong, *wrong], unread=[*switch.unread, *unread])
 
 
 def read_bird_speaker(folder: Path, options: SpeakerOptions) -> BgpSwitch:
@@ -208,24 +213,28 @@ def read_bird_speaker(folder: Path, options: SpeakerOptions) -> BgpSwitch:
         OSError: a file is not there.
         ValueError: an address makes no sense.
     """
-    config = BirdFolder.read(folder, options.bfd)
+    config = BirdFiles.read(folder, options.bfd)
     words = dialect(NUMBERED if options.numbered else NAME)
     speaker = Speaker.read(config.statements, words, options)
-    for link in config.links() if options.bfd else ():
-        config.statements.need(speaker.dialect.bfd_link, link)
-    rest = config.switch()
-    wrong = [(config.file, line, text) for line, text in _out_of_order(config.statements)]
-    switch = speaker.switch(config.file, replace(rest, wrong=[*rest.wrong, *wrong]))
+    for fields_of_link in config.port_fields() if options.bfd else ():
+        config.statements.need(speaker.dialect.bfd_link, fields_of_link)
+    without_bgp = config.switch()
+    wrong = [(config.file, line, text) for line, text in _late_statements(config.statements)]
+    without_bgp = replace(without_bgp, wrong=[*without_bgp.wrong, *wrong])
+    switch = speaker.switch(config.file, without_bgp)
     if options.numbered:
         switch = with_ports(switch, config.files.link_ends, config.file, numbered=True)
     return with_described_sessions(switch, config.files.far_ends())
 
 
-def _out_of_order(statements: Statements) -> Iterator[tuple[int, str]]:
+def _late_statements(statements: Statements) -> Iterator[tuple[int, str]]:
     """The statements of filters that are behind a statement of a later step.
 
-    The first statement of a filter that accepts or rejects a route decides, so they have to be in
-    the order of `FilterStep`.
+    The first statement of a filter that accepts or rejects a route decides. So the statements have
+    to be in the order of `FilterStep`.
+
+    Yields:
+        The line of the statement, and what is wrong with it.
     """
     last_name, last_step = "", FilterStep.PATH_LENGTH
     for statement, line in statements.lines.items():

@@ -28,9 +28,14 @@ from compilers.targets.devices.tool_settings import AnsibleConnection
 from compilers.targets.linux import neighbours
 from compilers.targets.options import Chosen
 from compilers.targets.routed.bgp.bgp_options import BFD, ROUTING, bgp_agreements
-from compilers.targets.routed.bgp.control_plane import ControlPlane, bgp_reader, require_bgp
+from compilers.targets.routed.bgp.control_plane import (
+    FAMILIES,
+    ControlPlane,
+    bgp_reader,
+    require_bgp,
+)
 from compilers.targets.routed.bgp.speaker_variables import BgpSpeaker
-from compilers.targets.routed.kernel_marks import KernelMarks, hash_seed
+from compilers.targets.routed.kernel_marks import IPV4, IPV6, KernelMarks, hash_seed
 from compilers.targets.routed.link_addresses import NUMBERED_AGREEMENTS, LinkPlan
 from compilers.targets.routed.linux_ports import LINUX
 from compilers.targets.routed.linux_tables import MAIN as MAIN_TABLE
@@ -129,7 +134,7 @@ class Bird(Target):
         routed = RoutedFabric.of(build, addresses=LinkPlan.of(build, chosen))
         if chosen[ROUTING] == "bgp":
             return partial(_bgp_routes, routed)
-        return partial(kernel_tables, routed, gateway={4: "ipv6", 6: "ipv6"}, batches=False)
+        return partial(kernel_tables, routed, gateway={IPV4: "ipv6", IPV6: "ipv6"}, batches=False)
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], BirdVariables]:
         """See `Target.variables`."""
@@ -143,10 +148,11 @@ def _variables(
     """The variables of a switch's templates."""
     is_watched = chosen[BFD] == "on"
     families = []
-    for family, (names, pool) in enumerate(zip(routed.prefix_texts, routed.pools(), strict=True)):
+    for family, (texts, pool) in enumerate(zip(routed.prefix_texts, routed.pools(), strict=True)):
         parts = () if plane else _static_routes(routed, vertex, is_watched)
-        routes = RouteRows.of(names, parts)
-        families.append(BirdFamily(name=("ipv4", "ipv6")[family], pool=pool, routes=routes))
+        routes = RouteRows.of(texts, parts)
+        name, _ = FAMILIES[family]
+        families.append(BirdFamily(name=name, pool=pool, routes=routes))
     return BirdVariables(
         switch=routed.switch(vertex),
         identity=routed.build.identity,
@@ -161,7 +167,9 @@ def _variables(
 
 
 def _static_routes(routed: RoutedFabric, vertex: int, is_watched: bool) -> Iterator[RoutePart]:
-    """The static routes of a switch, of either address family: each has all next hops of its class.
+    """The static routes of a switch, in either address family.
+
+    Each route has all next hops of its egress class.
 
     Args:
         routed: the routers of the build.
@@ -173,8 +181,8 @@ def _static_routes(routed: RoutedFabric, vertex: int, is_watched: bool) -> Itera
     via = {port: f"via {address}%'{interface}'" for port, (address, interface) in hops.items()}
     share_of_class = {share.egress: share for share in routed.shares(vertex)}
     first_port = orders_by_table(routed, vertex, repeat_members=False)[MAIN_TABLE][:, 0]
-    prefix, egress = routed.routes(vertex)
-    used_classes = np.unique(egress[first_port[egress] != 0])
+    prefix, egress = routed.routes(vertex)  # the prefix and the egress class of each route
+    used_classes = np.unique(egress[first_port[egress] != 0])  # 0: no port
     tails: list[RouteTail] = []
     for egress_class in used_classes.tolist():
         first = int(first_port[egress_class])
@@ -192,7 +200,8 @@ def _static_routes(routed: RoutedFabric, vertex: int, is_watched: bool) -> Itera
 
 
 def _bgp_routes(routed: RoutedFabric, vertex: int) -> RouteTables:
-    """The routes that a switch with BGP holds: the paths that BGP chooses."""
+    """The routes that a switch with BGP has to hold: the paths that BGP chooses."""
+    # The first column of an order is the minimal port, or SHARED.
     order = orders_by_table(routed, vertex, repeat_members=False)[MAIN_TABLE][:, :1]
     switch = routed.switch(vertex)
     tables: RouteTables = {MAIN: dict.fromkeys(routed.pools(), (DISCARD,))}

@@ -1,11 +1,11 @@
 """The structured config of a switch for Arista's AVD, derived from its EOS configuration.
 
 Ansible's collection arista.avd makes EOS configurations from YAML or JSON, which it calls the
-structured config (role eos_cli_config_gen). polarfab renders the configuration, and `structured`
-translates each of its statements into that tree by the table `templates/eos/avd.forms`: a row of
-the table is a pattern of a statement, with the paths in the tree to which its values go. Lines
-without a row go into AVD's key `eos_cli`, whose lines AVD copies. `differences` reads a rendered
-avd.json back and compares it.
+structured config (role eos_cli_config_gen). polarfab renders the configuration, and
+`structured_config` translates each statement of it into a tree, by the table
+`templates/eos/avd.forms`: a row of the table is a pattern of a statement, with the paths in the
+tree to which its values go. Lines without a row go into AVD's key `eos_cli`, whose lines AVD
+copies. `differences` reads a rendered avd.json back and compares it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ FIELD = re.compile(r"<([a-z]+)>")
 """`<server>`: a field of a statement, in a path or value."""
 COMMENT = "!"
 """How a comment of EOS begins."""
-ROUTES = ("static_routes", "ipv6_static_routes")
+ROUTE_LISTS = ("static_routes", "ipv6_static_routes")
 """The keys of the lists of static routes."""
 KEYS = {
     "static_routes": "prefix",
@@ -70,10 +70,11 @@ def _by_word(rules: tuple[GrammarRule, ...]) -> dict[str, list[GrammarRule]]:
     """
     by_word: dict[str, list[GrammarRule]] = {}
     for rule in rules:
-        words = rule.head.split(" ")[:2]
-        if rule.head != rule.text and len(rule.head.split(" ")) < 3:
+        words = rule.head.split(" ")  # `head` is the pattern up to its first field
+        has_fields = rule.head != rule.text
+        if has_fields and len(words) <= 2:
             words = words[:-1]  # a field begins within the last word
-        by_word.setdefault(" ".join(words), []).append(rule)
+        by_word.setdefault(" ".join(words[:2]), []).append(rule)
     return by_word
 
 
@@ -170,16 +171,16 @@ class _Translation:
         *steps, last_step = _steps(path)
         for step in steps:
             node = self._mapping_at(node, step, fields)
-        key, filled = _filled(last_step.key, fields), _value(value[0], fields)
+        key, tree_value = _with_fields(last_step.key, fields), _value(value[0], fields)
         if last_step.entry == ():
-            node.setdefault(key, []).append(filled)
+            node.setdefault(key, []).append(tree_value)
         else:
-            node[key] = filled
+            node[key] = tree_value
         return node
 
     def _mapping_at(self, node: Tree, step: _Step, fields: Fields) -> Tree:
         """The mapping to which a step leads from a node; it is made if there is none."""
-        key = _filled(step.key, fields)
+        key = _with_fields(step.key, fields)
         if step.entry is None:
             mapping: Tree = node.setdefault(key, {})
             return mapping
@@ -207,7 +208,7 @@ def _matching_rule(
     return None
 
 
-def _filled(text: str, fields: Fields) -> str:
+def _with_fields(text: str, fields: Fields) -> str:
     """A text with the values of fields in the place of their names, as in `<server>`."""
     return FIELD.sub(lambda field_name: fields[field_name[1]], text) if "<" in text else text
 
@@ -216,17 +217,16 @@ def _value(text: str, fields: Fields) -> str | int | bool:
     """A value of the tree from its pattern: `true`, `false`, a number after `#`, or a text."""
     if text in ("true", "false"):
         return text == "true"
-    is_number = text.startswith("#")
-    filled = _filled(text.removeprefix("#"), fields)
-    return exact_number(filled) if is_number else filled
+    value = _with_fields(text.removeprefix("#"), fields)
+    return exact_number(value) if text.startswith("#") else value
 
 
-def structured(text: str) -> Tree:
+def structured_config(text: str) -> Tree:
     """The structured config of a switch (eos_cli_config_gen), from its configuration."""
     translation = _Translation()
     translation.translate(text)
     tree = translation.tree
-    for key in ROUTES:
+    for key in ROUTE_LISTS:
         if key in tree:
             tree[key].sort(key=_route_order)
     if translation.without_rule:
@@ -259,18 +259,20 @@ def differences(text: str, avd: str) -> Iterator[tuple[int, str, bool]]:
         JsonError: the structured config is no JSON.
         ValueError: (line, text) a key is twice in a mapping.
     """
-    derived = str(htmlsafe_json_dumps(structured(text), indent=2, sort_keys=True))
+    derived = str(htmlsafe_json_dumps(structured_config(text), indent=2, sort_keys=True))
     if avd.rstrip("\n") == derived:
         return
-    present = list(_statements(tree_lines(avd, ROUTES, KEYS)))
-    expected = _statements(tree_lines(derived, ROUTES, KEYS))
+    present = list(_statements(tree_lines(avd, ROUTE_LISTS, KEYS)))
+    expected = _statements(tree_lines(derived, ROUTE_LISTS, KEYS))
     missing = Counter(statement for _, statement in expected)
     for line, statement in present:
         if missing[statement]:
             missing[statement] -= 1
         else:
             yield line, statement, True
-    yield from ((0, f"nothing of {statement}", False) for statement in missing.elements())
+    no_line = 0
+    for statement in missing.elements():
+        yield no_line, f"nothing of {statement}", False
 
 
 def _statements(lines: TextLines) -> Iterator[tuple[int, str]]:

@@ -20,7 +20,7 @@ from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.devices.tool_settings import AnsibleConnection, ContainerKind, RouteMapWords
 from compilers.targets.eos import neighbours, routing_tables
-from compilers.targets.eos.avd import CLI, differences, structured
+from compilers.targets.eos.avd import CLI, differences, structured_config
 from compilers.targets.eos.device import EosDevice
 from compilers.targets.eos.port_names import EOS
 from compilers.targets.node_facts import shown
@@ -59,7 +59,7 @@ class EosStatements:
 
 
 class Eos(P2pTarget):
-    """Static routes of EOS, as its configuration and as AVD's."""
+    """EOS, with static routes or eBGP: the configuration, and the same for AVD."""
 
     name = "eos"
     summary = "a device config for EOS, and the same for Arista's AVD"
@@ -76,13 +76,13 @@ class Eos(P2pTarget):
 
     @property
     def folder(self) -> RouterFolder:
-        """See `P2pTarget.folder`."""
+        """See `P2pTarget.folder`: avd.json is compared with what eos.cfg says."""
         return RouterFolder(self.name, ("eos.cfg",), other_formats={"avd.json": differences})
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], EosVariables]:
         """See `Target.variables`."""
         fabric = self.fabric(build, chosen)
-        additions: list[Callable[[int], EosStatements]] = self.printed(fabric, chosen)
+        additions: list[Callable[[int], EosStatements]] = self.addition_variables(fabric, chosen)
 
         def of_router(vertex: int) -> EosVariables:
             statements = [statements_at(vertex) for statements_at in additions]
@@ -101,11 +101,11 @@ def eos_variables(values: P2pVariables, additions: Sequence[EosStatements]) -> E
     profiles = {port: name for addition in additions for port, name in addition.profiles.items()}
     commands = [line for addition in additions for line in addition.commands]
     speeds = {port.name: speed(port) for port in values.router.ports if port.cage and port.speed}
-    inter_vrf_routes = _between_vrfs(values) if values.vrf or values.stages else ()
+    inter_vrf_routes = _inter_vrf_routes(values) if values.vrf or values.stages else ()
     without_key = (*inter_vrf_routes, *commands)
     variables = {**shown(values), "speeds": speeds, "profiles": profiles, "commands": without_key}
     text = environment().get_template("eos/eos.cfg.j2").render(variables)
-    avd = structured(text)
+    avd = structured_config(text)
     if without_key:
         avd = avd | {CLI: "\n".join(without_key)}
     return EosVariables(**variables, avd=avd)
@@ -118,7 +118,7 @@ def speed(port: PhysicalPort) -> str:
     return f"{port.speed}g"
 
 
-def _between_vrfs(values: P2pVariables) -> Iterator[str]:
+def _inter_vrf_routes(values: P2pVariables) -> Iterator[str]:
     """The routes whose next hops are in another VRF, as lines of the configuration."""
     for word, vrf, routes in values.between_vrfs():
         for prefix, next_hops in routes:

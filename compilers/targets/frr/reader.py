@@ -7,7 +7,7 @@ packets by weight.
 
 With static routes and BFD, FRR 8.4 has *tracked* next hops (`routed.bgp.tracked`): each link has an
 address that BGP announces to the neighbour on that link only. When BFD takes the session down, the
-address disappears, and the static routes that use it with it. `TrackedLinks` reads this part.
+address disappears, and with it the static routes that use it. `TrackedLinks` reads this part.
 """
 
 from __future__ import annotations
@@ -65,8 +65,10 @@ class FrrActor(KernelActor):
         fields = statement.fields
         table = exact_number(fields.get("table", str(MAIN)))
         if "gateway" not in fields:
-            # In table main a discard is a line without a table.
-            return None if "table" in fields and table == MAIN else RouteHop(table, 254, ())
+            # A route that discards. In table main its line names no table.
+            if "table" in fields and table == MAIN:
+                return None
+            return RouteHop(table, LARGEST_DISTANCE, ())
         try:
             distance = exact_number(fields.get("distance", "1"))
             gateway = address_text(fields["gateway"])
@@ -86,7 +88,7 @@ class FrrActor(KernelActor):
         return RouteHop(table, distance, ((port, exact_number(fields.get("weight", "1"))),))
 
 
-class FrrFolder(NamedTuple):
+class FrrFiles(NamedTuple):
     """The files of a switch, read by their grammars."""
 
     files: RouterFiles
@@ -112,7 +114,7 @@ def read_frr(
         OSError: a file is not there.
         ValueError: an address makes no sense.
     """
-    files, actor, engine = read_frr_folder(folder, bfd, tracked)
+    files, actor, engine = read_frr_files(folder, bfd, tracked)
     file = str(folder / NAME)
     if tracked:
         links = TrackedLinks.read(file, engine.statements, files.far_ends(), gtsm)
@@ -129,15 +131,15 @@ def read_frr(
     for text, line in engine.statements.items():
         files.unknown(NAME, line, text)
     hops: dict[tuple[str, str], NextHop] = {}
-    for text, first in engine.routes.get("", RouteLines()).first_lines().items():
-        if actor.next_hops[text].stage:
+    for text, line in engine.routes.get("", RouteLines()).first_lines().items():
+        if actor.next_hops[text].stage:  # the stage, the ports of the route, is () if it discards
             _, gateway, port = text.split(" ", 3)[:3]
-            hop = NextHop(port, address_text(gateway), file, first)
+            hop = NextHop(port, address_text(gateway), file, line)
             hops.setdefault((gateway, port), hop)
     return files.switch(file, files.tables(NAME, engine, actor.next_hops), hops.values())
 
 
-def read_frr_folder(folder: Path, bfd: bool, tracked: bool = False) -> FrrFolder:
+def read_frr_files(folder: Path, bfd: bool, tracked: bool = False) -> FrrFiles:
     """Read frr.conf and the files next to it.
 
     Raises:
@@ -149,7 +151,7 @@ def read_frr_folder(folder: Path, bfd: bool, tracked: bool = False) -> FrrFolder
     for name in ("links.batch", "rules.batch"):
         files.read("frr", name)
     files.read_settings("frr")
-    return FrrFolder(files, actor, engine)
+    return FrrFiles(files, actor, engine)
 
 
 def read_frr_speaker(folder: Path, options: SpeakerOptions) -> BgpSwitch:
@@ -158,11 +160,11 @@ def read_frr_speaker(folder: Path, options: SpeakerOptions) -> BgpSwitch:
     Raises:
         OSError: a file is not there.
     """
-    files, actor, engine = read_frr_folder(folder, options.bfd)
+    files, actor, engine = read_frr_files(folder, options.bfd)
     file = str(folder / NAME)
     speaker = Speaker.read(Statements(engine.statements), dialect(NAME), options)
-    rest = files.switch(file, files.tables(NAME, engine, actor.next_hops), ())
-    switch = replace(speaker.switch(file, rest), falls_through=True)
+    without_bgp = files.switch(file, files.tables(NAME, engine, actor.next_hops), ())
+    switch = replace(speaker.switch(file, without_bgp), falls_through=True)
     if options.numbered:
         switch = with_ports(switch, files.link_ends, file, numbered=True)
     return with_described_sessions(switch, files.far_ends())
@@ -170,8 +172,8 @@ def read_frr_speaker(folder: Path, options: SpeakerOptions) -> BgpSwitch:
 
 TRACKED = "frr.conf.tracked"
 """The statements about tracked next hops, `templates/frr/frr.conf.tracked`."""
-CLAIMED = frozenset({"AS number", "session"})
-"""The kinds of claims that are made of these statements."""
+CLAIM_KINDS = frozenset({"AS number", "session"})
+"""The kinds of claims (facts besides forwarding) that these statements make."""
 OWN_PORT_BY_ENTRY = {"5": "lo", "10": with_mark("lo")}
 """For the entries of the prefix list of a switch's own addresses, by their numbers: the port that
 stands for packets to the switch without a mark, and for those with one."""
@@ -219,12 +221,12 @@ class TrackedLinks:
         return links
 
     def _read(self) -> None:
-        """Read the statements of the switch, then family by family those of each link."""
+        """Read the statements about the switch, then family by family those about each link."""
         templates, statements = statement_templates(TRACKED), self.statements
         speaker = dialect("frr.conf")
         secured = templates["secured"] if self.gtsm else ()
-        once = (*templates["once"], *secured, *speaker.bfd_switch, *speaker.next_hop_entry)
-        fields = statements.need(once, {})
+        single = (*templates["once"], *secured, *speaker.bfd_switch, *speaker.next_hop_entry)
+        fields = statements.need(single, {})
         line = next((line for _, line in statements.find(templates["once"][0], fields)), 0)
         self.claims.append(Claim("AS number", (exact_number(fields["number"]),), self.file, line))
         if not is_router_id(fields["id"]):
@@ -232,11 +234,11 @@ class TrackedLinks:
         sessions = list(statements.find(templates["session"][0], fields))
         for words in FAMILIES:
             if any(statements.find(templates["family"][0], fields | words)):
-                of_family = statements.need(templates["family"], fields | words)
-                self.own += self._own_addresses(templates["own"], of_family)
+                family_fields = statements.need(templates["family"], fields | words)
+                self.own += self._own_addresses(templates["own"], family_fields)
                 for session, line in sessions:
-                    of_session = statements.need(templates["session"], session) | of_family
-                    self._read_link(of_session, line, templates)
+                    session_fields = statements.need(templates["session"], session)
+                    self._read_link(session_fields | family_fields, line, templates)
 
     def _own_addresses(self, templates: tuple[str, ...], fields: Fields) -> Iterator[OwnAddress]:
         """The addresses of one family that the switch announces."""
@@ -276,22 +278,22 @@ class TrackedLinks:
             self.statements.missing.append(f"a single address, not {fields['prefix']}")
         return address_text(address)
 
-    def switch(self, rest: EmittedSwitch) -> EmittedSwitch:
+    def switch(self, without_bgp: EmittedSwitch) -> EmittedSwitch:
         """The switch with what these statements say.
 
         Args:
-            rest: the switch as its other statements and files say.
+            without_bgp: the switch as its other statements and files say.
         """
         used_before_made = self.statements.used_before_created(statement_templates(TRACKED)["made"])
-        wrong = [(self.file, 0, text) for text in self.statements.missing_texts()]
+        wrong = [(self.file, 0, text) for text in self.statements.missing_texts()]  # 0: no line
         wrong += [(self.file, line, text) for line, text in used_before_made]
         unread = [(self.file, line, text) for line, text in self.statements.unknown()]
         return replace(
-            rest,
-            claimed_kinds=rest.claimed_kinds | CLAIMED,
-            claims=[*rest.claims, *self.claims],
+            without_bgp,
+            claimed_kinds=without_bgp.claimed_kinds | CLAIM_KINDS,
+            claims=[*without_bgp.claims, *self.claims],
             next_hops=self.hops,
-            addresses=[*rest.addresses, *self.own],
-            unread=[*rest.unread, *unread],
-            wrong=[*rest.wrong, *wrong],
+            addresses=[*without_bgp.addresses, *self.own],
+            unread=[*without_bgp.unread, *unread],
+            wrong=[*without_bgp.wrong, *wrong],
         )

@@ -3,7 +3,7 @@
 `FrrFabric` knows how lines name next hops, by the target's options. Target frr gives its routes to
 the templates as `RouteRows`. There are three kinds:
 
-- `static`: the routes of a switch without BGP;
+- `static_routes`: the routes of a switch without BGP;
 - `host_routes`: beside BGP, the routes of packets from hosts, whose next hops BGP resolves;
 - `spreading_routes`: the routes that spread marked packets.
 
@@ -37,12 +37,15 @@ from compilers.targets.routed.static_routes import (
 
 
 def is_tracked(chosen: Chosen) -> bool:
-    """Whether BGP keeps the next hops of static routes, as FRR 8.4 has no other BFD for them."""
+    """Whether static routes have tracked next hops (`routed.bgp.tracked`), for BFD in FRR 8.4."""
     return chosen[ROUTING] != "bgp" and chosen[BFD] == "on" and chosen["version"] == "8.4"
 
 
 def gateway_field(chosen: Chosen, family: int) -> str:
-    """The field of a link with its gateway: FRR 10.4 takes an IPv6 next hop for an IPv4 route."""
+    """The field of a link with the gateway of routes of a family, `ipv4` or `ipv6`.
+
+    Newer releases of FRR than 8.4 take an IPv6 next hop for an IPv4 route.
+    """
     numbered = chosen[UNNUMBERED] == OFF
     return "ipv4" if family == 0 and (numbered or chosen["version"] == "8.4") else "ipv6"
 
@@ -57,11 +60,11 @@ class FrrFabric:
     """The FRR routers of a build."""
 
     routed: RoutedFabric
-    """Their names, addresses and tables."""
+    """The names, addresses and tables of the routers."""
     chosen: Chosen
     """The options of the target."""
     control_plane: ControlPlane | None
-    """Their BGP; None with static routes."""
+    """The BGP of the routers; None with static routes."""
     tracked: TrackedHops | None
     """The next hops that BGP announces for one link only; None: static routes name links."""
 
@@ -76,7 +79,7 @@ class FrrFabric:
         tracked = TrackedHops.of(routed, chosen) if is_tracked(chosen) else None
         return cls(routed, chosen, ControlPlane.of(routed, chosen), tracked)
 
-    def static(
+    def static_routes(
         self, vertex: int, family: int, orders: Mapping[int, Numbers]
     ) -> Iterator[RoutePart]:
         """The static routes of a switch, table by table, then the shares of its classes.
@@ -97,9 +100,9 @@ class FrrFabric:
         )
         table_words = {table: "" if table == MAIN else f" table {table}" for table in orders}
         for table, order in orders.items():
-            yield lines.in_order(table_words[table], order)
+            yield lines.ordered_routes(table_words[table], order)
         for table, order in orders.items():
-            yield from lines.shared(table_words[table], order)
+            yield from lines.sharing_routes(table_words[table], order)
 
     def host_routes(self, vertex: int, family: int) -> Iterator[RoutePart]:
         """The static routes of packets from hosts whose next hops BGP resolves."""
@@ -112,7 +115,7 @@ class FrrFabric:
             tails: list[RouteTail] = [
                 (next_hops[port][0], f"table {ENTER}", "") for port in share.port
             ]
-            yield _every_tail(prefix[egress == share.egress], tails)
+            yield _with_every_tail(prefix[egress == share.egress], tails)
 
     def spreading_routes(
         self, vertex: int, family: int, marks: KernelMarks | None, pool: str
@@ -174,7 +177,7 @@ class _StaticLines:
     end: str
     """The last words of each line."""
 
-    def in_order(self, table_words: str, order: Numbers) -> RoutePart:
+    def ordered_routes(self, table_words: str, order: Numbers) -> RoutePart:
         """The routes of a table whose ports are tried in order, by rising distance.
 
         Args:
@@ -187,14 +190,16 @@ class _StaticLines:
             for distance in distances
             for hop in self.hops.values()
         ]
+        # By port the index of its next hop in `hops`. `tails` has all next hops once for each
+        # distance, and the distance follows from the place of the port in the order.
         hop_of_port = np.zeros(max(self.hops, default=0) + 1, np.int64)
         hop_of_port[list(self.hops)] = np.arange(len(self.hops))
-        port = order[self.egress]
+        port = order[self.egress]  # int[n, M]
         route, place = np.nonzero(port > 0)
         tail = place * len(self.hops) + hop_of_port[port[route, place]]
         return self.prefix[route], tails, tail
 
-    def shared(self, table_words: str, order: Numbers) -> Iterator[RoutePart]:
+    def sharing_routes(self, table_words: str, order: Numbers) -> Iterator[RoutePart]:
         """The routes of a table whose next hops share packets, class by class."""
         for egress in np.flatnonzero((order == SHARED).any(axis=1)).tolist():
             share = self.shares[egress]
@@ -204,14 +209,14 @@ class _StaticLines:
                 hop = self.marked[port] if marks else self.hops[port]
                 weight_words = "" if is_equal else f" weight {weight}"
                 tails.append(_tail(hop, f"{table_words}{weight_words}{self.end}"))
-            yield _every_tail(self.prefix[self.egress == egress], tails)
+            yield _with_every_tail(self.prefix[self.egress == egress], tails)
 
 
 def _tail(hop: tuple[str, str], rest: str) -> RouteTail:
     """The tail of a line in three parts: gateway, interface, and the rest.
 
-    A next hop without an interface has the rest in its place. Where there is no rest, that is the
-    distance 1, the default.
+    If the next hop has no interface, the rest stands in the place of the interface. Without a rest
+    either, the default distance 1 stands there, as the place must not be empty.
     """
     gateway, interface = hop
     if interface:
@@ -219,7 +224,7 @@ def _tail(hop: tuple[str, str], rest: str) -> RouteTail:
     return gateway, rest.strip() or "1", ""
 
 
-def _every_tail(prefix: Numbers, tails: list[RouteTail]) -> RoutePart:
+def _with_every_tail(prefix: Numbers, tails: list[RouteTail]) -> RoutePart:
     """For each prefix a route with each of the tails."""
     tail_number = np.tile(np.arange(len(tails)), len(prefix))
     return np.repeat(prefix, len(tails)), tails, tail_number

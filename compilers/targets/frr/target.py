@@ -65,6 +65,8 @@ from compilers.targets.routed.bgp.control_plane import (
 from compilers.targets.routed.bgp.speaker_variables import BgpSpeaker
 from compilers.targets.routed.bgp.tracked import Tracked, tracked_problems
 from compilers.targets.routed.kernel_marks import (
+    IPV4,
+    IPV6,
     KernelMarks,
     hash_seed,
     kernel_marks,
@@ -89,9 +91,9 @@ from compilers.targets.routed.static_routes import FIXED, Numbers, RoutedFabric,
 from compilers.targets.target import Target
 from inventory.problems import InputError, Problem
 
-STATIC = frozenset({WEIGHTS, INGRESS, REPAIR, BOUNCES, AGGREGATES, MARKS, TRANSIT})
+STATIC_FEATURES = frozenset({WEIGHTS, INGRESS, REPAIR, BOUNCES, AGGREGATES, MARKS, TRANSIT})
 """What static routes of any FRR can do."""
-SHARING = Capabilities(STATIC | {SHARES})
+NEW_CAPABILITIES = Capabilities(STATIC_FEATURES | {SHARES})
 """What static routes of FRR 10.7 can do, whose next hops have weights."""
 CONTAINER_FOLDER = "/etc/polarfab"
 """The folder in a container for files that FRR does not read."""
@@ -151,7 +153,7 @@ class Frr(Target):
         ("frr.conf", "links.batch", "load.sh", "polarfab.service", "rules.batch", "sysctl.conf"),
         FrrVariables,
     )
-    capabilities = Capabilities(STATIC)
+    capabilities = Capabilities(STATIC_FEATURES)
     interfaces = LINUX
     is_default = True
     unnumbered = MappingProxyType({"static": FIXED, "bgp": INTERFACE_SESSIONS})
@@ -203,7 +205,7 @@ class Frr(Target):
         elif chosen["version"] == "8.4":
             self.capabilities.require(build, "frr with version=8.4")
         else:
-            SHARING.require(build, self.name)
+            NEW_CAPABILITIES.require(build, self.name)
         require_weights(build, self.name)
         require_devices(build, self.name)
 
@@ -230,9 +232,9 @@ class Frr(Target):
         routed = routers(build, chosen)
         if chosen[ROUTING] == "bgp":
             return partial(_bgp_routes, routed, ControlPlane.of(routed, chosen))
-        gateway = {4: gateway_field(chosen, 0), 6: gateway_field(chosen, 1)}
+        gateway = {IPV4: gateway_field(chosen, 0), IPV6: gateway_field(chosen, 1)}
         if is_tracked(chosen):  # each neighbour chooses its addresses on links by itself
-            gateway = {4: ANY, 6: ANY}
+            gateway = {IPV4: ANY, IPV6: ANY}
         return partial(kernel_tables, routed, gateway=gateway, batches=False)
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], FrrVariables]:
@@ -314,7 +316,7 @@ def _family_routes(
     if fabric.control_plane:
         route_parts = fabric.host_routes(vertex, family)
     else:
-        route_parts = fabric.static(vertex, family, orders)
+        route_parts = fabric.static_routes(vertex, family, orders)
     return _FamilyRoutes(
         routes=RouteRows.of(names, route_parts),
         discards=RouteRows.of(names, discard_routes(routed, vertex, orders)),
@@ -326,9 +328,10 @@ def _family_routes(
 def _bgp_routes(
     routed: RoutedFabric, control_plane: ControlPlane | None, vertex: int
 ) -> RouteTables:
-    """The routes that a switch with BGP holds: the paths that BGP chooses, and those of hosts.
+    """The routes that a switch with BGP has to hold.
 
-    Any gateway is right, as BGP learns the gateways from its sessions.
+    They are the paths that BGP chooses, and the static routes of packets from hosts. Any gateway
+    is right, as BGP learns the gateways from its sessions.
 
     Args:
         routed: the routers.
@@ -337,7 +340,7 @@ def _bgp_routes(
     """
     switch, orders = routed.switch(vertex), orders_by_table(routed, vertex, repeat_members=False)
     hops = {link.port: (ANY, link.interface) for link in switch.links}
-    minimal = orders[MAIN][:, :1]
+    minimal = orders[MAIN][:, :1]  # the first column of an order is the minimal port
     has_shares = (
         ENTER in orders and control_plane is not None and bool(control_plane.next_hop_pools)
     )

@@ -32,7 +32,7 @@ POLICY_PART = re.compile(r"policy-options policy-statement (\S+) term (\S+) ")
 
 
 class Junos(P2pTarget):
-    """Static routes of Junos; those of packets from hosts by filter-based forwarding."""
+    """Junos, with static routes or eBGP; packets from hosts by filter-based forwarding."""
 
     name = "junos"
     summary = "a device config for Junos"
@@ -47,7 +47,7 @@ class Junos(P2pTarget):
 
     @property
     def folder(self) -> RouterFolder:
-        """See `P2pTarget.folder`."""
+        """See `P2pTarget.folder`: BGP announces routes that discard, and terms have names."""
         return RouterFolder(
             self.name,
             tuple(self.files),

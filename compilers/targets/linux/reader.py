@@ -1,6 +1,6 @@
 """Reader of a switch's folder of target linux: files for `ip -batch` and settings.
 
-The check of emitted files compares the result with the tables of the build.
+The check of emitted files compares the result, an `EmittedSwitch`, with the tables of the build.
 """
 
 from __future__ import annotations
@@ -10,6 +10,9 @@ from pathlib import Path
 from compilers.readers.emitted_forwarding import EmittedSwitch
 from compilers.readers.routers.iproute_reader import KernelActor, RouterFiles
 
+ROUTES = "routes.batch"
+"""The file with the routes."""
+
 
 def read_linux(folder: Path) -> EmittedSwitch:
     """Read the folder of a switch.
@@ -18,11 +21,11 @@ def read_linux(folder: Path) -> EmittedSwitch:
         OSError: a file is not there.
         ValueError: an address makes no sense.
     """
-    files, name = RouterFiles(folder), "routes.batch"
-    routes = KernelActor(files, name)
+    files = RouterFiles(folder)
+    actor = KernelActor(files, ROUTES)
     for batch in ("links.batch", "addresses.batch", "rules.batch"):
         files.read("linux", batch)
     files.read_settings("linux")
-    engine = files.read("linux", name, routes)
-    tables = files.tables(name, engine, routes.next_hops)
-    return files.switch(str(folder / name), tables, routes.hops.values())
+    engine = files.read("linux", ROUTES, actor)
+    tables = files.tables(ROUTES, engine, actor.next_hops)
+    return files.switch(str(folder / ROUTES), tables, actor.hops.values())

@@ -5,7 +5,8 @@ prefix) that shares packets over several ports is a group of these objects. Tabl
 in which a class tries its ports as routes of rising metric: when a link goes down, the kernel
 removes its nexthop object with every route that uses it, and the next metric takes over.
 `linux_tables` describes the tables for packets from single ports, and `kernel_marks` marked
-packets.
+packets. `render` asks `Linux` for the variables of the templates, `verify --emitted` for the reader
+of the files.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ from compilers.targets.linux.device import LinuxDevice
 from compilers.targets.linux.reader import read_linux
 from compilers.targets.options import Chosen, Option
 from compilers.targets.routed.kernel_marks import (
+    IPV4,
+    IPV6,
     KernelMarks,
     hash_seed,
     kernel_marks,
@@ -109,6 +112,7 @@ class LinuxVariables:
     marks: KernelMarks | None
     """The configuration for marked packets; None where the balance marks none."""
     marked_hops: list[MarkedHop]
+    """The nexthop objects for marked packets, one for each link."""
     onward_group: int
     """The number of the group that spreads marked packets from port 0. Port p has this plus p."""
     identity: str
@@ -173,8 +177,8 @@ class Linux(Target):
 
     def require(self, build: Build, chosen: Chosen) -> None:
         """See `Target.require`."""
-        hosts_write_them = chosen["intermediates"] == "hosts"
-        if build.forwarding.intermediates and not hosts_write_them:
+        hosts_add_intermediates = chosen["intermediates"] == "hosts"
+        if build.forwarding.intermediates and not hosts_add_intermediates:
             raise InputError.of(
                 key="routing.balance",
                 required=f"another balance, as target {self.name} cannot do {INTERMEDIATES} itself",
@@ -183,7 +187,7 @@ class Linux(Target):
                 "choose target ovs",
             )
         features = self.capabilities.features
-        if hosts_write_them:
+        if hosts_add_intermediates:
             features |= {INTERMEDIATES}
         replace(self.capabilities, features=features).require(build, self.name)
         require_weights(build, self.name)
@@ -195,7 +199,7 @@ class Linux(Target):
 
     def routes_held(self, build: Build, chosen: Chosen) -> Callable[[int], RouteTables]:  # noqa: ARG002
         """See `Target.routes_held`."""
-        return partial(kernel_tables, RoutedFabric.of(build), gateway={4: "ipv6", 6: "ipv6"})
+        return partial(kernel_tables, RoutedFabric.of(build), gateway={IPV4: "ipv6", IPV6: "ipv6"})
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], LinuxVariables]:  # noqa: ARG002
         """See `Target.variables`."""
@@ -206,7 +210,7 @@ def _variables(routed: RoutedFabric, vertex: int) -> LinuxVariables:
     """The variables of the switch at a vertex."""
     switch = routed.switch(vertex)
     orders = orders_by_table(routed, vertex, repeat_members=True)
-    # The prefixes of IPv6 are behind those of IPv4, as many of them.
+    # `all_prefix_texts` has the prefixes of IPv4, and then as many of IPv6.
     first_prefixes = range(0, len(routed.all_prefix_texts.texts), len(routed.prefixes[0]))
     marks = kernel_marks(routed, vertex)
     marked = marked_hops(routed, vertex, switch.hops("ipv6"), "ipv6") if marks else {}
@@ -271,11 +275,15 @@ def _routes(
     """
     prefix, egress = routed.routes(vertex)
     for table, order in orders.items():
+        # int[C, M]: for each egress class the nexthop objects that it tries, in order; 0 for none.
+        # An order has a port (> 0), SHARED for the group of the class, or 0 for no port.
         group = GROUP + np.arange(len(order))[:, None]
         nexthop_of_class = np.where(order > 0, LINK + order, np.where(order == SHARED, group, 0))
-        nexthop = nexthop_of_class[egress]
+        nexthop = nexthop_of_class[egress]  # int[n, M]: the same for each of n routes
         row, place = np.nonzero(nexthop)
         objects, number = np.unique(nexthop[row, place], return_inverse=True)
+        # Metric m stands for place m - 1 in the order. `tails` has the objects once for each
+        # metric, so the tail of object `number` at `place` is place * len(objects) + number.
         metrics = range(1, nexthop.shape[1] + 1)
         tails: list[RouteTail] = [
             (nexthop_object, metric, table)

@@ -1,4 +1,4 @@
-"""Names of ports on Cumulus Linux: `swp7s2` is part 2 of cage 7, parts counted from 0."""
+"""Names of ports on Cumulus Linux: `swp7s2` is part 2 of cage 7, with parts counted from 0."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The nvue target: a startup.yaml for NVUE of Cumulus Linux up to 5.14 (docs/targets/routers.md).
 
-`P2pTarget` does all but what is particular to the system. In NVUE a static route cannot name the
-VRF of its next hop. So routes between VRFs are commands of FRR, as on SONiC, in a text of the YAML
-file: a *snippet*. `shares.grammar` reads the commands of the snippet.
+`P2pTarget` has all that routers with addresses on links have in common. In NVUE a static route
+cannot name the VRF of its next hop. So routes between VRFs are commands of FRR, as on SONiC, in a
+text of the YAML file: a *snippet*. `shares.grammar` reads the commands of the snippet.
 
 The sources are two manuals of NVIDIA. The NVUE reference is
 docs.nvidia.com/networking-ethernet-software/nvue-reference; the other one is the user guide of
@@ -24,7 +24,7 @@ from compilers.readers.routers.router_files import RouterFolder
 from compilers.targets.devices.tool_settings import AnsibleConnection
 from compilers.targets.linux import neighbours
 from compilers.targets.nvue.port_names import CUMULUS
-from compilers.targets.routed.bgp.bgp_options import BY_FRR, INTERFACE_SESSIONS
+from compilers.targets.routed.bgp.bgp_options import FRR_AGREEMENTS, INTERFACE_SESSIONS
 from compilers.targets.routed.p2p_links import P2P_AGREEMENTS, P2pTarget
 from compilers.targets.routed.p2p_variables import P2pVariables
 
@@ -42,11 +42,11 @@ class Nvue(P2pTarget):
     interfaces = CUMULUS
     neighbours = neighbours.FORM
     ansible = AnsibleConnection("ssh", root=True)
-    agreements = MappingProxyType({**P2P_AGREEMENTS, **BY_FRR})
+    agreements = MappingProxyType({**P2P_AGREEMENTS, **FRR_AGREEMENTS})
 
     @property
     def folder(self) -> RouterFolder:
-        """See `P2pTarget.folder`."""
+        """See `P2pTarget.folder`: the commands of the snippet have a grammar of their own."""
         return RouterFolder(
             self.name,
             tuple(self.files),

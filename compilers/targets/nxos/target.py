@@ -24,7 +24,7 @@ from inventory.problems import InputError
 
 
 class Nxos(P2pTarget):
-    """Static routes of NX-OS."""
+    """NX-OS, with static routes or eBGP."""
 
     name = "nxos"
     summary = "a device config for NX-OS"
@@ -51,13 +51,16 @@ class Nxos(P2pTarget):
         for vertex, numbers in enumerate(w.host_port.tolist()):
             host_ports = [number for number in numbers if number]
             ports = ports_of_types[int(w.node_type[vertex])]
+            # Ports are numbered from 1. An MTU of 0 is not known.
             mtus = sorted({ports[number - 1].mtu for number in host_ports} - {0})
             if len(host_ports) > 1 and len(mtus) > 1:
                 required = f"one MTU at the ports of hosts of a switch for target {self.name}"
                 given = f"{' and '.join(map(str, mtus))} at {w.names[vertex]}"
-                raise InputError.of(required, given, key=f"node_types.{_type(build, vertex)}.ports")
+                raise InputError.of(
+                    required, given, key=f"node_types.{_type_name(build, vertex)}.ports"
+                )
 
 
-def _type(build: Build, vertex: int) -> str:
+def _type_name(build: Build, vertex: int) -> str:
     """The name of a node's type."""
     return build.wiring.type_names[int(build.wiring.node_type[vertex])]

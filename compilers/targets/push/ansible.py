@@ -1,6 +1,7 @@
 """The ansible target: an inventory and a playbook that push the files of another target.
 
-A play loads the files of one system on its nodes. docs/targets/routers.md describes their use.
+Another target has rendered the files. A play of the playbook loads the files of one system on the
+nodes with this system. docs/targets/routers.md describes the use of both files.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class Ansible(PushTarget):
     files = dict.fromkeys(("inventory.yaml", "push.yaml"), AnsibleVariables)
     fabric_check = staticmethod(check_ansible)
     options = push_options(*CONNECTIONS)
-    handled = CONNECTIONS
+    systems = CONNECTIONS
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], AnsibleVariables]:
         """See `Target.variables`."""
@@ -87,4 +88,4 @@ class Ansible(PushTarget):
                 )
             )
         values = AnsibleVariables(build.name, build.identity, plays)
-        return lambda _: values
+        return lambda _: values  # the same at every vertex, as the files are for the whole fabric

@@ -89,7 +89,7 @@ class Containerlab(PushTarget):
     summary = "the fabric and its hosts as a lab that binds another target's files"
     files = dict.fromkeys(("topology.clab.yml", "daemons"), ContainerlabVariables)
     fabric_check = staticmethod(check_containerlab)
-    handled = CONTAINER_KINDS
+    systems = CONTAINER_KINDS
     options = MappingProxyType(
         {
             **push_options(*CONTAINER_KINDS),
@@ -156,7 +156,7 @@ class Containerlab(PushTarget):
             hosts=list(hosts(RoutedFabric.of(build, PORTS[systems[0]]))),
             links=list(links(build, chosen)),
         )
-        return lambda _: values
+        return lambda _: values  # the same at every vertex, as the files are for the whole fabric
 
 
 def links(build: Build, chosen: Chosen) -> Iterator[tuple[str, str]]:
@@ -173,16 +173,16 @@ def links(build: Build, chosen: Chosen) -> Iterator[tuple[str, str]]:
         if vertex < far:
             near_end = end(vertex, int(w.port[vertex, link]))
             yield near_end, end(far, int(w.far_port[vertex, link]))
-    count = w.host_port.shape[1]
+    most_hosts = w.host_port.shape[1]  # `host_names` has a name for each of these at every switch
     for vertex, host in np.argwhere(w.host_port > 0).tolist():
-        host_name = w.host_names[vertex * count + host]
+        host_name = w.host_names[vertex * most_hosts + host]
         yield end(vertex, int(w.host_port[vertex, host])), f"{host_name}:eth1"
 
 
 def hosts(routed: RoutedFabric) -> Iterator[dict[str, Any]]:
     """Every host: its name, and commands that give it addresses and routes to the fabric."""
     w, a, pools = routed.build.wiring, routed.build.addressing, routed.pools()
-    count = w.host_port.shape[1]
+    most_hosts = w.host_port.shape[1]
     for vertex, number in np.argwhere(w.host_port > 0).tolist():
         lines = [
             f"ip address add {a.host(vertex, number)}/{a.ipv4_length} dev eth1",
@@ -194,4 +194,4 @@ def hosts(routed: RoutedFabric) -> Iterator[dict[str, Any]]:
                 f"ip -6 address add {a.host6(vertex, number)}/64 dev eth1",
                 f"ip -6 route add {pools[1]} via {network[1]} dev eth1",
             ]
-        yield {"name": w.host_names[vertex * count + number], "commands": lines}
+        yield {"name": w.host_names[vertex * most_hosts + number], "commands": lines}

@@ -1,8 +1,7 @@
-"""What the tools ansible and containerlab share: the nodes, and the files of systems that they
-push.
+"""What the tools ansible and containerlab share: the nodes, and the files of other targets.
 
-A tool renders an inventory or a lab that refers to files which another target has rendered: that of
-the option `system`, or each node's own system.
+A tool renders an inventory or a lab, which refers to files that another target has rendered. That
+is the target of the option `system`, or the system of each node.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import ClassVar
 from compilers.tables.build import Build
 from compilers.targets.options import Chosen, Option, Options
 from compilers.targets.rendering.text_target import nodes
-from compilers.targets.routed.router_problems import bad_nodes
+from compilers.targets.routed.router_problems import node_name_problems
 from compilers.targets.target import Target
 from inventory.problems import InputError, few
 
@@ -25,7 +24,7 @@ SYSTEM = "system"
 CONFIGS = "configs"
 """The option with the folder of these files."""
 CONFIGS_OF_SYSTEMS = "configs"
-"""The default of that option where each node has files of its own system."""
+"""The default of the option `configs` where each node has files of its own system."""
 REMOTE_FOLDER = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_./-]{0,254}")
 """`../configs`: the path of a folder."""
 
@@ -73,7 +72,7 @@ def node_list(build: Build, chosen: Chosen) -> list[PushedNode]:
     Raises:
         InputError: the name of a node cannot be a file name.
     """
-    if problems := bad_nodes(build):
+    if problems := node_name_problems(build):
         raise InputError(few(problems))
     default_folder = CONFIGS_OF_SYSTEMS if build.systems else chosen[SYSTEM]
     configs = chosen[CONFIGS].rstrip("/") or default_folder
@@ -87,14 +86,12 @@ def node_list(build: Build, chosen: Chosen) -> list[PushedNode]:
 
 
 class PushTarget(Target):
-    """A tool that brings up switches, or pushes files to them, which other targets have
-    rendered.
-    """
+    """A tool that loads the files that other targets have rendered, into switches or containers."""
 
     whole_fabric = True
-    of_others = True
+    is_tool = True
 
-    handled: ClassVar[Collection[str]]
+    systems: ClassVar[Collection[str]]
     """The names of the systems whose files the tool can push."""
 
     def check(self, build: Build, options: Chosen | None = None) -> tuple[Build, Chosen]:
@@ -105,8 +102,8 @@ class PushTarget(Target):
         """
         if SYSTEM in (options or {}):
             build = replace(build, systems=())
-        if unknown := sorted({*build.systems}.difference(self.handled)):
-            required = f"nodes with {' or '.join(sorted(self.handled))} for target {self.name}"
+        if unknown := sorted({*build.systems}.difference(self.systems)):
+            required = f"nodes with {' or '.join(sorted(self.systems))} for target {self.name}"
             raise InputError.of(required, unknown[0], key="system")
         return super().check(build, options)
 

@@ -1,10 +1,10 @@
 """Checks a build or a rendered folder on disk: every file against its digest, and strays.
 
-The *manifest* of the folder lists each file with its digest; strays are files that it does not
-list. The *mark* of a build is its file `VERIFIED`: `polarfab verify` writes the digest of the build
-into it, so that a build is marked only if this very build has been verified. The *previous build*
-is the last verified build that `compile` has replaced, for `polarfab folder --undo`. `polarfab
-folder` prints the `FolderState`.
+The *manifest* of the folder lists each file with its digest; *strays* are files that it does not
+list. The *verification mark* of a build is its file `VERIFIED`: `polarfab verify` writes the digest
+of the build into it, so that the mark is valid only for this very build. The *previous build* is
+the last verified build that `compile` has replaced, for `polarfab folder --undo`. `polarfab folder`
+prints the `FolderState`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from inventory.problems import InputError, Problem
 
 @dataclass(frozen=True, slots=True)
 class FolderState:
-    """A folder and what is wrong with it."""
+    """A folder and what is wrong with it. The names of the fields are those of the JSON."""
 
     folder: Path
     """The folder."""
@@ -55,11 +55,11 @@ class FolderState:
     strays: tuple[str, ...]
     """The paths of strays. A folder with strays is not replaced."""
     verified: bool | None = None
-    """Whether all builds have a valid mark; None for a render."""
+    """Whether all builds have a valid verification mark; None for a render."""
     kept: str = ""
-    """The identity of the previous build; "" where there is none."""
+    """The identity of the previous build, which was kept; "" where there is none."""
     parts: tuple[str, ...] = ()
-    """The paths of unfinished files that killed processes left, for `polarfab folder --clean`."""
+    """The paths of files that killed processes left unfinished, for `polarfab folder --clean`."""
 
 
 def check_folder(folder: Path) -> FolderState:
@@ -82,7 +82,7 @@ def check_folder(folder: Path) -> FolderState:
 
 
 def _check_build(folder: Path) -> FolderState:
-    """Check every file of the planes of a build, and their marks."""
+    """Check every file of the planes of a build, and their verification marks."""
     try:
         planes = identities_in(folder)
     except InputError as error:
@@ -101,7 +101,7 @@ def _check_build(folder: Path) -> FolderState:
         strays=tuple(name for state in states for name in state.strays),
         verified=not problems and all(map(verified_identity, planes)),
         kept=_previous_build(folder),
-        parts=_leftovers(folder),
+        parts=_unfinished_files(folder),
     )
 
 
@@ -120,7 +120,7 @@ class _PlaneState:
 
 
 def _check_plane(folder: Path, identity: str) -> _PlaneState:
-    """Check every file of a plane, and whether its mark is that of its build.
+    """Check every file of a plane, and its verification mark.
 
     Args:
         folder: the folder of the plane.
@@ -134,7 +134,7 @@ def _check_plane(folder: Path, identity: str) -> _PlaneState:
             listed = document["files"]
             state.strays = _strays(files, {*listed, MANIFEST, SUM, VERIFIED})
         state.files = len(listed)
-        state.problems += _mark_of_another(folder)
+        state.problems += _mark_problems(folder)
         state.build = load(folder, expect=identity).identity
     except InputError as error:
         state.problems += error.problems
@@ -145,10 +145,13 @@ def _check_plane(folder: Path, identity: str) -> _PlaneState:
     return state
 
 
-def _mark_of_another(folder: Path) -> list[Problem]:
-    """The problem of a mark that is a link, unreadable, changed, or that of another build."""
+def _mark_problems(folder: Path) -> list[Problem]:
+    """The problem of a mark that is a link, unreadable, changed, or that of another build.
+
+    A build without a mark has none.
+    """
     try:
-        marked = json.loads(read(folder, VERIFIED))["build"]
+        marked_identity = json.loads(read(folder, VERIFIED))["build"]
     except FileNotFoundError:
         return []
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
@@ -156,7 +159,8 @@ def _mark_of_another(folder: Path) -> list[Problem]:
     else:
         if verified_identity(folder):
             return []
-        given = "a changed file" if marked == identity_in(folder) else "the mark of another build"
+        is_of_this_build = marked_identity == identity_in(folder)
+        given = "a changed file" if is_of_this_build else "the mark of another build"
     todo = f"run: polarfab verify {folder}"
     return [Problem("the mark of this build", given, todo, str(folder / VERIFIED))]
 
@@ -193,11 +197,11 @@ def _check_render(folder: Path) -> FolderState:
         files=len(digests) - len(problems),
         damaged=tuple(problems),
         strays=tuple(strays),
-        parts=_leftovers(folder),
+        parts=_unfinished_files(folder),
     )
 
 
-def _leftovers(folder: Path) -> tuple[str, ...]:
+def _unfinished_files(folder: Path) -> tuple[str, ...]:
     """The paths of unfinished files that killed processes left."""
     return tuple(str(path) for path, _ in remove_parts(followed(folder), act=False))
 

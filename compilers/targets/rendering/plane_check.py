@@ -46,26 +46,28 @@ def check_planes(
     if target:
         _require_files_of(builds[0], folder / prefixes[0], target)
     elif SYSTEMS not in lists and (lists or builds[0].systems == ()):
-        target = written_by(builds[0], folder / prefixes[0])
+        target = writer_of(builds[0], folder / prefixes[0])
     reports = []
     for plane, (build, prefix) in enumerate(zip(builds_for(builds, target), prefixes, strict=True)):
         system = target_of(target) if target else system_target(build, builds)
         lists_of_builds = lists.get(system.name, {}).values()
         files = {name for digests in lists_of_builds for name in digests}
-        rendered = {
+        node_names = {
             name.removeprefix(prefix).split("/")[0] for name in files if name.startswith(prefix)
         }
         plane_folder = folder / prefix
-        if files and not rendered and not plane_folder.is_dir():
+        if files and not node_names and not plane_folder.is_dir():
             continue  # only switches of other planes were rendered
-        only = None if system.whole_fabric else _vertices_with_files(build, plane_folder, rendered)
+        only = None
+        if not system.whole_fabric:
+            only = _vertices_with_files(build, plane_folder, node_names)
         plane_options = system.options_in(plane, options)
         report = system.check_emitted(build, plane_folder, plane_options, only, progress, accept)
         reports.append(report)
     return tuple(reports)
 
 
-def _vertices_with_files(build: Build, folder: Path, rendered: set[str]) -> list[int] | None:
+def _vertices_with_files(build: Build, folder: Path, listed: set[str]) -> list[int] | None:
     """The vertices of the switches whose files a folder has.
 
     None stands for all switches, also where the folder has no manifest.
@@ -73,16 +75,16 @@ def _vertices_with_files(build: Build, folder: Path, rendered: set[str]) -> list
     Args:
         build: what was rendered.
         folder: the folder of a plane.
-        rendered: the names of the nodes whose files the manifest lists.
+        listed: the names of the nodes whose files the manifest lists.
     """
     vertices = list(nodes(build))
-    selected = [v for v, name in vertices if name in rendered or (folder / name).is_dir()]
-    if not rendered or len(selected) == len(vertices):
+    selected = [v for v, name in vertices if name in listed or (folder / name).is_dir()]
+    if not listed or len(selected) == len(vertices):
         return None
     return selected
 
 
-def written_by(build: Build, folder: Path) -> str:
+def writer_of(build: Build, folder: Path) -> str:
     """The name of the target, one of polarfab's own, whose files are in a folder.
 
     Raises:
@@ -109,14 +111,14 @@ def written_by(build: Build, folder: Path) -> str:
 
 
 def _require_files_of(build: Build, folder: Path, target: str) -> None:
-    """Pass unless a folder has the files of another target than the one named, and none of its own.
+    """Refuse a folder that has no file of the named target, and the files of another one.
 
     Raises:
         InputError: the folder has the files of another target.
     """
     if not set(target_of(target).files) & _file_names(build, folder):
         try:
-            other = written_by(build, folder)
+            other = writer_of(build, folder)
         except InputError:
             return
         raise InputError.of(
@@ -129,9 +131,7 @@ def _require_files_of(build: Build, folder: Path, target: str) -> None:
 
 
 def _file_names(build: Build, folder: Path) -> set[str]:
-    """The names of the files in a folder, in the folder of its first switch and in that of a
-    host.
-    """
+    """The names of the files in a folder, and in it in the folders of one switch and one host."""
     names = [name for _, name in nodes(build)]
     switch = next((folder / name for name in names if (folder / name).is_dir()), folder)
     host = next(folder.glob("hosts/*"), folder)

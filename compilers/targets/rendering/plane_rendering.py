@@ -21,8 +21,8 @@ from compilers.tables.build import Build
 from compilers.targets.node_systems import system_target
 from compilers.targets.options import Chosen
 from compilers.targets.rendering.rendered_folder import (
-    edited,
-    keep,
+    edited_files,
+    link_unchanged,
     plane_prefixes,
     put_rendered,
     rendered_lists,
@@ -60,7 +60,7 @@ class Rendering:
     not_checked: str = ""
     """Why they were not read back; "" if they were."""
     kept: int = 0
-    """The number of files that were taken over from the earlier folder."""
+    """The number of files that were taken over from the earlier folder, of the same recipe."""
     edited: tuple[str, ...] = ()
     """The files of the earlier folder that had been changed or removed by hand."""
     unproved: str = ""
@@ -101,7 +101,7 @@ class PlaneRendering:
     """Statements of the user that are accepted, see `Target.check_emitted`."""
 
     @property
-    def part(self) -> bool:
+    def is_part(self) -> bool:
         """Whether only some switches are written."""
         return bool(self.nodes)
 
@@ -124,14 +124,14 @@ class PlaneRendering:
 
         def fill(new: Path) -> tuple[Rendering, ...]:
             renderings = tuple(self._render_plane(new, place, plane) for plane in planes)
-            if not self.part:
+            if not self.is_part:
                 for plane, rendering in zip(planes, renderings, strict=True):
                     recipe = self._recipe(plane, rendering.checked)
                     if recipe:
                         recipes[plane.build.identity] = recipe
             return renderings
 
-        return put_rendered(place, self._target.name, identities, fill, self.part, recipes)
+        return put_rendered(place, self._target.name, identities, fill, self.is_part, recipes)
 
     def _planes(self) -> list[SelectedPlane]:
         """The planes whose files are written.
@@ -151,7 +151,7 @@ class PlaneRendering:
             place: the earlier folder, which `new` replaces afterwards.
             plane: the plane.
         """
-        if self.part:
+        if self.is_part:
             return self._write_all(new, place, plane)
         earlier = (rendered_lists(place) or {}).get(self._target.name, {})
         digests_of_plane = {
@@ -160,7 +160,7 @@ class PlaneRendering:
             for name, digest in digests.items()
             if name.startswith(plane.prefix)
         }
-        changed = edited(place, digests_of_plane) if digests_of_plane else []
+        changed = edited_files(place, digests_of_plane) if digests_of_plane else []
         digests = earlier.get(plane.build.identity, {})
         rendering = self._take_over(new, place, plane, digests, changed)
         if rendering is None:
@@ -205,11 +205,11 @@ class PlaneRendering:
                 build, new / plane.prefix, self.templates, self.progress, self.options, vertices
             )
         rendered_again = {name: digest for name, digest in digests.items() if (new / name).exists()}
-        if edited(new, rendered_again):
+        if edited_files(new, rendered_again):  # another text than that which was read back
             return None
         unchanged = [name for name in digests if name not in rendered_again]
         rendered_bytes = sum((new / name).stat().st_size for name in rendered_again)
-        written = Written(len(digests), rendered_bytes + keep(place, new, unchanged))
+        written = Written(len(digests), rendered_bytes + link_unchanged(place, new, unchanged))
         return replace(self._rendering(place, plane, written, why_unread), kept=len(unchanged))
 
     def _write_all(self, new: Path, place: Path, plane: SelectedPlane) -> Rendering:
@@ -270,7 +270,7 @@ class PlaneRendering:
         if not self.check:
             return "not asked for"
         system = self._target_of(build)
-        return system.unreadable(build, system.chosen(build, self.options), part=part)
+        return system.unreadable_reason(build, system.chosen(build, self.options), part=part)
 
     @property
     def _target(self) -> Target:
@@ -305,14 +305,16 @@ def recipe_of(
         templates: the folder with templates of the user.
         accept: the statements of the user that are accepted.
     """
-    if not all(_is_polarfabs(Path(inspect.getfile(kind))) for kind in target.kinds):
+    source_files = (Path(inspect.getfile(class_)) for class_ in target.source_classes)
+    if not all(map(_is_of_polarfab, source_files)):
         return ""
-    users = folder_digest(templates) if templates else ""
+    users_templates = folder_digest(templates) if templates else ""
     options = sorted(chosen.items())
-    parts = [build.identity, target.name, options, users, source_digest(), sorted(accept)]
+    sources = source_digest()
+    parts = [build.identity, target.name, options, users_templates, sources, sorted(accept)]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-def _is_polarfabs(file: Path) -> bool:
+def _is_of_polarfab(file: Path) -> bool:
     """Whether a file is among the sources that `source_digest` covers."""
     return any(file.is_relative_to(SOURCES / room) for room in ROOMS)

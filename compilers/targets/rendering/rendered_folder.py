@@ -2,9 +2,9 @@
 
 The manifest is the file `.polarfab.json`: by target and build, the path and the SHA-256 of each
 file, and the *recipe*, the digest of all that the files follow from. `put_rendered` writes the
-files of a target into a new folder, links into it the files that stay, and puts it in the place of
-the old one. Another target's files in the same folder stay, and so do renders in folders below. A
-folder with a file that no manifest lists is not replaced.
+files of a target into a new folder, links the files that stay into it, and puts the new folder in
+the place of the old one. Another target's files in the same folder stay, and so do renders in
+folders below. A folder with a file that no manifest lists is not replaced.
 """
 
 from __future__ import annotations
@@ -89,22 +89,22 @@ def _add_other_files(
     if not part:
         lists.pop(target, None)
     with FolderFiles(new) as files:
-        fresh = files.digests(files.names())
+        new_digests = files.digests(files.names())
     for earlier_target, earlier_builds in lists.items():
         for build, digests in earlier_builds.items():
-            for name in digests.keys() & fresh.keys():
+            for name in digests.keys() & new_digests.keys():
                 del digests[name]
                 earlier_recipes.get(earlier_target, {}).pop(build, None)
-    of_target = lists.setdefault(target, {})
-    for build, digests in by_build(fresh, builds).items():
-        of_target.setdefault(build, {}).update(digests)
+    builds_of_target = lists.setdefault(target, {})
+    for build, digests in digests_by_build(new_digests, builds).items():
+        builds_of_target.setdefault(build, {}).update(digests)
     below = _rendered_below(place)
-    if clashing := sorted(below & fresh.keys()):
+    if clashing := sorted(below & new_digests.keys()):
         required, given = "no file of a render below by this name", "one"
         raise InputError.of(required, given, OTHER_FOLDER, str(place / clashing[0]))
-    _link_files(place, new, (_names(lists) | below) - fresh.keys())
+    _link_files(place, new, (_names(lists) | below) - new_digests.keys())
     all_recipes = {**earlier_recipes, target: dict(recipes)}
-    (new / RENDERED).write_text(manifest(lists, all_recipes))
+    (new / RENDERED).write_text(manifest_text(lists, all_recipes))
 
 
 def put_texts(folder: Path, kind: str, source: str, texts: Mapping[str, str]) -> list[Path]:
@@ -180,21 +180,21 @@ def plane_prefixes(planes: int) -> list[str]:
     return [f"plane-{number}/" for number in range(1, planes + 1)] if planes > 1 else [""]
 
 
-def by_build(digests: Digests, builds: Mapping[str, str]) -> dict[str, Digests]:
+def digests_by_build(digests: Digests, builds: Mapping[str, str]) -> dict[str, Digests]:
     """The digests of files by the identity of their build, which the prefix of a path tells.
 
     Args:
         digests: the digests of all files.
         builds: the identity of the build of each plane, by the prefix of its files' paths.
     """
-    digests_of: dict[str, Digests] = {}
+    digests_of_build: dict[str, Digests] = {}
     for name, digest in digests.items():
         build = next(build for prefix, build in builds.items() if name.startswith(prefix))
-        digests_of.setdefault(build, {})[name] = digest
-    return digests_of
+        digests_of_build.setdefault(build, {})[name] = digest
+    return digests_of_build
 
 
-def manifest(lists: Lists, recipes: Mapping[str, Mapping[str, str]]) -> str:
+def manifest_text(lists: Lists, recipes: Mapping[str, Mapping[str, str]]) -> str:
     """The text of `.polarfab.json`.
 
     Args:
@@ -205,32 +205,32 @@ def manifest(lists: Lists, recipes: Mapping[str, Mapping[str, str]]) -> str:
         target: {build: digests for build, digests in builds.items() if digests}
         for target, builds in lists.items()
     }
-    recipes_of = {
-        target: dict(of_target)
-        for target, of_target in recipes.items()
-        if of_target and target in targets
+    listed_recipes = {
+        target: dict(recipe_of_build)
+        for target, recipe_of_build in recipes.items()
+        if recipe_of_build and target in targets
     }
-    return json.dumps({"format": FORMAT, "targets": targets, "recipes": recipes_of}, indent=1)
+    return json.dumps({"format": FORMAT, "targets": targets, "recipes": listed_recipes}, indent=1)
 
 
 def rendered_recipes(folder: Path) -> dict[str, dict[str, str]]:
     """The recipes of a folder's files, by target and build; {} without a manifest that has any."""
     try:
         recipes = json.loads(read(folder, RENDERED)).get("recipes", {})
-        return {target: dict(of_target) for target, of_target in recipes.items()}
+        return {target: dict(recipe_of_build) for target, recipe_of_build in recipes.items()}
     except (OSError, ValueError, TypeError, AttributeError):
         return {}
 
 
-def edited(folder: Path, digests: Digests) -> list[str]:
+def edited_files(folder: Path, digests: Digests) -> list[str]:
     """The paths of listed files that a folder lacks, or has with another digest."""
     with FolderFiles(folder) as files:
         present = files.digests(digests)
     return [name for name, digest in digests.items() if present[name] != digest]
 
 
-def keep(folder: Path, new: Path, names: Iterable[str]) -> int:
-    """Link files of a folder into another; the result is how many bytes they have."""
+def link_unchanged(folder: Path, new: Path, names: Iterable[str]) -> int:
+    """Link files of a folder into a new one; the result is how many bytes they have."""
     paths = list(names)
     _link_files(folder, new, paths)
     return sum((new / path).stat().st_size for path in paths)

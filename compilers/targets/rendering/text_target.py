@@ -1,7 +1,7 @@
 """Renders the templates of a target with Jinja, and writes the files of every node.
 
-A target computes the variables and calls a `Renderer`, which does not know what they mean. If there
-are templates of the user or of another package, all templates run in Jinja's sandbox.
+A target computes the variables and calls a `Renderer`, which does not know what the variables mean.
+If there are templates of the user or of another package, all templates run in Jinja's sandbox.
 """
 
 from __future__ import annotations
@@ -120,6 +120,7 @@ class Renderer:
         """
 
         def write_switch(vertex: int) -> Written:
+            # What this process has written so far is not part of the result.
             before = self.written
             write(vertex)
             return self.written - before
@@ -130,8 +131,14 @@ class Renderer:
         self.written = total
 
     def write(self, folder: Path, kind: type, variables: Mapping[str, Any]) -> None:
-        """Render into a folder the files whose variables have a dataclass, each whole or not at
-        all.
+        """Render the files whose variables are of one dataclass into a folder.
+
+        Each file is written as a whole or not at all.
+
+        Args:
+            folder: the folder.
+            kind: the dataclass.
+            variables: the variables by name.
 
         Raises:
             InputError: a template is wrong, or the folder cannot be written.
@@ -191,16 +198,19 @@ class Renderer:
         try:
             return self._environment.get_template(name).render(variables)
         except Exception as error:
-            by_others = self._users_folder is not None or self._environment.sandboxed
-            if isinstance(error, TemplateNotFound) and (error.name == name or not by_others):
+            is_of_others = self._users_folder is not None or self._environment.sandboxed
+            if isinstance(error, TemplateNotFound) and (error.name == name or not is_of_others):
                 required, given = "a template of each file of the target", f"no {error.name}"
                 raise InputError.of(required, given, key=f"target {self.target}") from None
-            if not by_others:
-                raise
-            raise _failed(self._users_folder or self._folder, name, variables, error) from error
+            if not is_of_others:
+                raise  # a fault of polarfab
+            folder = self._users_folder or self._folder
+            raise _template_error(folder, name, variables, error) from error
 
 
-def _failed(folder: Path, name: str, variables: Mapping[str, Any], error: Exception) -> InputError:
+def _template_error(
+    folder: Path, name: str, variables: Mapping[str, Any], error: Exception
+) -> InputError:
     """The error of a template that failed, with the innermost line that is in its folder.
 
     Args:

@@ -88,15 +88,15 @@ class Interfaces:
     vrf: str = "mgmt"
     """The VRF of management."""
     short: tuple[str, str] = ("", "")
-    """The beginning of names, and its abbreviation in outputs of devices, as `Et` for
-    `Ethernet`."""
+    """The beginning of names, and its abbreviation in outputs of devices: ("Ethernet", "Et")."""
     lab: tuple[str, str, str] = ("", "", "/")
-    """The beginning of names, what containerlab has in its place, and what it has for a slash:
-    `Ethernet`, `eth` and `_` make `eth1_1` of `Ethernet1/1`."""
+    """The beginning of names, what containerlab has in its place, and what containerlab has for a
+    slash: ("Ethernet", "eth", "_") makes `eth1_1` of `Ethernet1/1`."""
     lab_by_number: bool = False
     """Whether the name of a port in containerlab is `eth` and its number."""
     inner: tuple[str, str] = ("", "")
-    """The beginning of names, and its abbreviation in names of subinterfaces."""
+    """The beginning of names, and its abbreviation in names of subinterfaces: ("Ethernet", "Eth")
+    makes `Eth4.3` of `Ethernet4`."""
     vlan: str = "Vlan"
     """The beginning of the name of a VLAN's interface."""
 
@@ -151,7 +151,7 @@ class Interfaces:
         """
         if types is None:
             return [
-                [PhysicalPort(self._filled(usual, port=n) or name) for n, name in enumerate(names)]
+                [PhysicalPort(self._name(usual, port=n) or name) for n, name in enumerate(names)]
                 for names in names_of_build
             ]
         return [
@@ -169,7 +169,7 @@ class Interfaces:
             names_of_build: the names of its ports in the build, for blocks without a pattern.
             target: a target whose names are preferred to the system's.
         """
-        cages = port = serdes = 0
+        cages = port = serdes = 0  # how many cages, ports and serdes lanes came before
         for block in facts.blocks:
             pattern = block.names.get(target) or block.names.get(self.system, "")
             for module, cage in product(range(block.modules), range(block.count)):
@@ -179,8 +179,9 @@ class Interfaces:
                     "port": port,
                     "serdes": serdes,
                 }
-                for named in self._of_cage(block, pattern, numbers):
-                    physical = named if named.name else replace(named, name=names_of_build[port])
+                for physical in self._of_cage(block, pattern, numbers):
+                    if not physical.name:
+                        physical = replace(physical, name=names_of_build[port])
                     if self.in_platform_file and facts.platform:
                         physical = _as_in_platform(physical, facts.platform[port])
                     yield physical
@@ -198,7 +199,7 @@ class Interfaces:
             pattern: of the names of its ports.
             numbers: the number of each placeholder at the first port of the cage, from 0.
         """
-        cage_name = self._filled(LANE_PART.sub("", pattern), **numbers)
+        cage_name = self._name(LANE_PART.sub("", pattern), **numbers)
         is_split = block.breakout > 1
         for part in range(block.breakout):
             name = cage_name
@@ -209,7 +210,7 @@ class Interfaces:
                     "serdes": numbers["serdes"] + part * block.lanes,
                     "lane": part * (block.lanes if self.by_serdes else 1),
                 }
-                name = self._filled(pattern, **part_numbers)
+                name = self._name(pattern, **part_numbers)
             yield PhysicalPort(
                 name=name,
                 cage=cage_name if is_split else "",
@@ -221,8 +222,8 @@ class Interfaces:
                 mtu=block.mtu,
             )
 
-    def _filled(self, pattern: str, **numbers: int) -> str:
-        """A pattern with a number in the place of each placeholder.
+    def _name(self, pattern: str, **numbers: int) -> str:
+        """The name that a pattern makes, with a number in the place of each placeholder.
 
         Args:
             pattern: the pattern.
@@ -236,7 +237,7 @@ class Interfaces:
 
         return PLACEHOLDER.sub(text_of, pattern)
 
-    def wrong_names(self, build: Build) -> Iterator[tuple[int, Finding]]:
+    def port_name_findings(self, build: Build) -> Iterator[tuple[int, Finding]]:
         """The node types whose ports in use have names that the system cannot have, or equal names.
 
         Args:
@@ -247,27 +248,27 @@ class Interfaces:
         """
         w, types = build.wiring, build.hardware.types if build.hardware else ()
         for number, (type_name, names) in enumerate(zip(w.type_names, w.port_names, strict=True)):
-            of_type = w.node_type == number
-            ports = w.port[of_type].ravel(), w.host_port[of_type].ravel()
-            used = np.unique(np.concatenate(ports))
-            in_use = [names[port - 1] for port in used[used > 0].tolist()]
-            wrong = [name for name in in_use if not self.pattern.fullmatch(name)]
-            shared = [name for name, count in Counter(in_use).items() if count > 1]
-            if refused := wrong or shared:
-                more = f" and {len(refused) - 1} more" if len(refused) > 1 else ""
+            is_of_type = w.node_type == number
+            ports = w.port[is_of_type].ravel(), w.host_port[is_of_type].ravel()
+            port_numbers = np.unique(np.concatenate(ports))  # from 1; 0 is no port
+            in_use = [names[port - 1] for port in port_numbers[port_numbers > 0].tolist()]
+            impossible = [name for name in in_use if not self.pattern.fullmatch(name)]
+            repeated = [name for name, count in Counter(in_use).items() if count > 1]
+            if bad_names := impossible or repeated:
+                more = f" and {len(bad_names) - 1} more" if len(bad_names) > 1 else ""
                 port_type = types[number] if types else None
-                advised = self._advised(port_type, names.index(refused[0]))
+                advice = self._names_advice(port_type, names.index(bad_names[0]))
                 finding = Finding(
                     path=("node_types", type_name, "names"),
-                    required=self.required if wrong else "names that differ",
-                    given=f"{shown(refused[0])}{more}",
-                    todo=f"say what the switch calls them, such as {advised}, "
+                    required=self.required if impossible else "names that differ",
+                    given=f"{shown(bad_names[0])}{more}",
+                    todo=f"say what the switch calls them, such as {advice}, "
                     "or choose another target",
                 )
                 yield number, finding
 
-    def _advised(self, facts: PortFacts | None, number: int) -> str:
-        """The names that a node type may have for its ports, in words.
+    def _names_advice(self, facts: PortFacts | None, number: int) -> str:
+        """What to write into the inventory for the names of a node type's ports.
 
         Args:
             facts: the node type; None where it is not known.
@@ -276,7 +277,7 @@ class Interfaces:
         """
         if facts is None:
             return f'`names: {{{self.system}: "{self.advice}"}}`'
-        patterns = [self._advised_of(block) for block in facts.blocks]
+        patterns = [self._pattern_advice(block) for block in facts.blocks]
         pattern_of_port = [
             pattern
             for block, pattern in zip(facts.blocks, patterns, strict=True)
@@ -289,7 +290,7 @@ class Interfaces:
             pattern = self.advice
         return f'`names: {{{self.system}: "{pattern}"}}`{where}'
 
-    def _advised_of(self, block: CageBlock) -> str:
+    def _pattern_advice(self, block: CageBlock) -> str:
         """The pattern that a block of ports may have: lanes count only where there are several."""
         is_single = block.lanes == 1 or (not block.lanes and 0 < block.speed <= ONE_LANE)
         has_lanes = block.breakout > 1 or (self.by_serdes and not is_single)
@@ -297,7 +298,7 @@ class Interfaces:
 
 
 def _as_in_platform(port: PhysicalPort, row: Sequence[str]) -> PhysicalPort:
-    """A port with what the platform file says of it.
+    """A port with what SONiC's platform file says of it.
 
     Args:
         port: as the node type has it.

@@ -5,9 +5,9 @@ spreads it over its other links (`compilers.routing.marked_spread`). On a kernel
 packet by sending it to a second address of the neighbour, on a macvlan device over the neighbour's
 port. The device has a MAC address of its own, so the packet comes in there, with nothing changed
 but the MAC address that every router changes. The policy rule of the device leads to a table that
-spreads the fabric's addresses over the other links. For prefixes of the switch's own hosts and of
-its neighbours the table has `throw` routes: these packets are looked up as all others in transit.
-Targets linux and frr render these devices and tables.
+spreads packets to the fabric's addresses over the other links (*onward*). For prefixes of the
+switch's own hosts and of its neighbours the table has `throw` routes: these packets are looked up
+as all others in transit. Targets linux and frr render these devices and tables.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from compilers.targets.routed.static_routes import LINK_LOCAL, RoutedFabric
 from compilers.wiring.addressing import MARK_IN_MAC, format_mac
 from inventory.problems import InputError
 
+IPV4, IPV6 = 4, 6
+"""The IP versions."""
 DEVICE = "marked"
 """The device over port 7 is called `marked7`."""
 SPREAD = 100_000
@@ -52,7 +54,7 @@ class MarkedPort:
     table: int
     """The routing table for packets that come in on the device."""
     onward: tuple[int, ...]
-    """The ports over which the table spreads them."""
+    """The ports over which the table spreads these packets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +64,9 @@ class KernelMarks:
     mac: str
     """The MAC address of its devices, the same on all."""
     ipv4: str
-    """Their IPv4 address; "" where IPv4 routes have IPv6 next hops."""
+    """The IPv4 address of its devices; "" where IPv4 routes have IPv6 next hops."""
     ipv6: str
-    """Their link-local address."""
+    """The link-local address of its devices."""
     ports: tuple[MarkedPort, ...]
     """The ports on which marked packets come in."""
     kept: tuple[str, ...]
@@ -72,8 +74,8 @@ class KernelMarks:
 
 
 def marked_address(vertex: int, family: int) -> str:
-    """The address of a switch for marked packets, as a next hop of family 4 or 6."""
-    if family == 4:
+    """The address of a switch for marked packets, as a next hop of family IPV4 or IPV6."""
+    if family == IPV4:
         return str(IPv4Address(IPV4_MARKS + vertex + 1))
     return str(IPv6Address(LINK_LOCAL + MARK_IN_IPV6 + vertex + 1))
 
@@ -89,23 +91,23 @@ def kernel_marks(routed: RoutedFabric, vertex: int, ipv4: bool = False) -> Kerne
     build = routed.build
     if not build.forwarding.marks:
         return None
-    neighbours = build.wiring.far[vertex]
+    neighbours = build.wiring.far[vertex]  # -1: no link
     vertices = np.unique(np.append(neighbours[neighbours >= 0], vertex))
     with_hosts = vertices[build.topology.endpoints[vertices] > 0].tolist()
     return KernelMarks(
         mac=format_mac(FIRST_MAC + vertex),
-        ipv4=marked_address(vertex, 4) if ipv4 else "",
-        ipv6=marked_address(vertex, 6),
+        ipv4=marked_address(vertex, IPV4) if ipv4 else "",
+        ipv6=marked_address(vertex, IPV6),
         ports=tuple(_ports(build, vertex)),
         kept=tuple(texts[prefix] for texts in routed.prefixes for prefix in with_hosts),
     )
 
 
 def hash_seed(build: Build, vertex: int) -> int:
-    """The seed of a switch's hash; 0 for any, where no packet is hashed by two switches.
+    """The seed of a switch's hash; 0, for any seed, where no packet is hashed by two switches.
 
-    With the seed of the switch before it, all flows that come in over one link would leave by one
-    port.
+    If two switches had the same seed, all flows that the first sends over one link would leave the
+    second by one port.
     """
     return SEED + vertex if build.forwarding.marks or build.forwarding.every_hop else 0
 
@@ -113,7 +115,7 @@ def hash_seed(build: Build, vertex: int) -> int:
 def _ports(build: Build, vertex: int) -> Iterator[MarkedPort]:
     """The ports of a switch on which marked packets come in."""
     wiring = build.wiring
-    onward = onward_ports(wiring, vertex).tolist()
+    onward = onward_ports(wiring, vertex).tolist()  # a row for each link; 0 for no port
     ports = wiring.port[vertex].tolist()
     for port, far, onward_of_port in zip(ports, wiring.far[vertex], onward, strict=True):
         if far >= 0:

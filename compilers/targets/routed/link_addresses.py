@@ -28,10 +28,10 @@ UNNUMBERED = "unnumbered"
 """The option by which links have no addresses."""
 
 
-def _accepts(kind: type[IPv4Network] | type[IPv6Network], text: str) -> bool:
-    """Whether a text is a network of this kind in its canonical form."""
+def _is_network(network_class: type[IPv4Network] | type[IPv6Network], text: str) -> bool:
+    """Whether a text is a network of an IP version, in its canonical form."""
     try:
-        return str(kind(text)) == text
+        return str(network_class(text)) == text
     except ValueError:
         return False
 
@@ -42,13 +42,13 @@ LINK_AGREEMENTS: Options = MappingProxyType(
             "The pool of IPv4 addresses of links.",
             "100.64.0.0/10",
             "an IPv4 network such as 100.64.0.0/10",
-            lambda text: _accepts(IPv4Network, text),
+            lambda text: _is_network(IPv4Network, text),
         ),
         LINKS6: Option(
             "The pool of IPv6 addresses of links.",
             "fd64::/64",
             "an IPv6 network such as fd64::/64",
-            lambda text: _accepts(IPv6Network, text),
+            lambda text: _is_network(IPv6Network, text),
         ),
     }
 )
@@ -105,7 +105,7 @@ class LinkPlan:
         )
 
     @property
-    def needed(self) -> int:
+    def address_count(self) -> int:
         """How many addresses a pool has to have for the links."""
         return addresses_a_link(self.build) * (int(self.pair.max()) + 1)
 
@@ -114,7 +114,7 @@ class LinkPlan:
 
         Args:
             vertex: of the router.
-            marked: whether they are those of subinterfaces for marked packets.
+            marked: whether to give the addresses of subinterfaces for marked packets instead.
         """
         far = self.build.wiring.far[vertex]
         cabled = far >= 0
@@ -123,13 +123,19 @@ class LinkPlan:
             if not self.numbered:
                 yield LinkAddresses()
                 continue
+            # A link's second pair, for marked packets, follows the two addresses of its first.
             first = pair * addresses_a_link(self.build) + (2 if marked else 0)
             # The router with the smaller vertex has the first address of the pair.
             near, far = (first + 1, first) if vertex > neighbour else (first, first + 1)
             yield self._ends(near, far)
 
     def _ends(self, near: int, far: int) -> LinkAddresses:
-        """The addresses of a link, by their places in the pools: the router's, and the other."""
+        """The addresses of a link.
+
+        Args:
+            near: the offset of the router's own address in each pool.
+            far: the offset of the address at the other end.
+        """
         if not self.build.addressing.ipv6:
             return LinkAddresses(f"{self._ipv4(near)}/31", self._ipv4(far))
         return LinkAddresses(
@@ -140,11 +146,11 @@ class LinkPlan:
         )
 
     def _ipv4(self, offset: int) -> str:
-        """The IPv4 address at a place of the pool."""
+        """The IPv4 address at an offset in the pool."""
         return str(IPv4Address(int(self.pool4.network_address) + offset))
 
     def _ipv6(self, offset: int) -> str:
-        """The IPv6 address at a place of the pool."""
+        """The IPv6 address at an offset in the pool."""
         return str(IPv6Address(int(self.pool6.network_address) + offset))
 
 

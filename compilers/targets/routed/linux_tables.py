@@ -5,7 +5,8 @@ one after the other (`static_routes`). Table main has the orders for packets fro
 that treat packets from one port in another way are in a table for that port, which a policy rule
 `iif` has the kernel look up first; where such a table has no route, main decides. Packets from
 hosts, which some balances share over several ports, have a table as well, and so have marked
-packets (`kernel_marks`).
+packets (`kernel_marks`). The targets ask for the orders and rules to print; `check routes` asks
+`kernel_tables` what the kernel of a switch has to hold.
 """
 
 from __future__ import annotations
@@ -28,7 +29,13 @@ from compilers.readers.devices.held_routes import (
 )
 from compilers.readers.devices.held_routes import MAIN as MAIN_TABLE
 from compilers.tables.build import Build
-from compilers.targets.routed.kernel_marks import KernelMarks, kernel_marks, marked_address
+from compilers.targets.routed.kernel_marks import (
+    IPV4,
+    IPV6,
+    KernelMarks,
+    kernel_marks,
+    marked_address,
+)
 from compilers.targets.routed.route_rows import RoutePart
 from compilers.targets.routed.static_routes import (
     DISCARDED,
@@ -48,7 +55,7 @@ RULE = 1000
 """The preference of policy rules."""
 MARKED_RULE = 999
 """The preference of policy rules for marked packets, which go before other rules."""
-IP_VERSIONS = (4, 6)
+IP_VERSIONS = (IPV4, IPV6)
 """The IP version of each address family, 0 and 1."""
 PROTOCOL = 80
 """The protocol number of polarfab's routes and rules: others are never touched (rtnetlink(7))."""
@@ -84,6 +91,7 @@ def orders_by_table(
     tables = {ENTER + port if port else MAIN: order for port, order in orders.items()}
     multipath_classes = routed.multipath_classes(vertex)
     if routed.build.forwarding.every_hop:
+        # The first column of an order is the minimal port, which SHARED replaces.
         minimal, protection = tables[MAIN][:, :1], tables[MAIN][:, 1:]
         members = [routed.transit_multipath_ports(vertex)] if repeat_members else []
         tables[MAIN] = np.column_stack((minimal, *members, protection))
@@ -110,7 +118,7 @@ def discard_routes(
     """
     prefix, egress = routed.routes(vertex)
     for table, order in orders.items():
-        discards = (order == DISCARDED).any(axis=1)
+        discards = (order == DISCARDED).any(axis=1)  # bool[C]
         if discards.any():
             prefixes = prefix[discards[egress]]
             only_tail = np.zeros_like(prefixes)
@@ -216,7 +224,7 @@ def marked_hops(routed: RoutedFabric, vertex: int, hops: PortHops, gateway: str)
         hops: the next hop at every port.
         gateway: `ipv4` or `ipv6`, the field of a link with the neighbour's address.
     """
-    family = 4 if gateway == "ipv4" else 6
+    family = IPV4 if gateway == "ipv4" else IPV6
     ends = routed.build.wiring.ends(vertex)
     return {port: (marked_address(far, family), hops[port][1]) for port, far, _ in ends}
 

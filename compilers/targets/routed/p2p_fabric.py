@@ -21,7 +21,8 @@ Marked packets: some balances, that is load-balancing rules, mark packets for th
 spread them over its other links (`compilers.routing.marked_spread`). The mark is a VLAN: each link
 has a subinterface at both ends, whose /31 and /127 are the second half of a /30 and a /126; the
 link itself has the first half. The subinterface is in a VRF of its own, a *stage* (`MarkedStage`),
-whose ECMP route to the fabric's pool of addresses has the other links as next hops.
+whose ECMP route to the fabric's pool of addresses has the other links as next hops. (Modules that
+read configurations back use the word stage for something else.)
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ from compilers.targets.routed.p2p_variables import (
     SharedRoute,
     VrfNextHop,
 )
-from compilers.targets.routed.router_problems import bad_names, link_problems
+from compilers.targets.routed.router_problems import link_problems, name_problems
 from compilers.targets.routed.static_routes import SHARED, RoutedFabric
 from compilers.targets.system_names import SystemNames, hostname
 from inventory.problems import InputError, Problem, few
@@ -123,10 +124,10 @@ class P2pFabric:
         addresses = LinkPlan.of(build, chosen)
         names = SystemNames.of(build, hostname)
         if problems := [
-            *bad_names(
+            *name_problems(
                 build.wiring.host_names, "nodes.hosts", "it is in the description of a port"
             ),
-            *_shared_host_names(build, names.nodes),
+            *_host_name_problems(build, names.nodes),
             *link_problems(addresses),
         ]:
             raise InputError(few(problems))
@@ -186,10 +187,10 @@ class P2pFabric:
         build, wiring = self.routed.build, self.routed.build.wiring
         if not build.forwarding.marks:
             return {}
-        cabled = wiring.far[vertex] >= 0
+        is_cabled = wiring.far[vertex] >= 0
         neighbours = {port: neighbour for port, neighbour, _ in wiring.ends(vertex)}
         # For each link that may bring marked packets, the ports over which they are spread.
-        onward = onward_ports(wiring, vertex)[cabled].tolist()
+        onward = onward_ports(wiring, vertex)[is_cabled].tolist()
         # "Vrf-" where the system demands it before names of VRFs.
         vrf_prefix = self.vrf.removesuffix(HOSTS) if self.vrf.endswith(HOSTS) else ""
         pools = self.routed.pools()
@@ -240,25 +241,25 @@ class P2pFabric:
         to_hosts = {
             prefix: ((via, interface, self.vrf),)
             for prefix, via, interface in self.router(vertex).back()
-            if self.leaks_host_routes and (":" in prefix) == bool(family)
+            if self.leaks_host_routes and (":" in prefix) == bool(family)  # IPv6 has a colon
         }
         return [*to_neighbours.items(), *to_hosts.items()]
 
     def routes_held(self, vertex: int) -> RouteTables:
-        """The routes that a router holds, by VRF."""
+        """The routes that a router has to hold, by VRF."""
         links, by_vrf = self.links(vertex), RouteTables()
         stages = self.stages(vertex, links)
         for family, pool in enumerate(self.routed.pools()):
             tables = self._tables(vertex, family, links, stages)
-            routes_of_vrf = {MAIN: tables.minimal}
+            routes_of_vrf = {MAIN: tables.default_vrf_routes}
             if tables.host_vrf_routes:
                 routes_of_vrf[self.vrf] = tables.host_vrf_routes
             for vrf, routes in routes_of_vrf.items():
                 if self.control_plane:
                     routes = self.control_plane.with_weights(vertex, family, routes)
-                held = by_vrf.setdefault(vrf, {})
-                held |= canonical_table(routes)
-                held[pool] = (*held.get(pool, ()), DISCARD)
+                vrf_table = by_vrf.setdefault(vrf, {})
+                vrf_table |= canonical_table(routes)
+                vrf_table[pool] = (*vrf_table.get(pool, ()), DISCARD)
         if self.leaks_host_routes and self.vrf in by_vrf:
             leaked = self.router(vertex).back()
             by_vrf[MAIN] |= {prefix: (((via, port, 1),),) for prefix, via, port in leaked}
@@ -280,7 +281,7 @@ class P2pFabric:
         stages = self.stages(vertex, links)
         tables = [self._tables(vertex, family, links, stages, bgp) for family in self._families]
         vrf_of = {stage.interface: stage.vrf for stage in stages.values()}
-        static_routes = [[] if bgp else _minimal_routes(table) for table in tables]
+        static_routes = [[] if bgp else _default_vrf_routes(table) for table in tables]
         host_vrf_routes = [_shared_routes(table, vrf_of) for table in tables]
         far_ends = {port: (link.gateway4, link.gateway6) for port, link in links.items()}
         numbered_far_ends = far_ends if self.addresses.numbered else None
@@ -329,22 +330,24 @@ class P2pFabric:
         hops = {
             port: (_gateway(link, family) or ANY, link.interface) for port, link in links.items()
         }
-        # int64[C, 1], for packets in transit and for packets from hosts: the port of each egress
-        # class (a set of destinations with the same next hops), or SHARED for all its next hops.
+        # The orders of `RoutedFabric.table` with one column, int64[C, 1], for packets in transit
+        # and for packets from hosts: the minimal port of each egress class (a set of destinations
+        # with the same next hops), or SHARED for all next hops of the class.
         transit_order = routed.build.tables.classes.port[vertex, :, None].astype(np.int64)
         multipath_classes = routed.multipath_classes(vertex)
         host_order = transit_order.copy()
         host_order[multipath_classes] = SHARED
         if routed.build.forwarding.every_hop:  # packets in transit share all next hops, too
             return RouterTables(routed.table(vertex, family, host_order, hops), {})
-        minimal = routed.table(vertex, family, transit_order, hops)
+        default_vrf_routes = routed.table(vertex, family, transit_order, hops)
         if not (multipath_classes.size and self.vrf and wiring.host_port[vertex].any()):
-            return RouterTables(minimal, {})
+            return RouterTables(default_vrf_routes, {})
         if bgp is None or not bgp.next_hop_pools:
             marked = {
                 port: (_gateway(stage, family), stage.interface) for port, stage in stages.items()
             }
-            return RouterTables(minimal, routed.table(vertex, family, host_order, hops, marked))
+            host_vrf_routes = routed.table(vertex, family, host_order, hops, marked)
+            return RouterTables(default_vrf_routes, host_vrf_routes)
         host_vrf_routes = routed.table(vertex, family, host_order, bgp.next_hops(vertex, family))
         # Packets in the VRF of hosts do not meet the routes of BGP in the default VRF. So this VRF
         # also needs a route to the prefixes of classes that do not share packets.
@@ -352,7 +355,7 @@ class P2pFabric:
         for number in prefix[~np.isin(egress, multipath_classes)].tolist():
             if hop := bgp.next_hop(number, family):
                 host_vrf_routes[routed.prefixes[family][number]] = (((*hop, 1),),)
-        return RouterTables(minimal, host_vrf_routes)
+        return RouterTables(default_vrf_routes, host_vrf_routes)
 
 
 def _numbers_in_name(end: P2pLink | MarkedStage) -> list[int]:
@@ -373,10 +376,10 @@ def _next_hop(link: P2pLink, family: int) -> VrfNextHop:
     return _gateway(link, family), link.interface, DEFAULT
 
 
-def _minimal_routes(tables: RouterTables) -> list[Route]:
+def _default_vrf_routes(tables: RouterTables) -> list[Route]:
     """The routes of the default VRF, each with the first next hop of its only choice."""
     routes = []
-    for prefix, (next_hops,) in tables.minimal.items():
+    for prefix, (next_hops,) in tables.default_vrf_routes.items():
         gateway, interface, _weight = next_hops[0]
         routes.append((prefix, gateway, interface))
     return routes
@@ -409,14 +412,14 @@ def _spreading_route(
 class RouterTables(NamedTuple):
     """The routes of a router in one address family, by prefix."""
 
-    minimal: dict[str, Choices]
+    default_vrf_routes: dict[str, Choices]
     """The routes of the default VRF."""
     host_vrf_routes: dict[str, Choices]
     """The routes of the VRF of hosts; {} where packets from hosts take the same next hops as those
     in transit."""
 
 
-def _shared_host_names(build: Build, hostnames: tuple[str, ...]) -> list[Problem]:
+def _host_name_problems(build: Build, hostnames: tuple[str, ...]) -> list[Problem]:
     """The problems of nodes with different names that become the same host name."""
     node_of: dict[str, str] = {}
     problems = []

@@ -45,7 +45,7 @@ from compilers.targets.routed.link_addresses import LINK_AGREEMENTS, UNNUMBERED,
 from compilers.targets.routed.p2p_fabric import HOSTS, P2pFabric
 from compilers.targets.routed.p2p_variables import P2pVariables
 from compilers.targets.routed.router_problems import link_problems
-from compilers.targets.routed.vrf_limits import beyond_tables
+from compilers.targets.routed.vrf_limits import table_limit_problems
 from compilers.targets.system_names import hostname
 from compilers.targets.target import Target
 from inventory.problems import InputError, Problem, few
@@ -55,7 +55,7 @@ ONLY_BGP = {
     UNNUMBERED: "their next hops are addresses of links",
     WCMP: "they have no weights",
 }
-"""The options that need eBGP, each with the reason why static routes do without."""
+"""The options that need eBGP, each with the reason why static routes do not have them."""
 
 P2P_AGREEMENTS: Options = MappingProxyType(
     {**LINK_AGREEMENTS, **bgp_agreements("on", "off"), **SHARING_AGREEMENTS}
@@ -74,8 +74,8 @@ class P2pTarget(Target):
     """How it names its ports."""
     vrf: ClassVar[str] = HOSTS
     """The VRF of hosts, where packets from hosts share ports; "" on a system that cannot do it."""
-    not_found: ClassVar[str] = ""
-    """Why BGP cannot resolve next hops of that VRF; "" where it can."""
+    no_resolution_reason: ClassVar[str] = ""
+    """Why BGP cannot resolve next hops of the VRF of hosts; "" where it can."""
     leaks_host_routes: ClassVar[bool] = True
     """See `P2pFabric.leaks_host_routes`."""
 
@@ -86,27 +86,32 @@ class P2pTarget(Target):
 
     def folder_with(self, chosen: Chosen) -> RouterFolder:
         """Like `folder`, with the lines of requested additions turned into comments."""
-        without_additions = tuple(addition.others_lines for addition in self.wanted(chosen))
+        without_additions = tuple(
+            addition.others_lines for addition in self.requested_additions(chosen)
+        )
         return replace(self.folder, without_additions=without_additions)
 
     def grammar_facts(self, chosen: Chosen) -> tuple[str, ...]:
-        """The names of facts that lines of its grammars depend on; see
-        `router_files.read_router`.
+        """The names of facts that some lines of its grammars depend on, such as `bgp`.
+
+        The grammars read rendered files back (`router_files.read_router`).
         """
         facts = []
         if chosen.get(ROUTING) == "bgp":
             facts.append("bgp")
         if chosen.get(UNNUMBERED, OFF) != OFF:
             facts.append(UNNUMBERED)
-        facts_of_additions = (addition.grammar_facts for addition in self.wanted(chosen))
+        facts_of_additions = (
+            addition.grammar_facts for addition in self.requested_additions(chosen)
+        )
         return (*facts, *chain.from_iterable(facts_of_additions))
 
     def reader(self, chosen: Chosen) -> Reader:
         """See `Target.reader`."""
-        folder, defined = self.folder_with(chosen), self.grammar_facts(chosen)
+        folder, facts = self.folder_with(chosen), self.grammar_facts(chosen)
         if chosen.get(ROUTING) == "bgp":
-            return bgp_reader(partial(read_speaker, folder, definitions=defined), chosen)
-        return partial(read_router, folder, definitions=defined)
+            return bgp_reader(partial(read_speaker, folder, definitions=facts), chosen)
+        return partial(read_router, folder, definitions=facts)
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], P2pVariables]:
         """See `Target.variables`."""
@@ -118,19 +123,19 @@ class P2pTarget(Target):
         Raises:
             InputError: see `P2pFabric.of`.
         """
-        hosts_choose = any(addition.hosts_choose for addition in self.wanted(chosen))
+        hosts_choose = any(addition.hosts_choose for addition in self.requested_additions(chosen))
         vrf = "" if hosts_choose else self.vrf
         return P2pFabric.of(build, self.interfaces, chosen, vrf, self.leaks_host_routes)
 
-    def printed(self, fabric: P2pFabric, chosen: Chosen) -> list[Callable[[int], Any]]:
-        """For each requested addition a function from a vertex to what is printed at the switch."""
-        return [addition.printed(fabric, chosen) for addition in self.wanted(chosen)]
+    def addition_variables(self, fabric: P2pFabric, chosen: Chosen) -> list[Callable[[int], Any]]:
+        """For each requested addition a function from a vertex to what templates print there."""
+        return [addition.printed(fabric, chosen) for addition in self.requested_additions(chosen)]
 
     def more_differences(
         self, build: Build, chosen: Chosen, folder: Path, only: Collection[int] | None
     ) -> Iterator[DifferenceList]:
-        """See `Target.more_differences`: those of requested additions."""
-        for addition in self.wanted(chosen):
+        """See `Target.more_differences`: the differences that requested additions find."""
+        for addition in self.requested_additions(chosen):
             differences = addition.differences(self.fabric(build, chosen), chosen, folder, only)
             if differences is not None:
                 yield differences
@@ -142,9 +147,9 @@ class P2pTarget(Target):
             InputError: also what needs eBGP, with static routes.
         """
         checked, chosen = super().check(build, options)
-        agreed = self.agreed(build)
+        agreement_values = self.agreement_values(build)
         for name, why in ONLY_BGP.items():
-            if agreed.get(name) == "on" and chosen.get(ROUTING) != "bgp":
+            if agreement_values.get(name) == "on" and chosen.get(ROUTING) != "bgp":
                 required, todo = f"false with static routes: {why}", "write `routes: ebgp`"
                 raise InputError.of(required, "true", todo, key=CONTROL_KEYS[name])
         return checked, chosen
@@ -156,10 +161,10 @@ class P2pTarget(Target):
             InputError: they do not, or the system cannot do what the build asks for.
         """
         has_bgp = chosen.get(ROUTING) == "bgp"
-        requested = self.wanted(chosen)
+        requested = self.requested_additions(chosen)
         if has_bgp:
             require_no_additions(requested, chosen)
-            require_bgp(build, self.name, chosen, self.not_found)
+            require_bgp(build, self.name, chosen, self.no_resolution_reason)
         for addition in requested:
             addition.require(build, chosen)
         for addition in requested:
@@ -168,7 +173,7 @@ class P2pTarget(Target):
                 return
         if not has_bgp:
             super().require(build, chosen)
-        if problems := list(beyond_tables(build, self.name, has_bgp)):
+        if problems := list(table_limit_problems(build, self.name, has_bgp)):
             raise InputError(few(problems))
 
     def pool_problems(self, build: Build, chosen: Chosen) -> Iterator[Problem]:

@@ -18,8 +18,8 @@ Column = NDArray[np.integer[Any]]
 RouteTail = tuple[object, ...]
 """What follows the prefix of a route in its line, such as next hop, metric and table."""
 RoutePart = tuple[Column, Sequence[RouteTail], Column]
-"""n routes: int[n], the numbers of their prefixes; tails; and int[n], the place of each route's
-tail among these."""
+"""n routes: int[n], the number of each route's prefix; the different tails; and int[n], the index
+of each route's tail among the tails."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,11 +32,9 @@ class PrefixTexts:
     """The results of `behind`, by their `head`."""
 
     def behind(self, head: str) -> NDArray[np.object_]:
-        """object[n]: every prefix behind a text, such as `ip route 10.0.0.0/30` behind `ip route
-        `.
-        """
+        """object[n]: a text and then a prefix, such as `ip route 10.0.0.0/30`, for every prefix."""
         if head not in self._behind:
-            lines = np.empty(len(self.texts), object)
+            lines = np.empty(len(self.texts), object)  # str objects, which numpy can add
             lines[:] = [head + text for text in self.texts]
             self._behind[head] = lines
         return self._behind[head]
@@ -56,7 +54,7 @@ class RouteRows:
     _prefix: Column
     """int[n]: the number of each route's prefix."""
     _tail: Column
-    """int[n]: the place of each route's tail in `_tails`."""
+    """int[n]: the index of each route's tail in `_tails`."""
 
     @classmethod
     def of(cls, names: PrefixTexts, parts: Iterable[RoutePart]) -> RouteRows:

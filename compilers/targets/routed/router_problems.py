@@ -1,6 +1,6 @@
 """Checks of what routers are rendered from: names of nodes, and pools of addresses.
 
-The targets of routers raise these problems before they render, `compile` those of pools already.
+The targets of routers check all of them before they render. `compile` checks the pools, too.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ def pool_problems(
     """Pools that are too small, or have addresses of hosts or of management.
 
     Args:
-        build: of the fabric.
+        build: the build of the fabric.
         pools: by the name of an option, its pool, and the pool of hosts in the same address family;
             None: the fabric has no such family.
         needed: how many addresses a pool has to have.
         purpose: what the addresses are for, in messages.
     """
-    management = [ip_address(text) for text in build.wiring.management if text]
+    management = [ip_address(address) for address in build.wiring.management if address]
     for name, (pool, hosts) in pools.items():
         if hosts is None:
             continue
@@ -55,15 +55,15 @@ def pool_problems(
 def link_problems(addresses: LinkPlan) -> Iterator[Problem]:
     """Pools of links that are too small, or have addresses of hosts or of management."""
     if addresses.numbered:
-        hosts = addresses.build.addressing
+        host_addressing = addresses.build.addressing
         pools: dict[str, tuple[Pool, Pool | None]] = {
-            LINKS: (addresses.pool4, hosts.ipv4),
-            LINKS6: (addresses.pool6, hosts.ipv6),
+            LINKS: (addresses.pool4, host_addressing.ipv4),
+            LINKS6: (addresses.pool6, host_addressing.ipv6),
         }
-        yield from pool_problems(addresses.build, pools, addresses.needed, "links")
+        yield from pool_problems(addresses.build, pools, addresses.address_count, "links")
 
 
-def bad_names(names: Iterable[str], key: str, todo: str) -> list[Problem]:
+def name_problems(names: Iterable[str], key: str, todo: str) -> list[Problem]:
     """The problems of names that configurations or folders cannot have."""
     return [
         Problem(
@@ -77,7 +77,7 @@ def bad_names(names: Iterable[str], key: str, todo: str) -> list[Problem]:
     ]
 
 
-def bad_nodes(build: Build) -> list[Problem]:
-    """The problems of names of nodes that are rendered: they become host names and file names."""
+def node_name_problems(build: Build) -> list[Problem]:
+    """The problems of the names of present nodes, which become host names and file names."""
     names = compress(build.wiring.names, build.topology.present)
-    return bad_names(names, "nodes", "it becomes a host name and a file name")
+    return name_problems(names, "nodes", "it becomes a host name and a file name")

@@ -29,7 +29,7 @@ from compilers.targets.routed.interfaces import BRIDGE, Interfaces, PhysicalPort
 from compilers.targets.routed.link_addresses import LinkAddresses, LinkPlan
 from compilers.targets.routed.linux_ports import LINUX
 from compilers.targets.routed.route_rows import PrefixTexts
-from compilers.targets.routed.router_problems import bad_nodes, link_problems
+from compilers.targets.routed.router_problems import link_problems, node_name_problems
 from compilers.wiring.addressing import Addressing
 from inventory.problems import InputError, Problem, few
 
@@ -40,12 +40,13 @@ LINK_LOCAL = 0xFE80 << 112
 FIXED = "fixed link-local addresses"
 """How static routes go over links without addresses: each switch has one link-local address."""
 DISCARDED = -1
-"""In the place of a port in an order: packets that found no port before it are dropped."""
+"""In the place of a port in an order: packets are dropped that none of the ports before it took."""
 SHARED = -2
 """In the place of a port in an order: all next hops of the class share packets, by weight."""
 PortHops = Mapping[int, tuple[str, str]]
 """The gateway and the interface of the next hop at every port."""
 NO_PORT_HOPS: PortHops = {}
+"""No next hop at any port."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ class StaticSwitch:
     """A switch as the templates print it; "" for what does not exist."""
 
     node: str
-    """Its name."""
+    """The name of the switch."""
     ipv4: str
     """Its gateway address."""
     ipv4_length: int
@@ -133,9 +134,9 @@ class RoutedFabric:
     """The IPv4 address of every switch."""
     link_locals: list[str]
     """The link-local address of every switch."""
-    misnamed: Mapping[int, Problem]
-    """By the number of a node type, what is wrong with the names of its ports. Such nodes run
-    another system: they are not rendered, and their neighbours name their ports as the build
+    port_name_problems: Mapping[int, Problem]
+    """By the number of a node type, what is wrong with the names of its ports. Nodes of such a type
+    run another system: they are not rendered, and their neighbours name their ports as the build
     does."""
     addresses: LinkPlan | None = None
     """The addresses of links, where these routers need them; None: links have none."""
@@ -155,11 +156,14 @@ class RoutedFabric:
             InputError: a pool of links is wrong, the system cannot have the name of a node, or
                 names of ports of any type.
         """
-        misnamed = {t: finding.problem() for t, finding in interfaces.wrong_names(build)}
-        all_types = len(misnamed) == len(np.unique(build.wiring.node_type))
+        port_name_problems = {
+            node_type: finding.problem()
+            for node_type, finding in interfaces.port_name_findings(build)
+        }
+        in_all_types = len(port_name_problems) == len(np.unique(build.wiring.node_type))
         if problems := [
-            *bad_nodes(build),
-            *(misnamed.values() if all_types else ()),
+            *node_name_problems(build),
+            *(port_name_problems.values() if in_all_types else ()),
             *(link_problems(addresses) if addresses else ()),
         ]:
             raise InputError(few(problems))
@@ -174,7 +178,7 @@ class RoutedFabric:
             all_prefix_texts=PrefixTexts([text for texts in prefixes for text in texts]),
             gateways=[str(a.gateway(v)) for v in vertices],
             link_locals=[str(IPv6Address(LINK_LOCAL + v + 1)) for v in vertices],
-            misnamed=misnamed,
+            port_name_problems=port_name_problems,
             addresses=addresses if addresses and addresses.numbered else None,
         )
 
@@ -185,7 +189,7 @@ class RoutedFabric:
             InputError: the system cannot have the names of the node type's ports.
         """
         w = self.build.wiring
-        if problem := self.misnamed.get(int(w.node_type[vertex])):
+        if problem := self.port_name_problems.get(int(w.node_type[vertex])):
             given = f"{problem.given}, at {w.names[vertex]}"
             todo = f"{problem.todo}, or render only nodes of this system (`node`)"
             raise InputError(replace(problem, given=given, todo=todo))
@@ -234,8 +238,10 @@ class RoutedFabric:
             )
 
     def routes(self, vertex: int) -> tuple[NDArray[np.int32], NDArray[np.integer]]:
-        """The routes of a switch, without its own prefix: int32[n], prefixes, and int[n],
-        classes.
+        """The routes of a switch, without its own prefix: the prefixes, and their egress classes.
+
+        Returns:
+            int32[n], the number of each prefix; int[n], the number of its egress class.
         """
         return self.build.tables.routes.of(vertex)
 
@@ -243,10 +249,10 @@ class RoutedFabric:
         """The ports that each egress class tries for packets in transit, by the rule of `Classes`.
 
         Returns:
-            By the port where packets came in, 0 for any port: int64[C, M], the ports that each
-            class tries in order; 0 for no port. At an ingress port only those classes have ports
-            that treat its packets otherwise than packets from any port; the last port is the
-            ingress port itself, or `DISCARDED`.
+            By the port where packets came in, 0 for any port: int64[C, M], the ports that each of
+            C classes tries in order; 0 for no port. The array of an ingress port has ports only
+            for classes that treat packets from there otherwise than packets from any port. Its
+            last column is the ingress port itself, or `DISCARDED`.
         """
         classes = self.build.tables.classes
         minimal = classes.port[vertex, :, None].astype(np.int64)
@@ -263,7 +269,8 @@ class RoutedFabric:
             for ports in (order, bounce, bounce_then_minimal)
         )
         for port, _, _ in self.build.wiring.ends(vertex):
-            # bool[C], the classes that share packets over the ingress port, and that try it.
+            # bool[C]: whether a class shares packets over the ingress port, and whether it tries
+            # the ingress port at all.
             shares = (transit_ports == port).any(axis=1)
             tries = (order == port).any(axis=1)
             from_port = np.where(minimal == port, bounce, order)
@@ -294,7 +301,7 @@ class RoutedFabric:
             hops: the next hop at every port.
             marked: the next hop at every port for packets that the port marks.
         """
-        has_choice: NDArray[np.bool_] = (order != 0).any(axis=1)
+        has_choice: NDArray[np.bool_] = (order != 0).any(axis=1)  # bool[C]
         choices_at: dict[int, Choices] = {port: (((*hop, 1),),) for port, hop in hops.items()}
         choices_at |= {0: (), DISCARDED: (DISCARD,)}
         has_shares = bool((order == SHARED).any())
@@ -315,7 +322,7 @@ class RoutedFabric:
         return dict(zip(texts, choices_of_prefix, strict=True))
 
     def _shared_choices(self, vertex: int, hops: PortHops, marked: PortHops) -> dict[int, Choices]:
-        """By egress class the only choice of packets that it shares: all next hops, by weight.
+        """By egress class that shares packets its only choice: all next hops, by weight.
 
         Args:
             vertex: of the switch.
@@ -386,12 +393,12 @@ def _host_interface(ports: tuple[str, ...]) -> str:
 def fabric_pools(a: Addressing) -> list[str]:
     """For each address family the smallest network that contains every block of the fabric."""
     last = len(a.host_mac) - 1
-    pools = [str(_cover(a.network(0), a.network(last)))]
-    return [*pools, str(_cover(a.network6(0), a.network6(last)))] if a.ipv6 else pools
+    pools = [str(_common_supernet(a.network(0), a.network(last)))]
+    return [*pools, str(_common_supernet(a.network6(0), a.network6(last)))] if a.ipv6 else pools
 
 
-def _cover(first: Network, last: Network) -> Network:
-    """The smallest network that contains two networks, of which the first has lower addresses."""
+def _common_supernet(first: Network, last: Network) -> Network:
+    """The smallest network that contains two networks; the addresses of `first` are lower."""
     while last.broadcast_address not in first:
         first = first.supernet()
     return first

@@ -16,7 +16,7 @@ from compilers.targets.routed.static_routes import Numbers
 from inventory.problems import Problem
 
 
-def beyond_tables(build: Build, target: str, by_bgp: bool = False) -> Iterator[Problem]:
+def table_limit_problems(build: Build, target: str, by_bgp: bool = False) -> Iterator[Problem]:
     """The limits of node types that the routes and ECMP groups of several VRFs exceed.
 
     Where every hop shares packets, all packets use one table, which `compile` has counted.
@@ -26,16 +26,16 @@ def beyond_tables(build: Build, target: str, by_bgp: bool = False) -> Iterator[P
         target: the name of the target, for messages.
         by_bgp: whether BGP resolves next hops, by a route to every other switch.
     """
-    alternates = build.tables.classes.alternate.shape[2]
-    if build.hardware is None or build.forwarding.every_hop or not alternates:
+    has_alternates = build.tables.classes.alternate.shape[2] > 0
+    if build.hardware is None or build.forwarding.every_hop or not has_alternates:
         return
     w = build.wiring
     needs = _table_needs(build, by_bgp)
     for type_number, node_type in enumerate(build.hardware.types):
-        of_type = (w.node_type == type_number) & needs.has_vrfs
+        is_of_type = (w.node_type == type_number) & needs.has_vrfs
         for key, limit in node_type.limits.items():
             entry_name, count = needs.by_key[key]
-            is_over = of_type & (count > limit)
+            is_over = is_of_type & (count > limit)
             if is_over.any():
                 fullest = int(np.where(is_over, count, 0).argmax())
                 required = f"at least {count[fullest]:,} {entry_name}"
@@ -69,27 +69,32 @@ def _table_needs(build: Build, by_bgp: bool) -> _TableNeeds:
     spread marked packets, and a route to every neighbour and host. All of that is for each address
     family.
     """
-    w, c = build.wiring, build.tables.classes
+    w, classes = build.wiring, build.tables.classes
     families = 2 if build.addressing.ipv6 else 1
+    # int[S, C, 1 + A] and int[S, C]: the ports of each egress class, the minimal one first, and
+    # how many of them share packets.
+    ports: Numbers = np.concatenate((classes.port[..., None], classes.alternate), axis=2)
+    members: Numbers = np.count_nonzero(np.where(ports > 0, classes.weight, 0), axis=2)
+    # All others are int[S], a number for each switch.
     hosts = np.count_nonzero(w.host_port, axis=1)
-    ports: Numbers = np.concatenate((c.port[..., None], c.alternate), axis=2)
-    members: Numbers = np.count_nonzero(np.where(ports > 0, c.weight, 0), axis=2)
+    has_hosts = hosts > 0
     prefixes = build.tables.routes.rows() - 1  # without the switch's own
     neighbours = np.count_nonzero((w.far >= 0) & build.topology.endpoints[w.far], axis=1)
-    has_hosts = hosts > 0
     links = np.count_nonzero(w.far >= 0, axis=1)
-    stages = links if build.forwarding.marks else np.zeros_like(links)  # VRFs of marked packets
+    marked_vrfs = links if build.forwarding.marks else np.zeros_like(links)
     default_vrf, next_hop_routes, host_vrf = 1, int(by_bgp), has_hosts.astype(np.int64)
-    routes = prefixes * (default_vrf + next_hop_routes + host_vrf) + 2 * hosts
-    routes += stages * (1 + neighbours + hosts)
-    groups = np.where(has_hosts, (members > 1).sum(axis=1), 0) + stages
+    routes = prefixes * (default_vrf + next_hop_routes + host_vrf)
+    routes += 2 * hosts  # in the default VRF and in that of hosts
+    routes += marked_vrfs * (1 + neighbours + hosts)
+    groups = np.where(has_hosts, (members > 1).sum(axis=1), 0) + marked_vrfs
     widest = np.where(has_hosts, members.max(axis=1, initial=0), 0)
     vrfs = "all" if build.forwarding.marks else "two"
     return _TableNeeds(
-        has_vrfs=has_hosts | (stages > 0),
+        has_vrfs=has_hosts | (marked_vrfs > 0),
         by_key={
             "lpm_rows": (f"routes in {vrfs} VRFs", routes * families),
             "groups": ("ECMP groups", groups * families),
-            "ecmp_width": ("members per ECMP group", np.maximum(widest, stages - 1)),
+            # A group that spreads marked packets has all links but the one that brought them.
+            "ecmp_width": ("members per ECMP group", np.maximum(widest, marked_vrfs - 1)),
         },
     )

@@ -1,5 +1,8 @@
 """A router as the tables of CONFIG_DB, SONiC's configuration database, for target sonic.
 
+Target sonic makes them of the variables that templates of all systems have, and prints them as
+config_db.json.
+
 `nexthop`, `ifname` and `nexthop-vrf` of a route are lists of one length (sonic-static-route.yang,
 bgpcfgd's managers_static_rt.py). One `advertise` covers all members, and no entry of a list is
 empty.
@@ -49,22 +52,25 @@ def config_db(values: P2pVariables, hwsku: str) -> dict[str, Table]:
     vrfs = (values.vrf, *(stage.vrf for stage in values.stages))
     tables: dict[str, Table] = {
         "DEVICE_METADATA": {"localhost": metadata},
-        **_base(values.base),
-        "PORT": dict(_ports(router)),
+        **_management_tables(values.base),
+        "PORT": dict(_port_entries(router)),
         "BREAKOUT_CFG": {
             port.cage: {"brkout_mode": port.mode} for port in router.cages if port.mode
         },
         "VRF": {vrf: {} for vrf in vrfs if vrf},
-        "INTERFACE": dict(_interfaces(values)),
-        "VLAN_SUB_INTERFACE": dict(_subinterfaces(values)),
-        "STATIC_ROUTE": dict(_routes(values)),
-        **_hosts(values),
+        "INTERFACE": dict(_link_entries(values)),
+        "VLAN_SUB_INTERFACE": dict(_subinterface_entries(values)),
+        "STATIC_ROUTE": dict(_route_entries(values)),
+        **_host_tables(values),
     }
     return {name: table for name, table in tables.items() if table}
 
 
-def _base(base: BaseConfig) -> dict[str, Table]:
-    """The tables of management, time and logs; SONiC itself keeps the routes of eth0 apart."""
+def _management_tables(base: BaseConfig) -> dict[str, Table]:
+    """The tables of management, time and logs.
+
+    They need no VRF of management: SONiC itself keeps the routes of eth0 in a table of their own.
+    """
     address = {f"{base.interface}|{base.address}": {"gwaddr": base.gateway} if base.gateway else {}}
     return {
         "MGMT_INTERFACE": address if base.address else {},
@@ -73,8 +79,11 @@ def _base(base: BaseConfig) -> dict[str, Table]:
     }
 
 
-def _ports(router: P2pRouter) -> Iterator[tuple[str, Entry]]:
-    """Table PORT; what the inventory does not say of a port stays as the switch has it."""
+def _port_entries(router: P2pRouter) -> Iterator[tuple[str, Entry]]:
+    """The entries of table PORT.
+
+    What the inventory does not say of a port stays as the switch has it.
+    """
     ports_in_use: tuple[P2pLink | HostPort, ...] = (*router.links, *router.hosts)
     for end in ports_in_use:
         port = end.port
@@ -90,35 +99,35 @@ def _ports(router: P2pRouter) -> Iterator[tuple[str, Entry]]:
         yield end.interface, entry
 
 
-def _interfaces(values: P2pVariables) -> Iterator[tuple[str, Entry]]:
-    """Table INTERFACE: links, and the port of the only host."""
+def _link_entries(values: P2pVariables) -> Iterator[tuple[str, Entry]]:
+    """The entries of table INTERFACE: links, and the port of the only host."""
     router = values.router
     for link in router.links:
         if link.ipv4:
-            yield from _addressed(link.interface, "", link.ipv4, link.ipv6)
+            yield from _interface_entries(link.interface, "", link.ipv4, link.ipv6)
         else:
             yield link.interface, {"ipv6_use_link_local_only": "enable"}
     if len(router.hosts) == 1:
-        yield from _gateway(values)
+        yield from _gateway_entries(values)
 
 
-def _subinterfaces(values: P2pVariables) -> Iterator[tuple[str, Entry]]:
-    """Table VLAN_SUB_INTERFACE: the subinterfaces on which marked packets come in."""
+def _subinterface_entries(values: P2pVariables) -> Iterator[tuple[str, Entry]]:
+    """The entries of table VLAN_SUB_INTERFACE: the subinterfaces where marked packets come in."""
     for stage in values.stages:
-        entries = dict(_addressed(stage.interface, stage.vrf, stage.ipv4, stage.ipv6))
+        entries = dict(_interface_entries(stage.interface, stage.vrf, stage.ipv4, stage.ipv6))
         entries[stage.interface] |= {"vlan": str(stage.vlan), "admin_status": "up"}
         yield from entries.items()
 
 
-def _hosts(values: P2pVariables) -> dict[str, Table]:
+def _host_tables(values: P2pVariables) -> dict[str, Table]:
     """The tables for the hosts of a switch: a loopback if it has none, a VLAN if it has several.
 
-    The port of an only host is in table INTERFACE.
+    If it has one host, the port of the host is in table INTERFACE (`_link_entries`).
     """
     router = values.router
     if not router.hosts:
         addresses = f"{router.ipv4}/32", router.ipv6 and f"{router.ipv6}/128"
-        return {"LOOPBACK_INTERFACE": dict(_addressed("Loopback0", "", *addresses))}
+        return {"LOOPBACK_INTERFACE": dict(_interface_entries("Loopback0", "", *addresses))}
     if len(router.hosts) == 1:
         return {}
     name = router.host_interface
@@ -127,18 +136,18 @@ def _hosts(values: P2pVariables) -> dict[str, Table]:
         "VLAN_MEMBER": {
             f"{name}|{host.interface}": {"tagging_mode": "untagged"} for host in router.hosts
         },
-        "VLAN_INTERFACE": dict(_gateway(values)),
+        "VLAN_INTERFACE": dict(_gateway_entries(values)),
     }
 
 
-def _gateway(values: P2pVariables) -> Iterator[tuple[str, Entry]]:
-    """The interface of hosts, with the gateway's addresses."""
+def _gateway_entries(values: P2pVariables) -> Iterator[tuple[str, Entry]]:
+    """The entries of the interface of hosts and of its addresses, those of the gateway."""
     router = values.router
     addresses = f"{router.ipv4}/{router.ipv4_length}", router.ipv6 and f"{router.ipv6}/64"
-    return _addressed(router.host_interface, values.vrf, *addresses)
+    return _interface_entries(router.host_interface, values.vrf, *addresses)
 
 
-def _addressed(name: str, vrf: str, *addresses: str) -> Iterator[tuple[str, Entry]]:
+def _interface_entries(name: str, vrf: str, *addresses: str) -> Iterator[tuple[str, Entry]]:
     """The entries of an interface and of its addresses.
 
     Args:
@@ -151,8 +160,8 @@ def _addressed(name: str, vrf: str, *addresses: str) -> Iterator[tuple[str, Entr
         yield f"{name}|{address}", {}
 
 
-def _routes(values: P2pVariables) -> Iterator[tuple[str, Entry]]:
-    """Table STATIC_ROUTE."""
+def _route_entries(values: P2pVariables) -> Iterator[tuple[str, Entry]]:
+    """The entries of table STATIC_ROUTE."""
     vrf = values.vrf
     for family in values.families():
         if family.pool:

@@ -1,6 +1,4 @@
-"""Names of ports in SONiC: `Ethernet28` begins with serdes lane 28 of the switch, counted from
-0.
-"""
+"""Names of ports in SONiC: the first serdes lane of `Ethernet28` is lane 28, counted from 0."""
 
 from __future__ import annotations
 

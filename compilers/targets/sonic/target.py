@@ -1,9 +1,10 @@
 """The sonic target: config_db.json, and frr.conf for the split-unified mode.
 
-docs/targets/routers.md describes both. Static routes are in both files: in table STATIC_ROUTE of
-CONFIG_DB, which bgpcfgd hands to FRR, and in frr.conf, with the tag that bgpcfgd gives routes that
-it does not advertise. So both make the same routes. With BFD it is frrcfgd in the place of bgpcfgd,
-without the tag (docs/targets/bgp.md).
+docs/targets/routers.md describes both files. Static routes are in both: in table STATIC_ROUTE of
+CONFIG_DB, which the daemon bgpcfgd hands to FRR, and in frr.conf, which FRR starts from. bgpcfgd
+gives a tag to routes that it does not advertise, so the routes of frr.conf have this tag, and both
+files make the same routes. With BFD, the daemon frrcfgd hands the routes to FRR instead of bgpcfgd,
+and they have no tag (docs/targets/bgp.md).
 
 Packets from hosts share ports in VRF `Vrf-hosts` (`p2p_fabric`); SONiC demands that the name of a
 VRF begins with `Vrf`. Marked packets come in on a subinterface in a VRF. The subinterface has the
@@ -26,7 +27,12 @@ from compilers.targets.capabilities import Capabilities
 from compilers.targets.devices.tool_settings import AnsibleConnection, ContainerKind, RouteMapWords
 from compilers.targets.node_facts import shown
 from compilers.targets.options import Chosen, Option
-from compilers.targets.routed.bgp.bgp_options import BFD, BY_FRR, INTERFACE_SESSIONS, ROUTING
+from compilers.targets.routed.bgp.bgp_options import (
+    BFD,
+    FRR_AGREEMENTS,
+    INTERFACE_SESSIONS,
+    ROUTING,
+)
 from compilers.targets.routed.p2p_links import P2P_AGREEMENTS, P2pTarget
 from compilers.targets.routed.p2p_variables import P2pVariables, Route
 from compilers.targets.sonic import neighbours, routing_tables
@@ -61,7 +67,7 @@ class SonicTables:
 
 
 class Sonic(P2pTarget):
-    """Static routes of SONiC."""
+    """SONiC, with static routes or eBGP."""
 
     name = "sonic"
     summary = "config_db.json for SONiC, and frr.conf for the split-unified mode"
@@ -83,7 +89,7 @@ class Sonic(P2pTarget):
     route_maps = RouteMapWords()
     vrf = "Vrf-hosts"
     unnumbered = MappingProxyType({"bgp": INTERFACE_SESSIONS})
-    agreements = MappingProxyType({**P2P_AGREEMENTS, **BY_FRR})
+    agreements = MappingProxyType({**P2P_AGREEMENTS, **FRR_AGREEMENTS})
     options = MappingProxyType(
         {
             HWSKU: Option(
@@ -97,7 +103,7 @@ class Sonic(P2pTarget):
 
     @property
     def folder(self) -> RouterFolder:
-        """See `P2pTarget.folder`."""
+        """See `P2pTarget.folder`: frr.conf has no interfaces; other readers read config_db.json."""
         return RouterFolder(
             self.name,
             tuple(self.files),
@@ -106,7 +112,7 @@ class Sonic(P2pTarget):
         )
 
     def grammar_facts(self, chosen: Chosen) -> tuple[str, ...]:
-        """See `P2pTarget.grammar_facts`."""
+        """See `P2pTarget.grammar_facts`: also the hardware's name, and whether bfdd runs."""
         hwsku = chosen[HWSKU]
         facts = [*super().grammar_facts(chosen)]
         if hwsku:
@@ -118,7 +124,7 @@ class Sonic(P2pTarget):
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], SonicVariables]:
         """See `Target.variables`."""
         fabric = self.fabric(build, chosen)
-        additions: list[Callable[[int], SonicTables]] = self.printed(fabric, chosen)
+        additions: list[Callable[[int], SonicTables]] = self.addition_variables(fabric, chosen)
 
         def of_router(vertex: int) -> SonicVariables:
             tables = [tables_at(vertex) for tables_at in additions]

@@ -1,6 +1,7 @@
 """BGP in the YANG models of SR Linux: sessions, policies, and BFD on every link.
 
-`device_config` puts these parts into the configuration of a router.
+What comes in is the `BgpSpeaker` of a router. `device_config` puts the parts that are made here
+into the configuration of the router.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ Tree = dict[str, Any]
 """A part of a configuration, as a mapping in the form of the models."""
 COMMON = "srl_nokia-common"
 """The YANG module that defines the names of address families."""
-MICROSECONDS = 1000
+MICROSECONDS_PER_MS = 1000
 """How many microseconds, the unit of BFD's intervals in the model, are a millisecond."""
 ACCEPT = {"policy-result": "accept"}
 """The action of a statement that takes a route."""
@@ -24,7 +25,7 @@ REJECT = {"policy-result": "reject"}
 
 def bgp_roots(bgp: BgpSpeaker, router: P2pRouter) -> Tree:
     """The parts of BGP at the top of a configuration: policies, and BFD on every link."""
-    interval = bgp.interval * MICROSECONDS
+    interval = bgp.interval * MICROSECONDS_PER_MS
     bfd = {
         "admin-state": "enable",
         "desired-minimum-transmit-interval": interval,
@@ -103,8 +104,8 @@ def _group(bgp: BgpSpeaker, family: BgpFamily) -> Tree:
 def _prefix_sets(family: BgpFamily) -> list[Tree]:
     """The set of all prefixes of the fabric, and one for each policy with preferred prefixes."""
     length = f"{family.length}..{family.length}"
-    of_fabric = {"ip-prefix": family.pool, "mask-length-range": length}
-    return [{"name": f"fabric-{family.name}", "prefix": [of_fabric]}] + [
+    fabric_prefixes = {"ip-prefix": family.pool, "mask-length-range": length}
+    return [{"name": f"fabric-{family.name}", "prefix": [fabric_prefixes]}] + [
         {
             "name": policy,
             "prefix": [{"ip-prefix": prefix, "mask-length-range": "exact"} for prefix in preferred],
@@ -116,7 +117,7 @@ def _prefix_sets(family: BgpFamily) -> list[Tree]:
 
 def _policies(bgp: BgpSpeaker, family: BgpFamily) -> list[Tree]:
     """The import policies of a family, which prefer by MED, and the export policy."""
-    of_fabric = f"fabric-{family.name}"
+    fabric_set = f"fabric-{family.name}"
 
     def statement(name: str, prefixes: str, metric: int) -> Tree:
         """A statement that gives routes to a set of prefixes a MED."""
@@ -131,10 +132,10 @@ def _policies(bgp: BgpSpeaker, family: BgpFamily) -> list[Tree]:
         """A policy that refuses all that no statement takes."""
         return {"name": name, "default-action": REJECT, "statement": list(statements)}
 
-    announced = {"name": "10", "match": {"prefix": {"prefix-set": of_fabric}}, "action": ACCEPT}
+    announced = {"name": "10", "match": {"prefix": {"prefix-set": fabric_set}}, "action": ACCEPT}
     policies = []
     for name, preferred in family.policies():
-        statements = [statement("20", of_fabric, 1)]
+        statements = [statement("20", fabric_set, 1)]
         if preferred:
             statements.insert(0, statement("10", name, 0))
         policies.append(policy(name, *statements))

@@ -1,6 +1,7 @@
 """A router in the YANG models of SR Linux: interfaces, network instances, next-hop groups, routes.
 
-Target srlinux prints the result of `config` as JSON.
+What comes in are the variables that routers of all systems have. Target srlinux prints the result
+of `config` as JSON.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ def _management(base: BaseConfig) -> Iterator[Tree]:
         "name": base.vrf,
         "type": "srl_nokia-network-instance:ip-vrf",
         "admin-state": "enable",
-        "interface": _named([f"{base.interface}.0"]),
+        "interface": _entries_of_names([f"{base.interface}.0"]),
     }
     if base.gateway:
         hop = {"index": 0, "ip-address": base.gateway}
@@ -155,7 +156,7 @@ def _instances(router: P2pRouter, values: P2pVariables) -> Iterator[Tree]:
         "name": "default",
         "type": "srl_nokia-network-instance:default",
         "admin-state": "enable",
-        "interface": _named([*links, *local]),
+        "interface": _entries_of_names([*links, *local]),
         "srl_nokia-static-routes:static-routes": {"route": list(_routes(values))},
         "srl_nokia-next-hop-groups:next-hop-groups": {"group": list(_groups(values))},
         **({"protocols": bgp_protocol(values.bgp)} if values.bgp else {}),
@@ -165,11 +166,11 @@ def _instances(router: P2pRouter, values: P2pVariables) -> Iterator[Tree]:
             "name": "hosts",
             "type": "srl_nokia-network-instance:mac-vrf",
             "admin-state": "enable",
-            "interface": _named([*hosts, gateway]),
+            "interface": _entries_of_names([*hosts, gateway]),
         }
 
 
-def _named(names: list[str]) -> list[Tree]:
+def _entries_of_names(names: list[str]) -> list[Tree]:
     """A list in the model whose entries have only names."""
     return [{"name": name} for name in names]
 

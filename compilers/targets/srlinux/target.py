@@ -59,7 +59,7 @@ class Srlinux(P2pTarget):
     summary = "a device config for SR Linux, as JSON of its models"
     files = dict.fromkeys(("srlinux.json",), SrlinuxVariables)
     vrf = ""  # hosts are in the default network instance (NO_INGRESS_REASON)
-    not_found = NO_INGRESS_REASON
+    no_resolution_reason = NO_INGRESS_REASON
     agreements = MappingProxyType(
         {name: option for name, option in P2P_AGREEMENTS.items() if name not in UNSUPPORTED_OPTIONS}
     )
@@ -76,7 +76,7 @@ class Srlinux(P2pTarget):
 
     @property
     def folder(self) -> RouterFolder:
-        """See `P2pTarget.folder`."""
+        """See `P2pTarget.folder`: BGP announces routes that discard, and statements have names."""
         return RouterFolder(
             self.name,
             tuple(self.files),

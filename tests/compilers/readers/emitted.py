@@ -54,7 +54,7 @@ def check_switch(name, build, out, vertex, words=None):
     build, options = with_words(build, words or {})
     system = target(name)
     by_bgp = build.control.get("routing") == "bgp"
-    if not by_bgp and not system.unreadable(*system.check(build, options), part=True):
+    if not by_bgp and not system.unreadable_reason(*system.check(build, options), part=True):
         report = check(name, build, out, options, only={vertex})
         if report.differences or not all((out / node).exists() for node in build.wiring.names):
             return report

@@ -1,8 +1,8 @@
 """The options of targets about eBGP, on which both ends of a link have to agree (*agreements*).
 
 They say whether routes come from eBGP, and whether sessions have BFD, TTL security, weighted ECMP
-and addresses. Their values come from `control_plane` of fabric.yaml. Each target has those that its
-system supports in `Target.agreements`.
+and addresses. Their values come from `control_plane` of fabric.yaml. `Target.agreements` of a
+target lists the options that its system supports.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ ROUTING, BFD, GTSM, WCMP = "routing", "bfd", "gtsm", "wcmp"
 NEXT_HOP_POOLS = ("nexthops", "nexthops6")
 """The options with the pools of announced next hops, of IPv4 and of IPv6."""
 INTERFACE_SESSIONS = "sessions by interface"
-"""How FRR speaks over links without addresses: neighbours find each other by the port."""
+"""How FRR speaks over links without addresses: neighbours find each other by the port. It is a
+value of `Target.unnumbered`."""
 
 
 def _is_network(text: str, version: int) -> bool:
@@ -60,7 +61,7 @@ SHARING_AGREEMENTS: Options = MappingProxyType(
 )
 """The further options of systems whose static routes, beside BGP, share packets from hosts over
 next hops that BGP resolves."""
-BY_FRR: Options = MappingProxyType(
+FRR_AGREEMENTS: Options = MappingProxyType(
     {
         UNNUMBERED: Option.choice(
             "With eBGP: sessions over links without addresses (RFC 8950).", "off", "on"
@@ -68,22 +69,22 @@ BY_FRR: Options = MappingProxyType(
         **WCMP_AGREEMENT,
     }
 )
-"""The further options of systems with FRR's BGP whose links have addresses unless sessions do
-without."""
+"""The further options of systems with FRR's BGP whose links have addresses, unless the option
+`unnumbered` is on."""
 
 
-def bgp_agreements(*bfd: str) -> Options:
+def bgp_agreements(*bfd_values: str) -> Options:
     """The options of every system that can have eBGP.
 
     Args:
-        bfd: the values of `bfd`, the default first.
+        bfd_values: the values of the option `bfd`, the default first.
     """
     return MappingProxyType(
         {
             ROUTING: Option.choice(
                 "Whether routes are static, or come from eBGP.", "static", "bgp"
             ),
-            BFD: Option.choice("Whether BFD watches every link. With eBGP: on.", *bfd),
+            BFD: Option.choice("Whether BFD watches every link. With eBGP: on.", *bfd_values),
             GTSM: Option.choice(
                 "With eBGP: TTL security (RFC 5082).",
                 "on",

@@ -9,12 +9,14 @@ oscillate, and after a failure the shortest paths that are left decide.
 Some balances share packets from hosts over *alternates*, other ports than that of the compiled
 path. Static routes do that, over *announced next hops*: every switch announces an address of its
 own from a pool for them (`addressing.next_hops`). No interface has such an address, and no packet
-goes to
-it: BGP resolves it to a port. When the link to a neighbour fails, BGP resolves the neighbour's
-address by another neighbour; when the neighbour itself fails, the address disappears. A packet that
-left for a neighbour then follows the shortest path that is left, which has no loop. No route that
-discards may cover the pool: it would resolve the next hop, and a kernel takes no next-hop group
-with a member that discards.
+goes to it: BGP resolves it to a port. When the link to a neighbour fails, BGP resolves the
+neighbour's address by another neighbour; when the neighbour itself fails, the address disappears. A
+packet that left for a neighbour then follows the shortest path that is left, which has no loop. No
+route that discards may cover the pool: it would resolve the next hop, and a kernel takes no
+next-hop group with a member that discards.
+
+`P2pFabric` and the targets frr and bird make a `ControlPlane` of a build, and give `BgpSpeaker`s to
+their templates.
 """
 
 from __future__ import annotations
@@ -58,7 +60,9 @@ from inventory.problems import InputError, Problem, few
 BLOCK_OF_DESTINATIONS = 256
 """How many destinations `ControlPlane.of` counts the hops to at once, which bounds memory."""
 FAMILIES = (("ipv4", "ip"), ("ipv6", "ipv6"))
-"""The name of an address family, and the first word of commands about it."""
+"""For IPv4 and IPv6, the families 0 and 1: the name, and the first word of commands about it."""
+IPV6_LENGTH = 64
+"""The length of the IPv6 prefixes of switches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +74,7 @@ class ControlPlane:
     hops: NDArray[np.int8]
     """int8[S, S]: the number of links of each compiled path."""
     egress: NDArray[np.integer]
-    """int[S, S]: the egress class at each switch for each destination."""
+    """int[S, S]: the egress class (the set of next hops) at each switch for each destination."""
     numbers: NDArray[np.int64]
     """int64[S]: the AS number of each switch."""
     bfd: bool
@@ -110,15 +114,15 @@ class ControlPlane:
         )
         from_base = np.setdiff1d(numbers, list(build.base.get(NODE_ASNS, {}).values()))
         if problems := [
-            *_wrong_numbers(from_base),
-            *plane._longer_paths(),
+            *_as_number_problems(from_base),
+            *plane._longer_path_problems(),
             *next_hop_problems(build, chosen),
         ]:
             raise InputError(few(problems))
         return plane
 
-    def _longer_paths(self) -> list[Problem]:
-        """Compiled paths that are longer than a path over another neighbour."""
+    def _longer_path_problems(self) -> list[Problem]:
+        """The problems of compiled paths that are longer than a path over another neighbour."""
         w = self.routed.build.wiring
         problems = []
         for vertex in np.flatnonzero(self.routed.build.topology.present).tolist():
@@ -136,12 +140,18 @@ class ControlPlane:
         return problems
 
     def next_hops(self, vertex: int, family: int) -> dict[int, tuple[str, str]]:
-        """For each port the next hop that the neighbour announces: its address, no interface."""
+        """For each port the next hop that the neighbour announces: its address, and no interface.
+
+        The interface is "", as BGP resolves the address to a port.
+        """
         pool, ends = self.next_hop_pools[family], self.routed.build.wiring.ends(vertex)
         return {port: (str(pool[far + 1]), "") for port, far, _ in ends}
 
     def next_hop(self, prefix: int, family: int) -> tuple[str, str] | None:
-        """The next hop that the switch of a prefix announces; None: the prefix is an aggregate."""
+        """The next hop that the switch of a prefix announces; None: the prefix is an aggregate.
+
+        The first S prefixes are those of the switches; aggregates have the numbers behind them.
+        """
         is_aggregate = prefix >= len(self.numbers)
         return None if is_aggregate else (str(self.next_hop_pools[family][prefix + 1]), "")
 
@@ -177,6 +187,7 @@ class ControlPlane:
         paths_behind = {}
         for port, neighbour, _ in w.ends(vertex):
             next_switches = w.far[neighbour][w.far[neighbour] >= 0]
+            # bool[n, S]: whether each of the n next switches is nearer to each destination.
             is_nearer = self.hops[next_switches] == self.hops[neighbour] - 1
             paths_behind[w.port_name(vertex, port)] = is_nearer.sum(axis=0).clip(1).tolist()
         return paths_behind
@@ -202,6 +213,7 @@ class ControlPlane:
         return BgpSpeaker(
             number=int(self.numbers[vertex]),
             router_id=routed.gateways[vertex],
+            # Room for detours after failures, and for paths over a drained switch (`drained`).
             longest=2 * routed.build.topology.diameter + 2,
             bfd=self.bfd,
             gtsm=self.gtsm,
@@ -224,13 +236,13 @@ class ControlPlane:
         """The BGP of a switch in an address family, 0 for IPv4; see `at` for the arguments."""
         build = self.routed.build
         name, word = FAMILIES[family]
-        own = self.routed.prefixes[family][vertex]
+        prefix = self.routed.prefixes[family][vertex]
         return BgpFamily(
             name=name,
             word=word,
             pool=self.routed.pools()[family],
-            length=(build.addressing.ipv4_length, 64)[family],
-            own=own if build.topology.endpoints[vertex] else "",
+            length=IPV6_LENGTH if name == "ipv6" else build.addressing.ipv4_length,
+            own=prefix if build.topology.endpoints[vertex] else "",
             peers=tuple(self._peers(vertex, family, far_ends, descriptions)),
             via=self._announced_next_hop(vertex, family),
             via_pool=str(self.next_hop_pools[family]) if self.next_hop_pools else "",
@@ -252,17 +264,17 @@ class ControlPlane:
     ) -> Iterator[BgpPeer]:
         """The neighbours of a switch in an address family; the arguments are those of `at`."""
         w, classes = self.routed.build.wiring, self.routed.build.tables.classes
-        far = w.far[vertex][w.far[vertex] >= 0]
-        # Destinations to which several neighbours have shortest paths: the compiled one is
-        # preferred, unless all of them are used.
-        neighbours_on_path = (self.hops[far] == self.hops[vertex] - 1).sum(axis=0)
+        neighbours = w.far[vertex][w.far[vertex] >= 0]
+        # int[S]: over how many neighbours a shortest path to each destination leads. Where several
+        # do, the compiled path is preferred, unless every hop shares packets over all of them.
+        neighbours_on_path = (self.hops[neighbours] == self.hops[vertex] - 1).sum(axis=0)
         every_hop = self.routed.build.forwarding.every_hop
         tied = np.flatnonzero((neighbours_on_path > 1) & (not every_hop))
-        port = classes.port[vertex][self.egress[vertex, tied]]
+        compiled_port = classes.port[vertex][self.egress[vertex, tied]]
         texts, name = self.routed.prefixes[family], FAMILIES[family][0]
         links = self.routed.switch(vertex).links
-        for link, neighbour in zip(links, far.tolist(), strict=True):
-            destinations = tied[port == link.port].tolist()
+        for link, neighbour in zip(links, neighbours.tolist(), strict=True):
+            destinations = tied[compiled_port == link.port].tolist()
             preferred = [texts[destination] for destination in destinations]
             if self.next_hop_pools:
                 preferred += [
@@ -280,29 +292,32 @@ class ControlPlane:
 
 def announced_pools(build: Build, chosen: Chosen) -> tuple[IPv4Network | IPv6Network, ...]:
     """The pools of next hops that eBGP announces for alternates; () where it announces none."""
-    alternates = build.tables.classes.alternate.shape[2] and not build.forwarding.every_hop
-    if not alternates or chosen.get(ROUTING) != "bgp" or NEXT_HOP_POOLS[0] not in chosen:
+    has_alternates = build.tables.classes.alternate.shape[2] > 0
+    if not has_alternates or build.forwarding.every_hop:
+        return ()
+    if chosen.get(ROUTING) != "bgp" or NEXT_HOP_POOLS[0] not in chosen:
         return ()
     return tuple(ip_network(chosen[name]) for name in NEXT_HOP_POOLS)
 
 
 def next_hop_problems(build: Build, chosen: Chosen) -> Iterator[Problem]:
-    """Pools of announced next hops that are too small, or have addresses of others."""
+    """Pools of announced next hops that are too small, or have addresses of hosts or of links."""
     announced = dict(zip(NEXT_HOP_POOLS, announced_pools(build, chosen), strict=False))
-    hosts = build.addressing.ipv4, build.addressing.ipv6
-    of_hosts = dict(zip(NEXT_HOP_POOLS, hosts, strict=True))
-    pools = {name: (pool, of_hosts[name]) for name, pool in announced.items()}
+    host_pools = build.addressing.ipv4, build.addressing.ipv6
+    host_pool_of = dict(zip(NEXT_HOP_POOLS, host_pools, strict=True))
+    pools = {name: (pool, host_pool_of[name]) for name, pool in announced.items()}
     yield from pool_problems(build, pools, build.tables.switches + 1, "next hops")
     if not announced or LINKS not in chosen:
         return
     plan = LinkPlan.of(build, chosen)
-    of_links: dict[str, IPv4Network | IPv6Network] = dict(
+    link_pool_of: dict[str, IPv4Network | IPv6Network] = dict(
         zip(NEXT_HOP_POOLS, (plan.pool4, plan.pool6), strict=True)
     )
     for name, pool in announced.items() if plan.numbered else ():
-        links = of_links[name]
+        links = link_pool_of[name]
         required = "addresses other than those of links"
-        if pool[0] in links and int(pool[0]) - int(links[0]) < plan.needed:
+        # Links take the first addresses of their pool; next hops may lie behind these.
+        if pool[0] in links and int(pool[0]) - int(links[0]) < plan.address_count:
             yield Problem(required, f"{pool}", key=CONTROL_KEYS[name])
         elif links[0] in pool:
             yield Problem(required, f"{pool}, and links in {links}", key=CONTROL_KEYS[name])
@@ -330,11 +345,12 @@ def require_no_additions(requested: Sequence[Addition[Any, Any]], chosen: Chosen
     Raises:
         InputError: the options ask for an addition.
     """
-    for addition in requested:
+    if requested:
+        option = requested[0].option
         raise InputError.of(
-            key=f"{SET} {addition.option}",
+            key=f"{SET} {option}",
             required=f"{OFF} with eBGP, which finds paths of its own after a failure",
-            given=chosen[addition.option],
+            given=chosen[option],
         )
 
 
@@ -364,8 +380,8 @@ def require_bgp(build: Build, target: str, chosen: Chosen, why: str = "") -> Non
     Capabilities(sharing | {AGGREGATES, TRANSIT}).require(build, title)
 
 
-def _wrong_numbers(numbers: NDArray[np.int64]) -> list[Problem]:
-    """The problem of AS numbers that no switch may have.
+def _as_number_problems(numbers: NDArray[np.int64]) -> list[Problem]:
+    """The problem of AS numbers that no switch may have; [] if all are right.
 
     Args:
         numbers: int64[n], the numbers that follow from `base.asn`, in order. The numbers that the

@@ -4,8 +4,8 @@ A drained switch announces the prefixes of other switches with a longer AS path:
 other path is preferred, and short enough that neighbours without another path still accept it. It
 announces its own prefix as before. It withdraws the address that it announces as a next hop, so
 that no static route shares packets over it. It forwards packets all the time. `polarfab drain`
-prints these lines; they are route maps, prefix lists and networks in the words of Cisco's IOS and
-its kin.
+prints these lines. They are route maps, prefix lists and networks in the words of Cisco's IOS, and
+of systems with a similar configuration language.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def maintenance_lines(
     Raises:
         InputError: the system has no route maps, routes are static, or there is no such switch.
     """
-    names = build.wiring.names
+    names = build.wiring.names  # one for each vertex
     if node not in names:
         examples = ", ".join(names[:EXAMPLES])
         todo = did_you_mean(node, names, "links and groups of routers cannot be drained")
@@ -67,11 +67,11 @@ def maintenance_lines(
         todo = "switch the policy of its BGP by hand, or shut its ports one by one"
         given = system.name
         raise InputError.of(f"one of {', '.join(drained_systems())}", given, todo, key="target")
-    named, chosen = system.check(build, options)
+    system_build, chosen = system.check(build, options)
     if chosen.get(ROUTING) != "bgp":
         todo = "static routes go around a switch when its ports are down"
         raise InputError.of("ebgp", "static", todo, key=CONTROL_KEYS[ROUTING])
-    values = system.variables(named, chosen)(names.index(node))
+    values = system.variables(system_build, chosen)(names.index(node))
     speaker = values.bgp if isinstance(values, Speaking) else None
     if speaker is None:
         raise InputError.of("a system that speaks BGP", system.name, key="target")

@@ -2,11 +2,11 @@
 
 Static routes of FRR 8.4 do not follow BFD, but routes of BGP do. So each switch announces an
 address to its neighbours as the next hop of their static routes, and a second one for marked
-packets, which the neighbour reaches on a device for them (`kernel_marks`). A neighbour accepts
-nothing else and announces nothing of it further, so the address leads over one link only. When BFD
+packets, which the neighbour reaches on a device for them (`kernel_marks`). Neighbours accept these
+addresses only and do not announce them further, so an address leads over one link only. When BFD
 takes a session down, the address disappears, and with it every static route over the link, as if
-the port were down. The route of the next distance then takes its place. Target frr asks
-`TrackedHops` for the next hops of its static routes, and for the BGP of each switch.
+the port were down. The static route with the next greater distance then takes its place. Target frr
+asks `TrackedHops` for the next hops of its static routes, and for the BGP of each switch.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from compilers.targets.options import Chosen
 from compilers.targets.routed.bgp.bgp_options import NEXT_HOP_POOLS, has_gtsm
 from compilers.targets.routed.bgp.control_plane import FAMILIES
 from compilers.targets.routed.bgp.speaker_variables import BgpSpeaker
-from compilers.targets.routed.kernel_marks import marked_address
+from compilers.targets.routed.kernel_marks import IPV6, marked_address
 from compilers.targets.routed.router_problems import pool_problems
 from compilers.targets.routed.static_routes import PortHops, RoutedFabric
 from compilers.wiring.as_numbers import as_numbers
@@ -36,7 +36,7 @@ class TrackedFamily:
     word: str
     """The first word of commands about the family: ip or ipv6."""
     full: int
-    """The length of an address."""
+    """The bits of an address: the prefix length of a single address."""
     plain: str
     """The address that is the next hop for packets without a mark."""
     marked: str
@@ -61,9 +61,7 @@ class TrackedLink:
 
 @dataclass(frozen=True, slots=True)
 class Tracked:
-    """The BGP of a switch that announces tracked next hops, as the template of frr.conf prints
-    it.
-    """
+    """The BGP of a switch with tracked next hops, as the template of frr.conf prints it."""
 
     number: int
     """Its AS number."""
@@ -103,7 +101,7 @@ class TrackedHops:
         """The next hops of a build, from the pools of announced next hops.
 
         Raises:
-            InputError: a pool is too small, or holds addresses of others.
+            InputError: a pool is too small, or has addresses of hosts or of management.
         """
         if problems := list(tracked_problems(routed.build, chosen)):
             raise InputError(few(problems))
@@ -122,7 +120,7 @@ class TrackedHops:
     def _address(self, vertex: int, family: int, marked: bool) -> str:
         """The address that a switch announces, for packets with or without a mark."""
         pool = self.pools[family]
-        first = pool.num_addresses // 2 if marked else 0
+        first = pool.num_addresses // 2 if marked else 0  # the upper half is for marked packets
         return str(pool[first + vertex + 1])
 
     def _families(self, vertex: int) -> Iterator[TrackedFamily]:
@@ -151,7 +149,7 @@ class TrackedHops:
                     interface=link.interface,
                     description=f"{link.far} {link.far_interface}",
                     number=as_number[neighbour],
-                    marked_hop=marked_address(neighbour, 6),
+                    marked_hop=marked_address(neighbour, IPV6),
                     families=tuple(self._families(neighbour)),
                 )
             )
@@ -165,7 +163,7 @@ class TrackedHops:
 
 
 def tracked_problems(build: Build, chosen: Chosen) -> Iterator[Problem]:
-    """Pools of announced next hops that are too small, or have addresses of others.
+    """Pools of announced next hops that are too small, or have addresses of hosts or management.
 
     Each switch has two addresses in a pool: one for marked packets, one for all others.
     """
