@@ -384,6 +384,7 @@ def test_minimal_paths_of_two_pairs_share_a_link_under_perm2hop() -> None:
     assert found["perm2hop: MIN withstands 5 %"].why == SHARED
 
 
+@pytest.mark.usefixtures("no_hottest_links")
 def test_a_load_above_one_that_is_not_sustained_tells_no_saturation() -> None:
     """With one seed UGAL_PF sustains .5 of tornado traffic and not .4: "up to 50 %" held."""
     claims = {claim.says: claim for claim in of_kept_points(exhibit("polarfly-fig8")).claims}

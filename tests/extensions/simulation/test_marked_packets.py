@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import pytest
 
 from compilers.demand.traffic_matrix import Traffic
+from compilers.tables.build import Build
 from extensions.simulation.build_simulation import settings_for, simulate_build
 from extensions.simulation.load_point import SimulationSettings
 from extensions.simulation.measurement import Measurement
@@ -19,6 +21,12 @@ from tests.compilers.routing.makers import loads_by_hand, marked, paths_by_hand
 LONG = {"period": 5_000}
 ROOM = {"vcs": 9, "buffer": 288, "scheme": "valley"}
 """Three virtual channels in each of the three channels that marks need."""
+
+
+@cache
+def half_hosts(q: int, protect: str) -> Build:
+    """A fabric of q + 1 links a switch and half as many hosts, made once for all tests."""
+    return marked(q, protect, hosts=(q + 1) // 2)
 
 
 def measured(
@@ -95,7 +103,7 @@ def test_it_saturates_where_throughput_says(
     q: int, below: float, above: float, pattern: str
 ) -> None:
     """.462 at q = 7, .480 at q = 13."""
-    build = marked(q, hosts=(q + 1) // 2)
+    build = half_hosts(q, "none")
     settings = settings_for(build, [below, above], options=ROOM | {"drain": 1_000})
     held, lost = simulate_build(build, pattern, 0, settings).points
     assert held.sustained
@@ -104,7 +112,7 @@ def test_it_saturates_where_throughput_says(
 
 
 def test_adaptive_packets_leave_the_minimal_path_only_where_others_wait() -> None:
-    build = marked(7, hosts=4)
+    build = half_hosts(7, "none")
     settings = settings_for(build, [0.02, 0.4], options={"routing": "adaptive"} | ROOM)
     idle, busy = simulate_build(build, "perm1hop", 0, settings).points
     assert idle.mean_hops == 1
@@ -116,7 +124,7 @@ def test_adaptive_packets_leave_the_minimal_path_only_where_others_wait() -> Non
 def test_dead_links_lose_what_is_on_them_and_others_go_round(
     protect: str, least: int, most: int
 ) -> None:
-    build = marked(7, protect, hosts=4)
+    build = half_hosts(7, protect)
     fail = [(f"3-{build.wiring.far[3, 0]}", 2_001)]
     settings = settings_for(build, [0.3], fail=fail, options={"scheme": "single"})
     (point,) = simulate_build(build, "uniform", 0, settings).points
@@ -126,7 +134,7 @@ def test_dead_links_lose_what_is_on_them_and_others_go_round(
 
 def test_as_many_channels_as_were_proved() -> None:
     """With a link down one more than the three without failures."""
-    build = marked(7, "link", hosts=4)
+    build = half_hosts(7, "link")
     broken = [(f"3-{build.wiring.far[3, 0]}", 2_001)]
     few = settings_for(
         build, [0.1], fail=broken, options={"vcs": 2, "buffer": 64, "scheme": "valley"}
