@@ -18,19 +18,22 @@ from numpy.typing import NDArray
 
 from compilers.spec.node_systems import CONTROL_KEYS, ROUTING_VALUES
 from compilers.tables.build import Build
-from compilers.tables.intermediate_form import local
+from compilers.tables.intermediate_form import no_route
 from compilers.targets.node_systems import system_target
 from compilers.targets.openflow.flow_tables import Pipeline
 from compilers.targets.routed.bgp.bgp_options import GTSM, ROUTING
 from compilers.update.difference import CLASS_PARTS
-from compilers.update.loss import Cable, cables_apart
+from compilers.update.loss import Cable, missing_cables
 from compilers.update.matching import HostTable, Matching, find_numbers
-from compilers.update.renumbering import Renumbering, renumbered
-from compilers.update.switch_settings import SettingChange, renamed_switches, settings_apart
+from compilers.update.renumbering import Renumbering, renumberings
+from compilers.update.switch_settings import SettingChange, renamed_switches, setting_changes
 from compilers.wiring.addressing import format_mac
 from compilers.wiring.as_numbers import NODE_ASNS
 
 Numbers = NDArray[Any]
+FACTS_OF_IDENTITY = 3
+"""How many of the first columns of `HostTable.facts` identify a host: datapath id, port and MAC
+address."""
 HostMove = tuple[str, str, str]
 """A host's name, and its old and its new place in words: switch, port and addresses."""
 
@@ -81,7 +84,9 @@ class SwitchChange:
 
     def counts(self) -> dict[str, int]:
         """The numbers by their names."""
-        return {field.name: getattr(self, field.name) for field in fields(self)[1:]}
+        return {
+            field.name: getattr(self, field.name) for field in fields(self) if field.name != "node"
+        }
 
     def __bool__(self) -> bool:
         return any(self.counts().values())
@@ -134,11 +139,11 @@ class Comparison:
 
     def as_dict(self) -> dict[str, Any]:
         """As values for JSON, with the switches that change."""
-        a, b = self.builds
+        old, new = self.builds
         separate = ("builds", "switches")
         values = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in separate}
         switches = [asdict(switch) for switch in self.switches if switch]
-        return {"a": a, "b": b, "differ": bool(self), **values, "switches": switches}
+        return {"a": old, "b": new, "differ": bool(self), **values, "switches": switches}
 
 
 def compare(old: Build, new: Build) -> Comparison:
@@ -155,18 +160,18 @@ def compare(old: Build, new: Build) -> Comparison:
     hosts = host_changes(old, new)
     return Comparison(
         builds=(old.identity, new.identity),
-        facts=facts_apart(old, new),
+        facts=fact_changes(old, new),
         nodes_added=tuple(new.wiring.names[v] for v in nodes.after[nodes.before < 0].tolist()),
         nodes_removed=tuple(old.wiring.names[v] for v in nodes.before[nodes.after < 0].tolist()),
         renamed=tuple(renamed.items()),
-        cables_added=cables_apart(new, old, nodes.node_after, nodes.node_before),
-        cables_removed=cables_apart(old, new, nodes.node_before, nodes.node_after),
+        cables_added=missing_cables(new, old, nodes.node_after, nodes.node_before),
+        cables_removed=missing_cables(old, new, nodes.node_before, nodes.node_after),
         switches=tuple(switch_changes(old, new, nodes, pairs)),
         hosts_added=hosts.added,
         hosts_removed=hosts.removed,
         hosts_moved=hosts.moved,
-        settings=settings_apart(old, new),
-        renumbered=renumbered(old, new),
+        settings=setting_changes(old, new),
+        renumbered=renumberings(old, new),
     )
 
 
@@ -194,8 +199,8 @@ def switch_changes(
         nodes: the matching of both.
         pairs: the old and the new vertex of each switch.
     """
-    old_rows, new_rows = Pipeline(old), Pipeline(new)
-    return (_switch_change(old_rows, new_rows, nodes, before, after) for before, after in pairs)
+    old_tables, new_tables = Pipeline(old), Pipeline(new)
+    return (_switch_change(old_tables, new_tables, nodes, before, after) for before, after in pairs)
 
 
 def host_changes(old: Build, new: Build) -> HostChanges:
@@ -221,7 +226,7 @@ def _hosts(build: Build) -> dict[str, _HostPlace]:
     """The places of all hosts of a build, by their names."""
     table, width = HostTable.of(build), build.wiring.host_port.shape[1]
     numbers = (column.astype(np.uint64) for column in (table.vertex, table.host))
-    rows = np.column_stack((table.facts[:, :3], *numbers)).tolist()
+    rows = np.column_stack((table.facts[:, :FACTS_OF_IDENTITY], *numbers)).tolist()
     names = build.wiring.host_names
     return {
         names[vertex * width + host]: _HostPlace((*facts, vertex, host), vertex, host)
@@ -232,8 +237,9 @@ def _hosts(build: Build) -> dict[str, _HostPlace]:
 def _place_in_words(build: Build, place: _HostPlace) -> str:
     """Switch, port and addresses of a host."""
     vertex, host = place.vertex, place.host
-    a, switch = build.addressing, build.wiring.names[vertex]
-    return f"{switch} {_port_name(build, place)}, {a.host(vertex, host)}, {a.mac(vertex, host)}"
+    addressing, switch = build.addressing, build.wiring.names[vertex]
+    addresses = f"{addressing.host(vertex, host)}, {addressing.mac(vertex, host)}"
+    return f"{switch} {_port_name(build, place)}, {addresses}"
 
 
 def _port_name(build: Build, place: _HostPlace) -> str:
@@ -242,7 +248,7 @@ def _port_name(build: Build, place: _HostPlace) -> str:
     return wiring.port_name(vertex, int(wiring.host_port[vertex, place.host]))
 
 
-def facts_apart(old: Build, new: Build) -> dict[str, tuple[str, str]]:
+def fact_changes(old: Build, new: Build) -> dict[str, tuple[str, str]]:
     """The facts that differ, each with its old and its new value."""
     before, after = _build_facts(old), _build_facts(new)
     words = [*before, *(word for word in after if word not in before)]
@@ -252,67 +258,69 @@ def facts_apart(old: Build, new: Build) -> dict[str, tuple[str, str]]:
 
 def _build_facts(build: Build) -> dict[str, str]:
     """What a build says of itself: inputs, topology, policy and addresses."""
-    a = build.addressing
+    addressing = build.addressing
     return {
         "name": build.name,
         "topology": build.topology.title(),
         "balance": build.balance,
         "protect": build.forwarding.protect,
         **{f"routing.{word}": str(value) for word, value in build.policy.items()},
-        "ipv4": f"{a.ipv4}, /{a.ipv4_length} per switch",
-        "ipv6": str(a.ipv6 or "none"),
-        "gateway_mac": format_mac(a.gateway_mac),
-        "source_checks": str(a.source_checks).lower(),
-        **_control_plane(build),
+        "ipv4": f"{addressing.ipv4}, /{addressing.ipv4_length} per switch",
+        "ipv6": str(addressing.ipv6 or "none"),
+        "gateway_mac": format_mac(addressing.gateway_mac),
+        "source_checks": str(addressing.source_checks).lower(),
+        **_control_plane_facts(build),
         **{f"base.{word}": json.dumps(v) for word, v in build.base.items() if word != NODE_ASNS},
         **{f"vars.{word}": json.dumps(value) for word, value in build.vars.items()},
         **{f"input {role}": digest[:12] for role, digest in build.inputs.items()},
     }
 
 
-def _control_plane(build: Build) -> dict[str, str]:
+def _control_plane_facts(build: Build) -> dict[str, str]:
     """What both ends of a link agree on, by the keys of fabric.yaml and in its words.
 
     Where switches have systems, static routes are named, which fabric.yaml need not say; and GTSM:
     without a word about it, BFD and the systems of other switches turn TTL security on or off.
     """
-    agreed = dict(build.control)
+    settings = dict(build.control)
     if build.systems:
-        chosen = system_target(build).chosen(build)
-        follows = (ROUTING, GTSM) if chosen.get(ROUTING) == "bgp" else (ROUTING,)
-        agreed = {name: chosen[name] for name in follows if name in chosen} | agreed
-    words = {value: word for word, value in ROUTING_VALUES.items()}
-    if ROUTING in agreed:
-        agreed[ROUTING] = words[agreed[ROUTING]]
-    return {CONTROL_KEYS.get(name, name): value for name, value in agreed.items()}
+        options = system_target(build).chosen(build)
+        by_default = (ROUTING, GTSM) if options.get(ROUTING) == "bgp" else (ROUTING,)
+        settings = {name: options[name] for name in by_default if name in options} | settings
+    fabric_word = {option_value: word for word, option_value in ROUTING_VALUES.items()}
+    if ROUTING in settings:
+        settings[ROUTING] = fabric_word[settings[ROUTING]]
+    return {CONTROL_KEYS.get(name, name): value for name, value in settings.items()}
 
 
 def _switch_change(
-    old_rows: Pipeline, new_rows: Pipeline, nodes: Matching, before: int, after: int
+    old_tables: Pipeline, new_tables: Pipeline, nodes: Matching, before: int, after: int
 ) -> SwitchChange:
     """How the rows and classes of a switch change.
 
     Args:
-        old_rows: the pipeline of the old build.
-        new_rows: the pipeline of the new build.
+        old_tables: the flow tables of the old build.
+        new_tables: the flow tables of the new build.
         nodes: the matching of both.
         before: the vertex of the switch in the old build.
         after: its vertex in the new build.
     """
-    old, new = old_rows.build, new_rows.build
+    old, new = old_tables.build, new_tables.build
     old_classes, new_classes = old.tables.classes, new.tables.classes
-    old_prefixes, old_egress = old_rows.routes(before)
-    new_prefixes, new_egress = new_rows.routes(after)
-    place, in_both = find_numbers(old_prefixes, nodes.prefix[new_prefixes])
-    old_ports = old_classes.port[before][old_egress[place[in_both]]]
+    old_prefixes, old_egress = old_tables.routes(before)
+    new_prefixes, new_egress = new_tables.routes(after)
+    # For each new row the old row of the same network, if there is one.
+    old_row, in_both = find_numbers(old_prefixes, nodes.prefix[new_prefixes])
+    old_ports = old_classes.port[before][old_egress[old_row[in_both]]]
     new_ports = new_classes.port[after][new_egress[in_both]]
     widths = {
         word: max(getattr(classes, word).shape[2] for classes in (old_classes, new_classes))
         for word in CLASS_PARTS
     }
-    old_actions, new_actions = _actions(old, before, widths), _actions(new, after, widths)
-    only_new = (new_actions - old_actions).total()
-    only_old = (old_actions - new_actions).total()
+    old_counts = _class_counts(old, before, widths)
+    new_counts = _class_counts(new, after, widths)
+    only_new = (new_counts - old_counts).total()
+    only_old = (old_counts - new_counts).total()
     return SwitchChange(
         node=new.wiring.names[after],
         rows_added=int(np.count_nonzero(~in_both)),
@@ -324,16 +332,16 @@ def _switch_change(
     )
 
 
-def _actions(build: Build, vertex: int, widths: Mapping[str, int]) -> Counter[bytes]:
-    """What the classes of a switch do, and how many classes do that.
+def _class_counts(build: Build, vertex: int, widths: Mapping[str, int]) -> Counter[bytes]:
+    """How many classes of a switch do the same with packets, by their ports and weights as bytes.
 
     Args:
-        build: its tables.
+        build: the build.
         vertex: the switch. Only classes that rows lead to are counted.
         widths: how many columns each part of a class gets, alike for both builds.
     """
     classes, egress = build.tables.classes, build.tables.routes.egress[vertex]
-    used = np.unique(egress[egress < local(egress) - 1])
+    used = np.unique(egress[egress < no_route(egress)])  # above are no classes, but no_route, local
     rows = np.zeros((len(used), 1 + sum(widths.values())), np.uint32)
     rows[:, 0] = classes.port[vertex, used]
     start = 1

@@ -10,8 +10,9 @@ ones, and every row changes. A move is in place if
   generation whether a row that spreads is meant for a packet;
 - with paths that are shared at every hop, also no class changes.
 
-What comes in are two builds; what goes out is a `TableDifference`. `move_plan` makes rounds of it.
-A *cell* is a switch and a destination.
+What comes in are two builds; what goes out is a `TableDifference`, of which `move_plan` makes
+rounds. A *cell* is a switch and a destination. In shapes, S is the number of switches of a build, M
+of the switches that either build has, C of the classes of a switch, and D of destinations.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from compilers.tables.build import Build
 from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import Classes, Egress, local, no_route
 from compilers.update.matching import Matching
-from compilers.update.order import bounce_fibs, own_rows, path_fibs
+from compilers.update.order import bounce_fibs, has_own_row, path_fibs
 
 Numbers = NDArray[Any]
 NO_ROUTE, LOCAL, NO_NETWORK = -1, -2, -3
@@ -58,29 +59,29 @@ def changed_classes(old: Classes, new: Classes, nodes: Matching) -> NDArray[np.b
 
 
 def classes_differ(
-    old: Classes, old_place: tuple[Numbers, ...], new: Classes, new_place: tuple[Numbers, ...]
+    old: Classes, old_index: tuple[Numbers, ...], new: Classes, new_index: tuple[Numbers, ...]
 ) -> NDArray[np.bool_]:
     """Whether classes of one table do something else than classes of another.
 
     Args:
         old: the first table.
-        old_place: an index into its arrays [S, C, …]: the switches, or switches and classes.
+        old_index: an index into its arrays [S, C, …]: the switches, or switches and classes.
         new: the second table.
-        new_place: an index into its arrays.
+        new_index: an index into its arrays.
 
     Returns:
         bool, in the shape of the indexed classes.
     """
-    differ: NDArray[np.bool_] = old.port[old_place] != new.port[new_place]
+    differ: NDArray[np.bool_] = old.port[old_index] != new.port[new_index]
     for word in CLASS_PARTS:
-        before, after = getattr(old, word)[old_place], getattr(new, word)[new_place]
+        before, after = getattr(old, word)[old_index], getattr(new, word)[new_index]
         width = max(before.shape[-1], after.shape[-1])
-        differ |= (_widened(before, width) != _widened(after, width)).any(axis=-1)
+        differ |= (_with_width(before, width) != _with_width(after, width)).any(axis=-1)
     return differ
 
 
-def _widened(ports: Numbers, width: int) -> Numbers:
-    """The ports or weights with columns of 0, no port, up to a width."""
+def _with_width(ports: Numbers, width: int) -> Numbers:
+    """Ports or weights, with more columns of 0 (no port) up to a width."""
     if ports.shape[-1] == width:
         return ports
     other_axes = [(0, 0)] * (ports.ndim - 1)
@@ -170,6 +171,7 @@ class TableDifference:
             bool[S, D] twice: the cells of switches that stay whose row changes; and the cells that
             no aggregate of the old tables serves.
         """
+        # bool[S], the switches that both builds have.
         stays = self.nodes.before[self.nodes.node_after] >= 0
         stays &= self.nodes.node_after >= 0
         shape = len(stays), len(destinations)
@@ -180,7 +182,7 @@ class TableDifference:
         if self.in_place:
             same = _comparable(self.fib.egress(destinations)) == self.class_before(destinations)
             if not exact:
-                has_row = own_rows(new, self.fib, destinations) if not new.exact else True
+                has_row = has_own_row(new, self.fib, destinations) if not new.exact else True
                 same &= has_row == had_row
             changed = changed & ~same
         return changed, had_row | ~stays[:, None]
@@ -194,29 +196,29 @@ class TableDifference:
         Returns:
             int32[S, D], by vertex of the new build: the class; LOCAL, NO_ROUTE or NO_NETWORK.
         """
-        in_both, earlier = self._earlier(destinations)
+        in_both, old_vertex = self._old_vertices(destinations)
         egress_before = np.full((self.new.tables.switches, len(destinations)), NO_NETWORK, np.int32)
         if in_both.any():
-            egress = _comparable(self.fib_before.egress(earlier[in_both]))
+            egress = _comparable(self.fib_before.egress(old_vertex[in_both]))
             egress_before[:, in_both] = self._by_new_vertex(egress, NO_NETWORK)
         return egress_before
 
     def _had_row(self, destinations: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether the old tables of a switch have a row for the destination alone, bool[S, D]."""
-        in_both, earlier = self._earlier(destinations)
+        in_both, old_vertex = self._old_vertices(destinations)
         had_row = np.zeros((self.new.tables.switches, len(destinations)), np.bool_)
         routes = self.old.tables.routes
         if routes.exact or not in_both.any():
             had_row[:, in_both] = True
             return had_row
-        rows = own_rows(routes, self.fib_before, earlier[in_both])
+        rows = has_own_row(routes, self.fib_before, old_vertex[in_both])
         had_row[:, in_both] = self._by_new_vertex(rows, False)
         return had_row
 
-    def _earlier(self, destinations: NDArray[np.int64]) -> tuple[Numbers, Numbers]:
+    def _old_vertices(self, destinations: NDArray[np.int64]) -> tuple[Numbers, Numbers]:
         """Which destinations are a network of the old build, too, and their vertices there."""
-        earlier = self.nodes.prefix[destinations]
-        return (earlier >= 0) & (earlier < self.old.tables.switches), earlier
+        old_vertex = self.nodes.prefix[destinations]
+        return (old_vertex >= 0) & (old_vertex < self.old.tables.switches), old_vertex
 
     def _by_new_vertex(self, values: Numbers, otherwise: Any) -> Numbers:
         """Values of switches by their vertices in the new build.

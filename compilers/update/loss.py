@@ -43,7 +43,7 @@ class PairLoss:
     """The names of the switches that the new build does not have."""
 
     @property
-    def none(self) -> bool:
+    def loses_nothing(self) -> bool:
         """Whether no packet of any pair is lost, whatever cables do."""
         return not self.pairs and (not self.exposed or self.repaired)
 
@@ -52,25 +52,24 @@ def loss(update: Update) -> PairLoss:
     """The pairs of hosts that may lose packets in an update."""
     old, nodes = update.old, update.nodes
     before, after = HostTable.of(old), HostTable.of(update.new)
-    row = kept_hosts(before, after)
-    kept, count = row >= 0, len(row)
-    staying = int(kept.sum())
+    is_kept = kept_hosts(before, after) >= 0
+    count, kept_count = len(is_kept), int(is_kept.sum())
     width = old.wiring.host_port.shape[1]
-    number = before.vertex * width + before.host
-    both_builds = old, update.new, nodes.node_before, nodes.node_after
-    gone, cables = _links_without_twin(*both_builds), cables_apart(*both_builds)
-    weight = np.bincount(before.vertex[kept], minlength=old.tables.switches)
+    host_number = before.vertex * width + before.host
+    cables = missing_cables(old, update.new, nodes.node_before, nodes.node_after)
+    links = _missing_links(old, update.new, nodes.node_before, nodes.node_after)
+    kept_at_switch = np.bincount(before.vertex[is_kept], minlength=old.tables.switches)
     return PairLoss(
-        hosts=tuple(old.wiring.host_names[n] for n in number[~kept].tolist()),
-        pairs=count * (count - 1) - staying * (staying - 1),
+        hosts=tuple(old.wiring.host_names[n] for n in host_number[~is_kept].tolist()),
+        pairs=count * (count - 1) - kept_count * (kept_count - 1),
         cables=cables,
-        exposed=_exposed(old, gone, weight) if cables else 0,
+        exposed=_exposed_pairs(old, links, kept_at_switch) if cables else 0,
         repaired=len(cables) == 1 and old.forwarding.repairs,
         switches=tuple(old.wiring.names[v] for v in nodes.before[nodes.after < 0].tolist()),
     )
 
 
-def cables_apart(
+def missing_cables(
     build: Build, other: Build, node: NDArray[np.int64], other_node: NDArray[np.int64]
 ) -> tuple[Cable, ...]:
     """The cables of a build that another build does not have, between ports of the same names.
@@ -81,30 +80,39 @@ def cables_apart(
         node: int64[S], the place of each vertex of the build in a `Matching`.
         other_node: int64[S'], the place of each vertex of the other build.
     """
-    gone = _links_without_twin(build, other, node, other_node)
-    from_smaller_switch = build.wiring.far > np.arange(len(gone))[:, None]
-    return tuple(_named(build, *end) for end in np.argwhere(gone & from_smaller_switch).tolist())
+    missing = _missing_links(build, other, node, other_node)
+    # Each cable once: from its end at the smaller vertex.
+    at_smaller_end = build.wiring.far > np.arange(len(missing))[:, None]
+    ends = np.argwhere(missing & at_smaller_end).tolist()
+    return tuple(_cable_ends(build, switch, link) for switch, link in ends)
 
 
-def _links_without_twin(
+def _missing_links(
     build: Build, other: Build, node: NDArray[np.int64], other_node: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """The links of a build whose cable the other build does not have, bool[S, K].
+    """The links of a build whose cable the other build does not have, bool[S, K], at both ends.
 
-    The arguments are those of `cables_apart`.
+    Args:
+        build: its links are looked at.
+        other: the other build.
+        node: int64[S], the place of each vertex of the build in a `Matching`.
+        other_node: int64[S'], the place of each vertex of the other build.
     """
     cabled = build.wiring.far >= 0
-    gone = np.zeros(cabled.shape, np.bool_)
+    missing = np.zeros(cabled.shape, np.bool_)
     number_of: dict[str, int] = {}
-    own, others = _cables(build, node, number_of), _cables(other, other_node, number_of)
-    # One number for the four numbers of a cable end.
-    size = np.concatenate((own, others)).max(axis=0, initial=0) + 1
+    ends = _link_ends(build, node, number_of)
+    other_ends = _link_ends(other, other_node, number_of)
+    # The four numbers of a link as one number, so that `isin` compares them.
+    size = np.concatenate((ends, other_ends)).max(axis=0, initial=0) + 1
     scale = np.append(1, np.cumprod(size[:-1]))
-    gone[cabled] = ~np.isin(own @ scale, others @ scale)
-    return gone
+    missing[cabled] = ~np.isin(ends @ scale, other_ends @ scale)
+    return missing
 
 
-def _cables(build: Build, node: NDArray[np.int64], number_of: dict[str, int]) -> NDArray[np.int64]:
+def _link_ends(
+    build: Build, node: NDArray[np.int64], number_of: dict[str, int]
+) -> NDArray[np.int64]:
     """int64[n, 4]: node and port of each link's two ends, in the order of `far`.
 
     Ports are compared by name: a switch of another model may number them in another way.
@@ -114,29 +122,29 @@ def _cables(build: Build, node: NDArray[np.int64], number_of: dict[str, int]) ->
         node: int64[S], the place of each vertex of the build in a `Matching`.
         number_of: the number of each name of a port, to which new names are added.
     """
-    w = build.wiring
-    switch, link = np.nonzero(w.far >= 0)
-    far, number = w.far[switch, link], w.port_name_numbers(number_of)
-    port = number[w.node_type[switch], w.port[switch, link]]
-    far_port = number[w.node_type[far], w.far_port[switch, link]]
+    wiring = build.wiring
+    switch, link = np.nonzero(wiring.far >= 0)
+    far, number = wiring.far[switch, link], wiring.port_name_numbers(number_of)
+    port = number[wiring.node_type[switch], wiring.port[switch, link]]
+    far_port = number[wiring.node_type[far], wiring.far_port[switch, link]]
     return np.stack((node[switch], port, node[far], far_port), axis=1)
 
 
-def _named(build: Build, switch: int, link: int) -> Cable:
+def _cable_ends(build: Build, switch: int, link: int) -> Cable:
     """The names of both ends of a link's cable."""
-    w = build.wiring
-    far = int(w.far[switch, link])
-    ends = ((switch, int(w.port[switch, link])), (far, int(w.far_port[switch, link])))
-    near, far_end = (f"{w.names[vertex]} {w.port_name(vertex, port)}" for vertex, port in ends)
-    return near, far_end
+    wiring = build.wiring
+    far, port = int(wiring.far[switch, link]), int(wiring.port[switch, link])
+    far_port = int(wiring.far_port[switch, link])
+    near_end = f"{wiring.names[switch]} {wiring.port_name(switch, port)}"
+    return near_end, f"{wiring.names[far]} {wiring.port_name(far, far_port)}"
 
 
-def _exposed(build: Build, gone: NDArray[np.bool_], hosts: NDArray[np.int64]) -> int:
-    """How many ordered pairs of hosts have a path over a link that is gone.
+def _exposed_pairs(build: Build, missing: NDArray[np.bool_], hosts: NDArray[np.int64]) -> int:
+    """How many ordered pairs of hosts have a path over a link that the new build does not have.
 
     Args:
         build: the old build.
-        gone: bool[S, K], its links that the new build does not have.
+        missing: bool[S, K], these links.
         hosts: int64[S], how many hosts are counted at each switch. Pairs of hosts at one switch
             take no link.
     """
@@ -145,17 +153,18 @@ def _exposed(build: Build, gone: NDArray[np.bool_], hosts: NDArray[np.int64]) ->
     ends = np.flatnonzero(build.topology.endpoints if build.forwarding.intermediates else hosts)
     walks = Walks.of(build, len(ends))
     cables = np.zeros(walks.links, np.bool_)
-    cables[walks.program.cable[gone]] = True
+    cables[walks.program.cable[missing]] = True
+    # bool[D, S]: packets from switch s to the d-th end may take a missing link.
     crosses = walks.crossing(ends, cables)
     if not build.forwarding.intermediates:
         return int((crosses @ hosts) @ hosts[ends])
-    # Packets go by any intermediate. So a pair is exposed if a leg from its source to any
-    # intermediate, or from any to its destination, takes a link that is gone.
-    leaving, arriving = crosses.any(axis=0), np.zeros(len(hosts), np.bool_)
-    arriving[ends] = crosses.any(axis=1)
-    # From all pairs two kinds are taken away: pairs with both hosts at one switch whose legs take
-    # such a link; and pairs where no leg from the source and no leg to the destination takes one.
+    # A path is two legs: to an intermediate switch, which may be any, and from it. A pair is
+    # exposed if any leg from its source, or any leg to its destination, takes a missing link.
+    leg_from, leg_to = crosses.any(axis=0), np.zeros(len(hosts), np.bool_)
+    leg_to[ends] = crosses.any(axis=1)
+    # Exposed are all pairs, without those that no leg exposes, and without those at one switch,
+    # whose packets take no link.
     all_pairs = hosts.sum() ** 2
-    at_one_switch = (hosts[leaving | arriving] ** 2).sum()
-    not_exposed = int(hosts[~leaving].sum()) * int(hosts[~arriving].sum())
+    not_exposed = int(hosts[~leg_from].sum()) * int(hosts[~leg_to].sum())
+    at_one_switch = (hosts[leg_from | leg_to] ** 2).sum()
     return int(all_pairs - at_one_switch) - not_exposed

@@ -18,28 +18,29 @@ from compilers.spec.address_blocks import FIRST_HOST
 from compilers.tables.build import Build
 
 NO_VERTEX = -1
-"""In place of a vertex, a place or a prefix number: there is none."""
+"""In place of a vertex, of a place among the M switches, or of a prefix number: there is none."""
 
 
 def find_numbers(
     ascending: NDArray[np.integer], numbers: NDArray[np.integer]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Find numbers among others.
+    """Look up numbers in a list.
 
     >>> find_numbers(np.array([3, 5]), np.array([5, 4]))
     (array([1, 1]), array([ True, False]))
 
     Args:
-        ascending: int[n], the numbers to look among.
-        numbers: int[m], the numbers to look for.
+        ascending: int[n], the list.
+        numbers: int[m], the numbers to look up.
 
     Returns:
-        int64[m], a place among the n, and bool[m], whether the numbers number is there.
+        int64[m], the index of each number in the list, and bool[m], whether it is in the list. The
+        index of a number that is not in it means nothing.
     """
     if not len(ascending):
         return np.zeros(len(numbers), np.int64), np.zeros(len(numbers), np.bool_)
-    place = np.minimum(np.searchsorted(ascending, numbers), len(ascending) - 1)
-    return place, ascending[place] == numbers
+    index = np.minimum(np.searchsorted(ascending, numbers), len(ascending) - 1)
+    return index, ascending[index] == numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,9 +68,9 @@ class Matching:
     @classmethod
     def of(cls, old: Build, new: Build) -> Matching:
         """Match two builds."""
-        ids = np.union1d(*(_installed(build)[1] for build in (old, new)))
-        before, node_before = _places(old, ids)
-        after, node_after = _places(new, ids)
+        ids = np.union1d(*(_installed_vertices(build)[1] for build in (old, new)))
+        before, node_before = _vertices_and_places(old, ids)
+        after, node_after = _vertices_and_places(new, ids)
         return cls(
             datapath_id=ids,
             before=before,
@@ -124,12 +125,13 @@ class Matching:
             int64[D], their vertices in the new build.
         """
         vertex = np.flatnonzero(new.topology.endpoints & (self.node_after >= 0))
-        earlier = self.prefix[vertex]
-        kept = (earlier >= 0) & (earlier < old.tables.switches)
-        vertex, earlier = vertex[kept], earlier[kept]
-        has_hosts = old.topology.endpoints[earlier]
-        same = self.node_before[earlier] == self.node_after[vertex]
-        destinations: NDArray[np.int64] = vertex[has_hosts & same]
+        # The first prefix numbers of a build are those of its vertices.
+        old_vertex = self.prefix[vertex]
+        is_vertex = (old_vertex >= 0) & (old_vertex < old.tables.switches)
+        vertex, old_vertex = vertex[is_vertex], old_vertex[is_vertex]
+        has_hosts = old.topology.endpoints[old_vertex]
+        is_same_switch = self.node_before[old_vertex] == self.node_after[vertex]
+        destinations: NDArray[np.int64] = vertex[has_hosts & is_same_switch]
         return destinations
 
 
@@ -151,17 +153,17 @@ class HostTable:
     @classmethod
     def of(cls, build: Build) -> HostTable:
         """The hosts of a build."""
-        a, w = build.addressing, build.wiring
-        vertex, host = np.nonzero(w.host_port > 0)
-        address = a.ipv4_blocks()[vertex].astype(np.uint64) + np.uint64(FIRST_HOST)
-        ipv6 = a.ipv6_blocks()[vertex] if a.ipv6 else np.zeros(len(vertex), np.uint64)
-        of_all_hosts = [a.gateway_mac, a.ipv4_length, int(a.ipv6 is not None)]
+        plan, wiring = build.addressing, build.wiring
+        vertex, host = np.nonzero(wiring.host_port > 0)
+        address = plan.ipv4_blocks()[vertex].astype(np.uint64) + np.uint64(FIRST_HOST)
+        ipv6 = plan.ipv6_blocks()[vertex] if plan.ipv6 else np.zeros(len(vertex), np.uint64)
+        same_for_all = [plan.gateway_mac, plan.ipv4_length, int(plan.ipv6 is not None)]
         facts = (
-            w.datapath_id[vertex],
-            w.host_port[vertex, host].astype(np.uint64),
-            a.host_mac[vertex, host],
+            wiring.datapath_id[vertex],
+            wiring.host_port[vertex, host].astype(np.uint64),
+            plan.host_mac[vertex, host],
             ipv6,
-            *(np.full(len(vertex), value, np.uint64) for value in of_all_hosts),
+            *(np.full(len(vertex), value, np.uint64) for value in same_for_all),
         )
         return cls(vertex, host, address + host.astype(np.uint64), np.column_stack(facts))
 
@@ -181,12 +183,19 @@ def kept_hosts(old: HostTable, new: HostTable) -> NDArray[np.int64]:
     return np.where(same, row, NO_VERTEX)
 
 
-def _places(build: Build, ids: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _vertices_and_places(
+    build: Build, ids: NDArray[np.uint64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The vertex of each of M switches in a build, and the place of each vertex among the M.
 
-    ids: uint64[M], the datapath ids of the switches, ascending.
+    Args:
+        build: the build.
+        ids: uint64[M], the datapath ids of the switches, ascending.
+
+    Returns:
+        int64[M] and int64[S]; NO_VERTEX for none.
     """
-    vertex, vertex_ids = _installed(build)
+    vertex, vertex_ids = _installed_vertices(build)
     place = np.searchsorted(ids, vertex_ids)
     vertices = np.full(len(ids), NO_VERTEX, np.int64)
     vertices[place] = vertex
@@ -195,7 +204,7 @@ def _places(build: Build, ids: NDArray[np.uint64]) -> tuple[NDArray[np.int64], N
     return vertices, places
 
 
-def _installed(build: Build) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+def _installed_vertices(build: Build) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
     """The vertices that are installed, and their datapath ids."""
     vertex = np.flatnonzero(build.topology.present)
     return vertex, build.wiring.datapath_id[vertex].astype(np.uint64)
@@ -204,17 +213,17 @@ def _installed(build: Build) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
 def _networks4(build: Build) -> NDArray[np.void]:
     """The IPv4 networks of a build, by prefix number."""
     network, length = build.addressing.ipv4_prefixes()
-    return _pairs(network.astype(np.uint64), length)
+    return _network_records(network.astype(np.uint64), length)
 
 
 def _networks6(build: Build) -> NDArray[np.void]:
     """The IPv6 networks of a build, by prefix number."""
     if build.addressing.ipv6 is None:
-        return _pairs(np.zeros(0, np.uint64), np.zeros(0, np.uint8))
-    return _pairs(*build.addressing.ipv6_prefixes())
+        return _network_records(np.zeros(0, np.uint64), np.zeros(0, np.uint8))
+    return _network_records(*build.addressing.ipv6_prefixes())
 
 
-def _pairs(network: NDArray[np.uint64], length: NDArray[np.uint8]) -> NDArray[np.void]:
+def _network_records(network: NDArray[np.uint64], length: NDArray[np.uint8]) -> NDArray[np.void]:
     """Networks as records that compare by address and length."""
     pairs = np.empty(len(network), [("network", "u8"), ("length", "u1")])
     pairs["network"], pairs["length"] = network, length

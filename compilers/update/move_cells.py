@@ -150,10 +150,8 @@ class Cells:
             destination_place=nodes.node_after[new_ends],
             bounces_before=_next_switches(difference.bounces_before, old_ends, places_before),
             bounces_after=_next_switches(difference.bounces, new_ends, places_after),
-            spreads_before=_spreading(
-                difference.old, difference.fib_before, old_ends, nodes.before
-            ),
-            spreads_after=_spreading(difference.new, difference.fib, new_ends, nodes.after),
+            spreads_before=_spreads(difference.old, difference.fib_before, old_ends, nodes.before),
+            spreads_after=_spreads(difference.new, difference.fib, new_ends, nodes.after),
             sources=nodes.both[:, None] & (hops_before > 0) & (hops_after > 0),
             bound=longest_before + longest_after,
         )
@@ -166,11 +164,11 @@ class Cells:
         """
         count = len(carried_out)
         state = self._state(carried_out)
-        switch, ahead = np.arange(count)[:, None], state.flat[:, :count]
-        meets_old_row = (state.leaves & ~state.has_new_row.take(ahead)).any(axis=0)
+        switch, next_cell = np.arange(count)[:, None], state.flat[:, :count]
+        meets_old_row = (state.leaves & ~state.has_new_row.take(next_cell)).any(axis=0)
         returned = np.zeros(self.changed.shape, np.bool_)
         for next_switch in state.step:
-            returned |= (state.leaves & (next_switch.take(ahead) == switch)).any(axis=0)
+            returned |= (state.leaves & (next_switch.take(next_cell) == switch)).any(axis=0)
         hops, lost = self._follow(state.flat)
         fault_cells = {
             "is not delivered": lost,
@@ -232,7 +230,7 @@ class Cells:
         """
         update, nodes, fails = self.update, self.update.nodes, np.zeros(lost.shape, np.bool_)
         old_spreads = len(self.spreads_before) > 0
-        has_learnt = update.in_place or bool((carried_out >= update.spreading).all())
+        has_learnt = update.in_place or bool((carried_out >= update.spread_round).all())
         new_spreads = has_learnt and len(self.spreads_after) > 0
         if not old_spreads and not new_spreads:
             return fails
@@ -307,7 +305,7 @@ class Cells:
             most = hops.take(flat[0])
             for path in flat[1:]:
                 np.maximum(most, hops.take(path), out=most)
-            most += most < NOT_ARRIVED
+            most += most < NOT_ARRIVED  # one link more
             most[self.destination_place[delivers], column[delivers]] = 0
             hops = most
         return FollowedTransit(hops[:count], hops[:count] == NOT_ARRIVED)
@@ -374,12 +372,14 @@ class _RowsOfBuild:
         sent_back = state.leaves & self.has_row[state.step[:, :count], column]
         arrives_lost = lost | (bounced_lost & sent_back).any(axis=0)
         # A switch that spreads a marked packet may send it to any neighbour.
-        spread_lost = self.spreads[:count] & has_row & _any_at(arrives_lost, self.neighbours)
+        spread_lost = (
+            self.spreads[:count] & has_row & _any_neighbour_in(arrives_lost, self.neighbours)
+        )
         # The ingress switch may send it to any neighbour, too. That forwards or spreads it.
-        return has_row & _any_at(arrives_lost | spread_lost, self.neighbours)
+        return has_row & _any_neighbour_in(arrives_lost | spread_lost, self.neighbours)
 
 
-def _spreading(
+def _spreads(
     build: Build, fib: Fib, destinations: NDArray[np.int64], vertex: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
     """Which switches get marked packets and spread them, bool[M + 1, D].
@@ -418,7 +418,7 @@ def _neighbours(
     return neighbours
 
 
-def _any_at(cells: NDArray[np.bool_], neighbours: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _any_neighbour_in(cells: NDArray[np.bool_], neighbours: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Whether any neighbour of a switch is among some cells.
 
     Args:
@@ -458,12 +458,11 @@ def _at_places(step: NDArray[np.int32], places: SwitchPlaces) -> NDArray[np.int3
         places: of these vertices.
     """
     count = places.count
-    place_of = np.append(
-        places.place_of_vertex, np.int64(count)
-    )  # dropped packets go to the last place
+    # Dropped packets go to the last place, which index -1 finds.
+    place_of = np.append(places.place_of_vertex, np.int64(count))
     place_of[place_of == NO_ROUND] = count
     at_places = np.full((count + 1, step.shape[1]), count, np.int32)
     present = places.vertex_of_place >= 0
-    next_place = place_of[np.where(step >= 0, step, -1)]  # int64[S, D]; -1 finds the last place
+    next_place = place_of[np.where(step >= 0, step, -1)]  # int64[S, D]
     at_places[:count][present] = next_place[places.vertex_of_place[present]]
     return at_places

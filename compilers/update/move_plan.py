@@ -3,6 +3,11 @@
 `plan` compares the builds (`difference`), takes the order of route rows from `order`, and returns
 an `Update`. It sends nothing. `programs` turns an update into messages of OpenFlow, `router_move`
 into routes of routers, and `update_proof` walks every state on the way.
+
+A *cell* is a switch and a destination. Its *level* is the round in which its row may change. An
+*aggregate* is the row of a prefix that covers several destinations. In shapes, S is the number of
+switches of the new build, R of the rows of a switch, M of the switches that either build has, and C
+of the classes of a switch.
 """
 
 from __future__ import annotations
@@ -18,7 +23,7 @@ from compilers.tables.build import Build
 from compilers.tables.intermediate_form import no_route
 from compilers.update.difference import TableDifference
 from compilers.update.matching import Matching, find_numbers
-from compilers.update.order import Levels, NoOrder, levels, put_rows
+from compilers.update.order import Levels, NoOrder, levels, write_rounds
 from inventory.problems import InputError
 
 PREPARE = 0
@@ -53,7 +58,7 @@ class Update:
     difference: TableDifference
     """The rows and classes that change."""
     row: NDArray[np.uint8]
-    """uint8[S, R], the round of every route row of the new tables."""
+    """uint8[S, R], the round in which every route row of the new tables changes."""
     merged: MergedCells
     """The cells that lose their own row to an aggregate."""
     affected: NDArray[np.bool_]
@@ -90,15 +95,16 @@ class Update:
         return self.difference.in_place
 
     @property
-    def spreading(self) -> int:
+    def spread_round(self) -> int:
         """The round in which switches learn to spread the new tables' marked packets.
 
-        All route rows are new then, and no host's packet is marked by the new tables yet.
+        A switch spreads a marked packet: it sends it over a random link. All route rows are new
+        then, and no host's packet is marked by the new tables yet.
         """
         return self.last - 1 if self.new.forwarding.marks else self.last
 
     @property
-    def carrying(self) -> int:
+    def carried_round(self) -> int:
         """The round in which switches get the new rows by intermediates.
 
         No packet carries an intermediate then.
@@ -110,8 +116,8 @@ class Update:
         """How many rounds there are."""
         return self.last + 1
 
-    def rounds_of(self, vertex: int, prefixes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The rounds in which rows of a switch change.
+    def change_rounds(self, vertex: int, prefixes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The rounds in which rows of the new tables change at a switch.
 
         Args:
             vertex: the switch, in the new build.
@@ -120,11 +126,11 @@ class Update:
         Returns:
             int64[n].
         """
-        place = np.searchsorted(self.new.tables.routes.prefixes(vertex), prefixes)
-        rounds: NDArray[np.int64] = self.row[vertex, place].astype(np.int64)
+        column = np.searchsorted(self.new.tables.routes.prefixes(vertex), prefixes)
+        rounds: NDArray[np.int64] = self.row[vertex, column].astype(np.int64)
         return rounds
 
-    def rounds_of_gone(
+    def removal_rounds(
         self, vertex: int, prefixes: NDArray[np.int64], v6: bool
     ) -> NDArray[np.int64]:
         """The rounds in which rows are removed that the new tables of a switch do not have.
@@ -153,8 +159,8 @@ class Update:
         destination_of[old_prefix[in_old]] = in_old
         destination = destination_of[prefixes]
         cell = np.where(destination >= 0, vertex * order + destination, NO_ROUND)
-        place, is_merged = find_numbers(merged.cell, cell)
-        return np.where(is_merged, merged.round[place], rounds)
+        index, is_merged = find_numbers(merged.cell, cell)
+        return np.where(is_merged, merged.round[index], rounds)
 
 
 def plan(old: Build, new: Build) -> Update:
@@ -171,20 +177,21 @@ def plan(old: Build, new: Build) -> Update:
     row = np.zeros(new.tables.routes.egress.shape, np.uint8)
     # bool[S, C], the classes to which rows that change lead.
     enters = np.zeros(new.tables.classes.port.shape[:2], np.bool_)
-    deepest = 0
+    deepest = 0  # the highest level of all
     merged: list[MergedCells] = []
-    for block in _levels(difference):
-        put_rows(new, difference.fib, block, row)
-        merged.append(_merged(block, new.tables.switches))
+    for block in _block_levels(difference):
+        write_rounds(new, difference.fib, block, row)
+        merged.append(_merged_cells(block, new.tables.switches))
         if not block.changed.any():
             continue
-        of_cells, of_aggregates = block.cells[block.changed].max(), block.whole.max(initial=0)
-        deepest = max(deepest, int(of_cells), int(of_aggregates))
+        highest_cell = int(block.cells[block.changed].max())
+        highest_aggregate = int(block.aggregate_levels.max(initial=0))
+        deepest = max(deepest, highest_cell, highest_aggregate)
         if difference.in_place:
             egress = difference.fib.egress(block.destinations)
             switch, column = np.nonzero(block.changed & (egress < no_route(egress)))
             enters[switch, egress[switch, column]] = True
-    pauses = _pauses(difference, has_levels=deepest > 0)
+    pauses = _has_pause(difference, has_levels=deepest > 0)
     swaps = (old.forwarding.marks and new.forwarding.intermediates) or (
         old.forwarding.intermediates and new.forwarding.marks
     )
@@ -193,14 +200,14 @@ def plan(old: Build, new: Build) -> Update:
         difference=difference,
         row=row,
         merged=MergedCells.joined(merged),
-        affected=_affected(difference, enters, has_levels=deepest > 0),
+        affected=_affected_classes(difference, enters, has_levels=deepest > 0),
         last=deepest + (2 if one_more_round else 1),
         pauses=pauses,
         swaps=swaps,
     )
 
 
-def _affected(
+def _affected_classes(
     difference: TableDifference, enters: NDArray[np.bool_], has_levels: bool
 ) -> NDArray[np.bool_]:
     """The classes whose packets from hosts keep to the minimal port until the last round.
@@ -219,7 +226,7 @@ def _affected(
     return np.zeros((len(difference.nodes.datapath_id), enters.shape[1]), np.bool_)
 
 
-def _pauses(difference: TableDifference, has_levels: bool) -> bool:
+def _has_pause(difference: TableDifference, has_levels: bool) -> bool:
     """Whether hosts' packets get no intermediate during the move (`Update.pauses`).
 
     Args:
@@ -239,7 +246,7 @@ def _intermediates_change(difference: TableDifference) -> bool:
     return repairs_change or not np.array_equal(before, after)
 
 
-def _levels(difference: TableDifference) -> Iterator[Levels]:
+def _block_levels(difference: TableDifference) -> Iterator[Levels]:
     """The levels of all cells of the new tables.
 
     Raises:
@@ -255,7 +262,7 @@ def _levels(difference: TableDifference) -> Iterator[Levels]:
         ) from error
 
 
-def _merged(levels: Levels, order: int) -> MergedCells:
+def _merged_cells(levels: Levels, order: int) -> MergedCells:
     """The cells that lose their own row to an aggregate.
 
     Args:

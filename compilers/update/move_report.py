@@ -14,17 +14,17 @@ from typing import Any
 from compilers.tables.build import Build
 from compilers.targets.node_systems import system_target
 from compilers.targets.routed.bgp.bgp_options import GTSM, ROUTING
-from compilers.update.compare import HostMove, facts_apart, host_changes, switch_changes
+from compilers.update.compare import HostMove, fact_changes, host_changes, switch_changes
 from compilers.update.loss import PairLoss, loss
 from compilers.update.move_plan import Update, plan
 from compilers.update.programs import SwitchPrograms
-from compilers.update.renumbering import ON_BOTH_ENDS, Renumbering, renumbered
+from compilers.update.renumbering import ON_BOTH_ENDS, Renumbering, renumberings
 from compilers.update.switch_settings import (
     SWITCH,
     SettingChange,
     renamed_switches,
     serials,
-    settings_apart,
+    setting_changes,
 )
 from compilers.update.update_proof import Progress, Proof, prove
 
@@ -82,18 +82,18 @@ class MoveReport:
             InputError: no order of rows is safe.
         """
         update = plan(old, new)
-        switches = tuple(_switches(update, progress))
+        switches = tuple(_switch_reports(update, progress))
         return cls(
             update=update,
             switches=switches,
             proof=prove(update, mixtures, seed, progress),
             loss=loss(update),
             hosts_moved=host_changes(old, new).moved,
-            renumbered=renumbered(old, new),
-            settings=(*_renamed(update), *settings_apart(old, new)),
+            renumbered=renumberings(old, new),
+            settings=(*_name_changes(update), *setting_changes(old, new)),
             facts={
                 word: pair
-                for word, pair in facts_apart(old, new).items()
+                for word, pair in fact_changes(old, new).items()
                 if not word.startswith("input ")
             },
         )
@@ -101,20 +101,20 @@ class MoveReport:
     @property
     def lossless(self) -> bool:
         """Whether no pair of hosts loses a packet."""
-        return self.loss.none and not self.proof.faults and not self.routers_lose
+        return self.loss.loses_nothing and not self.proof.faults and not self.routers_lose
 
     @property
     def routers_lose(self) -> bool:
-        """Whether routers lose packets until both ends of a link have what is new.
+        """Whether routers lose packets until both ends of a link have the new settings.
 
-        Only a build whose switches have systems says what both ends have.
+        Only a build whose switches have systems says how routers are set.
         """
         old, new = self.update.old, self.update.new
         if not (old.systems and new.systems):
             return False
         before, after = (system_target(build).chosen(build) for build in (old, new))
-        is_apart = any(before.get(word) != after.get(word) for word in (ROUTING, GTSM))
-        return is_apart or any(change.kind in ON_BOTH_ENDS for change in self.renumbered)
+        is_changed = any(before.get(word) != after.get(word) for word in (ROUTING, GTSM))
+        return is_changed or any(change.kind in ON_BOTH_ENDS for change in self.renumbered)
 
     @property
     def rounds(self) -> int:
@@ -181,12 +181,15 @@ class MoveReport:
         }
 
 
-def _renamed(update: Update) -> Iterator[SettingChange]:
-    """The switches with another name; without a serial it is one that goes and one that comes."""
+def _name_changes(update: Update) -> Iterator[SettingChange]:
+    """Yield a change for each switch with another name.
+
+    A switch that is not known by its serial counts as one that goes and one that comes.
+    """
     before, after = serials(update.old), serials(update.new)
     renamed = renamed_switches(update.old, update.new)
-    for one, other in update.nodes.pairs:
-        was, now = update.old.wiring.names[one], update.new.wiring.names[other]
+    for old_vertex, new_vertex in update.nodes.pairs:
+        was, now = update.old.wiring.names[old_vertex], update.new.wiring.names[new_vertex]
         if was == now:
             continue
         what = "name"
@@ -197,14 +200,19 @@ def _renamed(update: Update) -> Iterator[SettingChange]:
         yield SettingChange(SWITCH, now, what, was, now)
 
 
-def _state(before: int, after: int) -> str:
-    """Whether a switch is new, gone, or stays, by its vertices in both builds; negative: none."""
+def _switch_state(before: int, after: int) -> str:
+    """The `state` of a switch in a report: `new`, `gone` or `stays`.
+
+    Args:
+        before: its vertex in the old build; negative if it has none.
+        after: its vertex in the new build; negative if it has none.
+    """
     if before < 0:
         return "new"
     return "gone" if after < 0 else "stays"
 
 
-def _switches(update: Update, progress: Progress | None) -> list[dict[str, Any]]:
+def _switch_reports(update: Update, progress: Progress | None) -> list[dict[str, Any]]:
     """The changes of each switch, as in `MoveReport.switches`."""
     programs, nodes = SwitchPrograms(update), update.nodes
     counted = switch_changes(update.old, update.new, nodes, nodes.pairs)
@@ -216,7 +224,7 @@ def _switches(update: Update, progress: Progress | None) -> list[dict[str, Any]]
         names = update.new.wiring.names if after >= 0 else update.old.wiring.names
         switch: dict[str, Any] = {
             "node": names[after if after >= 0 else before],
-            "state": _state(before, after),
+            "state": _switch_state(before, after),
         }
         for part, part_counts in programs.counts(node).items():
             switch[part] = {word: getattr(part_counts, word) for word in MOVE_COUNTS}

@@ -10,7 +10,7 @@ destination that gets a row of its own first gets one that does what the old agg
 destination that loses its own row to the aggregate does so when both may change.
 
 What comes in is the new build, and a function that compares its cells with those of the old build.
-`levels` computes the levels of all cells, and `put_rows` writes them to the rows of the tables.
+`levels` computes the levels of all cells, and `write_rounds` writes them to the rows of the tables.
 `move_plan` calls both.
 """
 
@@ -49,7 +49,7 @@ class Levels:
     """bool[S, D], cells whose next hops change."""
     aggregates: NDArray[np.int64]
     """int64[G], the aggregates that cover the destinations."""
-    whole: NDArray[np.uint8]
+    aggregate_levels: NDArray[np.uint8]
     """uint8[S, G], the level of each aggregate's row."""
     merged: NDArray[np.bool_]
     """bool[S, D], cells that lose their own row to an aggregate."""
@@ -63,7 +63,7 @@ def path_fibs(build: Build) -> tuple[Fib, ...]:
     has_share = None
     if build.forwarding.every_hop:
         has_share = np.asarray(build.tables.classes.weight[:, :, 1:]) > 0
-    return by_alternates(build.tables, build.wiring.cables(), has_share)
+    return fibs_by_alternates(build.tables, build.wiring.cables(), has_share)
 
 
 def bounce_fibs(build: Build) -> tuple[Fib, ...]:
@@ -79,22 +79,22 @@ def bounce_fibs(build: Build) -> tuple[Fib, ...]:
     )
 
 
-def by_alternates(
-    tables: Tables, cables: NDArray[np.int32], taken: NDArray[np.bool_] | None
+def fibs_by_alternates(
+    tables: Tables, cables: NDArray[np.int32], is_taken: NDArray[np.bool_] | None
 ) -> tuple[Fib, ...]:
-    """The next hops by the minimal ports, and by each place of alternates.
+    """The next hops by the minimal ports, and by each column of alternates.
 
     Args:
         tables: the tables.
         cables: of `Wiring.cables`.
-        taken: bool[S, C, A], the alternates that packets in transit take. The minimal port is in
-            the place of the others. None: they take no alternates.
+        is_taken: bool[S, C, A], the alternates that packets in transit take. Where they do not take
+            one, the minimal port stands in its place. None: they take no alternates.
     """
     classes, ports = tables.classes, [tables.classes.port]
-    if taken is not None:
-        for place in range(taken.shape[2]):
-            alternate = classes.alternate[:, :, place]
-            port = np.where((alternate > 0) & taken[:, :, place], alternate, classes.port)
+    if is_taken is not None:
+        for column in range(is_taken.shape[2]):
+            alternate = classes.alternate[:, :, column]
+            port = np.where((alternate > 0) & is_taken[:, :, column], alternate, classes.port)
             ports.append(port.astype(np.int32))
     return tuple(
         Fib.of(replace(tables, classes=replace(classes, port=port)), cables) for port in ports
@@ -117,48 +117,60 @@ def levels(build: Build, fibs: tuple[Fib, ...], compare: Compare) -> Iterator[Le
         changed, separate = compare(destinations)
         covers = _Covers.of(routes, fibs[0], destinations, separate)
         after = np.stack([fib.next_switch(destinations) for fib in fibs])
-        cells, whole = _levels(after, changed, covers)
-        yield Levels(destinations, cells, changed, covers.aggregates, whole, separate & ~covers.own)
+        cells, aggregate_levels = _levels(after, changed, covers)
+        yield Levels(
+            destinations=destinations,
+            cells=cells,
+            changed=changed,
+            aggregates=covers.aggregates,
+            aggregate_levels=aggregate_levels,
+            merged=separate & ~covers.has_row,
+        )
 
 
-def put_rows(build: Build, fib: Fib, levels: Levels, row: NDArray[np.uint8]) -> None:
-    """Write the levels of cells and aggregates to their rows, at least 1.
+def write_rounds(build: Build, fib: Fib, levels: Levels, row: NDArray[np.uint8]) -> None:
+    """Write the round in which each row changes: the level of its cell or aggregate, at least 1.
 
     Args:
         build: the build with the rows.
         fib: its next hops.
         levels: the levels of some destinations.
-        row: uint8[S, R], written.
+        row: uint8[S, R], the round of each row; changed.
     """
     routes = build.tables.routes
-    cells, whole = np.maximum(levels.cells, 1), np.maximum(levels.whole, 1)
+    cells = np.maximum(levels.cells, 1)
+    aggregate_levels = np.maximum(levels.aggregate_levels, 1)
     if routes.exact:
         row[:, levels.destinations] = cells
         return
     sets, rows = routes.prefix.shape
-    by_set = row.reshape(sets, -1, rows)  # consecutive switches have rows for the same prefixes
-    for prefixes, values in ((levels.destinations, cells), (levels.aggregates, whole)):
+    # [sets, switches of a set, R]: a set of consecutive switches has rows for the same prefixes.
+    by_set = row.reshape(sets, -1, rows)
+    for prefixes, values in (
+        (levels.destinations, cells),
+        (levels.aggregates, aggregate_levels),
+    ):
         for prefix, value in zip(prefixes.tolist(), values.T, strict=True):
             if 0 <= prefix < len(fib.first) - 1:
                 entries = fib.by_prefix[fib.first[prefix] : fib.first[prefix + 1]]
-                at, column = np.divmod(entries, rows)
-                by_set[at, :, column] = value.reshape(sets, -1)[at]
+                set_number, column = np.divmod(entries, rows)
+                by_set[set_number, :, column] = value.reshape(sets, -1)[set_number]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Covers:
     """Which rows of the new tables serve D destinations: their own, or those of G aggregates."""
 
-    own: NDArray[np.bool_]
+    has_row: NDArray[np.bool_]
     """bool[S, D], cells with a row for the destination alone."""
     separate: NDArray[np.bool_]
     """bool[S, D], cells that no old aggregate serves."""
     group: NDArray[np.int64]
-    """int64[D], the aggregate of each destination, as a place in `aggregates`."""
+    """int64[D], the aggregate of each destination, as an index into `aggregates`."""
     aggregates: NDArray[np.int64]
     """int64[G], the aggregates, ascending."""
     first: NDArray[np.int64]
-    """int64[G], the place where the destinations of each aggregate start."""
+    """int64[G], the first column of the destinations of each aggregate."""
 
     @classmethod
     def of(
@@ -168,18 +180,25 @@ class _Covers:
         destinations: NDArray[np.int64],
         separate: NDArray[np.bool_],
     ) -> _Covers:
-        """The rows for some destinations. separate: of `Compare`."""
+        """The rows for some destinations.
+
+        Args:
+            routes: the routes of the new tables.
+            fib: their next hops.
+            destinations: int64[D].
+            separate: bool[S, D], the cells that no old aggregate serves.
+        """
         none = np.zeros(0, np.int64)
         if routes.exact:
             return cls(np.ones((1, 1), np.bool_), separate, none, none, none)
         aggregate = routes.aggregate[destinations].astype(np.int64)
         aggregates, first, group = np.unique(aggregate, return_index=True, return_inverse=True)
-        has_own = own_rows(routes, fib, destinations)
+        has_own = has_own_row(routes, fib, destinations)
         has_own[:, aggregate < 0] = True
         return cls(has_own, separate, group, aggregates, first)
 
 
-def own_rows(routes: Routes, fib: Fib, destinations: NDArray[np.int64]) -> NDArray[np.bool_]:
+def has_own_row(routes: Routes, fib: Fib, destinations: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Whether switches have a row for a destination alone, bool[S, D].
 
     Args:
@@ -193,8 +212,8 @@ def own_rows(routes: Routes, fib: Fib, destinations: NDArray[np.int64]) -> NDArr
     has_row = np.zeros((len(destinations), *by_set.shape[:2]), np.bool_)
     for j, destination in enumerate(destinations.tolist()):
         entries = fib.by_prefix[fib.first[destination] : fib.first[destination + 1]]
-        at, row = np.divmod(entries, rows)
-        has_row[j, at] = by_set[at, :, row] != none
+        set_number, row = np.divmod(entries, rows)
+        has_row[j, set_number] = by_set[set_number, :, row] != none
     return has_row.reshape(len(destinations), -1).T
 
 
@@ -215,21 +234,23 @@ def _levels(
         NoOrder: aggregates wait for each other.
     """
     _, order, width = after.shape
-    away = (after >= 0) & (after != np.arange(order)[:, None])
+    leaves = (after >= 0) & (after != np.arange(order)[:, None])
     # int64[W, S, D], the flat index of the cell that a packet meets next.
-    next_cell = np.where(away, after, 0).astype(np.int64) * width + np.arange(width)
-    level, is_forwarded = np.zeros((order, width), np.uint8), away.any(axis=0)
-    whole = np.zeros((order, len(covers.aggregates)), np.uint8)
+    next_cell = np.where(leaves, after, 0).astype(np.int64) * width + np.arange(width)
+    level, is_forwarded = np.zeros((order, width), np.uint8), leaves.any(axis=0)
+    aggregate_levels = np.zeros((order, len(covers.aggregates)), np.uint8)
     for _ in range(MOST_HOPS):
-        raised = np.where(away, level.take(next_cell) + changed, 0).max(axis=0).astype(np.uint8)
+        raised = np.where(leaves, level.take(next_cell) + changed, 0).max(axis=0).astype(np.uint8)
         if len(covers.aggregates):
-            level_by_aggregate = np.where(covers.own | covers.separate, 0, raised)
-            whole = np.maximum.reduceat(level_by_aggregate, covers.first, axis=1)
+            level_by_aggregate = np.where(covers.has_row | covers.separate, 0, raised)
+            aggregate_levels = np.maximum.reduceat(level_by_aggregate, covers.first, axis=1)
             raised = np.where(
-                covers.own | ~is_forwarded, raised, np.maximum(raised, whole[:, covers.group])
+                covers.has_row | ~is_forwarded,
+                raised,
+                np.maximum(raised, aggregate_levels[:, covers.group]),
             )
         if (raised == level).all():
-            return level, whole
+            return level, aggregate_levels
         level = raised
     raise NoOrder
 
@@ -237,7 +258,7 @@ def _levels(
 def _blocks(routes: Routes) -> Iterator[NDArray[np.int64]]:
     """Yield all destinations in blocks, int64[D]; those of one aggregate are in one block."""
     order = len(routes.egress)
-    of_aggregate = 1 if routes.exact else order // len(routes.prefix)
-    step = max(1, ORDER_CELLS_AT_ONCE // order // of_aggregate) * of_aggregate
+    per_aggregate = 1 if routes.exact else order // len(routes.prefix)
+    step = max(1, ORDER_CELLS_AT_ONCE // order // per_aggregate) * per_aggregate
     for first in range(0, order, step):
         yield np.arange(first, min(first + step, order))

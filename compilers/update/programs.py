@@ -49,8 +49,8 @@ from compilers.update.slots import (
     Slots,
     counts,
     in_round,
-    matched,
     single_table_slots,
+    slots_by_place,
 )
 
 Numbers = NDArray[Any]
@@ -63,8 +63,9 @@ MOST_CACHED = 64
 class SwitchPrograms:
     """The programs of all switches of an update, round by round.
 
-    A switch is named by `node`, its place in `update.nodes`. `generation` is the generation of
-    class numbers that it holds before the update.
+    A switch is named by `node`, its place in `update.nodes`. Switches hold class and group numbers
+    in one of two *generations*, 0 or 1. `generation` is the one that a switch holds before the
+    update.
     """
 
     def __init__(self, update: Update) -> None:
@@ -73,15 +74,19 @@ class SwitchPrograms:
         self._cached: dict[tuple[int, int, Profile | None, Profile | None], tuple[Slots, ...]] = {}
         """By node, generation and its profiles in the old and the new build."""
 
-    def generation(self, before: int) -> int:
-        """The generation that a switch has after the update."""
-        return before if self.update.in_place else 1 - before
+    def generation(self, old_generation: int) -> int:
+        """The generation that a switch has after the update: 0 or 1.
+
+        Args:
+            old_generation: the one that it has before the update.
+        """
+        return old_generation if self.update.in_place else 1 - old_generation
 
     def slots(self, node: int, generation: int = 0) -> tuple[Slots, ...]:
         """The slots of a switch; () if the new build does not have the switch."""
         nodes = self.update.nodes
         if len(nodes.after) > MOST_CACHED:
-            return self._computed(node, generation)
+            return self._compute_slots(node, generation)
         old, new = int(nodes.before[node]), int(nodes.after[node])
         profiles = (
             self._old.profile(old) if old >= 0 else None,
@@ -89,24 +94,26 @@ class SwitchPrograms:
         )
         key = node, generation, *profiles
         if key not in self._cached:
-            self._cached[key] = self._computed(node, generation)
+            self._cached[key] = self._compute_slots(node, generation)
         return self._cached[key]
 
-    def _computed(self, node: int, generation: int) -> tuple[Slots, ...]:
+    def _compute_slots(self, node: int, generation: int) -> tuple[Slots, ...]:
         """The slots of a switch, from its programs in both builds."""
-        u = self.update
-        old, new = int(u.nodes.before[node]), int(u.nodes.after[node])
+        update = self.update
+        old, new = int(update.nodes.before[node]), int(update.nodes.after[node])
         if new < 0:
             return ()
         program = self._new.program(new, self.generation(generation))
         if old < 0:
             blocks = [block for block in (*program.groups, *program.flows) if len(block)]
-            rounds = [u.last if _chooses_intermediate(block) else PREPARE for block in blocks]
+            rounds = [update.last if _chooses_intermediate(block) else PREPARE for block in blocks]
             return tuple(map(Slots.only_after, blocks, rounds))
-        earlier = self._old.program(old, generation)
+        old_program = self._old.program(old, generation)
         if self._new.profile(new).single or self._old.profile(old).single:
-            return tuple(self._of_single_table(new, earlier, program))
-        return tuple(self._slots(node, new, _ProgramParts.of(earlier), _ProgramParts.of(program)))
+            return tuple(self._single_table_slots(new, old_program, program))
+        return tuple(
+            self._slots(node, new, _ProgramParts.of(old_program), _ProgramParts.of(program))
+        )
 
     def profile(self, node: int) -> Profile:
         """What a switch can do in both builds, in which its node type may differ."""
@@ -142,45 +149,54 @@ class SwitchPrograms:
             before: its old program.
             after: its new program.
         """
-        u = self.update
+        update = self.update
         for v6 in (False, True):
-            yield from self._routes(new, before.routes[v6], after.routes[v6], v6)
-        if u.in_place:
-            yield from self._in_place(node, before, after)
+            yield from self._route_family_slots(new, before.routes[v6], after.routes[v6], v6)
+        if update.in_place:
+            yield from self._class_slots(node, before, after)
         else:
-            yield from _in_both(before, after, u.last)
-        yield from self._local(before.local, after.local)
-        last = in_round(u.last)
-        yield from matched(before.carried, after.carried, in_round(u.carrying), last)
-        yield from matched(before.spread, after.spread, in_round(u.spreading), last)
-        yield from matched([before.marker], [after.marker], last, last)
+            yield from _slots_of_both_generations(before, after, update.last)
+        yield from self._local_slots(before.local, after.local)
+        last = in_round(update.last)
+        yield from slots_by_place(
+            before.carried, after.carried, in_round(update.carried_round), last
+        )
+        yield from slots_by_place(before.spread, after.spread, in_round(update.spread_round), last)
+        yield from slots_by_place([before.marker], [after.marker], last, last)
 
-    def _local(self, before: Sequence[Block], after: Sequence[Block]) -> Iterator[Slots]:
+    def _local_slots(self, before: Sequence[Block], after: Sequence[Block]) -> Iterator[Slots]:
         """Yield the slots of rows for hosts, for answers, and for packets that hosts send.
 
         Rows that choose intermediates go first and come last. So do rows that drop all else that
         hosts send: in between, packets from hosts may be taken by the rows for any port.
         """
-        u, last = self.update, self.update.last
+        update, last = self.update, self.update.last
 
         def added_in(block: Block) -> Numbers:
             """The round in which rows are added or changed."""
             if _chooses_intermediate(block) or _drops_spoofed(block):
                 return np.full(len(block), last)
-            return np.full(len(block), u.carrying if _admits_other_macs(block) else PREPARE)
+            return np.full(
+                len(block), update.carried_round if _admits_other_macs(block) else PREPARE
+            )
 
         def removed_in(block: Block) -> Numbers:
-            """The round in which rows are removed."""
+            """The round in which rows are removed.
+
+            Rows that admit other MAC addresses go early if the same addresses will mean something
+            else (`Update.swaps`).
+            """
             if _chooses_intermediate(block) or _drops_spoofed(block):
                 return np.full(len(block), PREPARE)
             return np.full(
-                len(block), u.carrying if u.swaps and _admits_other_macs(block) else last
+                len(block),
+                update.carried_round if update.swaps and _admits_other_macs(block) else last,
             )
 
-        for slots in matched(before, after, added_in, removed_in):
+        for slots in slots_by_place(before, after, added_in, removed_in):
             stays = slots.exists_before.all() and slots.exists_after.all()
             if (
-                u.pauses
+                update.pauses
                 and stays
                 and (_chooses_intermediate(slots.after) or _drops_spoofed(slots.after))
             ):
@@ -188,7 +204,7 @@ class SwitchPrograms:
             else:
                 yield slots
 
-    def _of_single_table(
+    def _single_table_slots(
         self, new: int, before: FlowProgram, after: FlowProgram
     ) -> Iterator[Slots]:
         """Yield the slots of a switch that has one table in either build.
@@ -198,20 +214,24 @@ class SwitchPrograms:
             before: its old program.
             after: its new program.
         """
-        u = self.update
+        update = self.update
 
         def added_in(block: Block) -> Numbers:
             """The rounds of rows that are added or changed."""
-            return u.rounds_of(new, xid_numbers(block) % IPV6_NUMBER)
+            return update.change_rounds(new, xid_numbers(block) % IPV6_NUMBER)
 
         def removed_in(block: Block) -> Numbers:
             """The rounds of rows that are removed."""
             numbers = xid_numbers(block)
-            return u.rounds_of_gone(new, numbers % IPV6_NUMBER, bool(numbers[0] >= IPV6_NUMBER))
+            return update.removal_rounds(
+                new, numbers % IPV6_NUMBER, bool(numbers[0] >= IPV6_NUMBER)
+            )
 
-        yield from single_table_slots(before, after, added_in, removed_in, u.last)
+        yield from single_table_slots(before, after, added_in, removed_in, update.last)
 
-    def _routes(self, new: int, before: Block, after: Block, v6: bool) -> Iterator[Slots]:
+    def _route_family_slots(
+        self, new: int, before: Block, after: Block, v6: bool
+    ) -> Iterator[Slots]:
         """Yield the slots of the routes of one address family.
 
         The old and the new row of a network share a slot.
@@ -222,17 +242,21 @@ class SwitchPrograms:
             after: its new rows.
             v6: whether they are IPv6.
         """
-        u = self.update
+        update = self.update
         if not len(before) and not len(after):
             return
         no_rows = np.zeros((0, max(before.shape[1], after.shape[1])), np.uint8)
         before, after = (block if len(block) else no_rows for block in (before, after))
         old_prefix, new_prefix = (xid_numbers(block) % IPV6_NUMBER for block in (before, after))
-        earlier = u.nodes.prefix6 if v6 else u.nodes.prefix
-        place, kept = find_numbers(old_prefix, earlier[new_prefix])
-        partner = np.where(kept, place, NO_ROW)  # of each new row the old row of its network
+        # By prefix number of the new build the number of the same network in the old build.
+        old_number = update.nodes.prefix6 if v6 else update.nodes.prefix
+        index, is_kept = find_numbers(old_prefix, old_number[new_prefix])
+        partner = np.where(is_kept, index, NO_ROW)  # of each new row the old row of its network
         gone = np.setdiff1d(np.arange(len(old_prefix)), partner)
-        rounds = (u.rounds_of(new, new_prefix), u.rounds_of_gone(new, old_prefix[gone], v6))
+        rounds = (
+            update.change_rounds(new, new_prefix),
+            update.removal_rounds(new, old_prefix[gone], v6),
+        )
         rows = _RouteRows(
             before=before,
             after=after,
@@ -242,57 +266,65 @@ class SwitchPrograms:
             new_row=np.concatenate((np.arange(len(new_prefix)), np.full(len(gone), NO_ROW))),
             round=np.concatenate(rounds),
         )
-        yield from self._route_slots(rows, earlier)
+        yield from self._route_slots(rows, old_number)
 
-    def _route_slots(self, rows: _RouteRows, earlier: Numbers) -> Iterator[Slots]:
+    def _route_slots(self, rows: _RouteRows, old_number: Numbers) -> Iterator[Slots]:
         """Yield the slots of routes; destinations that leave an old aggregate have two slots.
 
         Args:
             rows: the routes, with their rounds.
-            earlier: by prefix number of the new build the number in the old build.
+            old_number: by prefix number of the new build the number in the old build.
         """
-        leaving = self._leaving_aggregates(rows, earlier)
+        leaving = self._leaving_aggregates(rows, old_number)
         if len(leaving.slot):
-            yield from _in_two_steps(rows, leaving)
+            yield from _slots_in_two_steps(rows, leaving)
         in_one_step = np.ones(len(rows.round), np.bool_)
         in_one_step[leaving.slot] = False
         pair = rows.old_row, rows.new_row
         yield Slots.paired(rows.before, rows.after, pair, rows.round).take(in_one_step)
 
-    def _leaving_aggregates(self, rows: _RouteRows, earlier: Numbers) -> _LeavingAggregates:
+    def _leaving_aggregates(self, rows: _RouteRows, old_number: Numbers) -> _LeavingAggregates:
         """The destinations with a row of their own that an aggregate served before.
 
         Args:
             rows: the routes.
-            earlier: by prefix number of the new build the number in the old build.
+            old_number: by prefix number of the new build the number in the old build.
         """
         routes = self.update.new.tables.routes
         if not routes.aggregated:
             none = np.zeros(0, np.int64)
             return _LeavingAggregates(none, none)
+        # The first slots are those of the new rows. Here are those without an old row.
         is_new = rows.old_row[: len(rows.new_prefix)] < 0
         is_new &= rows.new_prefix < len(routes.aggregate)
         added = np.flatnonzero(is_new)
         aggregate = routes.aggregate[rows.new_prefix[added]]
-        old_aggregate = np.where(aggregate >= 0, earlier[aggregate], NO_ROW)
+        old_aggregate = np.where(aggregate >= 0, old_number[aggregate], NO_ROW)
         row, served = find_numbers(rows.old_prefix, old_aggregate)
         return _LeavingAggregates(added[served], row[served])
 
-    def _in_place(self, node: int, before: _ProgramParts, after: _ProgramParts) -> Iterator[Slots]:
+    def _class_slots(
+        self, node: int, before: _ProgramParts, after: _ProgramParts
+    ) -> Iterator[Slots]:
         """Yield the slots of classes and groups whose numbers mean the same before and after.
 
         Rows for packets from hosts go in round 0 and come back in the last one, if the packets of
         their class have to keep to the minimal port meanwhile.
         """
-        u = self.update
-        yield from matched(before.groups, after.groups, in_round(PREPARE), in_round(u.last))
-        kept = u.new.tables.classes.port[u.nodes.after[node]] > 0
+        update = self.update
+        yield from slots_by_place(
+            before.groups, after.groups, in_round(PREPARE), in_round(update.last)
+        )
+        exists = update.new.tables.classes.port[update.nodes.after[node]] > 0
         prepare = in_round(PREPARE)
-        for slots in matched(before.classes, after.classes, prepare, prepare):
+        for slots in slots_by_place(before.classes, after.classes, prepare, prepare):
+            # The number of a message (xid) holds the role of the group, then the class.
             role, egress = np.divmod(slots.numbers, 1 << ROLE_SHIFT)
-            pauses = np.isin(role, ENTERING) & u.affected[node][egress]
-            yield slots.take(~pauses, np.where(kept[egress] | slots.exists_after, PREPARE, u.last))
-            yield from slots.take(pauses).split(PREPARE, u.last)
+            pauses = np.isin(role, ENTERING) & update.affected[node][egress]
+            # Rows of classes that are gone are removed last, as packets use them until then.
+            rounds = np.where(exists[egress] | slots.exists_after, PREPARE, update.last)
+            yield slots.take(~pauses, rounds)
+            yield from slots.take(pauses).split(PREPARE, update.last)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -324,7 +356,7 @@ class _LeavingAggregates(NamedTuple):
     """int[m], the old row of its aggregate."""
 
 
-def _in_two_steps(rows: _RouteRows, leaving: _LeavingAggregates) -> Iterator[Slots]:
+def _slots_in_two_steps(rows: _RouteRows, leaving: _LeavingAggregates) -> Iterator[Slots]:
     """Yield two slots for each destination that leaves an old aggregate.
 
     It first gets a row of its own that does what the aggregate does, and in its round the new row.
@@ -401,7 +433,9 @@ def _chooses_intermediate(block: Block) -> bool:
     return kind_of(block) == RowKind.FORWARD and bool(xid_numbers(block[:1])[0] >= DRAWN_NUMBER)
 
 
-def _in_both(before: _ProgramParts, after: _ProgramParts, last: int) -> Iterator[Slots]:
+def _slots_of_both_generations(
+    before: _ProgramParts, after: _ProgramParts, last: int
+) -> Iterator[Slots]:
     """Yield the slots of classes and groups that change their generation.
 
     The new ones are added in round 0, next to the old ones, which are removed in the last round.

@@ -1,7 +1,7 @@
 """The numbers that change between two builds: addresses, AS numbers, labels of cables and bundles.
 
 A build keeps the numbers of an earlier build for switches and links that stay, unless the user asks
-for others: a new pool, another first AS number. `renumbered` compares two builds, and the verbs
+for others: a new pool, another first AS number. `renumberings` compares two builds, and the verbs
 `compile`, `diff` and `plan` name each number that changes.
 
 The numbers of a build are in its *allocations*. A link or cable has a key there, from which
@@ -42,8 +42,8 @@ ON_BOTH_ENDS = frozenset({LINK_ADDRESSES, NEXT_HOPS, AS_NUMBER})
 NONE = "none"
 """In place of a pool or of a number: there is none."""
 ADDRESSES_A_LINK = "balance"
-"""The key of `_agreements` for how many addresses a link has. This depends on the balance, the rule
-that shares packets among next hops."""
+"""The key of `_shared_settings` for how many addresses a link has. This depends on the balance, the
+rule that shares packets among next hops."""
 
 NumberByKey = Mapping[str, int | str]
 """The number of each link or cable by its key, or `NONE`."""
@@ -62,16 +62,16 @@ class Renumbering(NamedTuple):
     """The new number or address."""
 
 
-def renumbered(old: Build, new: Build) -> tuple[Renumbering, ...]:
-    """The numbers that differ, of the switches and cables that both builds have.
+def renumberings(old: Build, new: Build) -> tuple[Renumbering, ...]:
+    """Return the numbers that differ, of the switches and cables that both builds have.
 
     Labels are compared only if both builds list the numbers on them.
     """
     pairs = same_switches(old, new)
     return (
-        *_renumbered_pools(old, new),
-        *_renumbered_links(old, new, dict(pairs)),
-        *_renumbered_switches(old, new, pairs),
+        *_pool_renumberings(old, new),
+        *_link_renumberings(old, new, dict(pairs)),
+        *_switch_renumberings(old, new, pairs),
     )
 
 
@@ -99,7 +99,7 @@ def same_switches(old: Build, new: Build) -> list[tuple[int, int]]:
     return sorted(pairs)
 
 
-def _renumbered_links(old: Build, new: Build, new_vertex: dict[int, int]) -> list[Renumbering]:
+def _link_renumberings(old: Build, new: Build, new_vertex: dict[int, int]) -> list[Renumbering]:
     """The addresses, labels and bundles that differ, of links between switches that stay.
 
     Args:
@@ -138,13 +138,13 @@ def _bundle_numbers(build: Build) -> NumberByKey:
     return {key: numbers.get(hardware.bundle_between(*ends[key]), NONE) for key in ends}
 
 
-def _renumbered_pools(old: Build, new: Build) -> Iterator[Renumbering]:
+def _pool_renumberings(old: Build, new: Build) -> Iterator[Renumbering]:
     """The pools and balances that change, so that all links or all switches get other addresses.
 
     A build that does not name the operating systems of its switches does not say whether its links
     have addresses. Then the pools of two builds are compared only where both have one.
     """
-    before, after = _agreements(old), _agreements(new)
+    before, after = _shared_settings(old), _shared_settings(new)
     is_known = bool(old.systems) and bool(new.systems)
     for kind, options in ((LINK_ADDRESSES, LINK_AGREEMENTS), (NEXT_HOPS, SHARING_AGREEMENTS)):
         what = "all links" if kind == LINK_ADDRESSES else "all switches"
@@ -163,20 +163,22 @@ def _first_address(pool: str) -> str:
     return pool.partition("/")[0]
 
 
-def _agreements(build: Build) -> dict[str, str]:
+def _shared_settings(build: Build) -> dict[str, str]:
     """What both ends of a link must agree on: the pools, by option, and the addresses a link."""
     if build.systems:
-        chosen = dict(system_target(build).chosen(build))
+        settings = dict(system_target(build).chosen(build))
     else:
         options = {**LINK_AGREEMENTS, **SHARING_AGREEMENTS}
-        chosen = {name: option.default for name, option in options.items()} | dict(build.control)
-    if chosen.get(UNNUMBERED, OFF) != OFF:
-        chosen = {name: value for name, value in chosen.items() if name not in LINK_AGREEMENTS}
-    if LINKS in chosen and build.systems:
-        chosen[ADDRESSES_A_LINK] = f"{addresses_a_link(build)} addresses a link"
-    if not announced_pools(build, chosen):
-        chosen = {name: value for name, value in chosen.items() if name not in SHARING_AGREEMENTS}
-    return chosen
+        settings = {name: option.default for name, option in options.items()} | dict(build.control)
+    if settings.get(UNNUMBERED, OFF) != OFF:
+        settings = {name: value for name, value in settings.items() if name not in LINK_AGREEMENTS}
+    if LINKS in settings and build.systems:
+        settings[ADDRESSES_A_LINK] = f"{addresses_a_link(build)} addresses a link"
+    if not announced_pools(build, settings):
+        settings = {
+            name: value for name, value in settings.items() if name not in SHARING_AGREEMENTS
+        }
+    return settings
 
 
 def _address_pairs(build: Build) -> dict[str, int]:
@@ -185,7 +187,7 @@ def _address_pairs(build: Build) -> dict[str, int]:
     return dict(numbers) or numbers_by_key(build.wiring, link_numbers(build.wiring, {}))
 
 
-def _renumbered_switches(old: Build, new: Build, pairs: list[tuple[int, int]]) -> list[Renumbering]:
+def _switch_renumberings(old: Build, new: Build, pairs: list[tuple[int, int]]) -> list[Renumbering]:
     """The blocks and AS numbers that differ, of switches that stay.
 
     Args:
@@ -199,7 +201,7 @@ def _renumbered_switches(old: Build, new: Build, pairs: list[tuple[int, int]]) -
     changes = []
     for before, after in pairs:
         name = new.wiring.names[after]
-        was, now = _blocks(old, before, has_ipv6), _blocks(new, after, has_ipv6)
+        was, now = _blocks_in_words(old, before, has_ipv6), _blocks_in_words(new, after, has_ipv6)
         if was != now:
             changes.append(Renumbering(BLOCK, name, was, now))
         if old_numbers[before] != new_numbers[after]:
@@ -208,7 +210,7 @@ def _renumbered_switches(old: Build, new: Build, pairs: list[tuple[int, int]]) -
     return changes
 
 
-def _blocks(build: Build, vertex: int, has_ipv6: bool) -> str:
+def _blocks_in_words(build: Build, vertex: int, has_ipv6: bool) -> str:
     """The blocks of a switch in words: `10.0.0.12/30 and fd00::3:0:0/64`."""
     block = str(build.addressing.network(vertex))
     return f"{block} and {build.addressing.network6(vertex)}" if has_ipv6 else block

@@ -10,7 +10,8 @@ and classes differ. `repair_messages` encodes them:
   removed (docs/how-to/move.md).
 
 Switches that can do the same and hold the same generation get their messages from one computation
-over all their classes, role by role (`_Bundles`).
+over all their classes, role by role (`_Bundles`). A *generation* is one of two sets of class and
+group numbers. A *role* is what a group does for a class, such as balancing packets from hosts.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,8 +54,15 @@ Numbers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Round = dict[int, list[bytes]]
 """The messages of a round, by vertex."""
-Shape = tuple[Profile, int]
-"""What a switch can do, and the generation of the class numbers that it holds."""
+
+
+class SwitchKind(NamedTuple):
+    """What makes the messages of switches alike."""
+
+    profile: Profile
+    """What the switch can do."""
+    generation: int
+    """The generation of the class numbers that it holds."""
 
 
 def repair_messages(
@@ -68,30 +77,31 @@ def repair_messages(
         generations: int64[S], the generation of class numbers that each switch holds.
     """
     rounds: list[Round] = [{} for _ in range(change.last + 1)]
-    for shape, switches in _shapes(encoder, change, generations).items():
-        profile, generation = shape
-        if profile.single:
+    for kind, switches in _switches_by_kind(encoder, change, generations).items():
+        if kind.profile.single:
             later = encoder.with_tables(after)
             for switch in switches:
-                program_before = encoder.program(switch, generation)
-                program_after = later.program(switch, generation)
+                program_before = encoder.program(switch, kind.generation)
+                program_after = later.program(switch, kind.generation)
                 _single_table(program_before, program_after, change, switch, rounds)
             continue
         chosen = np.zeros(len(generations), np.bool_)
         chosen[switches] = True
-        bundles = _Bundles.of(encoder, after.classes, change.at(chosen), shape)
+        bundles = _Bundles.of(encoder, after.classes, change.at(chosen), kind)
         for part in (*bundles.parts(), *bundles.carried(encoder.with_tables(after))):
             if len(part.block):
                 part.append_to(rounds)
     return [messages for messages in rounds if messages]
 
 
-def _shapes(encoder: Encoder, change: RepairRounds, generations: Numbers) -> dict[Shape, list[int]]:
+def _switches_by_kind(
+    encoder: Encoder, change: RepairRounds, generations: Numbers
+) -> dict[SwitchKind, list[int]]:
     """The switches at which something changes, by profile and generation."""
-    switches: dict[Shape, list[int]] = {}
+    switches: dict[SwitchKind, list[int]] = {}
     for switch in change.switches.tolist():
-        shape = encoder.profile(switch), int(generations[switch])
-        switches.setdefault(shape, []).append(switch)
+        kind = SwitchKind(encoder.profile(switch), int(generations[switch]))
+        switches.setdefault(kind, []).append(switch)
     return switches
 
 
@@ -146,11 +156,11 @@ class _Part:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Bundles:
-    """The m classes that change at switches of one shape, and what the messages are made of."""
+    """The m classes that change at switches of one kind, and what the messages are made of."""
 
     encoder: Encoder
     """Encodes rows and groups of the tables that are held."""
-    shape: Shape
+    kind: SwitchKind
     """The profile and the generation of these switches."""
     change: RepairRounds
     """The rows that change, in rounds."""
@@ -163,11 +173,13 @@ class _Bundles:
     number: Numbers
     """int64[m], the number of each class."""
     next_hops: tuple[Numbers, Numbers]
-    """int[m, 1 + A] before and after the change: the ports of each class with a weight, 0 for the
-    others."""
+    """int[m, 1 + A] before and after the change: the ports of each class, first the minimal port; 0
+    for a port without a weight."""
 
     @classmethod
-    def of(cls, encoder: Encoder, after: Classes, change: RepairRounds, shape: Shape) -> _Bundles:
+    def of(
+        cls, encoder: Encoder, after: Classes, change: RepairRounds, kind: SwitchKind
+    ) -> _Bundles:
         """Look up the classes that differ, and those that packets enter by rows that change."""
         before = encoder.build.tables.classes
         places = tuple(change.classes.T)
@@ -177,11 +189,11 @@ class _Bundles:
         switch, number = pairs.T
         every_hop = encoder.build.forwarding.every_hop
         old, new = (
-            list(class_groups(classes, switch, number, shape[0], encoder.marks, every_hop))
+            list(class_groups(classes, switch, number, kind.profile, encoder.marks, every_hop))
             for classes in (before, after)
         )
         next_hops = _next_hops(before, pairs), _next_hops(after, pairs)
-        return cls(encoder, shape, change, pairs[:, 0], old, new, number, next_hops)
+        return cls(encoder, kind, change, pairs[:, 0], old, new, number, next_hops)
 
     def parts(self) -> Iterator[_Part]:
         """Yield groups, then rows, then removals of rows, and removals of groups.
@@ -220,7 +232,7 @@ class _Bundles:
 
         If a switch cannot carry the class in metadata, there is a row for each port of a host.
         """
-        profile, generation = self.shape
+        profile, generation = self.kind
         chosen_groups, switch = groups.take(chosen), self.switch[chosen]
         if groups.entering and not profile.masks:
             ports = self.encoder.build.wiring.host_port[switch]
@@ -236,13 +248,15 @@ class _Bundles:
         Returns:
             bool[roles, m] twice.
         """
+        # int[roles, m]: where the row of each class leads, or NO_ROW.
         before = np.array([groups.entry for groups in self.old])
         after = np.array([groups.entry for groups in self.new])
         added = (after != NO_ROW) & (after != before)
         removed = (before != NO_ROW) & ~(before[:, None] == after).any(axis=1)
         if self.encoder.build.forwarding.every_hop:
             # A row with several next hops takes the place of the row of a group.
-            removed[GroupRole.TRANSIT] &= np.count_nonzero(self.next_hops[1], axis=1) <= 1
+            _, next_hops_after = self.next_hops
+            removed[GroupRole.TRANSIT] &= np.count_nonzero(next_hops_after, axis=1) <= 1
         if self.change.last > 1:
             added, removed = added | (after == FROM_HOSTS), removed | (before == FROM_HOSTS)
         return added, removed
@@ -262,13 +276,13 @@ class _Bundles:
             for place in np.flatnonzero((next_hops != hops_before).any(axis=1) & several).tolist():
                 switch, ports = self.switch[place : place + 1], next_hops[place]
                 basis, number = int(switch[0]) & MOST_BASIS, int(self.number[place])
-                row = shared_class_row(number, ports[ports > 0], basis, self.shape[1])
+                row = shared_class_row(number, ports[ports > 0], basis, self.kind.generation)
                 yield self._part(row, switch, round)
 
     def _routes(self) -> Iterator[_Part]:
         """Yield the route rows that are added or changed, then the removals of route rows."""
         rows = self.change.rows
-        profile, generation = self.shape
+        profile, generation = self.kind
         added = rows.take(rows.egress != GONE)
         for block in self.encoder.route_messages(added.prefix, added.egress, generation, profile):
             yield _Part(block, added.switch, added.round)
@@ -286,16 +300,16 @@ class _Bundles:
         ends = intermediates(later.build)
         aggregate = later.build.tables.routes.aggregate[ends]
         for switch in np.unique(self.change.rows.switch).tolist():
-            blocks = later.carried_messages(switch, self.shape[1], self.encoder)
+            blocks = later.carried_messages(switch, self.kind.generation, self.encoder)
             if not blocks:
                 continue
             rows = self.change.rows.take(self.change.rows.switch == switch)
-            # By prefix number, the round; the last place, -1, is for no aggregate.
+            # The round of each prefix number. Index -1, for no aggregate, finds the last entry.
             highest = max(rows.prefix.max(), ends.max(), aggregate.max())
             round_of_prefix = np.zeros(highest + 2, np.int64)
             round_of_prefix[rows.prefix] = rows.round
-            own_round, whole_round = round_of_prefix[ends], round_of_prefix[aggregate]
-            rounds = np.where(own_round > 0, own_round, whole_round)
+            own_round, aggregate_round = round_of_prefix[ends], round_of_prefix[aggregate]
+            rounds = np.where(own_round > 0, own_round, aggregate_round)
             for block in blocks:
                 number = xid_numbers(block)
                 yield _Part(block, np.full(len(block), switch), rounds[number])
@@ -306,7 +320,7 @@ class _Bundles:
             return
         switch = self.switch[chosen]
         for form in by_buckets(groups.take(chosen)):
-            messages = self.encoder.group_messages(form.groups, self.shape[1])
+            messages = self.encoder.group_messages(form.groups, self.kind.generation)
             yield messages, switch[form.place]
 
     def _part(self, block: Block, switch: Numbers, round: int = PREPARE) -> _Part:

@@ -35,7 +35,7 @@ from compilers.routing.split_classes import rows_of
 from compilers.tables.fib import MOST_HOPS, Fib
 from compilers.tables.intermediate_form import Routes, no_route
 from compilers.update.matching import find_numbers
-from compilers.update.order import by_alternates
+from compilers.update.order import fibs_by_alternates
 
 Numbers = NDArray[Any]
 GONE = -1
@@ -70,7 +70,11 @@ class RowChanges:
         return cls(empty, empty, empty, empty)
 
     def take(self, chosen: NDArray[np.bool_]) -> RowChanges:
-        """Some of the rows: bool[n], which."""
+        """Some of the rows.
+
+        Args:
+            chosen: bool[n].
+        """
         return RowChanges(
             self.switch[chosen], self.prefix[chosen], self.egress[chosen], self.round[chosen]
         )
@@ -91,7 +95,11 @@ class RepairRounds:
 
     @classmethod
     def of_classes(cls, classes: NDArray[np.int64]) -> RepairRounds:
-        """The rounds if only these classes change, int64[m, 2], and no row."""
+        """The rounds if only classes change, and no row.
+
+        Args:
+            classes: int64[m, 2], the switch and the number of each class.
+        """
         return cls(RowChanges.none(), classes, np.zeros((0, 2), np.int64), last=1)
 
     @classmethod
@@ -99,7 +107,10 @@ class RepairRounds:
         """The rounds from one repair of a build to another."""
         classes = distinct(np.concatenate((before.classes, after.classes)))
         rows = distinct(np.concatenate((before.rows, after.rows)))
-        old, new = _egress(before.tables.routes, rows), _egress(after.tables.routes, rows)
+        old, new = (
+            _egress_of_rows(before.tables.routes, rows),
+            _egress_of_rows(after.tables.routes, rows),
+        )
         rows, egress = rows[old != new], new[old != new]
         if not len(rows):
             return cls.of_classes(classes)
@@ -117,7 +128,11 @@ class RepairRounds:
         )
 
     def at(self, chosen: NDArray[np.bool_]) -> RepairRounds:
-        """The changes at some switches: bool[S], which."""
+        """The changes at some switches.
+
+        Args:
+            chosen: bool[S].
+        """
         return RepairRounds(
             rows=self.rows.take(chosen[self.rows.switch]),
             classes=self.classes[chosen[self.classes[:, 0]]],
@@ -166,7 +181,7 @@ class _Cells:
         ends = covered_destinations(after.tables.routes, rows[:, 1])
         step = max(1, CELLS_AT_ONCE // len(after.tables.routes.egress))
         blocks = [ends[first : first + step] for first in range(0, max(len(ends), 1), step)]
-        fibs = _fibs(before, after)
+        fibs = _common_fibs(before, after)
         return cls._joined([cls._towards(before, after, rows, block, fibs) for block in blocks])
 
     @classmethod
@@ -185,7 +200,7 @@ class _Cells:
             after: the repair whose tables will be held.
             rows: int64[r, 2], ascending, the switch and the prefix number of each changed row.
             ends: int64[D], the destinations.
-            fibs: the new next hops, as `_fibs` returns them.
+            fibs: the new next hops, as `_common_fibs` returns them.
         """
         routes, egress = after.tables.routes, after.fib.egress(ends)
         changed = egress != before.fib.egress(ends)
@@ -231,7 +246,7 @@ class _Cells:
             gone: bool[r], the changed rows that are removed.
         """
         if self.multipath_level.any():  # routes with paths shared at every hop have no aggregates
-            return _moved_down(self.multipath_level)
+            return _without_gap(self.multipath_level)
         # The last entry, for no next cell, stays 0.
         level = np.zeros(len(self.row) + 1, np.int64)
         in_aggregate = ~self.has_own_row
@@ -243,12 +258,12 @@ class _Cells:
                 np.maximum.at(row_level, self.row[in_aggregate], raised[in_aggregate])
                 raised[waits] = np.maximum(raised[waits], row_level[self.aggregate_row[waits]])
             if (raised == level[:-1]).all():
-                return _moved_down(raised)
+                return _without_gap(raised)
             level[:-1] = raised
         return np.where(self.drops, 2, 1)
 
 
-def _fibs(before: Repaired, after: Repaired) -> tuple[Fib, ...]:
+def _common_fibs(before: Repaired, after: Repaired) -> tuple[Fib, ...]:
     """The new next hops by each choice that classes have before and after.
 
     () where paths are not shared at every hop.
@@ -256,7 +271,7 @@ def _fibs(before: Repaired, after: Repaired) -> tuple[Fib, ...]:
     if after.cables is None:
         return ()
     old, new = before.tables.classes.alternate, after.tables.classes.alternate
-    return by_alternates(after.tables, after.cables, old == new)
+    return fibs_by_alternates(after.tables, after.cables, old == new)
 
 
 def _multipath_levels(
@@ -270,7 +285,7 @@ def _multipath_levels(
     The level of a cell that changes is one more than the largest level that packets meet next.
 
     Args:
-        fibs: of `_fibs`; without any all levels are 0.
+        fibs: of `_common_fibs`; without any all levels are 0.
         ends: int64[D], destinations.
         changed: bool[S, D], the cells that change.
         drops: bool[S, D], the cells that drop packets.
@@ -290,10 +305,11 @@ def _multipath_levels(
     return level
 
 
-def _moved_down(level: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The levels, with those from CUT_OFF on moved down to follow the others without a gap."""
-    late = level >= CUT_OFF
-    return level - np.where(late, CUT_OFF - 1 - level[~late].max(initial=0), 0)
+def _without_gap(level: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The levels, of which those from CUT_OFF on are lowered to follow the others without a gap."""
+    is_late = level >= CUT_OFF
+    highest = level[~is_late].max(initial=0)
+    return level - np.where(is_late, CUT_OFF - 1 - highest, 0)
 
 
 def _next_changed_cells(
@@ -309,17 +325,18 @@ def _next_changed_cells(
     Returns:
         int64[n].
     """
-    none = len(switch)
-    cell_at = np.full(after.shape, none)
-    cell_at[switch, column] = np.arange(none)
-    at, next_cell = switch, np.full(none, none)
+    count = len(switch)
+    # int64[S, D], the number of the changed cell at each switch and destination; n for none.
+    cell_at = np.full(after.shape, count)
+    cell_at[switch, column] = np.arange(count)
+    position, next_cell = switch, np.full(count, count)
     for _ in range(MOST_HOPS):
-        next_switch = after[at, column]
-        moving = (next_cell == none) & (next_switch >= 0) & (next_switch != at)
-        if not moving.any():
+        next_switch = after[position, column]
+        is_moving = (next_cell == count) & (next_switch >= 0) & (next_switch != position)
+        if not is_moving.any():
             break
-        at = np.where(moving, next_switch, at)
-        next_cell = np.where(moving, cell_at[at, column], next_cell)
+        position = np.where(is_moving, next_switch, position)
+        next_cell = np.where(is_moving, cell_at[position, column], next_cell)
     return next_cell
 
 
@@ -331,16 +348,19 @@ def _changed_rows(rows: NDArray[np.int64], switch: Numbers, prefix: Numbers) -> 
         switch: int64[n].
         prefix: int64[n], prefix numbers; negative for no prefix.
     """
+    # One number for a switch and a prefix; no prefix, -1, has no number of a row.
     width = int(rows.max()) + 2
     row_keys, keys = rows[:, 0] * width + rows[:, 1], switch * width + prefix
     index, is_there = find_numbers(row_keys, keys)
     return np.where(is_there & (prefix >= 0) & (prefix < width), index, NO_ROW)
 
 
-def _egress(routes: Routes, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+def _egress_of_rows(routes: Routes, rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """The class that rows lead to, int64[n]; GONE where the tables do not have the row.
 
-    rows: int64[n, 2], switch and prefix number.
+    Args:
+        routes: the routes of the tables.
+        rows: int64[n, 2], the switch and the prefix number of each row.
     """
     row, present = rows_of(routes, rows[:, 0], rows[:, 1])
     egress = routes.egress[rows[:, 0], row]

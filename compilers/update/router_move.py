@@ -44,7 +44,7 @@ class PrefixRounds:
     """The round of every prefix that is a row of the old or the new tables."""
     last: int
     """The number of the last round."""
-    hosts: str
+    host_table: str
     """The routing table that is looked up for packets from hosts."""
     has_rule: bool
     """Whether a rule leads to that table, so that packets without a route there go on to the main
@@ -67,26 +67,30 @@ class PrefixRounds:
         """
         held = dict(old) if number < self.last else {}
         for place in dict.fromkeys((*old, *new)):
+            table, prefix = place
             if number >= self._round(place, old):
                 held.pop(place, None)
                 if place in new:
                     held[place] = new[place]
-            elif place not in old and (covering := self._covering_row(place[1])):
-                if (place[0], covering) in old:
-                    held[place] = for_prefix(old[place[0], covering], place[1])
-            elif self.has_rule and place[0] == self.hosts and old.get(place) != new.get(place):
+            elif place not in old and (covering := self._covering_row(prefix)):
+                # The prefix gets a route of its own that does what the aggregate's route does.
+                if (table, covering) in old:
+                    held[place] = for_prefix(old[table, covering], prefix)
+            elif self.has_rule and table == self.host_table and old.get(place) != new.get(place):
+                # Without a route in this table, packets go on to the main table.
                 held.pop(place, None)
         return held
 
     def _round(self, place: RouteKey, old: Mapping[RouteKey, Value]) -> int:
-        """The round in which the route at a place changes."""
+        """The round in which the route of a table and a prefix changes."""
+        table, prefix = place
         is_old = place in old
-        if place[0] == self.hosts:
+        if table == self.host_table:
             return self.last if is_old or self.has_rule else 0
-        return self.rounds.get(place[1], self.last if is_old else 0)
+        return self.rounds.get(prefix, self.last if is_old else 0)
 
     def _covering_row(self, prefix: str) -> str:
-        """The smallest prefix with a round that a prefix is inside of; "" if there is none."""
+        """The longest prefix with a round that covers a prefix; "" if there is none."""
         network = ip_network(prefix)
         for length in range(network.prefixlen - 1, -1, -1):
             if (text := str(network.supernet(new_prefix=length))) in self.rounds:
@@ -100,9 +104,10 @@ class RouterMove:
 
     update: Update
     """The rounds of the move."""
-    texts: tuple[tuple[list[str], ...], tuple[list[str], ...]]
-    """The texts of all prefixes by number: of the old build and of the new one, each for IPv4 and
-    for IPv6."""
+    old_texts: tuple[list[str], ...]
+    """The texts of all prefixes of the old build by number: IPv4, and IPv6 if there is any."""
+    new_texts: tuple[list[str], ...]
+    """The texts of all prefixes of the new build by number, in the same way."""
 
     @classmethod
     def of(cls, old: Build, new: Build) -> RouterMove:
@@ -111,7 +116,7 @@ class RouterMove:
         Raises:
             InputError: no order of rows is safe.
         """
-        return cls(plan(old, new), (old.addressing.prefix_texts(), new.addressing.prefix_texts()))
+        return cls(plan(old, new), old.addressing.prefix_texts(), new.addressing.prefix_texts())
 
     @property
     def last(self) -> int:
@@ -123,28 +128,28 @@ class RouterMove:
         nodes = self.update.nodes
         return int(nodes.before[nodes.node_after[vertex]])
 
-    def rounds(self, vertex: int, hosts: str, has_rule: bool) -> PrefixRounds:
+    def rounds(self, vertex: int, host_table: str, has_rule: bool) -> PrefixRounds:
         """The rounds in which the routes of a switch of the new build change.
 
         Args:
             vertex: the switch.
-            hosts: the routing table that is looked up for packets from hosts.
+            host_table: the routing table that is looked up for packets from hosts.
             has_rule: whether a rule leads to that table.
         """
         update, vertex_before = self.update, self.before(vertex)
         by_prefix: dict[str, int] = {}
         if vertex_before >= 0:
             old_prefixes = _rows(update.old, vertex_before)[0].astype(np.int64)
-            for family, texts in enumerate(self.texts[0]):
-                rounds = update.rounds_of_gone(vertex, old_prefixes, v6=bool(family)).tolist()
-                old_texts = [texts[prefix] for prefix in old_prefixes.tolist()]
-                by_prefix |= dict(zip(old_texts, rounds, strict=True))
+            for texts, v6 in zip(self.old_texts, (False, True), strict=False):
+                rounds = update.removal_rounds(vertex, old_prefixes, v6).tolist()
+                row_texts = [texts[prefix] for prefix in old_prefixes.tolist()]
+                by_prefix |= dict(zip(row_texts, rounds, strict=True))
         new_prefixes, present = _rows(update.new, vertex)
         rounds = update.row[vertex][present].tolist()
-        for texts in self.texts[1]:
-            new_texts = [texts[prefix] for prefix in new_prefixes.tolist()]
-            by_prefix |= dict(zip(new_texts, rounds, strict=True))
-        return PrefixRounds(by_prefix, self.last, hosts, has_rule)
+        for texts in self.new_texts:
+            row_texts = [texts[prefix] for prefix in new_prefixes.tolist()]
+            by_prefix |= dict(zip(row_texts, rounds, strict=True))
+        return PrefixRounds(by_prefix, self.last, host_table, has_rule)
 
 
 def _rows(build: Build, vertex: int) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:

@@ -6,8 +6,8 @@ missing. `Slots` keeps many of them as arrays. What comes in are the messages th
 the new rows; what goes out are the rows that the switch holds after any round (`held_after`),
 and the messages of a round (`messages`). Both are selections from the same arrays.
 
-`programs` makes the slots of a switch, and the controller sends their messages. `matched` pairs the
-old and the new rows that have the same place.
+`programs` makes the slots of a switch, and the controller sends their messages. `slots_by_place`
+pairs the old and the new rows that have the same place.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from compilers.update.move_plan import PREPARE
 
 Numbers = NDArray[Any]
 Part = Literal["groups", "classes", "routes", "local"]
+"""A part of a switch's program, in which changes are counted."""
 BEGINNING = -1
 """The round before the first one."""
 SLOT_PARTS: dict[RowKind, Part] = {
@@ -138,7 +139,10 @@ class Slots:
                 yield block[held]
 
     def way_back(self) -> Slots:
-        """The slots of the way back, from the new rows to the old ones; use only their messages."""
+        """The slots of the opposite move, from the new rows to the old ones.
+
+        Use only their messages: what they hold after a round is not kept.
+        """
         return replace(
             self,
             before=self.after,
@@ -208,20 +212,20 @@ def messages(slots: Sequence[Slots], round: int) -> list[Block]:
     """
     groups, rows = list[Block](), list[Block]()
     row_removals, group_removals = list[Block](), list[Block]()
-    for s in slots:
-        chosen = (s.round == round) & s.differ
-        if not chosen.any():
+    for kind_slots in slots:
+        changes = (kind_slots.round == round) & kind_slots.differ
+        if not changes.any():
             continue
-        if s.kind == RowKind.GROUP:
-            is_new, is_changed = (
-                chosen & s.exists_after & ~s.exists_before,
-                chosen & s.exists_after & s.exists_before,
-            )
-            groups += [s.after[is_new], group_changes(s.after[is_changed])]
-            group_removals.append(group_deletions(s.before[chosen & ~s.exists_after]))
+        is_added = changes & kind_slots.exists_after
+        is_removed = changes & ~kind_slots.exists_after
+        if kind_slots.kind == RowKind.GROUP:
+            new_groups = kind_slots.after[is_added & ~kind_slots.exists_before]
+            changed_groups = kind_slots.after[is_added & kind_slots.exists_before]
+            groups += [new_groups, group_changes(changed_groups)]
+            group_removals.append(group_deletions(kind_slots.before[is_removed]))
         else:
-            rows.append(s.after[chosen & s.exists_after])
-            row_removals.append(flow_deletions(s.before[chosen & ~s.exists_after]))
+            rows.append(kind_slots.after[is_added])
+            row_removals.append(flow_deletions(kind_slots.before[is_removed]))
     ordered = (*groups, *rows, *row_removals, *reversed(group_removals))
     return [block for block in ordered if len(block)]
 
@@ -229,19 +233,24 @@ def messages(slots: Sequence[Slots], round: int) -> list[Block]:
 def counts(slots: Iterable[Slots], round: int | None = None) -> dict[Part, Counts]:
     """How many rows and groups of a switch change, by part.
 
-    round: counts one round only; None: all rounds.
+    Args:
+        slots: the slots of the switch.
+        round: the round that is counted; None: all rounds.
     """
     totals: dict[Part, Counts] = {
         part: Counts() for part in ("groups", "classes", "routes", "local")
     }
-    for s in slots:
-        if s.kind == RowKind.MARKER:
+    for kind_slots in slots:
+        if kind_slots.kind == RowKind.MARKER:
             continue
-        chosen = s.differ if round is None else s.differ & (s.round == round)
-        totals[SLOT_PARTS.get(s.kind, "local")] += Counts(
-            int(np.count_nonzero(chosen & s.exists_after & ~s.exists_before)),
-            int(np.count_nonzero(chosen & s.exists_after & s.exists_before)),
-            int(np.count_nonzero(chosen & s.exists_before & ~s.exists_after)),
+        before, after = kind_slots.exists_before, kind_slots.exists_after
+        changes = kind_slots.differ
+        if round is not None:
+            changes = changes & (kind_slots.round == round)
+        totals[SLOT_PARTS.get(kind_slots.kind, "local")] += Counts(
+            added=int(np.count_nonzero(changes & after & ~before)),
+            changed=int(np.count_nonzero(changes & after & before)),
+            removed=int(np.count_nonzero(changes & before & ~after)),
         )
     return totals
 
@@ -253,9 +262,10 @@ def changes_by_round(slots: Iterable[Slots], rounds: int) -> NDArray[np.int64]:
         int64[rounds].
     """
     changes = np.zeros(rounds, np.int64)
-    for s in slots:
-        if s.kind != RowKind.MARKER:
-            changes += np.bincount(s.round[s.differ], minlength=rounds)
+    for kind_slots in slots:
+        if kind_slots.kind != RowKind.MARKER:
+            changing_rounds = kind_slots.round[kind_slots.differ]
+            changes += np.bincount(changing_rounds, minlength=rounds)
     return changes
 
 
@@ -270,32 +280,33 @@ def in_round(round: int) -> Rounds:
     return lambda block: np.full(len(block), round)
 
 
-def matched(
+def slots_by_place(
     before: Sequence[Block], after: Sequence[Block], added_in: Rounds, removed_in: Rounds
 ) -> Iterator[Slots]:
-    """Yield the slots of small blocks, whose rows are paired by their places.
+    """Yield the slots of small blocks. An old and a new row for one place share a slot.
 
     Args:
         before: messages that are held.
         after: messages that will be held.
-        added_in: the rounds of places that will hold a row.
-        removed_in: the rounds of places that will be empty.
+        added_in: the rounds in which rows are added or changed.
+        removed_in: the rounds in which rows are removed.
     """
     if len(before) == len(after) and all(map(np.array_equal, before, after)):
         yield from map(Slots.unchanged, after)
         return
-    # The number of the old block that exists_after a place, and the row in it.
+    # By the key of a slot: the number of the old block that has a row for it, and the row.
     old_rows = {
         key: (number, row)
         for number, block in enumerate(before)
-        for row, key in enumerate(_keys(block))
+        for row, key in enumerate(_slot_keys(block))
     }
     is_removed = [np.full(len(block), True) for block in before]
     for block in after:
-        earlier = np.array([old_rows.get(key, (NO_ROW, NO_ROW)) for key in _keys(block)])
-        for number in np.unique(earlier[:, 0]).tolist():
-            row = np.flatnonzero(earlier[:, 0] == number)
-            old_row = earlier[row, 1]
+        pairs = [old_rows.get(key, (NO_ROW, NO_ROW)) for key in _slot_keys(block)]
+        old_block_number, row_in_old_block = np.array(pairs).T
+        for number in np.unique(old_block_number).tolist():
+            row = np.flatnonzero(old_block_number == number)
+            old_row = row_in_old_block[row]
             old_block = np.zeros((0, block.shape[1]), np.uint8)
             if number != NO_ROW:
                 old_block = before[number]
@@ -327,7 +338,7 @@ def single_table_slots(
         last: the last round.
     """
     prepare, end = in_round(PREPARE), in_round(last)
-    yield from matched(_nonempty(before.groups), _nonempty(after.groups), prepare, end)
+    yield from slots_by_place(_nonempty(before.groups), _nonempty(after.groups), prepare, end)
     kinds = {kind_of(block) for block in _nonempty((*before.flows, *after.flows))}
     for kind in sorted(kinds):
         old_rows, new_rows = (
@@ -335,9 +346,11 @@ def single_table_slots(
             for program in (before, after)
         )
         if kind == RowKind.ROUTE:
-            yield from matched(old_rows, new_rows, added_in, removed_in)
+            yield from slots_by_place(old_rows, new_rows, added_in, removed_in)
         else:
-            yield from matched(old_rows, new_rows, end if kind == RowKind.MARKER else prepare, end)
+            yield from slots_by_place(
+                old_rows, new_rows, end if kind == RowKind.MARKER else prepare, end
+            )
 
 
 def _nonempty(blocks: Sequence[Block]) -> list[Block]:
@@ -345,6 +358,6 @@ def _nonempty(blocks: Sequence[Block]) -> list[Block]:
     return [block for block in blocks if len(block)]
 
 
-def _keys(block: Block) -> Sequence[bytes | int]:
-    """The place of each message's row, or the number of its group."""
+def _slot_keys(block: Block) -> Sequence[bytes | int]:
+    """The identity of each message's slot: the place of its row, or the number of its group."""
     return added_groups(block) if kind_of(block) == RowKind.GROUP else row_keys(block)

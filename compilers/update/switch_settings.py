@@ -3,7 +3,7 @@
 A *setting* is what the inventory says besides links and hosts: serial numbers, systems, rack units,
 management addresses, port facts, lengths of cables. A changed setting changes no row of a table.
 But a router may need another file, a switch another rack, or a link another cable. So `compile`,
-`diff` and `plan` print the changes that `settings_apart` lists.
+`diff` and `plan` print the changes that `setting_changes` lists.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ import numpy as np
 from compilers.cabling.cable_plan import Cables, cables_of
 from compilers.cabling.schedule_columns import labels_of
 from compilers.tables.build import Build
-from compilers.wiring.hardware import PortFacts
+from compilers.wiring.hardware import NodeTypeFacts
 
 SWITCH, NODE_TYPE, CABLE = "switch", "type", "cable"
 """What a setting is about."""
-LONGEST = 60
+LONGEST_VALUE = 60
 """How many characters of a value are printed."""
 
 
@@ -38,7 +38,7 @@ class SettingChange(NamedTuple):
     was: str
     """The old value in words; none where nothing was said."""
     now: str
-    """The new one."""
+    """The new value in words."""
 
 
 class SwitchFacts(NamedTuple):
@@ -60,7 +60,7 @@ class SwitchFacts(NamedTuple):
     """The user's own variables of the node and its groups, as JSON."""
 
 
-OF_PORTS = (
+PORT_FIELDS = (
     "module",
     "label",
     "speed",
@@ -71,22 +71,22 @@ OF_PORTS = (
     "platform",
     "plug",
 )
-"""The lists of `PortFacts` that have an entry for each port."""
-OF_TYPE = tuple(
-    field.name for field in fields(PortFacts) if field.name not in ("blocks", *OF_PORTS)
+"""The lists of `NodeTypeFacts` that have an entry for each port."""
+TYPE_FIELDS = tuple(
+    field.name for field in fields(NodeTypeFacts) if field.name not in ("blocks", *PORT_FIELDS)
 )
-"""What `PortFacts` says of a whole node type."""
+"""What `NodeTypeFacts` says of a whole node type."""
 SETTINGS = SwitchFacts._fields
 """The settings that are compared."""
 SETTINGS_ANYWHERE = tuple(word for word in SETTINGS if word not in ("serial", "place"))
-"""Those that are compared with a build that was made without an inventory."""
+"""The settings that are compared with a build that was made without an inventory."""
 
 
 def switch_facts(build: Build) -> dict[str, SwitchFacts]:
     """The settings of each switch, by its name."""
-    w, hardware = build.wiring, build.hardware
+    wiring, hardware = build.wiring, build.hardware
     facts = {}
-    for vertex, name in enumerate(w.names):
+    for vertex, name in enumerate(wiring.names):
         serial = place = ""
         if hardware:
             serial = hardware.serial[vertex]
@@ -94,10 +94,10 @@ def switch_facts(build: Build) -> dict[str, SwitchFacts]:
         variables = build.node_vars.get(name, {})
         facts[name] = SwitchFacts(
             serial=serial,
-            type=w.type_names[w.node_type[vertex]],
+            type=wiring.type_names[wiring.node_type[vertex]],
             system=build.systems[vertex] if build.systems else "",
             place=place,
-            management=w.management[vertex],
+            management=wiring.management[vertex],
             disabled=" ".join(build.disabled_ports.get(name, ())),
             vars=json.dumps(variables, sort_keys=True) if variables else "",
         )
@@ -138,20 +138,20 @@ def new_names(old: Build, new: Build) -> dict[str, str]:
     }
 
 
-def settings_apart(old: Build, new: Build) -> tuple[SettingChange, ...]:
+def setting_changes(old: Build, new: Build) -> tuple[SettingChange, ...]:
     """Settings of switches and cables that both builds have, and of types, where they differ."""
     before, after, names = switch_facts(old), switch_facts(new), new_names(old, new)
     both_in_racks = old.hardware is not None and new.hardware is not None
-    changes = list(_types_apart(old, new))
+    changes = list(_type_changes(old, new))
     for earlier, name in names.items():
         for word in SETTINGS if both_in_racks else SETTINGS_ANYWHERE:
             was, now = getattr(before[earlier], word), getattr(after[name], word)
             if was != now:
                 changes.append(SettingChange(SWITCH, name, word, _shown(was), _shown(now)))
-    return (*changes, *_lengths_apart(old, new, names))
+    return (*changes, *_length_changes(old, new, names))
 
 
-def _lengths_apart(old: Build, new: Build, names: Mapping[str, str]) -> Iterator[SettingChange]:
+def _length_changes(old: Build, new: Build, names: Mapping[str, str]) -> Iterator[SettingChange]:
     """The lengths that differ, of cables between the same two switches.
 
     Cables with labels only: links through panels have cords and trunks instead.
@@ -186,31 +186,31 @@ def _cable_keys(cables: Cables, names: Sequence[str]) -> Iterator[tuple[str, str
         yield first, second, socket
 
 
-def _types_apart(old: Build, new: Build) -> Iterator[SettingChange]:
-    """What is said of node types that both builds have, where it differs."""
+def _type_changes(old: Build, new: Build) -> Iterator[SettingChange]:
+    """Yield the settings that differ of node types that both builds have."""
     if not (old.hardware and new.hardware):
         return
     types = {old_type.name: old_type for old_type in old.hardware.types}
     for now in new.hardware.types:
         was = types.get(now.name, now)
-        yield from _values_apart(was, now)
-        yield from _ports_apart(was, now)
+        yield from _type_value_changes(was, now)
+        yield from _port_changes(was, now)
 
 
-def _values_apart(was: PortFacts, now: PortFacts) -> Iterator[SettingChange]:
+def _type_value_changes(was: NodeTypeFacts, now: NodeTypeFacts) -> Iterator[SettingChange]:
     """The values of a whole node type that differ."""
-    for word in OF_TYPE:
+    for word in TYPE_FIELDS:
         before, after = getattr(was, word), getattr(now, word)
         if before != after:
             yield SettingChange(NODE_TYPE, now.name, word, _shown(before), _shown(after))
 
 
-def _ports_apart(was: PortFacts, now: PortFacts) -> Iterator[SettingChange]:
-    """How many ports a node type has, and of what differs at ports of both, the first port."""
+def _port_changes(was: NodeTypeFacts, now: NodeTypeFacts) -> Iterator[SettingChange]:
+    """Yield the number of ports if it differs, and for each field the first port that differs."""
     if len(was.label) != len(now.label):
         counts = str(len(was.label)), str(len(now.label))
         yield SettingChange(NODE_TYPE, now.name, "ports", *counts)
-    for word in OF_PORTS:
+    for word in PORT_FIELDS:
         before, after = getattr(was, word), getattr(now, word)
         if bool(before) != bool(after):
             in_words = ("given" if values else "none" for values in (before, after))
@@ -220,11 +220,11 @@ def _ports_apart(was: PortFacts, now: PortFacts) -> Iterator[SettingChange]:
                 what = f"{word} of port {port}"
                 yield SettingChange(NODE_TYPE, now.name, what, _shown(old_value), _shown(new_value))
                 break
-    yield from _blocks_apart(was, now)
+    yield from _block_changes(was, now)
 
 
-def _blocks_apart(was: PortFacts, now: PortFacts) -> Iterator[SettingChange]:
-    """How many blocks of ports a node type has, and what differs in blocks of both."""
+def _block_changes(was: NodeTypeFacts, now: NodeTypeFacts) -> Iterator[SettingChange]:
+    """Yield the number of port blocks if it differs, and the fields that differ in a block."""
     if len(was.blocks) != len(now.blocks):
         counts = str(len(was.blocks)), str(len(now.blocks))
         yield SettingChange(NODE_TYPE, now.name, "blocks of ports", *counts)
@@ -239,4 +239,4 @@ def _blocks_apart(was: PortFacts, now: PortFacts) -> Iterator[SettingChange]:
 def _shown(value: Any) -> str:
     """A value in a few words."""
     text = str(value) if value not in ("", (), None) else "none"
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+    return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 1]}…"

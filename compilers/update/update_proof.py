@@ -62,12 +62,12 @@ def prove(
         seed: chooses the switches of the mixtures.
         progress: called with destinations done and all.
     """
-    d = update.difference
-    common = d.nodes.destinations(d.old, d.new)
+    difference = update.difference
+    common = difference.nodes.destinations(difference.old, difference.new)
     states = list(_move_states(update, mixtures, seed))
     pairs = longest = bound = done = 0
     faults: list[UpdateFault] = []
-    for block in levels(d.new, d.fibs, d.compare):
+    for block in levels(difference.new, difference.fibs, difference.compare):
         in_both = np.isin(block.destinations, common)
         if in_both.any():
             cells = Cells.of(update, block, in_both)
@@ -80,7 +80,7 @@ def prove(
                     faults += cells.faults(state.round, walked.cells_of_fault)
         done += len(block.destinations)
         if progress:
-            progress(done, d.new.tables.switches)
+            progress(done, difference.new.tables.switches)
     return Proof(
         states=len(states),
         pairs=pairs,
@@ -121,10 +121,10 @@ def hops_between(update: Update, carried_out: NDArray[np.uint8]) -> NDArray[np.i
     Returns:
         int8[M, M], by source and destination; LOST where no path leads there.
     """
-    d = update.difference
-    common, count = d.nodes.destinations(d.old, d.new), len(carried_out)
+    difference = update.difference
+    common, count = difference.nodes.destinations(difference.old, difference.new), len(carried_out)
     table = np.full((count, count), LOST, np.int8)
-    for block in levels(d.new, d.fibs, d.compare):
+    for block in levels(difference.new, difference.fibs, difference.compare):
         in_both = np.isin(block.destinations, common)
         if in_both.any():
             cells = Cells.of(update, block, in_both)
