@@ -1,11 +1,12 @@
 """The fewest moves of plugs that turn the cables that exist into the planned ones.
 
-Cables are pairs of ports (sockets, see `port_finder`), and each set of cables is a matching. Their
-symmetric difference consists of cycles and paths in which planned and existing cables alternate.
-Exchanging the plugs of two ports cuts two cables and joins their four ends anew, which adds at most
-one cycle. So a cycle of m planned cables needs exactly m - 1 exchanges (as in sorting genomes by
-double cut and join: Yancopoulos, Attie and Friedberg, Bioinformatics 21, 2005). A path with p
-planned and a existing cables needs max(p, a) moves, as each move settles at most one cable.
+`wiring_audit` calls `components` and prints the `Move`s. Cables are pairs of ports (sockets, see
+`port_finder`), and each set of cables is a matching. Their symmetric difference consists of cycles
+and paths in which planned and existing cables alternate. Exchanging the plugs of two ports cuts two
+cables and joins their four ends anew, which adds at most one cycle. So a cycle of m planned cables
+needs exactly m - 1 exchanges (as in sorting genomes by double cut and join: Yancopoulos, Attie and
+Friedberg, Bioinformatics 21, 2005). A path with p planned and a existing cables needs max(p, a)
+moves, as each move settles at most one cable.
 """
 
 from __future__ import annotations
@@ -52,10 +53,10 @@ class Component:
 
     ports: tuple[int, ...]
     """Its ports in order, each joined to the next."""
-    planned: bool
-    """Whether a planned cable joins the first two."""
-    closed: bool
-    """Whether it is a cycle: an existing cable joins the last port to the first."""
+    begins_planned: bool
+    """Whether a planned cable joins the first two ports, and not an existing one."""
+    is_cycle: bool
+    """Whether an existing cable joins the last port to the first."""
 
     def moves(self, node: Callable[[int], int]) -> Iterator[Move]:
         """The fewest moves, each at a single node if possible.
@@ -63,14 +64,14 @@ class Component:
         Args:
             node: the node of a port.
         """
-        if self.closed:
+        if self.is_cycle:
             return _swaps(list(self.ports), node)
-        return _moves_along(list(self.ports), self.planned)
+        return _moves_along(list(self.ports), self.begins_planned)
 
     @property
     def cost(self) -> int:
         """The number of moves."""
-        return len(self.ports) // 2 - self.closed
+        return len(self.ports) // 2 - (1 if self.is_cycle else 0)
 
 
 def components(planned: Pairs, present: Pairs) -> list[Component]:
@@ -78,14 +79,14 @@ def components(planned: Pairs, present: Pairs) -> list[Component]:
     planned_mate, present_mate = mates(planned - present), mates(present - planned)
     ends_of_paths = sorted(set(planned_mate) ^ set(present_mate))
     on_cycles = sorted(set(planned_mate) & set(present_mate))
-    walked: set[int] = set()
-    parts: list[Component] = []
+    walked_ports: set[int] = set()
+    result: list[Component] = []
     for port in (*ends_of_paths, *on_cycles):
-        if port not in walked:
+        if port not in walked_ports:
             component = _walk(port, planned_mate, present_mate)
-            walked.update(component.ports)
-            parts.append(component)
-    return sorted(parts, key=lambda part: min(part.ports))
+            walked_ports.update(component.ports)
+            result.append(component)
+    return sorted(result, key=lambda component: min(component.ports))
 
 
 def _walk(start: int, planned_mate: dict[int, int], present_mate: dict[int, int]) -> Component:
@@ -97,14 +98,14 @@ def _walk(start: int, planned_mate: dict[int, int], present_mate: dict[int, int]
         present_mate: the other end of each existing cable.
     """
     begins_planned = start in planned_mate
-    ports, by_plan = [start], begins_planned
+    ports, follows_plan = [start], begins_planned
     while True:
-        mates = planned_mate if by_plan else present_mate
-        port = mates.get(ports[-1])
+        mate = planned_mate if follows_plan else present_mate
+        port = mate.get(ports[-1])
         if port is None or port == start:
-            return Component(tuple(ports), begins_planned, closed=port == start)
+            return Component(tuple(ports), begins_planned, is_cycle=port == start)
         ports.append(port)
-        by_plan = not by_plan
+        follows_plan = not follows_plan
 
 
 def _swaps(ports: list[int], node: Callable[[int], int]) -> Iterator[Move]:
@@ -118,6 +119,7 @@ def _swaps(ports: list[int], node: Callable[[int], int]) -> Iterator[Move]:
         ports = cycles.pop()
         places = _places_at_one_node(ports, node)
         if places is None:
+            # One port exchanges its plug with every other port at an odd place.
             yield from (Move("swap", ports[1], port) for port in ports[3::2])
             continue
         i, j = places
@@ -137,16 +139,16 @@ def _places_at_one_node(ports: list[int], node: Callable[[int], int]) -> tuple[i
     return None
 
 
-def _moves_along(ports: list[int], planned: bool) -> Iterator[Move]:
+def _moves_along(ports: list[int], begins_planned: bool) -> Iterator[Move]:
     """Moves that make the cables of a path right, from an end whose planned port is empty.
 
     Args:
-        ports: of the path, in order.
-        planned: whether a planned cable joins the first two.
+        ports: the ports of the path, in order.
+        begins_planned: whether a planned cable joins the first two.
     """
-    if not planned and len(ports) % 2 == 1:
-        ports, planned = ports[::-1], True
-    if not planned:
+    if not begins_planned and len(ports) % 2 == 1:  # it ends with a planned cable
+        ports, begins_planned = ports[::-1], True
+    if not begins_planned:
         yield Move("remove", ports[0], ports[1])
         ports = ports[1:]
     while len(ports) > 2:

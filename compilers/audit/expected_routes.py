@@ -1,6 +1,7 @@
-"""Compares the tables that a router prints with those that its build gives it.
+"""Compare the tables that a router prints with the tables that its build gives it.
 
-`check routes` and the proof of `push` use it.
+`check routes` compares files with a build, and `push` reads a device back until its tables match.
+Both call `ExpectedRoutes.compare`.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class ExpectedRoutes:
     """The tables of a router, by its vertex."""
     pools: tuple[str, ...]
     """The networks of the fabric's addresses."""
-    rounded: bool
+    rounds_weights: bool
     """Whether the system scales weights to a sum of its own and rounds them, as BGP does."""
 
     @classmethod
@@ -55,7 +56,7 @@ class ExpectedRoutes:
         Args:
             system: the target that configures the routers.
             build: as `system.check` returns it.
-            chosen: the value of every option.
+            chosen: the value of every option of the target.
             before: the build that the routers had before, whose addresses belong to the fabric too.
 
         Raises:
@@ -91,8 +92,8 @@ class ExpectedRoutes:
             held=held.tables,
             pools=self.pools,
             host_blocks=self._host_networks(vertex),
-            shows_all_choices=held.whole,
-            rounds_weights=self.rounded,
+            shows_all_choices=held.shows_all_choices,
+            rounds_weights=self.rounds_weights,
         )
         count = sum(len(routes) for table, routes in tables.items() if table not in RULES)
         return ComparedRouter(vertex, count, tuple(differences), held.form)

@@ -23,7 +23,10 @@ such as `0a:1b:2c:3d:4e:5f`."""
 
 
 class NameDirectory:
-    """The numbers of nodes and sockets by all names that they may have, in small letters."""
+    """The numbers of nodes and sockets by all names that they may have, in small letters.
+
+    A *socket* is a place for one cable; a port has one, or several for parallel cables.
+    """
 
     def __init__(
         self,
@@ -46,8 +49,8 @@ class NameDirectory:
         """The socket of each SNMP number, by vertex."""
         self.system: dict[int, str] = {}
         """The system of each vertex whose table or build names it."""
-        self.usual_system = ""
-        """The system of all other vertices."""
+        self.default_system = ""
+        """The system of all vertices for which nothing names one."""
 
     def _own_names(self, ports: PortFinder, hardware: Hardware | None) -> list[dict[str, int]]:
         """The socket of each number, label and name in the build, by node type."""
@@ -71,25 +74,25 @@ class NameDirectory:
     def choose_systems(self, facts: Facts, planned: Pairs) -> None:
         """Find the system of every node, by the rules of `resolve.resolve`.
 
-        Of all systems, the usual one is that by whose names most planned cables are seen.
+        The default is the system by whose names most planned cables are seen.
         """
         for nodes, form in facts.forms:
             vertex = self.vertex(nodes)
             if vertex is not None and form in self.systems:
                 self.system[vertex] = form
-        in_plan = [
+        between_nodes = [
             (near, far)
             for near, far in facts.seen
             if self.vertex(near.nodes) is not None and self.vertex(far.nodes) is not None
         ]
         planned_cables: dict[str, int] = {}
-        for system in ("", *self.systems) if in_plan else ():
-            self.usual_system = system
-            pairs = (self._pair(near, far) for near, far in in_plan)
+        for system in ("", *self.systems) if between_nodes else ():
+            self.default_system = system
+            pairs = (self._pair(near, far) for near, far in between_nodes)
             planned_cables[system] = sum(pair in planned for pair in pairs)
-            if planned_cables[system] == len(in_plan):
+            if planned_cables[system] == len(between_nodes):
                 break
-        self.usual_system = max(planned_cables, key=planned_cables.__getitem__, default="")
+        self.default_system = max(planned_cables, key=planned_cables.__getitem__, default="")
 
     def learn(self, near: End) -> None:
         """Note the SNMP number of a port, where the node's own table has it beside the name."""
@@ -128,12 +131,16 @@ class NameDirectory:
         The number is that of the socket at its node. Rendered descriptions come first, as each
         belongs to one port only.
         """
-        system, kind = self.system.get(vertex, self.usual_system), self.node_type[vertex]
+        system, node_type = self.system.get(vertex, self.default_system), self.node_type[vertex]
         if system not in self.ports:
             self._add_names(system)
-        described = self.described[system][vertex] if system else {}
+        by_description = self.described[system][vertex] if system else {}
         words = [word.lower() for word in end.ports]
-        for sockets in (described, self.ports[system][kind], self.numbers.get(vertex, {})):
+        for sockets in (
+            by_description,
+            self.ports[system][node_type],
+            self.numbers.get(vertex, {}),
+        ):
             for word in words:
                 if word in sockets:
                     return sockets[word]

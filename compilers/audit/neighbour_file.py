@@ -1,4 +1,8 @@
-"""Reads files and folders of neighbour tables, in any of the forms that systems and tools print."""
+"""Read files and folders of neighbour tables, in any of the forms that systems and tools print.
+
+A neighbour table says which node and port a node sees at each of its ports (LLDP and others).
+`check wiring` calls `read_facts`, which returns what all tables say.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +68,7 @@ def read_facts(paths: Iterable[Path], form: str | None = None) -> Facts:
 
 
 def _in_folders(fact: Seen, folders: tuple[str, ...]) -> Seen:
-    """A fact with the folders of its file among the names of the node that sees."""
+    """A neighbour, with the folders of the file among the names of the node that sees it."""
     return fact._replace(near=fact.near._replace(nodes=(*fact.near.nodes, *folders)))
 
 
@@ -105,10 +109,10 @@ def _form_of(source: Source, form: str | None) -> NeighbourTables | None:
 
 
 def _required_form(source: Source, form: str | None) -> NeighbourTables:
-    """The form of a table; one that has none is refused, with what it looks like.
+    """The form of a table.
 
     Raises:
-        InputError: the table fits no form, or not the requested one.
+        InputError: the table fits no form, or not the requested one; with what it looks like.
     """
     if tables := _form_of(source, form):
         return tables

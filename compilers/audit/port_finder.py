@@ -15,7 +15,7 @@ from itertools import chain, islice
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.wiring.hardware import PortFacts
+from compilers.wiring.hardware import NodeTypeFacts
 from compilers.wiring.wiring import Wiring
 
 Pair = tuple[int, int]
@@ -39,8 +39,8 @@ def _all_sockets(first: NDArray[np.int64], count: NDArray[np.int64]) -> list[int
         first: int64[n], the first socket of each port.
         count: int64[n], how many sockets each port has.
     """
-    place = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
-    sockets: list[int] = (np.repeat(first, count) + place).tolist()
+    index_in_port = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+    sockets: list[int] = (np.repeat(first, count) + index_in_port).tolist()
     return sockets
 
 
@@ -50,7 +50,7 @@ class PortFinder:
 
     wiring: Wiring
     """The ports of the planned links and hosts."""
-    types: tuple[PortFacts, ...] = ()
+    types: tuple[NodeTypeFacts, ...] = ()
     """The node types of the hardware; () where every port has one socket."""
 
     @cached_property
@@ -79,17 +79,18 @@ class PortFinder:
 
     def planned(self) -> Pairs:
         """The planned cables."""
-        w = self.wiring
-        switch, link = w.links()
-        far, port, far_port = (part[switch, link] for part in (w.far, w.port, w.far_port))
+        wiring = self.wiring
+        switch, link = wiring.links()
+        far, port = wiring.far[switch, link], wiring.port[switch, link]
+        far_port = wiring.far_port[switch, link]
         first, count = self.socket_ranges()
-        cables = count[w.node_type[switch], port]
-        near_end = switch * self.width + first[w.node_type[switch], port]
-        far_end = far.astype(np.int64) * self.width + first[w.node_type[far], far_port]
+        cables = count[wiring.node_type[switch], port]
+        near_end = switch * self.width + first[wiring.node_type[switch], port]
+        far_end = far.astype(np.int64) * self.width + first[wiring.node_type[far], far_port]
         near_sockets, far_sockets = _all_sockets(near_end, cables), _all_sockets(far_end, cables)
         return frozenset(zip(near_sockets, far_sockets, strict=True))
 
-    def of_hosts(self) -> frozenset[int]:
+    def host_sockets(self) -> frozenset[int]:
         """The sockets of the host ports."""
         switch, host = np.nonzero(self.wiring.host_port)
         first, count = self.socket_ranges()
@@ -99,23 +100,24 @@ class PortFinder:
     def between(self, pair: Pair) -> Pair:
         """The first sockets of the two ports that a cable joins.
 
-        No link has a cable between different places of two ports: such a cable is returned as it
-        is.
+        Parallel cables of a link join sockets with the same index in their ports. A cable that
+        joins other sockets is returned as it is.
         """
-        places = [self._place(end) for end in pair]
-        if places[0] != places[1]:
+        near, far = pair
+        near_index, far_index = self._index_in_port(near), self._index_in_port(far)
+        if near_index != far_index:
             return pair
-        return pair[0] - places[0], pair[1] - places[1]
+        return near - near_index, far - far_index
 
-    def _place(self, socket: int) -> int:
-        """The place of a socket in its port, from 0."""
+    def _index_in_port(self, socket: int) -> int:
+        """The index of a socket in its port, from 0."""
         vertex, number = divmod(socket, self.width)
-        places = self._places[int(self.wiring.node_type[vertex])]
-        return places[number - 1]
+        indexes = self._indexes_in_ports[int(self.wiring.node_type[vertex])]
+        return indexes[number - 1]
 
     @cached_property
-    def _places(self) -> list[list[int]]:
-        """The place of each socket in its port, by node type."""
+    def _indexes_in_ports(self) -> list[list[int]]:
+        """The index of each socket in its port, by node type."""
         return [[k for names in ports for k in range(len(names))] for ports in self.sockets]
 
     def vertex(self, socket: int) -> int:

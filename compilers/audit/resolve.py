@@ -1,4 +1,4 @@
-"""Turns neighbour tables into cables between sockets of the plan, and sets everything else apart.
+"""Turn neighbour tables into cables between sockets of the plan, and set everything else apart.
 
 `check wiring` and the controller's discovery compare these cables with the planned ones
 (`wiring_audit`). `port_finder` says how sockets are numbered.
@@ -48,7 +48,7 @@ class Wired:
     reporters: frozenset[int]
     """The vertices whose own tables were read."""
     contested: Pairs
-    """Cables that were seen at a socket with a likelier cable."""
+    """Cables that were seen, but left out, as another cable at one of their sockets is likelier."""
     strangers: tuple[tuple[int, str], ...]
     """Sockets, not those of hosts, each with the name of a neighbour that is no node of the
     plan."""
@@ -67,7 +67,7 @@ def resolve(
     wiring: Wiring,
     hardware: Hardware | None = None,
     systems: Mapping[str, Sequence[SystemNames]] = MappingProxyType({}),
-    by_node: Sequence[str] = (),
+    system_of_node: Sequence[str] = (),
 ) -> Wired:
     """The cables that neighbour tables show.
 
@@ -86,12 +86,12 @@ def resolve(
         hardware: for serial numbers, GUIDs and labels, if an inventory gave them.
         systems: by target, the names that the system has in each plane. Forms of tables have names
             of targets.
-        by_node: the system of each node as the build names it; () where it names none.
+        system_of_node: the system of each node as the build names it; () where it names none.
     """
     ports = PortFinder(wiring, hardware.types if hardware else ())
     directory = NameDirectory(ports, hardware, systems)
     planned = ports.planned()
-    directory.system = {v: name for v, name in enumerate(by_node) if name in systems}
+    directory.system = {v: name for v, name in enumerate(system_of_node) if name in systems}
     directory.choose_systems(facts, planned)
     sightings = _Sightings(directory, ports, planned)
     for near, _ in facts.seen:
@@ -122,7 +122,7 @@ class _Sightings:
     def __init__(self, directory: NameDirectory, ports: PortFinder, planned: Pairs) -> None:
         self.directory, self.ports, self.planned = directory, ports, planned
         self.names, self.width = ports.wiring.names, ports.width
-        self.hosts = ports.of_hosts()
+        self.hosts = ports.host_sockets()
         self.planned_far = mates(planned)
         """The socket at the other end of each planned cable."""
         self.seen: Counter[tuple[int, int]] = Counter()

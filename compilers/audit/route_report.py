@@ -1,4 +1,7 @@
-"""The report of `check routes`: the routes that switches hold, compared with those of the build."""
+"""The report of `check routes`: the routes that switches hold, compared with those of the build.
+
+`RouteReport.of` finds the files of each switch and compares them on all cores (`expected_routes`).
+"""
 
 from __future__ import annotations
 
@@ -56,21 +59,21 @@ class RouteReport:
         Args:
             build: what the switches should hold.
             paths: files named by their switches, and folders of them.
-            name: of the target that configured the switches; "": the build names each one's system,
+            name: the target that configured the switches; "": the build names the system of each,
                 or the form of the files tells.
-            options: those that it was rendered with.
+            options: the options with which the target rendered the build.
             progress: called with (switches done, all switches).
 
         Raises:
             InputError: a file cannot be read or names no switch, the target has no routes, or files
                 are of several systems and no target is named.
         """
-        files = _by_switch(build, paths)
+        files = _files_by_switch(build, paths)
         (build,) = builds_for([build], name)
-        by_node = bool(build.systems) and not name
-        system = system_target(build) if by_node else target(name or _form(files))
+        named_by_build = bool(build.systems) and not name
+        system = system_target(build) if named_by_build else target(name or _system_of_files(files))
         build, chosen = system.check(build, options)
-        compare = partial(_compared, ExpectedRoutes.of(system, build, chosen), files)
+        compare = partial(_compare_switch, ExpectedRoutes.of(system, build, chosen), files)
         results: list[ComparedRouter] = []
         problems: list[Problem] = []
         for result in on_all_cores(compare, sorted(files), progress):
@@ -84,8 +87,8 @@ class RouteReport:
         forms = {
             result.form: files[result.vertex][0] for result in reversed(results) if result.form
         }
-        if not name and not by_node and len(forms) > 1:
-            raise InputError(_of_several_systems(forms))
+        if not name and not named_by_build and len(forms) > 1:
+            raise InputError(_several_systems_problem(forms))
         present = np.flatnonzero(build.topology.present).tolist()
         return cls(
             name=build.name,
@@ -123,21 +126,21 @@ class RouteReport:
         }
 
 
-def _form(files: Mapping[int, Sequence[Path]]) -> str:
-    """The system whose form files have.
+def _system_of_files(files: Mapping[int, Sequence[Path]]) -> str:
+    """The system that printed the files, by the form of their tables.
 
-    Tables without routes look alike on several systems, so the first with routes tells.
+    Tables without routes look alike on several systems. So the first table with routes decides.
     """
     forms = (read_tables(device_texts(files[v])).form for v in sorted(files))
     return next(filter(None, forms), default_first()[0].name)
 
 
-def _compared(
+def _compare_switch(
     expected: ExpectedRoutes, files: Mapping[int, Sequence[Path]], vertex: int
 ) -> ComparedRouter | InputError:
-    """Compare a switch by its files; the error where these cannot be read.
+    """Compare a switch by its files; return the error if they cannot be read.
 
-    It is returned, as this runs in another process, and errors of all switches are reported.
+    This runs in another process, and the errors of all switches are reported together.
     """
     try:
         return expected.compare(vertex, device_texts(files[vertex]))
@@ -145,8 +148,8 @@ def _compared(
         return error
 
 
-def _of_several_systems(forms: Mapping[str, Path]) -> Problem:
-    """The problem of files of several systems.
+def _several_systems_problem(forms: Mapping[str, Path]) -> Problem:
+    """The problem that files are of several systems.
 
     Args:
         forms: by form, one of its files.
@@ -160,7 +163,7 @@ def _of_several_systems(forms: Mapping[str, Path]) -> Problem:
     )
 
 
-def _by_switch(build: Build, paths: Iterable[Path]) -> dict[int, list[Path]]:
+def _files_by_switch(build: Build, paths: Iterable[Path]) -> dict[int, list[Path]]:
     """The files of every switch.
 
     They are named by a node, its host name or its management address, as n12.json or
@@ -178,6 +181,7 @@ def _by_switch(build: Build, paths: Iterable[Path]) -> dict[int, list[Path]]:
     for file in device_files(paths, "routing tables", problems):
         path = file.path
         words = path.name.lower().split(".")
+        # n12.ipv6.json is named by n12.ipv6.json, n12.ipv6 or n12.
         names = [".".join(words[:n]) for n in range(len(words), 0, -1)]
         names += [folder.lower() for folder in file.folders]
         vertex = next((vertex_of[name] for name in names if name in vertex_of), None)

@@ -1,4 +1,8 @@
-"""Reads the routing tables of a device from one or more files, in the form of any system."""
+"""Read the routing tables of a device from one or more files, in the form of any system.
+
+`check routes` and `push` call `read_tables` with the texts that a device printed. The form of a
+JSON document tells which system printed it.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,9 @@ MOST_TEXT = 4096
 """How many characters of a file are searched for a table that is printed as text."""
 EMPTY = re.compile(r"\{\s*\}|\[\s*\]")
 """A table without routes in JSON."""
-MOST_WORDS = 160
+LONGEST_BEGINNING = 48
+"""How many characters of an unknown document are in a message."""
+LONGEST_ERROR = 160
 """How many characters of an error are in a message."""
 
 
@@ -31,8 +37,8 @@ class DeviceRoutes:
 
     form: str
     """A key of `route_forms`, "" where the tables are empty."""
-    whole: bool
-    """Whether the device prints all choices, and not only the best one."""
+    shows_all_choices: bool
+    """Whether the device prints all choices for a prefix, and not only the best one."""
     tables: RouteTables
     """The routes, by table and prefix."""
 
@@ -53,13 +59,15 @@ def device_texts(paths: Sequence[Path]) -> list[DeviceText]:
     return [(device_text(path), file_name(path)) for path in paths]
 
 
-def read_tables(texts: Sequence[DeviceText], known: AbstractSet[str] = frozenset()) -> DeviceRoutes:
+def read_tables(
+    texts: Sequence[DeviceText], known_prefixes: AbstractSet[str] = frozenset()
+) -> DeviceRoutes:
     """The routes of a device.
 
     Args:
         texts: the text and the path of each file. A text has one output or several, one after the
             other. Policy rules of a kernel may come with the tables of another form.
-        known: prefixes that are written as `ip_network` writes them.
+        known_prefixes: prefixes that are known to be in the form of `ip_network`.
 
     Raises:
         InputError: a text is empty, of no known form, or not of the form of the others.
@@ -71,19 +79,19 @@ def read_tables(texts: Sequence[DeviceText], known: AbstractSet[str] = frozenset
         required = f"routing tables: {route_forms()[name].commands}, or those of another system"
         raise InputError.of(required, "policy rules alone", "", _paths_in_words(texts))
     held_form = next(iter(documents), "")
-    whole, tables = False, RouteTables()
+    shows_all_choices, tables = False, RouteTables()
     for system, printed in (*documents.items(), *rules.items()):
         try:
             held = route_forms()[system].read(printed)
-            whole |= system == held_form and held.all_choices
-            tables |= held.tables(known)
+            shows_all_choices |= system == held_form and held.all_choices
+            tables |= held.tables(known_prefixes)
         except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
             text = str(error)
-            short = text if len(text) <= MOST_WORDS else f"{text[: MOST_WORDS - 1]}…"
+            short = text if len(text) <= LONGEST_ERROR else f"{text[: LONGEST_ERROR - 1]}…"
             given = f"values that it never has ({short})"
             commands = route_forms()[system].commands
             raise InputError.of(commands, given, "", _paths_in_words(texts)) from error
-    return DeviceRoutes(held_form, whole, tables)
+    return DeviceRoutes(held_form, shows_all_choices, tables)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +142,12 @@ def _form_of(path: str, document: Any) -> str:
     """The form of a document.
 
     Raises:
-        InputError: it has no known one.
+        InputError: it has no known form.
     """
     for name, form in route_forms().items():
         if form.fits(document):
             return name
     words = (f"{name}: {form.commands}" for name, form in route_forms().items())
     required = "the output of one of: " + "; ".join(words)
-    given = f"JSON that begins with {json.dumps(document)[:48]}"
+    given = f"JSON that begins with {json.dumps(document)[:LONGEST_BEGINNING]}"
     raise InputError.of(required, given, "", path)

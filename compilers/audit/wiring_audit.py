@@ -1,6 +1,7 @@
-"""Compares the cables that exist with the plan: differences, swapped nodes, moves that repair.
+"""Compare the cables that exist with the plan: differences, swapped nodes, moves that repair.
 
-Ports in this module are sockets, as `port_finder` numbers them.
+`check wiring` and the controller's discovery call `check`. Ports in this module are sockets, as
+`port_finder` numbers them: socket s of vertex v is v·W + s, and W is the *width*.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 from compilers.audit.cable_moves import Move, components
 from compilers.audit.port_finder import Pairs, PortFinder, mates
 from compilers.audit.resolve import Wired
-from compilers.wiring.hardware import PortFacts
+from compilers.wiring.hardware import NodeTypeFacts
 from compilers.wiring.wiring import Wiring
 
 
@@ -22,7 +23,8 @@ from compilers.wiring.wiring import Wiring
 class WiringAudit:
     """The existing cables compared with the plan.
 
-    A swapped node has the number of the place that it is in.
+    Nodes that are *swapped* stand in each other's place. Here such a node has the vertex of the
+    place that it is in.
     """
 
     planned: int
@@ -55,7 +57,7 @@ class WiringAudit:
         return as_planned and not self.wired.unknown_ports
 
 
-def check(wiring: Wiring, wired: Wired, types: tuple[PortFacts, ...] = ()) -> WiringAudit:
+def check(wiring: Wiring, wired: Wired, types: tuple[NodeTypeFacts, ...] = ()) -> WiringAudit:
     """Compare the existing cables with the plan.
 
     A planned cable is checked if the table of one of its nodes was read: that node sees it, or it
@@ -68,14 +70,14 @@ def check(wiring: Wiring, wired: Wired, types: tuple[PortFacts, ...] = ()) -> Wi
     """
     ports = PortFinder(wiring, types)
     planned, width = ports.planned(), ports.width
-    visible = _visible(planned, wired, width)
-    swapped = swapped_cycles(visible, wired, width, wiring.node_type.tolist())
-    wired = numbered_by_place(wired, swapped, width)
-    visible = _visible(planned, wired, width)
-    parts = components(visible, wired.cables)
-    right = visible & wired.cables
-    lacking_ports = {port for pair in visible - wired.cables for port in pair}
-    surplus = wired.cables - visible
+    checked = _checked_cables(planned, wired, width)
+    swapped = swapped_cycles(checked, wired, width, wiring.node_type.tolist())
+    wired = renumber_swapped(wired, swapped, width)
+    checked = _checked_cables(planned, wired, width)
+    parts = components(checked, wired.cables)
+    right = checked & wired.cables
+    lacking_ports = {port for pair in checked - wired.cables for port in pair}
+    surplus = wired.cables - checked
     surplus_ports = {port for pair in surplus for port in pair}
     linked = np.flatnonzero((wiring.far >= 0).any(axis=1))
     shown = {port // width for pair in wired.cables for port in pair} | wired.reporters
@@ -84,18 +86,18 @@ def check(wiring: Wiring, wired: Wired, types: tuple[PortFacts, ...] = ()) -> Wi
         planned=len(planned),
         swapped=swapped,
         right=right,
-        missing=frozenset(p for p in visible - wired.cables if surplus_ports.isdisjoint(p)),
+        missing=frozenset(p for p in checked - wired.cables if surplus_ports.isdisjoint(p)),
         extra=frozenset(p for p in surplus if lacking_ports.isdisjoint(p)),
         misplaced=frozenset(p for p in surplus if not lacking_ports.isdisjoint(p)),
         absent=tuple(v for v in linked.tolist() if v not in shown),
-        unseen=planned - visible - wired.cables,
+        unseen=planned - checked - wired.cables,
         moves=tuple(move for part in parts for move in part.moves(ports.vertex)),
         foreign={port: mate[port] for port, _ in wired.strangers if port in mate},
         wired=wired,
     )
 
 
-def _visible(planned: Pairs, wired: Wired, width: int) -> Pairs:
+def _checked_cables(planned: Pairs, wired: Wired, width: int) -> Pairs:
     """The planned cables of which the tables say whether they exist.
 
     A node whose table was read, and has no neighbour at a port, shows that nothing is there. A
@@ -136,11 +138,12 @@ def swapped_cycles(
     swapped: list[Cycle] = []
     moves = cost(planned, wired.cables)
     for cycle in _closed_cycles(_votes(planned, wired.cables, width), node_type):
-        trial = numbered_by_place(wired, (*swapped, cycle), width)
-        left = cost(planned, trial.cables)
-        if left + len(cycle) - 1 < moves:
+        trial = renumber_swapped(wired, (*swapped, cycle), width)
+        moves_left = cost(planned, trial.cables)
+        # It takes one exchange less than nodes to undo a cycle.
+        if moves_left + len(cycle) - 1 < moves:
             swapped.append(cycle)
-            moves = left
+            moves = moves_left
     return tuple(swapped)
 
 
@@ -156,6 +159,7 @@ def _votes(planned: Pairs, present: Pairs, width: int) -> dict[int, int]:
     for pair in present:
         for port, far_port in (pair, pair[::-1]):
             expected = mate.get(far_port)
+            # Only a socket with the same number at its node is a vote.
             if expected is not None and expected % width == port % width:
                 votes[port // width][expected // width] += 1
     places = {}
@@ -184,18 +188,20 @@ def _closed_cycles(places: dict[int, int], node_type: Sequence[int]) -> list[Cyc
     return sorted(cycles)
 
 
-def numbered_by_place(wired: Wired, swapped: Sequence[Cycle], width: int) -> Wired:
+def renumber_swapped(wired: Wired, swapped: Sequence[Cycle], width: int) -> Wired:
     """The existing cables, with every node numbered by the place that it is in."""
+    # Each vertex of a cycle is in the place of the next.
     place = {x: y for cycle in swapped for x, y in zip(cycle, cycle[1:] + cycle[:1], strict=True)}
 
-    def placed(port: int) -> int:
+    def renumbered(port: int) -> int:
+        """The same socket at the place where its node stands."""
         vertex, number = divmod(port, width)
         return place.get(vertex, vertex) * width + number
 
-    pairs = [sorted((placed(a), placed(b))) for a, b in wired.cables]
+    pairs = [sorted((renumbered(a), renumbered(b))) for a, b in wired.cables]
     return replace(
         wired,
         cables=frozenset((a, b) for a, b in pairs),
         reporters=frozenset(place.get(v, v) for v in wired.reporters),
-        strangers=tuple((placed(port), name) for port, name in wired.strangers),
+        strangers=tuple((renumbered(port), name) for port, name in wired.strangers),
     )

@@ -60,14 +60,16 @@ class WiringReport:
         Raises:
             InputError: a file cannot be read, or none is of a node of these builds.
         """
-        wiring, hardware = merged(builds)
+        wiring, hardware = merge_planes(builds)
         names = {
             system.name: [system.names(build) for build in builds]
             for system in installed_systems()
             if system.neighbours and system.neighbours.of_one_node
         }
-        by_node = [system for b in builds for system in b.systems or [""] * len(b.wiring.names)]
-        wired = resolve(read_facts(tuple(facts), form), wiring, hardware, names, by_node)
+        system_of_node = [
+            system for b in builds for system in b.systems or [""] * len(b.wiring.names)
+        ]
+        wired = resolve(read_facts(tuple(facts), form), wiring, hardware, names, system_of_node)
         if not wired.reporters:
             required = f"a table of a node of this build: {', '.join(wiring.names[:3])}, …"
             raise InputError.of(required, "none", "files are named by the node: n12.json")
@@ -134,10 +136,13 @@ class WiringReport:
         return shown
 
     def exchanged(self) -> list[str]:
-        """A sentence for each two trunks that are exchanged, as all links that were seen show."""
+        """A sentence for each two trunks that are plugged in each other's place.
+
+        All links of both trunks that were seen have to lead to the other trunk.
+        """
         if self.plan is None:
             return []
-        plan, trunk_of = self.plan, self._trunks(self.plan)
+        plan, trunk_of = self.plan, self._trunk_of_sockets(self.plan)
         right = {trunk_of.get(pair[0], -1) for pair in self.audit.right}
         joined: dict[int, set[int]] = defaultdict(set)
         for a, b in self.audit.misplaced | self.audit.extra:
@@ -152,15 +157,15 @@ class WiringReport:
             if not right & {trunk, other}
         ]
 
-    def _trunks(self, plan: PanelPlan) -> dict[int, int]:
+    def _trunk_of_sockets(self, plan: PanelPlan) -> dict[int, int]:
         """The trunk of each socket whose link runs through cassettes."""
         cables = plan.cables
         first_socket, _ = self.ports.socket_ranges()
         kind = self.ports.wiring.node_type[cables.ends]
         socket = cables.ends * self.ports.width + first_socket[kind, cables.ports]
         socket += cables.socket[:, None]
-        of_ends = np.repeat(plan.shuffle.trunk, 2).tolist()
-        return dict(zip(socket.ravel().tolist(), of_ends, strict=True))
+        trunk_of_end = np.repeat(plan.shuffle.trunk, 2).tolist()
+        return dict(zip(socket.ravel().tolist(), trunk_of_end, strict=True))
 
     def adopted(self) -> Adopted:
         """The cables that exist, as entries of the inventory."""
@@ -171,14 +176,16 @@ class WiringReport:
         import yaml
 
         entries = self.adopted()
-        nodes = "".join(f"#   {name}: {self._place(v)}\n" for name, v in entries.vertex.items())
+        nodes = "".join(
+            f"#   {name}: {self._vertex_in_words(v)}\n" for name, v in entries.vertex.items()
+        )
         text = f"# Set in nodes, as these are elsewhere:\n{nodes}" if nodes else ""
-        data = {"cables": _as_listed(entries.cables, self.listed)}
+        data = {"cables": _with_listed_values(entries.cables, self.listed)}
         if entries.dead_links:
             data["dead_links"] = list(entries.dead_links)
         return text + yaml.safe_dump(data, sort_keys=False, default_flow_style=None)
 
-    def _place(self, vertex: int) -> str:
+    def _vertex_in_words(self, vertex: int) -> str:
         """A vertex, with its plane where there are several, in the words of the inventory."""
         plane = bisect(self.starts, vertex)
         text = f"vertex {vertex - self.starts[plane - 1]}"
@@ -193,7 +200,7 @@ class WiringReport:
         return [{"a": self._end(a), "b": self._end(b)} for a, b in sorted(pairs)]
 
 
-def _as_listed(
+def _with_listed_values(
     cables: Sequence[Mapping[str, str]], listed: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
     """The cables with the label, type and length that the inventory gives the same link.
@@ -217,11 +224,11 @@ def _as_listed(
     return entries
 
 
-def merged(builds: Sequence[Build]) -> tuple[Wiring, Hardware | None]:
+def merge_planes(builds: Sequence[Build]) -> tuple[Wiring, Hardware | None]:
     """The wiring of all planes as one, since a plug may be in the wrong plane.
 
     Vertices are numbered plane by plane. Planes have the same node types. Of the hardware only the
-    names of nodes and ports are merged; it is None where a plane has none.
+    names of nodes and ports are merge_planes; it is None where a plane has none.
     """
     if len(builds) == 1:
         return builds[0].wiring, builds[0].hardware
@@ -233,10 +240,10 @@ def merged(builds: Sequence[Build]) -> tuple[Wiring, Hardware | None]:
         management=tuple(address for part in parts for address in part.management),
         host_names=tuple(name for part in parts for name in part.host_names),
         datapath_id=np.concatenate([part.datapath_id for part in parts]),
-        port=_stacked([part.port for part in parts], 0),
-        far=_stacked(far, -1),
-        far_port=_stacked([part.far_port for part in parts], 0),
-        host_port=_stacked([part.host_port for part in parts], 0),
+        port=_stack_rows([part.port for part in parts], 0),
+        far=_stack_rows(far, -1),
+        far_port=_stack_rows([part.far_port for part in parts], 0),
+        host_port=_stack_rows([part.host_port for part in parts], 0),
         node_type=np.concatenate([part.node_type for part in parts]),
         type_names=parts[0].type_names,
         port_names=parts[0].port_names,
@@ -249,7 +256,7 @@ def merged(builds: Sequence[Build]) -> tuple[Wiring, Hardware | None]:
     return wiring, replace(hardware[0], serial=serial, guid=guid)
 
 
-def _stacked(parts: Sequence[NDArray[np.int32]], beyond: int) -> NDArray[np.int32]:
+def _stack_rows(parts: Sequence[NDArray[np.int32]], beyond: int) -> NDArray[np.int32]:
     """The rows of all arrays, padded with `beyond`: a damaged plane may have fewer columns."""
     widest = max(part.shape[1] for part in parts)
     padded = [
@@ -282,37 +289,41 @@ def adopted(audit: WiringAudit, ports: PortFinder) -> Adopted:
     nodes that no link joins are useless. Cables of which tables say nothing count as planned.
     """
     names = list(ports.wiring.names)
-    moved = {}
+    vertex_of_moved = {}
     for cycle in audit.swapped:
+        # Each node of a cycle is in the place of the next.
         for node, place in zip(cycle, cycle[1:] + cycle[:1], strict=True):
-            moved[ports.wiring.names[node]] = place
-    for name, place in moved.items():
+            vertex_of_moved[ports.wiring.names[node]] = place
+    for name, place in vertex_of_moved.items():
         names[place] = name
     planned = ports.planned()
     existing = audit.wired.cables | audit.unseen
-    serving = _serving(existing, planned, ports)
-    served = {pair for cables in serving.values() for pair in cables}
+    cables_of_link = _cables_of_links(existing, planned, ports)
+    useful = {pair for cables in cables_of_link.values() for pair in cables}
     links = {_link(pair, ports) for pair in planned}
     return Adopted(
-        vertex=moved,
-        cables=tuple(_cable(pair, ports, names) for pair in sorted(served)),
-        dead_links=tuple({"a": names[u], "b": names[v]} for u, v in sorted(links - set(serving))),
-        useless=tuple(sorted(existing - served)),
+        vertex=vertex_of_moved,
+        cables=tuple(_cable(pair, ports, names) for pair in sorted(useful)),
+        dead_links=tuple(
+            {"a": names[u], "b": names[v]} for u, v in sorted(links - set(cables_of_link))
+        ),
+        useless=tuple(sorted(existing - useful)),
     )
 
 
-def _serving(existing: Pairs, planned: Pairs, ports: PortFinder) -> dict[Pair, list[Pair]]:
+def _cables_of_links(existing: Pairs, planned: Pairs, ports: PortFinder) -> dict[Pair, list[Pair]]:
     """The cables that serve each link, by its two vertices; planned ones are preferred."""
     cables_a_link = Counter(_link(pair, ports) for pair in planned)
+    # By link, and by the first sockets of the two ports that cables join.
     candidates: dict[tuple[Pair, Pair], list[Pair]] = defaultdict(list)
     for pair in sorted(existing):
         candidates[_link(pair, ports), ports.between(pair)].append(pair)
-    serving: dict[Pair, list[Pair]] = {}
+    cables_of_link: dict[Pair, list[Pair]] = {}
     planned_first = sorted(candidates.items(), key=lambda item: planned.isdisjoint(item[1]))
     for (link, _), cables in planned_first:
-        if link not in serving and len(cables) == cables_a_link.get(link):
-            serving[link] = cables
-    return serving
+        if link not in cables_of_link and len(cables) == cables_a_link.get(link):
+            cables_of_link[link] = cables
+    return cables_of_link
 
 
 def _link(pair: Pair, ports: PortFinder) -> Pair:

@@ -76,8 +76,8 @@ def _has_fibres(cables: Cables) -> bool:
 
 def _nodes(wiring: Wiring, cables: Cables) -> Iterator[Item]:
     """Yield the nodes that have a cable, by type."""
-    present = (wiring.far >= 0).any(axis=1)
-    count = np.bincount(wiring.node_type[present], minlength=len(wiring.type_names)).tolist()
+    has_links = (wiring.far >= 0).any(axis=1)
+    count = np.bincount(wiring.node_type[has_links], minlength=len(wiring.type_names)).tolist()
     for facts, quantity in zip(cables.hardware.types, count, strict=True):
         if quantity:
             detail = " ".join(filter(None, (facts.manufacturer, facts.model, facts.part_number)))
@@ -103,8 +103,8 @@ def _cables(cables: Cables, is_single: NDArray[np.bool_]) -> Iterator[Item]:
         is_single: bool[E], which of them are bought by themselves.
     """
     for number, kind in enumerate(cables.kinds()):
-        of_kind = is_single & (cables.kind == number)
-        lengths, counts = np.unique(cables.length[of_kind], return_counts=True)
+        is_counted = is_single & (cables.kind == number)
+        lengths, counts = np.unique(cables.length[is_counted], return_counts=True)
         for length, quantity in zip(lengths.tolist(), counts.tolist(), strict=True):
             yield Item("cable", kind["name"], f"{kind['media']}, {length:g} m", quantity)
 
@@ -133,7 +133,7 @@ def _connectors(wiring: Wiring, cables: Cables) -> Iterator[Item]:
     """
     vertex, port = cables.ends.ravel(), cables.ports.ravel()
     node_type = wiring.node_type[vertex].astype(np.int64)
-    # By type of cable; the last entry is that of cables that no type in stock is long enough for.
+    # bool[types + 1], by type of cable. Index -1, no type in stock, finds the last entry.
     with_plugs = np.array([kind["media"] in WITH_PLUGS for kind in cables.kinds()] + [False])
     has_plugs = np.repeat(with_plugs[cables.kind], 2)
     ends = np.stack((node_type, port, has_plugs), axis=1)

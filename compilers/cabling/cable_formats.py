@@ -17,16 +17,16 @@ from typing import Any
 import numpy as np
 
 from compilers.cabling.bill import Item
-from compilers.cabling.cable_plan import Cabled
+from compilers.cabling.cable_plan import CabledFabric
 from compilers.cabling.cable_stock import distance, first_long_enough
 from compilers.cabling.schedule_columns import CABLE_COLUMNS, Row, Rows, host_cable_name
 from compilers.tables.build import Build
 from compilers.wiring.hardware import Hardware
 
-LABELS_A_PAGE = 2_000
+ROWS_AT_ONCE = 2_000
 """The rows or labels in a piece of text."""
 A_RACK, B_RACK = CABLE_COLUMNS.index("a_rack"), CABLE_COLUMNS.index("b_rack")
-"""The indices of the racks of both ends in a row of `CABLE_COLUMNS`."""
+"""The indexes of the racks of both ends in a row of `CABLE_COLUMNS`."""
 
 
 def by_column(row: Row) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def as_csv(rows: Iterable[Row], through: Iterable[str] | None = None) -> Iterato
     return as_table((*CABLE_COLUMNS, "through"), with_panels)
 
 
-def as_host_csv(planes: Iterable[tuple[Build | Cabled, Rows]]) -> Iterator[str]:
+def as_host_csv(planes: Iterable[tuple[Build | CabledFabric, Rows]]) -> Iterator[str]:
     """CSV of the cables to the hosts of each plane.
 
     Args:
@@ -67,7 +67,7 @@ def as_table(columns: Iterable[str], rows: Iterable[Row]) -> Iterator[str]:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
     remaining = iter(rows)
-    while block := list(islice(remaining, LABELS_A_PAGE)):
+    while block := list(islice(remaining, ROWS_AT_ONCE)):
         writer.writerows(block)
         yield text.getvalue()
         text.seek(0)
@@ -110,7 +110,7 @@ def as_labels(labels: Iterable[Mapping[str, Any]], title: str) -> Iterator[str]:
 
     template = environment().get_template("cables/labels.html.j2")
     stream = template.stream(title=title, labels=labels)
-    stream.enable_buffering(LABELS_A_PAGE)
+    stream.enable_buffering(ROWS_AT_ONCE)
     yield from stream
 
 
@@ -122,13 +122,13 @@ def labels_of_rows(rows: Iterable[Row]) -> Iterator[dict[str, Any]]:
                 "label": row["label"],
                 "bundle": row["bundle"],
                 "length": f"{row['length_m']:g}",
-                "near": _place(row, near),
-                "far": _place(row, far),
+                "near": _end_in_words(row, near),
+                "far": _end_in_words(row, far),
                 "colour": row["colour"],
             }
 
 
-def _place(row: Mapping[str, Any], end: str) -> str:
+def _end_in_words(row: Mapping[str, Any], end: str) -> str:
     """Rack, unit, node and port at end `a` or `b` of a cable, from its values by column."""
     words = ("rack", "unit", "node", "port_label")
     rack, unit, node, port = (row[f"{end}_{word}"] for word in words)
@@ -165,7 +165,7 @@ HOST_COLUMNS = (
 """The columns of `host_rows`."""
 
 
-def host_rows(build: Build | Cabled, hardware: Hardware) -> Iterator[Row]:
+def host_rows(build: Build | CabledFabric, hardware: Hardware) -> Iterator[Row]:
     """Yield a row of `HOST_COLUMNS` for each cable to a host, rack by rack.
 
     Type and length are empty if no cable in stock is long enough. All columns from `host_rack` on
@@ -190,10 +190,11 @@ def host_rows(build: Build | Cabled, hardware: Hardware) -> Iterator[Row]:
         port = int(wiring.host_port[v, h])
         facts = hardware.types[int(wiring.node_type[v])]
         host_columns: Row = ("", "", "", "", "")
-        if rack[i, 1] >= 0:
+        host_rack, host_unit = int(rack[i, 1]), int(unit[i, 1])
+        if host_rack >= 0:
             host_columns = (
-                hardware.rack_names[int(rack[i, 1])],
-                int(unit[i, 1]),
+                hardware.rack_names[host_rack],
+                host_unit,
                 names[int(kind[i])],  # -1, none in stock, is the last name, ""
                 float(length[i]) if kind[i] >= 0 else "",
                 round(float(needed[i]), 2),

@@ -1,7 +1,9 @@
 """The numbers on the labels of cables and bundles, which stay when a fabric changes.
 
-A new fabric has its cables numbered from 1 (`cable_plan`). `labelled` keeps the numbers of an
-earlier build, and `numbered` those of the whole fabric where links are missing.
+A *bundle* is all cables from one rack to another between two clusters. A new fabric has its cables
+numbered from 1 (`cable_plan`). A compile calls `with_labels`, which keeps the numbers of an earlier
+build, and `with_numbers_of_whole` where links are missing: then cables keep the numbers that they
+have in the whole fabric.
 """
 
 from __future__ import annotations
@@ -12,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.cabling.cable_plan import Cables, cables_of
-from compilers.spec.allocations import BUNDLE, CABLE, SIZES, Allocations, Numbers, allocated
+from compilers.spec.allocations import BUNDLE, CABLE, SIZES, Allocations, Numbers, assign_numbers
 from compilers.wiring.hardware import Hardware
 from compilers.wiring.link_numbers import link_key
 from compilers.wiring.wiring import Wiring
 
 
-def numbered(hardware: Hardware, whole: Wiring, left: Wiring) -> Hardware:
+def with_numbers_of_whole(hardware: Hardware, whole: Wiring, damaged: Wiring) -> Hardware:
     """The hardware of a damaged fabric, with the cable and bundle numbers of the whole fabric.
 
     Hosts whose ports are missing are marked as broken (`Hardware.host_broken`).
@@ -26,26 +28,26 @@ def numbered(hardware: Hardware, whole: Wiring, left: Wiring) -> Hardware:
     Args:
         hardware: the hardware of the whole fabric.
         whole: the wiring of the whole fabric.
-        left: the wiring without what is missing.
+        damaged: the wiring without what is missing.
     """
-    before, after = cables_of(whole, hardware), cables_of(left, hardware)
+    before, after = cables_of(whole, hardware), cables_of(damaged, hardware)
     keys = before.keys()
     order = np.argsort(keys)
-    # int64[E], the place of each cable that is left among the cables of the whole fabric.
-    place = order[np.searchsorted(keys, after.keys(), sorter=order)]
+    # int64[E], the index of each remaining cable among the cables of the whole fabric.
+    index = order[np.searchsorted(keys, after.keys(), sorter=order)]
     bundle_number = np.zeros(len(after.bundles.cables), np.int64)
     is_bundled = after.bundle >= 0
-    bundle_before = before.bundle[place[is_bundled]]
+    bundle_before = before.bundle[index[is_bundled]]
     bundle_number[after.bundle[is_bundled]] = before.bundles.number[bundle_before]
     return replace(
         hardware,
-        host_broken=hardware.host_broken | (whole.host_port != left.host_port),
-        cable_number=before.number[place],
+        host_broken=hardware.host_broken | (whole.host_port != damaged.host_port),
+        cable_number=before.number[index],
         bundle_number=bundle_number,
     )
 
 
-def labelled(
+def with_labels(
     hardware: Hardware, wiring: Wiring, before: Allocations
 ) -> tuple[Hardware, dict[str, Numbers]]:
     """The hardware of a whole fabric with the numbers on labels, and these numbers by kind.
@@ -67,27 +69,27 @@ def labelled(
     labels = {}
     for kind, keys in ((CABLE, cable_keys(cables)), (BUNDLE, bundle_keys(cables))):
         if numbers_before := before.of(kind):
-            order = _by_newer_node(cables) if kind == CABLE else range(len(keys))
-            keys_in_order = (keys[place] for place in order)
-            numbers = allocated(numbers_before, keys_in_order, SIZES[kind], first=1)
+            order = _order_of_new_cables(cables) if kind == CABLE else range(len(keys))
+            keys_in_order = (keys[index] for index in order)
+            numbers = assign_numbers(numbers_before, keys_in_order, SIZES[kind], first=1)
             labels[kind] = Numbers({key: numbers.used[key] for key in keys}, numbers.freed)
         else:
             labels[kind] = Numbers({key: n for n, key in enumerate(keys, 1)})
     cable_number, bundle_number = (
         np.array(list(labels[kind].used.values()), np.int64) for kind in (CABLE, BUNDLE)
     )
-    if _is_counted(cable_number) and _is_counted(bundle_number):
+    if _are_counted_from_1(cable_number) and _are_counted_from_1(bundle_number):
         return hardware, labels
     return replace(hardware, cable_number=cable_number, bundle_number=bundle_number), labels
 
 
-def _is_counted(numbers: NDArray[np.int64]) -> bool:
+def _are_counted_from_1(numbers: NDArray[np.int64]) -> bool:
     """Whether numbers are 1, 2, 3 and so on, which hardware without numbers means."""
     return np.array_equal(numbers, np.arange(1, len(numbers) + 1))
 
 
-def _by_newer_node(cables: Cables) -> list[int]:
-    """The places of cables in the order in which new cables get numbers.
+def _order_of_new_cables(cables: Cables) -> list[int]:
+    """The indexes of cables in the order in which new cables get numbers.
 
     That is the order of cluster and rack of their newer node. So a fabric that grows twice gets the
     numbers that it would get if it grew once.

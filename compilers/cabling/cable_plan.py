@@ -22,17 +22,17 @@ from compilers.cabling.cable_stock import cables_from_stock, run_length
 from compilers.tables.build import Build
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.addressing import Addressing
-from compilers.wiring.hardware import Hardware, PortFacts, hardware_of_inventory
+from compilers.wiring.hardware import Hardware, NodeTypeFacts, hardware_of_inventory
 from compilers.wiring.placement import layout_or_whole
 from compilers.wiring.wiring import Wiring, generated_inventory
 from inventory.problems import Finding, InputError, Refused, shown
 
 MOST_PARALLEL = 16
-"""More parallel cables than any link has."""
+"""A bound on the parallel cables of a link."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
-class Cabled:
+class CabledFabric:
     """A fabric without tables: the fields of a `Build` that cables need."""
 
     name: str
@@ -72,17 +72,17 @@ class Cables:
     ports: NDArray[np.int32]
     """int32[E, 2], the ports at both ends."""
     needed: NDArray[np.float64]
-    """float64[E], the length of its way, in metres."""
+    """float64[E], the length of its way from port to port, in metres."""
     length: NDArray[np.float64]
     """float64[E], the length of the cable in stock, in metres."""
     kind: NDArray[np.int32]
-    """int32[E], its type, a place in `kinds`."""
+    """int32[E], its type, an index into `kinds`."""
     bundle: NDArray[np.int32]
     """int32[E], its bundle; -1 for a cable within a cluster and a rack."""
     bundles: Bundles
     """The bundles of all cables."""
     hand: NDArray[np.int32]
-    """int32[E], its entry among the cables that the inventory lists (`Hardware.hand`); -1: none."""
+    """int32[E], its entry in `Hardware.hand`, the cables that the inventory lists; -1: none."""
     number: NDArray[np.int64]
     """int64[E], the number on its label, from 1."""
     socket: NDArray[np.int32]
@@ -100,10 +100,10 @@ class Cables:
     def lanes(self, wiring: Wiring) -> NDArray[np.int64]:
         """The lanes of each cable, int64[E], by the port at its first end; 0 where unknown."""
         first_port = wiring.node_type[self.ends[:, 0]], self.ports[:, 0]
-        of_port = by_port(self.hardware, wiring, "lanes")[first_port]
-        parallel = by_port(self.hardware, wiring, "parallel")[first_port]
-        of_cable: NDArray[np.int64] = -(-of_port // parallel)
-        return of_cable
+        lanes_of_port = by_port(self.hardware, wiring, "lanes")[first_port]
+        cables_of_port = by_port(self.hardware, wiring, "parallel")[first_port]
+        lanes: NDArray[np.int64] = -(-lanes_of_port // cables_of_port)  # rounded up
+        return lanes
 
     def keys(self) -> NDArray[np.int64]:
         """A key for each cable, int64[E], by link and socket: the same in every build of a
@@ -120,7 +120,7 @@ def by_port(hardware: Hardware, wiring: Wiring, word: str) -> NDArray[np.int64]:
     Args:
         hardware: the node types.
         wiring: the ports of each type.
-        word: the attribute of `PortFacts`, such as `lanes`.
+        word: the attribute of `NodeTypeFacts`, such as `lanes`.
 
     Returns:
         int64[types, ports + 1], by port number.
@@ -132,7 +132,7 @@ def by_port(hardware: Hardware, wiring: Wiring, word: str) -> NDArray[np.int64]:
     return table
 
 
-def hardware_of(build: Build | Cabled) -> Hardware:
+def hardware_of(build: Build | CabledFabric) -> Hardware:
     """The hardware of a build; generated if it was compiled without an inventory.
 
     Raises:
@@ -160,8 +160,10 @@ def cables_of(wiring: Wiring, hardware: Hardware) -> Cables:
     Raises:
         Refused: a link is longer than every cable in stock.
     """
-    plugs = _sorted(hardware, _plugs(wiring, hardware))
-    bundle, bundles = _bundled(hardware.rack[plugs.ends], hardware.cluster[plugs.ends], hardware)
+    plugs = _in_floor_order(hardware, _plugs(wiring, hardware))
+    bundle, bundles = _group_into_bundles(
+        hardware.rack[plugs.ends], hardware.cluster[plugs.ends], hardware
+    )
     hand = _inventory_entries(wiring, hardware, plugs.ends, plugs.socket)
     needed = run_length(hardware, plugs.ends)
     kind, length = cables_from_stock(hardware, needed, hand)
@@ -175,7 +177,7 @@ def cables_of(wiring: Wiring, hardware: Hardware) -> Cables:
         bundle=bundle,
         bundles=bundles,
         hand=hand,
-        number=_numbers(hardware.cable_number, len(plugs.ends)),
+        number=_numbers_on_labels(hardware.cable_number, len(plugs.ends)),
         socket=plugs.socket,
     )
 
@@ -193,16 +195,17 @@ class _Plugs(NamedTuple):
 
 def _plugs(wiring: Wiring, hardware: Hardware) -> _Plugs:
     """The ends of all cables, in the order of links."""
-    tail, link = wiring.links()
-    ends = np.stack((tail, wiring.far[tail, link]), axis=1).astype(np.int32)
-    ports = np.stack((wiring.port[tail, link], wiring.far_port[tail, link]), axis=1)
+    switch, link = wiring.links()
+    ends = np.stack((switch, wiring.far[switch, link]), axis=1).astype(np.int32)
+    ports = np.stack((wiring.port[switch, link], wiring.far_port[switch, link]), axis=1)
     parallel = by_port(hardware, wiring, "parallel")[wiring.node_type[ends[:, 0]], ports[:, 0]]
     ends, ports = np.repeat(ends, parallel, axis=0), np.repeat(ports, parallel, axis=0)
+    # For each cable the first cable of its link.
     first = np.repeat(np.cumsum(parallel) - parallel, parallel)
     return _Plugs(ends, ports, (np.arange(len(ends)) - first).astype(np.int32))
 
 
-def _sorted(hardware: Hardware, plugs: _Plugs) -> _Plugs:
+def _in_floor_order(hardware: Hardware, plugs: _Plugs) -> _Plugs:
     """The cables in the order of the floor plan; the end that comes first there is first."""
     ends, ports = plugs.ends, plugs.ports
     swapped = _comes_before(hardware, ends[:, 1], ends[:, 0])
@@ -222,15 +225,15 @@ def _sorted(hardware: Hardware, plugs: _Plugs) -> _Plugs:
     return _Plugs(ends[order], ports[order], plugs.socket[order])
 
 
-def _numbers(numbers: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    """The hardware's numbers if it has `count` of them, else 1, 2, …"""
+def _numbers_on_labels(numbers: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """The numbers of the hardware if it has `count` of them, else 1, 2, …."""
     return numbers if len(numbers) == count else np.arange(1, count + 1)
 
 
-def too_long(wiring: Wiring, hardware: Hardware) -> Iterator[Finding]:
+def too_long_findings(wiring: Wiring, hardware: Hardware) -> Iterator[Finding]:
     """Yield findings for racks that are too far apart for the cables in stock."""
-    tail, link = wiring.links()
-    needed = run_length(hardware, np.stack((tail, wiring.far[tail, link]), axis=1))
+    switch, link = wiring.links()
+    needed = run_length(hardware, np.stack((switch, wiring.far[switch, link]), axis=1))
     if needed.max(initial=0) > max(kind["lengths"][-1] for kind in hardware.cabling["types"]):
         try:
             # This passes if the inventory lists the long cables with their lengths.
@@ -251,7 +254,7 @@ def _comes_before(
     return earlier
 
 
-def _bundled(
+def _group_into_bundles(
     racks: NDArray[np.int32], cluster: NDArray[np.int32], hardware: Hardware
 ) -> tuple[NDArray[np.int32], Bundles]:
     """The bundle of each cable, int32[E], -1 for none, and the bundles.
@@ -270,11 +273,12 @@ def _bundled(
     bundle = np.full(len(racks), -1, np.int32)
     bundle[~is_loose] = number
     count = np.bincount(number, minlength=int(is_first.sum()))
+    first_racks, first_clusters = np.split(racks_and_clusters[is_first], 2, axis=1)
     bundles = Bundles(
-        clusters=racks_and_clusters[is_first, 2:],
-        racks=racks_and_clusters[is_first, :2],
+        clusters=first_clusters,
+        racks=first_racks,
         cables=count,
-        number=_numbers(hardware.bundle_number, len(count)),
+        number=_numbers_on_labels(hardware.bundle_number, len(count)),
     )
     return bundle, bundles
 
@@ -314,7 +318,7 @@ def _inventory_entries(
     return entry_of_cable
 
 
-def _socket_numbers(facts: PortFacts) -> dict[str, int]:
+def _socket_numbers(facts: NodeTypeFacts) -> dict[str, int]:
     """The number of each socket among the sockets of its port, by its name.
 
     Ports with a single socket are left out.

@@ -18,8 +18,8 @@ import numpy as np
 
 from compilers.cabling import cable_formats as formats
 from compilers.cabling.bill import Item, bill
-from compilers.cabling.cable_plan import Cabled, Cables, cables_of, hardware_of
-from compilers.cabling.cords import CORD_COLUMNS, Cord, cords, items, labels_of_cords
+from compilers.cabling.cable_plan import CabledFabric, Cables, cables_of, hardware_of
+from compilers.cabling.cords import CORD_COLUMNS, Cord, bill_items, cords, labels_of_cords
 from compilers.cabling.netbox_cables import as_netbox
 from compilers.cabling.panel_plan import (
     PanelPlan,
@@ -41,7 +41,7 @@ BILL = ("kind", "name", "detail", "quantity")
 class PlaneCables(NamedTuple):
     """The selected cables of a plane."""
 
-    build: Build | Cabled
+    build: Build | CabledFabric
     """The plane, with or without tables."""
     rows: Rows
     """Its selected cables."""
@@ -57,7 +57,7 @@ class CableSchedule:
     """The name of the rack in which the selected cables end; "" if all are selected."""
 
     @classmethod
-    def of(cls, builds: Sequence[Build | Cabled], rack: str = "") -> CableSchedule:
+    def of(cls, builds: Sequence[Build | CabledFabric], rack: str = "") -> CableSchedule:
         """The schedule of these planes.
 
         Args:
@@ -68,7 +68,7 @@ class CableSchedule:
             InputError: there is no such rack.
         """
         planes = tuple(PlaneCables(build, _rows(build)) for build in builds)
-        return cls(_in_rack(planes, rack) if rack else planes, rack)
+        return cls(_planes_of_rack(planes, rack) if rack else planes, rack)
 
     @property
     def name(self) -> str:
@@ -77,7 +77,7 @@ class CableSchedule:
 
     def __len__(self) -> int:
         """The number of selected cables."""
-        return sum(len(rows.which) for _, rows in self.planes)
+        return sum(len(rows.selected) for _, rows in self.planes)
 
     def __iter__(self) -> Iterator[Row]:
         """Yield a row of `schedule_columns.CABLE_COLUMNS` for each cable."""
@@ -105,7 +105,7 @@ class CableSchedule:
 
     @property
     def whole(self) -> bool:
-        """Whether no plane with panels lacks links. Only then is there a bill."""
+        """Whether the fabric has a bill: with panels, only if no link is missing."""
         return not any(lacks_links(rows.cables.hardware) for _, rows in self.planes)
 
     def bill(self) -> list[Item]:
@@ -118,8 +118,8 @@ class CableSchedule:
         plans = self._whole_plans()
         if not plans:
             return direct
-        kept = [item for item in direct if item.kind not in ("cable", "fibre")]
-        return kept + [item for plan in plans for item in items(plan)]
+        without_cables = [item for item in direct if item.kind not in ("cable", "fibre")]
+        return without_cables + [item for plan in plans for item in bill_items(plan)]
 
     def _whole_plans(self) -> tuple[PanelPlan, ...]:
         """A plan for each plane that has panels.
@@ -190,7 +190,7 @@ class CableSchedule:
         return (
             plan.through(cable)
             for plan, (_, rows) in zip(self.plans, self.planes, strict=True)
-            for cable in rows.which.tolist()
+            for cable in rows.selected.tolist()
         )
 
     def _json(self) -> Iterator[str]:
@@ -202,6 +202,7 @@ class CableSchedule:
         summary = summaries[0] if len(summaries) == 1 else {"planes": summaries}
         if self.whole:
             summary["bom"] = [dict(zip(BILL, astuple(item), strict=True)) for item in self.bill()]
+        # The document without its last line, the brace; the schedule follows as its last key.
         yield json.dumps(summary, indent=2)[:-2] + ',\n  "schedule": ['
         comma = "\n"
         for record in formats.as_records(self):
@@ -210,12 +211,12 @@ class CableSchedule:
         yield "\n  ]\n}\n"
 
 
-def _rows(build: Build | Cabled) -> Rows:
+def _rows(build: Build | CabledFabric) -> Rows:
     """All cables of a plane."""
     return Rows.of(build.wiring, cables_of(build.wiring, hardware_of(build)))
 
 
-def _in_rack(planes: Sequence[PlaneCables], name: str) -> tuple[PlaneCables, ...]:
+def _planes_of_rack(planes: Sequence[PlaneCables], name: str) -> tuple[PlaneCables, ...]:
     """The planes with a rack of this name, and their cables that end in it.
 
     Raises:
@@ -233,7 +234,7 @@ def _in_rack(planes: Sequence[PlaneCables], name: str) -> tuple[PlaneCables, ...
     )
 
 
-def _summary(build: Build | Cabled, rows: Rows) -> dict[str, Any]:
+def _summary(build: Build | CabledFabric, rows: Rows) -> dict[str, Any]:
     """The counts of a plane, and the identity of its build if it has tables."""
     cables = rows.cables
     sizes, count = np.unique(cables.bundles.cables, return_counts=True)
@@ -252,9 +253,10 @@ def _summary(build: Build | Cabled, rows: Rows) -> dict[str, Any]:
 def _cluster_pairs(cables: Cables) -> dict[int, int]:
     """How many pairs of clusters are joined by each number of cables, in whatever racks."""
     pairs = np.sort(cables.bundles.clusters.astype(np.int64), axis=1)
-    between = pairs[:, 0] != pairs[:, 1]
-    order = len(cables.hardware.cluster_names)
-    _, which = np.unique(pairs[between] @ [order, 1], return_inverse=True)
-    joined = np.bincount(which, cables.bundles.cables[between])
-    sizes, count = np.unique(joined, return_counts=True)
+    is_between = pairs[:, 0] != pairs[:, 1]
+    clusters = len(cables.hardware.cluster_names)
+    # One number for each pair of clusters.
+    _, pair = np.unique(pairs[is_between] @ [clusters, 1], return_inverse=True)
+    cables_of_pair = np.bincount(pair, cables.bundles.cables[is_between])
+    sizes, count = np.unique(cables_of_pair, return_counts=True)
     return {int(s): int(c) for s, c in zip(sizes, count, strict=True)}

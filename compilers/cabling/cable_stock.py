@@ -19,9 +19,11 @@ UNIT_METRES = 0.04445
 
 
 def run_length(hardware: Hardware, ends: NDArray[np.integer]) -> NDArray[np.float64]:
-    """The metres from port to port of cables between vertices, int[E, 2]: float64[E].
+    """The metres from port to port of cables between vertices, slack included: float64[E].
 
-    Slack is included (`inventory.floor.Cabling`).
+    Args:
+        hardware: the floor plan, and the slack.
+        ends: int[E, 2], the vertices at both ends.
     """
     return distance(hardware, hardware.rack[ends], hardware.unit[ends])
 
@@ -38,11 +40,12 @@ def distance(
     """
     cabling = hardware.cabling
     steps = np.abs(hardware.rack_place[rack[:, 0]] - hardware.rack_place[rack[:, 1]])
+    # In metres: along the floor; from each unit up to the tray above its rack; and within a rack.
     across = steps @ [cabling["row_pitch"], cabling["column_pitch"]]
     rises = (hardware.rack_units[rack] - unit + 1) * UNIT_METRES + cabling["tray"]
     inside = np.abs(unit[:, 0] - unit[:, 1]) * UNIT_METRES
-    between = rack[:, 0] != rack[:, 1]
-    metres: NDArray[np.float64] = np.where(between, across + rises.sum(axis=1), inside)
+    is_between_racks = rack[:, 0] != rack[:, 1]
+    metres: NDArray[np.float64] = np.where(is_between_racks, across + rises.sum(axis=1), inside)
     metres += cabling["slack"]
     return metres
 
@@ -58,7 +61,8 @@ def cables_from_stock(
     Args:
         hardware: the cables in stock and the inventory's entries.
         needed: float64[E], the length of each cable's way in metres.
-        hand: int32[E], the inventory's entry for each cable, a place in `Hardware.hand`; -1: none.
+        hand: int32[E], the inventory's entry for each cable, an index into `Hardware.hand`; -1:
+            none.
 
     Raises:
         Refused: a way is longer than every cable in stock.
@@ -75,7 +79,7 @@ def cables_from_stock(
         if entry["length"] is not None:
             kind[e], length[e] = max(kind[e], 0), entry["length"]
     if (kind < 0).any():
-        raise Refused(_too_long(float(needed[kind < 0].max()), types))
+        raise Refused(_too_long_finding(float(needed[kind < 0].max()), types))
     return kind, length
 
 
@@ -100,7 +104,7 @@ def first_long_enough(
     return kind, length
 
 
-def _too_long(longest: float, types: list[dict[str, Any]]) -> Finding:
+def _too_long_finding(longest: float, types: list[dict[str, Any]]) -> Finding:
     """The finding for a way of so many metres, longer than all cables in stock."""
     return Finding(
         ("cabling", "types"),

@@ -1,8 +1,9 @@
 """Where the links of a fabric are plugged at cassettes: halves of links, and connectors.
 
-A *half* is one end of a link; link e has the halves 2e and 2e + 1. A *connector* is all links from
-one cassette to another, as seen from one of them. `shuffle` gives the halves of each connector
-positions on trunks.
+A *cassette* is a passive box: ribbons of fibres from switches end at its front ports, and inside,
+each *lane* of a front port leads to a trunk behind it. A *half* is one end of a link; link e has
+the halves 2e and 2e + 1. A *connector* is all links from one cassette to another, as seen from one
+of them. `shuffle` gives the halves of each connector positions on trunks.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from compilers.cabling.cable_plan import Cables
 
 Numbers = NDArray[np.int64]
 Bools = NDArray[np.bool_]
-BEFORE = -2
-"""Less than every value. It fills up short rows, so that they sort before longer ones that begin
-with the same values."""
+FILLER = -2
+"""Fills up short rows. It is less than every value, so that a short row sorts before a longer one
+that begins with the same values."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,26 +43,34 @@ class Halves:
 
         Args:
             cables: the links; parallel cables are several links.
-            plug: int64[E, 2], the numbers by which the lanes of a switch are sorted.
-            step: int64[S], the expansion that added each switch; its links have cassettes of their
-                own.
+            plug: int64[E, 2], a number for the position of each end's port on the face plate of
+                its switch. Lanes ascend with it.
+            step: int64[S], the number of the expansion that added each switch; 0 for the first
+                fabric. Links that an expansion added have cassettes of their own.
         """
         hardware = cables.hardware
         switch = cables.ends.ravel().astype(np.int64)
-        added = np.repeat(step[cables.ends].max(axis=1), 2)
+        # int64[2E], the expansion that added the link of each half: that of its newer switch.
+        link_step = np.repeat(step[cables.ends].max(axis=1), 2)
+        # There is one cassette for each pair of a cluster and an expansion.
         clusters = len(hardware.cluster_names)
-        home, cassette = np.unique(hardware.cluster[switch] + clusters * added, return_inverse=True)
+        pairs, cassette = np.unique(
+            hardware.cluster[switch] + clusters * link_step, return_inverse=True
+        )
 
+        # Front ports are numbered by rack unit, within the cluster of the switch.
         by_unit = np.lexsort((hardware.unit, hardware.rack, hardware.cluster))
         front = np.empty(len(by_unit), np.int64)
         front[by_unit] = place_in(hardware.cluster[by_unit])
 
-        by_plug = np.lexsort((np.repeat(cables.socket, 2), plug.ravel(), added, switch))
-        ribbon = rank_of_rows(np.stack((switch, added), axis=1))
+        # A ribbon is all halves at one switch whose links one expansion added. Its lanes are
+        # numbered by plug, then by socket.
+        by_plug = np.lexsort((np.repeat(cables.socket, 2), plug.ravel(), link_step, switch))
+        ribbon = rank_of_rows(np.stack((switch, link_step), axis=1))
         lane = np.empty(len(switch), np.int64)
         lane[by_plug] = place_in(ribbon[by_plug])
         width = int(lane.max(initial=0)) + 1
-        return cls(cassette.ravel(), front[switch], lane, width, home % clusters)
+        return cls(cassette.ravel(), front[switch], lane, width, pairs % clusters)
 
     @property
     def place(self) -> Numbers:
@@ -118,7 +127,7 @@ def place_in(group: NDArray[np.integer]) -> Numbers:
 
 
 def rows_of_groups(group: Numbers, value: Numbers, count: int) -> Numbers:
-    """A row of values for each group, int64[count, n]; short rows are filled up with BEFORE.
+    """A row of values for each group, int64[count, n]; short rows are filled up with FILLER.
 
     Args:
         group: int64[m], the group of each value; the values of a group follow each other.
@@ -126,7 +135,7 @@ def rows_of_groups(group: Numbers, value: Numbers, count: int) -> Numbers:
         count: how many groups there are.
     """
     place = place_in(group)
-    table = np.full((count, int(place.max(initial=0)) + 1), BEFORE)
+    table = np.full((count, int(place.max(initial=0)) + 1), FILLER)
     table[group, place] = value
     return table
 

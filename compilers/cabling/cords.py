@@ -75,7 +75,7 @@ def ribbons(plan: PanelPlan) -> Iterator[Cord]:
     switch, panel = plan.cables.ends[cable, end], ways.panel[cable, end]
     front = ways.front[cable, end]
     racks = np.stack((hardware.rack[switch].astype(np.int64), plan.rack[panel]), axis=1)
-    stock = _from_stock(plan, racks, hardware.unit[switch])
+    stock = _stock_for_cords(plan, racks, hardware.unit[switch])
     for i, (v, p) in enumerate(zip(switch.tolist(), panel.tolist(), strict=True)):
         first_plug = plug_name(wiring, plan.cables, int(cable[i]), int(end[i]))
         last_plug = plug_name(wiring, plan.cables, int(last_cable[i]), int(last_end[i]))
@@ -102,7 +102,7 @@ def trunks(plan: PanelPlan) -> Iterator[Cord]:
     hardware, ways = plan.cables.hardware, plan.shuffle
     racks = plan.rack[ways.ends]
     links = np.bincount(ways.trunk[ways.trunk >= 0])
-    stock = _from_stock(plan, racks)
+    stock = _stock_for_cords(plan, racks)
     for t, ((a, b), (a_socket, b_socket)) in enumerate(
         zip(ways.ends.tolist(), ways.sockets.tolist(), strict=True)
     ):
@@ -126,7 +126,7 @@ def trunks(plan: PanelPlan) -> Iterator[Cord]:
 
 def trunk_lengths(plan: PanelPlan) -> NDArray[np.float64]:
     """The length of each trunk in metres, float64[T]."""
-    return np.array(_from_stock(plan, plan.rack[plan.shuffle.ends]).length, np.float64)
+    return np.array(_stock_for_cords(plan, plan.rack[plan.shuffle.ends]).length, np.float64)
 
 
 def labels_of_cords(rows: Iterable[Cord]) -> Iterator[dict[str, Any]]:
@@ -145,12 +145,13 @@ def labels_of_cords(rows: Iterable[Cord]) -> Iterator[dict[str, Any]]:
             }
 
 
-def items(plan: PanelPlan) -> Iterator[Item]:
+def bill_items(plan: PanelPlan) -> Iterator[Item]:
     """Yield the lines of the bill: cassettes by type, ribbons and trunks by length.
 
     A ribbon with more links than a trunk holds is bought as several.
     """
     for number, (name, fronts) in enumerate(plan.shuffle.types):
+        # A word such as T1.2 is position 2 of the first trunk.
         lanes = (word for text in fronts for word in text.split())
         trunks_behind = {word.split(".")[0] for word in lanes if word.startswith("T")}
         count = "1 trunk" if len(trunks_behind) == 1 else f"{len(trunks_behind)} trunks"
@@ -160,13 +161,13 @@ def items(plan: PanelPlan) -> Iterator[Item]:
     for cord in cords(plan):
         name = cord.type if plan.trunk_name == SINGLE else plan.trunk_name
         detail = f"{cord.turned} {cord.length_m:g} m".strip()
-        total[cord.kind, name, detail] += -(-cord.links // plan.room)
+        total[cord.kind, name, detail] += -(-cord.links // plan.room)  # rounded up
     for (kind, name, detail), quantity in sorted(total.items()):
         yield Item(kind, name, detail, quantity)
 
 
 class _RibbonHalves(NamedTuple):
-    """The halves of links at the edges of R ribbons; link e has the halves 2e and 2e + 1."""
+    """The outermost halves of R ribbons. A half is an end of a link: link e has 2e and 2e + 1."""
 
     first: Numbers
     """int64[R], the half at the first lane."""
@@ -198,7 +199,7 @@ class _Stock(NamedTuple):
     """The length of each cord in metres."""
 
 
-def _from_stock(
+def _stock_for_cords(
     plan: PanelPlan, racks: NDArray[np.integer], unit: NDArray[np.integer] | None = None
 ) -> _Stock:
     """The cables in stock for n cords; cassettes are at the top of their racks.

@@ -1,7 +1,9 @@
 """The numbers of a fabric: those that it had, and new ones for what is new.
 
-`allocate` gives a whole fabric its numbers. `installed_in` reads from a build the numbers that it
-gave, so that a later compile gives the same ones.
+A compile and an expansion call `allocate`, which gives a whole fabric its numbers: of links,
+cables, hosts and switches. `installed_in` reads from a build the numbers that it gave, so that a
+later compile gives the same ones. *Allocations* are these numbers, one row each
+(`compilers.spec.allocations`).
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from dataclasses import dataclass, replace
 from ipaddress import IPv4Network, IPv6Network
 from typing import TYPE_CHECKING, Any
 
-from compilers.cabling.cable_labels import bundle_keys, cable_keys, labelled
+from compilers.cabling.cable_labels import bundle_keys, cable_keys, with_labels
 from compilers.cabling.cable_plan import cables_of, hardware_of
 from compilers.spec.allocations import (
     ASN,
@@ -26,7 +28,7 @@ from compilers.spec.allocations import (
     VERTEX,
     Allocations,
     Numbers,
-    allocated,
+    assign_numbers,
 )
 from compilers.spec.fabric_file import LoadedFabric
 from compilers.spec.installed import Installed
@@ -36,7 +38,7 @@ from compilers.topology.labelled_graph import EXPANDED
 from compilers.wiring.addressing import Addressing
 from compilers.wiring.as_numbers import as_number_rows, as_numbers
 from compilers.wiring.hardware import Hardware
-from compilers.wiring.link_numbers import first_numbers, link_numbers, numbers_by_key
+from compilers.wiring.link_numbers import default_numbers, link_numbers, numbers_by_key
 from compilers.wiring.wiring import Wiring
 from inventory.problems import InputError
 
@@ -103,14 +105,16 @@ def allocate(fabric: WholeFabric, before: Allocations) -> tuple[Hardware | None,
     wiring, hardware, links_before = fabric.wiring, fabric.hardware, before.of(LINK)
     as_number = _as_number_rows(fabric, before.of(ASN))
     if hardware is None and not links_before:
-        return None, Allocations(_unusual_as_numbers(fabric, as_number))
+        return None, Allocations(_as_numbers_unless_default(fabric, as_number))
     types_in_use = sorted(set(wiring.node_type.tolist()))
-    by_ports = Numbers(numbers_by_key(wiring, first_numbers(wiring, types_in_use)))
-    links = allocated(links_before, by_ports.used, fabric.links) if links_before else by_ports
+    by_ports = Numbers(numbers_by_key(wiring, default_numbers(wiring, types_in_use)))
+    links = by_ports
+    if links_before:
+        links = assign_numbers(links_before, by_ports.used, fabric.links)
     if hardware is None:
-        unusual = {} if links == by_ports else {LINK: links}
-        return None, Allocations(unusual | _unusual_as_numbers(fabric, as_number))
-    hardware, labels = labelled(hardware, wiring, before)
+        link_rows = {} if links == by_ports else {LINK: links}
+        return None, Allocations(link_rows | _as_numbers_unless_default(fabric, as_number))
+    hardware, labels = with_labels(hardware, wiring, before)
     vertices, names = vertex_numbers(wiring.names, hardware.serial)
     numbers = {
         VERTEX: vertices,
@@ -128,10 +132,11 @@ def _as_number_rows(fabric: WholeFabric, before: Numbers) -> Numbers:
     return Numbers() if fabric.as_numbers is None else as_number_rows(fabric.as_numbers, before)
 
 
-def _unusual_as_numbers(fabric: WholeFabric, rows: Numbers) -> dict[str, Numbers]:
-    """The AS numbers of a fabric as rows, if some do not follow from its vertices and nodes."""
-    usual = as_numbers(fabric.base, fabric.wiring.names, Allocations()).tolist()
-    return {ASN: rows} if rows and (rows.freed or [*rows.used.values()] != usual) else {}
+def _as_numbers_unless_default(fabric: WholeFabric, rows: Numbers) -> dict[str, Numbers]:
+    """The AS numbers of a fabric as rows; {} if all follow from its vertices and nodes."""
+    defaults = as_numbers(fabric.base, fabric.wiring.names, Allocations()).tolist()
+    is_default = not rows.freed and [*rows.used.values()] == defaults
+    return {ASN: rows} if rows and not is_default else {}
 
 
 def vertex_numbers(names: Sequence[str], serials: Sequence[str]) -> tuple[Numbers, dict[str, str]]:
@@ -160,12 +165,12 @@ def _host_numbers(hosts: Mapping[str, int], before: Numbers) -> Numbers:
         hosts: the number of each host, by vertex and name.
         before: the numbers before.
     """
-    taken = {(_vertex(key), number) for key, number in hosts.items()}
+    in_use = {(_vertex(key), number) for key, number in hosts.items()}
     reserved = {**before.freed, **before.used}
     freed = {
         key: number
         for key, number in reserved.items()
-        if key not in hosts and (_vertex(key), number) not in taken
+        if key not in hosts and (_vertex(key), number) not in in_use
     }
     return Numbers(hosts, freed)
 
@@ -183,28 +188,28 @@ def installed_in(build: Build) -> Installed:
         serials=hardware.serial if hardware else (),
         link=wiring.link_ports(),
         host=wiring.host_ports(),
-        number=_hosts_before(build),
+        number=_host_numbers_in(build),
         allocations=numbers_in(build),
-        places=_places(hardware) if hardware else (),
+        places=_racks_and_units(hardware) if hardware else (),
         block_length=build.addressing.ipv4_length,
     )
 
 
-def _places(hardware: Hardware) -> tuple[tuple[str, int], ...]:
+def _racks_and_units(hardware: Hardware) -> tuple[tuple[str, int], ...]:
     """The rack and the unit of each node."""
     racks = [hardware.rack_names[rack] for rack in hardware.rack.tolist()]
     return tuple(zip(racks, hardware.unit.tolist(), strict=True))
 
 
 def installed_planes(
-    loaded: LoadedFabric, builds: Sequence[Build], aside: Sequence[Build]
+    loaded: LoadedFabric, builds: Sequence[Build], put_aside: Sequence[Build]
 ) -> tuple[Installed, ...]:
     """What is installed in each plane: what its build has, with the numbers of the allocations.
 
     Args:
         loaded: the fabric, whose file of allocations goes before the numbers in a build.
         builds: of an earlier compile, one a plane; () without one.
-        aside: an earlier build that was put aside. The numbers that it gave stay reserved.
+        put_aside: an earlier build that was put put_aside. The numbers that it gave stay reserved.
 
     Raises:
         InputError: file and build are not of one fabric.
@@ -229,8 +234,8 @@ def installed_planes(
             _require_one_fabric(listed, allocations, loaded)
             listed = _with_blocks_in_pools(listed, allocations, loaded.spec.addressing)
             allocations = listed.with_reserved(allocations)
-        if len(aside) == count:
-            allocations = allocations.with_reserved(numbers_in(aside[i]))
+        if len(put_aside) == count:
+            allocations = allocations.with_reserved(numbers_in(put_aside[i]))
         installed[i] = replace(installed[i], allocations=allocations)
     return tuple(installed)
 
@@ -238,24 +243,21 @@ def installed_planes(
 def _with_blocks_in_pools(
     listed: Allocations, built: Allocations, pools: AddressingSpec
 ) -> Allocations:
-    """The numbers of a file, with a build's first blocks where the file's are in no pool.
+    """The numbers of a file; blocks outside the pools begin where they do in the build.
 
     A file is not taken back when its build is: it still has the blocks that were given up.
 
     Args:
         listed: the numbers of the file.
-        built: those of the build.
+        built: the numbers of the build.
         pools: the pools of addresses now.
     """
-    first, of_build = dict(listed.of(POOL).used), built.of(POOL).used
+    first, built_numbers = dict(listed.of(POOL).used), built.of(POOL).used
     for word, pool in (("ipv4", pools.ipv4), ("ipv6", pools.ipv6)):
-        if pool and word in first and word in of_build:
-            last = int(pool.broadcast_address)
-            is_in_pool = [
-                int(pool.network_address) <= numbers[word] <= last for numbers in (first, of_build)
-            ]
-            if is_in_pool == [False, True]:
-                first[word] = of_build[word]
+        if pool and word in first and word in built_numbers:
+            pool_range = range(int(pool.network_address), int(pool.broadcast_address) + 1)
+            if first[word] not in pool_range and built_numbers[word] in pool_range:
+                first[word] = built_numbers[word]
     return replace(listed, numbers={**listed.numbers, POOL: Numbers(first)}) if first else listed
 
 
@@ -287,12 +289,12 @@ def _require_one_fabric(listed: Allocations, built: Allocations, loaded: LoadedF
     Raises:
         InputError: a node has another one.
     """
-    of_build = built.of(VERTEX).used
+    built_numbers = built.of(VERTEX).used
     for key, vertex in listed.of(VERTEX).used.items():
-        if of_build.get(key, vertex) != vertex:
+        if built_numbers.get(key, vertex) != vertex:
             raise InputError.of(
                 file=str(loaded.allocations_file),
-                required=f"vertex {of_build[key]} for {key}, as in the build that is there",
+                required=f"vertex {built_numbers[key]} for {key}, as in the build that is there",
                 given=str(vertex),
                 todo="take the file that was written with this build",
             )
@@ -333,7 +335,7 @@ def _as_numbers_in(build: Build) -> dict[str, Numbers]:
     return {ASN: rows} if rows else {}
 
 
-def _hosts_before(build: Build) -> dict[tuple[int, str], int]:
+def _host_numbers_in(build: Build) -> dict[tuple[int, str], int]:
     """The number of each host at its switch, by vertex and name, with those that are reserved."""
     numbers = build.wiring.host_numbers()
     for key, number in build.allocations.of(HOST).freed.items():

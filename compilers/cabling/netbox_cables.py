@@ -64,15 +64,21 @@ def as_netbox(
 def _plane_cables(
     rows: Rows, plan: PanelPlan | None, dead: Collection[frozenset[str]]
 ) -> Iterator[NetboxCable]:
-    """Yield the cables of a plane; the arguments are those of `as_netbox`."""
+    """Yield the cables of a plane.
+
+    Args:
+        rows: the selected links.
+        plan: how they run through panels; None: they do not.
+        dead: links that do not work, as pairs of names of nodes.
+    """
     if plan is None:
-        yield from _direct(rows, dead)
+        yield from _direct_cables(rows, dead)
     else:
-        yield from _lanes(rows, plan, dead)
-        yield from _trunks(rows, plan)
+        yield from _lane_cables(rows, plan, dead)
+        yield from _trunk_cables(rows, plan)
 
 
-def _direct(rows: Rows, dead: Collection[frozenset[str]]) -> Iterator[NetboxCable]:
+def _direct_cables(rows: Rows, dead: Collection[frozenset[str]]) -> Iterator[NetboxCable]:
     """Yield the cables from switch to switch."""
     media = {kind["name"]: kind["media"] for kind in rows.cables.kinds()}
     for row in map(by_column, rows):
@@ -93,16 +99,18 @@ def _direct(rows: Rows, dead: Collection[frozenset[str]]) -> Iterator[NetboxCabl
         )
 
 
-def _lanes(rows: Rows, plan: PanelPlan, dead: Collection[frozenset[str]]) -> Iterator[NetboxCable]:
+def _lane_cables(
+    rows: Rows, plan: PanelPlan, dead: Collection[frozenset[str]]
+) -> Iterator[NetboxCable]:
     """Yield a cable for each lane of a ribbon, from the switch to the cassette."""
     ways, cords = plan.shuffle, list(ribbons(plan))
-    for link, row in zip(rows.which.tolist(), map(by_column, rows), strict=True):
+    for link, row in zip(rows.selected.tolist(), map(by_column, rows), strict=True):
         lanes = list(zip(ways.front[link].tolist(), ways.lane[link].tolist(), strict=True))
-        inside = ways.trunk[link] < 0
+        is_inside = ways.trunk[link] < 0  # a link between two lanes of one cassette
         for end, word in enumerate("ab"):
-            port, is_rear = lane_port(lanes[end], lanes[1 - end] if inside else None)
+            port, is_rear = lane_port(lanes[end], lanes[1 - end] if is_inside else None)
             cord = cords[ways.ribbon[link, end]]
-            media, colour = _stock(rows, cord)
+            media, colour = _media_and_colour(rows, cord)
             yield NetboxCable(
                 side_a_device=row[f"{word}_node"],
                 side_a_type=INTERFACE,
@@ -120,16 +128,16 @@ def _lanes(rows: Rows, plan: PanelPlan, dead: Collection[frozenset[str]]) -> Ite
             )
 
 
-def _trunks(rows: Rows, plan: PanelPlan) -> Iterator[NetboxCable]:
+def _trunk_cables(rows: Rows, plan: PanelPlan) -> Iterator[NetboxCable]:
     """Yield a cable for each trunk of the selected links, or for each position of such a trunk."""
     ways, cords = plan.shuffle, list(trunks(plan))
-    single = bool(ways.turned.any())
-    chosen = np.unique(ways.trunk[rows.which])
+    is_split = bool(ways.turned.any())
+    chosen = np.unique(ways.trunk[rows.selected])
     for number in chosen[chosen >= 0].tolist():
         cord = cords[number]
-        media, colour = _stock(rows, cord)
+        media, colour = _media_and_colour(rows, cord)
         a_ports, b_ports = (
-            trunk_ports(socket, cord.links, single) for socket in ways.sockets[number].tolist()
+            trunk_ports(socket, cord.links, is_split) for socket in ways.sockets[number].tolist()
         )
         if ways.turned[number]:
             b_ports.reverse()
@@ -147,7 +155,7 @@ def _trunks(rows: Rows, plan: PanelPlan) -> Iterator[NetboxCable]:
                 color=colour,
                 length=cord.length_m,
                 length_unit="m",
-                description=f"position {position}" if single else "",
+                description=f"position {position}" if is_split else "",
             )
 
 
@@ -156,7 +164,7 @@ def _status(row: Mapping[str, Any], dead: Collection[frozenset[str]]) -> str:
     return "decommissioning" if frozenset((row["a_node"], row["b_node"])) in dead else "planned"
 
 
-def _stock(rows: Rows, cord: Cord) -> tuple[str, str]:
+def _media_and_colour(rows: Rows, cord: Cord) -> tuple[str, str]:
     """The media and the colour of a ribbon or trunk; "" if no cable in stock is long enough."""
     for kind in rows.cables.kinds():
         if kind["name"] == cord.type:

@@ -1,10 +1,10 @@
 """Write a fabric's hardware as files that NetBox imports: device types in YAML, the rest in CSV.
 
-`files` yields them in the order of the import: device types, module types of cassettes, racks,
-devices, interfaces, management addresses, cables. NetBox's import of devices has no column for an
-address. Its import of addresses has: `is_primary`, together with the device and the interface
-(`IPAddressImportForm` in netbox/ipam/forms/bulk_import.py, 4.6.8). Facts that NetBox has no column
-for are in the comments, so that an import into polarfab reads them back
+`polarfab export` writes them. `files` yields them in the order of the import: device types, module
+types of cassettes, racks, devices, interfaces, management addresses, cables. NetBox's import of
+devices has no column for an address. Its import of addresses has: `is_primary`, together with the
+device and the interface (`IPAddressImportForm` in netbox/ipam/forms/bulk_import.py, 4.6.8). Facts
+that NetBox has no column for are in the comments, so that an import into polarfab reads them back
 (`inventory.netbox.extras`).
 """
 
@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from compilers.cabling.cable_labels import labelled
+from compilers.cabling.cable_labels import with_labels
 from compilers.cabling.cable_plan import cables_of
 from compilers.cabling.netbox_cables import as_netbox
 from compilers.cabling.panel_plan import PanelPlan, panel_plan
@@ -24,8 +24,8 @@ from compilers.cabling.schedule_columns import Rows
 from compilers.spec.allocations import Allocations
 from compilers.spec.fabric_file import LoadedFabric
 from compilers.targets.target_lookup import target
-from compilers.wiring.placed_fabric import Placed, each_plane
-from compilers.wiring.wiring import place
+from compilers.wiring.placed_fabric import PlacedFabric, each_plane
+from compilers.wiring.wiring import node_indexes
 from inventory.model import Inventory, Node
 from inventory.netbox.device_types import export_type, manufacturer, slug
 from inventory.netbox.extras import from_comment, to_comment
@@ -107,7 +107,7 @@ def files(
     yield "cables.csv", "".join(as_netbox(links, dead))
 
 
-def _port_names(planes: Sequence[Placed], system: str) -> dict[str, dict[str, str]]:
+def _port_names(planes: Sequence[PlacedFabric], system: str) -> dict[str, dict[str, str]]:
     """The name of each port in a system, by node type and by its name in the inventory.
 
     {} if the system has no names of its own.
@@ -119,8 +119,8 @@ def _port_names(planes: Sequence[Placed], system: str) -> dict[str, dict[str, st
     for plane in planes:
         wiring, has_inventory = plane.wiring, plane.loaded.inventory is not None
         types = plane.hardware().types if has_inventory else None
-        usual = "" if has_inventory else naming.usual
-        ports = naming.of_types(wiring.port_names, types, usual, system)
+        default_pattern = "" if has_inventory else naming.usual
+        ports = naming.of_types(wiring.port_names, types, default_pattern, system)
         for node_type, inventory_names, system_ports in zip(
             wiring.type_names, wiring.port_names, ports, strict=True
         ):
@@ -131,26 +131,26 @@ def _port_names(planes: Sequence[Placed], system: str) -> dict[str, dict[str, st
 
 def _management_port(loaded: LoadedFabric, system: str = "") -> str:
     """The interface of management: that of the spec, else the usual one of a system."""
-    stated = loaded.spec.base.management
-    if stated and stated.interface:
-        return stated.interface
+    management = loaded.spec.base.management
+    if management and management.interface:
+        return management.interface
     naming = target(system).interfaces if system else None
     return naming.management if naming else MANAGEMENT_PORT
 
 
-def _addresses(plane: Placed, interface: str) -> Iterator[CsvRow]:
+def _addresses(plane: PlacedFabric, interface: str) -> Iterator[CsvRow]:
     """Yield the rows of the management addresses of a plane, which become primary addresses."""
-    stated = plane.loaded.spec.base.management
+    management = plane.loaded.spec.base.management
     for node in plane.inventory.nodes:
         if node.management:
-            length = stated.length if stated else node.management.max_prefixlen
+            length = management.length if management else node.management.max_prefixlen
             yield f"{node.management}/{length}", "active", node.name, interface, "true"
 
 
 def _with_port_names(
     all_files: Iterable[tuple[str, str]],
     names: Mapping[str, dict[str, str]],
-    planes: Sequence[Placed],
+    planes: Sequence[PlacedFabric],
 ) -> Iterator[tuple[str, str]]:
     """Yield the files with ports named by a system; labels and comments keep the inventory's names.
 
@@ -210,12 +210,12 @@ def _renamed_rows(text: str, names_of_device: Mapping[str, Mapping[str, str]]) -
     return _csv(list(rows[0]), (list(row.values()) for row in rows)) if rows else text
 
 
-def _cables(planes: Sequence[Placed]) -> Iterator[tuple[Rows, PanelPlan | None]]:
+def _cables(planes: Sequence[PlacedFabric]) -> Iterator[tuple[Rows, PanelPlan | None]]:
     """Yield the links of each plane, and how they run through cassettes, if they do."""
     for plane in planes:
         with plane.loaded.stage():
             before = plane.installed.allocations if plane.installed else Allocations()
-            hardware, _ = labelled(plane.hardware(), plane.wiring, before)
+            hardware, _ = with_labels(plane.hardware(), plane.wiring, before)
             cables = cables_of(plane.wiring, hardware)
             plan = panel_plan(plane.topology, plane.wiring, hardware)
         yield Rows.of(plane.wiring, cables), plan
@@ -230,7 +230,7 @@ def _csv(columns: Sequence[str], rows: Iterable[CsvRow]) -> str:
     return text.getvalue()
 
 
-def _types(planes: Sequence[Placed], management: str) -> Iterator[tuple[str, str]]:
+def _types(planes: Sequence[PlacedFabric], management: str) -> Iterator[tuple[str, str]]:
     """Yield the files of the device types of nodes.
 
     Args:
@@ -295,7 +295,7 @@ def _models(inventory: Inventory) -> dict[str, str]:
     return {name: name if count[model] > 1 else model for name, model in models.items()}
 
 
-def _racks(planes: Sequence[Placed], site: str) -> Iterator[CsvRow]:
+def _racks(planes: Sequence[PlacedFabric], site: str) -> Iterator[CsvRow]:
     """Yield the rows of all racks."""
     racks = {rack.name: rack for plane in planes for rack in plane.inventory.racks}
     for rack in racks.values():
@@ -303,10 +303,10 @@ def _racks(planes: Sequence[Placed], site: str) -> Iterator[CsvRow]:
         yield site, rack.name, "active", rack.units, to_comment(floor)
 
 
-def _devices(plane: Placed, site: str, role: str) -> Iterator[NetboxDevice]:
+def _devices(plane: PlacedFabric, site: str, role: str) -> Iterator[NetboxDevice]:
     """Yield the nodes of a plane."""
     inventory = plane.inventory
-    entries = place(plane.topology.graph.order, inventory)
+    entries = node_indexes(plane.topology.graph.order, inventory)
     vertex_of_entry = {entry: vertex for vertex, entry in enumerate(entries)}
     models = _models(inventory)
     for entry, node in enumerate(inventory.nodes):
@@ -325,7 +325,7 @@ def _devices(plane: Placed, site: str, role: str) -> Iterator[NetboxDevice]:
         )
 
 
-def _extras(plane: Placed, node: Node, vertex: int | None) -> dict[str, Any]:
+def _extras(plane: PlacedFabric, node: Node, vertex: int | None) -> dict[str, Any]:
     """The facts that NetBox's device import has no column for."""
     facts: dict[str, Any] = {
         "plane": plane.loaded.plane or None,
@@ -341,7 +341,7 @@ def _extras(plane: Placed, node: Node, vertex: int | None) -> dict[str, Any]:
     return {word: value for word, value in facts.items() if value is not None}
 
 
-def _hosts(plane: Placed, node: Node, vertex: int | None) -> list[dict[str, Any]]:
+def _hosts(plane: PlacedFabric, node: Node, vertex: int | None) -> list[dict[str, Any]]:
     """The hosts of a node: those that the inventory lists.
 
     If an earlier build has given hosts their ports, all hosts of the node, with names and ports.
@@ -361,13 +361,13 @@ def _hosts(plane: Placed, node: Node, vertex: int | None) -> list[dict[str, Any]
 
 def _host_count(inventory: Inventory, node: Node) -> int | None:
     """The number of hosts that the node or its group states; None for that of its type."""
-    of_type = inventory.node_types[node.type].host_count
-    usual = -1 if of_type is None else of_type
-    count = inventory.host_count(node, usual)
-    return None if count == usual else count
+    count_of_type = inventory.node_types[node.type].host_count
+    default = -1 if count_of_type is None else count_of_type
+    count = inventory.host_count(node, default)
+    return None if count == default else count
 
 
-def _interfaces(plane: Placed) -> Iterator[CsvRow]:
+def _interfaces(plane: PlacedFabric) -> Iterator[CsvRow]:
     """Yield the rows of all interfaces of a plane."""
     types = plane.inventory.node_types
     interfaces_of_type = {name: interfaces(types[name]) for name in plane.wiring.type_names}

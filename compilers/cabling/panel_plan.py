@@ -30,7 +30,7 @@ from compilers.cabling.shuffle import Shuffle, shuffle
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.replicated_clusters import added_clusters
 from compilers.wiring.hardware import Hardware
-from compilers.wiring.wiring import Wiring, of_plane
+from compilers.wiring.wiring import Wiring, plane_prefix
 from inventory.panels import SINGLE, TRUNK_FIBRES
 from inventory.problems import Finding, InputError, Refused
 
@@ -84,7 +84,7 @@ class PanelPlan:
         cassette at the other end. A link inside a cassette has no trunk.
 
         Args:
-            cable: the number of the link, a place in `cables`.
+            cable: the number of the link, an index into `cables`.
             backwards: whether the way begins at the second end.
         """
         start, end = _end_order(backwards)
@@ -150,8 +150,8 @@ def panel_plan(topology: Topology, wiring: Wiring, hardware: Hardware) -> PanelP
             shuffle=assignment,
             cables=cables,
             wiring=wiring,
-            names=_names(hardware, assignment.cluster),
-            rack=_racks(hardware, assignment.cluster),
+            names=_cassette_names(hardware, assignment.cluster),
+            rack=_cassette_racks(hardware, assignment.cluster),
             trunk_name=trunk,
             room=room,
         )
@@ -164,9 +164,10 @@ def _lane_order(cables: Cables, wiring: Wiring) -> NDArray[np.int64]:
 
     Lanes are sorted by the places of plugs on the face plate, then by ports.
     """
-    place = by_port(cables.hardware, wiring, "plug")
+    # int64[types, ports + 1], the position of each port on the face plate.
+    position = by_port(cables.hardware, wiring, "plug")
     node_type = wiring.node_type[cables.ends]
-    order: NDArray[np.int64] = place[node_type, cables.ports] * place.shape[1] + cables.ports
+    order: NDArray[np.int64] = position[node_type, cables.ports] * position.shape[1] + cables.ports
     return order
 
 
@@ -226,20 +227,22 @@ def _expansion_steps(topology: Topology) -> NDArray[np.int64]:
     return topology.coordinates[:, -1].astype(np.int64)
 
 
-def _names(hardware: Hardware, cluster: Numbers) -> tuple[str, ...]:
+def _cassette_names(hardware: Hardware, cluster: Numbers) -> tuple[str, ...]:
     """The name of each cassette: that of its cluster, with -P1, -P2, … within a cluster.
 
-    cluster: int64[C], the cluster of each cassette.
+    Args:
+        hardware: the names of clusters.
+        cluster: int64[C], the cluster of each cassette.
     """
     count, names = Counter[int](), []
     for number in cluster.tolist():
         count[number] += 1
-        cluster_name = f"{of_plane(hardware.plane)}{hardware.cluster_names[number]}"
+        cluster_name = f"{plane_prefix(hardware.plane)}{hardware.cluster_names[number]}"
         names.append(f"{cluster_name}-P{count[number]}")
     return tuple(names)
 
 
-def _racks(hardware: Hardware, cluster: Numbers) -> Numbers:
+def _cassette_racks(hardware: Hardware, cluster: Numbers) -> Numbers:
     """The rack of each cassette, int64[C]: that of the first switch of its cluster."""
     switches = np.lexsort((hardware.unit, hardware.rack, hardware.cluster))
     first = np.searchsorted(hardware.cluster[switches], cluster)
@@ -256,8 +259,8 @@ def layer1(wiring: Wiring, cables: Cables, plan: PanelPlan | None, u: int, v: in
         u: the switch where the lines begin.
         v: the switch where they end.
     """
-    between = (np.sort(cables.ends, axis=1) == sorted((u, v))).all(axis=1)
-    for cable in np.flatnonzero(between).tolist():
+    is_between = (np.sort(cables.ends, axis=1) == sorted((u, v))).all(axis=1)
+    for cable in np.flatnonzero(is_between).tolist():
         backwards = int(cables.ends[cable, 0]) != u
         start, end = _end_order(backwards)
         near = f"{wiring.names[u]} {plug_name(wiring, cables, cable, start)}"
@@ -278,7 +281,7 @@ def plug_name(wiring: Wiring, cables: Cables, cable: int, end: int) -> str:
     Args:
         wiring: the types of nodes.
         cables: all cables.
-        cable: the place of the cable among them.
+        cable: the index of the cable.
         end: 0 or 1.
     """
     port = int(cables.ports[cable, end]) - 1
@@ -305,7 +308,7 @@ def panel_summary(plan: PanelPlan) -> dict[str, Any]:
         "trunk": plan.trunk_name,
         "cassettes": len(plan.names),
         "types": len(ways.types),
-        "least_types": ways.least,
+        "least_types": ways.fewest_types,
         "trunks": trunks,
         "reversed_trunks": int(ways.turned.sum()),
         "ribbons": ribbons,

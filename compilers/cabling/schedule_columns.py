@@ -44,8 +44,8 @@ class Rows:
     """The names of nodes and ports."""
     cables: Cables
     """All cables."""
-    which: NDArray[np.int64]
-    """int64[n], the indices of the selected cables among all."""
+    selected: NDArray[np.int64]
+    """int64[n], the indexes of the selected cables among all."""
 
     @classmethod
     def of(cls, wiring: Wiring, cables: Cables) -> Rows:
@@ -54,26 +54,28 @@ class Rows:
 
     def of_rack(self, rack: int) -> Rows:
         """The selected cables with an end in one rack."""
-        racks = self.cables.hardware.rack[self.cables.ends[self.which]]
-        return replace(self, which=self.which[(racks == rack).any(axis=1)])
+        racks = self.cables.hardware.rack[self.cables.ends[self.selected]]
+        return replace(self, selected=self.selected[(racks == rack).any(axis=1)])
 
     def __iter__(self) -> Iterator[Row]:
         """Yield a row of `CABLE_COLUMNS` for each cable."""
-        for first in range(0, len(self.which), CABLES_AT_ONCE):
-            yield from self._block(self.which[first : first + CABLES_AT_ONCE])
+        for first in range(0, len(self.selected), CABLES_AT_ONCE):
+            yield from self._block(self.selected[first : first + CABLES_AT_ONCE])
 
-    def _block(self, which: NDArray[np.int64]) -> Iterator[Row]:
+    def _block(self, selected: NDArray[np.int64]) -> Iterator[Row]:
         """Yield the rows of some cables, column by column."""
         cables, kinds = self.cables, self.cables.kinds()
-        socket = cables.socket[which].tolist()
-        a, b = (self._end(cables.ends[which, i], cables.ports[which, i], socket) for i in (0, 1))
+        socket = cables.socket[selected].tolist()
+        a, b = (
+            self._end(cables.ends[selected, i], cables.ports[selected, i], socket) for i in (0, 1)
+        )
         names = [kind["name"] for kind in kinds]
         colours = [kind["colour"] or "" for kind in kinds]
-        kind = cables.kind[which].tolist()
+        kind = cables.kind[selected].tolist()
         yield from zip(
-            cables.number[which].tolist(),
-            labels_of(cables, which),
-            self._bundles(which),
+            cables.number[selected].tolist(),
+            labels_of(cables, selected),
+            self._bundles(selected),
             a.rack,
             a.unit,
             a.node,
@@ -87,26 +89,26 @@ class Rows:
             a.label,
             b.label,
             [names[number] for number in kind],
-            cables.length[which].tolist(),
-            np.round(cables.needed[which], 2).tolist(),
+            cables.length[selected].tolist(),
+            np.round(cables.needed[selected], 2).tolist(),
             [colours[number] for number in kind],
             strict=True,
         )
 
-    def _bundles(self, which: NDArray[np.int64]) -> list[str]:
+    def _bundles(self, selected: NDArray[np.int64]) -> list[str]:
         """The name of each cable's bundle; "" for none."""
         plane = self.cables.hardware.plane
         # Index -1, no bundle, reads the last entry: number 0.
-        numbers = np.append(self.cables.bundles.number, 0)[self.cables.bundle[which]]
+        numbers = np.append(self.cables.bundles.number, 0)[self.cables.bundle[selected]]
         return [bundle_name(number, plane) for number in numbers.tolist()]
 
     def _end(self, vertex: NDArray[np.int32], port: NDArray[np.int32], socket: list[int]) -> _End:
         """The columns of one end of some cables.
 
         Args:
-            vertex: int32[n], its switch.
-            port: int32[n], its port.
-            socket: the number of its socket at this port.
+            vertex: int32[n], the switch at this end of each cable.
+            port: int32[n], the port there.
+            socket: the number of each cable's socket at this port.
         """
         hardware, wiring = self.cables.hardware, self.wiring
         facts = [hardware.types[number] for number in wiring.node_type[vertex].tolist()]
@@ -142,7 +144,7 @@ class _End(NamedTuple):
     """The label of the port."""
 
 
-def labels_of(cables: Cables, which: NDArray[np.int64]) -> list[str]:
+def labels_of(cables: Cables, selected: NDArray[np.int64]) -> list[str]:
     """The labels of some cables.
 
     A label of the inventory gets a number at each of several parallel cables. A cable without such
@@ -153,9 +155,9 @@ def labels_of(cables: Cables, which: NDArray[np.int64]) -> list[str]:
     has_parallel = np.bincount(cables.hand[cables.hand >= 0], minlength=len(entries)) > 1
     labels = []
     for number, entry, socket in zip(
-        cables.number[which].tolist(),
-        cables.hand[which].tolist(),
-        cables.socket[which].tolist(),
+        cables.number[selected].tolist(),
+        cables.hand[selected].tolist(),
+        cables.socket[selected].tolist(),
         strict=True,
     ):
         label = entries[entry]["label"] if entry >= 0 else None

@@ -57,7 +57,7 @@ class Shuffle:
     """int64[C], the type of each cassette, a place in `types`."""
     types: tuple[CassetteType, ...]
     """The types of cassettes."""
-    least: int
+    fewest_types: int
     """A lower bound on the number of types, whatever positions links take."""
 
     panel: Numbers
@@ -78,7 +78,7 @@ class Shuffle:
     sockets: Numbers
     """int64[T, 2], the ports behind these cassettes."""
     turned: Bools
-    """bool[T], whether it is reversed: position k leads to the k-th position from the end."""
+    """bool[T], whether a trunk is reversed: position k leads to the k-th position from the end."""
 
 
 def shuffle(cables: Cables, plug: Numbers, step: Numbers, room: int) -> Shuffle:
@@ -86,19 +86,22 @@ def shuffle(cables: Cables, plug: Numbers, step: Numbers, room: int) -> Shuffle:
 
     Args:
         cables: the links; parallel cables are several links.
-        plug: int64[E, 2], the numbers by which the lanes of a switch are sorted.
+        plug: int64[E, 2], numbers for the positions of ports on face plates; lanes ascend with
+            them.
         step: int64[S], the expansion that added each switch; its links have cassettes of their own.
         room: how many links a trunk holds.
     """
     halves = Halves.of(cables, plug, step)
     connectors = Connectors.of_halves(halves)
-    reversed_, leads = _directions(connectors, halves)
-    order = _place_in_connector(connectors, halves, reversed_, leads)
-    split = _on_trunks(connectors, order, reversed_, room)
+    is_reversed, leads = _directions(connectors, halves)
+    order = _place_in_connector(connectors, halves, is_reversed, leads)
+    split = _split_onto_trunks(connectors, order, is_reversed, room)
     trunk = _trunk_numbers(connectors, split)
-    socket = _sockets(connectors, halves, order, split.trunks)[connectors.connector] + split.part
-    trunks = _Trunks.of(connectors, halves, trunk, socket, reversed_)
-    kind, types = _types(connectors, halves, socket * room + split.position, room)
+    socket = (
+        _first_sockets(connectors, halves, order, split.trunks)[connectors.connector] + split.part
+    )
+    trunks = _Trunks.of(connectors, halves, trunk, socket, is_reversed)
+    kind, types = _cassette_types(connectors, halves, socket * room + split.position, room)
     trunk_of_half = np.full(len(halves.cassette), -1)
     position_of_half = trunk_of_half.copy()
     trunk_of_half[connectors.half] = trunk
@@ -109,7 +112,7 @@ def shuffle(cables: Cables, plug: Numbers, step: Numbers, room: int) -> Shuffle:
         cluster=halves.cluster,
         kind=kind,
         types=types,
-        least=_least_types(connectors, halves),
+        fewest_types=_least_types(connectors, halves),
         panel=halves.cassette.reshape(-1, 2),
         front=halves.front.reshape(-1, 2),
         lane=halves.lane.reshape(-1, 2),
@@ -170,16 +173,17 @@ def _directions(connectors: Connectors, halves: Halves) -> tuple[Bools, Bools]:
     kind, kind_rank = _kinds_and_ranks(halves)
     view = _views(connectors, halves)
     far_view = view[np.lexsort((near, far))]  # the view of the same links from the other cassette
-    same = kind[near] == kind[far]
-    first_view = (view < far_view) | ((view == far_view) & (near < far))
-    leads = np.where(same, first_view, kind_rank[near] > kind_rank[far])
+    is_same_kind = kind[near] == kind[far]
+    has_first_view = (view < far_view) | ((view == far_view) & (near < far))
+    leads = np.where(is_same_kind, has_first_view, kind_rank[near] > kind_rank[far])
 
     port = halves.front[connectors.half]
     straight_across = np.bincount(connector, port == other_half(port), len(near))
-    mirrored = (straight_across <= 1) & (connectors.links > 1)
-    differs = _kinds_with_several_views(connectors, kind, view)
-    ambiguous = (same & (view == far_view)) | differs[kind[near]] | differs[kind[far]]
-    return mirrored & ambiguous, leads
+    can_mirror = (straight_across <= 1) & (connectors.links > 1)
+    has_views = _kinds_with_several_views(connectors, kind, view)
+    has_no_leader = is_same_kind & (view == far_view)
+    is_ambiguous = has_no_leader | has_views[kind[near]] | has_views[kind[far]]
+    return can_mirror & is_ambiguous, leads
 
 
 def _views(connectors: Connectors, halves: Halves) -> Numbers:
@@ -242,14 +246,16 @@ def _place_in_connector(
         leads: bool[K], whether the cassette of a connector leads.
     """
     connector, half = connectors.connector, connectors.half
-    by_lane = _ranked(connector, halves.place[half])
+    by_lane = _rank_in_connector(connector, halves.place[half])
     straight = np.where(leads[connector], by_lane, other_half(by_lane))
 
     near_front = halves.front[half]
     far_front = other_half(near_front)
     sign = np.sign(near_front - far_front)
     low, high = np.minimum(near_front, far_front), np.maximum(near_front, far_front)
-    mirrored = _ranked(connector, sign, -sign * low, -sign * high, -sign * (half // 2))
+    # Links to higher front ports come first, then straight ones, then links to lower front ports in
+    # mirrored order: from the other cassette the same keys give the order from the end.
+    mirrored = _rank_in_connector(connector, sign, -sign * low, -sign * high, -sign * (half // 2))
     return np.where(is_reversed[connector], mirrored, straight)
 
 
@@ -264,7 +270,9 @@ class _Split(NamedTuple):
     """int64[K], how many trunks each connector has."""
 
 
-def _on_trunks(connectors: Connectors, order: Numbers, is_reversed: Bools, room: int) -> _Split:
+def _split_onto_trunks(
+    connectors: Connectors, order: Numbers, is_reversed: Bools, room: int
+) -> _Split:
     """Split connectors with more links than a trunk holds into several trunks.
 
     Args:
@@ -299,11 +307,11 @@ def chunks(links: int, room: int, turned: bool) -> list[int]:
     >>> chunks(10, 4, turned=False), chunks(7, 4, turned=True)
     ([3, 4, 3], [2, 3, 2])
     """
-    count = -(-links // room)
+    count = -(-links // room)  # rounded up
     if turned and links % 2 == 1 and count % 2 == 0:
         count += 1
-    least, left_over = divmod(links, count)
-    sizes = [least] * count
+    smallest, left_over = divmod(links, count)
+    sizes = [smallest] * count
     sizes[count // 2] += left_over % 2
     for from_end in range(left_over // 2):
         sizes[from_end] += 1
@@ -321,7 +329,9 @@ def _trunk_numbers(connectors: Connectors, split: _Split) -> Numbers:
     return np.where(from_lower[connector], number, other_half(number))
 
 
-def _sockets(connectors: Connectors, halves: Halves, order: Numbers, trunks: Numbers) -> Numbers:
+def _first_sockets(
+    connectors: Connectors, halves: Halves, order: Numbers, trunks: Numbers
+) -> Numbers:
     """The port behind the cassette of each connector's first trunk, int64[K].
 
     At a cassette, connectors are in the order of the lanes that they take.
@@ -344,7 +354,7 @@ def _sockets(connectors: Connectors, halves: Halves, order: Numbers, trunks: Num
     return first_port
 
 
-def _types(
+def _cassette_types(
     connectors: Connectors, halves: Halves, behind: Numbers, room: int
 ) -> tuple[Numbers, tuple[CassetteType, ...]]:
     """The type of each cassette, int64[C], and all types.
@@ -408,7 +418,7 @@ def _least_types(connectors: Connectors, halves: Halves) -> int:
     return int(rank_of_rows(counts).max()) + 1
 
 
-def _ranked(connector: Numbers, *keys: Numbers) -> Numbers:
+def _rank_in_connector(connector: Numbers, *keys: Numbers) -> Numbers:
     """The place of each half among those of its connector, sorted by keys.
 
     Args:
