@@ -1,4 +1,4 @@
-"""Reading a demand from a file: CSV with one flow in each line, or a square matrix of rates.
+"""Read a demand from a file: CSV with one flow in each line, or a square matrix of rates.
 
 The file is what `routing.demand` of a spec names. Its flows become a `Traffic` between switches, to
 which `fitted_tables` fits weights.
@@ -21,7 +21,8 @@ from inventory.problems import InputError, Problem, did_you_mean, few, shown
 from inventory.yamlfile import TextFile
 
 FORMS = "lines of source, destination, rate, or a square matrix of rates"
-MOST = 1e30
+"""What the file may be, in words."""
+HIGHEST_RATE = 1e30
 """The highest rate: any unit has room below it, and no sum or product of rates overflows."""
 BETWEEN_HOSTS = "rates between switches with hosts"
 """What a build needs of a demand, in words."""
@@ -54,10 +55,11 @@ class FileFlows:
         """Return the flows with each pair of switches once."""
         return Traffic.of(self.source, self.destination, self.rate)
 
-    def at(self, is_kept: NDArray[np.bool_]) -> FileFlows:
-        """Return a part of the flows.
+    def take(self, is_kept: NDArray[np.bool_]) -> FileFlows:
+        """Return some of the flows.
 
-        is_kept: bool[n].
+        Args:
+            is_kept: bool[n], which.
         """
         return FileFlows(
             source=self.source[is_kept],
@@ -94,14 +96,14 @@ def read_demand(file: TextFile, wiring: Wiring) -> FileFlows:
         rate=np.array(reader.rate),
         line=np.array(reader.line).astype(np.int64),
     )
-    flows = flows.at((flows.rate > 0) & (flows.source != flows.destination))
+    flows = flows.take((flows.rate > 0) & (flows.source != flows.destination))
     if not len(flows.source):
         reader.add_problem(rows[-1].line, "a rate above 0 between two switches", "none up to here")
         raise InputError(reader.problems)
     return flows
 
 
-def between_hosts(build: Build, file: TextFile) -> Traffic:
+def host_traffic(build: Build, file: TextFile) -> Traffic:
     """Read the flows of a file between switches that are installed, with 1 as the largest amount.
 
     Args:
@@ -114,15 +116,15 @@ def between_hosts(build: Build, file: TextFile) -> Traffic:
     """
     flows = read_demand(file, build.wiring)
     present, names = build.topology.present, build.wiring.names
-    kept = flows.at(present[flows.source] & present[flows.destination])
-    if not len(kept.source):
+    installed = flows.take(present[flows.source] & present[flows.destination])
+    if not len(installed.source):
         ends = np.unique(np.concatenate((flows.source, flows.destination)))
         absent = [names[v] for v in ends.tolist() if not present[v]]
         given = f"those of switches that are not there: {', '.join(absent[:5])}"
         line = int(flows.line[0])
         raise InputError.of(BETWEEN_HOSTS, given, file=file.name, line=line, key="demand")
-    require_hosts(build, kept, file.name)
-    traffic = kept.traffic()
+    require_hosts(build, installed, file.name)
+    traffic = installed.traffic()
     return replace(traffic, amount=traffic.amount / traffic.amount.max())
 
 
@@ -139,7 +141,7 @@ def require_hosts(build: Build, flows: FileFlows, file: str) -> None:
     """
     ends = np.stack((flows.source, flows.destination), axis=1)
     flow, end = np.nonzero(~build.topology.endpoints[ends])
-    places = {*zip(flows.line[flow].tolist(), ends[flow, end].tolist(), strict=True)}
+    lines_and_vertices = {*zip(flows.line[flow].tolist(), ends[flow, end].tolist(), strict=True)}
     problems = [
         Problem(
             required=BETWEEN_HOSTS,
@@ -148,7 +150,7 @@ def require_hosts(build: Build, flows: FileFlows, file: str) -> None:
             line=line,
             key="demand",
         )
-        for line, vertex in sorted(places)
+        for line, vertex in sorted(lines_and_vertices)
     ]
     if problems:
         raise InputError(few(problems))
@@ -162,12 +164,12 @@ def _rows(file: TextFile) -> Iterator[DemandRow]:
     """
     lines = file.text.splitlines()
     numbers = [n for n, line in enumerate(lines, 1) if line.strip() and not line.startswith("#")]
-    head = lines[numbers[0] - 1] if numbers else ""
-    separator = max(",;", key=head.count)
+    first_line = lines[numbers[0] - 1] if numbers else ""
+    separator = max(",;", key=first_line.count)
     for number in numbers:
         line = lines[number - 1]
         reader = csv.reader(io.StringIO(line), delimiter=separator)
-        cells = next(reader, []) if separator in head else line.split()
+        cells = next(reader, []) if separator in first_line else line.split()
         yield DemandRow(number, [cell.strip() for cell in cells])
 
 
@@ -191,9 +193,11 @@ class _Reader:
         self.vertices |= {name: n for n, name in enumerate(wiring.names)}
 
     def add_problem(self, line: int, required: str, given: str, todo: str = "") -> None:
+        """Add a mistake in a line; 0: in the whole file."""
         self.problems.append(Problem(required, given, todo, self.file.name, line, "demand"))
 
     def add_flow(self, source: int, destination: int, rate: float, line: int) -> None:
+        """Add a flow between two vertices, with the line that it is from."""
         self.source.append(source)
         self.destination.append(destination)
         self.rate.append(rate)
@@ -213,9 +217,9 @@ class _Reader:
             rate = float(cell)
         except ValueError:
             rate = -1.0
-        if not 0 <= rate <= MOST:
-            is_large = rate > MOST
-            required = f"a rate of at most {MOST:g}" if is_large else "a rate of 0 or more"
+        if not 0 <= rate <= HIGHEST_RATE:
+            is_large = rate > HIGHEST_RATE
+            required = f"a rate of at most {HIGHEST_RATE:g}" if is_large else "a rate of 0 or more"
             todo = "only proportions count: take a larger unit" if is_large else ""
             self.add_problem(line, required, shown(cell), todo)
             return 0.0

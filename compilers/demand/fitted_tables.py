@@ -4,7 +4,7 @@ An *option* is one port of a class: the minimal port or an alternate. Its *share
 class's traffic that takes the port. The weights of a class are its shares as whole numbers.
 
 - For a file of flows, the fit finds the shares that load the hottest link least (`weight_fit`).
-- For the word `worst`, it finds the shares whose worst traffic loads the hottest link least
+- For the word `worst-case`, it finds the shares whose worst traffic loads the hottest link least
   (`worst_case`).
 
 The flows of one class of a switch are a *choice*, as `weight_fit` calls it. In shapes, G is the
@@ -19,11 +19,11 @@ from importlib.util import find_spec
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.demand.demand_file import between_hosts
+from compilers.demand.demand_file import host_traffic
 from compilers.demand.fluid import Fluid
 from compilers.demand.traffic_matrix import Traffic
 from compilers.demand.weight_fit import FlowPaths, fit
-from compilers.demand.whole_weights import TOTALS, in_parts, rounded
+from compilers.demand.whole_weights import TOTALS, as_whole_parts, round_shares
 from compilers.demand.worst_case import ROUNDS, worst_case
 from compilers.tables.build import Build
 from inventory.problems import InputError, install_extra
@@ -57,14 +57,14 @@ def with_demand(build: Build, file: TextFile | None, largest: float) -> Build:
     """
     fluid = Fluid.of(build)
     if file is None:
-        paths, weights = _against_the_worst(build, fluid, largest)
+        paths, weights = _fit_to_worst_traffic(build, fluid, largest)
     else:
-        traffic = between_hosts(build, file)
+        traffic = host_traffic(build, file)
         paths = _paths(fluid, traffic, MOST_CROSSINGS, file.name)
-        weights = rounded(paths, fit(paths, largest), largest).weights
+        weights = round_shares(paths, fit(paths, largest), largest).weights
     classes = build.tables.classes
     alternate, weight = np.asarray(classes.alternate), np.array(classes.weight)
-    # The rows of the fluid model are s·(C + 2) + c for class c of switch s (`ManyPackets.rows`).
+    # Row s·(C + 2) + c of the fluid model is class c of switch s (`ManyPackets.rows`).
     switch, number = np.divmod(paths.row, fluid.hops.rows_of_switch)
     weight[switch, number] = weights.astype(np.uint16)
     fitted = replace(classes, alternate=alternate, weight=weight)
@@ -101,7 +101,7 @@ def _paths(fluid: Fluid, traffic: Traffic, most: int, file: str = "") -> FlowPat
         ) from None
 
 
-def _against_the_worst(
+def _fit_to_worst_traffic(
     build: Build, fluid: Fluid, largest: float
 ) -> tuple[FlowPaths, NDArray[np.int64]]:
     """Return the paths of all flows that hosts can send, and weights for the worst traffic.
@@ -126,4 +126,4 @@ def _against_the_worst(
     count = len(with_hosts)
     traffic = Traffic.of(np.repeat(with_hosts, count), np.tile(with_hosts, count))
     paths = _paths(fluid, traffic, MOST_MATCHED)
-    return paths, in_parts(worst_case(paths, traffic, largest).shares, max(TOTALS))
+    return paths, as_whole_parts(worst_case(paths, traffic, largest).shares, max(TOTALS))

@@ -7,7 +7,9 @@ fractions of the traffic rather than counts of packets.
 An *arc* is a directed link, as one number: arc s·L + k leaves switch s by its link k. The hosts of
 a switch count as one more link here, so L = K + 1 (`ManyPackets`).
 
-An *option* of a class is its minimal port (0) or one of its alternates (1 to A).
+An *option* of a class is its minimal port (0) or one of its alternates (1 to A). In shapes, S is
+the number of switches, C of the classes of a switch, and D of destinations. Class c of switch s has
+the column s·(C + 2) + c.
 """
 
 from __future__ import annotations
@@ -72,7 +74,7 @@ class Fluid:
     options: NDArray[np.int32]
     """int32[1 + A, S·(C + 2)], the arc of each option of each class, -1 where there is none."""
     emitted: Reals
-    """float64[1 + A, S·(C + 2)], the share of each option by the weights of the tables."""
+    """float64[1 + A, S·(C + 2)], the share of each option by the weights that the tables have."""
 
     @classmethod
     def of(cls, build: Build) -> Fluid:
@@ -84,9 +86,9 @@ class Fluid:
         links = np.concatenate((program.order[..., :1], program.shares[..., 1:]), axis=2)
         options = np.moveaxis(np.where(links >= 0, first_arc + links, np.int32(-1)), 2, 0)
         # Two more classes a switch stand for `no_route` and `local`, which have no options.
-        for_two_more = (0, 0), (0, 0), (0, 2)
-        options = np.pad(options, for_two_more, constant_values=-1).reshape(len(options), -1)
-        weight = np.pad(np.moveaxis(build.tables.classes.weight, 2, 0), for_two_more)
+        two_classes_more = (0, 0), (0, 0), (0, 2)
+        options = np.pad(options, two_classes_more, constant_values=-1).reshape(len(options), -1)
+        weight = np.pad(np.moveaxis(build.tables.classes.weight, 2, 0), two_classes_more)
         weight = weight.reshape(options.shape)
         return cls(hops, options, weight / np.maximum(1, weight.sum(axis=0)))
 
@@ -203,9 +205,10 @@ class Fluid:
 
         The part of what comes in by each arc that leaves by each arc.
         """
-        links = self.hops.program.onward / 1.0
+        # float64[S, K, K], 1 where a packet from the first link may leave by the second.
+        links = self.hops.program.onward.astype(np.float64)
         links /= np.maximum(1, links.sum(axis=2, keepdims=True))
-        return np.pad(links, ((0, 0), (0, 1), (0, 1)))
+        return np.pad(links, ((0, 0), (0, 1), (0, 1)))  # hosts are one more link
 
     def _parts(self, traffic: Traffic) -> Iterator[_FlowBlock]:
         """Yield the flows by blocks of destinations, so that memory stays small."""

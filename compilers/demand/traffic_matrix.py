@@ -1,4 +1,7 @@
-"""A traffic matrix: how much each switch sends to each other switch, as a list of flows."""
+"""A traffic matrix: how much each switch sends to each other switch, as a list of flows.
+
+`demand_file` and traffic patterns make a `Traffic`. `fluid` turns it into loads of links.
+"""
 
 from __future__ import annotations
 
@@ -39,12 +42,12 @@ class Traffic:
         array([2.])
         """
         width = int(max(source.max(initial=0), destination.max(initial=0))) + 1
-        leaving = source != destination
-        rate = np.broadcast_to(np.asarray(amount, np.float64), source.shape)[leaving]
+        is_between = source != destination
+        rate = np.broadcast_to(np.asarray(amount, np.float64), source.shape)[is_between]
         # A number for each pair, so that sorted numbers are sorted by destination.
-        pair_of_flow = destination[leaving] * width + source[leaving]
-        pairs, place = np.unique(pair_of_flow, return_inverse=True)
-        total = np.bincount(place.ravel(), rate, minlength=len(pairs)).astype(np.float64)
+        pair_of_flow = destination[is_between] * width + source[is_between]
+        pairs, pair = np.unique(pair_of_flow, return_inverse=True)
+        total = np.bincount(pair.ravel(), rate, minlength=len(pairs)).astype(np.float64)
         ends, starts = np.divmod(pairs, width)
         return cls(source=starts, destination=ends, amount=total)
 

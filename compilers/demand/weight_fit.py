@@ -28,6 +28,12 @@ LOOK_INTERVAL = 40
 """How many steps are taken between looks at the gap."""
 CROSSINGS = 1 << 31
 """The most crossings of arcs that all steps together may add up."""
+POWER_STEPS = 20
+"""How many steps the power method takes to find the norm of A."""
+NORM_MARGIN = 1.05
+"""The factor by which the norm is raised, as the power method approaches it from below."""
+TOLERANCE = 1e-12
+"""Sums of shares that differ by less are equal."""
 OUT_OF_REACH = 1e9
 """A number that is larger than all that a step can reach."""
 
@@ -159,13 +165,13 @@ class ShareSets:
     def norm(self) -> float:
         """Return a little more than the spectral norm of A, which bounds the length of steps.
 
-        By twenty steps of the power method for AᵀA, from equal shares.
+        By the power method for AᵀA, from equal shares.
         """
         x = self.even()
-        for _ in range(20):
+        for _ in range(POWER_STEPS):
             x /= np.linalg.norm(x)
             x = self.paths.costs(self.paths.loads(x))
-        return 1.05 * float(np.sqrt(np.linalg.norm(x)))
+        return NORM_MARGIN * float(np.sqrt(np.linalg.norm(x)))
 
     def nearest(self, shares: Reals) -> Reals:
         """Return the allowed shares that are nearest to float64[G, W], by Euclidean distance.
@@ -182,9 +188,10 @@ class ShareSets:
         # The slope of the sum beyond each point, and the sum at each next point.
         slope = np.cumsum(np.where(order < options.shape[1], 1.0, -1.0), axis=1)
         total = np.cumsum(slope[:, :-1] * -np.diff(points, axis=1), axis=1)
-        row, place = np.arange(len(options)), np.count_nonzero(total < 1 - 1e-12, axis=1)
-        before = np.where(place > 0, total[row, np.maximum(place, 1) - 1], 0.0)
-        lowered = points[row, place] - (1 - before) / np.maximum(slope[row, place], 1.0)
+        # For each choice the point after which the sum reaches 1, and the sum before it.
+        row, segment = np.arange(len(options)), np.count_nonzero(total < 1 - TOLERANCE, axis=1)
+        before = np.where(segment > 0, total[row, np.maximum(segment, 1) - 1], 0.0)
+        lowered = points[row, segment] - (1 - before) / np.maximum(slope[row, segment], 1.0)
         return np.where(options, np.clip(shares - lowered[:, None], 0, most), 0)
 
     def scaled(self, proportions: Reals) -> Reals:
@@ -194,7 +201,7 @@ class ShareSets:
             return shares
         return self.nearest(shares)
 
-    def least(self, costs: Reals) -> float:
+    def least_cost(self, costs: Reals) -> float:
         """Return the least total cost of allowed shares, where options cost float64[G, W].
 
         Every choice fills its cheapest options up to the largest share.
@@ -203,7 +210,7 @@ class ShareSets:
         cost = np.sort(np.where(options, costs, OUT_OF_REACH), axis=1)
         rank = np.arange(options.shape[1])
         share = np.clip(1 - rank * most, 0, most)
-        return float((np.where(share > 1e-12, cost, 0) * share).sum())
+        return float((np.where(share > TOLERANCE, cost, 0) * share).sum())
 
 
 @dataclass(slots=True)
@@ -221,7 +228,7 @@ class _Best:
 
     def take_better(self, game: ShareSets, x: Reals, y: Reals) -> float:
         """Keep shares x or prices y if they are better, and return the gap between the two."""
-        loads, bound = game.paths.loads(x), game.least(game.paths.costs(y))
+        loads, bound = game.paths.loads(x), game.least_cost(game.paths.costs(y))
         peak = float(loads.max())
         if peak < self.loads.max():
             self.shares, self.loads = x, loads

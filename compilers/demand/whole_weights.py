@@ -36,7 +36,7 @@ LEAST_GAIN = 1e-12
 """A gain of load that is above the error of the sums."""
 
 
-class Rounded(NamedTuple):
+class WholeWeights(NamedTuple):
     """Whole weights, and what they load."""
 
     weights: NDArray[np.int64]
@@ -45,7 +45,7 @@ class Rounded(NamedTuple):
     """float64[arcs], the load of each arc by these weights."""
 
 
-def rounded(paths: FlowPaths, fit: Fit, largest: float = 1.0) -> Rounded:
+def round_shares(paths: FlowPaths, fit: Fit, largest: float = 1.0) -> WholeWeights:
     """Return whole weights for fitted shares.
 
     Args:
@@ -55,31 +55,31 @@ def rounded(paths: FlowPaths, fit: Fit, largest: float = 1.0) -> Rounded:
     """
     candidates = []
     for total in TOTALS:
-        candidate = _in_parts_and_moved(paths, fit, largest, total)
+        candidate = _round_and_move_parts(paths, fit, largest, total)
         candidates.append(candidate)
         if candidate.loads.max() <= GOOD_ENOUGH * fit.loads.max():
             break
     best = min(candidates, key=lambda candidate: float(candidate.loads.max()))
-    return Rounded(_reduced(best.weights), best.loads)
+    return WholeWeights(_in_lowest_terms(best.weights), best.loads)
 
 
-def in_parts(shares: Reals, total: int) -> NDArray[np.int64]:
+def as_whole_parts(shares: Reals, total: int) -> NDArray[np.int64]:
     """Return shares as whole parts of a total, in lowest terms, int64[G, W].
 
-    >>> in_parts(np.array([[0.5, 0.25, 0.25], [0.4, 0.3, 0.3]]), 8)
+    >>> as_whole_parts(np.array([[0.5, 0.25, 0.25], [0.4, 0.3, 0.3]]), 8)
     array([[2, 1, 1],
            [3, 3, 2]])
     """
-    return _reduced(_largest_remainders(shares, total))
+    return _in_lowest_terms(_largest_remainders(shares, total))
 
 
-def _reduced(weights: NDArray[np.int64]) -> NDArray[np.int64]:
+def _in_lowest_terms(weights: NDArray[np.int64]) -> NDArray[np.int64]:
     """Divide the weights of each choice by their greatest common divisor."""
     lowest: NDArray[np.int64] = weights // np.gcd.reduce(weights, axis=1)[:, None]
     return lowest
 
 
-def _in_parts_and_moved(paths: FlowPaths, fit: Fit, largest: float, total: int) -> Rounded:
+def _round_and_move_parts(paths: FlowPaths, fit: Fit, largest: float, total: int) -> WholeWeights:
     """Return shares as whole parts of a total, with parts moved off the hottest arcs.
 
     Parts are moved only where every option crosses few arcs.
@@ -94,7 +94,7 @@ def _in_parts_and_moved(paths: FlowPaths, fit: Fit, largest: float, total: int) 
         crossings.move_parts(option_parts, room, np.append(loads, 0.0), 1 / total)
         weights[paths.options] = option_parts
         loads = paths.loads(weights / total)
-    return Rounded(weights, loads)
+    return WholeWeights(weights, loads)
 
 
 def _largest_remainders(shares: Reals, total: int) -> NDArray[np.int64]:
@@ -133,6 +133,7 @@ class _OptionCrossings:
             paths.share.astype(np.int64) * paths.arcs + paths.arc, return_inverse=True
         )
         option, arc = np.divmod(key, paths.arcs)
+        # The index of each entry among those of its option.
         place = np.arange(len(option)) - np.searchsorted(option, option)
         if place.max(initial=0) >= MOST_ARCS:
             return None

@@ -5,7 +5,10 @@ sources to destinations (Azar et al. 2003; Applegate and Cohen 2003). Shares are
 descent. In each round every link finds its worst matching for the shares so far; then options lose
 share by what these matchings load over them, most of all on the hottest links. The mean of the
 matchings, weighted with the links' prices, bounds what any shares reach, so the gap to the optimum
-is known.
+is known. `fitted_tables` calls `worst_case`.
+
+The ports of a class are the *options* of a *choice* (`weight_fit`). In shapes, G is the number of
+choices, and W the most options of a choice.
 """
 
 from __future__ import annotations
@@ -55,8 +58,8 @@ def worst_case(paths: FlowPaths, traffic: Traffic, largest: float = 1.0) -> Wors
         traffic: a flow for every pair of switches with hosts, of all that a switch sends.
         largest: the largest share of an option.
     """
-    sets, arcs = ShareSets.of(paths, largest), _arcs(paths, traffic)
-    options, shares = paths.options, sets.even()
+    allowed, arcs = ShareSets.of(paths, largest), _arcs_with_flows(paths, traffic)
+    options, shares = paths.options, allowed.even()
     # The sum of the costs of all rounds, of which each round forgets a part, and of their weights.
     sum_of_costs, sum_of_weights = np.zeros(options.shape), 0.0
     best = WorstCase(shares, np.inf, 0.0)
@@ -66,13 +69,15 @@ def worst_case(paths: FlowPaths, traffic: Traffic, largest: float = 1.0) -> Wors
         loads = np.array([matching.load for matching in matchings])
         if loads.max() < best.worst:
             best = best._replace(shares=shares, worst=float(loads.max()))
-        cost = _cost(options, matchings, _prices(loads, part_done))
+        cost = _cost_of_options(options, matchings, _prices(loads, part_done))
         sum_of_costs = (1 - FORGOTTEN_SHARE) * sum_of_costs + cost
         sum_of_weights = (1 - FORGOTTEN_SHARE) * sum_of_weights + 1
-        best = best._replace(bound=max(best.bound, sets.least(sum_of_costs) / sum_of_weights))
+        best = best._replace(
+            bound=max(best.bound, allowed.least_cost(sum_of_costs) / sum_of_weights)
+        )
         if best.worst <= (1 + RELATIVE_GAP) * best.bound:
             break
-        shares = sets.scaled(_stepped(shares, options, cost, part_done))
+        shares = allowed.scaled(_next_proportions(shares, options, cost, part_done))
     return best
 
 
@@ -89,7 +94,9 @@ def _prices(loads: Reals, part_done: float) -> Reals:
     return prices
 
 
-def _stepped(shares: Reals, options: NDArray[np.bool_], cost: Reals, part_done: float) -> Reals:
+def _next_proportions(
+    shares: Reals, options: NDArray[np.bool_], cost: Reals, part_done: float
+) -> Reals:
     """Return proportions for the next round's shares: dearer options lose share, float64[G, W].
 
     Args:
@@ -139,7 +146,9 @@ class _Arc:
         return _Matching(float(load[matched].sum()), self.share[matched[cell]])
 
 
-def _cost(options: NDArray[np.bool_], matchings: Sequence[_Matching], prices: Reals) -> Reals:
+def _cost_of_options(
+    options: NDArray[np.bool_], matchings: Sequence[_Matching], prices: Reals
+) -> Reals:
     """Return what each option pays for the arcs that the worst matchings cross by it.
 
     Args:
@@ -159,7 +168,7 @@ def _cost(options: NDArray[np.bool_], matchings: Sequence[_Matching], prices: Re
     return cost
 
 
-def _arcs(paths: FlowPaths, traffic: Traffic) -> list[_Arc]:
+def _arcs_with_flows(paths: FlowPaths, traffic: Traffic) -> list[_Arc]:
     """Return the arcs that any flow can cross."""
     order = np.argsort(paths.arc, kind="stable")
     starts = np.flatnonzero(np.diff(paths.arc[order], prepend=-1))

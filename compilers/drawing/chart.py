@@ -19,7 +19,7 @@ from templates import environment
 
 SHADES = 9
 """How many shades there are; shade 0 is the faintest."""
-NAUGHT = -1
+ZERO_SHADE = -1
 """Stands for the shade of the value zero."""
 CHART_MARGIN = 24
 """Pixels around a chart."""
@@ -134,7 +134,7 @@ class Scale:
     """float64[k], the distinct values; empty if there are too many for a shade each."""
     peak: float
     """The largest value, which has the darkest shade."""
-    whole: bool = False
+    has_whole_numbers: bool = False
     """Whether all values are whole numbers, such as counts."""
 
     @classmethod
@@ -142,20 +142,23 @@ class Scale:
         """A scale for some arrays of values, none of which is negative."""
         levels = np.unique(np.round(np.concatenate([array.ravel() for array in values]), 6))
         levels = levels[levels > 0]
-        few = len(levels) <= SHADES
-        whole = bool((levels == np.floor(levels)).all())
-        return cls(levels if few else levels[:0], float(levels.max(initial=0)), whole)
+        has_whole_numbers = bool((levels == np.floor(levels)).all())
+        peak = float(levels.max(initial=0))
+        if len(levels) > SHADES:
+            levels = levels[:0]
+        return cls(levels, peak, has_whole_numbers)
 
     def shades(self, values: Array) -> NDArray[np.int64]:
-        """The shade of each value, int64 in the shape of the values; NAUGHT for zero."""
+        """The shade of each value, int64 in the shape of the values; ZERO_SHADE for zero."""
         rounded = np.round(values.astype(np.float64), 6)
         if len(self.levels):
-            ramp = np.linspace(0 if len(self.levels) > 1 else SHADES // 2, SHADES - 1, self.steps)
-            place = np.searchsorted(self.levels, rounded).clip(0, self.steps - 1)
-            shade = np.round(ramp).astype(np.int64)[place]
+            faintest = 0 if len(self.levels) > 1 else SHADES // 2
+            shade_of_level = np.round(np.linspace(faintest, SHADES - 1, self.steps))
+            level = np.searchsorted(self.levels, rounded).clip(0, self.steps - 1)
+            shade = shade_of_level.astype(np.int64)[level]
         else:
             shade = np.ceil(rounded / max(self.peak, 1e-9) * SHADES).astype(np.int64) - 1
-        shades: NDArray[np.int64] = np.where(rounded > 0, shade.clip(0, SHADES - 1), NAUGHT)
+        shades: NDArray[np.int64] = np.where(rounded > 0, shade.clip(0, SHADES - 1), ZERO_SHADE)
         return shades
 
     @property
@@ -179,7 +182,7 @@ class Scale:
             labelled = range(len(shades))
         else:
             values = self.peak * np.arange(1, SHADES + 1) / SHADES
-            if self.whole:
+            if self.has_whole_numbers:
                 values = np.floor(values)  # the largest value of that shade
             shades = list(range(SHADES))
             width = SWATCH
@@ -218,7 +221,7 @@ class Grid:
     """Rows before which a line is drawn."""
     column_bounds: Sequence[int] = ()
     """Columns before which a line is drawn."""
-    written: bool = False
+    writes_values: bool = False
     """Whether each cell has its value as text, too."""
 
     @property
@@ -239,13 +242,14 @@ class Grid:
         edge = self.size - 1 if self.size >= SPACED_CELL else self.size
         shade = scale.shades(self.value)
         for number in np.unique(shade).tolist():
-            of_shade = shade == number
-            left, top = x + self.column[of_shade] * self.size, y + self.row[of_shade] * self.size
+            is_in_shade = shade == number
+            left = x + self.column[is_in_shade] * self.size
+            top = y + self.row[is_in_shade] * self.size
             corners = zip(left.tolist(), top.tolist(), strict=True)
             path = "".join(
                 f"M{cell_x} {cell_y}h{edge}v{edge}h-{edge}z" for cell_x, cell_y in corners
             )
-            yield Shape(f"{_style(number)} cell", path, int(of_shade.sum()))
+            yield Shape(f"{_style(number)} cell", path, int(is_in_shade.sum()))
         lines = [f"M{x} {y + bound * self.size - 0.5}h{wide}" for bound in self.row_bounds]
         lines += [f"M{x + bound * self.size - 0.5} {y}v{high}" for bound in self.column_bounds]
         yield Shape("bounds", "".join(lines), len(lines))
@@ -254,7 +258,7 @@ class Grid:
         """Yield title and note, and the values if they are written, at a place."""
         yield Label(x, y - 24, self.title, "grid-title")
         yield Label(x, y - 8, self.note, "key")
-        if self.written:
+        if self.writes_values:
             shade = scale.shades(self.value)
             cells = (self.row, self.column, self.value, shade)
             for row, column, value, shade_of_cell in zip(
@@ -267,7 +271,7 @@ class Grid:
 
 def _style(shade: int) -> str:
     """The class of a shade in the template."""
-    return "zero" if shade == NAUGHT else f"s{shade}"
+    return "zero" if shade == ZERO_SHADE else f"s{shade}"
 
 
 def short_number(value: float) -> str:
@@ -317,7 +321,7 @@ def side_by_side(
     """Draw grids of the same rows side by side, with the names of the rows and the legends.
 
     Args:
-        grids: one at least.
+        grids: the grids, at least one.
         legends: a scale and what its shades mean, for each grid or one for all.
         names: of groups of rows.
         middles: the middle of each group, in rows.
@@ -337,11 +341,11 @@ def side_by_side(
             shapes, labels = shapes + swatches, labels + texts
         x += grid.width + GRID_GAP
     longest = max(len(words) for _, words in legends)
-    ending = max(x - GRID_GAP, left + 2 * SWATCH * SHADES, left + int(longest * LETTER_WIDTH))
-    return Drawing(shapes, labels, ending, foot + LEGEND_HEIGHT)
+    right = max(x - GRID_GAP, left + 2 * SWATCH * SHADES, left + int(longest * LETTER_WIDTH))
+    return Drawing(shapes, labels, right, foot + LEGEND_HEIGHT)
 
 
-def of_grids(
+def chart_of_grids(
     title: str,
     subtitle: str,
     grids: Sequence[Grid],
@@ -354,7 +358,7 @@ def of_grids(
     Args:
         title: the heading.
         subtitle: the line below the heading.
-        grids: one at least, with the same rows.
+        grids: the grids, at least one, all with the same rows.
         names: of groups of rows.
         middles: the middle of each group, in rows.
         words: what the shades mean.
@@ -363,10 +367,10 @@ def of_grids(
     corner = CHART_MARGIN, CHART_HEAD
     drawing = side_by_side(grids, [legend], names, middles, corner)
     ends = drawing.right, drawing.bottom
-    return composed(title, subtitle, (), drawing.shapes, drawing.labels, ends, grids)
+    return compose_chart(title, subtitle, (), drawing.shapes, drawing.labels, ends, grids)
 
 
-def composed(
+def compose_chart(
     title: str,
     subtitle: str,
     frames: Sequence[Frame],

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.cabling.cable_plan import hardware_of
-from compilers.drawing.chart import Array, Chart, Grid, of_grids, short_number
+from compilers.drawing.chart import Array, Chart, Grid, chart_of_grids, short_number
 from compilers.drawing.positions import by_kind
 from compilers.evaluation.pattern_traffic import most_hosts_of_switch, require_pattern
 from compilers.evaluation.saturation import LinkLoads
@@ -44,12 +44,12 @@ class SwitchGroups:
         """The clusters of a build; if these are many, the parts of a coarser layout, or kinds."""
         topology, hardware = build.topology, hardware_of(build)
         all_layouts = [layout(topology, name) for name in layouts(topology)]
-        place = all_layouts[0].position if all_layouts else np.zeros(topology.graph.order)
+        position = all_layouts[0].position if all_layouts else np.zeros(topology.graph.order)
         names, group = hardware.cluster_names, hardware.cluster
         for grouping in (*all_layouts, by_kind(topology)):
             if len(names) > MOST_GROUPS:
-                names, group, place = grouping.names, grouping.rack, grouping.position
-        return cls(group.astype(np.int64), places_in(group, place).astype(np.int64), names)
+                names, group, position = grouping.names, grouping.rack, grouping.position
+        return cls(group.astype(np.int64), places_in(group, position).astype(np.int64), names)
 
     @property
     def sizes(self) -> NDArray[np.int64]:
@@ -69,8 +69,8 @@ class Matrix:
     """The name of each group of rows."""
     sizes: NDArray[np.int64]
     """int64[G], how many rows each group has."""
-    singly: bool
-    """Whether each row is one switch."""
+    has_switch_rows: bool
+    """Whether each row is one switch, and not a cluster."""
 
     @classmethod
     def of(cls, build: Build) -> Matrix:
@@ -78,10 +78,16 @@ class Matrix:
         groups, order = SwitchGroups.of(build), build.topology.graph.order
         names = groups.names
         if order > MOST_ROWS_OF_SWITCHES:
-            return cls(groups.group, len(names), names, np.ones(len(names), np.int64), False)
+            return cls(
+                row=groups.group,
+                rows=len(names),
+                names=names,
+                sizes=np.ones(len(names), np.int64),
+                has_switch_rows=False,
+            )
         row = np.empty(order, np.int64)
         row[np.lexsort((groups.position, groups.group))] = np.arange(order)
-        return cls(row, order, names, groups.sizes, True)
+        return cls(row, order, names, groups.sizes, has_switch_rows=True)
 
     @property
     def middles(self) -> NDArray[np.float64]:
@@ -103,15 +109,26 @@ class Matrix:
         worst = np.zeros(len(keys))
         np.maximum.at(worst, cell, value)
         row, column = np.divmod(keys, self.rows)
-        bounds = np.cumsum(self.sizes)[:-1].tolist() if self.singly else ()
+        bounds = np.cumsum(self.sizes)[:-1].tolist() if self.has_switch_rows else ()
         size = max(3, min(22, MATRIX_PIXELS // self.rows))
         count = self.rows
-        return Grid(title, note, row, column, worst, size, count, count, bounds, bounds)
+        return Grid(
+            title=title,
+            note=note,
+            row=row,
+            column=column,
+            value=worst,
+            size=size,
+            rows=count,
+            columns=count,
+            row_bounds=bounds,
+            column_bounds=bounds,
+        )
 
     @property
     def words(self) -> str:
         """What a cell shows, in words."""
-        cell = "a link" if self.singly else "the worst link between two clusters"
+        cell = "a link" if self.has_switch_rows else "the worst link between two clusters"
         return f"a cell is {cell}, from its row to its column"
 
 
@@ -151,7 +168,7 @@ def load_chart(build: Build, pattern: str) -> Chart:
             grids.append(matrix.grid(title, note, ends, full[arcs]))
     hosts = most_hosts_of_switch(build)
     hosts_words = "1 host a switch" if hosts == 1 else f"{hosts} hosts a switch"
-    return of_grids(
+    return chart_of_grids(
         f"{build.name}: load of the links, {pattern}",
         f"{build.topology.title()}, {hosts_words} · {matrix.words}",
         grids,
@@ -181,7 +198,7 @@ def failure_chart(build: Build, progress: Progress | None = None) -> Chart:
         value, words = losses.longest, "links on the longest path around the failed link"
         title, note = "longest path", f"no link loses a packet; at most {int(value.max())} links"
     grid = matrix.grid(title, note, ends, np.concatenate((value, value)))
-    return of_grids(
+    return chart_of_grids(
         f"{build.name}: failure of each link",
         f"{build.topology.title()}, protect: {build.forwarding.protect} · {matrix.words}",
         [grid],
@@ -223,8 +240,10 @@ class LinkLosses:
 
 
 def _losses(walks: Walks, block: Numbers) -> tuple[Numbers, Numbers]:
-    """For a block of destinations, by failed link: the longest path, and how many pairs lose
-    packets; int64[E] each.
+    """The losses by each failed link, of packets to a block of destinations.
+
+    Returns:
+        The links of the longest path, and how many pairs lose packets, int64[E] each.
     """
     links = np.arange(walks.links)
     longest = np.zeros(walks.links, np.int64)

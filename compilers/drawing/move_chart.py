@@ -1,6 +1,7 @@
 """A chart of a move between two builds: a grid of switches for each round.
 
-The shade of a switch says how many of its rows and groups change in the round.
+`picture.draw_chart` calls `move_chart`. The shade of a switch says how many of its OpenFlow rows
+and groups change in the round.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.drawing.chart import Chart, Grid, of_grids
+from compilers.drawing.chart import Chart, Grid, chart_of_grids
 from compilers.drawing.link_matrix import SwitchGroups
 from compilers.tables.build import Build
 from compilers.update.move_plan import PREPARE, Update, plan
@@ -43,16 +44,16 @@ def move_chart(old: Build, new: Build) -> Chart:
     bounds = first[1:-1].tolist() if (np.diff(first) > 1).any() else ()
     grids = []
     for number in range(update.rounds):
-        changed = changes[:, number]
-        count, switches = int(changed.sum()), int(np.count_nonzero(changed))
-        note = f"{count:,} changes, {switches:,} of {len(changed):,} switches"
+        changes_of_switch = changes[:, number]
+        count, switches = int(changes_of_switch.sum()), int(np.count_nonzero(changes_of_switch))
+        note = f"{count:,} changes, {switches:,} of {len(changes_of_switch):,} switches"
         title = f"round {number + 1}: {_purpose(update, number)}"
         grid = Grid(
             title=title,
             note=note,
             row=places.row,
             column=places.column,
-            value=changed,
+            value=changes_of_switch,
             size=size,
             rows=high,
             columns=wide,
@@ -67,7 +68,7 @@ def move_chart(old: Build, new: Build) -> Chart:
     if gone := int(np.count_nonzero(update.nodes.after < 0)):
         parts.append(f"{gone} switches that the new build has not are left as they are")
     name = new.name if new.name == old.name else f"{old.name} to {new.name}"
-    return of_grids(
+    return chart_of_grids(
         f"{name}: the rounds of a move",
         " · ".join(parts),
         grids,
@@ -109,7 +110,7 @@ class _Places(NamedTuple):
 
 def _places(groups: SwitchGroups) -> _Places:
     """Place the switches of each group in rows of at most MOST_COLUMNS."""
-    rows = np.maximum(1, -(-groups.sizes // MOST_COLUMNS))
+    rows = np.maximum(1, -(-groups.sizes // MOST_COLUMNS))  # rounded up
     first = np.concatenate(([0], np.cumsum(rows)))
     line, column = np.divmod(groups.position, MOST_COLUMNS)
     return _Places(first[groups.group] + line, column, first)

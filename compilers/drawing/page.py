@@ -80,7 +80,16 @@ def _node_data(
     marked: tuple[int, ...],
     sites: tuple[str, ...],
 ) -> dict[str, Any]:
-    """The names, places, links and ports of nodes; the arguments are those of `page_data`."""
+    """The names, places, links and ports of nodes.
+
+    Args:
+        scene: the picture, for the positions of nodes.
+        topology: the graph, and its coordinates.
+        wiring: the names and ports of nodes.
+        racks: the layout of the picture.
+        marked: the highlighted racks, by number.
+        sites: the rack of each node in words; empty where unknown.
+    """
     port_names = sorted({name for names in wiring.port_names for name in names})
     return {
         "names": wiring.names,
@@ -97,14 +106,14 @@ def _node_data(
         "links": [row[row >= 0].tolist() for row in wiring.far],
         "portNames": port_names,
         "ports": _port_numbers(wiring, port_names),
-        "hosts": _hosts(wiring),
+        "hosts": _hosts_in_words(wiring),
     }
 
 
 def _table_data(wiring: Wiring, tables: Tables) -> dict[str, Any]:
     """The look-up tables of switches, as `page_data` describes them."""
     egress = Fib.of(tables, wiring.cables()).egress(np.arange(len(wiring.names)))
-    next_link = _links(wiring, tables, egress)
+    next_link = _next_links(wiring, tables, egress)
     data: dict[str, Any] = {
         "next": _base64(next_link),
         "wide": next_link.dtype != np.uint8,
@@ -112,7 +121,7 @@ def _table_data(wiring: Wiring, tables: Tables) -> dict[str, Any]:
         "egress": "",
     }
     if tables.classes.alternate.shape[2]:
-        data["alternates"] = _base64(_shared(wiring, tables))
+        data["alternates"] = _base64(_shared_link_bits(wiring, tables))
         data["egress"] = _base64(egress.astype(np.uint16))
         data["classes"] = int(tables.classes.port.shape[1])
     return data
@@ -124,9 +133,9 @@ def _base64(array: NDArray[Any]) -> str:
     return base64.b64encode(little.tobytes()).decode()
 
 
-def _links(wiring: Wiring, tables: Tables, egress: NDArray[np.integer]) -> Links:
+def _next_links(wiring: Wiring, tables: Tables, egress: NDArray[np.integer]) -> Links:
     """The link by which each value of `Routes.egress`, int[S, S], leaves its switch."""
-    by_class = _link_of(wiring, tables.classes.port)
+    by_class = _link_at_ports(wiring, tables.classes.port)
     none = np.full((len(by_class), 1), np.iinfo(by_class.dtype).max, by_class.dtype)
     link: Links = np.concatenate((by_class, none), axis=1)
     # `local` and `no_route` are larger than every class.
@@ -134,10 +143,11 @@ def _links(wiring: Wiring, tables: Tables, egress: NDArray[np.integer]) -> Links
     return np.take_along_axis(link, number, axis=1)
 
 
-def _link_of(wiring: Wiring, port: NDArray[np.integer]) -> Links:
+def _link_at_ports(wiring: Wiring, port: NDArray[np.integer]) -> Links:
     """The link at each port, in the shape of `port`, int[S, …]."""
-    narrow = wiring.port.shape[1] <= np.iinfo(np.uint8).max
-    number = np.iinfo(np.uint8 if narrow else np.uint16)
+    fits_in_byte = wiring.port.shape[1] <= np.iinfo(np.uint8).max
+    number = np.iinfo(np.uint8 if fits_in_byte else np.uint16)
+    # [S, ports + 1], the link at each port; the largest number for none.
     shape = (len(port), int(max(wiring.port.max(), port.max())) + 1)
     table: Links = np.full(shape, number.max, number.dtype)
     switch, link = np.nonzero(wiring.far >= 0)
@@ -147,9 +157,9 @@ def _link_of(wiring: Wiring, port: NDArray[np.integer]) -> Links:
     return links
 
 
-def _shared(wiring: Wiring, tables: Tables) -> NDArray[np.uint8]:
+def _shared_link_bits(wiring: Wiring, tables: Tables) -> NDArray[np.uint8]:
     """The links among which a class shares traffic: uint8[S, C, K/8], a bit each, lowest first."""
-    link = _link_of(wiring, tables.classes.alternate)
+    link = _link_at_ports(wiring, tables.classes.alternate)
     used = (tables.classes.weight[..., 1:] > 0) & (link < np.iinfo(link.dtype).max)
     mask = np.zeros((*link.shape[:2], wiring.port.shape[1]), np.bool_)
     switch, row, column = np.nonzero(used)
@@ -158,7 +168,7 @@ def _shared(wiring: Wiring, tables: Tables) -> NDArray[np.uint8]:
 
 
 def _port_numbers(wiring: Wiring, names: list[str]) -> list[list[int]]:
-    """For each switch and link the name of the port, as a place in `names`."""
+    """For each switch and link the name of the port, as an index into `names`."""
     number = {name: i for i, name in enumerate(names)}
     by_type = [[number[name] for name in type_names] for type_names in wiring.port_names]
     return [
@@ -167,7 +177,7 @@ def _port_numbers(wiring: Wiring, names: list[str]) -> list[list[int]]:
     ]
 
 
-def _hosts(wiring: Wiring) -> list[list[str]]:
+def _hosts_in_words(wiring: Wiring) -> list[list[str]]:
     """For each switch the hosts in words: `name (port)`."""
     per_node = wiring.host_port.shape[1]
     return [

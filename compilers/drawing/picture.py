@@ -29,7 +29,7 @@ from templates import environment
 
 MOST_PICTURE_NODES = 20_000
 """The most nodes of a picture."""
-SMALL = 200
+MOST_WRITTEN_NODES = 200
 """The most nodes that have their names written in them."""
 PICTURE_FORMS = get_args(PictureForm)
 """A picture, and an interactive page."""
@@ -59,7 +59,7 @@ class Subject:
     """The models of switches and cables; None where they are unknown."""
 
 
-def of_topology(topology: Topology) -> Subject:
+def subject_of_topology(topology: Topology) -> Subject:
     """A topology on generated nodes, named by their vertices.
 
     Raises:
@@ -70,7 +70,7 @@ def of_topology(topology: Topology) -> Subject:
     return Subject(topology.title(), topology, wiring, None)
 
 
-def of_build(build: Build) -> Subject:
+def subject_of_build(build: Build) -> Subject:
     """A build, with the names and ports of its nodes and its tables.
 
     Raises:
@@ -139,8 +139,8 @@ def draw(subject: Subject, form: str, layout_name: str = "", marked: tuple[str, 
             given=f"{topology.graph.order:,}",
             todo="write the graph for a tool of your own: polarfab export --format",
         )
-    racks = grouping(subject, layout_name, marked)
-    written = subject.wiring.names if topology.graph.order <= SMALL else ()
+    racks = layout_of_picture(subject, layout_name, marked)
+    written_names = subject.wiring.names if topology.graph.order <= MOST_WRITTEN_NODES else ()
     with at_key("mark"):
         highlighted = find_marked(subject, racks, marked)
     if interactive and highlighted.group:
@@ -150,7 +150,7 @@ def draw(subject: Subject, form: str, layout_name: str = "", marked: tuple[str, 
         topology,
         subject.wiring,
         racks,
-        place(topology, racks, name_width(written)),
+        place(topology, racks, name_width(written_names)),
         NOTHING if interactive else highlighted,
     )
     if not interactive:
@@ -205,7 +205,7 @@ def draw_chart(
     return chart.html() if form == "html" else chart.svg()
 
 
-def grouping(subject: Subject, layout_name: str, marked: tuple[str, ...]) -> Layout:
+def layout_of_picture(subject: Subject, layout_name: str, marked: tuple[str, ...]) -> Layout:
     """The layout of a picture: the racks of the inventory if these are named, else clusters.
 
     Args:

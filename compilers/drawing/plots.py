@@ -246,13 +246,14 @@ def plot(
     )
     count = len(panels)
     across = count if count < MOST_ACROSS else min(-(-count // 2), MOST_ACROSS)
-    down = -(-count // across)
+    down = -(-count // across)  # rounded up
     wide, high = size or INCHES[across - 1]
     with style:
         figure = Figure(figsize=(wide * across, high * down), layout="constrained")
         FigureCanvasAgg(figure)
         _draw_panels(figure, panels, (down, across), wide)
         out = io.BytesIO()
+        # Metadata that would differ between runs or versions is left out.
         left_out = {"Date": None, "Creator": None} if form == "svg" else {"Software": None}
         figure.savefig(out, format=form, dpi=150, metadata=left_out)
     return out.getvalue()
@@ -269,17 +270,17 @@ def _draw_panels(figure: Any, panels: Sequence[Panel], shape: tuple[int, int], w
     """
     names = list(dict.fromkeys(curve.name for panel in panels for curve in panel.curves))
     fullest = max(panels, key=lambda panel: len(panel.curves))
-    shared = len(panels) > 1 and len(names) == len(fullest.curves)
-    places = figure.subplots(*shape, squeeze=False).ravel()
-    below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14)}
-    for axes, panel in zip(places, panels, strict=False):
-        _draw(axes, panel, names)
-        if not shared:
-            _legend(axes, axes, panel.curves, wide, below)
-    if shared:
-        axes = places[panels.index(fullest)]
+    has_one_legend = len(panels) > 1 and len(names) == len(fullest.curves)
+    all_axes = figure.subplots(*shape, squeeze=False).ravel()
+    below_axes = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14)}
+    for axes, panel in zip(all_axes, panels, strict=False):
+        _draw_panel(axes, panel, names)
+        if not has_one_legend:
+            _legend(axes, axes, panel.curves, wide, below_axes)
+    if has_one_legend:
+        axes = all_axes[panels.index(fullest)]
         _legend(figure, axes, fullest.curves, wide * shape[1], {"loc": "outside lower center"})
-    for axes in places[len(panels) :]:
+    for axes in all_axes[len(panels) :]:  # the grid may have more cells than panels
         axes.set_visible(False)
 
 
@@ -304,13 +305,14 @@ def _legend(
         where.legend(lines, named, fontsize=8, frameon=False, ncols=columns, **place)
 
 
-def _draw(axes: Any, panel: Panel, names: Sequence[str]) -> None:
+def _draw_panel(axes: Any, panel: Panel, names: Sequence[str]) -> None:
     """Draw a panel.
 
     Args:
         axes: the axes of Matplotlib.
         panel: what is drawn.
-        names: the names of all curves; curves look as the place of their name says.
+        names: the names of all curves. The index of a curve's name decides its colour, dash and
+            mark.
     """
     for curve in panel.curves:
         number = names.index(curve.name)

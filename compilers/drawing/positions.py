@@ -22,6 +22,7 @@ from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import Layout, layout, places_in
 
 Floats = NDArray[np.float64]
+"""Pixels, or numbers of pixels."""
 
 RACKS = "racks"
 """The name of the layout of the inventory's racks."""
@@ -32,18 +33,19 @@ LABEL = 18.0
 SPACING = 2.6
 """The distance between two vertices, in halves of a vertex."""
 SQUEEZE = 0.68
-"""The distance of two members that form a triangle with the centre, over that on an even ring."""
+"""How much closer two members stand that form a triangle with the centre, as a factor of their
+distance on an even ring."""
 WIDEST_STRIP = 40
 """The most members in a row of a strip above panels, as far as these do not need more width."""
 ASPECT = 1.7
-"""The columns of panels, in parts of the rows."""
+"""How many times as many columns of panels there are as rows, about."""
 
 
 @dataclass(frozen=True, slots=True)
 class Positions:
     """The geometry of a picture of S vertices, in pixels."""
 
-    at: Floats
+    middles: Floats
     """float[S, 2], the middle of each vertex."""
     half: float
     """Half the height of a vertex."""
@@ -71,19 +73,19 @@ def place(topology: Topology, racks: Layout, widest_name: float = 0.0) -> Positi
         widest_name: pixels of the widest name that is written in a vertex; 0 for none.
     """
     if family_of(topology.family).by_supernodes and racks.name != RACKS:
-        return _hierarchy(topology)
+        return _place_supernodes(topology)
     half = node_radius(topology.graph.order)
     half_width = max(half, widest_name / 2 + 3)
-    placed = _racks(racks, half, half_width)
+    geometry = _place_racks(racks, half, half_width)
     return Positions(
-        at=placed.at,
+        middles=geometry.middles,
         half=half,
         half_width=half_width,
-        boxes=placed.boxes,
+        boxes=geometry.boxes,
         box_names=racks.names,
         discs=np.empty((0, 3)),
         disc_box=np.empty(0, np.int32),
-        size=placed.size,
+        size=geometry.size,
     )
 
 
@@ -123,7 +125,7 @@ def spokes(count: int, radius: float) -> Floats:
     return radius * np.stack((np.sin(turn), -np.cos(turn)), axis=1)
 
 
-def _hierarchy(topology: Topology) -> Positions:
+def _place_supernodes(topology: Topology) -> Positions:
     """Place a PolarStar: discs of members in the places of the vertices of the structure graph."""
     structure = PolarFly().build({"q": topology.parameters["q"]})
     members = topology.graph.order // structure.graph.order
@@ -131,24 +133,24 @@ def _hierarchy(topology: Topology) -> Positions:
     ring = max(2.2 * half, members * SPACING * half / (2 * pi))
     disc = ring + 1.8 * half
     fans = layout(structure, "fans")
-    placed = _racks(fans, disc, disc)
-    middle = placed.at
+    geometry = _place_racks(fans, disc, disc)
+    middle = geometry.middles
     return Positions(
-        at=(middle[:, None, :] + spokes(members, ring)).reshape(-1, 2),
+        middles=(middle[:, None, :] + spokes(members, ring)).reshape(-1, 2),
         half=half,
         half_width=half,
-        boxes=placed.boxes,
+        boxes=geometry.boxes,
         box_names=fans.names,
         discs=np.column_stack((middle, np.full(len(middle), disc))),
         disc_box=fans.rack,
-        size=placed.size,
+        size=geometry.size,
     )
 
 
-class _Placed(NamedTuple):
+class _RackGeometry(NamedTuple):
     """Racks and their members, in pixels."""
 
-    at: Floats
+    middles: Floats
     """float[S, 2], the middle of each vertex."""
     boxes: Floats
     """float[R, 4], x, y, width and height of each rack."""
@@ -160,14 +162,14 @@ class _Rings(NamedTuple):
     """Where S vertices stand on the rings of their racks."""
 
     place: NDArray[np.int64]
-    """int64[S], the place of each vertex on its ring."""
-    centre: NDArray[np.bool_]
-    """bool[S], whether it is the centre instead."""
+    """int64[S], the place of each vertex on its ring, from 0; -1 for a centre."""
+    is_centre: NDArray[np.bool_]
+    """bool[S], whether the vertex is the centre, and not on the ring."""
     size: NDArray[np.int64]
     """int64[S], how many vertices its ring has."""
 
 
-def _racks(racks: Layout, half: float, half_width: float) -> _Placed:
+def _place_racks(racks: Layout, half: float, half_width: float) -> _RackGeometry:
     """Place all racks: strips at the top, and panels in a grid below.
 
     Args:
@@ -191,10 +193,10 @@ def _racks(racks: Layout, half: float, half_width: float) -> _Placed:
         height = LABEL + rows * SPACING * half + GAP
         boxes[rack] = 0, top, width, height
         top += height + (4 if panels == 0 else 2) * GAP
-    boxes[~is_strip], bottom = _grid(panels, columns, side, width, top)
+    boxes[~is_strip], bottom = _panel_boxes(panels, columns, side, width, top)
     middles = _middles_on_rings(racks, sizes, boxes, radius)
     _fill_strips(middles, racks, sizes, boxes, is_strip, step)
-    return _Placed(middles, boxes, (width, bottom))
+    return _RackGeometry(middles, boxes, (width, bottom))
 
 
 def _ring_radius(
@@ -215,7 +217,9 @@ def _strip_width(sizes: NDArray[np.int64], step: float, panels: int) -> float:
     return ceil(sqrt(8 * widest)) * step + GAP
 
 
-def _grid(panels: int, columns: int, side: float, width: float, top: float) -> tuple[Floats, float]:
+def _panel_boxes(
+    panels: int, columns: int, side: float, width: float, top: float
+) -> tuple[Floats, float]:
     """The boxes of panels, float[P, 4], in centred rows; and the bottom of the last row.
 
     Args:
@@ -260,11 +264,11 @@ def _middles_on_rings(
 ) -> Floats:
     """The middle of each vertex on the ring of its rack, or in the centre: float[S, 2]."""
     rings = _rings(racks, sizes)
-    slot = rings.place.astype(np.float64)
+    place = rings.place.astype(np.float64)
     if racks.name == "fans":  # the places 2k and 2k + 1 form a triangle with the centre
-        slot = 2 * (rings.place // 2) + 0.5 + SQUEEZE * (rings.place % 2 - 0.5)
-    turn = 2 * pi * (slot + 0.5) / np.maximum(rings.size, 1)
-    reach = np.where(rings.centre, 0, radius)
+        place = 2 * (rings.place // 2) + 0.5 + SQUEEZE * (rings.place % 2 - 0.5)
+    turn = 2 * pi * (place + 0.5) / np.maximum(rings.size, 1)
+    reach = np.where(rings.is_centre, 0, radius)
     x, y, width, height = boxes[racks.rack].T
     return np.column_stack(
         (

@@ -27,7 +27,7 @@ from compilers.drawing.chart import (
     Label,
     Scale,
     Shape,
-    composed,
+    compose_chart,
     side_by_side,
 )
 from compilers.drawing.link_matrix import MATRIX_PIXELS
@@ -67,6 +67,8 @@ CASSETTE_PIXELS = 4
 """The height of a cassette."""
 LEGEND_LINE = 18
 """The height of a line of the legend in pixels."""
+WRITTEN_CELL = 22
+"""The least side in pixels of cells that have their value as text."""
 MOST_ABREAST = 700
 """Pixels of racks that leave room for the grids of cables on their right."""
 
@@ -162,10 +164,10 @@ def rack_chart(build: Build) -> Chart:
     signs, keys = _legend(build, plan, bottom + 24)
     lowest = bottom + 24 + LEGEND_LINE * len(signs)
     # From back to front.
-    shapes = [*_hosts(hardware, floor), *_nodes(build, hardware, floor), *signs]
+    shapes = [*_host_boxes(hardware, floor), *_node_boxes(build, hardware, floor), *signs]
     if plan:
         shapes.append(_cassettes(plan, floor))
-    labels = [*_names(build, hardware, floor), *keys]
+    labels = [*_node_names(build, hardware, floor), *keys]
     corner = CHART_MARGIN, lowest + GRID_GAP
     if right <= MOST_ABREAST:
         corner = right + GRID_GAP, CHART_HEAD - 8
@@ -174,7 +176,7 @@ def rack_chart(build: Build) -> Chart:
     legends = [(Scale.of(grids[0].value), runs.noun), (Scale.of(grids[1].value), "metres")]
     middles = np.arange(racks) + 0.5
     drawing = side_by_side(grids, legends, hardware.rack_names, middles, corner)
-    return composed(
+    return compose_chart(
         f"{build.name}: racks and {runs.noun}",
         _subtitle(build, hardware, runs),
         _frames(hardware, floor),
@@ -200,7 +202,7 @@ def _cassettes(plan: PanelPlan, floor: Floor) -> Shape:
     left = floor.left[plan.rack] + 2 + places_in(plan.rack) * width
     top = floor.top[plan.rack] - CASSETTE_PIXELS
     height = np.full(len(width), CASSETTE_PIXELS)
-    return _boxed(CASSETTE, np.stack((left, top, width - 1, height), axis=1))
+    return _boxes_as_shape(CASSETTE, np.stack((left, top, width - 1, height), axis=1))
 
 
 def _run_grids(racks: int, runs: Runs) -> list[Grid]:
@@ -216,17 +218,19 @@ def _run_grids(racks: int, runs: Runs) -> list[Grid]:
     longest = np.zeros(len(pairs))
     np.maximum.at(longest, pair_of_run, runs.length)
     lower, upper = np.divmod(pairs, racks)
-    distinct = lower != upper  # such a pair has a cell on both sides of the diagonal
-    row = np.concatenate((lower, upper[distinct]))
-    column = np.concatenate((upper, lower[distinct]))
+    is_between = lower != upper  # such a pair has a cell on both sides of the diagonal
+    row = np.concatenate((lower, upper[is_between]))
+    column = np.concatenate((upper, lower[is_between]))
     size = max(3, min(28, MATRIX_PIXELS // racks))
-    between = int(np.count_nonzero(distinct))
+    between = int(np.count_nonzero(is_between))
     joined = f"{between:,} pairs of racks are" if between != 1 else "1 pair of racks is"
 
     def grid(title: str, note: str, value: Array) -> Grid:
         """A grid with a value for each pair."""
-        cells = np.concatenate((value, value[distinct]))
-        return Grid(title, note, row, column, cells, size, racks, racks, written=size >= 22)
+        cells = np.concatenate((value, value[is_between]))
+        return Grid(
+            title, note, row, column, cells, size, racks, racks, writes_values=size >= WRITTEN_CELL
+        )
 
     return [
         grid(f"{runs.noun} from rack to rack", f"{joined} joined", count),
@@ -256,46 +260,51 @@ def _units(build: Build, hardware: Hardware) -> Array:
     return np.stack((lowest, height), axis=1)
 
 
-def _nodes(build: Build, hardware: Hardware, floor: Floor) -> Iterator[Shape]:
+def _node_boxes(build: Build, hardware: Hardware, floor: Floor) -> Iterator[Shape]:
     """Yield the boxes of nodes: a path for each kind of vertex, and one for nodes without
     cables.
     """
     boxes = floor.boxes(hardware.rack, *_units(build, hardware).T)
-    kind, bare = build.topology.kind, _bare(build)
+    kind, without_cables = build.topology.kind, _without_cables(build)
     for number in np.unique(kind).tolist():
-        yield _boxed(f"n{number} node", boxes[(kind == number) & ~bare])
-    yield _boxed("bare node", boxes[bare])
+        yield _boxes_as_shape(f"n{number} node", boxes[(kind == number) & ~without_cables])
+    yield _boxes_as_shape("bare node", boxes[without_cables])
 
 
-def _bare(build: Build) -> NDArray[np.bool_]:
+def _without_cables(build: Build) -> NDArray[np.bool_]:
     """Which nodes have no cables, bool[S]; they are missing or planned."""
-    bare: NDArray[np.bool_] = np.count_nonzero(build.wiring.far >= 0, axis=1) == 0
-    return bare
+    without_cables: NDArray[np.bool_] = np.count_nonzero(build.wiring.far >= 0, axis=1) == 0
+    return without_cables
 
 
-def _hosts(hardware: Hardware, floor: Floor) -> Iterator[Shape]:
+def _host_boxes(hardware: Hardware, floor: Floor) -> Iterator[Shape]:
     """Yield the boxes of hosts whose places are known, a unit for each host."""
-    placed = (hardware.host_rack >= 0) & (hardware.host_unit > 0)
-    rack, unit = hardware.host_rack[placed], hardware.host_unit[placed]
-    yield _boxed("host", floor.boxes(rack, unit, np.ones_like(unit)))
+    is_placed = (hardware.host_rack >= 0) & (hardware.host_unit > 0)
+    rack, unit = hardware.host_rack[is_placed], hardware.host_unit[is_placed]
+    yield _boxes_as_shape("host", floor.boxes(rack, unit, np.ones_like(unit)))
 
 
-def _boxed(style: str, boxes: Array) -> Shape:
-    """Boxes, int64[n, 4], as one path."""
+def _boxes_as_shape(style: str, boxes: Array) -> Shape:
+    """Boxes as one path.
+
+    Args:
+        style: the class of the path in the template.
+        boxes: int64[n, 4], x, y, width and height.
+    """
     path = "".join(f"M{x} {y}h{w}v{h}h-{w}z" for x, y, w, h in boxes.tolist())
     return Shape(style, path, len(boxes))
 
 
-def _names(build: Build, hardware: Hardware, floor: Floor) -> Iterator[Label]:
+def _node_names(build: Build, hardware: Hardware, floor: Floor) -> Iterator[Label]:
     """Yield the names of nodes whose boxes have room for them."""
     boxes = floor.boxes(hardware.rack, *_units(build, hardware).T)
     letters = floor.width // 6
     if letters < 4:
         return
-    nodes = zip(build.wiring.names, boxes.tolist(), _bare(build).tolist(), strict=True)
-    for name, (x, y, width, height), is_bare in nodes:
+    nodes = zip(build.wiring.names, boxes.tolist(), _without_cables(build).tolist(), strict=True)
+    for name, (x, y, width, height), is_absent in nodes:
         if height >= 9:
-            style = "node-name absent" if is_bare else "node-name"
+            style = "node-name absent" if is_absent else "node-name"
             middle = x + width / 2, y + height / 2 + 0.5
             yield Label(*middle, shortened(name, letters), style)
 
@@ -308,16 +317,17 @@ def _legend(build: Build, plan: PanelPlan | None, top: int) -> tuple[list[Shape]
         plan: of the cassettes; None without any.
         top: pixels where the legend begins.
     """
-    kinds, bare = build.topology.kinds, _bare(build)
-    counts = np.bincount(build.topology.kind[~bare], minlength=len(kinds))
+    kinds, without_cables = build.topology.kinds, _without_cables(build)
+    counts = np.bincount(build.topology.kind[~without_cables], minlength=len(kinds))
     entries = [
         (f"n{kind}", kind_words(kinds[kind], int(counts[kind])))
         for kind in np.flatnonzero(counts).tolist()
     ]
     if plan:
         entries.append((CASSETTE, f"cassettes ({len(plan.names):,})"))
-    if bare.any():
-        entries.append(("bare", f"missing or planned ({np.count_nonzero(bare):,})"))
+    if without_cables.any():
+        count = np.count_nonzero(without_cables)
+        entries.append(("bare", f"missing or planned ({count:,})"))
     shapes, labels = [], []
     for line, (style, words) in enumerate(entries):
         y = top + LEGEND_LINE * line

@@ -36,6 +36,16 @@ LONGEST_NAME = 14
 """The most letters of a name in a vertex."""
 CABLES_WIDTH = 270.0
 """Pixels of the list of highlighted cables."""
+LEGEND_GAP = 22.0
+"""Pixels from the boxes to the legend, and from its first row to the second."""
+SIGN_WIDTH = 40.0
+"""Pixels of the sign of an entry of the legend, and the gap behind it."""
+ENTRY_GAP = 18.0
+"""Pixels between two entries of the legend."""
+LEGEND_LETTER = 6.6
+"""Pixels of a letter of the legend."""
+SUBTITLE_LETTER = 7
+"""Pixels of a letter of the line below the heading."""
 MOST_LINES = 20_000
 """The most lines that are drawn for links of one style."""
 KIND_WORDS = {
@@ -171,9 +181,9 @@ class Marked:
             in_group = np.isin(_keys(edges), _keys(np.array(self.group.links).reshape(-1, 2)))
             return in_group | np.isin(edges, self.group.switches).any(axis=1)
         in_racks = np.isin(rack[edges], self.racks)
-        chosen = in_racks.all(axis=1) if len(self.racks) == 2 else in_racks.any(axis=1)
-        between: NDArray[np.bool_] = chosen & (rack[edges[:, 0]] != rack[edges[:, 1]])
-        return between
+        touches = in_racks.all(axis=1) if len(self.racks) == 2 else in_racks.any(axis=1)
+        is_marked: NDArray[np.bool_] = touches & (rack[edges[:, 0]] != rack[edges[:, 1]])
+        return is_marked
 
 
 def _keys(pairs: NDArray[np.integer]) -> NDArray[np.int64]:
@@ -250,30 +260,31 @@ def compose(
         marked: what is highlighted.
     """
     cables = _cables(topology, wiring, racks, marked)
-    at = placement.at + ORIGIN
+    middles = placement.middles + ORIGIN
     width = placement.size[0] + 2 * PICTURE_MARGIN
     height = placement.size[1] + HEAD + FOOT
     lines = int(placement.size[1] // ROW) - 2  # of the list of cables
     if len(cables) > lines:
         cables = (*cables[: lines - 1], f"… and {len(cables) - lines + 1} more")
-    keys = _legend(topology, racks, placement, marked, height - FOOT + 22)
+    keys = _legend(topology, racks, placement, marked, height - FOOT + LEGEND_GAP)
     subtitle = _subtitle(topology, racks, placement, marked)
-    width = max(width, 7 * len(subtitle), *(key.x + 40 + 6.6 * len(key.text) for key in keys))
-    strokes = _strokes(topology, racks, placement, at, marked)
+    ends_of_legend = (key.x + SIGN_WIDTH + LEGEND_LETTER * len(key.text) for key in keys)
+    width = max(width, SUBTITLE_LETTER * len(subtitle), *ends_of_legend)
+    strokes = _strokes(topology, racks, placement, middles, marked)
     return Scene(
         title=title,
         subtitle=subtitle,
-        width=_tidy(width + (CABLES_WIDTH if cables else 0)),
-        height=_tidy(height),
+        width=_to_tenths(width + (CABLES_WIDTH if cables else 0)),
+        height=_to_tenths(height),
         half=placement.half,
-        half_width=_tidy(placement.half_width),
+        half_width=_to_tenths(placement.half_width),
         boxes=_boxes(racks, placement, marked),
         discs=_discs(racks, placement, marked),
         strokes=strokes,
-        nodes=_nodes(topology, wiring, racks, placement, at),
+        nodes=_nodes(topology, wiring, racks, placement, middles),
         keys=keys,
         cables=cables,
-        cables_x=_tidy(width),
+        cables_x=_to_tenths(width),
         style=_style(strokes, placement, bool(marked)),
         noun=noun_of(racks),
     )
@@ -282,20 +293,20 @@ def compose(
 def _style(strokes: Sequence[Strokes], placement: Positions, marked: bool) -> Style:
     """Lines that are thin and faint if there are many, and fainter if others are highlighted."""
     lines = max(1, strokes[0].lines)
-    chosen = max(1, strokes[-1].lines)
+    marked_lines = max(1, strokes[-1].lines)
     faint = 0.4 if marked else 1.0
-    small = placement.half < 5
+    has_small_vertices = placement.half < 5
     return Style(
         between_width=1.0 if lines < 2000 else 0.6,
         between_opacity=round(faint * min(0.6, max(0.07, 9 / sqrt(lines))), 3),
-        inside_width=1.0 if small else 1.8,
-        marked_width=1.8 if chosen < 300 else 0.8,
-        marked_opacity=0.85 if chosen < 300 else 0.5,
-        ring=1.3 if small else 2.0,
+        inside_width=1.0 if has_small_vertices else 1.8,
+        marked_width=1.8 if marked_lines < 300 else 0.8,
+        marked_opacity=0.85 if marked_lines < 300 else 0.5,
+        ring=1.3 if has_small_vertices else 2.0,
     )
 
 
-def _tidy(value: float) -> float:
+def _to_tenths(value: float) -> float:
     """A length rounded to tenths of a pixel."""
     return float(_rounded(np.float64(value)))
 
@@ -319,7 +330,7 @@ def shortened(name: str, most: int = LONGEST_NAME) -> str:
 
 
 def _nodes(
-    topology: Topology, wiring: Wiring, racks: Layout, placement: Positions, at: Floats
+    topology: Topology, wiring: Wiring, racks: Layout, placement: Positions, middles: Floats
 ) -> tuple[DrawnNode, ...]:
     """The vertices with their texts.
 
@@ -328,7 +339,7 @@ def _nodes(
         wiring: the names of vertices.
         racks: the layout.
         placement: the sizes of what is drawn.
-        at: float[S, 2], the middle of each vertex in the picture.
+        middles: float[S, 2], the middle of each vertex in the picture.
     """
     has_room = placement.half >= 9
     nodes = []
@@ -339,8 +350,8 @@ def _nodes(
         nodes.append(
             DrawnNode(
                 vertex=v,
-                x=_tidy(at[v, 0]),
-                y=_tidy(at[v, 1]),
+                x=_to_tenths(middles[v, 0]),
+                y=_to_tenths(middles[v, 1]),
                 kind=int(topology.kind[v]),
                 label=shortened(name) if has_room else "",
                 about="\n".join(about),
@@ -354,11 +365,11 @@ def _boxes(racks: Layout, placement: Positions, marked: Marked) -> tuple[Box, ..
     names = [racks.names[rack] for rack in marked.racks]
     return tuple(
         Box(
-            x=_tidy(x + PICTURE_MARGIN),
-            y=_tidy(y + HEAD),
-            width=_tidy(width),
-            height=_tidy(height),
-            middle=_tidy(x + PICTURE_MARGIN + width / 2),
+            x=_to_tenths(x + PICTURE_MARGIN),
+            y=_to_tenths(y + HEAD),
+            width=_to_tenths(width),
+            height=_to_tenths(height),
+            middle=_to_tenths(x + PICTURE_MARGIN + width / 2),
             label=name,
             marked=name in names,
         )
@@ -372,9 +383,9 @@ def _discs(racks: Layout, placement: Positions, marked: Marked) -> tuple[Disc, .
     """The discs of supernodes; () in families without supernodes."""
     return tuple(
         Disc(
-            x=_tidy(x + PICTURE_MARGIN),
-            y=_tidy(y + HEAD),
-            radius=_tidy(radius),
+            x=_to_tenths(x + PICTURE_MARGIN),
+            y=_to_tenths(y + HEAD),
+            radius=_to_tenths(radius),
             label=f"supernode{number}",
             marked=racks.name == "supernodes" and number in marked.racks,
         )
@@ -383,13 +394,13 @@ def _discs(racks: Layout, placement: Positions, marked: Marked) -> tuple[Disc, .
 
 
 def _strokes(
-    topology: Topology, racks: Layout, placement: Positions, at: Floats, marked: Marked
+    topology: Topology, racks: Layout, placement: Positions, middles: Floats, marked: Marked
 ) -> tuple[Strokes, ...]:
     """Links, bottom layer first; as bundles between supernodes, and between racks if many."""
     edges = topology.graph.edges()
     group = _groups(topology, racks, placement)
-    inside = group[edges[:, 0]] == group[edges[:, 1]]
-    outer = edges[~inside]
+    is_inside = group[edges[:, 0]] == group[edges[:, 1]]
+    outer = edges[~is_inside]
     if len(placement.discs):
         middle = placement.discs[:, :2] + ORIGIN
         cluster = placement.disc_box[group[outer]]
@@ -399,14 +410,15 @@ def _strokes(
             _bundles("cluster", group[outer[in_cluster]], middle),
         ]
     elif len(outer) > MOST_LINES:
-        middle = placement.boxes[:, :2] + placement.boxes[:, 2:] / 2 + ORIGIN
+        corner, size = np.split(placement.boxes, 2, axis=1)
+        middle = corner + size / 2 + ORIGIN
         strokes = [_bundles("between", group[outer], middle)]
     else:
-        strokes = [_lines("between", at[outer], len(outer))]
-    strokes.append(_lines("inside", at[edges[inside]], int(inside.sum())))
+        strokes = [_lines("between", middles[outer], len(outer))]
+    strokes.append(_lines("inside", middles[edges[is_inside]], int(is_inside.sum())))
     if marked:
-        chosen = marked.links(edges, racks.rack)
-        strokes.append(_lines("marked", at[edges[chosen]], int(chosen.sum())))
+        is_marked = marked.links(edges, racks.rack)
+        strokes.append(_lines("marked", middles[edges[is_marked]], int(is_marked.sum())))
     return tuple(strokes)
 
 
@@ -453,8 +465,8 @@ def _cables(topology: Topology, wiring: Wiring, racks: Layout, marked: Marked) -
     texts = []
     for u, v in edges[marked.links(edges, racks.rack)].tolist():
         # The end in the rack that was named first comes first.
-        swapped = len(marked.racks) == 2 and racks.rack[u] != marked.racks[0]
-        first, second = (v, u) if swapped else (u, v)
+        is_swapped = len(marked.racks) == 2 and racks.rack[u] != marked.racks[0]
+        first, second = (v, u) if is_swapped else (u, v)
         link = int(np.flatnonzero(wiring.far[first] == second)[0])
         first_port = wiring.port_name(first, int(wiring.port[first, link]))
         second_port = wiring.port_name(second, int(wiring.far_port[first, link]))
@@ -474,7 +486,7 @@ def _subtitle(topology: Topology, racks: Layout, placement: Positions, marked: M
         layout_name = "" if racks.name == RACKS else f" ({racks.name})"
         parts.append(f"{len(racks.names)} {noun_of(racks)}s{layout_name}")
     if marked:
-        chosen = int(marked.links(graph.edges(), racks.rack).sum())
+        count = int(marked.links(graph.edges(), racks.rack).sum())
         names = " and ".join(racks.names[rack] for rack in marked.racks)
         if marked.group:
             where = f"of {marked.group.name}"
@@ -482,7 +494,7 @@ def _subtitle(topology: Topology, racks: Layout, placement: Positions, marked: M
             where = f"between {names}"
         else:
             where = f"leaving {names}"
-        parts.append(f"{chosen} links {where}")
+        parts.append(f"{count} links {where}")
     return " · ".join(parts)
 
 
@@ -519,8 +531,10 @@ def _legend(
     for row, entries in enumerate((vertices, links)):
         x = PICTURE_MARGIN
         for sign, text in entries:
-            keys.append(Key(x=_tidy(x), y=_tidy(top + 22 * row), sign=sign, text=text))
-            x += 58 + 6.6 * len(text)
+            keys.append(
+                Key(x=_to_tenths(x), y=_to_tenths(top + LEGEND_GAP * row), sign=sign, text=text)
+            )
+            x += SIGN_WIDTH + ENTRY_GAP + LEGEND_LETTER * len(text)
     return tuple(keys)
 
 

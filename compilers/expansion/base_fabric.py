@@ -1,7 +1,7 @@
 """A fabric that may have grown by clusters before, and the clusters that can be added to it.
 
-`grow` asks it for the larger topology. Clusters are always counted from the first fabric, as copies
-of its clusters.
+`grow` asks it for the larger topology. A *cluster* is a set of switches that are added together, as
+copies of a cluster of the first fabric. Clusters are always counted from the first fabric.
 """
 
 from __future__ import annotations

@@ -25,15 +25,15 @@ from compilers.expansion.grown_addresses import (
     require_outside,
 )
 from compilers.expansion.grown_racks import PlaneHardware, grown_hardware
-from compilers.expansion.grown_wiring import grown_wiring, moved_cables, with_ports
+from compilers.expansion.grown_wiring import grown_wiring, moved_cables, with_generated_ports
 from compilers.expansion.new_hosts import needs_of_new_hosts
 from compilers.expansion.spare_ports import (
     SpareNodes,
     SparePorts,
+    choose_spare_nodes,
     hosts_of_spares,
     require_room,
     require_room_for_hosts,
-    spares_taken,
 )
 from compilers.routing.balanced_tables import balanced
 from compilers.routing.choose import choices
@@ -56,7 +56,7 @@ FITTED = ("demand", "largest_share")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Grown:
+class GrownFabric:
     """A larger fabric, compared with the installed one."""
 
     build: Build
@@ -66,7 +66,7 @@ class Grown:
     cables: Cables
     """All cables of the larger fabric."""
     added: NDArray[np.int64]
-    """int64[A], the indices of the new cables in `cables`."""
+    """int64[A], the indexes of the new cables in `cables`."""
     moved: int
     """The number of old cables with a different end or port in the larger fabric."""
     ports_left: NDArray[np.int64]
@@ -87,8 +87,17 @@ class Grown:
         hardware: Hardware,
         spare_nodes: SpareNodes,
         clusters_that_fit: int,
-    ) -> Grown:
-        """Compare a larger build with the installed one, whose node types `hardware` has."""
+    ) -> GrownFabric:
+        """Compare a larger build with the installed one.
+
+        Args:
+            before: the installed build.
+            larger: the larger build.
+            expansion: the larger topology, and what is added to it.
+            hardware: the hardware of the installed build, with the node types.
+            spare_nodes: the spare nodes that are used.
+            clusters_that_fit: how many clusters of the kind fit.
+        """
         cables = cables_of(larger.wiring, hardware_of(larger))
         spare = SparePorts.of(larger.wiring, hardware.types, before.disabled_ports)
         return cls(
@@ -104,7 +113,7 @@ class Grown:
         )
 
 
-def grow(build: Build, method: str, count: int, planes: Sequence[Build] = ()) -> Grown:
+def grow(build: Build, method: str, count: int, planes: Sequence[Build] = ()) -> GrownFabric:
     """Grow a build by clusters on unused ports, with new tables.
 
     Rows stay as they are wherever they still lead along a shortest path. A new node has the type of
@@ -130,12 +139,14 @@ def grow(build: Build, method: str, count: int, planes: Sequence[Build] = ()) ->
     expansion = base.grown(method, count)
     _require_searchable(expansion)
     numbers = numbers_in(build)  # before its nodes get ports
-    wiring_with_ports, old_hardware = with_ports(build.wiring, hardware_of(build), expansion)
+    wiring_with_ports, old_hardware = with_generated_ports(
+        build.wiring, hardware_of(build), expansion
+    )
     build = replace(build, wiring=wiring_with_ports)
     spare = SparePorts.of(build.wiring, old_hardware.types, build.disabled_ports)
     clusters_that_fit = base.most(method, spare, build, old_hardware)
     require_room(spare, expansion, build.wiring, clusters_that_fit)
-    spare_nodes = spares_taken(old_hardware, build.wiring, expansion)
+    spare_nodes = choose_spare_nodes(old_hardware, build.wiring, expansion)
     addressing = grown_addressing(
         build.addressing, expansion.topology, old_hardware.plane, spare_nodes
     )
@@ -146,8 +157,8 @@ def grow(build: Build, method: str, count: int, planes: Sequence[Build] = ()) ->
     wiring = grown_wiring(build.wiring, expansion, spare, old_hardware, spare_nodes, hosts)
     tables, forwarding = _tables(build, expansion, wiring)
     other_planes = [PlaneHardware(plane.wiring, hardware_of(plane)) for plane in planes]
-    unlabelled = grown_hardware(expansion, wiring, old_hardware, spare_nodes, other_planes)
-    whole = _whole_fabric(build, numbers, wiring, unlabelled, addressing, spare_nodes)
+    without_labels = grown_hardware(expansion, wiring, old_hardware, spare_nodes, other_planes)
+    whole = _whole_fabric(build, numbers, wiring, without_labels, addressing, spare_nodes)
     hardware, allocations = allocate(whole, numbers)
     larger = replace(
         build,
@@ -163,7 +174,7 @@ def grow(build: Build, method: str, count: int, planes: Sequence[Build] = ()) ->
         systems=_systems(build, wiring, expansion.origin),
         identity="",
     )
-    return Grown.of(build, larger, expansion, old_hardware, spare_nodes, clusters_that_fit)
+    return GrownFabric.of(build, larger, expansion, old_hardware, spare_nodes, clusters_that_fit)
 
 
 def _whole_fabric(
@@ -289,17 +300,19 @@ def _tables(build: Build, expansion: Expansion, wiring: Wiring) -> tuple[Tables,
 def _links_of_rows(build: Build) -> NDArray[np.int64]:
     """The link that each row of exact tables leads to, int64[S, S] by switch and destination.
 
-    A link is its place in `Wiring.port`; -1: none.
+    A link is its number at its switch; -1: none.
     """
     egress, port = build.tables.routes.egress, build.tables.classes.port
     link_at = links_by_port(build.wiring.far, build.wiring.port)
     minimal = link_at[np.arange(len(port))[:, None], port].astype(np.int64)
-    # One more class without a link, for rows that lead to no class.
-    of_class = np.pad(minimal, ((0, 0), (0, 1)), constant_values=-1)
-    return np.take_along_axis(of_class, np.minimum(egress, port.shape[1]).astype(np.int64), axis=1)
+    # int64[S, C + 1], with one more class without a link, for rows that lead to no class.
+    link_of_class = np.pad(minimal, ((0, 0), (0, 1)), constant_values=-1)
+    return np.take_along_axis(
+        link_of_class, np.minimum(egress, port.shape[1]).astype(np.int64), axis=1
+    )
 
 
 def changes(before: Build, after: Build) -> dict[str, NDArray[np.int64]]:
     """The table changes of each old switch: by field of `SwitchChange` int64[S]."""
     counts = [switch.counts() for switch in compare(before, after).switches]
-    return {word: np.array([of_switch[word] for of_switch in counts]) for word in counts[0]}
+    return {word: np.array([switch_counts[word] for switch_counts in counts]) for word in counts[0]}

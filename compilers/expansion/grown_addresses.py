@@ -1,4 +1,8 @@
-"""The addresses of a larger fabric: blocks for its new switches, which nobody else has."""
+"""The addresses of a larger fabric: blocks for its new switches, which nobody else has.
+
+`grow` calls these functions. A *block* is the prefix of one switch and its hosts. A *spare* is a
+node of the inventory without a vertex, which becomes a new switch.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +19,15 @@ from inventory.problems import InputError
 
 
 def grown_addressing(
-    old: Addressing, larger: Topology, plane: int, taken: SpareNodes
+    old: Addressing, larger: Topology, plane: int, spare_nodes: SpareNodes
 ) -> Addressing:
     """The addresses of a larger fabric: old addresses stay, and spares keep their hosts' addresses.
+
+    Args:
+        old: the addresses of the smaller fabric.
+        larger: the larger topology.
+        plane: the plane, from 1; 0 for a fabric of one plane.
+        spare_nodes: the spare nodes that are used, by their vertices.
 
     Raises:
         InputError: a pool of addresses is too small.
@@ -30,8 +40,9 @@ def grown_addressing(
         first = firsts[f"ipv{pool.version}"]
         last = first + (order << (pool.max_prefixlen - length)) - 1
         if last > int(pool.broadcast_address):
-            fits = pool.max_prefixlen - (first ^ last).bit_length()
-            required = f"a pool of /{fits} or larger for {order:,} vertices"
+            # The longest prefix that has both addresses.
+            length_needed = pool.max_prefixlen - (first ^ last).bit_length()
+            required = f"a pool of /{length_needed} or larger for {order:,} vertices"
             todo = "a larger pool that contains this one keeps all addresses"
             if plane:  # a larger pool would not change the part of this plane
                 todo = f"compile fabric.yaml with `{_as_yaml(larger)}` and all its nodes instead; "
@@ -39,9 +50,9 @@ def grown_addressing(
             raise InputError.of(required, str(pool), todo, key="addressing")
     macs = default_host_macs(order, old.host_mac.shape[1], plane)
     macs[: len(old.host_mac)] = old.host_mac
-    for place, host in hosts_of_spares(taken, macs.shape[1]):
+    for vertex_and_number, host in hosts_of_spares(spare_nodes, macs.shape[1]):
         if host.mac:
-            macs[place] = parse_mac(host.mac)
+            macs[vertex_and_number] = parse_mac(host.mac)
     return replace(old, host_mac=macs)
 
 
@@ -78,7 +89,7 @@ def require_outside(larger: Addressing, addresses: Mapping[str, str]) -> None:
     """
     for text, use in addresses.items():
         for blocks in larger.blocks() if text else ():
-            if block := blocks.around(ip_address(text)):
+            if block := blocks.block_of(ip_address(text)):
                 raise InputError.of(
                     key="addressing",
                     required=f"blocks of new switches without {use}",

@@ -21,8 +21,8 @@ from compilers.cabling.fabric_numbers import require_same_topology
 from compilers.expansion.grow import FITTED
 from compilers.spec.fabric_file import LoadedFabric
 from compilers.tables.build import Build
-from compilers.wiring.hardware import Hardware, PortFacts
-from compilers.wiring.wiring import first_id
+from compilers.wiring.hardware import Hardware, NodeTypeFacts
+from compilers.wiring.wiring import first_datapath_id
 from inventory.model import Node
 
 Data = dict[str, Any]
@@ -80,7 +80,7 @@ def _inventory(
     has_racks = "racks" in data or "generate" in data
     if not document:
         data["node_types"] = {
-            facts.name: {"ports": _blocks(facts)} for facts in hardware_of(builds[0]).types
+            facts.name: {"ports": _port_blocks(facts)} for facts in hardware_of(builds[0]).types
         }
     data.pop("generate", None)
     placement = data.get("placement", {})
@@ -108,22 +108,23 @@ def _inventory(
 
 def _node(build: Build, hardware: Hardware, vertex: int, has_racks: bool) -> Data:
     """A node of the new inventory."""
-    w = build.wiring
-    node: Data = {"name": w.names[vertex], "type": w.type_names[w.node_type[vertex]]}
+    wiring = build.wiring
+    type_name = wiring.type_names[wiring.node_type[vertex]]
+    node: Data = {"name": wiring.names[vertex], "type": type_name}
     node["vertex"] = vertex
     if has_racks:
         node["rack"] = hardware.rack_names[hardware.rack[vertex]]
         node["unit"] = int(hardware.unit[vertex])
-    if (number := int(w.datapath_id[vertex])) != first_id(hardware.plane) + vertex:
+    if (number := int(wiring.datapath_id[vertex])) != first_datapath_id(hardware.plane) + vertex:
         node["datapath_id"] = number
-    for word, value in (("management", w.management), ("serial", hardware.serial)):
+    for word, value in (("management", wiring.management), ("serial", hardware.serial)):
         if value[vertex]:
             node[word] = value[vertex]
     if hardware.plane:
         node["plane"] = hardware.plane
     if build.systems:
         node["system"] = build.systems[vertex]
-    if variables := build.node_vars.get(w.names[vertex]):
+    if variables := build.node_vars.get(wiring.names[vertex]):
         node["vars"] = dict(variables)
     return node
 
@@ -143,14 +144,14 @@ def _count_hosts(loaded: LoadedFabric, build: Build, nodes: Sequence[Data], firs
     if inventory is None or inventory.hosts:
         return
     listed = {node.name: node for node in inventory.nodes}
-    usual = loaded.spec.hosts_per_node
+    default_count = loaded.spec.hosts_per_node
     counts = (build.wiring.host_port > 0).sum(axis=1).tolist()
     count_of = dict(zip(build.wiring.names[first:], counts[first:], strict=True))
     for data in nodes:
         if (count := count_of.get(data["name"])) is None:
             continue
         node = listed.get(data["name"]) or Node.model_construct(name="", type=data["type"])
-        if inventory.host_count(node, usual) != count:
+        if inventory.host_count(node, default_count) != count:
             data["host_count"] = count
 
 
@@ -163,7 +164,7 @@ def _racks(hardware: Hardware) -> list[Data]:
     ]
 
 
-def _blocks(facts: PortFacts) -> list[Data]:
+def _port_blocks(facts: NodeTypeFacts) -> list[Data]:
     """The ports of a generated node type as blocks, one for each run of ports of one role."""
     blocks, first = [], 1
     for role, ports in groupby(facts.role):

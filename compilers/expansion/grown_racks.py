@@ -1,4 +1,9 @@
-"""Place the new nodes of an expansion in racks, for `grow`."""
+"""Place the new nodes of an expansion in racks.
+
+`grow` calls `grown_hardware` with the hardware of the installed fabric. A *cluster* is a set of new
+nodes that belong together; it goes into one rack if it fits. A *spare* is a node of the inventory
+that becomes a new switch, and stays where it stands.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +18,7 @@ from numpy.typing import NDArray
 from compilers.expansion.spare_ports import SpareNodes, hosts_of_spares
 from compilers.topology.replicated_clusters import Expansion
 from compilers.wiring.hardware import Hardware
-from compilers.wiring.wiring import Wiring, of_plane
+from compilers.wiring.wiring import Wiring, plane_prefix
 
 Values = TypeVar("Values", np.int32, np.bool_)
 
@@ -74,13 +79,13 @@ def grown_hardware(
     )
     return replace(
         _with_hosts(hardware, wiring.host_port[old:], spare_nodes),
-        cluster=_joined(hardware.cluster, len(hardware.cluster_names) + cluster_of_node),
+        cluster=_append(hardware.cluster, len(hardware.cluster_names) + cluster_of_node),
         cluster_names=(*hardware.cluster_names, *new_clusters),
-        rack=_joined(hardware.rack, rack),
+        rack=_append(hardware.rack, rack),
         rack_names=(*hardware.rack_names, *free_places.new_racks),
-        unit=_joined(hardware.unit, unit),
-        rack_place=_joined(hardware.rack_place, floor_places),
-        rack_units=_joined(
+        unit=_append(hardware.unit, unit),
+        rack_place=_append(hardware.rack_place, floor_places),
+        rack_units=_append(
             hardware.rack_units, np.full(len(free_places.new_racks), free_places.rack_units)
         ),
         serial=(*hardware.serial, *(node.serial if node else "" for node in nodes)),
@@ -113,7 +118,7 @@ def _rack_units(
         members = np.flatnonzero((cluster_of_node == cluster) & (rack < 0))
         members = members[np.argsort(layout.position[old:][members])]
         if len(members):
-            name = of_plane(hardware.plane) + layout.names[cluster]
+            name = plane_prefix(hardware.plane) + layout.names[cluster]
             rack[members], unit[members] = np.array(free_places.take(len(members), name)).T
     return rack, unit
 
@@ -219,9 +224,9 @@ class _FreePlaces:
 
     def take(self, count: int, name: str) -> list[RackUnit]:
         """Take a place for each of `count` nodes; new racks are called `name`."""
-        return self._in_old_racks(count) or self._in_new_racks(count, name)
+        return self._take_in_old_racks(count) or self._take_in_new_racks(count, name)
 
-    def _in_old_racks(self, count: int) -> list[RackUnit]:
+    def _take_in_old_racks(self, count: int) -> list[RackUnit]:
         """Places in the first old rack with room for all nodes, else in several racks.
 
         [] if there is no room.
@@ -235,7 +240,7 @@ class _FreePlaces:
             self.free_units[rack].remove(unit)
         return places
 
-    def _in_new_racks(self, count: int, name: str) -> list[RackUnit]:
+    def _take_in_new_racks(self, count: int, name: str) -> list[RackUnit]:
         """Places in as many new racks as are needed."""
         per_rack = self.rack_units // self.height
         racks = -(-count // per_rack)  # rounded up
@@ -255,6 +260,6 @@ def _with_new_nodes(values: NDArray[Values], added: int, unknown: int) -> NDArra
     return np.pad(values, ((0, added), (0, 0)), constant_values=unknown)
 
 
-def _joined(old: NDArray[np.int32], new: NDArray[np.integer]) -> NDArray[np.int32]:
+def _append(old: NDArray[np.int32], new: NDArray[np.integer]) -> NDArray[np.int32]:
     """The values of old nodes or racks, then those of new nodes or racks."""
     return np.concatenate((old, new)).astype(np.int32)

@@ -1,4 +1,8 @@
-"""The wiring of a larger fabric: old cables stay in their ports, new cables take unused ports."""
+"""The wiring of a larger fabric: old cables stay in their ports, new cables take unused ports.
+
+`grow` calls `grown_wiring` with the wiring of the installed fabric and the larger topology. New
+nodes come after the old ones. A *spare* is a node of the inventory that becomes a new switch.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +22,14 @@ from compilers.expansion.spare_ports import (
     ports_for_links,
 )
 from compilers.topology.replicated_clusters import Expansion
-from compilers.wiring.hardware import Hardware, port_facts
+from compilers.wiring.hardware import Hardware, node_type_facts
 from compilers.wiring.host_names import host_names_at
 from compilers.wiring.wiring import GENERATED, Wiring, generated_type
 
 
-def with_ports(wiring: Wiring, hardware: Hardware, expansion: Expansion) -> tuple[Wiring, Hardware]:
+def with_generated_ports(
+    wiring: Wiring, hardware: Hardware, expansion: Expansion
+) -> tuple[Wiring, Hardware]:
     """The wiring and the hardware with ports for an expansion, if the node type is generated.
 
     The new ports come after the existing ones, so that no plug is moved.
@@ -31,14 +37,15 @@ def with_ports(wiring: Wiring, hardware: Hardware, expansion: Expansion) -> tupl
     if wiring.type_names != (GENERATED,):
         return wiring, hardware
     spare = SparePorts.of(wiring, hardware.types)
-    more = int((links_to_add(expansion) - ports_for_links(spare, expansion, wiring)).max(initial=0))
-    if more == 0:
+    lacking = links_to_add(expansion) - ports_for_links(spare, expansion, wiring)
+    new_ports = int(lacking.max(initial=0))
+    if new_ports == 0:
         return wiring, hardware
     roles = hardware.types[0].role
     hosts = roles.count("host")
     links = roles.index("host") if hosts else len(roles)
     after_hosts = len(roles) - links - hosts
-    facts = port_facts(GENERATED, generated_type(links, hosts, after_hosts + more))
+    facts = node_type_facts(GENERATED, generated_type(links, hosts, after_hosts + new_ports))
     names = (tuple(sockets[0] for sockets in facts.sockets),)
     return replace(wiring, port_names=names), replace(hardware, types=(facts,))
 
@@ -73,14 +80,14 @@ def grown_wiring(
         host_names += host_names_at(vertex, names_of_hosts, per_node)
     datapath_ids = _new_datapath_ids(wiring, hardware, spare_nodes, len(new_vertices))
     return Wiring(
-        names=(*wiring.names, *_names(wiring, expansion, hardware, spare_nodes)),
+        names=(*wiring.names, *_new_names(wiring, expansion, hardware, spare_nodes)),
         management=(*wiring.management, *management),
         host_names=(*wiring.host_names, *host_names),
         datapath_id=np.concatenate((wiring.datapath_id, datapath_ids)),
         port=port,
         far=graph.padded(),
         far_port=far_ports(port, graph),
-        host_port=_host_ports(wiring, hosts),
+        host_port=_grown_host_ports(wiring, hosts),
         node_type=wiring.node_type[expansion.origin],
         type_names=wiring.type_names,
         port_names=wiring.port_names,
@@ -101,7 +108,7 @@ def _new_datapath_ids(
     return datapath_ids
 
 
-def _names(
+def _new_names(
     wiring: Wiring, expansion: Expansion, hardware: Hardware, spare_nodes: SpareNodes
 ) -> list[str]:
     """The names of new nodes.
@@ -126,7 +133,7 @@ def _names(
     return names
 
 
-def _host_ports(wiring: Wiring, needs: Sequence[HostNeed]) -> NDArray[np.int32]:
+def _grown_host_ports(wiring: Wiring, needs: Sequence[HostNeed]) -> NDArray[np.int32]:
     """The ports of hosts, int32[S', H]: those of old nodes, then those of new nodes."""
     old, per_node = wiring.host_port.shape
     ports = np.zeros((old + len(needs), per_node), np.int32)

@@ -1,8 +1,8 @@
 """Report on an expansion: the larger build, what to add, and that no installed cable moves.
 
-There are two expansions. Either clusters are added to a fabric (`GrowthReport.of_clusters`, by
-`grow`). Or a fabric is only partly installed, and its other nodes and cables are installed, too
-(`GrowthReport.of_rest`).
+`polarfab expand` prints it. There are two expansions. Either clusters are added to a fabric
+(`GrowthReport.of_clusters`, by `grow`). Or a fabric is only partly installed, and its other nodes
+and cables are installed, too (`GrowthReport.of_rest`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from compilers.cabling.cable_formats import as_csv, as_records
 from compilers.cabling.cable_plan import Cables, cables_of, hardware_of
 from compilers.cabling.schedule_columns import Rows
-from compilers.expansion.grow import Grown, grow
+from compilers.expansion.grow import GrownFabric, grow
 from compilers.expansion.grown_wiring import moved_cables
 from compilers.tables.build import Build
 from compilers.update.compare import SwitchChange, compare
@@ -98,7 +98,7 @@ def added_cables(reports: Sequence[GrowthReport]) -> str:
     return "".join(as_csv(chain.from_iterable(report.rows for report in reports)))
 
 
-def _facts_of_clusters(build: Build, grown: Grown) -> dict[str, Any]:
+def _facts_of_clusters(build: Build, grown: GrownFabric) -> dict[str, Any]:
     """The facts of an expansion by clusters."""
     names, old = grown.build.wiring.names, build.topology.graph.order
     hardware, ports_left = grown.cables.hardware, grown.ports_left.tolist()
@@ -110,11 +110,11 @@ def _facts_of_clusters(build: Build, grown: Grown) -> dict[str, Any]:
         "diameter": grown.build.topology.diameter,
         "nodes_added": list(names[old:]),
         "spares_taken": [spare.name for spare in grown.spare_nodes.values()],
-        **_without_management(grown.build.wiring, old),
-        **_racks(hardware, old, len(hardware_of(build).rack_names)),
+        **_management_fact(grown.build.wiring, old),
+        **_rack_facts(hardware, old, len(hardware_of(build).rack_names)),
         "cables": len(grown.cables),
         "cables_added": len(grown.added),
-        **_slower_cables(grown.build.wiring, grown.cables, grown.added),
+        **_slower_cables_fact(grown.build.wiring, grown.cables, grown.added),
         "cables_moved": grown.moved,
         "clusters_that_fit": grown.clusters_that_fit,
         "least_ports_left": min(ports_left),
@@ -129,7 +129,7 @@ def _facts_of_clusters(build: Build, grown: Grown) -> dict[str, Any]:
     }
 
 
-def _without_management(wiring: Wiring, old: int) -> dict[str, list[str]]:
+def _management_fact(wiring: Wiring, old: int) -> dict[str, list[str]]:
     """A fact for the report: the new switches without a management address; {} if there are none.
 
     Switches need one only if some installed switch has one.
@@ -145,7 +145,9 @@ def _without_management(wiring: Wiring, old: int) -> dict[str, list[str]]:
     return {WITHOUT_MANAGEMENT: without} if without else {}
 
 
-def _slower_cables(wiring: Wiring, cables: Cables, added: NDArray[np.integer]) -> dict[str, str]:
+def _slower_cables_fact(
+    wiring: Wiring, cables: Cables, added: NDArray[np.integer]
+) -> dict[str, str]:
     """A fact for the report: some added cables are slower than every installed cable.
 
     {} if there are no such cables.
@@ -153,7 +155,7 @@ def _slower_cables(wiring: Wiring, cables: Cables, added: NDArray[np.integer]) -
     Args:
         wiring: the wiring of the larger fabric.
         cables: all its cables.
-        added: int[A], the indices of the added ones.
+        added: int[A], the indexes of the added cables.
     """
     # float[T, P + 1], the speed of each port of each node type; 0: unknown.
     most_ports = max(map(len, wiring.port_names))
@@ -178,7 +180,7 @@ def _slower_cables(wiring: Wiring, cables: Cables, added: NDArray[np.integer]) -
     return {"cables_slower": sentence}
 
 
-def _racks(hardware: Hardware, old: int, old_racks: int) -> dict[str, list[str]]:
+def _rack_facts(hardware: Hardware, old: int, old_racks: int) -> dict[str, list[str]]:
     """The racks of new nodes: old racks that are filled, and new racks.
 
     Args:
@@ -207,7 +209,7 @@ def _facts_of_rest(build: Build, larger: Build, rest: UninstalledRest) -> dict[s
         "racks_added": [hardware.rack_names[r] for r in racks],
         "cables": len(rest.cables),
         "cables_added": len(rest.added),
-        **_slower_cables(larger.wiring, rest.cables, rest.added),
+        **_slower_cables_fact(larger.wiring, rest.cables, rest.added),
         "cables_moved": rest.moved,
         "cables_relabelled": rest.relabelled,
         "nodes_renamed": rest.renamed,
@@ -224,7 +226,7 @@ class UninstalledRest:
     cables: Cables
     """The cables of the larger fabric."""
     added: NDArray[np.int64]
-    """int64[A], the indices of the new cables in `cables`."""
+    """int64[A], the indexes of the new cables in `cables`."""
     moved: int
     """The number of installed cables with a different end or port in the larger fabric."""
     relabelled: int
@@ -245,15 +247,15 @@ def uninstalled_rest(before: Build, after: Build) -> UninstalledRest:
     cables = cables_of(after.wiring, hardware_of(after))
     old_cables = cables_of(before.wiring, hardware_of(before))
     keys, old_keys = cables.keys(), old_cables.keys()
-    # The indices in either build of the cables that both builds have.
-    _, old_index, index = np.intersect1d(old_keys, keys, return_indices=True)
+    # The indexes in the old and in the new build of the cables that both have.
+    _, old_index, new_index = np.intersect1d(old_keys, keys, return_indices=True)
     return UninstalledRest(
         nodes=np.flatnonzero(after.topology.present & ~before.topology.present),
         cables=cables,
         added=np.flatnonzero(~np.isin(keys, old_keys)),
         moved=moved_cables(before.wiring, after.wiring),
-        relabelled=int((old_cables.number[old_index] != cables.number[index]).sum()),
-        renamed=_renamed(before, after),
+        relabelled=int((old_cables.number[old_index] != cables.number[new_index]).sum()),
+        renamed=_renamed_count(before, after),
         switches=compare(before, after).switches,
     )
 
@@ -275,7 +277,7 @@ def _require_one_fabric(before: Build, after: Build) -> None:
         raise InputError.of("two builds of one fabric", given, todo, key="whole")
 
 
-def _renamed(before: Build, after: Build) -> int:
+def _renamed_count(before: Build, after: Build) -> int:
     """The number of installed nodes whose name, number or first address differs."""
     differ = np.array(before.wiring.names) != np.array(after.wiring.names)
     differ |= before.wiring.datapath_id != after.wiring.datapath_id

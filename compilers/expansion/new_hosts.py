@@ -1,7 +1,8 @@
 """The hosts of the new switches of an expansion, and the ports that these hosts can have.
 
 When a fabric grows, a new switch gets as many hosts as most switches of its type have. A *spare* is
-a node of the inventory without a vertex that becomes a new switch.
+a node of the inventory without a vertex that becomes a new switch. `grow` asks for these needs
+before it gives hosts ports, and `base_fabric` to count the clusters that fit.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from compilers.expansion.spare_ports import (
     HostNeed,
     SpareNodes,
     SparePorts,
+    choose_spare_nodes,
     host_needs,
-    spares_taken,
 )
 from compilers.spec.allocations import HOST
 from compilers.tables.build import Build
@@ -26,7 +27,7 @@ def needs_of_new_hosts(
     build: Build, expansion: Expansion, spare: SparePorts, hardware: Hardware
 ) -> list[HostNeed]:
     """The hosts of each new node, and the ports that they can have."""
-    spare_nodes = spares_taken(hardware, build.wiring, expansion)
+    spare_nodes = choose_spare_nodes(hardware, build.wiring, expansion)
     hosts = _host_counts(build, expansion, spare_nodes)
     return host_needs(spare, expansion, build.wiring, hardware.types, hosts)
 
@@ -37,14 +38,14 @@ def _host_counts(build: Build, expansion: Expansion, spare_nodes: SpareNodes) ->
     If the inventory names every host of the fabric, new switches have only the hosts that it names
     at spares.
     """
-    wiring, most = build.wiring, build.wiring.host_port.shape[1]
+    wiring, places = build.wiring, build.wiring.host_port.shape[1]
     all_hosts = int((wiring.host_port > 0).sum())
     are_named = all_hosts <= len(build.allocations.of(HOST).used)
     count_of_type = _most_common_counts(wiring)
     counts = []
     for vertex in range(len(wiring.names), len(expansion.origin)):
         spare = spare_nodes.get(vertex)
-        listed = min(len(spare.hosts), most) if spare else 0
+        listed = min(len(spare.hosts), places) if spare else 0
         most_common = count_of_type[int(wiring.node_type[expansion.origin[vertex]])]
         counts.append(listed if are_named else max(listed, most_common))
     return counts

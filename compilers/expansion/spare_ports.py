@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from compilers.topology.adjacency import Graph
 from compilers.topology.replicated_clusters import Expansion
-from compilers.wiring.hardware import Hardware, PortFacts, SpareHost, SpareNode
+from compilers.wiring.hardware import Hardware, NodeTypeFacts, SpareHost, SpareNode
 from compilers.wiring.wiring import Wiring
 from inventory.problems import InputError
 
@@ -25,16 +25,16 @@ from inventory.problems import InputError
 class SparePorts:
     """The ports of a fabric that may have links."""
 
-    by_type: tuple[tuple[int, ...], ...]
+    ports_of_type: tuple[tuple[int, ...], ...]
     """The ports of each node type that are not for hosts, in order."""
-    unused: tuple[tuple[int, ...], ...]
-    """The unused ones of each switch, in order."""
+    unused_ports: tuple[tuple[int, ...], ...]
+    """The unused ports of each switch that are not for hosts, in order."""
 
     @classmethod
     def of(
         cls,
         wiring: Wiring,
-        types: Sequence[PortFacts],
+        types: Sequence[NodeTypeFacts],
         disabled: Mapping[str, Sequence[str]] = MappingProxyType({}),
     ) -> SparePorts:
         """The spare ports of a fabric whose ports have roles.
@@ -44,7 +44,7 @@ class SparePorts:
             types: the node types.
             disabled: the names of ports that get no cable, by the node's name.
         """
-        by_type = tuple(
+        ports_of_type = tuple(
             tuple(port for port, role in enumerate(facts.role, 1) if role != "host")
             for facts in types
         )
@@ -55,14 +55,14 @@ class SparePorts:
             names = wiring.port_names[node_types[vertex]]
             used_or_disabled[vertex] |= {names.index(port) + 1 for port in disabled.get(name, ())}
         unused = tuple(
-            tuple(port for port in by_type[node_type] if port not in excluded)
+            tuple(port for port in ports_of_type[node_type] if port not in excluded)
             for node_type, excluded in zip(node_types, used_or_disabled, strict=True)
         )
-        return cls(by_type, unused)
+        return cls(ports_of_type, unused)
 
     def counts(self) -> NDArray[np.int64]:
         """How many unused ports each switch has, int64[S]."""
-        return np.array([len(ports) for ports in self.unused], np.int64)
+        return np.array([len(ports) for ports in self.unused_ports], np.int64)
 
 
 def links_to_add(expansion: Expansion) -> NDArray[np.int64]:
@@ -73,7 +73,7 @@ def links_to_add(expansion: Expansion) -> NDArray[np.int64]:
 
 def ports_for_links(spare: SparePorts, expansion: Expansion, wiring: Wiring) -> NDArray[np.int64]:
     """How many ports for new links each vertex has, int64[S']: unused ports, or those of a copy."""
-    copies = [len(ports) for ports in _of_copies(spare, expansion, wiring)]
+    copies = [len(ports) for ports in _ports_of_copies(spare, expansion, wiring)]
     return np.concatenate((spare.counts(), np.array(copies, np.int64)))
 
 
@@ -98,7 +98,7 @@ def host_needs(
     spare: SparePorts,
     expansion: Expansion,
     wiring: Wiring,
-    types: Sequence[PortFacts],
+    types: Sequence[NodeTypeFacts],
     hosts: Sequence[int],
 ) -> list[HostNeed]:
     """What each new node needs for its hosts.
@@ -114,7 +114,7 @@ def host_needs(
     @cache
     def host_ports(node_type: int, degree: int) -> tuple[int, ...]:
         """The ports for hosts of a new node with so many links."""
-        roles, links = types[node_type].role, set(spare.by_type[node_type][:degree])
+        roles, links = types[node_type].role, set(spare.ports_of_type[node_type][:degree])
         return tuple(
             port
             for host_role in ("host", "any")
@@ -154,14 +154,14 @@ def require_room(
         others = f", and too few at {len(lacking) - 1:,} more nodes" if len(lacking) > 1 else ""
         raise InputError.of(
             key="clusters",
-            required=f"{_ports(int(links[worst]), 'unused ')} for links at {names[worst]}",
+            required=f"{_ports_in_words(int(links[worst]), 'unused ')} for links at {names[worst]}",
             given=f"{ports[worst]}{others}",
-            todo=_todo(clusters_that_fit),
+            todo=_remedy(clusters_that_fit),
         )
 
 
 def require_room_for_hosts(
-    needs: Sequence[HostNeed], types: Sequence[PortFacts], clusters_that_fit: int
+    needs: Sequence[HostNeed], types: Sequence[NodeTypeFacts], clusters_that_fit: int
 ) -> None:
     """Pass if new nodes have ports for their hosts.
 
@@ -175,30 +175,33 @@ def require_room_for_hosts(
     """
     for need in needs:
         if need.lacks_ports:
+            type_name = types[need.node_type].name
             raise InputError.of(
                 key="clusters",
-                required=f"{_ports(need.hosts)} for hosts at a new {types[need.node_type].name}",
+                required=f"{_ports_in_words(need.hosts)} for hosts at a new {type_name}",
                 given=f"{len(need.ports)} besides its links",
-                todo=_todo(clusters_that_fit),
+                todo=_remedy(clusters_that_fit),
             )
 
 
-def _ports(number: int, adjective: str = "") -> str:
+def _ports_in_words(number: int, adjective: str = "") -> str:
     """A number of ports in words."""
     return f"{number} {adjective}port{'' if number == 1 else 's'}"
 
 
-def _todo(clusters_that_fit: int) -> str:
+def _remedy(clusters_that_fit: int) -> str:
     """What to do if ports are lacking."""
     few = {0: "no cluster of this kind fits", 1: "one cluster of this kind fits"}
     most = few.get(clusters_that_fit, f"at most {clusters_that_fit} clusters of this kind fit")
     return f"{most}; use node types with more ports for more"
 
 
-def _of_copies(spare: SparePorts, expansion: Expansion, wiring: Wiring) -> list[tuple[int, ...]]:
+def _ports_of_copies(
+    spare: SparePorts, expansion: Expansion, wiring: Wiring
+) -> list[tuple[int, ...]]:
     """The ports for links of each new node, which has the type of its origin."""
     origin = expansion.origin[len(wiring.names) :]
-    return [spare.by_type[t] for t in wiring.node_type[origin].tolist()]
+    return [spare.ports_of_type[t] for t in wiring.node_type[origin].tolist()]
 
 
 def grown_ports(spare: SparePorts, expansion: Expansion, wiring: Wiring) -> NDArray[np.int32]:
@@ -209,7 +212,7 @@ def grown_ports(spare: SparePorts, expansion: Expansion, wiring: Wiring) -> NDAr
     graph = expansion.topology.graph
     port = np.zeros(graph.padded().shape, np.int32)
     is_link = wiring.far >= 0
-    unused = (*spare.unused, *_of_copies(spare, expansion, wiring))
+    unused = (*spare.unused_ports, *_ports_of_copies(spare, expansion, wiring))
     for vertex, degree in enumerate(graph.degrees.tolist()):
         # New vertices have higher numbers, so old neighbours keep their order, and come first.
         is_old = vertex < len(wiring.names)
@@ -232,7 +235,7 @@ node.
 """
 
 
-def spares_taken(hardware: Hardware, wiring: Wiring, expansion: Expansion) -> SpareNodes:
+def choose_spare_nodes(hardware: Hardware, wiring: Wiring, expansion: Expansion) -> SpareNodes:
     """Choose spare nodes for new vertices, in the order of the inventory.
 
     A new vertex takes a spare of the type of the node that it copies. Spares with disabled ports
@@ -244,22 +247,22 @@ def spares_taken(hardware: Hardware, wiring: Wiring, expansion: Expansion) -> Sp
         name: iter([spare for spare in intact if spare.type == name]) for name in wiring.type_names
     }
     types = wiring.node_type[expansion.origin[old:]].tolist()
-    taken = {
+    spare_nodes = {
         vertex: next(spares_of_type[wiring.type_names[node_type]], None)
         for vertex, node_type in enumerate(types, old)
     }
-    return {vertex: spare for vertex, spare in taken.items() if spare}
+    return {vertex: spare for vertex, spare in spare_nodes.items() if spare}
 
 
 def hosts_of_spares(
-    taken: SpareNodes, per_node: int
+    spare_nodes: SpareNodes, per_node: int
 ) -> Iterator[tuple[tuple[int, int], SpareHost]]:
     """Yield the hosts of spares that are used, each with its vertex and its number there.
 
     Args:
-        taken: the spares by the vertex that takes them.
+        spare_nodes: the spares by the vertex that takes them.
         per_node: how many hosts a node has at most.
     """
-    for vertex, spare in taken.items():
+    for vertex, spare in spare_nodes.items():
         for number, host in enumerate(spare.hosts[:per_node]):
             yield (vertex, number), host
