@@ -1,4 +1,4 @@
-"""The range of AS numbers that a switch may have, for the checks of specs and inventories."""
+"""The range of AS numbers that a switch may have, for the checks of fabric.yaml and inventories."""
 
 PRIVATE_AS = 4_200_000_000
 """The first private AS number of four bytes (RFC 6996)."""
@@ -8,12 +8,12 @@ RESERVED_AS = (23_456, 65_535)
 """The reserved AS numbers: AS_TRANS (RFC 6793), and the last AS number of two bytes (RFC 7300)."""
 
 
-def unusable(first: int, count: int) -> str:
+def why_unusable(first: int, count: int) -> str:
     """Why AS numbers that are counted from the first cannot all be used, in words; "" if they can.
 
-    >>> unusable(65_001, 57), unusable(65_530, 13)
+    >>> why_unusable(65_001, 57), why_unusable(65_530, 13)
     ('', 'among them 65,535, which is reserved')
-    >>> unusable(4_294_967_290, 13)
+    >>> why_unusable(4_294_967_290, 13)
     'up to 4,294,967,302'
 
     Args:

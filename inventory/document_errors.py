@@ -1,9 +1,9 @@
-"""Validates documents against pydantic's models, and reports mistakes in the words of the file.
+"""Validate documents against pydantic's models, and report mistakes in the words of the file.
 
 The readers of inventories and of fabric specs call it with a YAML file (`inventory.yamlfile`) and
-its model. `validate` raises all mistakes of a document; `checked` returns them. `part` and `sound`
-give the well-formed parts of a document that has mistakes, so that checks between values can still
-run on these.
+its model. `validate` raises all mistakes of a document; `value_and_findings` returns them.
+`value_or_none` and `well_formed` give the well-formed parts of a document that has mistakes, so
+that checks between values can still run on these.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ def validate(model: type[M], document: Document) -> M:
     Raises:
         InputError: the document has mistakes; all of them.
     """
-    value, findings = checked(model, document.data)
+    value, findings = value_and_findings(model, document.data)
     if value is None:
         raise InputError(document.report(findings))
     return value
 
 
-def checked(
+def value_and_findings(
     model: type[M], data: Mapping[str, Any], context: Mapping[str, Any] | None = None
 ) -> tuple[M | None, list[Finding]]:
     """Read a document's data as a value of a model, and collect its mistakes.
@@ -63,7 +63,9 @@ def checked(
         return None, _findings(model, data, error)
 
 
-def part(model: type[M], value: object, context: Mapping[str, Any] | None = None) -> M | None:
+def value_or_none(
+    model: type[M], value: object, context: Mapping[str, Any] | None = None
+) -> M | None:
     """Read a part of a document as a value of a model; None if it has mistakes."""
     try:
         return model.model_validate(value, context=context)
@@ -71,7 +73,9 @@ def part(model: type[M], value: object, context: Mapping[str, Any] | None = None
         return None
 
 
-def sound(model: type[M], value: object, context: Mapping[str, Any] | None = None) -> M | None:
+def well_formed(
+    model: type[M], value: object, context: Mapping[str, Any] | None = None
+) -> M | None:
     """Read a mapping as a value of a model, with the defaults for keys that have mistakes.
 
     Returns:
@@ -82,9 +86,9 @@ def sound(model: type[M], value: object, context: Mapping[str, Any] | None = Non
     except ValidationError as error:
         wrong = {detail["loc"][0] for detail in error.errors(include_url=False) if detail["loc"]}
     if not wrong or not isinstance(value, dict):
-        return part(model, {}, context) if wrong else None
-    well_formed = {key: item for key, item in value.items() if key not in wrong}
-    return part(model, well_formed, context)
+        return value_or_none(model, {}, context) if wrong else None
+    sound_items = {key: item for key, item in value.items() if key not in wrong}
+    return value_or_none(model, sound_items, context)
 
 
 def _findings(
@@ -123,8 +127,8 @@ def _intended_keys(
     intended = {}
     for path, detail in details:
         if detail["type"] == "extra_forbidden":
-            present = _at(data, path[:-1])
-            unused = [key for key in _keys(model, path[:-1]) if key not in present]
+            present = _value_at(data, path[:-1])
+            unused = [key for key in _keys_at(model, path[:-1]) if key not in present]
             intended[path] = nearest(str(path[-1]), unused)
     return intended
 
@@ -152,7 +156,7 @@ def _path(loc: Iterable[str | int]) -> KeyPath:
     return tuple(part for part in loc if part != "[key]")
 
 
-def _at(data: Any, path: KeyPath) -> Any:
+def _value_at(data: Any, path: KeyPath) -> Any:
     """The value at a path."""
     for part in path:
         data = data[part]
@@ -167,7 +171,7 @@ def _unknown_key(model: type[BaseModel], path: KeyPath, intended: str) -> Findin
         path: the path of the key.
         intended: the most similar known key; "" for none.
     """
-    keys = ", ".join(_keys(model, path[:-1]))
+    keys = ", ".join(_keys_at(model, path[:-1]))
     todo = f"did you mean {intended}?" if intended else f"remove it; the keys here are {keys}"
     return Finding(path, "a known key", shown(path[-1]), todo)
 
@@ -190,7 +194,7 @@ def _wrong_value(model: type[BaseModel], path: KeyPath, detail: Detail) -> Findi
     elif kind in ("int_type", "less_than_equal") and path[-1:] == ("speed",):
         return _wrong_speed(path, detail)
     elif kind in ("model_type", "model_attributes_type"):
-        required = f"a mapping with the keys {', '.join(_keys(model, path))}"
+        required = f"a mapping with the keys {', '.join(_keys_at(model, path))}"
         todo = "" if value is not None else "fill it in or remove it"
     elif kind in REQUIRED:
         required = REQUIRED[kind](context)
@@ -232,19 +236,19 @@ REQUIRED: dict[str, Callable[[Mapping[str, Any]], str]] = {
 """By the type of a mistake, a function that gives the required value from its context."""
 
 
-def _keys(model: type[BaseModel], path: KeyPath) -> list[str]:
+def _keys_at(model: type[BaseModel], path: KeyPath) -> list[str]:
     """The keys of the model at a path within a model."""
     annotation: Any = model
     for step in path:
-        annotation = _bare(annotation)
+        annotation = _without_optional(annotation)
         if get_origin(annotation) is None:
             annotation = annotation.model_fields[step].annotation
         else:  # dict[name, model] or tuple[model, ...]
             annotation = get_args(annotation)[1 if get_origin(annotation) is dict else 0]
-    return list(_bare(annotation).model_fields)
+    return list(_without_optional(annotation).model_fields)
 
 
-def _bare(annotation: Any) -> Any:
+def _without_optional(annotation: Any) -> Any:
     """An annotation without `| None` and `Annotated`: X for `X | None` and `Annotated[X, …]`."""
     while get_origin(annotation) in (Annotated, Union, UnionType):
         annotation = get_args(annotation)[0]

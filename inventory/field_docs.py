@@ -1,4 +1,7 @@
-"""Reads the docstrings at the fields of models, for JSON schemas and the manual's page of keys."""
+"""Read the docstrings at the fields of models, for JSON schemas and the manual's page of keys.
+
+A model is a pydantic class. The docstring below a field is what users read about the key.
+"""
 
 from __future__ import annotations
 
@@ -59,13 +62,17 @@ def with_field_docs(
         schema: the schema of one of the models, with the schemas of others in `$defs`.
         models: the models by the titles of their schemas.
     """
-    parts = {title: _described(part, models) for title, part in schema.get("$defs", {}).items()}
+    parts = {
+        title: _with_descriptions(part, models) for title, part in schema.get("$defs", {}).items()
+    }
     if parts:
         schema = {**schema, "$defs": parts}
-    return _described(schema, models)
+    return _with_descriptions(schema, models)
 
 
-def _described(part: dict[str, Any], models: Mapping[str, type[BaseModel]]) -> dict[str, Any]:
+def _with_descriptions(
+    part: dict[str, Any], models: Mapping[str, type[BaseModel]]
+) -> dict[str, Any]:
     """The schema of one model with its fields described."""
     model = models.get(part.get("title", ""))
     if model is None or "properties" not in part:

@@ -48,7 +48,9 @@ Media = Literal[
     "aoc",
 ]
 """NetBox's types of cables that carry packets (`CableTypeChoices`)."""
-STOCK = tuple(map(float, (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 500, 1000)))
+STOCK_LENGTHS = tuple(
+    map(float, (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 500, 1000))
+)
 """The lengths of cables in stock by default, in metres."""
 Position = Annotated[Whole, Field(ge=0, le=10_000)]
 """A row or a column of the floor grid, from 0."""
@@ -74,7 +76,7 @@ class CableType(Model):
     """The name of the type."""
     media: Media = "smf-os2"
     """The medium, in the words of NetBox."""
-    lengths: Annotated[tuple[Metres, ...], Field(min_length=1)] = STOCK
+    lengths: Annotated[tuple[Metres, ...], Field(min_length=1)] = STOCK_LENGTHS
     """The lengths in stock, in metres."""
     colour: Colour | None = None
     """The colour."""
@@ -204,7 +206,7 @@ class DeadLink(Model):
     """The node at the other end."""
 
 
-def _no_risk(word: str) -> str:
+def _without_nested_risk(word: str) -> str:
     """A word that names no shared risk, because shared risks are not nested."""
     if word.startswith("risk:"):
         todo = "write what fails with that risk here, too"
@@ -212,7 +214,7 @@ def _no_risk(word: str) -> str:
     return word
 
 
-Failing = Annotated[Line, AfterValidator(_no_risk)]
+Failing = Annotated[Line, AfterValidator(_without_nested_risk)]
 """A node, a link or a group that fails with a shared risk."""
 
 
@@ -234,7 +236,7 @@ class SharedRisks(Model):
     """The groups."""
 
 
-def repeated_names(risks: Iterable[tuple[int, SharedRisk]]) -> Iterator[Finding]:
+def repeated_name_findings(risks: Iterable[tuple[int, SharedRisk]]) -> Iterator[Finding]:
     """Shared risks with the name of an earlier one.
 
     Args:

@@ -1,6 +1,6 @@
 """Checks between the racks, nodes and cables of an inventory, for `inventory_checks`.
 
-Each function yields the mistakes of one kind. Its docstring states the rule.
+Each function `_…_findings` yields the mistakes of one kind. Its docstring states the rule.
 """
 
 from __future__ import annotations
@@ -11,14 +11,22 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from inventory.document_errors import part, sound
-from inventory.floor import Cable, Cabling, DeadLink, Generate, Rack, SharedRisk, repeated_names
+from inventory.document_errors import value_or_none, well_formed
+from inventory.floor import (
+    Cable,
+    Cabling,
+    DeadLink,
+    Generate,
+    Rack,
+    SharedRisk,
+    repeated_name_findings,
+)
 from inventory.library import library_names, library_type
 from inventory.model import Node, Nodes, NodeType, PortBlock
 from inventory.names import NAME
 from inventory.problems import Finding, KeyPath, did_you_mean, shown
 
-REACH = {"dac-passive": 7, "dac-active": 15}
+REACH_METRES = {"dac-passive": 7, "dac-active": 15}
 """By the medium of copper cables with fixed plugs, their most metres at 10 Gbit/s; at 100 Gbit/s
 they reach less far."""
 Data = Mapping[str, Any]
@@ -31,26 +39,26 @@ def check_floor(nodes: Nodes, types: Mapping[str, object], data: Data) -> list[F
     """All mistakes in racks, units, cable types and cables, among the well-formed parts.
 
     Args:
-        nodes: the well-formed nodes and their indices in the list.
+        nodes: the well-formed nodes and their indexes in the list.
         types: `node_types` as it is written.
         data: the inventory as it is written.
     """
-    types_by_name = _types(nodes, types)
+    types_by_name = _well_formed_types(nodes, types)
     racks = _well_formed(Rack, data, "racks")
     cables = _well_formed(Cable, data, "cables")
     racks_by_name = {rack.name: rack for _, rack in racks}
     # If two racks have one name, it is not known which of them a node is in.
     repeated = {name for name, n in Counter(rack.name for _, rack in racks).items() if n > 1}
     return [
-        *_racks(racks),
-        *_units(nodes, racks_by_name, repeated, types_by_name),
-        *_hosts(nodes, racks_by_name, repeated),
-        *_generate(types_by_name, data),
-        *_cable_types(data),
-        *_disabled_ports(nodes, types_by_name),
-        *_dead_links(data),
-        *repeated_names(_well_formed(SharedRisk, data, "shared_risks")),
-        *_cables(cables, {node.name: node for _, node in nodes}, types_by_name, data),
+        *_rack_findings(racks),
+        *_unit_findings(nodes, racks_by_name, repeated, types_by_name),
+        *_host_findings(nodes, racks_by_name, repeated),
+        *_generate_findings(types_by_name, data),
+        *_cable_type_findings(data),
+        *_disabled_port_findings(nodes, types_by_name),
+        *_dead_link_findings(data),
+        *repeated_name_findings(_well_formed(SharedRisk, data, "shared_risks")),
+        *_cable_findings(cables, {node.name: node for _, node in nodes}, types_by_name, data),
     ]
 
 
@@ -62,19 +70,19 @@ def _listed(data: Data, key: str) -> Iterator[tuple[int, object]]:
 
 def _well_formed(model: type[M], data: Data, key: str) -> list[tuple[int, M]]:
     """The well-formed items of the list at a key, each with its index in the list."""
-    values = ((i, sound(model, value)) for i, value in _listed(data, key))
+    values = ((i, well_formed(model, value)) for i, value in _listed(data, key))
     return [(i, value) for i, value in values if value is not None]
 
 
-def _types(nodes: Nodes, types: Mapping[str, object]) -> dict[str, NodeType]:
+def _well_formed_types(nodes: Nodes, types: Mapping[str, object]) -> dict[str, NodeType]:
     """The well-formed node types, and those of the library that nodes have, by name."""
     from_library = {node.type for _, node in nodes} & set(library_names()) - set(types)
-    by_name = {name: sound(NodeType, value) for name, value in types.items()}
-    well_formed = {name: value for name, value in by_name.items() if value is not None}
-    return well_formed | {name: library_type(name) for name in from_library}
+    by_name = {name: well_formed(NodeType, value) for name, value in types.items()}
+    own_types = {name: value for name, value in by_name.items() if value is not None}
+    return own_types | {name: library_type(name) for name in from_library}
 
 
-def _racks(racks: Sequence[tuple[int, Rack]]) -> Iterator[Finding]:
+def _rack_findings(racks: Sequence[tuple[int, Rack]]) -> Iterator[Finding]:
     """Racks have names and places on the floor of their own."""
     first_with_name: dict[str, int] = {}
     first_at: dict[tuple[int, int], int] = {}
@@ -95,7 +103,7 @@ def _racks(racks: Sequence[tuple[int, Rack]]) -> Iterator[Finding]:
             yield Finding(path, "a place of its own on the floor", place, todo)
 
 
-def _units(
+def _unit_findings(
     nodes: Nodes,
     racks: Mapping[str, Rack],
     repeated: Collection[str],
@@ -104,7 +112,7 @@ def _units(
     """Nodes are in racks that exist, fill different units, and no rack is too full.
 
     Args:
-        nodes: the well-formed nodes and their indices in the list.
+        nodes: the well-formed nodes and their indexes in the list.
         racks: the well-formed racks by name.
         repeated: the names that several racks have.
         types: the node types by name.
@@ -134,10 +142,12 @@ def _units(
             todo = "move nodes to another rack"
             yield Finding(path, f"nodes of at most {rack.units} units", units, todo)
         if node.unit is not None:
-            yield from _unit(i, node, height, rack, node_at[rack.name])
+            yield from _node_unit_findings(i, node, height, rack, node_at[rack.name])
 
 
-def _hosts(nodes: Nodes, racks: Mapping[str, Rack], repeated: Collection[str]) -> Iterator[Finding]:
+def _host_findings(
+    nodes: Nodes, racks: Mapping[str, Rack], repeated: Collection[str]
+) -> Iterator[Finding]:
     """Hosts are in racks that exist, at units that the rack has; hosts may share a unit."""
     for i, node in nodes:
         for h, host in enumerate(node.hosts):
@@ -156,7 +166,7 @@ def _hosts(nodes: Nodes, racks: Mapping[str, Rack], repeated: Collection[str]) -
                 yield Finding((*path, "unit"), required, str(host.unit))
 
 
-def _unit(
+def _node_unit_findings(
     i: int, node: Node, height: int, rack: Rack, node_at: dict[int, int]
 ) -> Iterator[Finding]:
     """The units that a node fills are in its rack, and no other node fills them.
@@ -183,15 +193,15 @@ def _unit(
             return
 
 
-def _generate(types: Mapping[str, NodeType], data: Data) -> Iterator[Finding]:
+def _generate_findings(types: Mapping[str, NodeType], data: Data) -> Iterator[Finding]:
     """Generated nodes have types, names with a number, and racks that are high enough."""
-    generate = part(Generate, data.get("generate"))
+    generate = value_or_none(Generate, data.get("generate"))
     if generate is None:
         return
     if (generate.type is None) == (not generate.types):
         keys = "both" if generate.types else "neither"
         yield Finding(("generate",), "type, or types for several", keys, "write one of them")
-    yield from _name_patterns(generate)
+    yield from _name_pattern_findings(generate)
     for generated in generate.parts:
         node_type = types.get(generated.type)
         if node_type is None and generated.type in library_names():
@@ -202,7 +212,7 @@ def _generate(types: Mapping[str, NodeType], data: Data) -> Iterator[Finding]:
             yield Finding(path, required, str(generate.racks.units))
 
 
-def _name_patterns(generate: Generate) -> Iterator[Finding]:
+def _name_pattern_findings(generate: Generate) -> Iterator[Finding]:
     """Patterns of names have {} for a number, and become names with a number."""
     patterns: list[tuple[KeyPath, str]] = [
         (("generate", "name"), generate.name),
@@ -220,9 +230,9 @@ def _name_patterns(generate: Generate) -> Iterator[Finding]:
             yield Finding(path, required, shown(pattern))
 
 
-def _cable_types(data: Data) -> Iterator[Finding]:
+def _cable_type_findings(data: Data) -> Iterator[Finding]:
     """Types of cables have different names, and ascending lengths that their medium reaches."""
-    cabling = part(Cabling, data.get("cabling", {})) or Cabling()
+    cabling = value_or_none(Cabling, data.get("cabling", {})) or Cabling()
     names: set[str] = set()
     for t, cable_type in enumerate(cabling.types):
         path: KeyPath = ("cabling", "types", t)
@@ -232,7 +242,7 @@ def _cable_types(data: Data) -> Iterator[Finding]:
         names.add(name)
         if list(lengths) != sorted(set(lengths)) or not lengths[0]:
             yield Finding((*path, "lengths"), "lengths over 0 that ascend", "another order")
-        reach = REACH.get(cable_type.media)
+        reach = REACH_METRES.get(cable_type.media)
         if reach is not None and lengths[-1] > reach:
             place = (*path, "lengths") if "lengths" in cable_type.model_fields_set else path
             required = f"lengths of at most {reach} m, as far as {cable_type.media} reaches"
@@ -240,13 +250,13 @@ def _cable_types(data: Data) -> Iterator[Finding]:
             yield Finding(place, required, f"{lengths[-1]:g} m", todo)
 
 
-def _names(data: Data) -> set[str]:
+def _node_names(data: Data) -> set[str]:
     """The names of all nodes, also of those with mistakes."""
     listed = [value for _, value in _listed(data, "nodes")]
     return {str(value["name"]) for value in listed if isinstance(value, dict) and "name" in value}
 
 
-def _disabled_ports(nodes: Nodes, types: Mapping[str, NodeType]) -> Iterator[Finding]:
+def _disabled_port_findings(nodes: Nodes, types: Mapping[str, NodeType]) -> Iterator[Finding]:
     """Disabled ports are ports of the node's type."""
     for i, node in nodes:
         if not node.disabled_ports or node.type not in types:
@@ -259,13 +269,13 @@ def _disabled_ports(nodes: Nodes, types: Mapping[str, NodeType]) -> Iterator[Fin
                 yield Finding(path, f"a port of {node.type}", shown(port), todo)
 
 
-def _dead_links(data: Data) -> Iterator[Finding]:
+def _dead_link_findings(data: Data) -> Iterator[Finding]:
     """Dead links end at two nodes that exist; generated nodes have no names yet."""
-    names = _names(data)
+    names = _node_names(data)
     if not names:
         return
     for i, value in _listed(data, "dead_links"):
-        link = part(DeadLink, value)
+        link = value_or_none(DeadLink, value)
         if link is None:
             continue
         if link.a == link.b:
@@ -277,21 +287,21 @@ def _dead_links(data: Data) -> Iterator[Finding]:
                 yield Finding(("dead_links", i, end), "a node of nodes", shown(name), todo)
 
 
-def _cables(
+def _cable_findings(
     cables: Sequence[tuple[int, Cable]],
     nodes: Mapping[str, Node],
     types: Mapping[str, NodeType],
     data: Data,
 ) -> Iterator[Finding]:
-    """Cables end at two nodes and have types that exist; their ends are as `_cable_ends` says.
+    """Cables end at two nodes and have types that exist; their ends are checked separately.
 
     Args:
-        cables: the well-formed cables and their indices in the list.
+        cables: the well-formed cables and their indexes in the list.
         nodes: the well-formed nodes by name.
         types: the well-formed node types by name.
         data: the inventory as it is written.
     """
-    cabling = sound(Cabling, data.get("cabling", {})) or Cabling()
+    cabling = well_formed(Cabling, data.get("cabling", {})) or Cabling()
     cable_types = [cable_type.name for cable_type in cabling.types]
     for i, cable in cables:
         if cable.a == cable.b:
@@ -301,10 +311,10 @@ def _cables(
             path: KeyPath = ("cables", i, "type")
             todo = did_you_mean(cable.type, cable_types) or f"there are: {', '.join(cable_types)}"
             yield Finding(path, "a type of cabling.types", shown(cable.type), todo)
-    yield from _cable_ends(cables, nodes, types, _names(data))
+    yield from _cable_end_findings(cables, nodes, types, _node_names(data))
 
 
-def _cable_ends(
+def _cable_end_findings(
     cables: Sequence[tuple[int, Cable]],
     nodes: Mapping[str, Node],
     types: Mapping[str, NodeType],
@@ -313,13 +323,13 @@ def _cable_ends(
     """Both ends of a cable are ports for links, and no port has two cables.
 
     Args:
-        cables: the well-formed cables and their indices in the list.
+        cables: the well-formed cables and their indexes in the list.
         nodes: the well-formed nodes by name.
         types: the well-formed node types by name.
         names: the names of all nodes; empty if nodes are generated, which have no names yet.
     """
     roles_of = {
-        name: {port: block.role for block in node_type.ports for port in _plugs(block)}
+        name: {port: block.role for block in node_type.ports for port in _plug_names(block)}
         for name, node_type in types.items()
     }
     first_at: dict[tuple[str, str], int] = {}
@@ -344,7 +354,7 @@ def _cable_ends(
                 yield Finding(path, "one cable per port", place, "change one of them", also)
 
 
-def _plugs(block: PortBlock) -> Iterator[str]:
+def _plug_names(block: PortBlock) -> Iterator[str]:
     """The names of a block's ports and of their sockets, into which a cable may be plugged."""
     yield from block.port_names()
     if block.parallel > 1:

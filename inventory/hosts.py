@@ -1,7 +1,7 @@
 """The models of hosts in an inventory, at their nodes or in a CSV file of all hosts.
 
-`HostFile` is the type of an inventory's `hosts`: pydantic calls `_read` with the name of the file.
-All mistakes in the file are collected as `RowMistake`s.
+`HostFile` is the type of an inventory's `hosts`: pydantic calls `_read_host_file` with the name of
+the file. All mistakes in the file are collected as `RowMistake`s.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class RowMistake(NamedTuple):
     """What the reader can do about it."""
 
 
-def _read(value: Any, info: ValidationInfo) -> Any:
+def _read_host_file(value: Any, info: ValidationInfo) -> Any:
     """The rows of the CSV file of this name, next to the inventory."""
     if not isinstance(value, str):
         raise refusal("the name of a CSV file", "one with the columns name, switch and port")
@@ -90,14 +90,14 @@ def _read(value: Any, info: ValidationInfo) -> Any:
     if not rows and not mistakes:
         todo = "for a fabric without hosts leave hosts out, and write host_count: 0 in each type"
         raise refusal("a line for each host below the first line; there is none", todo)
-    mistakes += _repeated(rows)
+    mistakes += _repeated_values(rows)
     nodes, generate = info.data.get("nodes"), info.data.get("generate")
     if nodes:
         node_names = {node.name for node in nodes}
         mistakes += [mistake for _, mistake in switch_mistakes(rows, node_names, node_names)]
     elif generate:
         patterns = [part.name or generate.name for part in generate.parts]
-        mistakes += _not_generated(rows, patterns)
+        mistakes += _unknown_generated_switches(rows, patterns)
     if mistakes:
         raise refused_rows(str(path), sorted(mistakes))
     return rows
@@ -140,7 +140,9 @@ def switch_mistakes(
             yield row, RowMistake(row.line, "a name that no node has", name, "change one")
 
 
-def _not_generated(rows: Iterable[HostRow], patterns: Sequence[str]) -> Iterator[RowMistake]:
+def _unknown_generated_switches(
+    rows: Iterable[HostRow], patterns: Sequence[str]
+) -> Iterator[RowMistake]:
     """Switches whose names no generated node can have; how many nodes there are is not known yet.
 
     Args:
@@ -155,7 +157,7 @@ def _not_generated(rows: Iterable[HostRow], patterns: Sequence[str]) -> Iterator
             yield RowMistake(row.line, "a node of the fabric as switch", shown(row.switch), todo)
 
 
-def _repeated(rows: Sequence[HostRow]) -> Iterator[RowMistake]:
+def _repeated_values(rows: Sequence[HostRow]) -> Iterator[RowMistake]:
     """Values that an earlier line has, too: names, addresses and ports."""
     first_line: dict[tuple[str, object], int] = {}
     for row in rows:
@@ -201,8 +203,8 @@ def _rows(text: str, file: str, mistakes: list[RowMistake]) -> Iterator[HostRow]
 def _lines(text: str, file: str) -> Iterator[tuple[int, list[str]]]:
     """The number of the line where each row ends, and the cells of the row."""
     lines = text.splitlines()
-    head = lines[0] if lines else ""
-    reader = csv.reader(lines, delimiter=max(",;\t", key=head.count), strict=True)
+    first_line = lines[0] if lines else ""
+    reader = csv.reader(lines, delimiter=max(",;\t", key=first_line.count), strict=True)
     first = 1
     try:
         for cells in reader:
@@ -228,11 +230,11 @@ def _columns(heads: Sequence[str], mistakes: list[RowMistake]) -> list[str]:
     for head in heads:
         column = SYNONYMS.get(head.strip().lower(), head.strip().lower())
         if column not in COLUMNS:
-            near = nearest(column, COLUMNS) or ""
-            if near:
-                required = f"a column that is called {near}, or has another name"
+            similar = nearest(column, COLUMNS)
+            if similar:
+                required = f"a column that is called {similar}, or has another name"
                 mistakes.append(RowMistake(1, required, shown(head), todo))
-            column = "" if near in columns else near
+            column = "" if similar in columns else similar
         elif column in columns:
             required = f"one column {column} (host, hostname and node are others' names)"
             mistakes.append(RowMistake(1, required, f"another one, {shown(head)}", todo))
@@ -273,6 +275,6 @@ def _host(cells: Mapping[str, Any], line: int, mistakes: list[RowMistake]) -> Ho
 
 
 HostFile = Annotated[
-    tuple[HostRow, ...], BeforeValidator(_read), WithJsonSchema({"type": "string"})
+    tuple[HostRow, ...], BeforeValidator(_read_host_file), WithJsonSchema({"type": "string"})
 ]
 """The rows of a CSV file of hosts; an inventory has the name of the file."""

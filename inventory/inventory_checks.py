@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
 
-from inventory.document_errors import part, sound
+from inventory.document_errors import value_or_none, well_formed
 from inventory.floor import Generate
 from inventory.floor_checks import Data, check_floor
 from inventory.library import library_names
@@ -32,27 +32,27 @@ def check_inventory(nodes: Nodes, data: Data, context: Data) -> list[Finding]:
     """
     listed = data.get("node_types")
     types = listed if isinstance(listed, dict) else {}
-    node_types = {name: sound(NodeType, value, context) for name, value in types.items()}
+    node_types = {name: well_formed(NodeType, value, context) for name, value in types.items()}
     return [
-        *_of_types(node_types, _ports),
-        *_of_types(node_types, _buffer),
-        *_neither_nodes_nor_generate(data),
-        *_unknown_groups(nodes, data),
-        *_group_counts(data),
-        *_hosts_twice(nodes, data),
-        *_unknown_types(nodes, {str(name) for name in types}, data),
-        *_repeated(_values(nodes, "serial"), "a serial number of its own"),
-        *_repeated(_guids(nodes), "a GUID of its own"),
-        *_repeated_in_planes(nodes),
-        *_repeated(_values(nodes, "datapath_id"), "a datapath id of its own"),
-        *_repeated(_values(nodes, "asn"), "an AS number of its own"),
-        *_repeated(_values(nodes, "management"), "a management address of its own"),
-        *_repeated(_of_hosts(nodes, "mac"), "a MAC address of its own"),
+        *_type_findings(node_types, _port_findings),
+        *_type_findings(node_types, _buffer_findings),
+        *_node_source_findings(data),
+        *_unknown_group_findings(nodes, data),
+        *_group_count_findings(data),
+        *_host_list_findings(nodes, data),
+        *_unknown_type_findings(nodes, {str(name) for name in types}, data),
+        *_repeated_findings(_node_values(nodes, "serial"), "a serial number of its own"),
+        *_repeated_findings(_guids(nodes), "a GUID of its own"),
+        *_repeated_in_plane_findings(nodes),
+        *_repeated_findings(_node_values(nodes, "datapath_id"), "a datapath id of its own"),
+        *_repeated_findings(_node_values(nodes, "asn"), "an AS number of its own"),
+        *_repeated_findings(_node_values(nodes, "management"), "a management address of its own"),
+        *_repeated_findings(_host_values(nodes, "mac"), "a MAC address of its own"),
         *check_floor(nodes, types, data),
     ]
 
 
-def _of_types(
+def _type_findings(
     node_types: Mapping[str, NodeType | None],
     check: Callable[[str, NodeType], Iterator[Finding]],
 ) -> Iterator[Finding]:
@@ -62,7 +62,7 @@ def _of_types(
             yield from check(name, node_type)
 
 
-def _neither_nodes_nor_generate(data: Data) -> Iterator[Finding]:
+def _node_source_findings(data: Data) -> Iterator[Finding]:
     """Nodes that are both listed and generated, or neither."""
     generated = data.get("generate") is not None
     if "nodes" in data and generated:
@@ -71,7 +71,7 @@ def _neither_nodes_nor_generate(data: Data) -> Iterator[Finding]:
         yield Finding(("nodes",), "the key nodes", "nothing", "add `nodes: …`")
 
 
-def _ports(name: str, node_type: NodeType) -> Iterator[Finding]:
+def _port_findings(name: str, node_type: NodeType) -> Iterator[Finding]:
     """Ports of a type with the same name, and a shuffle or a platform that does not fit them."""
     path: KeyPath = ("node_types", name)
     total = sum(block.total for block in node_type.ports)
@@ -85,7 +85,7 @@ def _ports(name: str, node_type: NodeType) -> Iterator[Finding]:
             yield mistake
         else:
             block_of |= dict.fromkeys(_names_in_block(block), b)
-    yield from _shuffle((*path, "shuffle"), node_type, block_of.keys())
+    yield from _shuffle_findings((*path, "shuffle"), node_type, block_of.keys())
     try:
         node_type.platform_ports()
     except ValueError as error:
@@ -126,7 +126,7 @@ def _names_in_block(block: PortBlock) -> list[str]:
     return names
 
 
-def _shuffle(path: KeyPath, node_type: NodeType, ports: Set[str]) -> Iterator[Finding]:
+def _shuffle_findings(path: KeyPath, node_type: NodeType, ports: Set[str]) -> Iterator[Finding]:
     """The first lane of the shuffle that leads to no port of the type, or to a port with a lane.
 
     Args:
@@ -141,7 +141,7 @@ def _shuffle(path: KeyPath, node_type: NodeType, ports: Set[str]) -> Iterator[Fi
         yield Finding(path, "each lane's port, once", port, did_you_mean(wrong[0], ports))
 
 
-def _buffer(name: str, node_type: NodeType) -> Iterator[Finding]:
+def _buffer_findings(name: str, node_type: NodeType) -> Iterator[Finding]:
     """Values of packet memory that do not fit each other."""
     buffer = node_type.buffer
     if buffer is None:
@@ -155,10 +155,10 @@ def _buffer(name: str, node_type: NodeType) -> Iterator[Finding]:
         yield Finding((*path, "ecn_max"), required, str(buffer.ecn_max))
 
 
-def _unknown_groups(nodes: Nodes, data: Data) -> Iterator[Finding]:
+def _unknown_group_findings(nodes: Nodes, data: Data) -> Iterator[Finding]:
     """Groups of nodes, listed or generated, that `groups` does not have."""
     uses: list[tuple[KeyPath, str | None]] = [(("nodes", i, "group"), n.group) for i, n in nodes]
-    generate = part(Generate, data.get("generate"))
+    generate = value_or_none(Generate, data.get("generate"))
     for i, generated in enumerate(generate.types if generate else ()):
         uses.append((("generate", "types", i, "group"), generated.group))
     groups = [str(name) for name in data.get("groups") or ()]
@@ -168,7 +168,7 @@ def _unknown_groups(nodes: Nodes, data: Data) -> Iterator[Finding]:
             yield Finding(path, "a key of groups", shown(group), todo)
 
 
-def _group_counts(data: Data) -> Iterator[Finding]:
+def _group_count_findings(data: Data) -> Iterator[Finding]:
     """Values of `host_count` in a group that are no number of hosts."""
     groups = data.get("groups")
     for name, values in groups.items() if isinstance(groups, dict) else ():
@@ -178,7 +178,7 @@ def _group_counts(data: Data) -> Iterator[Finding]:
             yield Finding(path, f"a whole number from 0 to {MOST_HOSTS}", shown(count))
 
 
-def _hosts_twice(nodes: Nodes, data: Data) -> Iterator[Finding]:
+def _host_list_findings(nodes: Nodes, data: Data) -> Iterator[Finding]:
     """Hosts at nodes, although a file has all hosts."""
     if "hosts" not in data:
         return
@@ -190,7 +190,7 @@ def _hosts_twice(nodes: Nodes, data: Data) -> Iterator[Finding]:
                 yield Finding(path, required, "both", "remove one of them", ("hosts",))
 
 
-def _unknown_types(nodes: Nodes, names: Collection[str], data: Data) -> Iterator[Finding]:
+def _unknown_type_findings(nodes: Nodes, names: Collection[str], data: Data) -> Iterator[Finding]:
     """Types of nodes, listed or generated, that neither the inventory nor the library has.
 
     Args:
@@ -201,7 +201,7 @@ def _unknown_types(nodes: Nodes, names: Collection[str], data: Data) -> Iterator
     if not names and "node_types" in data:
         return  # another finding says that node_types is wrong as a whole
     uses: list[tuple[KeyPath, str]] = [(("nodes", i, "type"), node.type) for i, node in nodes]
-    generate = part(Generate, data.get("generate"))
+    generate = value_or_none(Generate, data.get("generate"))
     if generate is not None and generate.type is not None:
         uses.append((("generate", "type"), generate.type))
     elif generate is not None:
@@ -213,13 +213,17 @@ def _unknown_types(nodes: Nodes, names: Collection[str], data: Data) -> Iterator
             yield Finding(path, "a type of node_types", shown(name), todo)
 
 
-def _repeated_in_planes(nodes: Nodes) -> list[Finding]:
+def _repeated_in_plane_findings(nodes: Nodes) -> list[Finding]:
     """Names and vertices that two nodes of a plane share. Other planes repeat them."""
     findings: list[Finding] = []
     for plane in sorted({node.plane or 1 for _, node in nodes} or {1}):
         in_plane = [(i, node) for i, node in nodes if (node.plane or 1) == plane]
-        findings += _repeated(_names(nodes, in_plane), "a name that no other node or host has")
-        findings += _repeated(_values(in_plane, "vertex"), "a vertex that no other node has")
+        findings += _repeated_findings(
+            _names(nodes, in_plane), "a name that no other node or host has"
+        )
+        findings += _repeated_findings(
+            _node_values(in_plane, "vertex"), "a vertex that no other node has"
+        )
     return list(dict.fromkeys(findings))
 
 
@@ -229,16 +233,16 @@ def _names(nodes: Nodes, in_plane: Nodes) -> Uses:
     for i, node in nodes:
         yield ("nodes", i, "name"), node.name
         if i in numbers_in_plane:
-            yield from _of_hosts([(i, node)], "name")
+            yield from _host_values([(i, node)], "name")
 
 
 def _guids(nodes: Nodes) -> Uses:
     """The GUIDs of nodes and hosts."""
-    yield from _values(nodes, "guid")
-    yield from _of_hosts(nodes, "guid")
+    yield from _node_values(nodes, "guid")
+    yield from _host_values(nodes, "guid")
 
 
-def _of_hosts(nodes: Nodes, key: str) -> Uses:
+def _host_values(nodes: Nodes, key: str) -> Uses:
     """The values of a key of hosts, for the hosts that have it."""
     for i, node in nodes:
         for h, host in enumerate(node.hosts):
@@ -247,7 +251,7 @@ def _of_hosts(nodes: Nodes, key: str) -> Uses:
                 yield ("nodes", i, "hosts", h, key), value
 
 
-def _values(nodes: Nodes, key: str) -> Uses:
+def _node_values(nodes: Nodes, key: str) -> Uses:
     """The values of a key of nodes, for the nodes that have it."""
     for i, node in nodes:
         value = getattr(node, key)
@@ -255,7 +259,7 @@ def _values(nodes: Nodes, key: str) -> Uses:
             yield ("nodes", i, key), value
 
 
-def _repeated(uses: Uses, required: str) -> Iterator[Finding]:
+def _repeated_findings(uses: Uses, required: str) -> Iterator[Finding]:
     """A finding for each value that an earlier path has, too; case makes no difference."""
     first: dict[str, KeyPath] = {}
     for path, value in uses:

@@ -1,11 +1,15 @@
-"""Loads inventory.yaml, and checks it: each value by itself, and values against each other."""
+"""Load inventory.yaml, and check it: each value by itself, and values against each other.
+
+`load_inventory` is for an inventory alone. A fabric with an inventory calls `examine`, and reports
+the mistakes together with its own.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from inventory.document_errors import checked, sound
+from inventory.document_errors import value_and_findings, well_formed
 from inventory.floor_checks import Data
 from inventory.inventory_checks import check_inventory
 from inventory.library import library_type
@@ -30,21 +34,21 @@ def load_inventory(source: str | Path | Data) -> tuple[Inventory, Document]:
 
 
 @dataclass(frozen=True, slots=True)
-class Examined:
+class ExaminedInventory:
     """An inventory and its mistakes."""
 
     inventory: Inventory | None
     """The inventory; None if its form is wrong."""
     nodes: Nodes
-    """The well-formed nodes, by their places in the list."""
+    """The well-formed nodes, each with its index in the list."""
     findings: tuple[Finding, ...]
     """Every mistake."""
 
 
-def examine(document: Document) -> Examined:
+def examine(document: Document) -> ExaminedInventory:
     """Check an inventory. Files that it names are relative to its own folder."""
     context = {"folder": Path(document.file).parent}
-    inventory, wrong_values = checked(Inventory, document.data, context)
+    inventory, wrong_values = value_and_findings(Inventory, document.data, context)
     nodes = _well_formed_nodes(document.data)
     wrong_paths = {finding.path for finding in wrong_values}
     clashes = [
@@ -54,7 +58,7 @@ def examine(document: Document) -> Examined:
     ]
     if inventory is not None and not wrong_values and not clashes:
         inventory = _with_library(inventory)
-    return Examined(inventory, nodes, (*wrong_values, *clashes))
+    return ExaminedInventory(inventory, nodes, (*wrong_values, *clashes))
 
 
 def _with_library(inventory: Inventory) -> Inventory:
@@ -68,9 +72,9 @@ def _with_library(inventory: Inventory) -> Inventory:
 
 
 def _well_formed_nodes(data: Data) -> Nodes:
-    """The nodes and their places in the list, without the keys that have mistakes."""
+    """The nodes and their indexes in the list, without the keys that have mistakes."""
     listed = data.get("nodes")
     if not isinstance(listed, list):
         return []
-    nodes = ((i, sound(Node, value)) for i, value in enumerate(listed))
+    nodes = ((i, well_formed(Node, value)) for i, value in enumerate(listed))
     return [(i, node) for i, node in nodes if node is not None]

@@ -1,6 +1,7 @@
 """The JSON schema of a model of YAML files, for editors.
 
-It has the checks of single values, but not the checks between values.
+`compilers.spec.fabric_file.schema` returns it. It has the checks of single values, but not the
+checks between values.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The node types that come with polarfab, from the files of `inventory/types`.
 
-The names of their ports in a system are in the system's folder of templates, in `ports.yaml`.
+`inventory_file` adds those that an inventory uses to its own types. The names of their ports in a
+system are in the system's folder of templates, in `ports.yaml`.
 """
 
 from __future__ import annotations

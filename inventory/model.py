@@ -1,4 +1,8 @@
-"""The models of an inventory: node types with ports, nodes of these types, and the whole file."""
+"""The models of an inventory: node types with ports, nodes of these types, and the whole file.
+
+Each class is a mapping of inventory.yaml; its fields are the keys, and their docstrings are what
+users read about them (`inventory.field_docs`).
+"""
 
 from __future__ import annotations
 
@@ -18,10 +22,10 @@ from inventory.values import (
     Guid,
     HostPattern,
     Line,
+    LongLine,
     Management,
     Model,
     Name,
-    Place,
     PortName,
     SystemPortName,
     TypeName,
@@ -102,21 +106,21 @@ class PortBlock(Model):
 
     def port_names(self) -> list[str]:
         """The name of each port of the block, module by module."""
-        return self._filled(self.name)
+        return self._fill_pattern(self.name)
 
     def labels(self) -> list[str]:
         """The text printed next to each port: its label, or else its name."""
-        return self._filled(self.label or self.name)
+        return self._fill_pattern(self.label or self.name)
 
     def sockets(self) -> list[tuple[str, ...]]:
         """The names of each port's sockets; a port with one socket has one name, its own."""
         if self.parallel == 1:
             return [(name,) for name in self.port_names()]
-        names = self._filled(self.member or f"{self.name}.{{lane}}", self.parallel)
+        names = self._fill_pattern(self.member or f"{self.name}.{{lane}}", self.parallel)
         starts = range(0, len(names), self.parallel)
         return [tuple(names[start : start + self.parallel]) for start in starts]
 
-    def _filled(self, pattern: str, parts: int = 0) -> list[str]:
+    def _fill_pattern(self, pattern: str, parts: int = 0) -> list[str]:
         """The names of a pattern, cage by cage.
 
         Args:
@@ -216,7 +220,7 @@ class NodeType(Model):
     """The system of the nodes of the type. Default: that of fabric.yaml."""
     platform: PlatformFile = ()
     """SONiC's platform.json or port_config.ini, which has names and lanes of the ports."""
-    shuffle: tuple[Place, ...] = ()
+    shuffle: tuple[LongLine, ...] = ()
     """For a box whose fibres are shuffled inside, a text for each connector on its face plate, with
     the port behind each lane; `-` is dark. Connectors are X1, X2, …, and lane 2 of X3 is X3.2.
     """
@@ -319,7 +323,7 @@ class Node(Model):
 
 
 Nodes = Sequence[tuple[int, Node]]
-"""Well-formed nodes of an inventory, each with its place in the list of all nodes."""
+"""Well-formed nodes of an inventory, each with its index in the list of all nodes."""
 
 
 class Inventory(Model):
@@ -361,11 +365,11 @@ class Inventory(Model):
     and {number}.
     """
 
-    def host_count(self, node: Node, usual: int) -> int:
-        """The number of hosts of a node: of itself, its group or its type, or else `usual`."""
+    def host_count(self, node: Node, default: int) -> int:
+        """The number of hosts of a node: of itself, its group or its type, or else `default`."""
         count: int | None = node.host_count
         if count is None and node.group:
             count = self.groups.get(node.group, {}).get("host_count")
         if count is None and node.type in self.node_types:
             count = self.node_types[node.type].host_count
-        return usual if count is None else count
+        return default if count is None else count

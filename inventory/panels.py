@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import AfterValidator
 
 from inventory.problems import did_you_mean
-from inventory.values import Model, Place, refusal
+from inventory.values import LongLine, Model, refusal
 
 SINGLE = "single"
 """The name of a trunk that is a separate cable for each link."""
@@ -15,8 +15,8 @@ TRUNK_FIBRES = {"mpo8": 8, "mpo12": 12, "mpo16": 16, "mpo24": 24}
 """The number of fibres of each trunk, by name."""
 
 
-def _trunks(text: str) -> str:
-    """The names of trunks in a text, with single blanks between them."""
+def _trunk_names(text: str) -> str:
+    """Check the names of trunks in a text; return them with single blanks between them."""
     trunk_names = (SINGLE, *TRUNK_FIBRES)
     for word in text.split() or [text]:
         if word not in trunk_names:
@@ -25,7 +25,7 @@ def _trunks(text: str) -> str:
     return " ".join(text.split())
 
 
-Trunks = Annotated[Place, AfterValidator(_trunks)]
+Trunks = Annotated[LongLine, AfterValidator(_trunk_names)]
 """The names of one or several trunks, with blanks between them."""
 
 

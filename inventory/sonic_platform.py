@@ -1,10 +1,13 @@
-"""Reads SONiC's list of a platform's ports, platform.json or port_config.ini.
+"""Read SONiC's list of a platform's ports, platform.json or port_config.ini.
 
 Names and lanes of ports differ from platform to platform, so they are read from this file. It is
 read as SONiC's portconfig.py (src/sonic-config-engine of sonic-buildimage) does: the first part of
 a cage is EthernetN, and the number of the next part is larger by the lanes of a part. A key of
 `breakout_modes` such as `2x200G[100G](4)` has the parts, the speed of each, other speeds, and the
 lanes if not all are used; `+` joins parts of several kinds. A speed without G is in Mbit/s.
+
+`NodeType.platform_ports` calls `platform_ports` with the cages of a node type. An *entry* of the
+file is a cage in platform.json, and a port in port_config.ini.
 https://github.com/sonic-net/SONiC/blob/master/doc/dynamic-port-breakout/sonic-dynamic-port-breakout-HLD.md
 """
 
@@ -34,8 +37,8 @@ INTERNAL = re.compile(r"Ethernet-[A-Za-z]+[0-9]+")
 """The name of a port inside a switch, between chips or for recirculation: `Ethernet-Rec0`."""
 OUTER_ROLES = {"", "Ext"}
 """The roles of ports on the face plate, in port_config.ini."""
-LANE = re.compile(r"[0-9]{1,9}")
-"""The number of a lane."""
+DIGITS = re.compile(r"[0-9]{1,9}")
+"""A number without a unit, such as that of a lane, or a speed in Mbit/s."""
 INI_COLUMNS = "name", "lanes", "alias", "index"
 """The columns of port_config.ini without a first line that names them (portconfig.py of SONiC)."""
 PLATFORM_FILES = "SONiC's platform.json or port_config.ini, with names and lanes of ports"
@@ -105,7 +108,7 @@ class _BadEntryError(ValueError):
     """An entry cannot be read; the text says what is required of which entry."""
 
 
-def _read(value: Any, info: ValidationInfo) -> Any:
+def _read_platform_file(value: Any, info: ValidationInfo) -> Any:
     """The entries of the file of this name, relative to the inventory's folder."""
     if not isinstance(value, str):
         return value
@@ -139,7 +142,7 @@ def _json(text: str) -> Iterator[PlatformEntry]:
         if not isinstance(modes, dict):
             raise _BadEntryError(f"breakout_modes at {shown(name)}")
         yield PlatformEntry(
-            name=_named(name),
+            name=_checked_name(name),
             lanes=_lanes(entry.get("lanes"), name),
             modes=tuple(modes),
             aliases=tuple(map(_aliases, modes.values())),
@@ -172,13 +175,13 @@ def _ini(text: str) -> Iterator[PlatformEntry]:
             if not INTERNAL.fullmatch(name) and values.get("role", "") in OUTER_ROLES:
                 alias = values.get("alias", "")
                 yield PlatformEntry(
-                    name=_named(name),
+                    name=_checked_name(name),
                     lanes=_lanes(values.get("lanes"), name),
                     aliases=((alias,),) if alias else (),
                 )
 
 
-def _named(name: str) -> str:
+def _checked_name(name: str) -> str:
     """The name of an entry, which must be `Ethernet` and a number."""
     if not NAME.fullmatch(name):
         raise _BadEntryError(f"ports named Ethernet and a number, not {shown(name)}")
@@ -194,13 +197,15 @@ def _lanes(text: object, name: str) -> tuple[str, ...]:
     """The lanes of an entry; some files have a comma after the last lane."""
     lanes = [lane.strip(" \t") for lane in text.split(",")] if isinstance(text, str) else []
     lanes = [lane for lane in lanes if lane]
-    if not lanes or not all(map(LANE.fullmatch, lanes)):
+    if not lanes or not all(map(DIGITS.fullmatch, lanes)):
         raise _BadEntryError(f"lanes at {shown(name)}, numbers with commas between them")
     return tuple(lanes)
 
 
 PlatformFile = Annotated[
-    tuple[PlatformEntry, ...], BeforeValidator(_read), WithJsonSchema({"type": "string"})
+    tuple[PlatformEntry, ...],
+    BeforeValidator(_read_platform_file),
+    WithJsonSchema({"type": "string"}),
 ]
 """The entries of SONiC's platform file; an inventory has the name of the file."""
 
@@ -215,17 +220,17 @@ def platform_ports(
     """
     remaining = iter(entries)
     for number, cage in enumerate(cages, 1):
-        rows = 1 if entries[0].modes is not None else cage.parts
-        cage_entries = list(islice(remaining, rows))
-        if len(cage_entries) < rows:
+        count = 1 if entries[0].modes is not None else cage.parts
+        cage_entries = list(islice(remaining, count))
+        if len(cage_entries) < count:
             raise ValueError(f"a file with an entry for cage {number}", f"{len(entries)} entries")
         if cage_entries[0].modes is None:
-            yield from _listed(cage_entries, cage)
+            yield from _ports_of_entries(cage_entries, cage)
         else:
-            yield from _split(cage_entries[0], cage)
+            yield from _ports_of_mode(cage_entries[0], cage)
 
 
-def _listed(entries: Iterable[PlatformEntry], cage: Cage) -> Iterator[PlatformPort]:
+def _ports_of_entries(entries: Iterable[PlatformEntry], cage: Cage) -> Iterator[PlatformPort]:
     """The ports of a cage in port_config.ini, which has a line for each port."""
     for entry in entries:
         if cage.lanes not in (0, len(entry.lanes)):
@@ -234,9 +239,9 @@ def _listed(entries: Iterable[PlatformEntry], cage: Cage) -> Iterator[PlatformPo
         yield PlatformPort(entry.name, ",".join(entry.lanes), alias=alias)
 
 
-def _split(entry: PlatformEntry, cage: Cage) -> Iterator[PlatformPort]:
+def _ports_of_mode(entry: PlatformEntry, cage: Cage) -> Iterator[PlatformPort]:
     """The ports of a cage by its entry in platform.json."""
-    mode, groups = _chosen(entry, cage)
+    mode, groups = _choose_mode(entry, cage)
     aliases = dict(zip(entry.modes or (), entry.aliases, strict=False)).get(mode, ())
     first, lane, part = _number(entry.name), 0, 0
     for group in groups:
@@ -260,7 +265,7 @@ class _Mode(NamedTuple):
     """The ports of the mode."""
 
 
-def _chosen(entry: PlatformEntry, cage: Cage) -> _Mode:
+def _choose_mode(entry: PlatformEntry, cage: Cage) -> _Mode:
     """The mode of an entry that splits a cage as its node type does.
 
     Raises:
@@ -271,20 +276,20 @@ def _chosen(entry: PlatformEntry, cage: Cage) -> _Mode:
     if not fitting:
         required = f"a cage with a mode {cage.parts}x{cage.speed or ''}G"
         raise ValueError(required, f"{entry.name} with {', '.join(modes)}")
-    right = {
+    with_lanes = {
         mode: groups
         for mode, groups in fitting.items()
         if cage.lanes == 0 or all(group.lanes == cage.lanes for group in groups)
     }
-    if not right:
+    if not with_lanes:
         lanes = next(iter(fitting.values()))[0].lanes
         raise _other_lanes(cage, entry.name, lanes)
-    ranks = {mode: _rank(groups, cage, len(entry.lanes)) for mode, groups in right.items()}
+    ranks = {mode: _rank(groups, cage, len(entry.lanes)) for mode, groups in with_lanes.items()}
     best = [mode for mode, rank in ranks.items() if rank == min(ranks.values())]
-    if len({tuple((group.ports, group.lanes) for group in right[mode]) for mode in best}) > 1:
+    if len({tuple((group.ports, group.lanes) for group in with_lanes[mode]) for mode in best}) > 1:
         required = "`speed` and `lanes` of the node type that choose one mode of a cage"
         raise ValueError(required, f"{entry.name} with {', '.join(best)}")
-    return _Mode(best[0], right[best[0]])
+    return _Mode(best[0], with_lanes[best[0]])
 
 
 def _fits(groups: Sequence[PortGroup], cage: Cage) -> bool:
@@ -335,8 +340,15 @@ def port_groups(mode: str, lanes: int) -> tuple[PortGroup, ...]:
             return ()
         other_speeds = ",".join(OTHER_SPEEDS.findall(text)).split(",")
         speeds = [_megabits(speed.strip()) for speed in (match[2], *other_speeds)]
-        shared = int(match[3] or 0) or lanes
-        groups.append(PortGroup(ports, speeds[0], frozenset(speeds) - {0}, shared // ports))
+        lanes_of_group = int(match[3] or 0) or lanes
+        groups.append(
+            PortGroup(
+                ports=ports,
+                speed=speeds[0],
+                speeds=frozenset(speeds) - {0},
+                lanes=lanes_of_group // ports,
+            )
+        )
     used = sum(group.ports * group.lanes for group in groups)
     fits = used <= lanes and all(group.lanes for group in groups)
     return tuple(groups) if fits else ()
@@ -345,5 +357,5 @@ def port_groups(mode: str, lanes: int) -> tuple[PortGroup, ...]:
 def _megabits(speed: str) -> int:
     """A speed such as `25G` or `1000` in Mbit/s; 0 for another text."""
     if speed.endswith("G"):
-        return int(speed[:-1]) * MEGABITS if LANE.fullmatch(speed[:-1]) else 0
-    return int(speed) if LANE.fullmatch(speed) else 0
+        return int(speed[:-1]) * MEGABITS if DIGITS.fullmatch(speed[:-1]) else 0
+    return int(speed) if DIGITS.fullmatch(speed) else 0

@@ -52,7 +52,7 @@ LONG_NUMBER = re.compile(r"-?[1-9][0-9]{15,39}")
 
 LONGEST_LINE = 100
 """The most characters of a line of text."""
-LONGEST_PLACE = 4096
+LONGEST_PATH = 4096
 """The most characters of a path on Linux."""
 
 
@@ -246,12 +246,20 @@ def _colour(value: Any) -> Any:
 
 
 def _pattern(pattern: str, *types: str) -> WithJsonSchema:
-    """The schema of a text, or of the digits of a whole number, in place of its validator's."""
+    """The schema of a text that matches a pattern.
+
+    Args:
+        pattern: a regular expression, also in JavaScript.
+        types: the types of JSON that a value may have, if not `string` alone. A whole number stands
+            for the text of its digits.
+    """
     minimum = {"minimum": 0} if "integer" in types else {}
     json_types = [*types] if types else "string"
     return WithJsonSchema({"type": json_types, "pattern": f"^({pattern})$", **minimum})
 
 
+# The schemas of values that have a validator. An editor checks what a pattern can say; the
+# validator checks the rest.
 _WORD = _pattern(NAME.pattern, "string", "integer")
 """The schema of a name."""
 _MAC = _pattern(MAC.pattern)
@@ -345,12 +353,12 @@ Guid = Annotated[
 """The GUID of an InfiniBand port."""
 Line = Annotated[str, BeforeValidator(_line), WithJsonSchema(_LINE)]
 """A line of text."""
-Place = Annotated[
+LongLine = Annotated[
     str,
-    BeforeValidator(lambda value: _line(value, most=LONGEST_PLACE)),
-    WithJsonSchema({**_LINE, "maxLength": LONGEST_PLACE}),
+    BeforeValidator(lambda value: _line(value, most=LONGEST_PATH)),
+    WithJsonSchema({**_LINE, "maxLength": LONGEST_PATH}),
 ]
-"""The path of a file or folder."""
+"""A line of text that may be as long as a path."""
 Colour = Annotated[str, BeforeValidator(_colour), _pattern(COLOUR.pattern, "string", "integer")]
 """A colour of red, green and blue."""
 NAMED: dict[str, Any] = {"propertyNames": {"pattern": f"^({NAME.pattern})$"}}

@@ -1,11 +1,11 @@
-"""Reads a YAML file as plain data, with the line of every key and item for messages.
+"""Read a YAML file as plain data, with the line of every key and item for messages.
 
 The readers of fabric specs, inventories and scenarios call `read`, and validate the `Document`
 (`inventory.document_errors`). Values come out as they were written: text, whole numbers, None,
-lists and mappings with text keys.
-YAML's other guesses (`no` a truth value, `52:54:00:12:34:56` a number in base 60, `1e3`, `007`) are
-left as text, so that a name or a MAC address is what the reader sees, and a model that wants a
-number says that it was given text. Merge keys (`<<`) and aliases work.
+lists and mappings with text keys. YAML's other guesses (`no` a truth value, `52:54:00:12:34:56` a
+number in base 60, `1e3`, `007`) are left as text, so that a name or a MAC address is what the
+reader sees, and a model that wants a number says that it was given text. Merge keys (`<<`) and
+aliases work.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Document:
         )
 
     def report(self, findings: Iterable[Finding]) -> list[Problem]:
-        """Findings with their lines, in the order of these; of many alike the first few."""
+        """Findings as problems with their lines, sorted by line; of many alike the first few."""
         return sorted(few(map(self.placed, findings)), key=lambda problem: problem.line)
 
 

@@ -1,4 +1,8 @@
-"""Translates the types of cables of NetBox and Nautobot, also as their lists print them."""
+"""Translate the types of cables of NetBox and Nautobot into the media of an inventory.
+
+An import calls `media` with a type as NetBox stores it, `smf-os2`, or as its lists print it,
+`Single-mode Fiber (OS2)`.
+"""
 
 from __future__ import annotations
 

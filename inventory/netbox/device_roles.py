@@ -1,4 +1,7 @@
-"""Decides by the words of a device's role whether it may be a switch of a fabric."""
+"""Decide by the words of a device's role whether it may be a switch of a fabric.
+
+An import of a site asks `is_switch` if the user names no roles.
+"""
 
 from __future__ import annotations
 

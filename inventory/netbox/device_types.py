@@ -1,4 +1,4 @@
-"""Exports and imports node types as device types, in the YAML of NetBox's community library.
+"""Export and import node types as device types, in the YAML of NetBox's community library.
 
 A node type of an inventory is a model of switch with blocks of ports; a device type of NetBox lists
 each interface. The export and import of sites (`inventory.netbox.site_files`) call it.
@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from inventory.document_errors import part
+from inventory.document_errors import value_or_none
 from inventory.model import NodeType
 from inventory.netbox.extras import device_type_extras, to_comment
 from inventory.netbox.interface_types import (
@@ -127,7 +127,7 @@ def import_type(document: Document) -> DeviceType:
         listed = [
             port._replace(label=port.label if port.label != port.name else "") for port in listed
         ]
-    exported = part(NodeType, extras.get("type"))
+    exported = value_or_none(NodeType, extras.get("type"))
     if (
         exported is not None
         and sum(block.total for block in exported.ports) <= MOST_INTERFACES

@@ -1,4 +1,4 @@
-"""Translates between NetBox's interfaces, listed one by one, and blocks of ports of a node type.
+"""Translate between NetBox's interfaces, listed one by one, and blocks of ports of a node type.
 
 `blocks` finds runs of interfaces whose names count upwards. `interfaces` lists the ports of blocks.
 The tables at the top translate NetBox's types of interfaces into speeds and connectors.

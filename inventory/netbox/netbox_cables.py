@@ -1,4 +1,9 @@
-"""Finds the links between nodes from the cables of a site, also through panels."""
+"""Find the links between nodes from the cables of a site, also through panels.
+
+`netbox_file` calls `site_links` with the tables of a site, and writes its cables into an inventory.
+A
+*plug* is a device and one of its ports.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from inventory.document_errors import part
+from inventory.document_errors import value_or_none
 from inventory.floor import Cabling
 from inventory.netbox.cable_types import MEDIA, media
 from inventory.netbox.netbox_tables import CABLES_BY_ID, CsvRow
@@ -163,7 +168,7 @@ def _single_cables(site: Site, names: Collection[str]) -> Iterator[_Cable]:
         if unnamed:
             required = "cables whose interfaces are named"
             todo = "export the list of interfaces, too, with their ids"
-            site.problems.append(unnamed[0].fault("a_id", required, "ids alone", todo))
+            site.problems.append(unnamed[0].problem_in_words("a_id", required, "ids alone", todo))
             return
     plugs = CableEnds({row.get("name") for row in site.rows["devices"]}, by_id)
     for number, row in enumerate(site.rows["cables"]):
@@ -197,9 +202,9 @@ def _by_id_only(row: CsvRow) -> bool:
     return not row.get("a_device") and all(row.get(word) for word in CABLES_BY_ID)
 
 
-def stock(cabling: object) -> list[dict[str, Any]]:
+def types_in_stock(cabling: object) -> list[dict[str, Any]]:
     """The types of cables in a section `cabling`; the default types if it has none."""
-    section = part(Cabling, cabling or {}) or Cabling()
+    section = value_or_none(Cabling, cabling or {}) or Cabling()
     return [kind.model_dump(mode="json") for kind in section.types]
 
 

@@ -1,4 +1,8 @@
-"""Makes nodes and racks of an inventory from the devices and racks of a site."""
+"""Make nodes and racks of an inventory from the devices and racks of a site.
+
+`netbox_file` calls these functions in the order in which they stand here. A *model* is NetBox's
+name of a device type.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +49,7 @@ PORTS_REMEDY = "its interfaces.csv or its device type in YAML, or choose the swi
 """What to import for a device without a known type, in messages."""
 
 
-def types_of_interfaces(site: Site) -> None:
+def add_types_of_interfaces(site: Site) -> None:
     """Add node types for models without a file, from the interfaces of a device of the model."""
     listed: dict[str, list[DeviceInterface]] = defaultdict(list)
     passed_over: dict[str, list[DeviceInterface]] = defaultdict(list)
@@ -74,7 +78,7 @@ def types_of_interfaces(site: Site) -> None:
         site.passed_over[model] = tuple(passed_over[device])
 
 
-def switches(site: Site, roles: Collection[str]) -> list[CsvRow]:
+def switch_rows(site: Site, roles: Collection[str]) -> list[CsvRow]:
     """The rows of devices that are nodes; other devices are noted as left out.
 
     Args:
@@ -105,11 +109,13 @@ def switches(site: Site, roles: Collection[str]) -> list[CsvRow]:
         if site_roles:
             actual = f"the roles {', '.join(map(shown, site_roles))}"
             todo = "choose switches by role"
-        site.problems.append(first.fault("role", "a device that is a switch", actual, todo))
+        site.problems.append(
+            first.problem_in_words("role", "a device that is a switch", actual, todo)
+        )
     return rows
 
 
-def nodes(site: Site, rows: Collection[CsvRow]) -> list[dict[str, Any]]:
+def node_entries(site: Site, rows: Collection[CsvRow]) -> list[dict[str, Any]]:
     """The nodes of these devices, as the inventory lists them."""
     listed = []
     disabled = _disabled(site)
@@ -188,7 +194,7 @@ def _unit(row: CsvRow, site: Site) -> int:
     return int(unit)
 
 
-def rack(row: CsvRow) -> dict[str, Any]:
+def rack_entry(row: CsvRow) -> dict[str, Any]:
     """A rack as the inventory lists it."""
     height = row.get("u_height").lower().removesuffix("u").strip()
     units = int(height) if re.fullmatch("[0-9]{1,4}", height) else height

@@ -1,4 +1,7 @@
-"""Makes an inventory from files that NetBox or Nautobot has exported."""
+"""Make an inventory from files that NetBox or Nautobot has exported.
+
+`polarfab inventory` calls `read_netbox`. A *site* is the content of these files (`site_files`).
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from inventory.netbox.netbox_cables import site_links, stock
-from inventory.netbox.netbox_devices import nodes, rack, switches, types_of_interfaces
+from inventory.netbox.netbox_cables import site_links, types_in_stock
+from inventory.netbox.netbox_devices import (
+    add_types_of_interfaces,
+    node_entries,
+    rack_entry,
+    switch_rows,
+)
 from inventory.netbox.netbox_tables import CsvRow
 from inventory.netbox.site_files import LeftOut, Site, read_site
 from inventory.problems import InputError, few
@@ -22,7 +30,7 @@ PORT_COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class ImportedSite:
     """An inventory from a site of NetBox."""
 
     data: dict[str, Any]
@@ -31,7 +39,7 @@ class Imported:
     """The devices, interfaces and cables of the site that are not in the inventory."""
 
 
-def read_netbox(paths: Iterable[Path], roles: Collection[str] = ()) -> Imported:
+def read_netbox(paths: Iterable[Path], roles: Collection[str] = ()) -> ImportedSite:
     """The inventory of a site, from its device types (YAML) and tables (CSV).
 
     Args:
@@ -45,10 +53,10 @@ def read_netbox(paths: Iterable[Path], roles: Collection[str] = ()) -> Imported:
     site = read_site(tuple(paths))
     if site.problems:
         raise InputError(few(site.problems))
-    return _assembled(site, roles)
+    return _inventory_of_site(site, roles)
 
 
-def _assembled(site: Site, roles: Collection[str]) -> Imported:
+def _inventory_of_site(site: Site, roles: Collection[str]) -> ImportedSite:
     """The inventory of a site whose files are read.
 
     Args:
@@ -58,34 +66,34 @@ def _assembled(site: Site, roles: Collection[str]) -> Imported:
     Raises:
         InputError: rows have mistakes; all of them.
     """
-    _take_own_names(site)
-    types_of_interfaces(site)
-    node_rows = switches(site, roles)
-    node_entries = nodes(site, node_rows)
+    _use_inventory_names(site)
+    add_types_of_interfaces(site)
+    node_rows = switch_rows(site, roles)
+    listed_nodes = node_entries(site, node_rows)
     sections = _panel_sections(site)
-    stocked = stock(sections.get("cabling")) if sections else []
-    # If two types in stock have one medium and colour, the first is used.
-    kinds = {(kind["media"], kind["colour"] or ""): kind for kind in reversed(stocked)}
+    stocked_types = types_in_stock(sections.get("cabling")) if sections else []
+    # If two types in types_in_stock have one medium and colour, the first is used.
+    kinds = {(kind["media"], kind["colour"] or ""): kind for kind in reversed(stocked_types)}
     in_stock = set(kinds)
-    links = site_links(site, {node["name"] for node in node_entries}, kinds)
+    links = site_links(site, {node["name"] for node in listed_nodes}, kinds)
     if site.problems:
         raise InputError(few(site.problems))
     new_kinds = [kind for key, kind in kinds.items() if key not in in_stock]
     cabling = dict(sections.get("cabling", {}))
     if new_kinds:
-        cabling["types"] = [*stocked, *new_kinds]
+        cabling["types"] = [*stocked_types, *new_kinds]
     parts: dict[str, Any] = {
         "node_types": _node_types(site, node_rows),
-        "racks": [rack(row) for row in site.rows["racks"]],
+        "racks": [rack_entry(row) for row in site.rows["racks"]],
         **sections,
         "cabling": cabling,
-        "nodes": node_entries,
+        "nodes": listed_nodes,
         "cables": links.cables,
         "dead_links": links.dead,
     }
     # An empty `panels` also counts: it means cassettes with the default trunks.
     stated = {key: value for key, value in parts.items() if value or key in sections}
-    return Imported(stated, site.left_out)
+    return ImportedSite(stated, site.left_out)
 
 
 def _node_types(site: Site, node_rows: Sequence[CsvRow]) -> dict[str, Any]:
@@ -99,7 +107,7 @@ def _node_types(site: Site, node_rows: Sequence[CsvRow]) -> dict[str, Any]:
     }
 
 
-def _take_own_names(site: Site) -> None:
+def _use_inventory_names(site: Site) -> None:
     """Rename ports in all rows to their names in the inventory that was once exported."""
     model_of_device = {row.get("name"): site.model(row) for row in site.rows["devices"]}
     for table, device_column, port_column in PORT_COLUMNS:

@@ -1,4 +1,8 @@
-"""Reads the CSV files of NetBox and Nautobot: finds the kind of table, and unifies its columns."""
+"""Read the CSV files of NetBox and Nautobot: find the kind of table, and unify its columns.
+
+`site_files` calls `read_table` with the text of each file. Columns have the same names whatever
+list or import of NetBox they come from (`ALIASES`).
+"""
 
 from __future__ import annotations
 
@@ -115,9 +119,9 @@ class CsvRow:
 
     def problem(self, column: str, required: str, value: str, todo: str = "") -> Problem:
         """The problem of a value that is wrong, which the message shows."""
-        return self.fault(column, required, shown(value), todo)
+        return self.problem_in_words(column, required, shown(value), todo)
 
-    def fault(self, column: str, required: str, actual: str, todo: str = "") -> Problem:
+    def problem_in_words(self, column: str, required: str, actual: str, todo: str = "") -> Problem:
         """The problem of a value in a column; `actual` describes the value in words."""
         heading = self.headings.get(column, column)
         return Problem(required, actual, todo, self.file, self.line, heading)

@@ -52,20 +52,20 @@ def lane_port(lane: Lane, far_lane: Lane | None) -> LanePort:
     return LanePort(f"F{lane[0] + 1}.{lane[1] + 1}", far_lane is not None and far_lane < lane)
 
 
-def trunk_ports(socket: int, links: int, single: bool) -> list[str]:
+def trunk_ports(socket: int, links: int, is_split: bool) -> list[str]:
     """The rear ports that a trunk ends in.
 
     Args:
         socket: the number of the trunk's socket, from 0.
         links: how many links the trunk carries.
-        single: whether each link has a rear port of its own; otherwise all share one.
+        is_split: whether each link has a rear port of its own; otherwise all share one.
     """
     name = f"T{socket + 1}"
-    return [f"{name}.{k}" for k in range(1, links + 1)] if single else [name]
+    return [f"{name}.{k}" for k in range(1, links + 1)] if is_split else [name]
 
 
 def export_panel(
-    name: str, front: Sequence[str], positions: int, single: bool, sections: Mapping[str, Any]
+    name: str, front: Sequence[str], positions: int, is_split: bool, sections: Mapping[str, Any]
 ) -> dict[str, Any]:
     """A type of cassette (`compilers.cabling.shuffle.Shuffle.types`) as a device type.
 
@@ -73,7 +73,7 @@ def export_panel(
         name: the name of the type.
         front: for each front port a text with a word for each lane: where the lane leads.
         positions: how many positions a trunk has.
-        single: whether each position is a rear port of its own.
+        is_split: whether each position is a rear port of its own.
         sections: `SECTIONS` of the inventory, which NetBox has no field for.
     """
     rear: dict[str, int] = {}  # how many positions each rear port has
@@ -84,7 +84,7 @@ def export_panel(
         port = lane_port(lane, None if to_trunk else (number - 1, place - 1))
         if port.is_rear:
             continue
-        if to_trunk and not single:
+        if to_trunk and not is_split:
             rear_port, position = f"T{number}", place
             rear[rear_port] = positions
         else:
@@ -141,7 +141,7 @@ class PanelPorts:
             InputError: a port has no form that NetBox gives it, or is mapped and not listed.
         """
         positions = {
-            rear.name: rear.entry["positions"] if _whole(rear.entry.get("positions")) else 1
+            rear.name: rear.entry["positions"] if _is_position(rear.entry.get("positions")) else 1
             for rear in _listed(document, "rear-ports", "name")
         }
         fronts = _listed(document, "front-ports", "name")
@@ -155,7 +155,7 @@ class PanelPorts:
             rear_port = str(mapping.entry["rear_port"])
             position = mapping.entry.get("rear_port_position", 1)
             is_listed = mapping.name in front_names and rear_port in positions
-            if not is_listed or not _whole(position):
+            if not is_listed or not _is_position(position):
                 required = "a front port at a position of a rear port, both listed"
                 ports = f"{shown(mapping.name)} at {shown(rear_port)} position {shown(position)}"
                 raise InputError(document.problem(mapping.path, required, ports))
@@ -250,6 +250,6 @@ def _listed(document: Document, key: str, name_key: str) -> list[_ListedPort]:
     return ports
 
 
-def _whole(value: object) -> bool:
+def _is_position(value: object) -> bool:
     """Whether a value is a number of positions, or the number of a position."""
     return type(value) is int and 1 <= value <= MOST_POSITIONS

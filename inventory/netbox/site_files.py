@@ -1,4 +1,7 @@
-"""Reads the exported files of a site: device types, panels, and tables of rows."""
+"""Read the exported files of a site: device types, panels, and tables of rows.
+
+`netbox_file` calls `read_site`, and makes an inventory of the `Site` that it returns.
+"""
 
 from __future__ import annotations
 
