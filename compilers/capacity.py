@@ -33,7 +33,7 @@ NEEDS_IN_WORDS = {
 """The capabilities of a node type by their keys, in words."""
 
 
-def needed(
+def needed_entries(
     tables: Tables, wiring: Wiring, families: int, openflow: bool = True
 ) -> dict[str, NDArray[np.int64]]:
     """Count what the tables of each switch need, int64[S] for each key of `LIMITS`.
@@ -51,28 +51,31 @@ def needed(
     classes = tables.classes
     hosts = np.count_nonzero(wiring.host_port, axis=1)
     is_used = classes.port > 0
-    shared = np.count_nonzero(classes.weight, axis=2)
-    repair = 1 + np.count_nonzero(classes.protection, axis=2)
+    # int64[S, C] each: the ports that share traffic, and the minimal port with its repairs.
+    sharing_ports = np.count_nonzero(classes.weight, axis=2)
+    repair_ports = 1 + np.count_nonzero(classes.protection, axis=2)
     return {
         "lpm_rows": (tables.routes.rows() - 1 + hosts) * families,
         "groups": _openflow_groups(classes) if openflow else is_used.sum(axis=1),
-        "ecmp_width": np.where(is_used, np.maximum(shared, repair), 0).max(axis=1, initial=0),
+        "ecmp_width": np.where(is_used, np.maximum(sharing_ports, repair_ports), 0).max(
+            axis=1, initial=0
+        ),
     }
 
 
 def _openflow_groups(classes: Classes) -> NDArray[np.int64]:
     """Count the OpenFlow groups of each switch, int64[S].
 
-    Mostly they follow from the numbers of ports of the classes: switches with the same numbers have
-    the same groups, and one of them is counted. If weights are 0, as fitted ones may be, all
-    switches are counted.
+    How many groups a switch has mostly follows from how many ports each class has. So switches
+    whose classes have the same numbers of ports are counted once. If weights are 0, as fitted ones
+    may be, all switches are counted.
     """
     if _has_ports_without_weight(classes):
         switch, number = np.nonzero(classes.port > 0)
-        of_roles = class_groups(classes, switch, number)
+        groups_by_role = class_groups(classes, switch, number)
         order = len(classes.port)
         return sum(
-            (np.bincount(switch[role.exists], minlength=order) for role in of_roles),
+            (np.bincount(switch[groups.exists], minlength=order) for groups in groups_by_role),
             np.zeros(order, np.int64),
         )
     arrays = (classes.port, classes.weight, classes.protection, classes.bounce)
@@ -81,7 +84,7 @@ def _openflow_groups(classes: Classes) -> NDArray[np.int64]:
         shapes, axis=0, return_index=True, return_inverse=True
     )
     counts = [
-        sum(len(of_role.classes) for of_role in groups_of_switch(classes, switch))
+        sum(len(groups.classes) for groups in groups_of_switch(classes, switch))
         for switch in example_of_shape.tolist()
     ]
     return np.array(counts, np.int64)[shape_of_switch.ravel()]
@@ -96,7 +99,7 @@ def _has_ports_without_weight(classes: Classes) -> bool:
     return bool(minimal.any() or alternates.any())
 
 
-def over_capacity(
+def capacity_findings(
     tables: Tables, wiring: Wiring, inventory: Inventory, ipv6: bool
 ) -> Iterator[Finding]:
     """Yield a finding for each node and limit that the tables exceed, and each missing capability.
@@ -109,11 +112,11 @@ def over_capacity(
     """
     index = {node.name: i for i, node in enumerate(inventory.nodes)}
     site = PlacedNodes.of(inventory, [index[name] for name in wiring.names])
-    yield from _over(tables, wiring, inventory, ipv6, site)
-    yield from _unable(tables, wiring, inventory, ipv6, site)
+    yield from _limit_findings(tables, wiring, inventory, ipv6, site)
+    yield from _capability_findings(tables, wiring, inventory, ipv6, site)
 
 
-def _over(
+def _limit_findings(
     tables: Tables, wiring: Wiring, inventory: Inventory, ipv6: bool, site: PlacedNodes
 ) -> Iterator[Finding]:
     """Yield a finding for each node whose tables exceed a limit of its type."""
@@ -123,7 +126,7 @@ def _over(
             continue
         capabilities = node_type.capabilities
         openflow = capabilities is None or "openflow" in capabilities
-        for key, count in needed(tables, wiring, 2 if ipv6 else 1, openflow).items():
+        for key, count in needed_entries(tables, wiring, 2 if ipv6 else 1, openflow).items():
             limit = getattr(node_type.tables, key)
             if limit is None:
                 continue
@@ -137,7 +140,7 @@ def _over(
                 )
 
 
-def _unable(
+def _capability_findings(
     tables: Tables, wiring: Wiring, inventory: Inventory, ipv6: bool, site: PlacedNodes
 ) -> Iterator[Finding]:
     """Yield a finding for each type that lacks a capability, about its first node."""

@@ -1,4 +1,7 @@
-"""The words that some arguments of the library accept, as types."""
+"""The words that some arguments of the library accept, as types.
+
+The command line offers the same words as choices of its options.
+"""
 
 from __future__ import annotations
 

@@ -50,8 +50,8 @@ def registered(group: str) -> Mapping[str, tuple[EntryPoint, ...]]:
     """Return the entry points of a group by name; several with one name clash."""
     from importlib.metadata import EntryPoint, entry_points
 
-    of_extensions = [EntryPoint(name, value, group) for name, value in shipped(group).items()]
-    entries = [*of_extensions, *entry_points(group=group)]
+    shipped_entries = [EntryPoint(name, value, group) for name, value in shipped(group).items()]
+    entries = [*shipped_entries, *entry_points(group=group)]
     names = sorted({entry.name for entry in entries})
     return {name: tuple(entry for entry in entries if entry.name == name) for name in names}
 
@@ -74,10 +74,10 @@ def load(entry: EntryPoint) -> Any:
     try:
         return entry.load()
     except Exception as error:  # another package's code may raise any exception
-        raise broken(entry, f"{type(error).__name__}: {error}") from error
+        raise broken_entry_point(entry, f"{type(error).__name__}: {error}") from error
 
 
-def broken(entry: EntryPoint, what: str) -> InputError:
+def broken_entry_point(entry: EntryPoint, what: str) -> InputError:
     """Return the error that an entry point's object cannot be used, with the package.
 
     Args:

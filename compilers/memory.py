@@ -18,6 +18,8 @@ MEMINFO, STATM = Path("/proc/meminfo"), Path("/proc/self/statm")
 """The memory of the machine, and that of this process (proc(5))."""
 GB = 1e9
 """The bytes of a gigabyte."""
+BYTES_OF_KB = 1024
+"""The bytes of a kB in /proc/meminfo."""
 GROUPS, MOUNTS = Path("/proc/self/cgroup"), Path("/proc/self/mountinfo")
 """The control groups of this process, and where their hierarchies are mounted (cgroups(7))."""
 
@@ -46,36 +48,36 @@ def available() -> int:
 
     All memory of the machine if it does not tell how much is free.
     """
-    limits = of_control_groups(), _of_address_space(), _of_machine()
-    return min(limit for limit in limits if limit is not None)
+    amounts = left_by_control_groups(), _left_by_ulimit(), _free_on_machine()
+    return min(amount for amount in amounts if amount is not None)
 
 
-def _of_address_space() -> int | None:
+def _left_by_ulimit() -> int | None:
     """Return the bytes that `ulimit -v` leaves this process; None without such a limit."""
-    most, _ = getrlimit(RLIMIT_AS)
-    if most == RLIM_INFINITY:
+    limit, _ = getrlimit(RLIMIT_AS)
+    if limit == RLIM_INFINITY:
         return None
     try:
         used = int(STATM.read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
         used = 0
-    return max(0, most - used)
+    return max(0, limit - used)
 
 
-def _of_machine() -> int:
+def _free_on_machine() -> int:
     """Return the bytes that are free on the machine, or all that it has if it does not tell."""
     try:
         match = re.search(r"^MemAvailable:\s+(\d+) kB$", MEMINFO.read_text(), re.MULTILINE)
     except OSError:
         match = None
     if match:
-        return int(match[1]) * 1024
+        return int(match[1]) * BYTES_OF_KB
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
-def of_control_groups() -> int | None:
+def left_by_control_groups() -> int | None:
     """Return the least bytes that a control group of this process leaves; None without limits."""
-    amounts = (_free_in(group, version) for group, version in _groups())
+    amounts = (_left_by_group(group, version) for group, version in _groups())
     return min((free for free in amounts if free is not None), default=None)
 
 
@@ -120,7 +122,7 @@ def _paths(version: str) -> Iterator[PurePosixPath]:
             yield PurePosixPath(path)
 
 
-def _free_in(group: Path, version: str) -> int | None:
+def _left_by_group(group: Path, version: str) -> int | None:
     """Return the bytes that a group leaves; None without a limit."""
     files = FILES[version]
     limit, used = _number(group / files.limit), _number(group / files.use)

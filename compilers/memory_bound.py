@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from compilers.memory import GB, available
-from compilers.spec.policy import LARGEST_SEARCH, constructs_classes
+from compilers.spec.policy import LARGEST_SEARCH, classes_are_constructed
 from compilers.topology.families import (
     build_topology,
     check_topology,
@@ -29,23 +29,23 @@ if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from compilers.spec.fabric_spec import FabricSpec
     from compilers.tables.build import Build
 
-IDLE = 66 * 10**6
+IDLE_BYTES = 66 * 10**6
 """The bytes of a process that has imported its modules."""
-GRAPH = 12
+GRAPH_BYTES = 12
 """The bytes for each end of a link, for a graph alone."""
-TABLES = 70
+TABLE_BYTES = 70
 """The bytes for each end of a link, for wiring and classes, or for measures of a graph."""
-REPAIRS = 370
+REPAIR_BYTES = 370
 """The bytes for each end of a link, for wiring and classes with alternates or repairs."""
-ROW = 2
+ROW_BYTES = 2
 """The bytes for each ordered pair of switches, where egress classes are stored."""
-SEARCH = 60
+SEARCH_BYTES = 60
 """The bytes for each ordered pair of switches, where alternates or repairs are searched."""
-FLOWS = 80
+FLOW_BYTES = 80
 """The bytes for each ordered pair of switches, while traffic of all pairs is followed."""
-CHANNELS = 27
+CHANNEL_BYTES = 27
 """The bytes for each ordered pair of switches, while channels are counted."""
-SCALES = ("q", "nodes", "h", "k", "n")
+SIZE_PARAMETERS = ("q", "nodes", "h", "k", "n")
 """Parameters that families grow with; the first that a family has is used."""
 WIDEST_GAP = 200
 """The most consecutive numbers without a member of a family, such as between prime powers."""
@@ -71,13 +71,13 @@ class MemoryBound:
     @classmethod
     def of_family(cls, family: str, values: Mapping[str, int | str | None]) -> MemoryBound:
         """Return the bound for building a graph, for parameters that pass the family's check."""
-        named, arguments = family_of(family), parameters(family, values)
+        graph_family, arguments = family_of(family), parameters(family, values)
         return cls(
-            family=named,
+            family=graph_family,
             parameters=arguments,
-            switches=named.order(arguments),
-            degree=named.degree(arguments) or 0,
-            per_end=GRAPH,
+            switches=graph_family.order(arguments),
+            degree=graph_family.degree(arguments) or 0,
+            per_end=GRAPH_BYTES,
         )
 
     @classmethod
@@ -85,7 +85,7 @@ class MemoryBound:
         """Return the bound for measures and pictures of a graph."""
         degree = int(topology.graph.degrees.max(initial=0))
         family = family_of(topology.family)
-        return cls(family, topology.parameters, topology.graph.order, degree, TABLES)
+        return cls(family, topology.parameters, topology.graph.order, degree, TABLE_BYTES)
 
     @classmethod
     def of_spec(cls, spec: FabricSpec) -> MemoryBound:
@@ -101,25 +101,25 @@ class MemoryBound:
     def of_build(cls, build: Build) -> MemoryBound:
         """Return the bound for proving or writing a build."""
         classes = build.tables.classes
-        has_others = bool(classes.alternate.shape[2] or classes.protection.shape[2])
-        return cls.of_topology(build.topology).with_tables(has_others)
+        has_other_ports = bool(classes.alternate.shape[2] or classes.protection.shape[2])
+        return cls.of_topology(build.topology).with_tables(has_other_ports)
 
-    def with_tables(self, alternates_or_repairs: bool) -> MemoryBound:
+    def with_tables(self, has_other_ports: bool) -> MemoryBound:
         """Return the bound for the fabric with its tables.
 
         Args:
-            alternates_or_repairs: whether classes have any of these.
+            has_other_ports: whether classes have alternates or repairs besides the minimal port.
         """
         family, values = self.family, self.parameters
-        if not alternates_or_repairs:
-            computed = family.constructed or family.hierarchy(values) > 1
-            return replace(self, per_end=TABLES, per_pair=0 if computed else ROW)
-        computed = family.constructed or constructs_classes(family, values, self.switches)
-        return replace(self, per_end=REPAIRS, per_pair=0 if computed else SEARCH)
+        if not has_other_ports:
+            is_computed = family.constructed or family.hierarchy(values) > 1
+            return replace(self, per_end=TABLE_BYTES, per_pair=0 if is_computed else ROW_BYTES)
+        is_computed = family.constructed or classes_are_constructed(family, values, self.switches)
+        return replace(self, per_end=REPAIR_BYTES, per_pair=0 if is_computed else SEARCH_BYTES)
 
     def measured(self) -> MemoryBound:
         """Return the bound for measuring or drawing the same graph."""
-        return replace(self, per_end=TABLES)
+        return replace(self, per_end=TABLE_BYTES)
 
     def storing(self, per_pair: int) -> MemoryBound:
         """Return the bound for the same work with more bytes for each ordered pair of switches."""
@@ -129,7 +129,7 @@ class MemoryBound:
     def needed(self) -> int:
         """The bytes that a process takes at least."""
         ends = self.switches * self.degree
-        return IDLE + self.per_end * ends + self.per_pair * self.switches**2
+        return IDLE_BYTES + self.per_end * ends + self.per_pair * self.switches**2
 
     @property
     def fits(self) -> bool:
@@ -160,7 +160,9 @@ class MemoryBound:
 
     def _largest_that_fits(self) -> str:
         """Return in words which member of the family fits: `: q fits up to 127`; "" if unknown."""
-        name = next((key for key in SCALES if isinstance(self.parameters.get(key), int)), "")
+        name = next(
+            (key for key in SIZE_PARAMETERS if isinstance(self.parameters.get(key), int)), ""
+        )
         if not name or family_named(self.family.name) is None:
             return ""
         # The bound grows with the parameter, so bisection finds the largest number that fits. Below
@@ -194,6 +196,6 @@ def require_graph(family: str, values: Mapping[str, int | str | None]) -> None:
     MemoryBound.of_family(family, values).require()
 
 
-def beyond_memory(spec: FabricSpec) -> Iterator[Finding]:
+def memory_findings(spec: FabricSpec) -> Iterator[Finding]:
     """Yield a finding if a fabric cannot be compiled in the memory that is available."""
     yield from MemoryBound.of_spec(spec).findings(("topology", "q"))

@@ -2,10 +2,10 @@
 
 | step | from | to |
 |---|---|---|
-| `place_fabric` (`compilers/wiring/placed_fabric.py`) | `LoadedFabric` | `Placed` |
-| `install` | `Placed` | `InstalledFabric` |
-| `route` | `InstalledFabric` | `Routed` |
-| `build_of` | `Routed` | `Build` |
+| `place_fabric` (`compilers/wiring/placed_fabric.py`) | `LoadedFabric` | `PlacedFabric` |
+| `install` | `PlacedFabric` | `InstalledFabric` |
+| `route` | `InstalledFabric` | `RoutedFabric` |
+| `build_of` | `RoutedFabric` | `Build` |
 | `check_limits` | `Build` | nothing: it refuses builds that hardware or systems cannot hold |
 
 A step collects its mistakes with `LoadedFabric.stage`, and raises all of them as one error.
@@ -20,13 +20,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.cabling.cable_labels import numbered
-from compilers.cabling.cable_plan import Cabled, too_long
+from compilers.cabling.cable_labels import with_numbers_of_whole
+from compilers.cabling.cable_plan import CabledFabric, too_long_findings
 from compilers.cabling.fabric_numbers import WholeFabric, allocate, links_in
 from compilers.cabling.panel_plan import require_trunks
-from compilers.capacity import over_capacity
-from compilers.memory_bound import beyond_memory
-from compilers.policy_support import LEAST_POLICY, affordable, beyond_systems, require_systems
+from compilers.capacity import capacity_findings
+from compilers.memory_bound import memory_findings
+from compilers.policy_support import LEAST_POLICY, reduced_policy, render_findings, system_findings
 from compilers.routing.balanced_tables import balanced
 from compilers.routing.choose import choices, require_searchable
 from compilers.routing.damaged_tables import damaged_tables
@@ -38,16 +38,16 @@ from compilers.spec.fabric_file import LoadedFabric, require_one_plane
 from compilers.spec.fabric_spec import BaseSpec, RoutingSpec
 from compilers.spec.forwarding import Forwarding
 from compilers.spec.node_systems import control_options, vertex_systems
-from compilers.spec.policy import share
+from compilers.spec.policy import share_value
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Tables
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.addressing import Addressing, plan
 from compilers.wiring.as_numbers import NODE_ASNS
-from compilers.wiring.damage import Damage, damage_of, remaining, require_connected
+from compilers.wiring.damage import Damage, damage_of, remaining_fabric, require_connected
 from compilers.wiring.hardware import Hardware
-from compilers.wiring.placed_fabric import Placed, outside_blocks, place_fabric
-from compilers.wiring.shared_risk import modules_of, several_modules, unknown_risks
+from compilers.wiring.placed_fabric import PlacedFabric, block_findings, place_fabric
+from compilers.wiring.shared_risk import modules_of, unknown_risk_findings, uses_several_modules
 from compilers.wiring.wiring import Wiring
 from inventory.model import Inventory
 from inventory.problems import Finding
@@ -57,7 +57,7 @@ from inventory.problems import Finding
 class InstalledFabric:
     """The part of a placed fabric that is installed and works."""
 
-    placed: Placed
+    placed: PlacedFabric
     """The whole fabric on its hardware."""
     routing: RoutingSpec
     """The policy of the spec, reduced by `on_missing` to what systems and node types can do."""
@@ -81,12 +81,12 @@ class InstalledFabric:
 
     @property
     def loaded(self) -> LoadedFabric:
-        """Spec and inventory."""
+        """fabric.yaml and the inventory."""
         return self.placed.loaded
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Routed:
+class RoutedFabric:
     """An installed fabric with its tables."""
 
     installed: InstalledFabric
@@ -96,7 +96,7 @@ class Routed:
     tables: Tables
     """Routes and egress classes, with alternates and repairs."""
     forwarding: Forwarding
-    """What the tables mean."""
+    """The forwarding properties of the tables."""
 
 
 def compile_fabric(loaded: LoadedFabric) -> Build:
@@ -110,8 +110,8 @@ def compile_fabric(loaded: LoadedFabric) -> Build:
     require_one_plane(loaded)
     require_memory(loaded)
     with loaded.stage() as findings:
-        findings += beyond_systems(loaded.spec, loaded.inventory)
-        findings += outside_blocks(loaded)
+        findings += system_findings(loaded.spec, loaded.inventory)
+        findings += block_findings(loaded)
         placed = place_fabric(loaded)
     return compile_placed(placed)
 
@@ -123,10 +123,10 @@ def require_memory(loaded: LoadedFabric) -> None:
         InputError: it cannot.
     """
     with loaded.stage() as findings:
-        findings += beyond_memory(loaded.spec)
+        findings += memory_findings(loaded.spec)
 
 
-def compile_placed(placed: Placed, other: Build | None = None) -> Build:
+def compile_placed(placed: PlacedFabric, other: Build | None = None) -> Build:
     """Compile a fabric that is on its hardware.
 
     Args:
@@ -138,7 +138,7 @@ def compile_placed(placed: Placed, other: Build | None = None) -> Build:
     """
     installed = install(placed)
     if other is not None and same_ports(installed, other):
-        routed = Routed(installed, other.topology, other.tables, other.forwarding)
+        routed = RoutedFabric(installed, other.topology, other.tables, other.forwarding)
         build = build_of(routed)
     else:
         build = with_fitted_weights(build_of(route(installed)), installed)
@@ -146,14 +146,14 @@ def compile_placed(placed: Placed, other: Build | None = None) -> Build:
     return build
 
 
-def cabled(placed: Placed) -> Cabled:
+def with_cables(placed: PlacedFabric) -> CabledFabric:
     """Return a fabric on its hardware with its cables, as its build would have it, without tables.
 
     Raises:
         InputError: the fabric cannot be installed so, with all problems of the step.
     """
     installed = install(placed)
-    return Cabled(
+    return CabledFabric(
         name=placed.loaded.spec.name,
         topology=installed.topology,
         wiring=installed.wiring,
@@ -162,7 +162,7 @@ def cabled(placed: Placed) -> Cabled:
     )
 
 
-def install(placed: Placed) -> InstalledFabric:
+def install(placed: PlacedFabric) -> InstalledFabric:
     """Return the part of a fabric that is installed and works, and the policy that it can have.
 
     Raises:
@@ -171,12 +171,12 @@ def install(placed: Placed) -> InstalledFabric:
     """
     loaded, inventory = placed.loaded, placed.inventory
     topology, wiring = placed.topology, placed.wiring
-    routing = affordable(loaded.spec, inventory)
+    routing = reduced_policy(loaded.spec, inventory)
     hardware = placed.hardware() if loaded.inventory or loaded.plane else None
     addressing = plan(loaded.spec, inventory, topology, loaded.plane, placed.installed)
     with loaded.stage() as findings:
         if hardware and inventory.racks:
-            findings += too_long(wiring, hardware)
+            findings += too_long_findings(wiring, hardware)
         damage = damage_of(inventory, wiring)
         if hardware and not damage:
             require_trunks(wiring, hardware)
@@ -195,16 +195,16 @@ def install(placed: Placed) -> InstalledFabric:
     with loaded.stage():
         hardware, allocations = allocate(whole, before)
     if damage:
-        topology, wiring = remaining(topology, wiring, damage)
-        hardware = numbered(hardware, placed.wiring, wiring) if hardware else None
+        topology, wiring = remaining_fabric(topology, wiring, damage)
+        hardware = with_numbers_of_whole(hardware, placed.wiring, wiring) if hardware else None
         with loaded.stage():
             require_connected(topology, wiring.names, inventory)
     module = modules_of(wiring, hardware) if routing.protect == "module" else None
     with loaded.stage() as findings:
         findings += balance_named(routing.balance).placed(topology, wiring)
-        findings += without_modules(routing, module)
+        findings += module_findings(routing, module)
         if hardware and not loaded.plane:
-            findings += unknown_risks(wiring, hardware)
+            findings += unknown_risk_findings(wiring, hardware)
     return InstalledFabric(
         placed=placed,
         routing=routing,
@@ -218,7 +218,7 @@ def install(placed: Placed) -> InstalledFabric:
     )
 
 
-def route(installed: InstalledFabric) -> Routed:
+def route(installed: InstalledFabric) -> RoutedFabric:
     """Compute the tables: minimal routes, then alternates and repairs, then the balance's changes.
 
     Packets that take an alternate or a repair follow minimal routes from the next switch on.
@@ -241,10 +241,10 @@ def route(installed: InstalledFabric) -> Routed:
     tables = choices(tables, topology, wiring, forwarding, not damage, installed.module)
     with installed.loaded.stage():
         tables, forwarding = balanced(routing.balance, tables, forwarding, topology, wiring)
-    return Routed(installed, topology, tables, forwarding)
+    return RoutedFabric(installed, topology, tables, forwarding)
 
 
-def build_of(routed: Routed) -> Build:
+def build_of(routed: RoutedFabric) -> Build:
     """Put the tables and all that reports and controllers need of the spec into a build."""
     installed, topology = routed.installed, routed.topology
     spec, routing = installed.loaded.spec, installed.routing
@@ -253,7 +253,7 @@ def build_of(routed: Routed) -> Build:
         name=spec.name,
         balance=routing.balance,
         forwarding=routed.forwarding,
-        policy=_shares(routing, topology.family) | _reduced(spec.routing, routing),
+        policy=_share_words(routing, topology.family) | _reduced_words(spec.routing, routing),
         inputs=installed.loaded.inputs,
         topology=topology,
         wiring=installed.wiring,
@@ -285,7 +285,7 @@ def with_fitted_weights(build: Build, installed: InstalledFabric) -> Build:
         return build
     from compilers.demand.fitted_tables import with_demand  # few fabrics have a demand
 
-    largest = share(routing.largest_share, loaded.spec.topology.q or 0)
+    largest = share_value(routing.largest_share, loaded.spec.topology.q or 0)
     with loaded.stage():
         return with_demand(build, loaded.demand, float(largest))
 
@@ -299,8 +299,8 @@ def check_limits(build: Build, installed: InstalledFabric) -> None:
     inventory = installed.placed.inventory
     has_ipv6 = build.addressing.ipv6 is not None
     with installed.loaded.stage() as findings:
-        findings += over_capacity(build.tables, build.wiring, inventory, has_ipv6)
-        findings += require_systems(build)
+        findings += capacity_findings(build.tables, build.wiring, inventory, has_ipv6)
+        findings += render_findings(build)
 
 
 def same_ports(installed: InstalledFabric, other: Build) -> bool:
@@ -333,21 +333,21 @@ def _node_vars(inventory: Inventory) -> dict[str, dict[str, Any]]:
     }
 
 
-def without_modules(routing: RoutingSpec, module: NDArray[np.int32] | None) -> Iterator[Finding]:
+def module_findings(routing: RoutingSpec, module: NDArray[np.int32] | None) -> Iterator[Finding]:
     """Yield a finding if modules are to be protected and no switch has several.
 
     Args:
         routing: the policy.
         module: int32[S, K], the module of each link; None where modules are unknown.
     """
-    if routing.protect == "module" and (module is None or not several_modules(module)):
+    if routing.protect == "module" and (module is None or not uses_several_modules(module)):
         required = "`protect: none`, `link` or `node`, or an inventory with node types of several"
         todo = "a module is a block of ports: `modules: 4, count: 8` are four of eight"
         path = ("routing", "protect")
         yield Finding(path, f"{required} modules, over which links can go", "module", todo)
 
 
-def _reduced(spec: RoutingSpec, routing: RoutingSpec) -> dict[str, str]:
+def _reduced_words(spec: RoutingSpec, routing: RoutingSpec) -> dict[str, str]:
     """Return the values of the spec's policy that `on_missing` has reduced, for reports."""
     return {
         f"asked_{word}": getattr(spec, word)
@@ -356,7 +356,7 @@ def _reduced(spec: RoutingSpec, routing: RoutingSpec) -> dict[str, str]:
     }
 
 
-def _shares(routing: RoutingSpec, family: str) -> dict[str, str]:
+def _share_words(routing: RoutingSpec, family: str) -> dict[str, str]:
     """Return the words of the policy by which shares were computed, for reports.
 
     The shares themselves are the weights in the tables.

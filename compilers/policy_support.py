@@ -40,11 +40,11 @@ LEAST_POLICY: dict[str, str | None] = {
 """The keys of a policy that `on_missing: minimal` reduces, each with its least value."""
 
 
-def beyond_systems(spec: FabricSpec, inventory: Inventory | None) -> Iterator[Finding]:
-    """Yield a finding for each key of the policy and system that cannot do it.
+def system_findings(spec: FabricSpec, inventory: Inventory | None) -> Iterator[Finding]:
+    """Yield a finding for each key of the policy and each system that cannot do it.
 
-    None with `on_missing: minimal`. Node types that cannot do it are found later, with their limits
-    (`compilers.capacity`).
+    With `on_missing: minimal` there are none. Node types that cannot do a policy are found later,
+    with their limits (`compilers.capacity`).
     """
     if spec.routing.on_missing != "refuse":
         return
@@ -60,7 +60,7 @@ def beyond_systems(spec: FabricSpec, inventory: Inventory | None) -> Iterator[Fi
             )
 
 
-def affordable(spec: FabricSpec, inventory: Inventory) -> RoutingSpec:
+def reduced_policy(spec: FabricSpec, inventory: Inventory) -> RoutingSpec:
     """Return the policy of the spec, reduced with `on_missing: minimal` to what can be done.
 
     Args:
@@ -78,10 +78,8 @@ def affordable(spec: FabricSpec, inventory: Inventory) -> RoutingSpec:
     return routing
 
 
-def require_systems(build: Build) -> Iterator[Finding]:
-    """Yield findings about names of ports that a node's system cannot have, and pools of links.
-
-    Pass when all systems of a build can write it.
+def render_findings(build: Build) -> Iterator[Finding]:
+    """Yield findings about names of ports and pools of links that the systems of a build refuse.
 
     Raises:
         InputError: they cannot, or do not go together. `render` would refuse with the same
@@ -108,8 +106,8 @@ def _target(name: str) -> Target:
 def _needs(routing: RoutingSpec, key: str) -> frozenset[str]:
     """Return the features that a key of the policy needs of a target."""
     if key == "balance":
-        of_balance = balance_named(routing.balance).forwarding
-        return replace(of_balance, every_hop=routing.transit == EVERY_HOP).needs
+        forwarding = balance_named(routing.balance).forwarding
+        return replace(forwarding, every_hop=routing.transit == EVERY_HOP).needs
     if key == "protect":
         return PROTECT_NEEDS[routing.protect]
     if key == "adjacent":

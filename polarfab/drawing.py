@@ -58,9 +58,13 @@ def draw(
         >>> polarfab.draw(polarfab.topology("polarfly", q=3)).startswith("<svg")
         True
     """
-    from compilers.drawing.picture import draw, of_build, of_topology
+    from compilers.drawing.picture import draw, subject_of_build, subject_of_topology
 
-    drawn = of_build(subject.build) if isinstance(subject, Fabric) else of_topology(subject)
+    drawn = (
+        subject_of_build(subject.build)
+        if isinstance(subject, Fabric)
+        else subject_of_topology(subject)
+    )
     return Picture(draw(drawn, form, layout, tuple(racks)))
 
 
@@ -95,9 +99,9 @@ def chart(
         True
     """
     from compilers.drawing.picture import draw_chart
-    from compilers.memory_bound import FLOWS, MemoryBound
+    from compilers.memory_bound import FLOW_BYTES, MemoryBound
 
     if show == "load" and pattern in ("", "uniform"):
-        MemoryBound.of_build(fabric.build).storing(FLOWS).require()
+        MemoryBound.of_build(fabric.build).storing(FLOW_BYTES).require()
     old = before.build if before else None
     return Picture(draw_chart(fabric.build, show, form, pattern, old, progress))

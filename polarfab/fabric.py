@@ -127,10 +127,10 @@ class Fabric:
 
     def _repr_svg_(self) -> str | None:
         """The picture for notebooks: of a compiled fabric of one plane, if it is not too large."""
-        from compilers.drawing.picture import draw, of_build
+        from compilers.drawing.picture import draw, subject_of_build
 
         try:
-            return draw(of_build(self.build), "svg") if len(self.compiled) == 1 else None
+            return draw(subject_of_build(self.build), "svg") if len(self.compiled) == 1 else None
         except InputError:
             return None
 
@@ -343,14 +343,14 @@ class Fabric:
             >>> fabric.verify().passed
             True
         """
-        from compilers.memory_bound import CHANNELS, MemoryBound
+        from compilers.memory_bound import CHANNEL_BYTES, MemoryBound
         from compilers.proof.proof_options import ProofOptions
         from compilers.proof.verification import judge
         from compilers.workers.local_processes import workers_at
 
         bound = MemoryBound.of_build(self.builds[0])
         if not scheduler:
-            (bound.storing(CHANNELS) if channels else bound).require()
+            (bound.storing(CHANNEL_BYTES) if channels else bound).require()
         with workers_at(scheduler, zip(self.builds, self.folders)) as workers:  # noqa: B905
             options = ProofOptions(
                 failures=failures,

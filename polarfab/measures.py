@@ -99,7 +99,7 @@ def throughput(
         1.0
     """
     from compilers.evaluation.saturation import saturations
-    from compilers.memory_bound import FLOWS, MemoryBound
+    from compilers.memory_bound import FLOW_BYTES, MemoryBound
     from compilers.workers.local_processes import workers_at
 
     if isinstance(patterns, str):
@@ -107,7 +107,7 @@ def throughput(
     if not scheduler:
         bound = MemoryBound.of_build(fabric.build)
         all_pairs = not patterns or "uniform" in patterns
-        (bound.storing(FLOWS) if all_pairs else bound).require()
+        (bound.storing(FLOW_BYTES) if all_pairs else bound).require()
     with workers_at(scheduler, zip(fabric.builds, fabric.folders)) as workers:  # noqa: B905
         return saturations(fabric.build, patterns, hosts, seed, progress, workers)
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import click
 
 from compilers.entry_points import VERBS as GROUP
-from compilers.entry_points import broken, load, registered
+from compilers.entry_points import broken_entry_point, load, registered
 from inventory.problems import InputError, did_you_mean
 
 
@@ -136,5 +136,5 @@ def verb(name: str) -> click.Command:
     entry = registered(GROUP)[name][0]
     command_of_package = load(entry)
     if not isinstance(command_of_package, click.Command):
-        raise broken(entry, f"{entry.value} is no click.Command")
+        raise broken_entry_point(entry, f"{entry.value} is no click.Command")
     return command_of_package

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from compilers.spec.balance_words import DEMAND_FILE, MEASURED
-from compilers.spec.balances import Balance, Carried
+from compilers.spec.balances import Balance, HostThroughput
 from compilers.topology.family import Family
 from compilers.topology.labelled_graph import Topology
 
@@ -24,8 +24,8 @@ class CompactValiant(Balance):
     place = 3
     figures = MappingProxyType(
         {
-            "": Carried(uniform=68, random_hosts=37, guaranteed=13),
-            FITTED: Carried(uniform=100, random_hosts=86, guaranteed=None),
+            "": HostThroughput(uniform=68, random_hosts=37, guaranteed=13),
+            FITTED: HostThroughput(uniform=100, random_hosts=86, guaranteed=None),
         }
     )
 

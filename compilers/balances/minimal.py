@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from compilers.spec.balance_words import UNIFORM
-from compilers.spec.balances import Balance, Carried
+from compilers.spec.balances import Balance, HostThroughput
 from compilers.spec.forwarding import Forwarding
 from compilers.topology.family import Family
 from compilers.topology.labelled_graph import Topology
@@ -23,7 +23,7 @@ class Minimal(Balance):
     name = "minimal"
     place = 1
     forwarding = Forwarding()
-    figures = MappingProxyType({"": Carried(uniform=100, random_hosts=25, guaranteed=12)})
+    figures = MappingProxyType({"": HostThroughput(uniform=100, random_hosts=25, guaranteed=12)})
 
     def problems(self, routing: RoutingSpec) -> Iterator[Finding]:
         """Yield findings about a demand and about bounced paths, which need alternates."""

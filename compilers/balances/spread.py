@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from compilers.spec.balance_words import ANY, fixed_shares
-from compilers.spec.balances import ROUTING, Balance, Carried
+from compilers.spec.balance_words import ANY, fixed_share_findings
+from compilers.spec.balances import ROUTING, Balance, HostThroughput
 from compilers.spec.forwarding import Forwarding
 from compilers.topology.family import Family
 from compilers.topology.labelled_graph import Parameters, Topology
@@ -29,11 +29,11 @@ class Spread(Balance):
     name = "spread"
     place = 6
     forwarding = Forwarding(alternates="all", marks=True)
-    figures = MappingProxyType({"": Carried(uniform=52, random_hosts=49, guaranteed=46)})
+    figures = MappingProxyType({"": HostThroughput(uniform=52, random_hosts=49, guaranteed=46)})
 
     def problems(self, routing: RoutingSpec) -> Iterator[Finding]:
         """Yield findings about words that ask for other shares: marked packets take all links."""
-        yield from fixed_shares(routing)
+        yield from fixed_share_findings(routing)
 
     def fitting(self, traffic: str, family: Family, topology: Topology) -> str | None:
         """Return words for any traffic, where by a formula hardly any balance guarantees more."""

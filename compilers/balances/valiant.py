@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from compilers.spec.balance_words import ANY, fixed_shares
-from compilers.spec.balances import ROUTING, Balance, Carried
+from compilers.spec.balance_words import ANY, fixed_share_findings
+from compilers.spec.balances import ROUTING, Balance, HostThroughput
 from compilers.spec.forwarding import Forwarding
 from compilers.spec.policy import EQUAL_COST
 from compilers.topology.families import family_of
@@ -27,11 +27,11 @@ class Valiant(Balance):
     name = "valiant"
     place = 4
     forwarding = Forwarding(intermediates=True)
-    figures = MappingProxyType({"": Carried(uniform=51, random_hosts=51, guaranteed=51)})
+    figures = MappingProxyType({"": HostThroughput(uniform=51, random_hosts=51, guaranteed=51)})
 
     def problems(self, routing: RoutingSpec) -> Iterator[Finding]:
         """Yield findings about words that ask for other shares: all intermediates have the same."""
-        yield from fixed_shares(routing)
+        yield from fixed_share_findings(routing)
         if routing.minimal_share != EQUAL_COST:
             required = f"{EQUAL_COST} with `balance: {self.name}`"
             todo = "remove it: each intermediate is drawn as often as another"

@@ -180,9 +180,9 @@ def _directions(connectors: Connectors, halves: Halves) -> tuple[Bools, Bools]:
     port = halves.front[connectors.half]
     straight_across = np.bincount(connector, port == other_half(port), len(near))
     can_mirror = (straight_across <= 1) & (connectors.links > 1)
-    has_views = _kinds_with_several_views(connectors, kind, view)
+    has_several_views = _kinds_with_several_views(connectors, kind, view)
     has_no_leader = is_same_kind & (view == far_view)
-    is_ambiguous = has_no_leader | has_views[kind[near]] | has_views[kind[far]]
+    is_ambiguous = has_no_leader | has_several_views[kind[near]] | has_several_views[kind[far]]
     return can_mirror & is_ambiguous, leads
 
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from compilers.demand.demand_file import between_hosts
+from compilers.demand.demand_file import host_traffic
 from compilers.demand.traffic_matrix import Traffic
 from compilers.evaluation.host_rates import HostRates, Reals
 from compilers.evaluation.traffic import HOST_PATTERNS, HOT, PATTERNS, host_numbers
@@ -58,7 +58,7 @@ def pattern_traffic(build: Build, pattern: str, rates: HostRates, seed: int) -> 
         InputError: the file has mistakes.
     """
     if pattern.endswith(FILE):
-        traffic = between_hosts(build, read_text(pattern))
+        traffic = host_traffic(build, read_text(pattern))
         return replace(
             traffic,
             amount=traffic.amount

@@ -186,10 +186,10 @@ class PolarStar(Family):
         self, tables: Any, topology: Topology, wiring: Any, forwarding: Any, module: Any
     ) -> Any:
         """Construct classes in fabrics that are too large for a search; None for others."""
-        from compilers.spec.policy import constructs_classes
+        from compilers.spec.policy import classes_are_constructed
 
         del module
-        if not constructs_classes(self, topology.parameters, topology.graph.order):
+        if not classes_are_constructed(self, topology.parameters, topology.graph.order):
             return None
         return construction(self.name).choices(tables, topology, wiring, forwarding)
 
@@ -200,13 +200,13 @@ class PolarStar(Family):
 
         Only fabrics that are too large for a search have them.
         """
-        from compilers.spec.policy import constructs_classes
+        from compilers.spec.policy import classes_are_constructed
 
         del forwarding
         links, order = wiring.port.shape[1], topology.graph.order
         if classes != 3 * links or not is_whole(topology):
             return None
-        large = constructs_classes(self, topology.parameters, order)
+        large = classes_are_constructed(self, topology.parameters, order)
         return construction(self.name).alternates(topology, links) if large else None
 
     def constructed_classes(self, parameters: Parameters) -> bool:

@@ -22,7 +22,7 @@ from compilers.proof.failures.risk_cases import elements
 from compilers.proof.lossless.channels import along
 from compilers.tables.build import Build
 from compilers.tables.fib import FAULTS, LOOPED, MISDELIVERED
-from compilers.wiring.shared_risk import GROUP_KINDS, find, rack_in_words
+from compilers.wiring.shared_risk import GROUP_KINDS, rack_in_words, resolve_name
 from inventory.problems import InputError, did_you_mean
 
 
@@ -287,7 +287,7 @@ def find_failures(build: Build, word: str) -> tuple[int, ...]:
     if "-" not in word and ends[0] not in GROUP_KINDS:
         todo = rack_in_words(build.hardware, word)
         return (len(build.wiring.link_ends()) + find_switch(build, word, todo=todo),)
-    return elements(build, find(build.wiring, build.hardware, word))
+    return elements(build, resolve_name(build.wiring, build.hardware, word))
 
 
 def find_failure(build: Build, word: str) -> int:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from compilers.proof.failures.risk_cases import kind_words
-from compilers.spec.policy import PROMISED
+from compilers.spec.policy import PROTECTED_FAILURES
 from compilers.tables.build import Build
 from compilers.tables.folders.generations import verification_mark
 
@@ -43,7 +43,7 @@ class Proved:
         """What the mark in a folder says of a build; nothing if it has none, or of another
         build.
         """
-        promised = PROMISED.get(build.forwarding.protect, ())
+        promised = PROTECTED_FAILURES.get(build.forwarding.protect, ())
         try:
             mark = verification_mark(folder)
             if mark.get("build") != build.identity:

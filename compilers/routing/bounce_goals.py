@@ -161,11 +161,11 @@ def _next_in_ring(ring: NDArray[np.int32], module: NDArray[np.int32]) -> NDArray
         ring: int32[n], the switches of the ring.
         module: int32[n], the module of the centre that the link to each is on.
     """
-    several_modules = bool((module != module[0]).any())
-    cycle = _modules_apart(ring, module) if several_modules else np.arange(len(ring))
+    uses_several_modules = bool((module != module[0]).any())
+    cycle = _modules_apart(ring, module) if uses_several_modules else np.arange(len(ring))
     after = np.roll(cycle, -1)
     is_odd = len(ring) % 2 == 1 and len(ring) > SMALLEST_WITH_GOALS
-    if several_modules and is_odd and module[cycle[-1]] == module[cycle[0]]:
+    if uses_several_modules and is_odd and module[cycle[-1]] == module[cycle[0]]:
         # The last is followed by the second, and the one before the last by the first.
         after[-1], after[-2] = cycle[1], cycle[0]
     next_in_ring = np.empty_like(ring)

@@ -28,8 +28,8 @@ def damaged_tables(
         tables: minimal routes of the whole fabric; class k leads over the k-th link.
         whole: the wiring of the whole fabric.
         damage: what is missing.
-        topology: the fabric that is left (`compilers.wiring.damage.remaining`), in which a path
-            joins any two endpoints.
+        topology: the fabric that is left (`compilers.wiring.damage.remaining_fabric`), in which a
+            path joins any two endpoints.
         wiring: the wiring that is left.
     """
     repair = repaired(Intact.of_tables(tables, whole, topology), damage.links)

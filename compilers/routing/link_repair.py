@@ -34,7 +34,7 @@ from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import Classes, Routes, Tables, no_route
 from compilers.topology.distance import BEYOND, distances, table_of
 from compilers.topology.labelled_graph import Topology
-from compilers.wiring.damage import closed_up
+from compilers.wiring.damage import without_gaps
 from compilers.wiring.wiring import Wiring
 
 Numbers = NDArray[Any]
@@ -289,8 +289,8 @@ class _Detours:
             repairable: bool[S], the switches whose rows may change.
             sources: bool[S], the repairable switches that are drained.
         """
-        far = closed_up(intact.wiring.far, live, -1)
-        number = closed_up(np.tile(np.arange(live.shape[1]), (len(live), 1)), live, -1)
+        far = without_gaps(intact.wiring.far, live, -1)
+        number = without_gaps(np.tile(np.arange(live.shape[1]), (len(live), 1)), live, -1)
         fib, cables = intact.fib_of(routes), intact.without(avoided)
         return cls(
             intact, fib, cables, far, number, table_of(far), repairable, np.flatnonzero(sources)

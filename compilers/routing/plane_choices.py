@@ -46,7 +46,7 @@ from compilers.routing.module_orders import module_orders
 from compilers.routing.port_ranking import ORDER, ranked
 from compilers.spec.forwarding import Forwarding
 from compilers.tables.intermediate_form import Tables
-from compilers.wiring.shared_risk import several_modules
+from compilers.wiring.shared_risk import uses_several_modules
 from compilers.wiring.wiring import Wiring
 
 LEAST_LINKS = 4
@@ -99,7 +99,7 @@ def polarfly(
         module: int32[S, K], the module of its switch that each link is on; None for one module.
     """
     apex = apex_of(wiring)
-    if module is not None and several_modules(module) and wiring.far.shape[1] > LEAST_LINKS:
+    if module is not None and uses_several_modules(module) and wiring.far.shape[1] > LEAST_LINKS:
         protection, bounce = module_orders(tables, wiring, module, apex, bounced, ORDER)
         classes = replace(tables.classes, protection=protection, bounce=bounce)
         return replace(tables, classes=classes)

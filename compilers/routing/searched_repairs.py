@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from compilers.routing.class_paths import Bits, ClassPaths
 from compilers.routing.link_choices import LinkChoices
 from compilers.routing.port_ranking import ORDER, filled_from, ranked
-from compilers.wiring.shared_risk import several_modules
+from compilers.wiring.shared_risk import uses_several_modules
 
 ROUNDS = 2
 """How often `bounce` is chosen, where several next hops share packets.
@@ -49,7 +49,7 @@ def with_repairs(
     # bool[S, C, 1], the classes with several next hops that share packets.
     several: Bits = np.logical_and(links.alternate.any(axis=2, keepdims=True), every_hop)
     first: Bits | None = None
-    if module is not None and several_modules(module):
+    if module is not None and uses_several_modules(module):
         first = _on_other_modules(module, wiring.port, minimal)
     order = bounce = ranked(repair, minimal, wiring, ORDER, before=first)
     if every_hop:

@@ -1,7 +1,10 @@
 """Sizes of address blocks: the prefix length of a vertex's block, and how many a pool must hold.
 
-`compilers.wiring.addressing` plans addresses by them, and checks of the spec refuse pools that are
-too small.
+A *vertex* is a switch, by its number in the graph. It has one block, a prefix, in each pool of
+addresses, for itself and its hosts. Families such as PolarStar join vertices into *supernodes* of
+equal size. The blocks of a supernode begin at a multiple of a power of two, so that one prefix
+covers all of them. `compilers.wiring.addressing` plans addresses with these sizes, and checks of
+fabric.yaml refuse pools that are too small.
 """
 
 from __future__ import annotations
@@ -24,31 +27,31 @@ def ipv4_block_length(hosts: int) -> int:
     return 32 - (hosts + FIRST_HOST).bit_length()
 
 
-def member_bits(hierarchy: int) -> int:
-    """Return the bits of a block's number that distinguish the members of a supernode.
+def member_bits(supernode_size: int) -> int:
+    """Return the bits of a block's number that distinguish the vertices of a supernode.
 
     >>> member_bits(6)
     3
     """
-    return (hierarchy - 1).bit_length()
+    return (supernode_size - 1).bit_length()
 
 
-def block_count(order: int, hierarchy: int) -> int:
+def block_count(order: int, supernode_size: int) -> int:
     """Return how many blocks a pool has to hold, unused ones between supernodes included.
 
     Args:
         order: the number of vertices.
-        hierarchy: the vertices of a supernode, 1 without supernodes.
+        supernode_size: the vertices of a supernode; 1 without supernodes.
 
     >>> block_count(12, 6)
     16
     """
-    return order // hierarchy << member_bits(hierarchy)
+    return (order // supernode_size) << member_bits(supernode_size)
 
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """The blocks of a plane in one pool."""
+    """The blocks of all vertices of a fabric (or of a plane, one of several alike) in one pool."""
 
     version: int
     """4 or 6: the kind of addresses."""
@@ -59,15 +62,15 @@ class Blocks:
     count: int
     """How many blocks there are, unused ones between supernodes included."""
 
-    def around(self, address: IPv4Address | IPv6Address) -> str:
-        """Return the block that an address is in; "" if it is in none.
+    def block_of(self, address: IPv4Address | IPv6Address) -> str:
+        """Return the block that an address is in, as text; "" if it is in none.
 
-        >>> Blocks(4, int(IPv4Address("10.0.0.0")), 30, 7).around(IPv4Address("10.0.0.6"))
+        >>> Blocks(4, int(IPv4Address("10.0.0.0")), 30, 7).block_of(IPv4Address("10.0.0.6"))
         '10.0.0.4/30'
         """
         if address.version != self.version:
             return ""
-        block = (int(address) - self.first) >> (address.max_prefixlen - self.length)
-        if not 0 <= block < self.count:
+        number = (int(address) - self.first) >> (address.max_prefixlen - self.length)
+        if not 0 <= number < self.count:
             return ""
         return str(ip_network(f"{address}/{self.length}", strict=False))

@@ -1,4 +1,7 @@
-"""Allocations: the numbers that parts of a fabric have, one row a number, so that they stay.
+"""The file of allocations: the numbers that parts of a fabric have, so that they stay the same.
+
+A build writes the file, and the next compile reads it (`read_allocations`). Each row gives one part
+of the fabric, its key, one number:
 
 | kind | key | number |
 |---|---|---|
@@ -41,42 +44,49 @@ COLUMNS = ("plane", "kind", "key", "number", "freed", "name")
 VERTEX, LINK, CABLE, BUNDLE, HOST, POOL = "vertex", "link", "cable", "bundle", "host", "pool"
 ASN = "asn"
 KINDS = (VERTEX, LINK, CABLE, BUNDLE, HOST, ASN, POOL)
-"""The kinds of numbers, in the order of the file."""
+"""All kinds of numbers, in the order of the file."""
 SIZES: Mapping[str, int] = MappingProxyType({LINK: 1 << 20, CABLE: 99_999, BUNDLE: 9_999})
 """How many numbers of a kind there are, if a fabric does not have more already: as many pairs of
 addresses as the usual pool of links holds if packets are marked, and as many labels as their digits
 distinguish."""
+LARGEST_INT32 = (1 << 31) - 1
 LARGEST: Mapping[str, int] = MappingProxyType(
     {
-        LINK: (1 << 31) - 1,
-        CABLE: (1 << 31) - 1,
-        BUNDLE: (1 << 31) - 1,
+        LINK: LARGEST_INT32,
+        CABLE: LARGEST_INT32,
+        BUNDLE: LARGEST_INT32,
         HOST: 1023,
         ASN: LAST_AS,
     }
 )
 """The largest number of a kind: no pool has room for more links, and no switch has more hosts."""
-_WHOLE = "(?:0|[1-9][0-9]{0,8})"
+_WHOLE_NUMBER = "(?:0|[1-9][0-9]{0,8})"
 """A whole number as keys have it, without zeros in front."""
-_BEFORE = "(?P<before>before )*"
+_BEFORE_WORDS = "(?P<before>before )*"
 """What stands in front of the key of a number that was freed when vertices got other numbers."""
-_ENDS = re.compile(rf"{_BEFORE}(?P<lower>{_WHOLE})-(?P<upper>{_WHOLE})/{_WHOLE}")
+_LINK_KEY = re.compile(
+    rf"{_BEFORE_WORDS}(?P<lower>{_WHOLE_NUMBER})-(?P<upper>{_WHOLE_NUMBER})/{_WHOLE_NUMBER}"
+)
 """The key of a link or cable, such as 3-17/0."""
 KEYS: Mapping[str, tuple[re.Pattern[str], str]] = MappingProxyType(
     {
-        LINK: (_ENDS, "two vertices, the smaller first, and an index, such as 3-17/0"),
-        CABLE: (_ENDS, "two vertices, the smaller first, and a socket, such as 3-17/0"),
-        HOST: (re.compile(rf"{_WHOLE}/.+"), "a vertex and a name, such as 3/db1"),
-        ASN: (re.compile(f"{_BEFORE}{_WHOLE}"), "a vertex"),
+        LINK: (_LINK_KEY, "two vertices, the smaller first, and an index, such as 3-17/0"),
+        CABLE: (_LINK_KEY, "two vertices, the smaller first, and a socket, such as 3-17/0"),
+        HOST: (re.compile(rf"{_WHOLE_NUMBER}/.+"), "a vertex and a name, such as 3/db1"),
+        ASN: (re.compile(f"{_BEFORE_WORDS}{_WHOLE_NUMBER}"), "a vertex"),
     }
 )
 """The form of the keys of a kind, and the same in words; other keys are names."""
+COUNTED_FROM_1 = (CABLE, BUNDLE, ASN)
+"""The kinds whose numbers begin at 1; all others begin at 0."""
+LONGEST_BLOCK = 30
+"""The longest prefix of an IPv4 block: it has room for the gateway and one host."""
 LENGTH = "length"
 """The key of `pool` for the length of a block, which a build has in its own `fabric.json`."""
-VALUES: Mapping[str, type[IPv4Address] | type[IPv6Address] | type[int]] = MappingProxyType(
+POOL_VALUES: Mapping[str, type[IPv4Address] | type[IPv6Address] | type[int]] = MappingProxyType(
     {"ipv4": IPv4Address, "ipv6": IPv6Address, LENGTH: int}
 )
-"""What the keys of `pool` have as numbers."""
+"""The type of the number of each key of `pool`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +104,12 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class Allocations:
-    """The numbers of a fabric of one plane. Without any, they follow from the hardware."""
+    """The numbers of one plane of a fabric. Without any, numbers follow from the hardware."""
 
     numbers: Mapping[str, Numbers] = field(default_factory=dict)
     """The numbers of each kind."""
     names: Mapping[str, str] = field(default_factory=dict)
-    """The name of each node that is known by its serial, by this serial."""
+    """The names of the nodes that are known by their serials, by serial."""
 
     def of(self, kind: str) -> Numbers:
         """The numbers of a kind."""
@@ -120,7 +130,7 @@ class Allocations:
             numbers = self.of(kind)
             names = self.names if kind == VERTEX else {}
             for key, number in numbers.used.items():
-                text = str(VALUES[key](number)) if kind == POOL else number
+                text = str(POOL_VALUES[key](number)) if kind == POOL else number
                 writer.writerow((plane, kind, key, text, "", names.get(key, "")))
             for place, (key, number) in enumerate(numbers.freed.items(), 1):
                 writer.writerow((plane, kind, key, number, place, names.get(key, "")))
@@ -172,14 +182,14 @@ def read_allocations(text: str, file: str) -> dict[int, Allocations]:
     lines = _lines(text, file)
     first = next(lines, [])
     if tuple(first) != COLUMNS:
-        raise _wrong(file, 1, f"the first line {','.join(COLUMNS)}", ",".join(first))
+        raise _row_error(file, 1, f"the first line {','.join(COLUMNS)}", ",".join(first))
     rows, holders = list[_Row](), _Holders(file)
     for line, cells in enumerate(lines, 2):
         row = _row(cells, file, line)
         holders.add(row)
         rows.append(row)
-    _require_all_vertices(rows, file)
-    _require_whole_blocks(rows, file)
+    _require_vertices_without_gap(rows, file)
+    _require_aligned_pools(rows, file)
     return {
         plane: _allocations_of([row for row in rows if row.plane == plane])
         for plane in sorted({row.plane for row in rows})
@@ -196,7 +206,7 @@ def _lines(text: str, file: str) -> Iterator[list[str]]:
     try:
         yield from reader
     except csv.Error as error:
-        raise _wrong(file, reader.line_num, "a line of CSV", str(error)) from None
+        raise _row_error(file, reader.line_num, "a line of CSV", str(error)) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,16 +249,16 @@ class _Holders:
         key = row.plane, row.kind, row.key
         if key in self.keys:
             required = f"one number for {row.kind} {row.key}"
-            raise _wrong(self.file, row.line, required, f"{row.number}, a second one")
+            raise _row_error(self.file, row.line, required, f"{row.number}, a second one")
         self.keys.add(key)
         number = row.plane, row.kind, _scope(row.kind, row.key), row.number
         holder = self.holder.setdefault(number, row.key)
         if holder != row.key and row.kind != POOL:
             required = f"a number of its own, not that of {holder}"
-            raise _wrong(self.file, row.line, required, f"{row.number} for {row.key}")
+            raise _row_error(self.file, row.line, required, f"{row.number} for {row.key}")
 
 
-def _require_all_vertices(rows: Sequence[_Row], file: str) -> None:
+def _require_vertices_without_gap(rows: Sequence[_Row], file: str) -> None:
     """Pass when the vertices of each plane are 0, 1, … without a gap.
 
     Raises:
@@ -258,28 +268,28 @@ def _require_all_vertices(rows: Sequence[_Row], file: str) -> None:
     for row in rows:
         if row.kind == VERTEX:
             vertices[row.plane].append(row)
-    for of_plane in vertices.values():
-        last = max(of_plane, key=lambda row: (row.number, row.line))
-        if last.number >= len(of_plane):
-            required = f"vertices from 0 to {len(of_plane) - 1}, as so many nodes are listed"
-            raise _wrong(file, last.line, required, str(last.number))
+    for plane_rows in vertices.values():
+        last = max(plane_rows, key=lambda row: (row.number, row.line))
+        if last.number >= len(plane_rows):
+            required = f"vertices from 0 to {len(plane_rows) - 1}, as so many nodes are listed"
+            raise _row_error(file, last.line, required, str(last.number))
 
 
-def _require_whole_blocks(rows: Sequence[_Row], file: str) -> None:
-    """Pass when the first addresses of blocks begin a block.
+def _require_aligned_pools(rows: Sequence[_Row], file: str) -> None:
+    """Pass when the addresses of `pool` rows are multiples of a block's size.
 
     Raises:
-        InputError: one does not.
+        InputError: one is not.
     """
     lengths = {row.plane: row.number for row in rows if (row.kind, row.key) == (POOL, LENGTH)}
     for row in rows:
         if row.kind != POOL or row.key == LENGTH:
             continue
-        length = lengths.get(row.plane, 30) if row.key == "ipv4" else 64
+        length = lengths.get(row.plane, LONGEST_BLOCK) if row.key == "ipv4" else 64
         bits = 32 - length if row.key == "ipv4" else 128 - length
         if row.number % (1 << bits):
-            address = str(VALUES[row.key](row.number))
-            raise _wrong(file, row.line, f"the first address of a /{length}", address)
+            address = str(POOL_VALUES[row.key](row.number))
+            raise _row_error(file, row.line, f"the first address of a /{length}", address)
 
 
 def _allocations_of(rows: Sequence[_Row]) -> Allocations:
@@ -308,16 +318,16 @@ def _row(cells: Sequence[str], file: str, line: int) -> _Row:
     """
     if len(cells) != len(COLUMNS):
         required, given = f"six columns, {','.join(COLUMNS)}", f"{len(cells)}: {','.join(cells)}"
-        raise _wrong(file, line, required, given)
-    plane, kind, key, number, turn, name = cells
+        raise _row_error(file, line, required, given)
+    plane, kind, key, number, freed, name = cells
     if kind not in KINDS:
-        raise _wrong(file, line, f"one of {', '.join(KINDS)}", kind)
-    if not re.fullmatch(_WHOLE, plane) or not (turn.isdecimal() or not turn):
+        raise _row_error(file, line, f"one of {', '.join(KINDS)}", kind)
+    if not re.fullmatch(_WHOLE_NUMBER, plane) or not (freed.isdecimal() or not freed):
         required = "whole numbers in the columns plane and freed"
-        raise _wrong(file, line, required, f"{plane} and {turn}")
-    _require_key(kind, key, bool(turn), file, line)
+        raise _row_error(file, line, required, f"{plane} and {freed}")
+    _require_key(kind, key, bool(freed), file, line)
     value = _number(kind, key, number, file, line)
-    return _Row(line, int(plane), kind, key, value, bool(turn), name)
+    return _Row(line, int(plane), kind, key, value, bool(freed), name)
 
 
 def _require_key(kind: str, key: str, is_freed: bool, file: str, line: int) -> None:
@@ -329,8 +339,8 @@ def _require_key(kind: str, key: str, is_freed: bool, file: str, line: int) -> N
         InputError: it has not.
     """
     if kind == POOL:
-        if key not in VALUES:
-            raise _wrong(file, line, " or ".join(VALUES), key)
+        if key not in POOL_VALUES:
+            raise _row_error(file, line, " or ".join(POOL_VALUES), key)
         return
     pattern, form = KEYS.get(kind, (None, "a name"))
     match = pattern.fullmatch(key) if pattern else None
@@ -340,7 +350,7 @@ def _require_key(kind: str, key: str, is_freed: bool, file: str, line: int) -> N
     if match and match.groupdict().get("before"):
         has_form = has_form and is_freed
     if not has_form:
-        raise _wrong(file, line, form, key)
+        raise _row_error(file, line, form, key)
 
 
 def _number(kind: str, key: str, text: str, file: str, line: int) -> int:
@@ -350,33 +360,33 @@ def _number(kind: str, key: str, text: str, file: str, line: int) -> int:
         InputError: it is no number, or beyond the limits.
     """
     try:
-        number = int(VALUES[key](text)) if kind == POOL else int(text)
+        number = int(POOL_VALUES[key](text)) if kind == POOL else int(text)
     except ValueError:
         required = f"an address of {key}" if key in ("ipv4", "ipv6") else "a whole number"
-        raise _wrong(file, line, required, text) from None
+        raise _row_error(file, line, required, text) from None
     if kind == POOL and key != LENGTH:
         return number
-    first, last = int(kind in (CABLE, BUNDLE, ASN)), LARGEST.get(kind, (1 << 31) - 1)
+    first, last = 1 if kind in COUNTED_FROM_1 else 0, LARGEST.get(kind, LARGEST_INT32)
     if kind == POOL:
-        first, last = 1, 30
+        first, last = 1, LONGEST_BLOCK
     if not first <= number <= last:
         noun = f"an {kind}" if kind == ASN else f"a {kind}"
         required = f"a number of {noun} from {first} to {last:,}"
-        raise _wrong(file, line, required, text)
+        raise _row_error(file, line, required, text)
     if kind == ASN and number in RESERVED_AS:
-        raise _wrong(file, line, "an AS number that is not reserved", text)
+        raise _row_error(file, line, "an AS number that is not reserved", text)
     return number
 
 
-def allocated(before: Numbers, keys: Iterable[str], size: int, first: int = 0) -> Numbers:
+def assign_numbers(before: Numbers, keys: Iterable[str], size: int, first: int = 0) -> Numbers:
     """Give every key a number.
 
     A key keeps its number. A new key gets the smallest number that is not reserved; if all are, the
     number that was freed first.
 
-    >>> allocated(Numbers({"a": 0, "b": 1}), ["b", "c"], 3)
+    >>> assign_numbers(Numbers({"a": 0, "b": 1}), ["b", "c"], 3)
     Numbers(used={'b': 1, 'c': 2}, freed={'a': 0})
-    >>> allocated(Numbers({"a": 0, "b": 1}), ["b", "c", "d"], 3)
+    >>> assign_numbers(Numbers({"a": 0, "b": 1}), ["b", "c", "d"], 3)
     Numbers(used={'b': 1, 'c': 2, 'd': 0}, freed={})
 
     Args:
@@ -397,9 +407,9 @@ def allocated(before: Numbers, keys: Iterable[str], size: int, first: int = 0) -
         if key in used:
             continue
         is_full = number >= first + size
-        oldest = next((old for old, n in freed.items() if is_full and n < first + size), None)
-        if oldest is not None:
-            used[key] = freed.pop(oldest)
+        freed_first = next((old for old, n in freed.items() if is_full and n < first + size), None)
+        if freed_first is not None:
+            used[key] = freed.pop(freed_first)
         else:
             used[key], number = number, next(unused)
     return Numbers({key: used[key] for key in keys}, freed)
@@ -410,7 +420,7 @@ def _scope(kind: str, key: str) -> str:
     return key.partition("/")[0] if kind == HOST else ""
 
 
-def _wrong(file: str, line: int, required: str, given: str) -> InputError:
-    """The error of a line."""
+def _row_error(file: str, line: int, required: str, given: str) -> InputError:
+    """The error that a line of the file is wrong."""
     todo = "restore the file that was written with the build, or copy it from the build"
     return InputError.of(required, shown(given) if given else "nothing", todo, file, line=line)

@@ -1,4 +1,8 @@
-"""Words that several balances share: kinds of traffic, and a check of fixed shares."""
+"""Words that several balances share: kinds of traffic, and a check of fixed shares.
+
+A *balance* is a load-balancing rule (`compilers.spec.balances`). The files of
+`compilers/balances/` import these words.
+"""
 
 from __future__ import annotations
 
@@ -10,20 +14,21 @@ from inventory.problems import Finding
 if TYPE_CHECKING:
     from compilers.spec.fabric_spec import RoutingSpec
 
+# Every host sends alike to all others; traffic is unknown; `DEMAND_FILE` says it.
 UNIFORM, ANY, MEASURED = "uniform", "any", "measured"
 TRAFFIC = (UNIFORM, ANY, MEASURED)
 """The kinds of traffic that `polarfab init` chooses a balance for."""
 DEMAND_FILE = "traffic.csv"
 """The file of measured traffic, in the folder of fabric.yaml."""
-FIGURES_OF = "PolarFly q = 7, 4 hosts a switch"
+FIGURES_FABRIC = "PolarFly q = 7, 4 hosts a switch"
 """The fabric in which `Balance.figures` were measured."""
 
 
-def fixed_shares(routing: RoutingSpec) -> Iterator[Finding]:
+def fixed_share_findings(routing: RoutingSpec) -> Iterator[Finding]:
     """Yield a finding for each word of a policy that a balance with fixed shares cannot follow."""
 
     def finding(word: str, allowed: str, reason: str) -> Finding:
-        """That a word of the policy excludes the balance."""
+        """Return the finding that a word of the policy needs another value with the balance."""
         required = f"{allowed} with `balance: {routing.balance}`"
         given = str(getattr(routing, word))
         return Finding(("routing", word), required, given, f"remove it: {reason}")

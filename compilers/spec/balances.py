@@ -1,10 +1,14 @@
 """The base class of all balances, and balances by name.
 
 A *balance* is a load-balancing rule, a plug-in: it says how packets from hosts are spread over the
-minimal and alternate paths, and `routing.balance` in fabric.yaml names it. The compiler calls its
-hooks in this order: `problems` and `unfit` while it checks fabric.yaml, `placed` once cables are
-known, and `chosen`, which sets the weights in the tables. `fitting` answers which balance suits a
-traffic.
+minimal and alternate paths. `routing.balance` in fabric.yaml names it. The compiler calls the
+methods of a `Balance` in this order:
+
+1. `problems` and `unfit` while it checks fabric.yaml;
+2. `placed` when cables are known;
+3. `chosen`, which sets the weights in the tables.
+
+`polarfab init` calls `fitting`, which answers whether the balance suits a kind of traffic.
 
 A balance is a file of `compilers/balances/`, whose name is the balance's, or a class that a package
 registers by an entry point of the group `polarfab.balances`. There is no list to add to.
@@ -19,7 +23,7 @@ from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any, NamedTuple
 
-from compilers.entry_points import BALANCES, broken, load, package, registered
+from compilers.entry_points import BALANCES, broken_entry_point, load, package, registered
 from compilers.spec.forwarding import Forwarding
 from compilers.topology.families import family_of
 from compilers.topology.family import Family
@@ -29,21 +33,22 @@ from inventory.problems import Finding, InputError
 _FOLDER = Path(__file__).parents[1] / "balances"
 """The folder of polarfab's own balances."""
 _PACKAGE = f"{__package__.removesuffix('spec')}balances"
+"""The package of this folder."""
 _FILES = {path.stem.replace("_", "-"): path.stem for path in _FOLDER.glob("[a-z]*.py")}
 """The module of each balance of polarfab's own, by the balance's name."""
 ROUTING = ("routing", "balance")
 """The key of a balance, for findings."""
 
 
-class Carried(NamedTuple):
-    """The throughput of every host, in per cent of its link's rate."""
+class HostThroughput(NamedTuple):
+    """How much every host can send, in per cent of its link's rate."""
 
     uniform: int
-    """The rate under uniform traffic."""
+    """Under uniform traffic."""
     random_hosts: int
-    """The rate if each host sends to one other host at random: the median of many draws."""
+    """If each host sends to one other host at random: the median of many draws."""
     guaranteed: int | None
-    """The rate under any traffic; None where weights are fitted to the traffic."""
+    """Under any traffic; None where weights are fitted to the traffic."""
 
 
 class Balance:
@@ -52,22 +57,27 @@ class Balance:
     name: str
     """The word of `routing.balance`."""
     place = 100
-    """The place in lists."""
+    """The rank in lists of balances, which ascend by it."""
     forwarding = Forwarding(alternates="all")
-    """What its tables mean before the other words of a policy are added.
+    """The forwarding properties of its tables, before the other words of a policy are added.
 
     Only with `alternates="shortest"` may a policy say `transit: ecmp`.
     """
-    figures: Mapping[str, Carried] = MappingProxyType({})
-    """What every host can send, by the words of the policy after the name.
+    figures: Mapping[str, HostThroughput] = MappingProxyType({})
+    """The throughput that was measured with this balance.
 
-    In the fabric `compilers.spec.balance_words.FIGURES_OF`. A test measures the figures again.
+    The key is what a policy says after the name of the balance, such as `, demand: traffic.csv`;
+    "" is the name alone. The fabric was `compilers.spec.balance_words.FIGURES_FABRIC`. A test
+    measures the figures again.
     """
 
     def problems(self, routing: Any) -> Iterator[Finding]:  # noqa: ARG002
-        """Yield findings about words of the policy, a `RoutingSpec`, that this balance excludes.
+        """Yield findings about words of the policy that this balance excludes.
 
         Called first, before the topology is known.
+
+        Args:
+            routing: the policy, a `RoutingSpec`.
         """
         return iter(())
 
@@ -101,9 +111,9 @@ class Balance:
         return iter(())
 
     def fitting(self, traffic: str, family: Family, topology: Topology) -> str | None:  # noqa: ARG002
-        """Return the words of the policy, to write after the name, with which a traffic runs best.
+        """Return the policy words to write after the name for a kind of traffic.
 
-        None if another balance suits the traffic better in this fabric.
+        Return None if another balance suits the traffic better in this fabric.
 
         Args:
             traffic: one of `compilers.spec.balance_words.TRAFFIC`.
@@ -119,13 +129,13 @@ class Balance:
         topology: Topology,  # noqa: ARG002
         wiring: Any,  # noqa: ARG002
     ) -> tuple[Any, Forwarding]:
-        """Return the tables with the alternates and weights of this balance, and what they mean.
+        """Return the tables with the alternates and weights of this balance, and their properties.
 
         Called last, by `compilers.routing.balanced_tables`. The default changes nothing.
 
         Args:
             tables: `Tables` with the alternates and the protection of the policy.
-            forwarding: what these tables mean.
+            forwarding: the properties of these tables.
             topology: the fabric.
             wiring: its cables (`compilers.wiring.wiring.Wiring`).
         """
@@ -136,11 +146,11 @@ def balance_in(module: ModuleType, name: str) -> type[Balance]:
     """Return the class of the balance that a file of `compilers/balances` defines.
 
     Args:
-        module: that of the file.
-        name: the file's, with `-` for `_`.
+        module: the module of the file.
+        name: the name of the file, with `-` for `_`.
 
     Raises:
-        InputError: the class calls itself otherwise.
+        InputError: the class has another name.
     """
     classes = (value for value in vars(module).values() if isinstance(value, type))
     balance = next(
@@ -148,10 +158,10 @@ def balance_in(module: ModuleType, name: str) -> type[Balance]:
         for value in classes
         if issubclass(value, Balance) and value.__module__ == module.__name__
     )
-    stated = getattr(balance, "name", "")
-    if stated != name:
+    class_name = getattr(balance, "name", "")
+    if class_name != name:
         required = f"name = {name!r}, after the file {name.replace('-', '_')}.py"
-        raise InputError.of(required, repr(stated), key=f"balance {balance.__name__}")
+        raise InputError.of(required, repr(class_name), key=f"balance {balance.__name__}")
     return balance
 
 
@@ -175,9 +185,13 @@ def balance_named(name: str) -> Balance:
         raise InputError.of(required, given, key="routing.balance")
     loaded = load(entries[0])
     if not (isinstance(loaded, type) and issubclass(loaded, Balance)):
-        raise broken(entries[0], f"{entries[0].value} is no subclass of polarfab.Balance")
+        raise broken_entry_point(
+            entries[0], f"{entries[0].value} is no subclass of polarfab.Balance"
+        )
     if getattr(loaded, "name", "") != name:
-        raise broken(entries[0], f"the class calls itself {getattr(loaded, 'name', 'nothing')}")
+        raise broken_entry_point(
+            entries[0], f"the class calls itself {getattr(loaded, 'name', 'nothing')}"
+        )
     return _instance(loaded)
 
 
@@ -187,6 +201,7 @@ def package_of_balance(name: str) -> str:
 
 
 _INSTANCES: dict[type[Balance], Balance] = {}
+"""The one instance of each class that was asked for."""
 
 
 def _instance(balance: type[Balance]) -> Balance:
@@ -199,9 +214,9 @@ def own_balances() -> list[str]:
     return sorted(_FILES, key=lambda name: balance_named(name).place)
 
 
-def own_balances_with(ability: Callable[[Forwarding], bool]) -> list[str]:
+def own_balances_with(has_property: Callable[[Forwarding], bool]) -> list[str]:
     """Return the names of polarfab's own balances whose tables have a property."""
-    return [name for name in own_balances() if ability(balance_named(name).forwarding)]
+    return [name for name in own_balances() if has_property(balance_named(name).forwarding)]
 
 
 def balance_names() -> list[str]:
@@ -209,12 +224,12 @@ def balance_names() -> list[str]:
     return own_balances() + sorted({*registered(BALANCES)} - {*_FILES})
 
 
-def measured_balances() -> dict[str, Carried]:
-    """Return the figures of polarfab's own balances, by their words in a policy."""
+def measured_balances() -> dict[str, HostThroughput]:
+    """Return the figures of polarfab's own balances, by the policy, such as `balance: minimal`."""
     return {
-        f"balance: {name}{words}": carried
+        f"balance: {name}{words}": throughput
         for name in own_balances()
-        for words, carried in balance_named(name).figures.items()
+        for words, throughput in balance_named(name).figures.items()
     }
 
 
@@ -226,7 +241,8 @@ def balance_for(traffic: str, topology: Topology) -> str:
         topology: the fabric.
     """
     family = family_of(topology.family)
-    # Balances that ask most of a fabric come last in lists, and are asked first.
+    # The last balances of the list need most of a fabric. They come first here, as the first
+    # balance needs nothing and suits everything.
     for name in reversed(own_balances()):
         words = balance_named(name).fitting(traffic, family, topology)
         if words is not None:

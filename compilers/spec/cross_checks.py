@@ -1,5 +1,9 @@
 """Checks across sections of fabric.yaml, and of fabric.yaml against the inventory's nodes.
 
+`fabric_file` calls `check_spec` and `check_nodes` while it loads a fabric, and a compile calls
+`check_blocks` when it knows where blocks of addresses begin. All yield a `Finding` for each
+mistake.
+
 Each check looks at well-formed sections only, so that a mistake in one section does not hide one in
 another. If the topology is wrong, sizes are checked for the topology that was likely meant.
 """
@@ -22,23 +26,23 @@ from compilers.spec.fabric_spec import (
     RoutingSpec,
     TopologySpec,
 )
-from compilers.spec.node_systems import without_system
+from compilers.spec.node_systems import missing_system_findings
 from compilers.spec.policy import (
     EQUAL_COST,
     EVERY_HOP,
     LARGEST_SEARCH,
-    share,
+    share_value,
 )
 from compilers.spec.target_names import SHIPPED_SYSTEMS, meant_target, system_names
 from compilers.spec.value_checks import OF_BLOCKS, OF_FABRIC, OF_INVENTORY, Values, findings
 from compilers.topology.families import check_topology, likely
 from compilers.topology.family import Family
 from compilers.topology.labelled_graph import Parameters
-from inventory.document_errors import M, sound
+from inventory.document_errors import M, well_formed
 from inventory.problems import Finding, KeyPath, did_you_mean, shown
 
 if TYPE_CHECKING:  # most fabrics name no inventory
-    from inventory.inventory_file import Examined
+    from inventory.inventory_file import ExaminedInventory
     from inventory.model import Inventory, NodeType, PortBlock
 
 Data = Mapping[str, Any]
@@ -61,12 +65,12 @@ def check_spec(data: Data, spec: FabricSpec | None) -> Iterator[Finding]:
 
     def section(word: str, model: type[M]) -> M | None:
         """Return a section as a value; None where it is wrong."""
-        return getattr(spec, word) if spec else sound(model, data.get(word, {}))
+        return getattr(spec, word) if spec else well_formed(model, data.get(word, {}))
 
     routing = section("routing", RoutingSpec) or RoutingSpec()
-    yield from _fitted(routing)
+    yield from _fitted_share_findings(routing)
     balance = balance_named(routing.balance)
-    yield from _at_every_hop(routing, balance)
+    yield from _transit_findings(routing, balance)
     yield from balance.problems(routing)
     yield from findings(_values(data), OF_FABRIC)
     topology = section("topology", TopologySpec)
@@ -77,25 +81,30 @@ def check_spec(data: Data, spec: FabricSpec | None) -> Iterator[Finding]:
             continue
         path = ("topology", problem.key)
         yield Finding(path, problem.required, shown(problem.given), problem.todo)
-    meant = likely(topology.family, topology.parameters())
-    if meant is None:
+    likely_member = likely(topology.family, topology.parameters())
+    if likely_member is None:
         return
-    family, parameters = meant
+    family, parameters = likely_member
     addressing = section("addressing", AddressingSpec) or AddressingSpec()
-    yield from _routing(routing, family, parameters)
+    yield from _policy_findings(routing, family, parameters)
     yield from balance.unfit(routing, family, parameters)
     shape = family.order(parameters), family.hierarchy(parameters)
-    hosts, planes = _sizes(data)
-    yield from _small_pools(addressing, shape, hosts, planes)
+    hosts, planes = _hosts_and_planes(data)
+    yield from _pool_findings(addressing, shape, hosts, planes)
 
 
-def check_nodes(data: Data, hardware: Examined) -> Iterator[Finding]:
-    """Yield findings about nodes of the inventory that do not fit the sizes in fabric.yaml."""
-    hosts, planes = _sizes(data)
-    types = hardware.inventory.node_types if hardware.inventory else {}
-    values = replace(_values(data), nodes=hardware.nodes, node_types=types)
+def check_nodes(data: Data, examined: ExaminedInventory) -> Iterator[Finding]:
+    """Yield findings about nodes of the inventory that do not fit the sizes in fabric.yaml.
+
+    Args:
+        data: the content of fabric.yaml.
+        examined: the inventory, with the parts of it that are well formed.
+    """
+    hosts, planes = _hosts_and_planes(data)
+    types = examined.inventory.node_types if examined.inventory else {}
+    values = replace(_values(data), nodes=examined.nodes, node_types=types)
     yield from findings(values, OF_INVENTORY)
-    for i, node in hardware.nodes:
+    for i, node in examined.nodes:
         if len(node.hosts) > hosts:
             required, todo = f"at most {hosts} a node (hosts_per_node)", "raise hosts_per_node"
             given = str(len(node.hosts))
@@ -105,21 +114,21 @@ def check_nodes(data: Data, hardware: Examined) -> Iterator[Finding]:
             yield Finding(("nodes", i, "plane"), required, str(node.plane))
         if (node.host_count or 0) > hosts:
             yield _too_many_hosts(("nodes", i, "host_count"), hosts, node.host_count)
-    if hardware.inventory is not None:
-        for name, node_type in hardware.inventory.node_types.items():
+    if examined.inventory is not None:
+        for name, node_type in examined.inventory.node_types.items():
             if (node_type.host_count or 0) > hosts:
                 path: KeyPath = ("node_types", name, "host_count")
                 yield _too_many_hosts(path, hosts, node_type.host_count)
-        yield from _host_groups(hardware.inventory, hosts)
+        yield from _host_count_findings(examined.inventory, hosts)
         if planes > 1:
-            yield from _one_plane(hardware.inventory)
-        yield from _systems(hardware.inventory)
-        yield from without_system(data.get("system"), hardware.inventory)
-        for name, node_type in hardware.inventory.node_types.items():
-            yield from _lane_numbers(("node_types", name), node_type)
-        yield from _beyond_gateway(data, hardware.inventory)
-        yield from _between_planes(hardware.inventory)
-        yield from _vertices(data, hardware, planes)
+            yield from _plane_host_findings(examined.inventory)
+        yield from _system_findings(examined.inventory)
+        yield from missing_system_findings(data.get("system"), examined.inventory)
+        for name, node_type in examined.inventory.node_types.items():
+            yield from _lane_findings(("node_types", name), node_type)
+        yield from _management_findings(data, examined.inventory)
+        yield from _plane_link_findings(examined.inventory)
+        yield from _vertex_findings(data, examined, planes)
 
 
 def check_blocks(
@@ -137,12 +146,15 @@ def check_blocks(
 
 
 def _values(data: Data) -> Values:
-    """Return the well-formed values of fabric.yaml, with defaults in the place of others."""
-    topology = sound(TopologySpec, data.get("topology"))
-    member = topology and likely(topology.family, topology.parameters())
-    order = member[0].order(member[1]) if member else 0
+    """Return the well-formed values of fabric.yaml, with defaults in place of wrong ones."""
+    topology = well_formed(TopologySpec, data.get("topology"))
+    likely_member = likely(topology.family, topology.parameters()) if topology else None
+    order = 0
+    if likely_member:
+        family, parameters = likely_member
+        order = family.order(parameters)
     section = data.get("routing", {})
-    routing = sound(RoutingSpec, section) or RoutingSpec()
+    routing = well_formed(RoutingSpec, section) or RoutingSpec()
     if (
         "balance" not in routing.model_fields_set
         and isinstance(section, dict)
@@ -150,16 +162,16 @@ def _values(data: Data) -> Values:
     ):
         # The balance is wrong. Which other words have an effect depends on it.
         routing = RoutingSpec()
-    _, planes = _sizes(data)
+    _, planes = _hosts_and_planes(data)
     return Values(
         routing=routing,
-        base=sound(BaseSpec, data.get("base", {})) or BaseSpec(),
+        base=well_formed(BaseSpec, data.get("base", {})) or BaseSpec(),
         order=order,
         planes=planes,
     )
 
 
-def _host_groups(inventory: Inventory, hosts: int) -> Iterator[Finding]:
+def _host_count_findings(inventory: Inventory, hosts: int) -> Iterator[Finding]:
     """Yield findings about groups and about the file of hosts with too many hosts at a node."""
     for name, values in inventory.groups.items():
         count = values.get("host_count")
@@ -176,20 +188,29 @@ def _host_groups(inventory: Inventory, hosts: int) -> Iterator[Finding]:
 
 
 def _too_many_hosts(path: KeyPath, hosts: int, given: int | None) -> Finding:
-    """Return the finding that a `host_count` is above `hosts_per_node`."""
+    """Return the finding that a `host_count` is above `hosts_per_node`.
+
+    Args:
+        path: the key of the `host_count`.
+        hosts: `hosts_per_node`.
+        given: the `host_count`.
+    """
     required = f"at most {hosts} (hosts_per_node of fabric.yaml)"
     return Finding(path, required, str(given), "raise hosts_per_node or lower host_count")
 
 
-def _one_plane(inventory: Inventory) -> Iterator[Finding]:
-    """Yield findings about values by which planes could have different hosts, which they cannot."""
-    places: list[tuple[KeyPath, object]] = [
+def _plane_host_findings(inventory: Inventory) -> Iterator[Finding]:
+    """Yield findings about hosts that only one of several planes would have.
+
+    All planes have the same hosts.
+    """
+    value_of_key: list[tuple[KeyPath, object]] = [
         *((("nodes", i, "host_count"), n.host_count) for i, n in enumerate(inventory.nodes)),
         *((("node_types", n, "host_count"), t.host_count) for n, t in inventory.node_types.items()),
         *((("groups", n, "host_count"), v.get("host_count")) for n, v in inventory.groups.items()),
         (("hosts",), "a file" if inventory.hosts else None),
     ]
-    for path, given in places:
+    for path, given in value_of_key:
         if given is not None:
             yield Finding(path, "a fabric of one plane", f"{given} in one of several", "remove it")
     if inventory.host_names:
@@ -199,13 +220,13 @@ def _one_plane(inventory: Inventory) -> Iterator[Finding]:
         )
 
 
-def _systems(inventory: Inventory) -> Iterator[Finding]:
+def _system_findings(inventory: Inventory) -> Iterator[Finding]:
     """Yield findings about systems that do not exist, of nodes or in patterns of port names."""
-    named: list[tuple[KeyPath, str | None]] = [
+    system_of_key: list[tuple[KeyPath, str | None]] = [
         *((("node_types", n, "system"), t.system) for n, t in inventory.node_types.items()),
         *((("nodes", i, "system"), node.system) for i, node in enumerate(inventory.nodes)),
     ]
-    for path, system in named:
+    for path, system in system_of_key:
         if system and not _is_system(system):
             meant = meant_target(system, system_names())
             todo = f"did you mean {meant}?" if meant else ""
@@ -228,7 +249,7 @@ def _is_system(name: str) -> bool:
     return name in SHIPPED_SYSTEMS or name in system_names()
 
 
-def _lane_numbers(path: KeyPath, node_type: NodeType) -> Iterator[Finding]:
+def _lane_findings(path: KeyPath, node_type: NodeType) -> Iterator[Finding]:
     """Yield findings about port names that count lanes.
 
     `{serdes}` in a name counts lanes, so all blocks need `lanes`. SONiC's names count lanes, so
@@ -236,28 +257,29 @@ def _lane_numbers(path: KeyPath, node_type: NodeType) -> Iterator[Finding]:
     """
     with_names: tuple[NodeType | PortBlock, ...] = (node_type, *node_type.ports)
     counts_lanes = any("{serdes" in word for part in with_names for word in part.names.values())
+    # By the path of the pattern, which several blocks may share: it gets one finding.
     of_sonic: dict[KeyPath, Finding] = {}
     for b, block in enumerate(node_type.ports):
-        place = (*path, "ports", b)
+        block_path = (*path, "ports", b)
         if counts_lanes and block.lanes is None:
             todo = "say how many lanes a port has: `lanes: …`"
-            yield Finding(place, "the key lanes, for {serdes} in names", "nothing", todo)
+            yield Finding(block_path, "the key lanes, for {serdes} in names", "nothing", todo)
         pattern = block.names.get("sonic") or node_type.names.get("sonic", "")
         step = STEP.search(pattern)
         if step and block.lanes and int(step[1] or 1) != block.lanes and not node_type.platform:
-            key = (*(place if "sonic" in block.names else path), "names", "sonic")
+            key = (*(block_path if "sonic" in block.names else path), "names", "sonic")
             required = f"numbers that follow the lanes, {block.lanes} a port"
             todo = "write Ethernet{serdes}, or name the switch's `platform` file"
             of_sonic.setdefault(key, Finding(key, required, pattern, todo))
     yield from of_sonic.values()
 
 
-def _beyond_gateway(data: Data, inventory: Inventory) -> Iterator[Finding]:
+def _management_findings(data: Data, inventory: Inventory) -> Iterator[Finding]:
     """Yield findings about management addresses that are not in the network of `base.management`.
 
     The network has the address and the gateway; the address may be too short for its length.
     """
-    base = sound(BaseSpec, data.get("base", {}))
+    base = well_formed(BaseSpec, data.get("base", {}))
     management = base.management if base else None
     if management is None:
         return
@@ -275,8 +297,8 @@ def _beyond_gateway(data: Data, inventory: Inventory) -> Iterator[Finding]:
             yield Finding(("nodes", i, "management"), required, str(address))
 
 
-def _sizes(data: Data) -> tuple[int, int]:
-    """Return the hosts of a node and the planes; 1 in the place of wrong values."""
+def _hosts_and_planes(data: Data) -> tuple[int, int]:
+    """Return `hosts_per_node` and `planes` of fabric.yaml; 1 in place of a wrong value."""
     hosts, planes = data.get("hosts_per_node", 1), data.get("planes", 1)
     return (
         hosts if type(hosts) is int and 0 <= hosts <= MOST_HOSTS else 1,
@@ -284,8 +306,8 @@ def _sizes(data: Data) -> tuple[int, int]:
     )
 
 
-def _fitted(routing: RoutingSpec) -> Iterator[Finding]:
-    """Yield findings about shares that are given twice, or limited without a demand."""
+def _fitted_share_findings(routing: RoutingSpec) -> Iterator[Finding]:
+    """Yield findings about a share that contradicts `demand`, or a limit without a demand."""
     if routing.demand and routing.minimal_share != EQUAL_COST:
         todo = "remove `minimal_share`: the demand says all shares"
         required = f"{EQUAL_COST} with `demand`"
@@ -296,7 +318,7 @@ def _fitted(routing: RoutingSpec) -> Iterator[Finding]:
         yield Finding(("routing", "largest_share"), required, "none", todo)
 
 
-def _at_every_hop(routing: RoutingSpec, balance: Balance) -> Iterator[Finding]:
+def _transit_findings(routing: RoutingSpec, balance: Balance) -> Iterator[Finding]:
     """Yield a finding if packets shall be shared at every hop by a balance that cannot do it."""
     if routing.transit == EVERY_HOP and balance.forwarding.alternates != "shortest":
         required = f"minimal with `balance: {routing.balance}`"
@@ -305,27 +327,35 @@ def _at_every_hop(routing: RoutingSpec, balance: Balance) -> Iterator[Finding]:
         yield Finding(("routing", "transit"), required, EVERY_HOP, todo)
 
 
-def _routing(routing: RoutingSpec, family: Family, parameters: Parameters) -> Iterator[Finding]:
+def _policy_findings(
+    routing: RoutingSpec, family: Family, parameters: Parameters
+) -> Iterator[Finding]:
     """Yield findings about a policy in a member of a family: its shares, and searches."""
-    yield from _shares(routing, int(parameters.get("q", 0)))
-    yield from _searches(routing, family, parameters)
+    yield from _share_findings(routing, int(parameters.get("q", 0)))
+    yield from _search_findings(routing, family, parameters)
 
 
-def _shares(routing: RoutingSpec, q: int) -> Iterator[Finding]:
+def _share_findings(routing: RoutingSpec, q: int) -> Iterator[Finding]:
     """Yield findings about shares that have no value at this q."""
     for word in ("minimal_share", "largest_share"):
         text = getattr(routing, word)
         if (word, text) == ("minimal_share", EQUAL_COST):
             continue
         try:
-            share(text, q)
+            share_value(text, q)
         except ValueError:
             required = f"an expression from 0 to 1 at q={q}, of numbers, q and + - * / ( )"
             yield Finding(("routing", word), required, text, "such as 1/q" if q else "such as 1/4")
 
 
-def _searches(routing: RoutingSpec, family: Family, parameters: Parameters) -> Iterator[Finding]:
-    """Yield findings about policies whose classes would have to be searched in a large fabric."""
+def _search_findings(
+    routing: RoutingSpec, family: Family, parameters: Parameters
+) -> Iterator[Finding]:
+    """Yield findings about policies that a large fabric cannot have.
+
+    A family constructs its routes, or alternates and repairs are searched for, which takes too long
+    in a fabric of more than `LARGEST_SEARCH` switches.
+    """
     order = family.order(parameters)
     if family.constructed or order <= LARGEST_SEARCH:
         if order > LARGEST_SEARCH and (family.compared or family.described):
@@ -362,7 +392,7 @@ def _too_large(family: Family, order: int) -> Finding:
     return Finding(("topology",), required, f"{order:,}")
 
 
-def _small_pools(
+def _pool_findings(
     addressing: AddressingSpec, shape: tuple[int, int], hosts: int, planes: int
 ) -> Iterator[Finding]:
     """Yield findings about pools that have no block for every vertex.
@@ -375,8 +405,9 @@ def _small_pools(
     """
     order, hierarchy = shape
     block, count = ipv4_block_length(hosts), block_count(order, hierarchy)
+    # The bits of an address that number the planes, and the blocks of a plane.
     bits = (count - 1).bit_length() + (planes - 1).bit_length()
-    longest = block - bits
+    longest = block - bits  # the prefix length of the smallest pool with room
     details = ""
     if hierarchy > 1:
         details += f", {hierarchy} a supernode in {count * hierarchy // order} blocks"
@@ -386,20 +417,21 @@ def _small_pools(
         todo = "lower hosts_per_node or the topology's size: no pool is large enough"
         given = f"{count:,} blocks of /{block}, more than IPv4 has"
         yield Finding(("hosts_per_node",), "hosts that IPv4 can number", given, todo)
-    for word, pool, length, most in (
+    for word, pool, length, longest_prefix in (
         ("ipv4", addressing.ipv4, block, longest),
         ("ipv6", addressing.ipv6, 64, 64 - bits),
     ):
-        if pool is not None and most >= 0 and pool.prefixlen > most:
+        if pool is not None and longest_prefix >= 0 and pool.prefixlen > longest_prefix:
             yield Finding(
                 ("addressing", word),
-                f"a pool of /{most} or larger: {order:,} vertices with a /{length} each{details}",
+                f"a pool of /{longest_prefix} or larger: "
+                f"{order:,} vertices with a /{length} each{details}",
                 str(pool),
-                f"write an address with /{most}",
+                f"write an address with /{longest_prefix}",
             )
 
 
-def _between_planes(inventory: Inventory) -> Iterator[Finding]:
+def _plane_link_findings(inventory: Inventory) -> Iterator[Finding]:
     """Yield findings about cables and dead links between nodes of two planes."""
     plane = {node.name: node.plane or 1 for node in inventory.nodes}
     for word in ("cables", "dead_links"):
@@ -409,17 +441,17 @@ def _between_planes(inventory: Inventory) -> Iterator[Finding]:
                 yield Finding((word, i), "both ends in one plane", ends)
 
 
-def _vertices(data: Data, hardware: Examined, planes: int) -> Iterator[Finding]:
+def _vertex_findings(data: Data, examined: ExaminedInventory, planes: int) -> Iterator[Finding]:
     """Yield findings about planes with too few nodes, and nodes at vertices that do not exist."""
-    topology = sound(TopologySpec, data.get("topology"))
+    topology = well_formed(TopologySpec, data.get("topology"))
     if topology is None or check_topology(topology.family, topology.parameters()):
         return
     family, parameters = likely(topology.family, topology.parameters()) or (None, {})
     order = family.order(parameters) if family else 0
     path: KeyPath = ("nodes",)
-    for plane in range(1, planes + 1) if hardware.nodes else ():
+    for plane in range(1, planes + 1) if examined.nodes else ():
         where = f" (plane {plane})" if planes > 1 else ""
-        nodes = [(i, node) for i, node in hardware.nodes if (node.plane or 1) == plane]
+        nodes = [(i, node) for i, node in examined.nodes if (node.plane or 1) == plane]
         if missing := max(order - len(nodes), 0):
             noun = "node" if missing == 1 else "nodes"
             todo = f"add {missing:,} {noun} or choose a smaller fabric"

@@ -19,7 +19,7 @@ from compilers.spec.fabric_spec import FabricSpec
 from compilers.spec.installed import Installed
 from compilers.spec.policy import WORST_CASE
 from compilers.topology.families import check_topology
-from inventory.document_errors import checked
+from inventory.document_errors import value_and_findings
 from inventory.problems import Finding, InputError, KeyPath, Problem, Refused, did_you_mean, few
 from inventory.yamlfile import (
     STDIN,
@@ -32,7 +32,7 @@ from inventory.yamlfile import (
 )
 
 if TYPE_CHECKING:  # most fabrics name no inventory
-    from inventory.inventory_file import Examined
+    from inventory.inventory_file import ExaminedInventory
     from inventory.model import Inventory
 
 HARDWARE_KEYS = {"node_types", "nodes", "generate", "racks"}
@@ -56,15 +56,16 @@ class LoadedFabric:
     plane: int = 0
     """The plane, from 1, if this is one of several (`compilers.planes`); 0 for a whole fabric."""
     places: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    """For a plane: the places of its nodes, cables and dead links in the lists of the file."""
+    """For a plane: the indexes of its nodes, cables and dead links in the lists of the file."""
     demand: TextFile | None = None
     """The file that `routing.demand` names; None if it names none."""
     installed: tuple[Installed, ...] = ()
-    """What is there already and stays, for each plane; () for a new fabric."""
+    """For each plane the nodes, cables and numbers that the previous compile fixed; () for a new
+    fabric."""
     allocations_file: Path | None = None
     """The file that `allocations` names; None if it names none."""
     allocations: Mapping[int, Allocations] = field(default_factory=dict)
-    """What this file says of each plane; {} where it does not exist yet."""
+    """The allocations of each plane in this file; {} where the file does not exist yet."""
 
     @property
     def inputs(self) -> dict[str, str]:
@@ -80,13 +81,13 @@ class LoadedFabric:
 
     @contextmanager
     def stage(self) -> Iterator[list[Finding]]:
-        """Collect the mistakes that a stage finds, and raise all of them as one error.
+        """Collect the mistakes that a stage of the compile finds, and raise all as one error.
 
         The block adds findings to the list that it gets. If an `InputError` ends the block, its
         problems come after those in the list. Each gets its file and line.
 
             with loaded.stage() as findings:
-                findings += beyond_systems(loaded.spec, loaded.inventory)
+                findings += system_findings(loaded.spec, loaded.inventory)
                 placed = place_fabric(loaded)
 
         Raises:
@@ -98,12 +99,12 @@ class LoadedFabric:
         except Refused as refused:
             findings += refused.findings
         except InputError as error:
-            problems = [self._located(problem) for problem in error.problems]
+            problems = [self._with_line(problem) for problem in error.problems]
         problems = [*map(self._problem, findings), *problems]
         if problems:
-            raise InputError(_in_order(few(problems), self.fabric_document)) from None
+            raise InputError(_sorted_problems(few(problems), self.fabric_document)) from None
 
-    def _located(self, problem: Problem) -> Problem:
+    def _with_line(self, problem: Problem) -> Problem:
         """Return a problem with its file and line, if it has a key of fabric.yaml and no file."""
         path = tuple(problem.key.split("."))
         if problem.file or path[0] not in FabricSpec.model_fields:
@@ -113,11 +114,11 @@ class LoadedFabric:
     def _problem(self, finding: Finding) -> Problem:
         """Return the problem for a finding, with the file and line of its key.
 
-        The first key tells which file it is in. Places in lists of a plane become places in the
-        lists of the file.
+        The first key tells which file it is in. Indexes into the lists of a plane become indexes
+        into the lists of the file.
         """
         if self.plane:
-            path, also = self._in_file(finding.path), self._in_file(finding.also)
+            path, also = self._key_in_file(finding.path), self._key_in_file(finding.also)
             given = f"{finding.given} (plane {self.plane})"
             finding = replace(finding, path=path, also=also, given=given)
         from inventory.model import Inventory
@@ -127,7 +128,7 @@ class LoadedFabric:
             document = self.inventory_document
         return document.placed(finding)
 
-    def _in_file(self, path: KeyPath) -> KeyPath:
+    def _key_in_file(self, path: KeyPath) -> KeyPath:
         """Return a key of a plane's inventory as a key of the file."""
         match path:
             case (str(word), int(i), *rest) if word in self.places:
@@ -142,7 +143,7 @@ class LoadedFabric:
         """
         data = self.fabric_document.data
         data = {**data, "routing": {**data.get("routing", {}), **words}}
-        spec, findings = _spec(data)
+        spec, findings = _checked_spec(data)
         if spec is None or findings:
             raise Refused(findings)
         document = Document("", self.fabric_document.sha256, data)
@@ -177,35 +178,37 @@ def load_fabric(
     if isinstance(source, Mapping) and isinstance(stated_inventory, dict):
         document.data.pop("inventory")
         inventory = stated_inventory if inventory is None else inventory
-    hardware: Document | None = None
-    with _collected(problems):
+    inventory_document: Document | None = None
+    with _add_problems_to(problems):
         if inventory is not None:
-            hardware = read_or_take(inventory)
+            inventory_document = read_or_take(inventory)
         elif isinstance(stated_inventory, str):
-            hardware = _named(source, document)
-    _beside_its_fabric(source, document.data.get("topology"))
-    spec, findings = _spec(document.data)
+            inventory_document = _read_inventory(source, document)
+    _resolve_graph_file(source, document.data.get("topology"))
+    spec, findings = _checked_spec(document.data)
     problems += document.report(findings)
-    problems += _in_graph(spec)
+    problems += _graph_file_problems(spec)
     demand: TextFile | None = None
     allocations_file: Path | None = None
     allocations: Mapping[int, Allocations] = {}
     if spec:
-        with _collected(problems):
-            demand = _demand(source, document, spec)
+        with _add_problems_to(problems):
+            demand = _read_demand(source, document, spec)
         allocations_file = _allocations_file(source, spec)
-        with _collected(problems):
-            allocations = _allocations(allocations_file, document)
-    examined = _examined(hardware) if hardware else None
-    if hardware and examined:
-        problems += hardware.report([*examined.findings, *check_nodes(document.data, examined)])
+        with _add_problems_to(problems):
+            allocations = _read_allocations_file(allocations_file, document)
+    examined = _examine(inventory_document) if inventory_document else None
+    if inventory_document and examined:
+        problems += inventory_document.report(
+            [*examined.findings, *check_nodes(document.data, examined)]
+        )
     if spec is None or problems:
-        raise InputError(_in_order(problems, document))
+        raise InputError(_sorted_problems(problems, document))
     return LoadedFabric(
         spec=spec,
         inventory=examined.inventory if examined else None,
         fabric_document=document,
-        inventory_document=hardware,
+        inventory_document=inventory_document,
         demand=demand,
         allocations_file=allocations_file,
         allocations=allocations,
@@ -213,15 +216,15 @@ def load_fabric(
 
 
 @contextmanager
-def _collected(problems: list[Problem]) -> Iterator[None]:
-    """Add the problems of an error that ends the block to those that were found before."""
+def _add_problems_to(problems: list[Problem]) -> Iterator[None]:
+    """Catch an error that ends the block, and add its problems to the list."""
     try:
         yield
     except InputError as error:
         problems += error.problems
 
 
-def _demand(source: Source, document: Document, spec: FabricSpec) -> TextFile | None:
+def _read_demand(source: Source, document: Document, spec: FabricSpec) -> TextFile | None:
     """Read the file that `routing.demand` names; None if it names none.
 
     Raises:
@@ -245,7 +248,7 @@ def _allocations_file(source: Source, spec: FabricSpec) -> Path | None:
     return Path(_resolved(source, str(spec.allocations))) if spec.allocations else None
 
 
-def _allocations(path: Path | None, document: Document) -> Mapping[int, Allocations]:
+def _read_allocations_file(path: Path | None, document: Document) -> Mapping[int, Allocations]:
     """Read the file of allocations; {} where it does not exist yet.
 
     Raises:
@@ -259,29 +262,29 @@ def _allocations(path: Path | None, document: Document) -> Mapping[int, Allocati
         raise document.unreadable(("allocations",), error) from None
 
 
-def _spec(data: dict[str, Any]) -> tuple[FabricSpec | None, list[Finding]]:
+def _checked_spec(data: dict[str, Any]) -> tuple[FabricSpec | None, list[Finding]]:
     """Return fabric.yaml as a value, and all mistakes in it; None if a section is wrong.
 
     A key with a mistake of its own gets no finding about how it fits others.
     """
-    spec, findings = checked(FabricSpec, data)
+    spec, findings = value_and_findings(FabricSpec, data)
     wrong_keys = {finding.path for finding in findings}
     return spec, [*findings, *(f for f in check_spec(data, spec) if f.path not in wrong_keys)]
 
 
-def _examined(hardware: Document) -> Examined:
+def _examine(inventory_document: Document) -> ExaminedInventory:
     """Check an inventory's document. Its models are imported only if a fabric has an inventory."""
     from inventory.inventory_file import examine
 
-    return examine(hardware)
+    return examine(inventory_document)
 
 
-def _in_order(problems: Iterable[Problem], first: Document) -> list[Problem]:
+def _sorted_problems(problems: Iterable[Problem], first: Document) -> list[Problem]:
     """Sort problems by file, that of the fabric first, and line."""
     return sorted(problems, key=lambda p: (p.file != first.file, p.file, p.line))
 
 
-def _named(source: Source, document: Document) -> Document:
+def _read_inventory(source: Source, document: Document) -> Document:
     """Read the inventory that a fabric names.
 
     Raises:
@@ -303,13 +306,13 @@ def _resolved(source: Source, name: str) -> str | Path:
     return Path(str(source)).parent / name if is_relative else name
 
 
-def _beside_its_fabric(source: Source, topology: Any) -> None:
-    """Change the name of a graph's file in the section `topology` into one that can be opened."""
+def _resolve_graph_file(source: Source, topology: Any) -> None:
+    """Make the name of a graph's file in the section `topology` relative to the fabric's file."""
     if isinstance(topology, dict) and isinstance(topology.get("file"), str):
         topology["file"] = str(_resolved(source, topology["file"]))
 
 
-def _in_graph(spec: FabricSpec | None) -> list[Problem]:
+def _graph_file_problems(spec: FabricSpec | None) -> list[Problem]:
     """Return the mistakes in the file of a graph, with their lines."""
     if spec is None or spec.topology.file is None:
         return []

@@ -1,4 +1,9 @@
-"""fabric.yaml as a value: what to build, how to address it, how to route it."""
+"""fabric.yaml as a value: what to build, how to address it, how to route it.
+
+`FabricSpec` is a pydantic model, which `fabric_file` fills from the file. Each type of a field has
+a function that checks the value, and a schema for editors. Checks of several fields together are in
+`cross_checks` and `value_checks`.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +17,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, PlainValidator, WithJso
 
 from compilers.spec.balances import balance_named, balance_names, own_balances
 from compilers.spec.forwarding import Forwarding
-from compilers.spec.policy import EQUAL_COST, EVERY_HOP, LONGEST_EXPRESSION, share
+from compilers.spec.policy import EQUAL_COST, EVERY_HOP, LONGEST_EXPRESSION, share_value
 from compilers.spec.target_names import SHIPPED_SYSTEMS, meant_target, system_names
 from compilers.topology.families import family_of
 from inventory.names import NAME
@@ -44,7 +49,7 @@ NOT_FOR_HOSTS = (
 """Networks whose addresses hosts cannot have: local, link-local, multicast and reserved ones."""
 
 
-def _target(value: Any) -> Any:
+def _system_name(value: Any) -> Any:
     """Pass the name of an installed target that forwards; refuse others."""
     if value in SHIPPED_SYSTEMS:
         return value
@@ -56,7 +61,7 @@ def _target(value: Any) -> Any:
     return value
 
 
-def _balance(value: Any) -> Any:
+def _balance_name(value: Any) -> Any:
     """Pass the name of an installed balance; refuse others."""
     if value in own_balances():
         return value
@@ -68,12 +73,13 @@ def _balance(value: Any) -> Any:
 
 BalanceName = Annotated[
     str,
-    BeforeValidator(_balance),
+    BeforeValidator(_balance_name),
     WithJsonSchema({"enum": own_balances(), "type": "string"}),
 ]
+"""The name of a balance. The schema lists polarfab's own."""
 SystemName = Annotated[
     str,
-    BeforeValidator(_target),
+    BeforeValidator(_system_name),
     WithJsonSchema(
         {
             "anyOf": [
@@ -113,21 +119,21 @@ def _pool(value: Any) -> Any:
     return pool
 
 
-def _ipv4(value: Any) -> Any:
+def _ipv4_pool(value: Any) -> Any:
     """Return an IPv4 pool; refuse others."""
     if not isinstance(pool := _pool(value), IPv4Network):
         raise refusal("an IPv4 pool", "put this one under ipv6")
     return pool
 
 
-def _ipv6(value: Any) -> Any:
+def _ipv6_pool(value: Any) -> Any:
     """Return an IPv6 pool; refuse others."""
     if not isinstance(pool := _pool(value), IPv6Network):
         raise refusal("an IPv6 pool", "put this one under ipv4")
     return pool
 
 
-def _share(value: Any) -> Any:
+def _share_text(value: Any) -> Any:
     """Return a share as text: a number or an expression of q; refuse others."""
     text = str(value) if type(value) in (int, float) else value
     if not isinstance(text, str) or not SHARE.fullmatch(text):
@@ -135,13 +141,13 @@ def _share(value: Any) -> Any:
     return text
 
 
-_IPV4 = WithJsonSchema(
+_IPV4_SCHEMA = WithJsonSchema(
     {
         "type": "string",
         "pattern": r"^(?!127\.|169\.254\.|22[4-9]\.|2[3-9][0-9]\.)[0-9]+(\.[0-9]+){3}/[0-9]{1,2}$",
     }
 )
-_IPV6 = WithJsonSchema(
+_IPV6_SCHEMA = WithJsonSchema(
     {
         "type": "string",
         "pattern": r"^(?![fF][fF]|[fF][eE]80)[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*/[0-9]{1,3}$",
@@ -149,7 +155,7 @@ _IPV6 = WithJsonSchema(
 )
 Share = Annotated[
     str,
-    BeforeValidator(_share),
+    BeforeValidator(_share_text),
     WithJsonSchema(
         {
             "anyOf": [
@@ -159,6 +165,7 @@ Share = Annotated[
         }
     ),
 ]
+"""A share of traffic as text, which has its value only when q is known."""
 
 
 Parameter = Annotated[
@@ -197,17 +204,19 @@ class TopologySpec(Model):
 class AddressingSpec(Model):
     """Pools that hosts are numbered from, and the MAC address that every switch answers to."""
 
-    ipv4: Annotated[IPv4Network, BeforeValidator(_ipv4), _IPV4] = IPv4Network("10.0.0.0/8")
+    ipv4: Annotated[IPv4Network, BeforeValidator(_ipv4_pool), _IPV4_SCHEMA] = IPv4Network(
+        "10.0.0.0/8"
+    )
     """The pool of IPv4 addresses."""
-    ipv6: Annotated[IPv6Network, BeforeValidator(_ipv6), _IPV6] | None = None
+    ipv6: Annotated[IPv6Network, BeforeValidator(_ipv6_pool), _IPV6_SCHEMA] | None = None
     """The pool of IPv6 addresses; without it, hosts have none."""
-    links: Annotated[IPv4Network, BeforeValidator(_ipv4), _IPV4] | None = None
+    links: Annotated[IPv4Network, BeforeValidator(_ipv4_pool), _IPV4_SCHEMA] | None = None
     """The pool of IPv4 addresses of links, where these have addresses. Default: 100.64.0.0/10."""
-    links6: Annotated[IPv6Network, BeforeValidator(_ipv6), _IPV6] | None = None
+    links6: Annotated[IPv6Network, BeforeValidator(_ipv6_pool), _IPV6_SCHEMA] | None = None
     """The same of IPv6. Default: fd64::/64."""
-    next_hops: Annotated[IPv4Network, BeforeValidator(_ipv4), _IPV4] | None = None
+    next_hops: Annotated[IPv4Network, BeforeValidator(_ipv4_pool), _IPV4_SCHEMA] | None = None
     """The pool of next hops that eBGP announces for alternates, IPv4. Default: 100.127.0.0/16."""
-    next_hops6: Annotated[IPv6Network, BeforeValidator(_ipv6), _IPV6] | None = None
+    next_hops6: Annotated[IPv6Network, BeforeValidator(_ipv6_pool), _IPV6_SCHEMA] | None = None
     """The same of IPv6. Default: fd64:0:0:1::/64."""
     gateway_mac: Mac = "02:50:46:00:00:01"
     """The MAC address that every switch answers to."""
@@ -277,9 +286,9 @@ class RoutingSpec(Model):
         )
 
     def forwarding(self, q: int | None, family: str) -> Forwarding:
-        """Return what tables of this policy mean, before the balance changes them.
+        """Return the forwarding properties of this policy's tables.
 
-        (`Balance.chosen`.)
+        `Balance.chosen` may change them.
 
         Args:
             q: the order of the field, at which shares have values; `fabric_file` checks that.
@@ -295,7 +304,7 @@ class RoutingSpec(Model):
         )
         if self.minimal_share == EQUAL_COST:
             return forwarding
-        minimal_share = share(self.minimal_share, q or 0)
+        minimal_share = share_value(self.minimal_share, q or 0)
         return replace(forwarding, weights="minimal-share", minimal_share=minimal_share)
 
 

@@ -1,11 +1,12 @@
 """Features that routing policies need of a target, in the words of messages and docs.
 
-A policy needs a set of features, and a target lists those that it has. What is missing is refused
-by these words (`compilers.policy_support`).
+A policy needs a set of features, and a target lists those that it has. A policy whose features a
+target lacks is refused, with these words (`compilers.policy_support`).
 """
 
 from __future__ import annotations
 
+# Each feature is the text that messages print.
 WEIGHTS = "traffic shared over several ports"
 SHARES = "unequal shares of traffic"
 INGRESS = "separate routes for packets from hosts"

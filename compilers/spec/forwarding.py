@@ -1,7 +1,11 @@
-"""What the tables of a build mean, as a value.
+"""`Forwarding`: the properties of a build's tables that the tables themselves do not show.
 
 A balance returns it with the tables, the manifest of a build states it, and proofs and targets read
 it.
+
+An egress class of a switch is a set of destinations with the same ports. Its *minimal port* is on
+the shortest path, and its *alternates* are the other ports over which packets from hosts are
+shared.
 """
 
 from __future__ import annotations
@@ -48,9 +52,14 @@ class Forwarding:
     Weights are whole numbers, so the part is approximate.
     """
     bounces: bool = False
-    """Adjacent switches have alternates, too; over some, the neighbour bounces packets."""
+    """Packets to a host of an adjacent switch are shared over alternates, too.
+
+    The shortest path of some of these neighbours leads back. A neighbour bounces such a packet: it
+    sends it on over another port (a U-turn alternate).
+    """
     marks: bool = False
-    """Packets that leave by an alternate are marked, and the next switch spreads them again."""
+    """Packets that leave by an alternate are marked, and the next switch sends each of them over a
+    random link."""
     intermediates: bool = False
     """Packets carry an intermediate switch, drawn at random where they enter the fabric.
 

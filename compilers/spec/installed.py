@@ -1,6 +1,8 @@
 """What a fabric has already: nodes at vertices, cables and hosts at ports, and numbers.
 
-A compile against an earlier build keeps them, so that nothing moves without need.
+A compile against an earlier build keeps these, so that nothing moves without need. A *vertex* is
+the position of a switch in the graph of the fabric, and an *allocation* a number that a build keeps
+for a link, a cable or a host (`compilers.spec.allocations`).
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ class Installed:
     number: Mapping[tuple[int, str], int] = field(default_factory=dict)
     """The number of each host at its switch, by its vertex and its name."""
     allocations: Allocations = field(default_factory=Allocations)
-    """The numbers."""
+    """The numbers of links, cables, hosts and switches."""
     places: tuple[tuple[str, int], ...] = ()
     """The rack and the unit of the node of each vertex; () without racks."""
     block_length: int = 0

@@ -1,4 +1,9 @@
-"""Which system each node has, and what systems agree on, by fabric.yaml and the inventory."""
+"""Which system each node has, and what systems agree on, by fabric.yaml and the inventory.
+
+A *system* is the operating system of a switch, by the name of its target. A compile calls
+`vertex_systems` and `control_options`, and the checks of fabric.yaml call
+`missing_system_findings`.
+"""
 
 from __future__ import annotations
 
@@ -27,19 +32,19 @@ CONTROL_KEYS: Mapping[str, str] = MappingProxyType(
         "nexthops6": "addressing.next_hops6",
     }
 )
-"""The keys of fabric.yaml for what both ends of a link agree on, by the options of targets."""
+"""By option of targets: the key of fabric.yaml for a setting that both ends of a link share."""
 
 
-def system_of(node: Node, inventory: Inventory, usual: str | None) -> str:
+def system_of(node: Node, inventory: Inventory, default_system: str | None) -> str:
     """Return the system of a node; "" where nothing names one.
 
     Args:
         node: the node.
         inventory: has its type.
-        usual: the system that fabric.yaml names.
+        default_system: the system that fabric.yaml names.
     """
     node_type = inventory.node_types.get(node.type)
-    return node.system or (node_type.system if node_type else None) or usual or ""
+    return node.system or (node_type.system if node_type else None) or default_system or ""
 
 
 def systems_of(spec: FabricSpec, inventory: Inventory | None) -> tuple[str, ...]:
@@ -59,29 +64,31 @@ def vertex_systems(names: Iterable[str], spec: FabricSpec, inventory: Inventory)
     return systems if any(systems) else ()
 
 
-def without_system(usual: str | None, inventory: Inventory) -> Iterator[Finding]:
+def missing_system_findings(default_system: str | None, inventory: Inventory) -> Iterator[Finding]:
     """Yield a finding about nodes without a system in a fabric where others have one.
 
     Args:
-        usual: the system that fabric.yaml names.
+        default_system: the system that fabric.yaml names.
         inventory: has the nodes.
     """
-    by_node = [system_of(node, inventory, usual) for node in inventory.nodes]
-    if not any(by_node) or all(by_node):
+    systems = [system_of(node, inventory, default_system) for node in inventory.nodes]
+    if not any(systems) or all(systems):
         return
-    first = by_node.index("")
+    first = systems.index("")
     required = "a system for every node, as some nodes have one"
     todo = "write `system:` into fabric.yaml, for the node's type or for the node"
     yield Finding(("nodes", first), required, f"none for {inventory.nodes[first].name}", todo)
 
 
 def control_options(spec: FabricSpec) -> dict[str, str]:
-    """Return what fabric.yaml says that both ends of a link agree on, as options of targets."""
+    """Return the settings of fabric.yaml that both ends of a link share, as options of targets."""
     plane, pools = spec.control_plane, spec.addressing
     options: dict[str, str] = {}
     if plane.routes:
         options["routing"] = ROUTING_VALUES[plane.routes]
-    bfd = plane.bfd if plane.bfd is not None else (True if plane.routes == "ebgp" else None)
+    bfd = plane.bfd
+    if bfd is None and plane.routes == "ebgp":
+        bfd = True
     for name, value in (
         ("bfd", bfd),
         ("gtsm", plane.gtsm),

@@ -1,4 +1,9 @@
-"""Values of a routing policy: shares as users write them, and the limit of searches."""
+"""Words of a routing policy, the value of a share as users write it, and the limit of searches.
+
+`fabric_spec` and `cross_checks` check the `routing:` section of fabric.yaml with these. A share is
+an expression of numbers and q, the parameter of the topology, such as `1/(q+1)`; `share_value`
+computes it without evaluating Python.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +22,16 @@ WORST_CASE = "worst-case"
 """The word of `routing.demand` for the traffic that is worst for each link."""
 
 
-PROMISED = {
+PROTECTED_FAILURES = {
     "none": (),
     "link": ("link",),
     "node": ("link", "node"),
     "module": ("link", "node", "module"),
 }
-"""By the word of `protect`: the failures, one at a time, after which joined pairs lose nothing."""
+"""The failures that each word of `routing.protect` covers.
+
+After any one of them, no pair that still has a path loses packets.
+"""
 EQUAL_COST = "equal-cost"
 """The word of `routing.minimal_share` for the same share as each alternate."""
 LONGEST_EXPRESSION = 64
@@ -37,7 +45,9 @@ OPERATORS: dict[type[ast.operator], Callable[[Fraction, Fraction], Fraction]] = 
 """What the operators of an expression do."""
 
 
-def constructs_classes(family: Family, parameters: Mapping[str, int | str], order: int) -> bool:
+def classes_are_constructed(
+    family: Family, parameters: Mapping[str, int | str], order: int
+) -> bool:
     """Whether the classes of a whole fabric are constructed because it is too large for a search.
 
     Not so for PolarFly, whose classes are always constructed, by the family itself.
@@ -52,13 +62,13 @@ def constructs_classes(family: Family, parameters: Mapping[str, int | str], orde
     return family.constructed_classes(parameters)
 
 
-def share(text: str, q: int) -> Fraction:
+def share_value(text: str, q: int) -> Fraction:
     """Return the exact value of an expression of numbers, q, + - * / and parentheses.
 
     Raises:
         ValueError: the text is anything else, divides by zero, or is not from 0 to 1.
 
-    >>> share("1/(q+1)", 7)
+    >>> share_value("1/(q+1)", 7)
     Fraction(1, 8)
     """
     if len(text) > LONGEST_EXPRESSION:

@@ -1,8 +1,10 @@
 """Names of targets: polarfab's own, and those that installed packages register.
 
-A system is a folder of `compilers/targets/` with a module `target`; a tool is a module of its
-folder `push/`. Each has a folder of templates of its name. An extension or a package registers a
-target by an entry point of the group `polarfab.targets`. No target is imported here.
+A *target* is what polarfab writes files for. It is either a *system*, the operating system of
+switches, or a *tool* that starts other systems or pushes files, and does not forward itself. A
+system is a folder of `compilers/targets/` with a module `target`; a tool is a module of its folder
+`push/`. Each has a folder of templates of its name. An extension or a package registers a target by
+an entry point of the group `polarfab.targets`. No target is imported here.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from compilers.entry_points import TARGETS, registered, shipped
 from inventory.problems import nearest
 
 TOOLS_FOLDER = "push"
-"""The folder of targets that do not forward: tools that start other systems, or push files."""
+"""The folder of tools."""
 TARGETS_PACKAGE = f"{__package__.removesuffix('spec')}targets"
 """The package of the targets of the core."""
 
@@ -36,17 +38,18 @@ def _modules() -> dict[str, str]:
 BUILT_IN: Mapping[str, str] = _modules()
 """The module of each target of the core, below `compilers.targets`."""
 _TOOLS = {name for name, module in BUILT_IN.items() if module.startswith(f"{TOOLS_FOLDER}.")}
+"""The names of the tools."""
 BUILT_IN_SYSTEMS = tuple(name for name in BUILT_IN if name not in _TOOLS)
-"""The targets of the core that forward."""
+"""The systems of the core."""
 SHIPPED = tuple(sorted({*BUILT_IN, *shipped(TARGETS)}))
 """The targets of polarfab and of its extensions."""
 SHIPPED_SYSTEMS = tuple(name for name in SHIPPED if name not in _TOOLS)
-"""The targets of polarfab and of its extensions that forward."""
+"""The systems of polarfab and of its extensions."""
 
 
 @cache
 def aliases() -> Mapping[str, str]:
-    """Return the systems of the core by other names that people use for them."""
+    """Return other names that people use for systems of the core, each with the system's name."""
     packages = {name: import_module(f"{TARGETS_PACKAGE}.{name}") for name in BUILT_IN_SYSTEMS}
     return {
         alias: name
@@ -57,8 +60,8 @@ def aliases() -> Mapping[str, str]:
 
 def meant_target(word: str, names: Iterable[str]) -> str:
     """Return the target that a word likely means, by any of its names; "" for none."""
-    near = nearest(word, [*names, *aliases()])
-    return aliases().get(near, near)
+    nearest_name = nearest(word, [*names, *aliases()])
+    return aliases().get(nearest_name, nearest_name)
 
 
 def target_names() -> list[str]:

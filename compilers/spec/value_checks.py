@@ -1,5 +1,8 @@
 """Checks between values of fabric.yaml and inventory.yaml, in three lists at the end of the file.
 
+`cross_checks` runs the lists with the `Values` of both files, and gets a `Finding` for each
+mistake.
+
 Each check has its line in the reference page of keys, and looks at well-formed values only. To add
 a check, write a function, and an entry in `OF_FABRIC` or `OF_INVENTORY`, or in `OF_BLOCKS` if it
 needs to know where blocks of addresses begin: an earlier build may say so.
@@ -14,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from compilers.spec.balances import balance_named
 from compilers.spec.policy import EQUAL_COST
-from inventory.asn_range import LAST_AS, unusable
+from inventory.asn_range import LAST_AS, why_unusable
 from inventory.problems import Finding, KeyPath, shown
 
 if TYPE_CHECKING:  # most fabrics name no inventory
@@ -23,6 +26,7 @@ if TYPE_CHECKING:  # most fabrics name no inventory
     from inventory.model import Nodes, NodeType
 
 Address = IPv4Address | IPv6Address
+"""An address of either family."""
 SERVERS = ("ntp", "syslog")
 """The keys of `base` with addresses of servers."""
 Findings = Iterator[Finding]
@@ -42,7 +46,7 @@ class Values:
     planes: int
     """`planes` of fabric.yaml."""
     nodes: Nodes = ()
-    """The nodes of the inventory, with their places in its list."""
+    """The nodes of the inventory, each with its index in the list `nodes`."""
     node_types: Mapping[str, NodeType] = field(default_factory=dict)
     """The node types of the inventory, by name."""
     blocks: Sequence[Blocks] = ()
@@ -65,7 +69,7 @@ def findings(values: Values, checks: tuple[ValueCheck, ...]) -> Findings:
         yield from check.find(values)
 
 
-def _idle_share(values: Values) -> Findings:
+def _minimal_share_findings(values: Values) -> Findings:
     """Yield a finding for a minimal share without alternates."""
     routing = values.routing
     if (
@@ -77,7 +81,7 @@ def _idle_share(values: Values) -> Findings:
         yield Finding(("routing", "minimal_share"), required, routing.minimal_share, todo)
 
 
-def _idle_disjoint(values: Values) -> Findings:
+def _disjoint_findings(values: Values) -> Findings:
     """Yield a finding for `disjoint` without alternates and protection."""
     routing = values.routing
     if (
@@ -89,7 +93,7 @@ def _idle_disjoint(values: Values) -> Findings:
         yield Finding(("routing", "disjoint"), required, routing.disjoint, "remove it")
 
 
-def _servers(values: Values) -> Findings:
+def _server_findings(values: Values) -> Findings:
     """Yield findings about servers listed twice."""
     for word in SERVERS:
         addresses = getattr(values.base, word)
@@ -98,7 +102,7 @@ def _servers(values: Values) -> Findings:
                 yield Finding(("base", word, i), "each server once", str(address), "remove it")
 
 
-def _gateway(values: Values) -> Findings:
+def _gateway_findings(values: Values) -> Findings:
     """Yield findings about the gateway of the management network, and about its length."""
     management = values.base.management
     if management is None or management.gateway is None:
@@ -112,12 +116,12 @@ def _gateway(values: Values) -> Findings:
         yield Finding(path, "an address of its network", f"{gateway}, {special}")
 
 
-def _as_numbers(values: Values) -> Findings:
+def _as_number_findings(values: Values) -> Findings:
     """Yield a finding if AS numbers that are counted from `base.asn` are too large or reserved."""
     first, count = values.base.asn, values.order
     if first is None or not count:
         return
-    if reason := unusable(first, count):
+    if reason := why_unusable(first, count):
         required = f"the first of {count:,} AS numbers, none above {LAST_AS:,} or reserved"
         todo = "choose another, such as 4200000000"
         yield Finding(("base", "asn"), required, f"{first:,}, {reason}", todo)
@@ -133,14 +137,12 @@ def _special_address(address: Address, length: int) -> str:
     return "its broadcast address" if address == network[-1] and address.version == 4 else ""
 
 
-def _management(values: Values) -> Findings:
+def _management_findings(values: Values) -> Findings:
     """Yield findings about the management addresses of nodes."""
     management = values.base.management
     for i, node in values.nodes:
         address, path = node.management, ("nodes", i, "management")
-        if address is None:
-            continue
-        if management is None:
+        if address is None or management is None:
             continue
         if address == management.gateway:
             required = "an address other than the gateway's (base.management)"
@@ -153,7 +155,7 @@ def _management(values: Values) -> Findings:
             yield Finding(path, required, given, "change it")
 
 
-def _outside_blocks(values: Values) -> Findings:
+def _block_findings(values: Values) -> Findings:
     """Yield findings about addresses of management and servers that are in a block of hosts."""
     management = values.base.management
     gateway = management.gateway if management else None
@@ -171,13 +173,13 @@ def _outside_blocks(values: Values) -> Findings:
     ]
     for path, role, address in addresses:
         for blocks in values.blocks:
-            if address and (block := blocks.around(address)):
+            if address and (block := blocks.block_of(address)):
                 required = f"{role} outside the addresses of hosts ({block}, addressing)"
                 todo = "take one of the management network, or change the pool"
                 yield Finding(path, required, str(address), todo)
 
 
-def _numbers_as_names(values: Values) -> Findings:
+def _numeric_name_findings(values: Values) -> Findings:
     """Yield findings about nodes with a number as name that are at another vertex.
 
     Commands take the name or the vertex of a node, so a node called 7 must be at vertex 7.
@@ -195,7 +197,7 @@ def _numbers_as_names(values: Values) -> Findings:
                 yield Finding(("nodes", i, "name"), required, given, "put a letter before it")
 
 
-def _buffers(values: Values) -> Findings:
+def _buffer_findings(values: Values) -> Findings:
     """Yield findings about parts of packet buffers that are larger than the buffer."""
     for name, node_type in values.node_types.items():
         buffer = node_type.buffer
@@ -210,31 +212,38 @@ def _buffers(values: Values) -> Findings:
 
 
 OF_FABRIC: tuple[ValueCheck, ...] = (
-    ValueCheck("`routing.minimal_share` only with a balance that has alternates", _idle_share),
-    ValueCheck("`routing.disjoint` only where there are alternates or protection", _idle_disjoint),
-    ValueCheck("each server of `base.ntp` and of `base.syslog` once", _servers),
+    ValueCheck(
+        "`routing.minimal_share` only with a balance that has alternates", _minimal_share_findings
+    ),
+    ValueCheck(
+        "`routing.disjoint` only where there are alternates or protection", _disjoint_findings
+    ),
+    ValueCheck("each server of `base.ntp` and of `base.syslog` once", _server_findings),
     ValueCheck(
         "`base.management.gateway` neither its network's own address nor its broadcast address, "
         "and `length` no longer than its kind of address",
-        _gateway,
+        _gateway_findings,
     ),
     ValueCheck(
-        "`base.asn` and those counted from it at most 4294967294, none reserved", _as_numbers
+        "`base.asn` and those counted from it at most 4294967294, none reserved",
+        _as_number_findings,
     ),
 )
 OF_INVENTORY: tuple[ValueCheck, ...] = (
     ValueCheck(
         "`nodes[].management` not the gateway of `base.management`, and neither the network's own "
         "address nor its broadcast address",
-        _management,
+        _management_findings,
     ),
-    ValueCheck("a node whose name is the number of a vertex is at that vertex", _numbers_as_names),
-    ValueCheck("`buffer.cell`, `ecn_min` and `ecn_max` at most `buffer.size`", _buffers),
+    ValueCheck(
+        "a node whose name is the number of a vertex is at that vertex", _numeric_name_findings
+    ),
+    ValueCheck("`buffer.cell`, `ecn_min` and `ecn_max` at most `buffer.size`", _buffer_findings),
 )
 OF_BLOCKS: tuple[ValueCheck, ...] = (
     ValueCheck(
         "`base.ntp`, `base.syslog`, `base.management.gateway` and `nodes[].management` outside the "
         "blocks of hosts (checked by `compile`, as an earlier build may say where these begin)",
-        _outside_blocks,
+        _block_findings,
     ),
 )

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from compilers.entry_points import ADDITIONS, broken, load, registered
+from compilers.entry_points import ADDITIONS, broken_entry_point, load, registered
 from compilers.readers.emitted_report import DifferenceList
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.options import OFF, Chosen, Options
@@ -118,9 +118,9 @@ def additions(system: str) -> tuple[Addition[Any, Any], ...]:
     for entry in entries:
         addition_class = load(entry)
         if not (isinstance(addition_class, type) and issubclass(addition_class, Addition)):
-            raise broken(entry, f"{entry.value} is no subclass of polarfab.Addition")
+            raise broken_entry_point(entry, f"{entry.value} is no subclass of polarfab.Addition")
         if clashing := sorted(options.intersection(addition_class.options)):
-            raise broken(entry, f"target {system} has an option {clashing[0]} already")
+            raise broken_entry_point(entry, f"target {system} has an option {clashing[0]} already")
         options |= addition_class.options.keys()
         loaded.append(addition_class())
     return tuple(loaded)

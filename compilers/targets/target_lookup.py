@@ -11,7 +11,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from compilers.entry_points import TARGETS, broken, load, package, registered
+from compilers.entry_points import TARGETS, broken_entry_point, load, package, registered
 from compilers.spec.features import FEATURES
 from compilers.spec.target_names import BUILT_IN, SHIPPED, system_names, target_names
 from compilers.targets.target import Target
@@ -77,14 +77,14 @@ def _registered_target(entry: EntryPoint) -> Target:
     """
     target_class = load(entry)
     if not (isinstance(target_class, type) and issubclass(target_class, Target)):
-        raise broken(entry, f"{entry.value} is no subclass of polarfab.Target")
+        raise broken_entry_point(entry, f"{entry.value} is no subclass of polarfab.Target")
     try:
         instance: Target = target_class()
         mistakes = "; ".join(_mistakes(instance, entry.name))
     except Exception as error:  # the package may be anybody's: anything can happen
-        raise broken(entry, f"{type(error).__name__}: {error}") from error
+        raise broken_entry_point(entry, f"{type(error).__name__}: {error}") from error
     if mistakes:
-        raise broken(entry, mistakes)
+        raise broken_entry_point(entry, mistakes)
     return instance
 
 

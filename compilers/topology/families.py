@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.entry_points import FAMILIES as GROUP
-from compilers.entry_points import broken, load, package, registered, shipped
+from compilers.entry_points import broken_entry_point, load, package, registered, shipped
 from compilers.topology.distance import BEYOND, diameter
 from compilers.topology.family import Family
 from compilers.topology.field import LARGEST_Q, prime_powers_near
@@ -106,11 +106,13 @@ def _of_package(entry: EntryPoint) -> Family:
     """
     family = load(entry)
     if not (isinstance(family, type) and issubclass(family, Family)):
-        raise broken(entry, f"{entry.value} is no subclass of polarfab.Family")
+        raise broken_entry_point(entry, f"{entry.value} is no subclass of polarfab.Family")
     if getattr(family, "name", "") != entry.name:
-        raise broken(entry, f"the class calls itself {getattr(family, 'name', 'nothing')}")
+        raise broken_entry_point(
+            entry, f"the class calls itself {getattr(family, 'name', 'nothing')}"
+        )
     if lacking := sorted(family.__abstractmethods__):
-        raise broken(entry, f"{entry.value} does not say {' and '.join(lacking)}")
+        raise broken_entry_point(entry, f"{entry.value} does not say {' and '.join(lacking)}")
     return _instance(family)
 
 

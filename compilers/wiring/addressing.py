@@ -1,11 +1,13 @@
-"""The addresses of switches and hosts, taken in order from the pools of the spec.
+"""The addresses of switches and hosts, taken in order from the pools of fabric.yaml.
+
+A compile calls `plan`, and targets read the addresses from the `Addressing` that it returns.
 
 Vertex v has the v-th *block* of a pool, which is a prefix. In an IPv4 block, address 1 is the
 gateway (the switch) and hosts follow from 2; a block is the smallest power of two that also holds
 the network and broadcast addresses. An IPv6 block is a /64, with gateway ::1 and hosts from ::2.
 
-Where vertices are members of supernodes, each supernode starts at a multiple of a power of two of
-blocks, so that all its blocks are in one prefix, the aggregate. Prefixes are numbered as in
+Where vertices are members of supernodes, the blocks of a supernode begin at a multiple of a power
+of two, so that one prefix, the *aggregate*, covers all of them. Prefixes are numbered as in
 `Routes`: S blocks of vertices, then the aggregates.
 """
 
@@ -31,7 +33,7 @@ from compilers.spec.allocations import POOL
 from compilers.spec.balances import balance_named
 from compilers.spec.installed import Installed
 from compilers.topology.labelled_graph import Topology
-from compilers.wiring.wiring import place
+from compilers.wiring.wiring import node_indexes
 from compilers.wiring.wiring_checks import PlacedNodes
 from inventory.problems import Finding
 
@@ -42,7 +44,9 @@ if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
 MARK_IN_MAC = 1 << 23
 """The bit that differs between the gateway's MAC address and the one of marked packets."""
 CARRIED_BITS = 16
-"""The number of last bits of a MAC address in which packets carry their intermediate."""
+"""How many of the lowest bits of a MAC address hold a packet's intermediate switch."""
+VERSIONS = MappingProxyType({"ipv4": 4, "ipv6": 6})
+"""The version of the addresses of each pool."""
 UNLESS_DEFAULT = MappingProxyType({"stored": "unless default"})
 """Metadata of a field that a build stores only if it has another value than by default."""
 
@@ -64,11 +68,11 @@ class Addressing:
     hierarchy: int = 1
     """The number of vertices of a supernode; 1 without supernodes, and so without aggregates."""
     first: tuple[str, ...] = ()
-    """The first address of block 0 in each pool, where that is not the first one of the pool."""
+    """The first address of block 0 in each pool, IPv4 then IPv6; () if it is the pool's first."""
     source_checks: bool = field(default=True, metadata=UNLESS_DEFAULT)
     """Whether OpenFlow switches drop a host's packets with another source address than its own."""
 
-    def _first(self, pool: IPv4Network | IPv6Network) -> int:
+    def _first_address(self, pool: IPv4Network | IPv6Network) -> int:
         """Return the first address of block 0 in a pool, as a number."""
         if not self.first:
             return int(pool.network_address)
@@ -77,14 +81,14 @@ class Addressing:
     def first_addresses(self) -> dict[str, int]:
         """Return the first address of block 0 of each pool, as a number, by `ipv4` and `ipv6`."""
         pools = {"ipv4": self.ipv4, "ipv6": self.ipv6}
-        return {word: self._first(pool) for word, pool in pools.items() if pool}
+        return {word: self._first_address(pool) for word, pool in pools.items() if pool}
 
     def blocks(self) -> tuple[Blocks, ...]:
         """Return the blocks in each pool."""
         lengths = {"ipv4": self.ipv4_length, "ipv6": 64}
         count = block_count(len(self.host_mac), self.hierarchy)
         return tuple(
-            Blocks(int(word[-1]), first, lengths[word], count)
+            Blocks(VERSIONS[word], first, lengths[word], count)
             for word, first in self.first_addresses().items()
         )
 
@@ -102,10 +106,10 @@ class Addressing:
 
     def ipv4_prefixes(self) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
         """Return the network address, uint32[n], and the length, uint8[n], of all n prefixes."""
-        block, shorter = self._places(self._prefixes())
-        first = self._first(self.ipv4)
+        block, bits_shorter = self._first_blocks(self._prefixes())
+        first = self._first_address(self.ipv4)
         network = (first + (block << (32 - self.ipv4_length))).astype(np.uint32)
-        return network, (self.ipv4_length - shorter).astype(np.uint8)
+        return network, (self.ipv4_length - bits_shorter).astype(np.uint8)
 
     def ipv6_prefixes(self) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
         """Return the upper 64 bits, uint64[n], and the length, uint8[n], of all n prefixes.
@@ -115,9 +119,9 @@ class Addressing:
         """
         if self.ipv6 is None:
             raise ValueError("the fabric has no IPv6 pool")
-        block, shorter = self._places(self._prefixes())
-        first = np.uint64(self._first(self.ipv6) >> 64)
-        return first + block.astype(np.uint64), (64 - shorter).astype(np.uint8)
+        block, bits_shorter = self._first_blocks(self._prefixes())
+        first = np.uint64(self._first_address(self.ipv6) >> 64)
+        return first + block.astype(np.uint64), (64 - bits_shorter).astype(np.uint8)
 
     def prefix_texts(self) -> tuple[list[str], ...]:
         """Return all prefixes as text: a list of IPv4, and one of IPv6 if there is a pool."""
@@ -130,9 +134,9 @@ class Addressing:
     def vertex(self, address: IPv4Address | IPv6Address) -> int | None:
         """Return the vertex whose block an address is in; None if it is in no block."""
         if isinstance(address, IPv4Address):
-            block = (int(address) - self._first(self.ipv4)) >> (32 - self.ipv4_length)
+            block = (int(address) - self._first_address(self.ipv4)) >> (32 - self.ipv4_length)
         elif self.ipv6 is not None:
-            block = (int(address) - self._first(self.ipv6)) >> 64
+            block = (int(address) - self._first_address(self.ipv6)) >> 64
         else:
             return None
         supernode, member = divmod(block, 1 << member_bits(self.hierarchy))
@@ -145,11 +149,13 @@ class Addressing:
         order = len(self.host_mac)
         return np.arange(order if self.hierarchy == 1 else order + order // self.hierarchy)
 
-    def _places(self, prefix: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return where prefixes are in the pool.
+    def _first_blocks(
+        self, prefix: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the first block of prefixes, and how long they are.
 
         Returns:
-            The first block of each prefix, int64[n], and how many bits it is shorter than a
+            The first block of each prefix, int64[n], and how many bits it is bits_shorter than a
             block's prefix, int64[n]: 0 for a block, more for an aggregate.
         """
         order, bits = len(self.host_mac), member_bits(self.hierarchy)
@@ -160,9 +166,9 @@ class Addressing:
 
     def network(self, prefix: int) -> IPv4Network:
         """Return the IPv4 network of a prefix: a vertex's block, or an aggregate."""
-        block, shorter = (int(part) for part in self._places(np.array(prefix)))
-        length = 32 - self.ipv4_length
-        return IPv4Network((self._first(self.ipv4) + (block << length), self.ipv4_length - shorter))
+        block, bits_shorter = (int(part) for part in self._first_blocks(np.array(prefix)))
+        address = self._first_address(self.ipv4) + (block << (32 - self.ipv4_length))
+        return IPv4Network((address, self.ipv4_length - bits_shorter))
 
     def gateway(self, vertex: int) -> IPv4Address:
         """Return the address at which a vertex's switch answers ARP."""
@@ -180,8 +186,8 @@ class Addressing:
         """
         if self.ipv6 is None:
             raise ValueError("the fabric has no IPv6 pool")
-        block, shorter = (int(part) for part in self._places(np.array(prefix)))
-        return IPv6Network((self._first(self.ipv6) + (block << 64), 64 - shorter))
+        block, bits_shorter = (int(part) for part in self._first_blocks(np.array(prefix)))
+        return IPv6Network((self._first_address(self.ipv6) + (block << 64), 64 - bits_shorter))
 
     def host6(self, vertex: int, host: int) -> IPv6Address:
         """Return the IPv6 address of a vertex's host, counted from 0."""
@@ -210,13 +216,13 @@ def plan(
         plane: from 1, where there are several.
         installed: what was there before; None for a new fabric.
     """
-    site = PlacedNodes.of(inventory, place(topology.graph.order, inventory))
+    site = PlacedNodes.of(inventory, node_indexes(topology.graph.order, inventory))
     shape = topology.graph.order, topology.hierarchy
     ipv4, *_ = blocks = planned_blocks(spec.addressing, spec.hosts_per_node, shape, installed)
     return Addressing(
         ipv4=spec.addressing.ipv4,
         ipv4_length=ipv4.length,
-        first=_unusual_first(spec.addressing, blocks),
+        first=_moved_first_addresses(spec.addressing, blocks),
         ipv6=spec.addressing.ipv6,
         gateway_mac=parse_mac(spec.addressing.gateway_mac),
         host_mac=_host_macs(site, spec.hosts_per_node, plane, _listed_macs(site, spec)),
@@ -228,7 +234,9 @@ def plan(
 def planned_blocks(
     pools: AddressingSpec, hosts: int, shape: tuple[int, int], installed: Installed | None
 ) -> tuple[Blocks, ...]:
-    """Return the blocks in each pool: where they were before if that will do.
+    """Return the blocks in each pool.
+
+    They stay where they were in the previous build if the pool still contains them.
 
     Args:
         pools: they are large enough.
@@ -260,18 +268,25 @@ def planned_blocks(
         if pool is None:
             continue
         first = first_before(word, pool, block_length)
-        usual = int(pool.network_address)
-        blocks.append(Blocks(pool.version, usual if first is None else first, block_length, count))
+        if first is None:
+            first = int(pool.network_address)
+        blocks.append(Blocks(pool.version, first, block_length, count))
     return tuple(blocks)
 
 
-def _unusual_first(pools: AddressingSpec, blocks: Sequence[Blocks]) -> tuple[str, ...]:
-    """Return the first address of block 0 in each pool; () if pools begin with these."""
-    usual = (pool for pool in (pools.ipv4, pools.ipv6) if pool)
-    if all(int(pool[0]) == of.first for pool, of in zip(usual, blocks, strict=True)):
+def _moved_first_addresses(pools: AddressingSpec, blocks: Sequence[Blocks]) -> tuple[str, ...]:
+    """Return the first address of block 0 in each pool; () if block 0 is the first of each pool.
+
+    Args:
+        pools: the pools of IPv4 and IPv6.
+        blocks: the blocks in each of them.
+    """
+    used_pools = (pool for pool in (pools.ipv4, pools.ipv6) if pool)
+    pairs = zip(used_pools, blocks, strict=True)
+    if all(int(pool[0]) == pool_blocks.first for pool, pool_blocks in pairs):
         return ()
     kinds = {4: IPv4Address, 6: IPv6Address}
-    return tuple(str(kinds[of.version](of.first)) for of in blocks)
+    return tuple(str(kinds[pool_blocks.version](pool_blocks.first)) for pool_blocks in blocks)
 
 
 def _listed_macs(site: PlacedNodes, spec: FabricSpec) -> dict[tuple[int, int], int]:
@@ -294,7 +309,7 @@ def _host_macs(
     return macs
 
 
-def clashing_macs(
+def mac_clash_findings(
     spec: FabricSpec, inventory: Inventory, topology: Topology, plane: int = 0
 ) -> Iterator[Finding]:
     """Yield a finding for each MAC address that two hosts have, or a host and the gateway.
@@ -302,14 +317,15 @@ def clashing_macs(
     The addresses of marked packets, and of packets that carry an intermediate, count as the
     gateway's where the balance uses them.
     """
-    site = PlacedNodes.of(inventory, place(topology.graph.order, inventory))
+    site = PlacedNodes.of(inventory, node_indexes(topology.graph.order, inventory))
     listed_macs, gateway = _listed_macs(site, spec), parse_mac(spec.addressing.gateway_mac)
     forwarding = balance_named(spec.routing.balance).forwarding
     gateways = [gateway, gateway ^ MARK_IN_MAC] if forwarding.marks else [gateway]
     host_mac = _host_macs(site, spec.hosts_per_node, plane, listed_macs)
     if forwarding.intermediates:
-        carried = host_mac >> np.uint64(CARRIED_BITS) == carried_mac(gateway) >> CARRIED_BITS
-        gateways += host_mac[carried].tolist()
+        # All addresses that differ from `carried_mac` in the last bits only carry an intermediate.
+        is_carrier = host_mac >> np.uint64(CARRIED_BITS) == carried_mac(gateway) >> CARRIED_BITS
+        gateways += host_mac[is_carrier].tolist()
     macs, uses = np.unique(host_mac, return_counts=True)
     shared = set(macs[uses > 1].tolist())
     for (v, h), mac in listed_macs.items():
@@ -335,7 +351,10 @@ def clashing_macs(
 
 
 def carried_mac(gateway: int) -> int:
-    """Return the MAC address of packets that go by intermediate 0; for number n it is n higher."""
+    """Return the MAC address of packets that go by intermediate 0; by intermediate n, it is n more.
+
+    An *intermediate* is the switch that a packet visits first (Valiant's routing).
+    """
     return (gateway ^ MARK_IN_MAC) >> CARRIED_BITS << CARRIED_BITS
 
 

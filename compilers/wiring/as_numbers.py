@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.spec.allocations import ASN, Allocations, Numbers
-from inventory.asn_range import LAST_AS, PRIVATE_AS, RESERVED_AS, unusable
+from inventory.asn_range import LAST_AS, PRIVATE_AS, RESERVED_AS, why_unusable
 from inventory.problems import InputError
 
 FIRST_ASN, NODE_ASNS = "asn", "node_asn"
-"""Keys of a build's `base`: the first AS number, and the AS numbers of nodes by name."""
+"""Keys of `Build.base`: the first AS number, and the AS numbers of nodes by name."""
 
 
 def as_numbers(
@@ -129,7 +129,7 @@ def grown_as_numbers(
         return None
     asn_of_node = base.get(NODE_ASNS, {})
     first = base.get(FIRST_ASN, PRIVATE_AS)
-    if reason := unusable(first, len(names)):
+    if reason := why_unusable(first, len(names)):
         raise InputError.of(
             f"the first of {len(names):,} AS numbers, none above {LAST_AS:,} or reserved",
             f"{first:,}, {reason}",

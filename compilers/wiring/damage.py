@@ -1,5 +1,8 @@
 """Missing parts of a fabric: nodes not installed yet, links known dead, disabled ports.
 
+`damage_of` lists them from the inventory, and `remaining_fabric` takes them out of the graph and
+the wiring. A compile calls both.
+
 Vertices, ports and addresses are those of the whole fabric, so that they stay the same when the
 rest is installed. Routing and everything after it sees only what is there: the graph and the wiring
 without the links that carry nothing. A vertex without links has no tables.
@@ -25,6 +28,8 @@ if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
 
 DAMAGE_EXAMPLES = 10
 """The most pairs of nodes without a path that a message names."""
+NEIGHBOURS_NAMED = 4
+"""The most neighbours of a node that a message names."""
 Integer = TypeVar("Integer", bound=np.integer)
 
 
@@ -75,7 +80,10 @@ def damage_of(inventory: Inventory, wiring: Wiring) -> Damage:
 def _missing_nodes_and_ports(
     inventory: Inventory, wiring: Wiring, vertex: dict[str, int]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return the planned nodes, bool[S], and the disabled ports by number, bool[S, ports + 1]."""
+    """Return the nodes that are not installed, bool[S], and disabled ports, bool[S, ports + 1].
+
+    Columns of the second array are port numbers, which begin with 1.
+    """
     absent = np.zeros(len(vertex), np.bool_)
     widest = max(len(names) for names in wiring.port_names)
     disabled = np.zeros((len(vertex), widest + 1), np.bool_)
@@ -102,14 +110,15 @@ def _unknown_links(
         if link.a not in vertex or link.b not in vertex:
             continue
         far = wiring.far[vertex[link.a]]
-        near = [wiring.names[v] for v in far[far >= 0].tolist()]
-        if link.b not in near:
+        neighbours = [wiring.names[v] for v in far[far >= 0].tolist()]
+        if link.b not in neighbours:
             given = f"{shown(link.a)} and {shown(link.b)}, which are not joined"
-            todo = f"{link.a} is joined to {', '.join(near[:4])}{', …' if len(near) > 4 else ''}"
+            more = ", …" if len(neighbours) > NEIGHBOURS_NAMED else ""
+            todo = f"{link.a} is joined to {', '.join(neighbours[:NEIGHBOURS_NAMED])}{more}"
             yield Finding(("dead_links", i), "a link of the fabric", given, todo)
 
 
-def remaining(topology: Topology, wiring: Wiring, damage: Damage) -> tuple[Topology, Wiring]:
+def remaining_fabric(topology: Topology, wiring: Wiring, damage: Damage) -> tuple[Topology, Wiring]:
     """Return the topology and the wiring without what is missing.
 
     Links keep their order at each switch.
@@ -120,21 +129,21 @@ def remaining(topology: Topology, wiring: Wiring, damage: Damage) -> tuple[Topol
         damage: what is missing.
     """
     live = (wiring.far >= 0) & ~damage.links
-    far = closed_up(wiring.far, live, -1)
+    far = without_gaps(wiring.far, live, -1)
     endpoints = topology.endpoints & ~damage.absent
     return (
         replace(topology, graph=Graph.from_padded(far), endpoints=endpoints),
         replace(
             wiring,
-            port=closed_up(wiring.port, live, 0),
+            port=without_gaps(wiring.port, live, 0),
             far=far,
-            far_port=closed_up(wiring.far_port, live, 0),
+            far_port=without_gaps(wiring.far_port, live, 0),
             host_port=np.where(damage.hosts, 0, wiring.host_port),
         ),
     )
 
 
-def closed_up(values: NDArray[Integer], live: NDArray[np.bool_], none: int) -> NDArray[Integer]:
+def without_gaps(values: NDArray[Integer], live: NDArray[np.bool_], none: int) -> NDArray[Integer]:
     """Return the values of the links that are left, [S, K'], without gaps between them.
 
     Args:
@@ -142,14 +151,14 @@ def closed_up(values: NDArray[Integer], live: NDArray[np.bool_], none: int) -> N
         live: bool[S, K], the links that are left; K' is the most that a switch has.
         none: the value beyond the last link.
 
-    >>> closed_up(np.array([[5, 6, 7]]), np.array([[True, False, True]]), -1)
+    >>> without_gaps(np.array([[5, 6, 7]]), np.array([[True, False, True]]), -1)
     array([[5, 7]])
     """
     closed = np.where(live, values, values.dtype.type(none))
-    # Only switches with a gap are sorted, mostly few.
-    gaps = np.flatnonzero((live[:, 1:] & ~live[:, :-1]).any(axis=1))
-    order = np.argsort(~live[gaps], axis=1, kind="stable")
-    closed[gaps] = np.take_along_axis(closed[gaps], order, axis=1)
+    # Only the switches with a gap are sorted, mostly few: a live link follows one that is not.
+    switches = np.flatnonzero((live[:, 1:] & ~live[:, :-1]).any(axis=1))
+    order = np.argsort(~live[switches], axis=1, kind="stable")
+    closed[switches] = np.take_along_axis(closed[switches], order, axis=1)
     return closed[:, : int(np.count_nonzero(live, axis=1).max())]
 
 
@@ -165,13 +174,14 @@ def require_connected(topology: Topology, names: tuple[str, ...], inventory: Inv
         Refused: names the first ten pairs without a path, and how many more there are.
     """
     ends = np.flatnonzero(topology.endpoints)
-    path: KeyPath = ("dead_links",) if inventory.dead_links else ("nodes",)
+    key: KeyPath = ("dead_links",) if inventory.dead_links else ("nodes",)
     if not topology.present[ends].any():
         todo = "install more nodes or mend links"
         required = "two or more installed nodes that are joined"
-        raise Refused(Finding(path, required, "none", todo))
+        raise Refused(Finding(key, required, "none", todo))
     component = components(neighbour_table(topology.graph))[ends]
     sizes = np.unique(component, return_counts=True)[1]
+    # Unordered pairs of endpoints in different components.
     count = (len(ends) ** 2 - int((sizes**2).sum())) // 2
     if not count:
         return
@@ -179,11 +189,11 @@ def require_connected(topology: Topology, names: tuple[str, ...], inventory: Inv
     todo = "install nodes or mend links between them, or set state: planned"
     pairs = _unjoined_pairs(component)
     findings = [
-        Finding(path, required, f"none between {names[ends[i]]} and {names[ends[j]]}", todo)
+        Finding(key, required, f"none between {names[ends[i]]} and {names[ends[j]]}", todo)
         for i, j in pairs
     ]
     if more := count - len(pairs):
-        findings.append(Finding(path, required, f"{more:,} more pairs without one"))
+        findings.append(Finding(key, required, f"{more:,} more pairs without one"))
     raise Refused(findings)
 
 

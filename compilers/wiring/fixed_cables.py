@@ -1,7 +1,11 @@
 """Ports that are fixed: by `cables` and `port` of hosts in the inventory, or as installed before.
 
 They become *pins*, the ports of links and hosts that `compilers.wiring.port_assignment` keeps. What
-the inventory says is checked here, with findings that name the entry.
+the inventory says is checked here, with findings that name the entry. `port_plan` calls these
+functions.
+
+The *place* of a host is its index among the host ports of its switch. `far` is the vertex at the
+other end of a link.
 """
 
 from __future__ import annotations
@@ -9,7 +13,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,13 +31,26 @@ if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
 
 MOST_WRONG = 10
 """The most wrong ports of a file of hosts that are named, each with its line."""
-PORT_WORDS = {
-    "speed": ("of one speed", "{} Gb/s"),
-    "mtu": ("of one MTU", "{} bytes"),
-    "lanes": ("with as many lanes", "{} lanes"),
-    "parallel": ("with as many cables", "{} cables"),
+NEIGHBOURS_NAMED = 6
+"""The most neighbours of a node that a message names."""
+
+
+class _PortProperty(NamedTuple):
+    """Messages for a property that the ports at both ends of a link share."""
+
+    required: str
+    """What is required of the ports."""
+    value: str
+    """A pattern for a value with its unit."""
+
+
+PORT_PROPERTIES = {
+    "speed": _PortProperty("of one speed", "{} Gb/s"),
+    "mtu": _PortProperty("of one MTU", "{} bytes"),
+    "lanes": _PortProperty("with as many lanes", "{} lanes"),
+    "parallel": _PortProperty("with as many cables", "{} cables"),
 }
-"""Properties that ports at both ends of a link share: what is required, and the unit."""
+"""The shared properties, by the field of `TypePorts`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +68,7 @@ class _CableEnd:
 
 
 def host_rows(inventory: Inventory) -> dict[str | None, tuple[str, int]]:
-    """Return the file of hosts and the line of each host in it, by name; {} without a file."""
+    """Return the file and the line of each host in the file of hosts, by name; {} without one."""
     return {row.host.name: (row.file, row.line) for row in inventory.hosts}
 
 
@@ -68,28 +85,28 @@ def pins_of(
     """
     vertex = {node.name: v for v, node in enumerate(site.nodes)}
     pins: dict[int, dict[int, int]] = defaultdict(dict)
-    # The number of the cable at each port and socket that is used.
+    # The number of the cable at each vertex, port and socket that is used.
     used: dict[tuple[int, int, int | None], int] = {}
-    places = [ports.place_of_name for ports in switches.types]
+    ports_by_name = [ports.place_of_name for ports in switches.types]
     findings = []
     for i, cable in enumerate(cables):
-        unknown = _unknown_ends(i, cable, vertex, switches)
+        unknown = _unknown_end_findings(i, cable, vertex, switches)
         findings += unknown
         if unknown:
             continue
         u, v = vertex[cable.a], vertex[cable.b]
         link, link_back = _link_to(topology, u, v), _link_to(topology, v, u)
         if link is None or link_back is None:
-            findings.append(_no_link(i, cable, u, v, topology.graph.neighbours(u), site))
+            findings.append(_no_link_finding(i, cable, u, v, topology.graph.neighbours(u), site))
             continue
-        a = _CableEnd(u, link, *places[switches.node_type[u]][cable.a_port])
-        b = _CableEnd(v, link_back, *places[switches.node_type[v]][cable.b_port])
+        a = _CableEnd(u, link, *ports_by_name[switches.node_type[u]][cable.a_port])
+        b = _CableEnd(v, link_back, *ports_by_name[switches.node_type[v]][cable.b_port])
         if a.socket != b.socket:
             port_names = f"{cable.a_port} and {cable.b_port}"
             required = "whole ports, or sockets of one number, at both ends"
             findings.append(_finding((i,), required, port_names, ""))
         for end in (a, b):
-            findings += _used_twice(i, cable, used, end, pins[end.vertex])
+            findings += _port_use_findings(i, cable, used, end, pins[end.vertex])
             pins[end.vertex][end.link] = end.port
     return pins, findings
 
@@ -175,7 +192,7 @@ def with_installed(
     topology: Topology,
     switches: SwitchPorts,
 ) -> FixedPorts:
-    """Add the ports that links and hosts have already to those fixed by hand.
+    """Add the ports that links and hosts have already to the ports that are fixed by hand.
 
     Links and hosts at ports that are disabled or used now are left out: they move.
 
@@ -206,7 +223,7 @@ def with_installed(
     return FixedPorts(links, hosts)
 
 
-def _unknown_ends(
+def _unknown_end_findings(
     i: int, cable: Cable, vertex: dict[str, int], switches: SwitchPorts
 ) -> list[Finding]:
     """Return findings for ends of the i-th cable that are no nodes, or no ports for links.
@@ -235,56 +252,65 @@ def _unknown_ends(
     return findings
 
 
-def _no_link(
-    i: int, cable: Cable, u: int, v: int, near: NDArray[np.int32], site: PlacedNodes
+def _no_link_finding(
+    i: int, cable: Cable, u: int, v: int, neighbours: NDArray[np.int32], site: PlacedNodes
 ) -> Finding:
     """Return the finding that the i-th cable joins vertices u and v, which have no link.
 
-    near: int32[K], the neighbours of u.
+    Args:
+        i: the number of the cable.
+        cable: the cable.
+        u: the vertex of its first end.
+        v: the vertex of its second end.
+        neighbours: int32[K], the neighbours of u.
+        site: the node of each vertex.
     """
-    neighbours = ", ".join(site.nodes[w].name for w in near[:6].tolist())
-    more = ", …" if len(near) > 6 else ""
+    names = ", ".join(site.nodes[w].name for w in neighbours[:NEIGHBOURS_NAMED].tolist())
+    more = ", …" if len(neighbours) > NEIGHBOURS_NAMED else ""
     return _finding(
         (i,),
         "a link of the fabric",
         f"{cable.a} to {cable.b} (vertices {u} and {v}), which are not joined",
-        f"{cable.a} is joined to {neighbours}{more}; if nodes were placed anew, compile against "
+        f"{cable.a} is joined to {names}{more}; if nodes were placed anew, compile against "
         "the build that has the cable",
     )
 
 
-def _used_twice(
+def _port_use_findings(
     i: int,
     cable: Cable,
     used: dict[tuple[int, int, int | None], int],
     end: _CableEnd,
     pins: dict[int, int],
 ) -> Iterator[Finding]:
-    """Yield a finding if another cable has the port or the link of the i-th cable's end.
+    """Note that a cable uses the port of an end; yield a finding if another cable has it already.
+
+    A second cable for one link is a finding, too.
 
     Args:
         i: the number of the cable.
         cable: the cable.
-        used: the number of the cable at each port and socket, to which this one is added.
+        used: the number of the cable at each vertex, port and socket; changed.
         end: the end.
         pins: the fixed ports of the end's switch, by link.
     """
-    at_socket = used.setdefault((end.vertex, end.port, end.socket), i)
-    before = used.get((end.vertex, end.port, None), at_socket)
-    if before != i:
+    cable_at_socket = used.setdefault((end.vertex, end.port, end.socket), i)
+    # A cable without a socket takes the whole port.
+    first_cable = used.get((end.vertex, end.port, None), cable_at_socket)
+    if first_cable != i:
         second, todo = "a second for one port", "change one of them"
-        yield _finding((i,), "one cable per port", second, todo, ("cables", before))
+        yield _finding((i,), "one cable per port", second, todo, ("cables", first_cable))
     elif end.link in pins and (end.socket is None or pins[end.link] != end.port):
         second = f"another between {cable.a} and {cable.b}"
         yield _finding((i,), "one cable per link", second, "remove one of them")
 
 
 def _finding(path: KeyPath, required: str, given: str, todo: str, also: KeyPath = ()) -> Finding:
-    """Return a finding about the value at a path below `cables`; also: a second place."""
+    """Return a finding about the value at a path below `cables`; `also` is a second such path."""
     return Finding(("cables", *path), required, given, todo, also)
 
 
-def unequal_ports(
+def unequal_port_findings(
     port: NDArray[np.int32],
     far: NDArray[np.int32],
     far_port: NDArray[np.int32],
@@ -303,8 +329,8 @@ def unequal_ports(
     node_type, types = switches.node_type, switches.types
     widest = max(len(ports.names) for ports in types)
     smaller_end = far > np.arange(len(far))[:, None]
-    for word, (required, unit) in PORT_WORDS.items():
-        # By type and port number, 0 where unknown.
+    for word, (required, value_pattern) in PORT_PROPERTIES.items():
+        # int64[types, ports + 1], by type and port number, 0 where unknown.
         values = np.zeros((len(types), widest + 1), np.int64)
         for t, ports in enumerate(types):
             values[t, 1 : len(ports.names) + 1] = [n or 0 for n in getattr(ports, word)]
@@ -319,7 +345,7 @@ def unequal_ports(
                 (int(far[s, k]), int(far_port[s, k]), int(far_value[s, k])),
             )
             near_text, far_text = (
-                f"{unit.format(value)} at {site.nodes[v].name}"
+                f"{value_pattern.format(value)} at {site.nodes[v].name}"
                 f" {switches.of_switch(v).names[number - 1]}"
                 for v, number, value in ends
             )

@@ -4,9 +4,9 @@
 (`placed_fabric`), and the build stores them, so that the cable plan, audits and an expansion need
 no inventory. Fields say "" or 0 where the inventory says nothing.
 
-In shapes, S is the number of nodes and P the most host ports of a node. A *place* of a host is the
-index of its port among the host ports of its node. A *plane* is one of several parallel fabrics
-that share hosts and racks.
+In shapes, S is the number of nodes and P the most host ports of a node. The *place* of a host is
+the index of its port among the host ports of its node. A *cluster* is a set of nodes that belong
+into one rack. A *plane* is one of several parallel fabrics that share hosts and racks.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.topology.layout import Layout
-from compilers.wiring.wiring import Wiring, of_plane
+from compilers.wiring.wiring import Wiring, plane_prefix
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from inventory.model import Inventory, Node, NodeType, PortBlock
@@ -42,7 +42,7 @@ class CageBlock:
     speed: int
     """The speed of a port in Gb/s."""
     lanes: int
-    """The lanes of a port."""
+    """The number of lanes (serdes) of a port."""
     fec: str
     """The forward error correction: rs, fc or off."""
     mtu: int
@@ -73,7 +73,7 @@ class BufferFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class PortFacts:
+class NodeTypeFacts:
     """A node type and its ports; index n - 1 of each tuple over ports is port n."""
 
     name: str
@@ -99,7 +99,7 @@ class PortFacts:
     speed: tuple[int, ...]
     """The speed of each port in Gb/s."""
     lanes: tuple[int, ...]
-    """The lanes of each port."""
+    """The number of lanes (serdes) of each port."""
     connector: tuple[str, ...]
     """The connector of each port."""
     role: tuple[str, ...]
@@ -116,7 +116,7 @@ class PortFacts:
     buffer: BufferFacts | None
     """The packet buffer; None where unknown."""
     plug: tuple[int, ...] = ()
-    """The place of each port on the face plate, from 1, if fibres are shuffled inside the node.
+    """The position of each port on the face plate, from 1, if fibres are shuffled inside the node.
 
     0 for a port that is not behind the shuffle; () without one.
     """
@@ -186,7 +186,7 @@ class Hardware:
     cluster: Annotated[NDArray[np.int32], "S", "0..clusters"]
     """int32[S]: the cluster of each node, an index into cluster_names."""
     cluster_names: Annotated[tuple[str, ...], "clusters"]
-    """The names of clusters: what the papers put into one rack."""
+    """The names of clusters: sets of nodes that the papers put into one rack."""
     rack: Annotated[NDArray[np.int32], "S", "0..racks"]
     """int32[S]: the rack of each node, an index into rack_names."""
     unit: Annotated[NDArray[np.int32], "S"]
@@ -209,7 +209,7 @@ class Hardware:
     """The GUID of each node; "" where unknown."""
     host_guid: Annotated[tuple[str, ...], "hosts"]
     """A text for each entry of `Wiring.host_names`; "" where unknown."""
-    types: Annotated[tuple[PortFacts, ...], "types"]
+    types: Annotated[tuple[NodeTypeFacts, ...], "types"]
     """The node types, by `Wiring.node_type`."""
     cabling: Mapping[str, Any]
     """`inventory.floor.Cabling` as plain data."""
@@ -264,12 +264,12 @@ def hardware_of_inventory(
     Args:
         inventory: nodes, racks and types.
         wiring: the node of each vertex.
-        clusters: the cluster of each vertex.
+        clusters: the cluster of each vertex, as `clusters.rack`.
         plane: from 1; 0 for a fabric of one plane.
     """
     by_name = {node.name: node for node in inventory.nodes}
     nodes = [by_name[name] for name in wiring.names]
-    types = tuple(port_facts(name, inventory.node_types[name]) for name in wiring.type_names)
+    types = tuple(node_type_facts(name, inventory.node_types[name]) for name in wiring.type_names)
     if inventory.racks:
         racks = _racks_of_inventory(inventory, nodes)
     else:
@@ -345,17 +345,18 @@ def _racks_of_clusters(clusters: Layout, height: int, plane: int) -> _Racks:
     """Return a rack for each cluster, all on a square grid, with planes behind each other.
 
     Args:
-        clusters: the cluster of each vertex.
+        clusters: the cluster of each vertex, as `clusters.rack`.
         height: the units of the highest node type.
         plane: from 1; 0 for a fabric of one plane.
     """
     count = len(clusters.names)
     columns = round(count**0.5)
-    first_row = max(plane - 1, 0) * -(-count // columns)
+    rows = -(-count // columns)  # rounded up
+    first_row = max(plane - 1, 0) * rows
     return _Racks(
         rack=clusters.rack,
         unit=(clusters.position * height + 1).astype(np.int32),
-        names=tuple(f"{of_plane(plane)}{name}" for name in clusters.names),
+        names=tuple(f"{plane_prefix(plane)}{name}" for name in clusters.names),
         place=np.array([(first_row + r // columns, r % columns) for r in range(count)], np.int32),
         units=(np.bincount(clusters.rack, minlength=count) * height).astype(np.int32),
     )
@@ -417,14 +418,14 @@ def _host_guids(node: Node, per_node: int) -> list[str]:
     return [*guids, *[""] * (per_node - len(guids))]
 
 
-def port_facts(name: str, node_type: NodeType) -> PortFacts:
+def node_type_facts(name: str, node_type: NodeType) -> NodeTypeFacts:
     """Return a node type of the inventory as a build keeps it."""
     from compilers.wiring.type_ports import TypePorts
 
     ports = TypePorts.of(node_type)
     block_of_port = [block for block in node_type.ports for _ in range(block.total)]
     plug_of_port = {port: n for n, port in enumerate(node_type.plugs(), 1)}
-    return PortFacts(
+    return NodeTypeFacts(
         name=name,
         units=node_type.units,
         manufacturer=node_type.manufacturer or "",
@@ -440,14 +441,14 @@ def port_facts(name: str, node_type: NodeType) -> PortFacts:
         connector=tuple(block.connector or "" for block in block_of_port),
         role=tuple(block.role for block in block_of_port),
         sockets=ports.sockets,
-        blocks=tuple(_block(block, node_type) for block in node_type.ports),
+        blocks=tuple(_cage_block(block, node_type) for block in node_type.ports),
         platform=tuple(astuple(p) for p in node_type.platform_ports()),
         buffer=BufferFacts(**node_type.buffer.model_dump()) if node_type.buffer else None,
         plug=tuple(plug_of_port.get(port, 0) for port in ports.names) if plug_of_port else (),
     )
 
 
-def _block(block: PortBlock, node_type: NodeType) -> CageBlock:
+def _cage_block(block: PortBlock, node_type: NodeType) -> CageBlock:
     """Return a port block of the inventory as a build keeps it."""
     return CageBlock(
         modules=block.modules,

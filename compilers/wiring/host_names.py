@@ -1,7 +1,8 @@
-"""The names of hosts: of the inventory, by its pattern, or default ones.
+"""The names of hosts: those that the inventory lists, those by its pattern, or default ones.
 
 `compilers.wiring.wire` names all hosts of a fabric, and `compilers.expansion.grow` those of new
-switches.
+switches. The *place* of a host is its index among the host ports of its node. A pattern is a text
+such as `{node}-{host}` (`host_names` of the inventory).
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
 def all_host_names(
     pattern: str | None, site: PlacedNodes, places: Sequence[Sequence[int]], hosts_per_node: int
 ) -> tuple[str, ...]:
-    """Return the name of each host, vertex by vertex: one that the inventory lists, else one by its
-    pattern, else the default one.
+    """Return the name of each host, vertex by vertex.
+
+    It is the name that the inventory lists, else the name by its pattern, else the default name.
 
     Args:
         pattern: `host_names` of the inventory; None without one.
@@ -28,7 +30,7 @@ def all_host_names(
         places: the places of the hosts of each switch.
         hosts_per_node: how many names each switch gets.
     """
-    by_pattern = _by_pattern(pattern, site, places)
+    by_pattern = _names_by_pattern(pattern, site, places)
     return tuple(
         name
         for v, node in enumerate(site.nodes)
@@ -36,7 +38,7 @@ def all_host_names(
     )
 
 
-def _by_pattern(
+def _names_by_pattern(
     pattern: str | None, site: PlacedNodes, places: Sequence[Sequence[int]]
 ) -> list[list[str | None]]:
     """Return the names that a pattern gives the hosts of each vertex, by their places.
@@ -47,16 +49,17 @@ def _by_pattern(
     if pattern is None:
         return [[] for _ in site.nodes]
     in_listed_order = sorted(range(len(places)), key=lambda v: site.placed[v])
-    before = accumulate((len(places[v]) for v in in_listed_order), initial=0)
-    firsts = dict(zip(in_listed_order, before, strict=False))
+    # How many hosts come before those of each vertex.
+    counts = accumulate((len(places[v]) for v in in_listed_order), initial=0)
+    hosts_before = dict(zip(in_listed_order, counts, strict=False))
     names: list[list[str | None]] = []
     for v, node in enumerate(site.nodes):
-        of_node: list[str | None] = [None] * (max(places[v], default=-1) + 1)
-        for number, h in enumerate(places[v], firsts[v] + 1):
-            of_node[h] = pattern.format(
+        names_of_node: list[str | None] = [None] * (max(places[v], default=-1) + 1)
+        for number, h in enumerate(places[v], hosts_before[v] + 1):
+            names_of_node[h] = pattern.format(
                 node=node.name, rack=node.rack or "", vertex=v, host=h + 1, number=number
             )
-        names.append(of_node)
+        names.append(names_of_node)
     return names
 
 

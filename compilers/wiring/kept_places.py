@@ -12,14 +12,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from compilers.spec.installed import Installed
-from compilers.wiring.wiring import place
+from compilers.wiring.wiring import node_indexes
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from inventory.model import Inventory, Node
 
 
-def at_vertices(inventory: Inventory, names: Sequence[str]) -> Inventory:
-    """Put nodes that have the name of a vertex at that vertex.
+def with_named_vertices(inventory: Inventory, names: Sequence[str]) -> Inventory:
+    """Return the inventory with each node that has the name of a vertex at that vertex.
 
     Args:
         inventory: nodes without a vertex may be in it.
@@ -35,8 +35,10 @@ def at_vertices(inventory: Inventory, names: Sequence[str]) -> Inventory:
     return inventory.model_copy(update={"nodes": nodes}) if vertex else inventory
 
 
-def at_same_vertices(inventory: Inventory, vertex: Mapping[str, int], order: int) -> Inventory:
-    """Put nodes at the vertices that they had before, unless another node is there now.
+def with_previous_vertices(
+    inventory: Inventory, vertex: Mapping[str, int], order: int
+) -> Inventory:
+    """Return the inventory with nodes at the vertices that they had, unless others are there now.
 
     If there are too few vertices for new nodes, planned nodes (not installed yet) give theirs up,
     the last one in the inventory first.
@@ -65,10 +67,10 @@ def at_same_vertices(inventory: Inventory, vertex: Mapping[str, int], order: int
     return inventory.model_copy(update={"nodes": nodes})
 
 
-def at_same_places(
+def with_previous_host_places(
     inventory: Inventory, installed: Installed, place_count: int, order: int
 ) -> Inventory:
-    """Put hosts at the places that they had before, which are known by the names of hosts.
+    """Return the inventory with hosts at the places that they had before, by their names.
 
     Other hosts get the first free places: first those that no host has ever had, then those that
     hosts have left. A free place below the last host gets a `NoHost`.
@@ -81,7 +83,7 @@ def at_same_places(
     """
     reserved = installed.reserved_hosts()
     nodes = list(inventory.nodes)
-    for vertex, i in enumerate(place(order, inventory)):
+    for vertex, i in enumerate(node_indexes(order, inventory)):
         node = nodes[i]
         before = {
             host.name: installed.number[vertex, host.name]

@@ -1,5 +1,8 @@
 """The numbers of links, by which targets give links their addresses.
 
+A compile and targets call `link_numbers`; a build keeps the numbers in its *allocations*, by the
+key of a link (`link_key`).
+
 A number belongs to a pair of vertices. It does not change if a cable moves to other ports, or a
 node becomes one of another type. In a new fabric the link at port p of vertex u, the lower of its
 two vertices, has the number u·P + p, where P is the number of ports of the widest node type in use.
@@ -28,9 +31,9 @@ def link_numbers(wiring: Wiring, numbers: Mapping[str, int]) -> NDArray[np.int64
             ports.
     """
     if not numbers:
-        return first_numbers(wiring, range(len(wiring.port_names)))
+        return default_numbers(wiring, range(len(wiring.port_names)))
     table = np.full(wiring.far.shape, -1, np.int64)
-    lower, upper = _ends(wiring)
+    lower, upper = _lower_and_upper(wiring)
     is_link = wiring.far >= 0
     table[is_link] = [
         numbers[link_key(u, v)]
@@ -39,18 +42,18 @@ def link_numbers(wiring: Wiring, numbers: Mapping[str, int]) -> NDArray[np.int64
     return table
 
 
-def first_numbers(wiring: Wiring, types: Iterable[int]) -> NDArray[np.int64]:
-    """int64[S, K]: the numbers of links that follow from their ports; -1: no link.
+def default_numbers(wiring: Wiring, types: Iterable[int]) -> NDArray[np.int64]:
+    """int64[S, K]: the numbers of links in a new fabric, which follow from ports; -1: no link.
 
     Args:
         wiring: the links.
-        types: the node types among which the widest is looked for.
+        types: the node types; the one with most ports gives P.
     """
-    lower, _ = _ends(wiring)
+    lower, _ = _lower_and_upper(wiring)
     vertex = np.arange(len(wiring.far))[:, None]
     port = np.where(vertex < wiring.far, wiring.port, wiring.far_port)
-    widest = max(len(wiring.port_names[t]) for t in types)
-    return np.where(wiring.far >= 0, lower * widest + port, -1)
+    most_ports = max(len(wiring.port_names[t]) for t in types)
+    return np.where(wiring.far >= 0, lower * most_ports + port, -1)
 
 
 def numbers_by_key(wiring: Wiring, table: NDArray[np.int64]) -> dict[str, int]:
@@ -83,10 +86,10 @@ def ends_of(key: str) -> tuple[int, int, int]:
     return int(lower), int(upper), int(index)
 
 
-def moved_key(key: str, vertices: Mapping[int, int]) -> str:
+def renumbered_key(key: str, vertices: Mapping[int, int]) -> str:
     """The key of a link or cable with other vertices; "" if one of its ends is gone.
 
-    >>> moved_key("3-17/0", {3: 9, 17: 4}), moved_key("3-17/0", {3: 9})
+    >>> renumbered_key("3-17/0", {3: 9, 17: 4}), renumbered_key("3-17/0", {3: 9})
     ('4-9/0', '')
 
     Args:
@@ -100,7 +103,7 @@ def moved_key(key: str, vertices: Mapping[int, int]) -> str:
     return link_key(new_lower, new_upper, index)
 
 
-def at_other_vertices(allocations: Allocations, vertices: Mapping[int, int]) -> Allocations:
+def renumbered_allocations(allocations: Allocations, vertices: Mapping[int, int]) -> Allocations:
     """Return the allocations of links, cables and AS numbers by other vertices.
 
     Args:
@@ -109,11 +112,11 @@ def at_other_vertices(allocations: Allocations, vertices: Mapping[int, int]) -> 
     """
     numbers = dict(allocations.numbers)
     for kind in (LINK, CABLE):
-        numbers_before = allocations.of(kind)
+        rows_before = allocations.of(kind)
         used = dict[str, int]()
-        freed = {f"{BEFORE}{key}": n for key, n in numbers_before.freed.items()}
-        for key, number in numbers_before.used.items():
-            if new_key := moved_key(key, vertices):
+        freed = {f"{BEFORE}{key}": n for key, n in rows_before.freed.items()}
+        for key, number in rows_before.used.items():
+            if new_key := renumbered_key(key, vertices):
                 used[new_key] = number
             else:
                 freed[f"{BEFORE}{key}"] = number
@@ -129,7 +132,7 @@ def at_other_vertices(allocations: Allocations, vertices: Mapping[int, int]) -> 
     return Allocations(numbers, allocations.names)
 
 
-def _ends(wiring: Wiring) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _lower_and_upper(wiring: Wiring) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The lower and the upper vertex of each link, int64[S, K] each."""
     vertex = np.broadcast_to(np.arange(len(wiring.far))[:, None], wiring.far.shape)
     far = wiring.far.astype(np.int64)

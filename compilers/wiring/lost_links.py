@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from compilers.topology.adjacency import Graph
 from compilers.topology.distance import BEYOND, distances, neighbour_table
-from compilers.wiring.damage import damage_of, remaining
-from compilers.wiring.placed_fabric import Placed
+from compilers.wiring.damage import damage_of, remaining_fabric
+from compilers.wiring.placed_fabric import PlacedFabric
 
 MOST_SWITCHES = 8192
 """The most switches of a fabric whose distances are compared; twice as many take a minute."""
@@ -42,7 +42,7 @@ class LostLinks:
     pairs: int = 0
     """The number of all ordered pairs of nodes."""
     worst: tuple[str, str] = ("", "")
-    """The two nodes whose shortest path gets longer by most; "" if none gets longer."""
+    """The two nodes whose shortest path gets longer by most; ("", "") if no path gets longer."""
     hosts: tuple[str, ...] = ()
     """A sentence for each host, or for all hosts of a node that has no vertex."""
     moves: tuple[str, ...] = ()
@@ -50,37 +50,37 @@ class LostLinks:
     the node to exchange it with."""
 
     @classmethod
-    def of(cls, placed: Placed) -> LostLinks:
+    def of(cls, placed: PlacedFabric) -> LostLinks:
         """Find the lost links and hosts of one plane.
 
         Raises:
             Refused: a dead link is no link of the fabric.
         """
         inventory = placed.inventory
-        damaged = inventory.dead_links or any(node.disabled_ports for node in inventory.nodes)
-        links = tuple(_lost_links(placed)) if damaged else ()
-        hosts = (*_hosts_of_spares(placed), *(_lost_hosts(placed) if damaged else ()))
+        is_damaged = inventory.dead_links or any(node.disabled_ports for node in inventory.nodes)
+        links = tuple(_lost_links(placed)) if is_damaged else ()
+        hosts = (*_hosts_of_spares(placed), *(_lost_hosts(placed) if is_damaged else ()))
         if not links or placed.topology.graph.order > MOST_SWITCHES:
             return cls(links, hosts=hosts)
         return replace(
-            _with_path_growth(placed, links), hosts=hosts, moves=tuple(_exchanges(placed))
+            _with_path_growth(placed, links), hosts=hosts, moves=tuple(_vertex_exchanges(placed))
         )
 
     def cost(self) -> str:
         """Return in words what the loss costs; "" if nothing is lost, or it was not computed."""
         if self.hops is None:
             return ""
-        designed, left = self.hops
-        diameter = f"at most {left} hops, not {designed}"
-        if designed == left:
-            diameter = f"still at most {designed} hops"
+        hops_before, hops_after = self.hops
+        diameter = f"at most {hops_after} hops, not {hops_before}"
+        if hops_before == hops_after:
+            diameter = f"still at most {hops_before} hops"
         if not self.longer:
             return diameter
         share = f"{self.longer:,} of {self.pairs:,} pairs are farther apart"
         return f"{diameter}; {share}, most of all {' and '.join(self.worst)}"
 
 
-def _hosts_of_spares(placed: Placed) -> Iterator[str]:
+def _hosts_of_spares(placed: PlacedFabric) -> Iterator[str]:
     """Yield a sentence for each installed node with hosts that is a spare (no vertex)."""
     inventory, used = placed.inventory, {*placed.wiring.names}
     for node in inventory.nodes:
@@ -93,7 +93,7 @@ def _hosts_of_spares(placed: Placed) -> Iterator[str]:
             )
 
 
-def _lost_hosts(placed: Placed) -> Iterator[str]:
+def _lost_hosts(placed: PlacedFabric) -> Iterator[str]:
     """Yield a sentence for each host at a disabled port."""
     wiring = placed.wiring
     damage = damage_of(placed.inventory, wiring)
@@ -104,7 +104,7 @@ def _lost_hosts(placed: Placed) -> Iterator[str]:
         yield f"{host}: {port} of {node} is disabled, and no spare port is like it"
 
 
-def _lost_links(placed: Placed) -> Iterator[str]:
+def _lost_links(placed: PlacedFabric) -> Iterator[str]:
     """Yield a sentence for each lost link between installed nodes, with the reason."""
     wiring, inventory = placed.wiring, placed.inventory
     damage = damage_of(inventory, wiring)
@@ -133,16 +133,16 @@ def _lost_links(placed: Placed) -> Iterator[str]:
         yield f"{a} {a_port} to {b} {b_port}: {'; '.join(reasons) or 'listed in dead_links'}"
 
 
-def _exchanges(placed: Placed) -> Iterator[str]:
+def _vertex_exchanges(placed: PlacedFabric) -> Iterator[str]:
     """Yield a sentence for each node that loses no link if it changes places with another node.
 
     The other node is at a vertex with fewer links, in a PolarFly at a quadric. It is proposed once
     only, has no disabled ports itself, and the inventory does not fix its vertex.
     """
-    wiring, read = placed.wiring, placed.loaded.inventory
+    wiring, listed = placed.wiring, placed.loaded.inventory
     degree = (wiring.far >= 0).sum(axis=1)
     disabled = {node.name: node.disabled_ports for node in placed.inventory.nodes}
-    fixed = {node.name for node in read.nodes if node.vertex is not None} if read else set()
+    fixed = {node.name for node in listed.nodes if node.vertex is not None} if listed else set()
     candidates = [
         v for v, name in enumerate(wiring.names) if not disabled.get(name) and name not in fixed
     ]
@@ -163,7 +163,7 @@ def _exchanges(placed: Placed) -> Iterator[str]:
             )
 
 
-def _with_path_growth(placed: Placed, links: tuple[str, ...]) -> LostLinks:
+def _with_path_growth(placed: PlacedFabric, links: tuple[str, ...]) -> LostLinks:
     """The lost links with how much longer shortest paths between installed nodes get."""
     topology, wiring = placed.topology, placed.wiring
     damage = damage_of(placed.inventory, wiring)
@@ -171,9 +171,9 @@ def _with_path_growth(placed: Placed, links: tuple[str, ...]) -> LostLinks:
     absent = damage.absent
     has_absent_end = absent[:, None] | absent[wiring.far]
     designed = Graph.from_padded(np.where(has_absent_end, np.int32(-1), wiring.far))
-    installed, _ = remaining(topology, wiring, damage)
+    remaining_topology, _ = remaining_fabric(topology, wiring, damage)
     ends = np.flatnonzero(topology.endpoints & ~absent)
-    growth = _path_growth(designed, installed.graph, ends)
+    growth = _path_growth(designed, remaining_topology.graph, ends)
     source, destination = growth.worst
     return LostLinks(
         links=links,
@@ -212,8 +212,8 @@ def _path_growth(before: Graph, after: Graph, ends: NDArray[np.int64]) -> _PathG
         sources = ends[first : first + SOURCES_AT_ONCE]
         hops_before = distances(table_before, sources)[:, ends].astype(np.int64)
         hops_after = distances(table_after, sources)[:, ends].astype(np.int64)
-        most_before = max(most_before, _largest(hops_before))
-        most_after = max(most_after, _largest(hops_after))
+        most_before = max(most_before, _largest_distance(hops_before))
+        most_after = max(most_after, _largest_distance(hops_after))
         growth = hops_after - hops_before
         longer += int(np.count_nonzero(growth > 0))
         if int(growth.max()) > largest_growth:
@@ -223,6 +223,6 @@ def _path_growth(before: Graph, after: Graph, ends: NDArray[np.int64]) -> _PathG
     return _PathGrowth(most_before, most_after, longer, worst)
 
 
-def _largest(distance: NDArray[np.int64]) -> int:
+def _largest_distance(distance: NDArray[np.int64]) -> int:
     """Return the largest distance between vertices that a path joins."""
     return int(np.max(distance, where=distance < BEYOND, initial=0))

@@ -1,4 +1,4 @@
-"""Spreads the links of a switch over its modules, so that a module's failure costs little.
+"""Spread the links of a switch over its modules, so that a module's failure costs little.
 
 A *module* is a part of a switch with several ports that can fail as a whole, such as a line card.
 `compilers.wiring.port_assignment` calls these functions. They give every link a module:
@@ -29,8 +29,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 Links = NDArray[np.int64]
-NONE = np.iinfo(np.int32).max
-"""A number that is larger than that of any link."""
+"""int64[S, K]: a link or a rank for each link of each switch."""
+NO_HEADING = np.iinfo(np.int32).max
+"""In place of a heading, above all headings."""
 FIRST_SINGLES, FIRST_OF_TRIANGLES, OTHER_SINGLES, OTHER_OF_TRIANGLES, ABSENT = range(5)
 """The sections of `separating_order`. A *single* is a link in no triangle; the last section has the
 places beyond the last link of a switch."""
@@ -42,14 +43,15 @@ def separating_order(
     """Return the links of switches, so ordered that the links of triangles are apart, int64[S, K].
 
     Args:
-        apex: int16[S, K], `compilers.topology.triangles.apex_links`.
+        apex: int16[S, K], the other link of each link's triangle, negative for none
+            (`compilers.topology.triangles.apex_links`).
         present: bool[S, K], the links that exist.
         heading: int32[S, K], the numbers that links are ordered by, all different at a switch.
     """
     in_no_triangle = present & (apex < 0)
-    # The number of the other link of each triangle.
+    # int32[S, K], the heading of the other link of each link's triangle.
     mate = np.take_along_axis(heading, np.maximum(apex, 0).astype(np.intp), axis=1)
-    rank = _rank(np.where(in_no_triangle, heading, NONE))
+    rank = _rank(np.where(in_no_triangle, heading, NO_HEADING))
     in_first_half = 2 * rank < in_no_triangle.sum(axis=1, keepdims=True)
     section_of_single = np.where(in_first_half, FIRST_SINGLES, OTHER_SINGLES)
     section_in_triangle = np.where(mate > heading, FIRST_OF_TRIANGLES, OTHER_OF_TRIANGLES)
@@ -85,7 +87,8 @@ def links_per_module(capacity: Sequence[int], links: int, fixed_links: Sequence[
 def modules_in_runs(counts: Sequence[int]) -> list[int]:
     """Return the module of each link, so that a module has consecutive links.
 
-    counts: how many links each module gets.
+    Args:
+        counts: how many links each module gets.
 
     >>> modules_in_runs([3, 1])
     [0, 0, 0, 1]
@@ -96,7 +99,8 @@ def modules_in_runs(counts: Sequence[int]) -> list[int]:
 def modules_in_rotation(counts: Sequence[int]) -> list[int]:
     """Return the module of each link, so that modules get links in rotation.
 
-    counts: how many links each module gets.
+    Args:
+        counts: how many links each module gets.
 
     >>> modules_in_rotation([3, 1])
     [0, 1, 0, 0]

@@ -1,7 +1,7 @@
 """The step of a compile that puts a fabric on its hardware: placement, then wiring.
 
 Placement gives every vertex of the graph a node of the inventory, in a rack and at a unit; wiring
-gives every link a port at both ends. The result is a `Placed`, from which a compile computes
+gives every link a port at both ends. The result is a `PlacedFabric`, from which a compile computes
 addresses and routes. `each_plane` yields one for each plane: the *planes* of a fabric are parallel
 fabrics of one topology, each with its own nodes, addresses and names. If the fabric was compiled
 before, nodes, hosts and numbers stay where the previous build had them (`Installed`).
@@ -29,15 +29,19 @@ from compilers.topology.families import (
 )
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import Layout
-from compilers.wiring.addressing import clashing_macs, planned_blocks
+from compilers.wiring.addressing import mac_clash_findings, planned_blocks
 from compilers.wiring.as_numbers import planned_as_numbers
 from compilers.wiring.hardware import Hardware, hardware_of_inventory
-from compilers.wiring.kept_places import at_same_places, at_same_vertices, at_vertices
-from compilers.wiring.link_numbers import at_other_vertices
+from compilers.wiring.kept_places import (
+    with_named_vertices,
+    with_previous_host_places,
+    with_previous_vertices,
+)
+from compilers.wiring.link_numbers import renumbered_allocations
 from compilers.wiring.placement import place_nodes, placed_layout
-from compilers.wiring.same_units import at_same_units
+from compilers.wiring.same_units import with_previous_units
 from compilers.wiring.wire import wire
-from compilers.wiring.wiring import Wiring, generated_inventory, place
+from compilers.wiring.wiring import Wiring, generated_inventory, node_indexes
 from inventory.asn_range import PRIVATE_AS
 
 if TYPE_CHECKING:
@@ -47,17 +51,17 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Placed:
+class PlacedFabric:
     """A whole fabric of one plane on its hardware, as if nothing were missing or broken."""
 
     loaded: LoadedFabric
-    """Spec and inventory as they were read."""
+    """fabric.yaml and the inventory as they were read."""
     topology: Topology
     """The graph of the family."""
     inventory: Inventory
     """The inventory with the vertex, rack and unit of every node; generated if there is none."""
     clusters: Layout
-    """The cluster of each vertex, and its place in it."""
+    """The cluster of each vertex (nodes that belong into one rack), and its position in it."""
     wiring: Wiring
     """The node of each vertex, and the ports of each link."""
     installed: Installed | None = None
@@ -73,25 +77,27 @@ class Placed:
         spec, nodes = self.loaded.spec, self.inventory.nodes
         if spec.control_plane.routes != "ebgp" and not before:
             return None
-        of_nodes = [nodes[i].asn for i in place(self.topology.graph.order, self.inventory)]
-        return planned_as_numbers(spec.base.asn or PRIVATE_AS, of_nodes, before)
+        asn_of_nodes = [
+            nodes[i].asn for i in node_indexes(self.topology.graph.order, self.inventory)
+        ]
+        return planned_as_numbers(spec.base.asn or PRIVATE_AS, asn_of_nodes, before)
 
     def host_numbers(self) -> dict[str, int]:
         """Return the number of each host that the inventory names, by `VERTEX/NAME`."""
         nodes = self.inventory.nodes
         return {
             f"{vertex}/{host.name}": number
-            for vertex, i in enumerate(place(self.topology.graph.order, self.inventory))
+            for vertex, i in enumerate(node_indexes(self.topology.graph.order, self.inventory))
             for number, host in enumerate(nodes[i].hosts)
             if host.name
         }
 
 
-def place_fabric(loaded: LoadedFabric, others: Sequence[Node] = ()) -> Placed:
+def place_fabric(loaded: LoadedFabric, others: Sequence[Node] = ()) -> PlacedFabric:
     """Put a fabric of one plane on its nodes, racks and ports.
 
     Args:
-        loaded: spec and inventory.
+        loaded: fabric.yaml and the inventory.
         others: nodes of other planes, whose units in the racks are taken.
 
     Raises:
@@ -107,20 +113,24 @@ def place_fabric(loaded: LoadedFabric, others: Sequence[Node] = ()) -> Placed:
     else:
         # Placement before wiring: links to one rack share modules.
         with loaded.stage():
-            inventory = at_vertices(loaded.inventory, names)
+            inventory = with_named_vertices(loaded.inventory, names)
             if installed:
                 order = topology.graph.order
                 nodes = [(node.name, node.serial or "") for node in inventory.nodes]
                 vertices = installed.vertices(nodes)
-                inventory = at_same_vertices(inventory, vertices, order)
-                inventory = at_same_units(inventory, vertices, installed.places, others)
+                inventory = with_previous_vertices(inventory, vertices, order)
+                inventory = with_previous_units(inventory, vertices, installed.places, others)
             inventory = place_nodes(topology, inventory, plane, others)
             if installed:
-                installed = _at_new_vertices(installed, vertices, inventory, order, bool(names))
-                inventory = at_same_places(inventory, installed, spec.hosts_per_node, order)
+                installed = _installed_at_new_vertices(
+                    installed, vertices, inventory, order, bool(names)
+                )
+                inventory = with_previous_host_places(
+                    inventory, installed, spec.hosts_per_node, order
+                )
     clusters = placed_layout(topology, inventory)
     with loaded.stage() as findings:
-        findings += clashing_macs(spec, inventory, topology, plane)
+        findings += mac_clash_findings(spec, inventory, topology, plane)
         wiring = wire(
             topology,
             inventory,
@@ -130,10 +140,10 @@ def place_fabric(loaded: LoadedFabric, others: Sequence[Node] = ()) -> Placed:
             spec.base.asn or PRIVATE_AS,
             installed,
         )
-    return Placed(loaded, topology, inventory, clusters, wiring, installed)
+    return PlacedFabric(loaded, topology, inventory, clusters, wiring, installed)
 
 
-def _at_new_vertices(
+def _installed_at_new_vertices(
     installed: Installed,
     vertices: Mapping[str, int],
     inventory: Inventory,
@@ -149,7 +159,7 @@ def _at_new_vertices(
         order: the number of vertices.
         is_named: whether a file names the vertices, so that their numbers change with the file.
     """
-    vertex_now = {inventory.nodes[i].name: v for v, i in enumerate(place(order, inventory))}
+    vertex_now = {inventory.nodes[i].name: v for v, i in enumerate(node_indexes(order, inventory))}
     new_vertex = {
         old_vertex: vertex_now[name] for name, old_vertex in vertices.items() if name in vertex_now
     }
@@ -161,14 +171,14 @@ def _at_new_vertices(
     if not is_named or at_new_vertices is installed:
         return at_new_vertices
     return replace(
-        at_new_vertices, allocations=at_other_vertices(installed.allocations, new_vertex)
+        at_new_vertices, allocations=renumbered_allocations(installed.allocations, new_vertex)
     )
 
 
 Pool = TypeVar("Pool", IPv4Network, IPv6Network)
 
 
-def each_plane(loaded: LoadedFabric) -> Iterator[Placed]:
+def each_plane(loaded: LoadedFabric) -> Iterator[PlacedFabric]:
     """Yield each plane on its hardware, one after the other.
 
     Racks that planes share fill up in this order.
@@ -205,8 +215,8 @@ def _only_plane(loaded: LoadedFabric, plane: int) -> LoadedFabric:
     )
 
 
-def outside_blocks(loaded: LoadedFabric) -> Iterator[Finding]:
-    """Yield findings about management addresses and servers' addresses in the blocks of hosts.
+def block_findings(loaded: LoadedFabric) -> Iterator[Finding]:
+    """Yield findings about addresses of management and servers that are in the blocks of hosts.
 
     Such addresses must be outside the blocks of all planes. The blocks of a plane may begin where
     they did in the previous build.
@@ -242,13 +252,14 @@ def _part_of_pool(loaded: LoadedFabric, pool: Pool, plane: int) -> Pool:
     """
     new_part = part_of(pool, plane, loaded.spec.planes)
     numbers = [installed.allocations.of(POOL).used for installed in loaded.installed]
-    of_planes = [used.get(f"ipv{pool.version}") for used in numbers]
-    # The first address of each plane's blocks in the previous build.
-    firsts = [first for first in of_planes if first is not None]
+    # The first address of each plane's blocks in the previous build; None where it had none.
+    firsts_or_none = [used.get(f"ipv{pool.version}") for used in numbers]
+    firsts = [first for first in firsts_or_none if first is not None]
     is_inside = all(type(pool)((first, pool.max_prefixlen)).subnet_of(pool) for first in firsts)
     if len(set(firsts)) != loaded.spec.planes or not is_inside:
         return new_part
     bits = pool.max_prefixlen - new_part.prefixlen
+    # Halve the parts until no two planes are in one part.
     while len({first >> bits for first in firsts}) < len(firsts):
         bits -= 1
     needed, size = _addresses_per_plane(loaded, pool), 1 << bits

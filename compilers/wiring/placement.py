@@ -24,9 +24,9 @@ from compilers.topology.families import family_of
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import Layout, layout, layouts, places_in
 from compilers.topology.partition import partition
-from compilers.wiring.rack_room import RackRoom, fill, no_room, nodes_in_racks
+from compilers.wiring.rack_room import RackRoom, fill, no_room_finding, nodes_in_racks
 from compilers.wiring.shortest_order import shortest_order
-from compilers.wiring.wiring import of_plane, place
+from compilers.wiring.wiring import node_indexes, plane_prefix
 from inventory.problems import (
     Finding,
     InputError,
@@ -120,7 +120,7 @@ def place_nodes(
     # `partition` divides what the racks hold, so it is made after the racks (`_partition`).
     layout = layout_or_whole(topology) if is_partition else _layout_of(topology, inventory)
     if inventory.generate:
-        inventory = _generated(topology, inventory, inventory.generate, layout, plane)
+        inventory = _with_generated_nodes(topology, inventory, inventory.generate, layout, plane)
     inventory = _with_hosts_of_file(inventory)
     if not inventory.racks:
         if is_partition:
@@ -169,14 +169,14 @@ def _partition(topology: Topology, inventory: Inventory, others: Sequence[Node])
     """
     names = tuple(rack.name for rack in inventory.racks)
     index = {name: r for r, name in enumerate(names)}
-    fixed = np.full(topology.graph.order, -1)
+    fixed = np.full(topology.graph.order, -1)  # the rack of each vertex; -1: none yet
     for node in inventory.nodes:
         if node.vertex is not None and node.rack is not None:
             fixed[node.vertex] = index[node.rack]
-    waiting = int((fixed < 0).sum())
+    waiting = int((fixed < 0).sum())  # vertices whose node has no rack yet
     room = RackRoom.of(inventory, others, topology.graph.order).vertices()
     if room.sum() < waiting:
-        raise Refused(no_room(inventory, waiting, waiting - int(room.sum())))
+        raise Refused(no_room_finding(inventory, waiting, waiting - int(room.sum())))
     room_before = np.cumsum(room) - room  # in the racks before each rack
     sizes = np.clip(waiting - room_before, 0, room)
     return _partition_layout(partition(topology.graph, sizes.tolist(), fixed), names)
@@ -216,13 +216,13 @@ def _findings_at(path: KeyPath) -> Iterator[None]:
         raise Refused(findings) from None
 
 
-def _generated(
+def _with_generated_nodes(
     topology: Topology, inventory: Inventory, generate: Generate, layout: Layout, plane: int
 ) -> Inventory:
     """Add the nodes that `generate` describes, and racks for them if the inventory lists none."""
     from inventory.model import Node
 
-    prefix = of_plane(plane)
+    prefix = plane_prefix(plane)
     nodes = tuple(
         Node.model_construct(
             name=prefix + (part.name or generate.name).replace("{}", str(v)),
@@ -245,14 +245,15 @@ def _generated_racks(
     units = generate.racks.units
     nodes_per_rack = units // max(inventory.node_types[part.type].units for part in generate.parts)
     sizes = np.bincount(layout.rack)
-    most_racks = int((-(-sizes // nodes_per_rack)).sum())  # if clusters shared no racks
+    # As many racks as if clusters shared none; -(-a // b) rounds up.
+    most_racks = int((-(-sizes // nodes_per_rack)).sum())
     racks_of_members = fill(sizes, np.full(most_racks, nodes_per_rack)).racks
     count = int(np.concatenate(racks_of_members).max()) + 1
     columns = generate.racks.columns or round(count**0.5)
     first_row = max(plane - 1, 0) * -(-count // columns)
     return tuple(
         Rack.model_construct(
-            name=of_plane(plane) + generate.racks.name.replace("{}", str(r)),
+            name=plane_prefix(plane) + generate.racks.name.replace("{}", str(r)),
             row=first_row + r // columns,
             column=r % columns,
             units=units,
@@ -308,7 +309,7 @@ def _require_switches_of_hosts(inventory: Inventory, order: int) -> None:
 
     if not inventory.hosts:
         return
-    used = {inventory.nodes[i].name for i in place(order, inventory)}
+    used = {inventory.nodes[i].name for i in node_indexes(order, inventory)}
     used |= {node.name for node in inventory.nodes if node.state == "planned"}
     node_names = [node.name for node in inventory.nodes]
     findings = [

@@ -14,7 +14,7 @@ from compilers.topology.adjacency import Graph
 from compilers.topology.distance import BEYOND, distances, neighbour_table
 from compilers.wiring.damage import damage_of
 from compilers.wiring.lost_links import MOST_SWITCHES, SOURCES_AT_ONCE
-from compilers.wiring.placed_fabric import Placed
+from compilers.wiring.placed_fabric import PlacedFabric
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class PlannedNodes:
     """The nodes with a vertex that are not installed yet."""
 
     names: tuple[str, ...] = ()
-    """Their names."""
+    """The names of the planned nodes."""
     sentences: tuple[str, ...] = ()
     """For each node, how many links and hosts are left out with it."""
     hops: tuple[int, int] | None = None
@@ -33,7 +33,7 @@ class PlannedNodes:
     """
 
     @classmethod
-    def of(cls, placed: Placed) -> PlannedNodes:
+    def of(cls, placed: PlacedFabric) -> PlannedNodes:
         """Find the planned nodes of one plane.
 
         Raises:
@@ -46,14 +46,16 @@ class PlannedNodes:
         planned = np.flatnonzero(absent).tolist()
         if not planned:
             return cls()
+        links = np.count_nonzero(wiring.far >= 0, axis=1).tolist()
+        hosts = np.count_nonzero(wiring.host_port > 0, axis=1).tolist()
         sentences = tuple(
-            f"{wiring.names[v]}, with {_counted(int((wiring.far[v] >= 0).sum()), 'link')} and "
-            f"{_counted(int((wiring.host_port[v] > 0).sum()), 'host')}"
+            f"{wiring.names[v]}, with {_count_in_words(links[v], 'link')} and "
+            f"{_count_in_words(hosts[v], 'host')}"
             for v in planned
         )
         names = tuple(wiring.names[v] for v in planned)
-        small = placed.topology.graph.order <= MOST_SWITCHES
-        return cls(names, sentences, _hops(placed, absent) if small else None)
+        is_comparable = placed.topology.graph.order <= MOST_SWITCHES
+        return cls(names, sentences, _hops(placed, absent) if is_comparable else None)
 
     def cost(self) -> str:
         """Return in words what the absence of planned nodes costs; "" if it was not computed."""
@@ -65,16 +67,16 @@ class PlannedNodes:
         return f"at most {after} hops, not {before}"
 
 
-def _counted(count: int, noun: str) -> str:
+def _count_in_words(count: int, noun: str) -> str:
     """Return a number with its noun.
 
-    >>> _counted(1, "link"), _counted(2, "link")
+    >>> _count_in_words(1, "link"), _count_in_words(2, "link")
     ('1 link', '2 links')
     """
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
-def _hops(placed: Placed, absent: NDArray[np.bool_]) -> tuple[int, int]:
+def _hops(placed: PlacedFabric, absent: NDArray[np.bool_]) -> tuple[int, int]:
     """Return the most links of a shortest path between installed nodes with hosts.
 
     Args:

@@ -9,6 +9,9 @@ kept, and other links take the ports that are left.
 
 A link or a host whose port is disabled moves to a spare port, in the order in which the inventory
 lists disabled ports, and all others stay. So a port that breaks later moves one cable only.
+
+`compilers.wiring.port_plan` calls these functions. In shapes, S is the number of switches, K the
+most links of a switch, P the most hosts, and G the most groups of links.
 """
 
 from __future__ import annotations
@@ -52,12 +55,10 @@ class PortGroups:
     sizes: NDArray[np.int32]
     """int32[S, G]: the links in each group, 0 beyond the last."""
     is_one_module: bool
-    """Whether modules do not matter to where groups go."""
+    """Whether a switch counts as a single module, so that groups need not fit into one."""
     heading: NDArray[np.int32] | None = None
-    """int32[S, K]: the numbers by which links are spread over modules, whatever their group.
-
-    (`compilers.wiring.module_spread`.) None to fill module after module.
-    """
+    """int32[S, K]: the numbers by which links are spread over modules, whatever their group
+    (`compilers.wiring.module_spread`); None to fill module after module."""
 
     @classmethod
     def single(cls, far: NDArray[np.int32]) -> PortGroups:
@@ -81,7 +82,8 @@ class PortGroups:
         present = far >= 0
         no_group = np.int32(np.iinfo(np.int32).max)
         group_of_link = np.where(present, group[far], no_group)
-        # The links sorted by group, the number of each group in that order, and its size.
+        # int32[S, K] each: the groups of links in order, where a group starts, and its number. Then
+        # the size of each group, and of each link its rank in that order.
         ordered = np.sort(group_of_link, axis=1)
         starts = np.ones(far.shape, bool)
         starts[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
@@ -97,18 +99,20 @@ class PortGroups:
 
 
 def alike_rows(rows: NDArray[np.integer]) -> list[tuple[list[int], NDArray[np.int64]]]:
-    """Return the different rows of a table, int[N, M], and the places where each one is.
+    """Return the different rows of a table, int[N, M], each with the indexes of the rows like it.
 
-    The rows are in the order in which they first appear. A dictionary is used, as sorting wide rows
-    takes longer than everything else in the wiring.
+    The rows are in the order in which they first appear. A dictionary finds equal rows, as sorting
+    wide rows takes longer than everything else in the wiring.
 
-    >>> [(row, places.tolist()) for row, places in alike_rows(np.array([[1, 2], [3, 4], [1, 2]]))]
+    >>> [(row, indexes.tolist()) for row, indexes in alike_rows(np.array([[1, 2], [3, 4], [1, 2]]))]
     [([1, 2], [0, 2]), ([3, 4], [1])]
     """
-    number: dict[bytes, int] = {}
-    which = np.array([number.setdefault(row.tobytes(), len(number)) for row in rows], np.int64)
-    places = [np.flatnonzero(which == n) for n in range(len(number))]
-    return [(rows[place[0]].tolist(), place) for place in places]
+    number_of_row: dict[bytes, int] = {}
+    number = np.array(
+        [number_of_row.setdefault(row.tobytes(), len(number_of_row)) for row in rows], np.int64
+    )
+    indexes = [np.flatnonzero(number == n) for n in range(len(number_of_row))]
+    return [(rows[rows_alike[0]].tolist(), rows_alike) for rows_alike in indexes]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,7 +133,7 @@ class PortDemand:
     """The ports that links leave to hosts, by switch."""
 
     @property
-    def with_fixed_ports(self) -> list[int]:
+    def switches_with_fixed_ports(self) -> list[int]:
         """The switches with pins, or with ports that are kept for hosts."""
         return list({**self.pins, **self.left_to_hosts})
 
@@ -148,10 +152,10 @@ def ports_of_links(demand: PortDemand) -> NDArray[np.int32]:
         port[switches[:, None], groups.order[switches, : len(ports)]] = np.array(ports, np.int32)
     is_spread = np.zeros(len(far), np.bool_)
     if groups.heading is not None:
-        is_spread = _spread(
+        is_spread = _spread_over_modules(
             port, demand, separating_order(apex_links(far), far >= 0, groups.heading)
         )
-    for switch in demand.with_fixed_ports:
+    for switch in demand.switches_with_fixed_ports:
         if not is_spread[switch]:
             port[switch] = _packed_around_pins(demand, switch)
     return port
@@ -159,15 +163,15 @@ def ports_of_links(demand: PortDemand) -> NDArray[np.int32]:
 
 def _packed_around_pins(demand: PortDemand, switch: int) -> NDArray[np.int32]:
     """Return the ports of a switch's links, int32[K], group by group around fixed ports."""
-    pinned, of_hosts = demand.pins.get(switch, {}), demand.left_to_hosts.get(switch, ())
+    pinned, host_ports = demand.pins.get(switch, {}), demand.left_to_hosts.get(switch, ())
     groups = demand.groups
     links = [
         link
         for link in groups.order[switch].tolist()
         if demand.far[switch, link] >= 0 and link not in pinned
     ]
-    not_free = (*pinned.values(), *of_hosts)
-    sizes = _sizes_without(groups, switch, pinned)
+    not_free = (*pinned.values(), *host_ports)
+    sizes = _sizes_without_pinned(groups, switch, pinned)
     ports = demand.switches.of_switch(switch).pack(sizes, groups.is_one_module, not_free)
     port = np.zeros(demand.far.shape[1], np.int32)
     port[links[: len(ports)]] = ports
@@ -175,7 +179,7 @@ def _packed_around_pins(demand: PortDemand, switch: int) -> NDArray[np.int32]:
     return port
 
 
-def _spread(
+def _spread_over_modules(
     port: NDArray[np.int32], demand: PortDemand, links_apart: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
     """Change the ports of switches whose links can be spread over several modules.
@@ -203,13 +207,13 @@ def _spread(
         if not ports:
             continue
         is_spread[alike] = True
-        share = links_per_module([len(numbers) for numbers in ports], links, [0] * len(ports))
-        module_in_order = modules_in_runs(share) if has_triangles else modules_in_rotation(share)
+        counts = links_per_module([len(numbers) for numbers in ports], links, [0] * len(ports))
+        module_in_order = modules_in_runs(counts) if has_triangles else modules_in_rotation(counts)
         module = _modules_of_links(order[alike, :links], module_in_order, apex[alike])
         by_module = np.lexsort((rank[alike], module), axis=1)[:, :links]
-        used = [n for numbers, count in zip(ports, share, strict=True) for n in numbers[:count]]
+        used = [n for numbers, count in zip(ports, counts, strict=True) for n in numbers[:count]]
         port[alike[:, None], by_module] = np.array(used, np.int32)
-    for switch in demand.with_fixed_ports:
+    for switch in demand.switches_with_fixed_ports:
         if is_spread[switch]:
             links_in_order = links_apart[switch, : degree[switch]].tolist()
             ports_of_switch = _spread_around_pins(
@@ -256,12 +260,12 @@ def _spread_around_pins(
         apex: int16[K], the link to the apex of each link's triangle.
         rank: int64[K], the order of links within a module.
     """
-    pinned, of_hosts = demand.pins.get(switch, {}), demand.left_to_hosts.get(switch, ())
+    pinned, host_ports = demand.pins.get(switch, {}), demand.left_to_hosts.get(switch, ())
     ports_by_module = demand.switches.of_switch(switch).ports_by_module(
         len(links), int(demand.hosts[switch])
     )
     ports = {
-        module: [number for number in numbers if number not in of_hosts]
+        module: [number for number in numbers if number not in host_ports]
         for module, numbers in ports_by_module.items()
     }
     free_links = [link for link in links if link not in pinned]
@@ -269,7 +273,7 @@ def _spread_around_pins(
     room = sum(number not in fixed for numbers in ports.values() for number in numbers)
     if room < len(free_links):
         return None
-    return _around_pins(ports, free_links, pinned, apex, rank)
+    return _ports_around_pins(ports, free_links, pinned, apex, rank)
 
 
 def _with_triangle_on_module(
@@ -285,7 +289,7 @@ def _with_triangle_on_module(
     return np.flatnonzero(((apex >= 0) & (module_of_apex == module)).any(axis=1))
 
 
-def _around_pins(
+def _ports_around_pins(
     ports: Mapping[int, Sequence[int]],
     links: Sequence[int],
     pinned: Mapping[int, int],
@@ -305,10 +309,10 @@ def _around_pins(
     free = [[port for port in numbers if port not in fixed] for numbers in ports.values()]
     module_of_port = {port: m for m, numbers in enumerate(ports.values()) for port in numbers}
     fixed_count = [sum(module_of_port.get(port) == m for port in fixed) for m in range(len(free))]
-    share = links_per_module([len(numbers) for numbers in free], len(links), fixed_count)
+    counts = links_per_module([len(numbers) for numbers in free], len(links), fixed_count)
     # A link without a module has a number that no other link has.
     module = [-1 - link for link in range(len(apex))]
-    for link, m in zip(links, modules_in_runs(share), strict=True):
+    for link, m in zip(links, modules_in_runs(counts), strict=True):
         module[link] = m
     for link, port in pinned.items():
         module[link] = module_of_port.get(port, module[link])
@@ -323,7 +327,7 @@ def _around_pins(
     return port_of_link
 
 
-def _sizes_without(groups: PortGroups, switch: int, pinned: Mapping[int, int]) -> list[int]:
+def _sizes_without_pinned(groups: PortGroups, switch: int, pinned: Mapping[int, int]) -> list[int]:
     """Return the sizes of a switch's groups of links, without links whose ports are fixed."""
     ends = np.cumsum(groups.sizes[switch])
     position = {k: i for i, k in enumerate(groups.order[switch].tolist())}
@@ -333,7 +337,7 @@ def _sizes_without(groups: PortGroups, switch: int, pinned: Mapping[int, int]) -
     return [int(size) for size in sizes if size]
 
 
-def moved_to_spares(
+def move_to_spare_ports(
     port: NDArray[np.int32],
     host_port: NDArray[np.int32],
     switches: SwitchPorts,
@@ -358,19 +362,19 @@ def moved_to_spares(
         type_ports = switches.of_switch(switch)
         pinned = pins.get(switch, {})
         for number in broken:
-            link = _place_of(number, links[switch])
+            link = _index_of(number, links[switch])
             if link is not None and link not in pinned:
                 used = {*links[switch].tolist(), *hosts[switch].tolist(), *broken}
                 links[switch, link] = type_ports.spare(number, used) or number
         for number in broken:
-            host = _place_of(number, hosts[switch])
+            host = _index_of(number, hosts[switch])
             if host is not None:
                 used = {*links[switch].tolist(), *hosts[switch].tolist(), *broken}
                 hosts[switch, host] = type_ports.spare(number, used, host=True) or number
     return links, hosts
 
 
-def _place_of(port: int, ports: NDArray[np.int32]) -> int | None:
-    """Return the first place of a port in a row of ports, None where it is not in it."""
-    places = np.flatnonzero(ports == port)
-    return int(places[0]) if len(places) else None
+def _index_of(port: int, ports: NDArray[np.int32]) -> int | None:
+    """Return the first index of a port in a row of ports; None if the row does not have it."""
+    indexes = np.flatnonzero(ports == port)
+    return int(indexes[0]) if len(indexes) else None

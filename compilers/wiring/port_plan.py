@@ -25,7 +25,7 @@ from compilers.wiring.port_assignment import (
     PortDemand,
     PortGroups,
     alike_rows,
-    moved_to_spares,
+    move_to_spare_ports,
     ports_of_links,
 )
 from compilers.wiring.type_ports import SwitchPorts
@@ -46,7 +46,7 @@ class PortPlan:
     hosts: NDArray[np.int32]
     """int32[S, P]: the port of each host, 0 where there is no host or ports have run out."""
     short: dict[int, Shortage]
-    """What is missing, by the switches that have too few ports."""
+    """What is missing at each switch that has too few ports, by its vertex."""
     findings: list[Finding]
     """What is wrong with the ports that the inventory fixes."""
 
@@ -62,7 +62,7 @@ class _Assignment:
     fixed: FixedPorts
     """The ports that stayed fixed."""
     short: dict[int, Shortage]
-    """What is missing, by the switches that have too few ports."""
+    """What is missing at each switch that has too few ports, by its vertex."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,7 +78,7 @@ class PortPlanner:
     switches: SwitchPorts
     """The ports of each switch."""
     places: Sequence[Sequence[int]]
-    """The places of the hosts of each switch, from 0."""
+    """The places of the hosts of each switch: indexes of its host ports, from 0."""
     hosts_per_node: int
     """P, the most places of a switch."""
 
@@ -95,9 +95,9 @@ class PortPlanner:
         fixed = by_hand
         if installed and not findings:
             fixed = with_installed(by_hand, installed, self.places, self.topology, self.switches)
-        assignment = self._assigned(fixed, by_hand, self._groups(position))
-        self._put_hosts(assignment)
-        links, hosts = moved_to_spares(
+        assignment = self._assign(fixed, by_hand, self._link_groups(position))
+        self._place_hosts(assignment)
+        links, hosts = move_to_spare_ports(
             assignment.links, assignment.hosts, self.switches, assignment.fixed.links
         )
         return PortPlan(links, hosts, assignment.short, findings)
@@ -109,7 +109,7 @@ class PortPlanner:
         hosts, host_findings = pins_of_hosts(self.site, self.switches, links, rows)
         return FixedPorts(links, hosts), findings + host_findings
 
-    def _groups(self, position: NDArray[np.int32] | None) -> PortGroups:
+    def _link_groups(self, position: NDArray[np.int32] | None) -> PortGroups:
         """Return links grouped by the rack at their other end; one group without racks.
 
         With cassettes, links are in the order of their headings, so that racks of one kind use the
@@ -140,7 +140,7 @@ class PortPlanner:
         groups = PortGroups.of(far, rack, place_in_rack.astype(np.int64))
         return replace(groups, heading=module_heading)
 
-    def _assigned(self, fixed: FixedPorts, by_hand: FixedPorts, groups: PortGroups) -> _Assignment:
+    def _assign(self, fixed: FixedPorts, by_hand: FixedPorts, groups: PortGroups) -> _Assignment:
         """Choose the ports of all links and hosts.
 
         If installed ports leave a switch too few, its hosts move, and if that is not enough, its
@@ -153,7 +153,7 @@ class PortPlanner:
         """
         far = self.topology.graph.padded()
         hosts = np.array([len(places) for places in self.places], np.int64)
-        for moving in ("hosts", "links", ""):
+        for moving in ("hosts", "links", "none"):
             left_to_hosts = {v: list(ports.values()) for v, ports in fixed.hosts.items()}
             demand = PortDemand(far, self.switches, groups, fixed.links, hosts, left_to_hosts)
             link_port = ports_of_links(demand)
@@ -161,9 +161,9 @@ class PortPlanner:
             if not short or fixed == by_hand:
                 break
             if moving == "hosts":
-                fixed = fixed._replace(hosts=_only_by_hand(fixed.hosts, by_hand.hosts, short))
+                fixed = fixed._replace(hosts=_without_installed(fixed.hosts, by_hand.hosts, short))
             elif moving == "links":
-                fixed = fixed._replace(links=_only_by_hand(fixed.links, by_hand.links, short))
+                fixed = fixed._replace(links=_without_installed(fixed.links, by_hand.links, short))
         return _Assignment(link_port, host_port, fixed, short)
 
     def _host_ports(
@@ -201,7 +201,7 @@ class PortPlanner:
                 short |= dict.fromkeys(alike.tolist(), shortage)
         return host_port, short
 
-    def _put_hosts(self, assignment: _Assignment) -> None:
+    def _place_hosts(self, assignment: _Assignment) -> None:
         """Change the ports of hosts at nodes with fixed ports, or with places without a host."""
         for v, places in enumerate(self.places):
             fixed = assignment.fixed.hosts.get(v, {})
@@ -215,7 +215,7 @@ class PortPlanner:
             ]
 
 
-def _only_by_hand(fixed: Pins, by_hand: Pins, switches: Collection[int]) -> Pins:
-    """Return the fixed ports, of these switches only those by hand."""
+def _without_installed(fixed: Pins, by_hand: Pins, switches: Collection[int]) -> Pins:
+    """Return the fixed ports; some switches keep only the ports that are fixed by hand."""
     others = {v: ports for v, ports in fixed.items() if v not in switches}
     return others | {v: by_hand[v] for v in switches if v in by_hand}

@@ -45,7 +45,7 @@ def fill(sizes: NDArray[np.int64], room: NDArray[np.int64]) -> ClusterRacks:
     free_room = room.copy()
     racks_of_clusters, missing = [], 0
     for size in sizes.tolist():
-        racks = np.flatnonzero(free_room >= size)[:1]
+        racks = np.flatnonzero(free_room >= size)[:1]  # the first with room for the whole cluster
         if not len(racks):
             with_room = np.flatnonzero(free_room)
             needed = np.searchsorted(np.cumsum(free_room[with_room]), size) + 1
@@ -68,7 +68,7 @@ class RackRoom:
     filled: list[set[int]]
     """For each rack, the units that are taken."""
     height: int
-    """The height in units of the highest node without a rack."""
+    """The height in units of the highest node without a rack, for which room is counted."""
     heights: dict[str, int]
     """The height in units of each node type, by its name."""
     without_rack: int
@@ -202,10 +202,10 @@ def nodes_in_racks(
     vertices = np.lexsort((layout.position, rank[layout.rack]))
     waiting = np.array([v for v in vertices.tolist() if v not in has_rack], np.int64)
     sizes = np.bincount(rank[layout.rack[waiting]], minlength=len(sequence))
-    filled = fill(sizes, room.vertices())
-    if filled.missing:
-        raise Refused(no_room(inventory, len(waiting), filled.missing))
-    rack_of_waiting = np.concatenate(filled.racks).tolist()
+    cluster_racks = fill(sizes, room.vertices())
+    if cluster_racks.missing:
+        raise Refused(no_room_finding(inventory, len(waiting), cluster_racks.missing))
+    rack_of_waiting = np.concatenate(cluster_racks.racks).tolist()
     for v, rack in zip(waiting.tolist(), rack_of_waiting, strict=True):
         if v in node_of:
             i = node_of[v]
@@ -261,7 +261,7 @@ def _with_units(
     return tuple(nodes)
 
 
-def no_room(inventory: Inventory, needed: int, missing: int) -> Finding:
+def no_room_finding(inventory: Inventory, needed: int, missing: int) -> Finding:
     """Return the finding that racks lack room for `missing` of `needed` nodes."""
     return Finding(
         ("racks",),

@@ -1,8 +1,8 @@
 """Keep nodes in their rack units when a fabric is compiled again.
 
-`placed_fabric` calls `at_same_units` with the rack and unit that each node had in the previous
-build. Nodes for which the inventory gives no unit stay there; an installed node whose units are no
-longer free is refused. `_RackUnits` records which units of each rack are taken.
+`placed_fabric` calls `with_previous_units` with the rack and unit that each node had in the
+previous build. Nodes for which the inventory gives no unit stay there; an installed node whose
+units are no longer free is refused. `_RackUnits` records which units of each rack are taken.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from inventory.model import Inventory, Node, NodeType
 
 
-def at_same_units(
+def with_previous_units(
     inventory: Inventory,
     vertex: Mapping[str, int],
     places: Sequence[tuple[str, int]],
@@ -59,7 +59,7 @@ def at_same_units(
             rack, unit = before[node.name]
             nodes[i] = node.model_copy(update={"rack": rack, "unit": unit})
         elif node.name in before and node.state == "installed":
-            findings.append(units.no_room(i, node, before[node.name]))
+            findings.append(units.no_room_finding(i, node, before[node.name]))
     if findings:
         raise Refused(findings)
     return inventory.model_copy(update={"nodes": tuple(nodes)})
@@ -142,16 +142,16 @@ class _RackUnits:
 
     def obstacle(self, node: Node, place: _Place) -> str:
         """What keeps a node from a place, in words; "" if its units there are free."""
-        for filled in self.filled(node, place):
-            height = self.height[filled.rack]
-            if filled.unit > height:
-                return f"{filled.rack} has {height}"
-            holder = self.taken.get(filled) or self.reserved.get(filled)
+        for rack_unit in self.filled(node, place):
+            height = self.height[rack_unit.rack]
+            if rack_unit.unit > height:
+                return f"{rack_unit.rack} has {height}"
+            holder = self.taken.get(rack_unit) or self.reserved.get(rack_unit)
             if holder not in (None, node.name):
-                return f"unit {filled.unit} has {holder}"
+                return f"unit {rack_unit.unit} has {holder}"
         return ""
 
-    def no_room(self, i: int, node: Node, place: _Place) -> Finding:
+    def no_room_finding(self, i: int, node: Node, place: _Place) -> Finding:
         """The finding that the units of the i-th node, where it stood, are not free.
 
         It names another place with room, and marks the units there as taken, so that the next
@@ -159,7 +159,7 @@ class _RackUnits:
         """
         rack, unit = place
         height = self.types[node.type].units
-        to_last = f" to {unit + height - 1}" if height > 1 else ""
+        to_last_unit = f" to {unit + height - 1}" if height > 1 else ""
         todo = "no rack has room for it: take one that is lower, or add a rack"
         room = self._room_for(node, rack)
         if room:
@@ -168,7 +168,7 @@ class _RackUnits:
             todo += f"`rack: {room.rack}, unit: {room.unit}` to put it there"
         return Finding(
             ("nodes", i),
-            f"free units {unit}{to_last} in rack {rack} for {node.name}, where it stood",
+            f"free units {unit}{to_last_unit} in rack {rack} for {node.name}, where it stood",
             self.obstacle(node, place),
             todo,
         )

@@ -1,6 +1,7 @@
 """Shared risk groups: links and switches that fail together.
 
-The inventory says which they are. A group has a name:
+They follow from the hardware of a build and from `shared_risks` of the inventory. Failure analyses,
+rehearsals and drains name a group by a word that `resolve_name` understands:
 
 - `module:NODE/MODULE`: all links on an optical module, a line card or a block of ports;
 - `cage:NODE/PORT`: all links of a cage that is broken out into several ports. PORT is the first;
@@ -19,7 +20,7 @@ from itertools import takewhile
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.wiring.hardware import Hardware, PortFacts
+from compilers.wiring.hardware import Hardware, NodeTypeFacts
 from compilers.wiring.wiring import Wiring
 from inventory.problems import Finding, InputError, did_you_mean
 
@@ -56,16 +57,16 @@ def modules_of(wiring: Wiring, hardware: Hardware | None) -> NDArray[np.int32] |
 
     None for a fabric without an inventory.
     """
-    return _of_ports(wiring, [t.module for t in hardware.types]) if hardware else None
+    return _values_of_links(wiring, [t.module for t in hardware.types]) if hardware else None
 
 
-def several_modules(module: NDArray[np.int32]) -> bool:
+def uses_several_modules(module: NDArray[np.int32]) -> bool:
     """Whether the links of any switch are on more than one module."""
     first = module.max(axis=1, initial=-1, keepdims=True)
     return bool(((module >= 0) & (module != first)).any())
 
 
-def groups(wiring: Wiring, hardware: Hardware | None, kind: str) -> tuple[RiskGroup, ...]:
+def risk_groups(wiring: Wiring, hardware: Hardware | None, kind: str) -> tuple[RiskGroup, ...]:
     """Return all groups of a kind that have a link or a switch.
 
     Raises:
@@ -88,24 +89,24 @@ def find_group(wiring: Wiring, hardware: Hardware | None, word: str) -> RiskGrou
     name_of_vertex = {str(v): name for v, name in enumerate(wiring.names)}
     if part and node in name_of_vertex and node not in wiring.names:
         word = f"{kind}:{name_of_vertex[node]}/{part[0]}"
-    by_name = {group.name: group for group in groups(wiring, hardware, kind)}
+    by_name = {group.name: group for group in risk_groups(wiring, hardware, kind)}
     if kind == "trunk":  # its racks may be named in either order
         for group in list(by_name.values()):
             racks = group.name.removeprefix("trunk:")
-            by_name |= {f"trunk:{turned}": group for turned in _turned(racks)}
+            by_name |= {f"trunk:{name}": group for name in _with_racks_exchanged(racks)}
     if word not in by_name:
         raise InputError.of(f"a {kind} of the fabric", word, did_you_mean(word, by_name))
     return by_name[word]
 
 
-def _turned(racks: str) -> Iterator[str]:
-    """Yield `C1-C0` for `C0-C1`; names with hyphens can be parted at each of these."""
+def _with_racks_exchanged(racks: str) -> Iterator[str]:
+    """Yield `C1-C0` for `C0-C1`. Racks with hyphens in their names may be cut at each hyphen."""
     for cut in _hyphens(racks):
         yield f"{racks[cut + 1 :]}-{racks[:cut]}"
 
 
 def _hyphens(text: str) -> list[int]:
-    """Return the places of all hyphens in a text."""
+    """Return the indexes of all hyphens in a text."""
     return [i for i, sign in enumerate(text) if sign == "-"]
 
 
@@ -119,7 +120,7 @@ def group_of_words(
     """
     links, switches = dict[Link, None](), dict[int, None]()
     for word in words:
-        part = find(wiring, hardware, word)
+        part = resolve_name(wiring, hardware, word)
         links |= dict.fromkeys(part.links)
         switches |= dict.fromkeys(part.switches)
     return RiskGroup(name, tuple(links), tuple(switches))
@@ -131,7 +132,7 @@ def rack_in_words(hardware: Hardware | None, word: str) -> str:
     return f"rack {word} of the inventory is group rack:{word}" if is_rack else ""
 
 
-def find(wiring: Wiring, hardware: Hardware | None, word: str) -> RiskGroup:
+def resolve_name(wiring: Wiring, hardware: Hardware | None, word: str) -> RiskGroup:
     """Return what a word names: a node, a vertex, a link `A-B`, or a group such as `module:A/0`.
 
     Raises:
@@ -169,7 +170,7 @@ def word_after(group: RiskGroup, before: Wiring, after: Wiring) -> str:
     before did not know the group (it has no links or switches), the word stays as it is.
 
     Args:
-        group: as `find` returned it for the build before.
+        group: as `resolve_name` returned it for the build before.
         before: the wiring of the build before.
         after: the wiring of the other build.
     """
@@ -192,7 +193,7 @@ def word_after(group: RiskGroup, before: Wiring, after: Wiring) -> str:
     return group.name
 
 
-def of_groups(
+def links_and_switches(
     far: NDArray[np.int32], groups: Iterable[RiskGroup]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return the links, bool[S, K], at both ends, and the switches, bool[S], in these groups.
@@ -210,33 +211,35 @@ def of_groups(
     return links, switches
 
 
-def unknown_risks(wiring: Wiring, hardware: Hardware) -> Iterator[Finding]:
+def unknown_risk_findings(wiring: Wiring, hardware: Hardware) -> Iterator[Finding]:
     """Yield a finding for each word of `shared_risks` that names nothing of the fabric."""
     for i, risk in enumerate(hardware.risks):
         for j, word in enumerate(risk.fails):
             try:
-                find(wiring, hardware, word)
+                resolve_name(wiring, hardware, word)
             except InputError as error:
                 path = ("shared_risks", i, "fails", j)
                 yield from (Finding(path, p.required, p.given, p.todo) for p in error.problems)
 
 
-def _of_ports(wiring: Wiring, values: Sequence[Sequence[int]]) -> NDArray[np.int32]:
+def _values_of_links(wiring: Wiring, values: Sequence[Sequence[int]]) -> NDArray[np.int32]:
     """Return the value of each link's port, int32[S, K], -1 beyond the last link.
 
     Args:
         wiring: the ports of links.
         values: by node type, the value of each of its ports.
     """
-    # By node type and port number; column 0 stands for no port.
+    # int32[types, ports + 1], by node type and port number; column 0 stands for no port.
     table = np.full((len(values), max(map(len, values)) + 1), -1, np.int32)
-    for row, of_type in zip(table, values, strict=True):
-        row[1 : len(of_type) + 1] = of_type
-    of_links: NDArray[np.int32] = table[wiring.node_type[:, None], wiring.port]
-    return of_links
+    for row, type_values in zip(table, values, strict=True):
+        row[1 : len(type_values) + 1] = type_values
+    value_of_link: NDArray[np.int32] = table[wiring.node_type[:, None], wiring.port]
+    return value_of_link
 
 
-def _links_by(wiring: Wiring, number: NDArray[np.int32]) -> Iterator[tuple[int, int, list[Link]]]:
+def _links_by_number(
+    wiring: Wiring, number: NDArray[np.int32]
+) -> Iterator[tuple[int, int, list[Link]]]:
     """Yield the links of each switch by their numbers.
 
     Args:
@@ -259,13 +262,13 @@ def _links_by(wiring: Wiring, number: NDArray[np.int32]) -> Iterator[tuple[int, 
 def _modules(wiring: Wiring, hardware: Hardware) -> Iterator[RiskGroup]:
     """Yield each module of each switch that has links."""
     names = [module_names(facts) for facts in hardware.types]
-    number = _of_ports(wiring, [facts.module for facts in hardware.types])
-    for switch, module, links in _links_by(wiring, number):
+    number = _values_of_links(wiring, [facts.module for facts in hardware.types])
+    for switch, module, links in _links_by_number(wiring, number):
         text = names[wiring.node_type[switch]][module]
         yield RiskGroup(f"module:{wiring.names[switch]}/{text}", tuple(links))
 
 
-def module_names(facts: PortFacts) -> list[str]:
+def module_names(facts: NodeTypeFacts) -> list[str]:
     """Return the names of a node type's modules: the common beginning of their ports' names.
 
     Where two modules have the same one, or a module has none, the numbers of modules are returned.
@@ -275,8 +278,9 @@ def module_names(facts: PortFacts) -> list[str]:
         ports[module].append(sockets[0])
     beginnings = []
     for module in range(len(ports)):
-        same = takewhile(lambda signs: len({*signs}) == 1, zip(*ports[module], strict=False))
-        beginning = "".join(signs[0] for signs in same)
+        # The k-th characters of all names, as long as they are equal.
+        equal = takewhile(lambda signs: len({*signs}) == 1, zip(*ports[module], strict=False))
+        beginning = "".join(signs[0] for signs in equal)
         if len(ports[module]) > 1:
             beginning = beginning.rstrip("/:.-_")
         beginnings.append(beginning)
@@ -297,7 +301,7 @@ def _cages(wiring: Wiring, hardware: Hardware) -> Iterator[RiskGroup]:
                 cage_of_port += [cage] * block.breakout
         cages.append(cage_of_port)
         port_names.append([sockets[0] for sockets in facts.sockets])
-    for switch, cage, links in _links_by(wiring, _of_ports(wiring, cages)):
+    for switch, cage, links in _links_by_number(wiring, _values_of_links(wiring, cages)):
         text = port_names[wiring.node_type[switch]][cage]
         yield RiskGroup(f"cage:{wiring.names[switch]}/{text}", tuple(links))
 
@@ -323,16 +327,17 @@ def _trunks(wiring: Wiring, hardware: Hardware) -> Iterator[RiskGroup]:
         yield RiskGroup(f"trunk:{racks}", tuple(links))
 
 
-def _listed(wiring: Wiring, hardware: Hardware) -> Iterator[RiskGroup]:
+def _listed_risks(wiring: Wiring, hardware: Hardware) -> Iterator[RiskGroup]:
     """Yield the groups that the inventory lists in `shared_risks`."""
     for risk in hardware.risks:
         yield group_of_words(wiring, hardware, f"risk:{risk.name}", risk.fails)
 
 
+# How the groups of each kind are listed.
 _GROUPS = {
     "module": _modules,
     "cage": _cages,
     "rack": _racks,
     "trunk": _trunks,
-    "risk": _listed,
+    "risk": _listed_risks,
 }

@@ -1,4 +1,9 @@
-"""The order in which clusters are placed in racks so that cables are short (`order: shortest`)."""
+"""The order in which clusters are placed in racks so that cables are short (`order: shortest`).
+
+A *cluster* is a set of switches that belong into one rack. `compilers.wiring.placement` calls
+`shortest_order` with the racks that clusters would get in their listed order; the result says which
+cluster goes where.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +25,9 @@ def shortest_order(
 ) -> NDArray[np.int64]:
     """Return an order in which clusters are placed so that cables are short, int64[C].
 
-    A quadratic assignment (SciPy's FAQ) of clusters to the places that clusters get in the listed
-    order. The listed order is returned if the result is not shorter.
+    SciPy's FAQ algorithm solves a quadratic assignment: clusters go to the *slots* that clusters
+    have in the listed order, so that the sum of cable lengths is small. The listed order is
+    returned if the result is not shorter.
 
     Args:
         graph: the fabric.
@@ -42,10 +48,11 @@ def shortest_order(
     if count > MOST_CLUSTERS:
         required = f"at most {MOST_CLUSTERS:,} clusters for placement.order: shortest"
         raise _refusal(required, f"{count:,}", "write order: listed")
-    flow = links_between(graph, layout).astype(np.float64)
+    flow = links_between(graph, layout).astype(np.float64)  # float64[C, C], links of two clusters
     np.fill_diagonal(flow, 0)
-    place_of_slot = places[list(racks)]
-    distance = np.abs(place_of_slot[:, None] - place_of_slot[None]).sum(axis=2)
+    position_of_slot = places[list(racks)]  # float64[C, 2]
+    # float64[C, C], along rows plus across them, as cables run.
+    distance = np.abs(position_of_slot[:, None] - position_of_slot[None]).sum(axis=2)
     listed = np.arange(count)
     # Slots are permuted over clusters: slot i holds cluster solution[i].
     solution = quadratic_assignment(

@@ -14,8 +14,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.spec.balance_words import FIGURES_OF
-from compilers.spec.balances import Carried, balance_for, measured_balances
+from compilers.spec.balance_words import FIGURES_FABRIC
+from compilers.spec.balances import HostThroughput, balance_for, measured_balances
 from compilers.topology.families import build_topology, check_topology, parameters
 from compilers.topology.replicated_clusters import METHODS, check
 from inventory.problems import InputError
@@ -66,7 +66,7 @@ class StarterFiles:
     racks: tuple[StarterRack, ...]
     """All racks."""
     free: int
-    """How many racks, the last ones, stay empty."""
+    """How many racks stay empty: the last ones."""
     fuller: tuple[int, ...]
     """The vertices with one host more than `hosts`."""
     traffic: str
@@ -75,9 +75,9 @@ class StarterFiles:
     """The policy for this traffic as YAML, within braces; "" for none."""
     grows: bool
     """Whether `polarfab expand` can add switches."""
-    figures: ClassVar[Mapping[str, Carried]] = MappingProxyType(measured_balances())
+    figures: ClassVar[Mapping[str, HostThroughput]] = MappingProxyType(measured_balances())
     """What hosts could send with each balance, by measurements."""
-    figures_of: ClassVar[str] = FIGURES_OF
+    figures_of: ClassVar[str] = FIGURES_FABRIC
     """The fabric in which `figures` were measured."""
 
     @classmethod
@@ -114,6 +114,7 @@ class StarterFiles:
         most_hosts = hosts + 1 if more else hosts
         needed_ports = radix + most_hosts + SPARE_PORTS
         racks = ceil(nodes / RACK_UNITS)
+        # Room for one more cluster, which has at most radix + 1 switches.
         free = max(1, ceil((radix + 1) / RACK_UNITS))
         return cls(
             name=name,
@@ -127,9 +128,10 @@ class StarterFiles:
             ports=ports or _smallest_switch(needed_ports),
             racks=_racks(racks + free),
             free=free,
-            fuller=tuple(_evenly(np.flatnonzero(topology.endpoints), more)),
+            fuller=tuple(_evenly_spaced(np.flatnonzero(topology.endpoints), more)),
             traffic=traffic,
             routing=balance_for(traffic, topology) if traffic else "",
+            # `check` returns the problems of growing by one cluster in this way.
             grows=any(not check(topology, how, 1) for how in METHODS),
         )
 
@@ -142,7 +144,9 @@ class StarterFiles:
         """Return the text of both files, by name."""
         names = "fabric.yaml", "inventory.yaml"
         return {
-            name: environment().get_template(f"starter/{name}.j2").render(s=self) for name in names
+            # The templates call these values `s`.
+            name: environment().get_template(f"starter/{name}.j2").render(s=self)
+            for name in names
         }
 
 
@@ -152,7 +156,7 @@ def _smallest_switch(needed_ports: int) -> int:
     return next(sold, needed_ports)
 
 
-def _evenly(vertices: NDArray[np.int64], count: int) -> list[int]:
+def _evenly_spaced(vertices: NDArray[np.int64], count: int) -> list[int]:
     """Return `count` of the vertices, evenly spaced."""
     chosen: list[int] = vertices[np.arange(count) * len(vertices) // max(count, 1)].tolist()
     return chosen

@@ -1,4 +1,8 @@
-"""The ports of node types and of switches, and which of them links and hosts may take."""
+"""The ports of node types and of switches, and which of them links and hosts may take.
+
+`port_assignment` and `port_plan` choose ports with the methods of `TypePorts`. The node types come
+from the inventory.
+"""
 
 from __future__ import annotations
 
@@ -112,7 +116,7 @@ class TypePorts:
         spare = [n for n in usable if n not in used and self._kind(n) == kind]
 
         def preference(port: int) -> tuple[bool, bool]:
-            """The port with the least is taken."""
+            """The sorting key of a port: the smallest comes first."""
             return port in for_other_use, self.module[port - 1] != module
 
         return min(spare, key=preference, default=0)
@@ -182,9 +186,10 @@ class TypePorts:
                 with_room = [module for module in open_modules if len(free[module]) >= unplaced]
                 most_room = max(open_modules, key=lambda module: len(free[module]))
                 module = with_room[0] if with_room else most_room
-                of_group, free[module] = free[module][:unplaced], free[module][unplaced:]
-                ports += of_group
-                unplaced -= len(of_group)
+                ports_of_group = free[module][:unplaced]
+                free[module] = free[module][unplaced:]
+                ports += ports_of_group
+                unplaced -= len(ports_of_group)
         return ports
 
 

@@ -1,5 +1,8 @@
 """`wire`: give each vertex of a topology its node, and each link and host its ports.
 
+A compile calls it (`placed_fabric`); the result is a `Wiring`. A *vertex* is a switch by its number
+in the graph.
+
 Link k of a switch leads to its k-th neighbour, in ascending order. On a node without modules the
 k-th link takes the k-th fabric port; where there are racks, links to one rack take consecutive
 ports; over several modules links are spread (`port_assignment`). Disabled ports are avoided while
@@ -17,11 +20,11 @@ from compilers.spec.allocations import ASN, Numbers
 from compilers.spec.installed import Installed
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.as_numbers import planned_as_numbers
-from compilers.wiring.fixed_cables import host_rows, unequal_ports
+from compilers.wiring.fixed_cables import host_rows, unequal_port_findings
 from compilers.wiring.host_names import all_host_names
 from compilers.wiring.port_plan import PortPlanner
 from compilers.wiring.type_ports import SwitchPorts
-from compilers.wiring.wiring import Wiring, first_id, place
+from compilers.wiring.wiring import Wiring, first_datapath_id, node_indexes
 from compilers.wiring.wiring_checks import PlacedNodes
 from inventory.asn_range import PRIVATE_AS
 from inventory.problems import Refused
@@ -56,8 +59,8 @@ def wire(
             other nodes or hosts, cables are no links, or links join ports of different speeds or
             lanes.
     """
-    site = PlacedNodes.of(inventory, place(topology.graph.order, inventory))
-    nodes, first = site.nodes, first_id(plane)
+    site = PlacedNodes.of(inventory, node_indexes(topology.graph.order, inventory))
+    nodes, first = site.nodes, first_datapath_id(plane)
     switches = SwitchPorts.of_nodes(inventory, nodes)
     counts = [inventory.host_count(node, hosts_per_node) for node in nodes]
     hosts = np.where(topology.endpoints, counts, 0)
@@ -72,15 +75,17 @@ def wire(
     far_port[far >= 0] = topology.graph.mirrored(ports.links[far >= 0])
     findings = [
         *ports.findings,
-        *site.unusable_names(host_names, hosts_per_node, inventory.host_names),
-        *site.short_of_ports(ports.short, installed is not None),
-        *site.hosts_beyond(hosts),
-        *site.clashing_names(host_names, hosts_per_node, host_rows(inventory)),
-        *site.clashing_numbers("datapath_id", "a datapath id", range(first, first + len(nodes))),
-        *site.clashing_numbers("asn", "an AS number", as_numbers),
+        *site.pattern_name_findings(host_names, hosts_per_node, inventory.host_names),
+        *site.shortage_findings(ports.short, installed is not None),
+        *site.host_count_findings(hosts),
+        *site.name_clash_findings(host_names, hosts_per_node, host_rows(inventory)),
+        *site.number_clash_findings(
+            "datapath_id", "a datapath id", range(first, first + len(nodes))
+        ),
+        *site.number_clash_findings("asn", "an AS number", as_numbers),
     ]
     if not findings:
-        findings += unequal_ports(ports.links, far, far_port, site, switches)
+        findings += unequal_port_findings(ports.links, far, far_port, site, switches)
     if findings:
         raise Refused(findings)
     return Wiring(

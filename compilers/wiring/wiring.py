@@ -71,8 +71,8 @@ class Wiring:
         widest = max(len(names) for names in self.port_names)
         numbers = np.zeros((len(self.port_names), widest + 1), np.int64)
         for node_type, names in enumerate(self.port_names):
-            of_type = [number_of.setdefault(name, len(number_of)) for name in names]
-            numbers[node_type, 1 : len(names) + 1] = of_type
+            type_numbers = [number_of.setdefault(name, len(number_of)) for name in names]
+            numbers[node_type, 1 : len(names) + 1] = type_numbers
         return numbers
 
     def same_ports(self, other: Wiring) -> bool:
@@ -100,13 +100,15 @@ class Wiring:
     def ends(self, vertex: int) -> list[tuple[int, int, int]]:
         """Return the links of a vertex: its port, the vertex at the far end, and the port there."""
         cabled = self.far[vertex] >= 0
-        columns = (x[vertex][cabled].tolist() for x in (self.port, self.far, self.far_port))
+        arrays = (self.port, self.far, self.far_port)
+        columns = (array[vertex][cabled].tolist() for array in arrays)
         return list(zip(*columns, strict=True))
 
     def each_cable(self) -> Iterator[tuple[int, int, int, int]]:
         """Yield each cable once: a switch, its port, the larger switch at the far end, its port."""
         switch, link = self.links()
-        ends = (x[switch, link].tolist() for x in (self.port, self.far, self.far_port))
+        arrays = (self.port, self.far, self.far_port)
+        ends = (array[switch, link].tolist() for array in arrays)
         return zip(switch.tolist(), *ends, strict=True)
 
     def links(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -166,7 +168,7 @@ def generated_inventory(
     return Inventory.model_construct(
         node_types={GENERATED: generated_type(int(topology.graph.degrees.max()), hosts_per_node)},
         nodes=tuple(
-            template.model_copy(update={"name": f"{of_plane(plane)}{name}", "vertex": v})
+            template.model_copy(update={"name": f"{plane_prefix(plane)}{name}", "vertex": v})
             for v, name in enumerate(names or range(topology.graph.order))
         ),
     )
@@ -191,25 +193,25 @@ def generated_type(links: int, hosts: int, more: int = 0) -> NodeType:
     )
 
 
-def of_plane(plane: int) -> str:
-    """Return the beginning of names of a plane, "" for 0, the plane of a fabric with one.
+def plane_prefix(plane: int) -> str:
+    """Return the prefix of the names of a plane's nodes and racks; "" for 0, the only plane.
 
-    >>> of_plane(2)
+    >>> plane_prefix(2)
     'p2-'
     """
     return f"p{plane}-" if plane else ""
 
 
-def first_id(plane: int) -> int:
+def first_datapath_id(plane: int) -> int:
     """Return the datapath id of vertex 0.
 
     The plane is above the lower 48 bits, which Open vSwitch takes as a MAC address.
     """
-    return (max(plane, 1) - 1 << 48) + 1
+    return ((max(plane, 1) - 1) << 48) + 1
 
 
-def place(order: int, inventory: Inventory) -> list[int]:
-    """Return the node of each vertex, by its place in the inventory's list of nodes.
+def node_indexes(order: int, inventory: Inventory) -> list[int]:
+    """Return the node of each vertex, as an index into the inventory's list of nodes.
 
     Nodes that name a vertex are there; others get the vertices that are left, in order. There are
     enough nodes, and they name existing vertices (`compilers.spec.cross_checks`).
@@ -220,7 +222,7 @@ def place(order: int, inventory: Inventory) -> list[int]:
 
 
 def waiting_nodes(order: int, inventory: Inventory) -> list[int]:
-    """Return the nodes without a vertex that can get one, by their places in the list of nodes.
+    """Return the nodes without a vertex that can get one, as indexes into the list of nodes.
 
     If there are more nodes than vertices, planned nodes stay spares, the last first.
     """

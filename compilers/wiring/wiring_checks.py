@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
 MORE_PORTS = "choose a type with more ports, or lower hosts_per_node or the topology's size"
 MORE_HOST_PORTS = "give the type more ports with `role: host` or `any`, or lower hosts_per_node"
 OTHER_VERTICES = "nodes keep the vertices of the earlier build, without it others may fit"
-"""What to do about too few ports, in messages."""
+"""Texts of messages: what to do about too few ports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,27 +69,27 @@ class Shortage:
 
 @dataclass(frozen=True, slots=True)
 class PlacedNodes:
-    """The node of each vertex, with its place in the inventory for messages."""
+    """The node of each vertex, with its index in the inventory for messages."""
 
     nodes: Sequence[Node]
     """The nodes in vertex order."""
     placed: Sequence[int]
-    """The place of each node in the inventory's list."""
+    """The index of each node in the inventory's list of nodes."""
     generated: bool = False
     """Whether the inventory has `generate`, which findings are about then."""
 
     @classmethod
     def of(cls, inventory: Inventory, placed: Sequence[int]) -> PlacedNodes:
-        """Return the nodes at these places of the inventory's list."""
+        """Return the nodes with these indexes in the inventory's list."""
         nodes = [inventory.nodes[i] for i in placed]
         return cls(nodes, placed, inventory.generate is not None)
 
     def finding(self, vertex: int, path: KeyPath, required: str, given: str, todo: str) -> Finding:
         """Return a finding about the value at a path below the node of a vertex."""
-        front: KeyPath = ("generate",) if self.generated else ("nodes", self.placed[vertex])
-        return Finding((*front, *path), required, given, todo)
+        node_path: KeyPath = ("generate",) if self.generated else ("nodes", self.placed[vertex])
+        return Finding((*node_path, *path), required, given, todo)
 
-    def short_of_ports(
+    def shortage_findings(
         self, shortages: dict[int, Shortage], installed: bool = False
     ) -> Iterator[Finding]:
         """Yield findings about vertices whose node has too few ports, in vertex order.
@@ -118,8 +118,12 @@ class PlacedNodes:
                 f"{todo}; {OTHER_VERTICES}" if installed else todo,
             )
 
-    def hosts_beyond(self, hosts: NDArray[np.int64]) -> Iterator[Finding]:
-        """Yield findings about nodes that list more hosts than their vertex has, int64[S]."""
+    def host_count_findings(self, hosts: NDArray[np.int64]) -> Iterator[Finding]:
+        """Yield findings about nodes that list more hosts than their vertex has.
+
+        Args:
+            hosts: int64[S], how many hosts each vertex has.
+        """
         for vertex, node in enumerate(self.nodes):
             listed = sum(not host.absent for host in node.hosts)
             if listed > hosts[vertex]:
@@ -131,7 +135,7 @@ class PlacedNodes:
                     "raise hosts_per_node or host_count, or remove hosts",
                 )
 
-    def unusable_names(
+    def pattern_name_findings(
         self, names: Sequence[str], per_node: int, pattern: str | None
     ) -> Iterator[Finding]:
         """Yield findings about names by a pattern that are no host names, or that two hosts get.
@@ -143,7 +147,7 @@ class PlacedNodes:
         """
         if pattern is None:
             return
-        first: dict[str, str] = {}
+        node_of_name: dict[str, str] = {}
         for i, name in enumerate(names):
             node = self.nodes[i // per_node]
             if not NAME.fullmatch(name):
@@ -152,13 +156,13 @@ class PlacedNodes:
                 todo = "give the node a rack" if needs_rack else "shorten the pattern"
                 given = f"{shown(name)} at {node.name}"
                 yield Finding(("host_names",), required, given, todo)
-            elif (node_before := first.setdefault(name.lower(), node.name)) != node.name:
+            elif (node_before := node_of_name.setdefault(name.lower(), node.name)) != node.name:
                 required = "a name of its own for every host"
                 given = f"{name} at {node_before} and at {node.name}"
                 todo = "add a separator such as - between fields"
                 yield Finding(("host_names",), required, given, todo)
 
-    def clashing_names(
+    def name_clash_findings(
         self,
         host_names: Sequence[str],
         per_node: int,
@@ -173,16 +177,16 @@ class PlacedNodes:
                 such a file.
         """
         default_names: dict[str, int] = {}  # with the vertex of the host
-        in_inventory: list[tuple[str, int, KeyPath]] = []
+        inventory_names: list[tuple[str, int, KeyPath]] = []
         for vertex, node in enumerate(self.nodes):
-            in_inventory.append((node.name, vertex, ("name",)))
+            inventory_names.append((node.name, vertex, ("name",)))
             for h in range(per_node):
                 name = host_names[vertex * per_node + h]
                 if h < len(node.hosts) and node.hosts[h].name:
-                    in_inventory.append((name, vertex, ("hosts", h, "name")))
+                    inventory_names.append((name, vertex, ("hosts", h, "name")))
                 else:
                     default_names[name] = vertex
-        for name, vertex, path in in_inventory:
+        for name, vertex, path in inventory_names:
             vertex_of_host = default_names.get(name.lower())
             if vertex_of_host is None:
                 continue
@@ -194,7 +198,9 @@ class PlacedNodes:
             else:
                 yield self.finding(vertex, path, required, clash, todo)
 
-    def clashing_numbers(self, key: str, noun: str, defaults: Sequence[int]) -> Iterator[Finding]:
+    def number_clash_findings(
+        self, key: str, noun: str, defaults: Sequence[int]
+    ) -> Iterator[Finding]:
         """Yield findings about numbers of the inventory that another node gets by default.
 
         Args:

@@ -280,7 +280,7 @@ class Mover:
             self.fabric.load(target)
             return
         update = plan(old, self.keeper.foresee(new))
-        if not accept_loss and not (lost := loss(update)).none:
+        if not accept_loss and not (lost := loss(update)).loses_nothing:
             raise InputError(refusal(lost))
         keep(self.fabric.current, target)
         self._first_build_noted = True

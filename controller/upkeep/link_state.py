@@ -54,7 +54,12 @@ from compilers.targets.openflow.protocol import (
 )
 from compilers.topology.distance import components, table_of
 from compilers.wiring.hardware import Hardware
-from compilers.wiring.shared_risk import RiskGroup, find, of_groups, word_after
+from compilers.wiring.shared_risk import (
+    RiskGroup,
+    links_and_switches,
+    resolve_name,
+    word_after,
+)
 from compilers.wiring.wiring import Wiring
 from controller.openflow.messages import port_status
 from controller.openflow.multipart import records
@@ -267,7 +272,7 @@ class Links:
 
     def drain(self, requested: dict[str, RiskGroup]) -> None:
         """Drain these groups by request, and end the drain of all other groups."""
-        link_ends, switches = of_groups(self.wiring.far, requested.values())
+        link_ends, switches = links_and_switches(self.wiring.far, requested.values())
         switch, link = self.cables.ends[:, 0].T
         links = link_ends[switch, link]
         for number in np.flatnonzero((links != self._requested_links) & ~self._broken).tolist():
@@ -714,7 +719,7 @@ def requests_of(
     for name in names:
         requested[name] = RiskGroup(name)
         with suppress(InputError):
-            requested[name] = find(wiring, hardware, name)
+            requested[name] = resolve_name(wiring, hardware, name)
     return requested
 
 

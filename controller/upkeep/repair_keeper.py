@@ -27,7 +27,7 @@ from compilers.targets.openflow.profiles import Profile
 from compilers.targets.openflow.protocol import PORT_STATS, Multipart
 from compilers.update.repair_messages import Round, repair_messages
 from compilers.update.repair_rounds import RepairRounds
-from compilers.wiring.shared_risk import find, of_groups
+from compilers.wiring.shared_risk import links_and_switches, resolve_name
 from controller.openflow.multipart import ports_wanted, records
 from controller.settings import Duties
 from controller.switches.connections.sending import SendPriority
@@ -378,8 +378,8 @@ class Keeper(Upkeep):
                 raise InputError.of("what is drained by request", name, todo)
             del requested[name]
         else:
-            requested[name] = find(kept.build.wiring, kept.build.hardware, name)
-            dead, drained = of_groups(kept.build.wiring.far, requested.values())
+            requested[name] = resolve_name(kept.build.wiring, kept.build.hardware, name)
+            dead, drained = links_and_switches(kept.build.wiring.far, requested.values())
             failures = Failures(links.dead | dead, links.drained | drained)
             alone = failures.alone(kept.intact) - Failures.of(links).alone(kept.intact)
             is_large = failures.rows(kept.intact) > ROWS_AT_ONCE
@@ -649,7 +649,7 @@ class Keeper(Upkeep):
         for.
         """
         links, far = kept.links, kept.build.wiring.far
-        requested, _ = of_groups(far, links.requested.values())
+        requested, _ = links_and_switches(far, links.requested.values())
         broken = bool((links.dead & ~requested).any())
         waits = not kept.urgent and self._now() < kept.held_until
         if waits and self._unread(kept, patient=not broken):
@@ -766,7 +766,7 @@ def _loses_packets(kept: _Kept, before: Failures) -> bool:
     back joins switches that had no path.
     """
     now = Failures.of(kept.links)
-    dead, drained = of_groups(kept.build.wiring.far, kept.links.requested.values())
+    dead, drained = links_and_switches(kept.build.wiring.far, kept.links.requested.values())
     # A link that is drained may have been in use, as the last way, until it broke.
     failed_links = now.dead & ~before.dead & (~dead | kept.links.broken)
     if failed_links.any() or (now.drained & ~before.drained & ~drained).any():

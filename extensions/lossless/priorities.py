@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.tables.build import Build
-from compilers.wiring.hardware import BufferFacts, PortFacts
+from compilers.wiring.hardware import BufferFacts, NodeTypeFacts
 from inventory.problems import InputError, Problem
 
 HOP, VALLEY, PAIRS = "hop", "valley", "pairs"
@@ -158,7 +158,7 @@ def _usable_priorities(build: Build) -> tuple[int, ...]:
     return min((t.buffer.priorities for t in _types_in_use(build) if t.buffer), key=len)
 
 
-def _types_in_use(build: Build) -> list[PortFacts]:
+def _types_in_use(build: Build) -> list[NodeTypeFacts]:
     """The node types in use."""
     used = np.unique(build.wiring.node_type).tolist()
     return [build.hardware.types[number] for number in used] if build.hardware else []

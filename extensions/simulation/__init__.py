@@ -60,11 +60,11 @@ def simulate(
             too little memory.
     """
     from compilers.evaluation.pattern_traffic import FILE
-    from compilers.memory_bound import FLOWS, MemoryBound
+    from compilers.memory_bound import FLOW_BYTES, MemoryBound
     from compilers.workers.local_processes import workers_at
     from extensions.simulation.build_simulation import settings_for, simulate_build
 
-    MemoryBound.of_build(fabric.build).storing(FLOWS).require()
+    MemoryBound.of_build(fabric.build).storing(FLOW_BYTES).require()
     settings = settings_for(fabric.build, loads, seed, fail, options)
     file = demand or (pattern if pattern.endswith(FILE) else None)
     traffic = Path(file) if file else pattern
@@ -98,11 +98,11 @@ def completion_time(
         InputError: there is no such collective, a setting is not allowed, there are too many
             messages, or there is too little memory.
     """
-    from compilers.memory_bound import FLOWS, MemoryBound
+    from compilers.memory_bound import FLOW_BYTES, MemoryBound
     from extensions.simulation.build_simulation import settings_for
     from extensions.simulation.collective_completion import TO_THE_END, completion_time
 
-    MemoryBound.of_build(fabric.build).storing(FLOWS).require()
+    MemoryBound.of_build(fabric.build).storing(FLOW_BYTES).require()
     settings = settings_for(fabric.build, (), seed, fail, options | TO_THE_END)
     return completion_time(fabric.build, collective, size, hosts, settings)
 
@@ -128,11 +128,11 @@ def trace_times(
     Raises:
         InputError: a line is wrong, a setting is not allowed, or there is too little memory.
     """
-    from compilers.memory_bound import FLOWS, MemoryBound
+    from compilers.memory_bound import FLOW_BYTES, MemoryBound
     from extensions.simulation.build_simulation import settings_for
     from extensions.simulation.collective_completion import TO_THE_END
     from extensions.simulation.packet_trace import trace_times
 
-    MemoryBound.of_build(fabric.build).storing(FLOWS).require()
+    MemoryBound.of_build(fabric.build).storing(FLOW_BYTES).require()
     settings = settings_for(fabric.build, (), seed, fail, options | TO_THE_END)
     return trace_times(fabric.build, Path(file), hosts, settings)

@@ -31,7 +31,7 @@ from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import builds_in, load, save_planes
 from inventory.document_errors import validate
 from inventory.problems import InputError, shown
-from inventory.values import LONGEST_PLACE
+from inventory.values import LONGEST_PATH
 from inventory.yamlfile import from_values
 from mininet_scenarios.engines.engine_kinds import ENGINES, make, require
 from mininet_scenarios.machine import preflight
@@ -294,8 +294,8 @@ def move_scenario(
         InputError: `old` is neither, or has mistakes; `new` is no printable path; or there is no
             such engine or framework.
     """
-    if not new.isprintable() or not 1 <= len(new) <= LONGEST_PLACE:
-        required = f"a path of 1 to {LONGEST_PLACE:,} printable characters"
+    if not new.isprintable() or not 1 <= len(new) <= LONGEST_PATH:
+        required = f"a path of 1 to {LONGEST_PATH:,} printable characters"
         raise InputError.of(required, shown(new), "rename it", key="BUILD")
     folder, fabric = None, None
     if Path(old).is_dir():

@@ -23,7 +23,7 @@ from compilers.tables.folders.generations import is_build
 from inventory.document_errors import validate
 from inventory.json_schema import schema_of
 from inventory.problems import InputError, Problem, did_you_mean
-from inventory.values import Line, Model, Name, Place, Whole, refusal
+from inventory.values import Line, LongLine, Model, Name, Whole, refusal
 from inventory.yamlfile import STDIN, Document, Unreadable, read
 
 NAMED_PATTERNS = (
@@ -220,7 +220,7 @@ class TimelineEntry(Model):
     """The controller is killed or started."""
     each: Literal["link", "node", "module", "cage", "rack", "trunk", "risk"] | None = None
     """Every link, node or group of a kind fails and comes back, one after the other."""
-    build: Place | None = None
+    build: LongLine | None = None
     """A build that the fabric moves to."""
     policy: RoutingSpec | None = None
     """The fabric moves to the same fabric with this routing."""

@@ -17,9 +17,15 @@ from compilers.proof.explanation import find_failure, find_switch
 from compilers.tables.build import Build
 from compilers.topology.layout import layout
 from compilers.topology.replicated_clusters import whole_topology
-from compilers.update.loss import cables_apart
+from compilers.update.loss import missing_cables
 from compilers.update.matching import HostTable, Matching, kept_hosts
-from compilers.wiring.shared_risk import GROUP_KINDS, RiskGroup, find, groups, rack_in_words
+from compilers.wiring.shared_risk import (
+    GROUP_KINDS,
+    RiskGroup,
+    rack_in_words,
+    resolve_name,
+    risk_groups,
+)
 from inventory.problems import InputError, Problem, did_you_mean
 from inventory.yamlfile import Document
 from mininet_scenarios.scenario.engine import Ability
@@ -198,7 +204,7 @@ class _MomentReader:
             noun = "nodes" if len(nodes) > 1 else "node"
             return Elements(f"{noun} {', '.join(value)}", nodes=nodes)
         if kind == "group":
-            return self._group(find(self.build.wiring, self.build.hardware, value))
+            return self._group(resolve_name(self.build.wiring, self.build.hardware, value))
         if kind == "rack":
             return self._rack(value)
         hardware = self.build.hardware
@@ -254,7 +260,7 @@ class _MomentReader:
         """All links, nodes or groups of a kind."""
         wiring = self.build.wiring
         if kind in GROUP_KINDS:
-            return [self._group(group) for group in groups(wiring, self.build.hardware, kind)]
+            return [self._group(group) for group in risk_groups(wiring, self.build.hardware, kind)]
         if kind == "link":
             links = map(self._names, wiring.link_ends().tolist())
             return [Elements(f"link {near}-{far}", links=((near, far),)) for near, far in links]
@@ -345,7 +351,7 @@ def lacking(build: Build, candidate: Build) -> str:
     if len(lost_nodes):
         name = build.wiring.names[nodes.before[lost_nodes[0]]]
         return f"switch {name} ({len(lost_nodes):,} in all)"
-    cables = cables_apart(build, candidate, nodes.node_before, nodes.node_after)
+    cables = missing_cables(build, candidate, nodes.node_before, nodes.node_after)
     if cables:
         return f"the cable from {cables[0][0]} to {cables[0][1]} ({len(cables):,} in all)"
     hosts = HostTable.of(build)

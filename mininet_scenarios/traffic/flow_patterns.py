@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.demand.demand_file import between_hosts
+from compilers.demand.demand_file import host_traffic
 from compilers.demand.traffic_matrix import Traffic
 from compilers.evaluation.pattern_traffic import FILE
 from compilers.evaluation.traffic import PATTERNS
@@ -81,4 +81,4 @@ def _of_file(build: Build, file: str) -> Traffic:
     Raises:
         InputError: the file cannot be read, or has mistakes.
     """
-    return between_hosts(build, read_text(file))
+    return host_traffic(build, read_text(file))

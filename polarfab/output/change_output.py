@@ -78,7 +78,7 @@ def say_changes_of_file(fabric: Fabric) -> None:
 
 def _changed_numbers(before: Allocations, after: Allocations) -> Iterator[Change]:
     """Yield the numbers that come, go or change between two lists."""
-    from compilers.spec.allocations import ASN, KINDS, POOL, VALUES, VERTEX
+    from compilers.spec.allocations import ASN, KINDS, POOL, POOL_VALUES, VERTEX
 
     for kind in KINDS:
         old, new = before.of(kind).used, after.of(kind).used
@@ -88,7 +88,7 @@ def _changed_numbers(before: Allocations, after: Allocations) -> Iterator[Change
         names = {**before.names, **after.names} if kind == VERTEX else {}
         for key, number in old.items():
             words = f"{noun} {names.get(key, key)}"
-            text = VALUES[key] if kind == POOL else int
+            text = POOL_VALUES[key] if kind == POOL else int
             if key not in new:
                 yield f"{numbers} that go", f"{words} goes: {text(number)}"
             elif new[key] != number:
@@ -97,7 +97,7 @@ def _changed_numbers(before: Allocations, after: Allocations) -> Iterator[Change
         for key, number in new.items():
             # Of the pools only those of addresses can be new.
             if key not in old and (kind != POOL or key in ("ipv4", "ipv6")):
-                text = VALUES[key] if kind == POOL else int
+                text = POOL_VALUES[key] if kind == POOL else int
                 words = f"{noun} {names.get(key, key)} is new: {text(number)}"
                 yield f"new {numbers}", words
 
@@ -121,12 +121,12 @@ def changes_of(old: Build, new: Build) -> Iterator[Change]:
     """
     from compilers.spec.allocations import ASN
     from compilers.targets.node_systems import needs_restart_of_frr
-    from compilers.update.compare import facts_apart, host_changes
-    from compilers.update.renumbering import AS_NUMBER, renumbered
+    from compilers.update.compare import fact_changes, host_changes
+    from compilers.update.renumbering import AS_NUMBER, renumberings
     from compilers.update.switch_settings import renamed_switches
     from compilers.wiring.as_numbers import FIRST_ASN
 
-    for word, (before, after) in facts_apart(old, new).items():
+    for word, (before, after) in fact_changes(old, new).items():
         if not word.startswith("input "):
             yield word, f"{word} changes: {before} to {after}"
     if needs_restart_of_frr(old, new):
@@ -139,7 +139,7 @@ def changes_of(old: Build, new: Build) -> Iterator[Change]:
     yield from (("new hosts", f"host {name} is new") for name in hosts.added)
     for name, old_place, new_place in hosts.moved:
         yield "hosts that move", f"host {name} moves: {old_place} to {new_place}"
-    numbers = renumbered(old, new)
+    numbers = renumberings(old, new)
     for kind, owner, old_number, new_number in numbers:
         yield kind, f"{kind} changes, {owner}: {old_number} to {new_number}"
     is_other_first = old.base.get(FIRST_ASN) != new.base.get(FIRST_ASN)
@@ -155,7 +155,7 @@ def _switches(old: Build, new: Build, names: Mapping[str, str]) -> Iterator[Chan
     A switch without a serial number is known by its name, so with another name it is another
     switch.
     """
-    from compilers.update.switch_settings import CABLE, settings_apart
+    from compilers.update.switch_settings import CABLE, setting_changes
 
     before, after = set(old.wiring.names), set(new.wiring.names)
     earlier_names = {new_name: old_name for old_name, new_name in names.items()}
@@ -168,7 +168,7 @@ def _switches(old: Build, new: Build, names: Mapping[str, str]) -> Iterator[Chan
             yield "new switches", f"switch {name} is new, at vertex {vertex}"
         elif name != earlier:
             yield "renamed switches", f"switch {earlier} is called {name}"
-    for kind, name, setting, old_value, new_value in settings_apart(old, new):
+    for kind, name, setting, old_value, new_value in setting_changes(old, new):
         plural = "cables" if kind == CABLE else "switches"
         words = f"{kind} {name}: {setting} {old_value} to {new_value}"
         yield f"{plural} with another {setting}", words
@@ -215,7 +215,7 @@ def _reused_numbers(old: Build, new: Build) -> Iterator[Change]:
     """Yield the numbers of removed elements that others get, as none are free."""
     from compilers.spec.allocations import BUNDLE, CABLE, HOST, LINK
     from compilers.update.renumbering import same_switches
-    from compilers.wiring.link_numbers import BEFORE, moved_key
+    from compilers.wiring.link_numbers import BEFORE, renumbered_key
 
     new_vertex = dict(same_switches(old, new))
     for kind in (LINK, CABLE, BUNDLE, HOST):
@@ -227,7 +227,7 @@ def _reused_numbers(old: Build, new: Build) -> Iterator[Change]:
         for key, number in after.used.items():
             earlier = earlier_keys.get((_number_space(kind, key), number), key)
             is_link = kind in (LINK, CABLE) and not earlier.startswith(BEFORE)
-            if is_link and moved_key(earlier, new_vertex) == key:
+            if is_link and renumbered_key(earlier, new_vertex) == key:
                 continue
             if earlier != key and earlier not in after.used:
                 words = f"number {number} of {kind} {earlier} is taken again, by {key}"

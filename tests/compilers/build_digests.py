@@ -18,7 +18,7 @@ from compilers.pipeline import compile_placed
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import identified
-from compilers.wiring.placed_fabric import Placed, place_fabric
+from compilers.wiring.placed_fabric import PlacedFabric, place_fabric
 from inventory.problems import InputError
 from polarfab.fabric import Fabric
 
@@ -67,7 +67,7 @@ class Case:
         return compile_placed(damaged(placed, *self.damage) if self.damage else placed)
 
 
-def damaged(placed: Placed, seed: int, nodes: int, links: int) -> Placed:
+def damaged(placed: PlacedFabric, seed: int, nodes: int, links: int) -> PlacedFabric:
     """The fabric with some nodes planned only and some links dead."""
     draw = random.Random(seed)  # noqa: S311
     inventory, wiring = placed.inventory, placed.wiring

@@ -2,7 +2,7 @@
 
 import pytest
 
-from compilers.capacity import needed
+from compilers.capacity import needed_entries
 from compilers.demand.fitted_tables import with_demand
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
@@ -30,11 +30,11 @@ def compiled(folder, tables="{}", rest="", fabric=FABRIC):
 
 def test_what_a_switch_needs(tmp_path):
     build = compiled(tmp_path)
-    counts = needed(build.tables, build.wiring, 1)
+    counts = needed_entries(build.tables, build.wiring, 1)
     assert set(counts["lpm_rows"].tolist()) == {12 + 2}
     assert counts["groups"].tolist() == build.topology.graph.degrees.tolist()
     assert set(counts["ecmp_width"].tolist()) == {1}
-    assert set(needed(build.tables, build.wiring, 2)["lpm_rows"].tolist()) == {28}
+    assert set(needed_entries(build.tables, build.wiring, 2)["lpm_rows"].tolist()) == {28}
 
 
 @pytest.mark.parametrize("tables", ["{lpm_rows: 14, groups: 4, ecmp_width: 1}", "{}"])
@@ -89,14 +89,14 @@ def test_groups_of_shares_that_are_fitted_count():
     build = with_demand(build, TextFile("d.csv", flows, ""), 1.0)
     pipeline = Pipeline(build)
     emitted = [sum(len(g.classes) for g in pipeline.groups(v)) for v in range(31)]
-    assert needed(build.tables, build.wiring, 1)["groups"].tolist() == emitted
+    assert needed_entries(build.tables, build.wiring, 1)["groups"].tolist() == emitted
 
 
 def test_a_class_is_as_wide_as_its_port_and_those_that_protect_it(tmp_path):
     build = compiled(tmp_path, fabric=FABRIC + "routing: {protect: node}\n")
     held = build.tables.classes.protection.tolist()
     widths = [max(1 + sum(port > 0 for port in ports) for ports in classes) for classes in held]
-    assert needed(build.tables, build.wiring, 1)["ecmp_width"].tolist() == widths
+    assert needed_entries(build.tables, build.wiring, 1)["ecmp_width"].tolist() == widths
 
 
 def test_groups_that_openflow_takes_for_repair_count(tmp_path):
@@ -104,10 +104,10 @@ def test_groups_that_openflow_takes_for_repair_count(tmp_path):
     build = compiled(tmp_path, fabric=fabric)
     pipeline = Pipeline(build)
     emitted = [sum(len(g.classes) for g in pipeline.groups(v)) for v in range(13)]
-    counts = needed(build.tables, build.wiring, 1)
+    counts = needed_entries(build.tables, build.wiring, 1)
     assert counts["groups"].tolist() == emitted
     assert max(emitted) > 8
-    assert needed(build.tables, build.wiring, 1, openflow=False)["groups"].max() == 8
+    assert needed_entries(build.tables, build.wiring, 1, openflow=False)["groups"].max() == 8
     assert counts["ecmp_width"].max() > 1
     with pytest.raises(InputError, match=f"given {emitted[0]} at n0"):
         compiled(tmp_path, f"{{groups: {min(emitted) - 1}}}", fabric=fabric)

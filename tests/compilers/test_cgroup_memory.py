@@ -26,7 +26,7 @@ def test_the_tightest_group_of_version_2(
     write(tmp_path, groups=f"0::{path}\n", mounts=f"1 2 0:3 {root} {mount} rw - cgroup2 none rw\n")
     monkeypatch.setattr(memory, "GROUPS", tmp_path / "groups")
     monkeypatch.setattr(memory, "MOUNTS", tmp_path / "mounts")
-    assert memory.of_control_groups() == 400
+    assert memory.left_by_control_groups() == 400
     assert memory.available() == 400
 
 
@@ -37,6 +37,6 @@ def test_version_1_and_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     write(tmp_path, groups="4:memory:/a:b\n3:cpu:/a\n", mounts=line)
     monkeypatch.setattr(memory, "GROUPS", tmp_path / "groups")
     monkeypatch.setattr(memory, "MOUNTS", tmp_path / "mounts")
-    assert memory.of_control_groups() == 0
+    assert memory.left_by_control_groups() == 0
     monkeypatch.setattr(memory, "MOUNTS", tmp_path / "nothing")
-    assert memory.of_control_groups() is None
+    assert memory.left_by_control_groups() is None

@@ -12,7 +12,7 @@ from time import process_time
 
 import pytest
 
-from compilers.memory_bound import MemoryBound, beyond_memory, require_graph
+from compilers.memory_bound import MemoryBound, memory_findings, require_graph
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.topology.families import edge_blocks, family_of, known_families
@@ -90,7 +90,7 @@ def test_graphs_are_refused_with_numbers(family: str, given: dict[str, int | str
 def test_the_largest_that_compiles_is_named() -> None:
     def refusals(q: int) -> list[str]:
         spec = {"name": "lab", "topology": {"family": "polarfly", "q": q}}
-        return [str(each.problem()) for each in beyond_memory(load_fabric(spec).spec)]
+        return [str(each.problem()) for each in memory_findings(load_fabric(spec).spec)]
 
     with memory_left(2 * GB):
         (said,) = refusals(509)

@@ -4,7 +4,14 @@ from dataclasses import fields
 
 import pytest
 
-from compilers.pipeline import InstalledFabric, Routed, cabled, compile_fabric, install, route
+from compilers.pipeline import (
+    InstalledFabric,
+    RoutedFabric,
+    compile_fabric,
+    install,
+    route,
+    with_cables,
+)
 from compilers.spec.fabric_file import load_fabric
 from compilers.wiring.placed_fabric import place_fabric
 from inventory.problems import InputError
@@ -35,5 +42,5 @@ def test_a_step_returns_a_value_without_gaps() -> None:
     missing = [f.name for f in fields(InstalledFabric) if getattr(installed, f.name) is None]
     assert missing == ["hardware", "module"]
     routed = route(installed)
-    assert not [f.name for f in fields(Routed) if getattr(routed, f.name) is None]
-    assert cabled(placed).wiring is placed.wiring
+    assert not [f.name for f in fields(RoutedFabric) if getattr(routed, f.name) is None]
+    assert with_cables(placed).wiring is placed.wiring

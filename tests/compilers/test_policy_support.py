@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from compilers.pipeline import compile_fabric
-from compilers.policy_support import affordable
+from compilers.policy_support import reduced_policy
 from compilers.spec.balances import balance_named
 from compilers.spec.fabric_file import load_fabric
 from compilers.spec.features import PROTECT_NEEDS
@@ -134,7 +134,7 @@ def test_on_missing_minimal_for_node_types(tmp_path):
     able = (tmp_path / "inventory.yaml").read_text().replace("[repair, ipv6]", "[repair]")
     (tmp_path / "inventory.yaml").write_text(able)
     loaded = load_fabric(tmp_path / "fabric.yaml")
-    assert affordable(loaded.spec, place_fabric(loaded).inventory).protect == "link"
+    assert reduced_policy(loaded.spec, place_fabric(loaded).inventory).protect == "link"
 
 
 def test_where_nothing_is_missing_nothing_is_reduced(tmp_path):

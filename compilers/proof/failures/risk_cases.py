@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.tables.build import Build
-from compilers.wiring.shared_risk import GROUP_KINDS, RiskGroup, group_of_words, groups
+from compilers.wiring.shared_risk import GROUP_KINDS, RiskGroup, group_of_words, risk_groups
 from inventory.problems import InputError, did_you_mean, shown
 
 SINGLE = ("link", "node", *GROUP_KINDS)
@@ -122,9 +122,9 @@ def named_elements(build: Build, kind: str) -> dict[str, Elements]:
         InputError: the build has no groups of this kind, or the file is wrong.
     """
     wiring, hardware = build.wiring, build.hardware
-    risk_groups = _of_file(build, kind) if is_file(kind) else groups(wiring, hardware, kind)
+    groups_of_kind = _of_file(build, kind) if is_file(kind) else risk_groups(wiring, hardware, kind)
     element = element_of_links(build)
-    return {group.name: _elements(group, element) for group in risk_groups}
+    return {group.name: _elements(group, element) for group in groups_of_kind}
 
 
 def fail_alike(build: Build, compared: Build, kinds: Sequence[str]) -> bool:
@@ -157,17 +157,19 @@ def _of_file(build: Build, file: str) -> Sequence[RiskGroup]:
         InputError: all that is wrong with the file, with its lines.
     """
     from inventory.document_errors import validate
-    from inventory.floor import SharedRisks, repeated_names
+    from inventory.floor import SharedRisks, repeated_name_findings
     from inventory.yamlfile import read
 
     document = read(Path(file))
     listed = validate(SharedRisks, document).shared_risks
-    if repeated := [*repeated_names(enumerate(listed))]:
+    if repeated := [*repeated_name_findings(enumerate(listed))]:
         raise InputError(document.report(repeated))
-    risk_groups, problems = list[RiskGroup](), []
+    groups_of_kind, problems = list[RiskGroup](), []
     for i, risk in enumerate(listed):
         try:
-            risk_groups.append(group_of_words(build.wiring, build.hardware, risk.name, risk.fails))
+            groups_of_kind.append(
+                group_of_words(build.wiring, build.hardware, risk.name, risk.fails)
+            )
         except InputError as error:
             path = ("shared_risks", i, "fails")
             problems += [
@@ -175,7 +177,7 @@ def _of_file(build: Build, file: str) -> Sequence[RiskGroup]:
             ]
     if problems:
         raise InputError(problems)
-    return risk_groups
+    return groups_of_kind
 
 
 def at_once(

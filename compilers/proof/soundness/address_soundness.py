@@ -15,7 +15,7 @@ import numpy as np
 
 from compilers.proof.soundness.unsound import Unsound, repeated, unsound_where
 from compilers.spec.address_blocks import FIRST_HOST, Blocks, block_count, member_bits
-from compilers.spec.allocations import ALLOCATIONS, LENGTH, POOL, VALUES
+from compilers.spec.allocations import ALLOCATIONS, LENGTH, POOL, POOL_VALUES
 from compilers.tables.build import Build
 from compilers.wiring.addressing import format_mac
 from inventory.problems import Finding, shown
@@ -166,7 +166,7 @@ def _allocated_blocks(build: Build) -> Iterator[Unsound]:
     for key, number in allocated.items():
         if number == in_build.get(key):
             continue
-        as_value = VALUES[key]
+        as_value = POOL_VALUES[key]
         required = "no such row, as there is no pool"
         if key in in_build:
             required = str(as_value(in_build[key]))

@@ -32,12 +32,12 @@ from compilers.proof.soundness.unsound import Unsound
 from compilers.proof.walks.delivery_report import NO_PAIRS, Report
 from compilers.proof.walks.minimal_walk import walk_minimal
 from compilers.routing.bounce_goals import SMALLEST_WITH_GOALS
-from compilers.spec.policy import PROMISED
+from compilers.spec.policy import PROTECTED_FAILURES
 from compilers.tables.build import Build
 from compilers.tables.build_parts import switch_blocks, towards
 from compilers.topology import polarity
 
-SINGLE_FAILURES = PROMISED["node"]
+SINGLE_FAILURES = PROTECTED_FAILURES["node"]
 """The kinds of failures of one element: a link, a node."""
 LEAST_MARKED_TWICE = 4
 """The smallest q of a PolarFly at which two failures leave every marked packet a path."""
@@ -333,7 +333,7 @@ def promised_failures(build: Build) -> tuple[str, ...]:
 
     These are the kinds of the policy's `protect`; in a whole PolarFly also two failures at once.
     """
-    kinds = PROMISED.get(build.forwarding.protect, ())
+    kinds = PROTECTED_FAILURES.get(build.forwarding.protect, ())
     if not kinds or not polarity.is_whole(build.topology):
         return kinds
     smallest_q = LEAST_MARKED_TWICE if build.forwarding.marks else SMALLEST_WITH_GOALS

@@ -16,7 +16,7 @@ from compilers.proof.failures.risk_cases import FAILURE_KINDS
 from compilers.proof.local.proof_results import LocalUse
 from compilers.proof.lossless.channels import Channels
 from compilers.proof.soundness.unsound import SOUND, Unsound
-from compilers.spec.policy import PROMISED
+from compilers.spec.policy import PROTECTED_FAILURES
 
 PAIR_EXAMPLES = 10
 """The most faulty pairs that a report names."""
@@ -125,7 +125,7 @@ class Report:
         joined.
         """
         whole = [case for case in self.failures if case.cases == case.all_cases]
-        repaired = {kind for kind in self.promised if kind in PROMISED["node"]}
+        repaired = {kind for kind in self.promised if kind in PROTECTED_FAILURES["node"]}
         free = self.channels is not None and self.channels.free
         return {
             "delivery": True,

@@ -16,7 +16,7 @@ from itertools import product
 import numpy as np
 
 from compilers.tables.build import Build
-from compilers.wiring.hardware import CageBlock, PortFacts
+from compilers.wiring.hardware import CageBlock, NodeTypeFacts
 from inventory.problems import Finding, shown
 
 BRIDGE = "hosts"
@@ -137,7 +137,7 @@ class Interfaces:
     def of_types(
         self,
         names_of_build: Sequence[tuple[str, ...]],
-        types: Sequence[PortFacts] | None,
+        types: Sequence[NodeTypeFacts] | None,
         usual: str,
         target: str = "",
     ) -> list[list[PhysicalPort]]:
@@ -160,7 +160,7 @@ class Interfaces:
         ]
 
     def _of_type(
-        self, facts: PortFacts, names_of_build: tuple[str, ...], target: str
+        self, facts: NodeTypeFacts, names_of_build: tuple[str, ...], target: str
     ) -> Iterator[PhysicalPort]:
         """Yield the ports of a node type, block by block of its cages.
 
@@ -267,7 +267,7 @@ class Interfaces:
                 )
                 yield number, finding
 
-    def _names_advice(self, facts: PortFacts | None, number: int) -> str:
+    def _names_advice(self, facts: NodeTypeFacts | None, number: int) -> str:
         """What to write into the inventory for the names of a node type's ports.
 
         Args:
@@ -302,8 +302,8 @@ def _as_in_platform(port: PhysicalPort, row: Sequence[str]) -> PhysicalPort:
 
     Args:
         port: as the node type has it.
-        row: its name, lanes, cage, breakout mode and alias, as `PortFacts.platform` has them; the
-            alias may be missing.
+        row: its name, lanes, cage, breakout mode and alias, as `NodeTypeFacts.platform` has them;
+            the alias may be missing.
     """
     name, lanes, cage, mode, *alias = row
     return replace(port, name=name, lane_numbers=lanes, cage=cage, mode=mode, alias="".join(alias))

@@ -253,7 +253,7 @@ def test_everything_shuffled_is_repaired_in_no_time() -> None:
 
 @pytest.mark.parametrize("nodes", [1, 2, 3, 8])
 def test_a_cycle_is_split_until_each_part_is_one_cable(nodes: int) -> None:
-    part = Component(tuple(range(12)), planned=True, closed=True)
+    part = Component(tuple(range(12)), begins_planned=True, is_cycle=True)
     moves = [*islice(part.moves(lambda port: port % nodes), part.cost + 1)]
     present = frozenset((min(p), max(p)) for p in pairwise((*part.ports[1:], 0)) if p[0] % 2)
     assert apply(present, moves) == frozenset(zip(part.ports[::2], part.ports[1::2], strict=True))

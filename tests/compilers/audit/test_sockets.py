@@ -1,4 +1,4 @@
-"""Sockets of ports with several, nodes that stay where they are, planes merged."""
+"""Sockets of ports with several, nodes that stay where they are, planes merge_planes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from compilers.audit.port_finder import PortFinder
 from compilers.audit.resolve import Wired
 from compilers.audit.wiring_audit import swapped_cycles
-from compilers.audit.wiring_report import merged
+from compilers.audit.wiring_report import merge_planes
 from tests.compilers.routed import routed
 
 
@@ -22,9 +22,9 @@ def test_ports_of_hosts_have_all_their_sockets() -> None:
     finder = PortFinder(wiring, (SimpleNamespace(sockets=sockets),))  # type: ignore[arg-type]
     places = [1, 2, 3, 4, 5, 6, 7, 8]  # 1 and 2 of the first port, 6 and 7 of the first host's
     assert finder.width == len(places) + 1
-    assert finder.of_hosts() == {v * 9 + s for v in range(13) for s in (6, 7, 8)}
+    assert finder.host_sockets() == {v * 9 + s for v in range(13) for s in (6, 7, 8)}
     single = PortFinder(wiring)
-    assert single.of_hosts() == {v * 7 + s for v in range(13) for s in (5, 6)}
+    assert single.host_sockets() == {v * 7 + s for v in range(13) for s in (5, 6)}
 
 
 def test_a_node_stays_where_another_place_saves_no_moves() -> None:
@@ -38,7 +38,7 @@ def test_a_node_stays_where_another_place_saves_no_moves() -> None:
 
 def test_links_stay_in_their_plane() -> None:
     build = routed(q=2)
-    wiring, _ = merged([build, replace(build), build])
+    wiring, _ = merge_planes([build, replace(build), build])
     for plane in range(3):
         far = wiring.far[7 * plane : 7 * plane + 7]
         own = build.wiring.far

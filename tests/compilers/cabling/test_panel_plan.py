@@ -8,7 +8,7 @@ import pytest
 
 from compilers.audit.wiring_report import WiringReport
 from compilers.cabling.cable_schedule import CableSchedule
-from compilers.cabling.cords import cords, items
+from compilers.cabling.cords import bill_items, cords
 from compilers.cabling.panel_plan import panel_plan, panel_summary
 from compilers.spec.fabric_file import load_fabric
 from compilers.wiring.placed_fabric import place_fabric
@@ -102,7 +102,7 @@ MORE = [pytest.param(q, marks=pytest.mark.long) for q in (19, 23, 25, 27, 29)]
 def test_fans_have_one_type_and_straight_trunks(q, trunk):
     plan = planned(q=q, trunk=trunk)
     assert led(plan) == wanted(plan)
-    assert len(plan.shuffle.types) == plan.shuffle.least == 2
+    assert len(plan.shuffle.types) == plan.shuffle.fewest_types == 2
     assert not plan.shuffle.turned.any()
     fans = [
         k for k, name in zip(plan.shuffle.kind, plan.names, strict=True) if name.startswith("fan")
@@ -138,7 +138,7 @@ def test_supernodes_have_two_types_and_reversed_trunks(q, supernode, degree, tru
     size = {"family": "polarstar", "q": q, "supernode": supernode, "degree": degree}
     plan = planned(**size, trunk=trunk, rack=2 * degree + 2, parallel=parallel)
     assert led(plan) == wanted(plan)
-    assert len(plan.shuffle.types) == plan.shuffle.least == 2
+    assert len(plan.shuffle.types) == plan.shuffle.fewest_types == 2
     assert plan.shuffle.turned.all()
 
 
@@ -146,7 +146,7 @@ def test_supernodes_have_two_types_and_reversed_trunks(q, supernode, degree, tru
 def test_racks_of_several_supernodes_take_no_more_types(rack):
     plan = planned(family="polarstar", q=4, supernode="inductive-quad", degree=4, rack=rack)
     assert led(plan) == wanted(plan)
-    assert len(plan.shuffle.types) == plan.shuffle.least == 2
+    assert len(plan.shuffle.types) == plan.shuffle.fewest_types == 2
     assert plan.shuffle.turned.all()
 
 
@@ -162,7 +162,7 @@ def test_parallel_classes_and_groups_have_one_type_and_straight_trunks(family, q
     infinity = family != "slimfly"
     assert len(plan.names) == q + infinity
     assert len(plan.shuffle.types) == 1 + infinity + (q % 2 == 0)
-    assert plan.shuffle.least == 1 + infinity
+    assert plan.shuffle.fewest_types == 1 + infinity
     assert np.bincount(plan.shuffle.kind).max() == q - (q % 2 == 0)
     assert not plan.shuffle.turned.any()
 
@@ -228,7 +228,7 @@ def test_an_expansion_adds_cassettes_and_moves_nothing(example, tmp_path):
     new = {cord.label: cord for cord in cords(after)}
     assert all(new[cord.label] == cord for cord in cords(before))
     assert len(new) == 137
-    assert len(after.shuffle.types) == after.shuffle.least == 5
+    assert len(after.shuffle.types) == after.shuffle.fewest_types == 5
     for plan, plugged in ((before, 224), (after, 288)):  # none moves before the new ones are in
         seen = WiringReport.of([larger.build], [lldp(tmp_path / "lldp", plan)], None)
         assert seen.as_dict()["right"] == plugged
@@ -291,7 +291,7 @@ def test_formats_of_panels_need_panels():
 
 def test_a_ribbon_of_more_links_than_a_trunk_holds_is_bought_as_several():
     plan = planned(q=13)
-    bought = sum(item.quantity for item in items(plan) if item.kind == "ribbon")
+    bought = sum(item.quantity for item in bill_items(plan) if item.kind == "ribbon")
     assert bought == panel_summary(plan)["ribbons"] == 2 * 183
 
 

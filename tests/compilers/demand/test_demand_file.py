@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from compilers.demand.demand_file import between_hosts, read_demand
+from compilers.demand.demand_file import host_traffic, read_demand
 from inventory.problems import InputError
 from inventory.yamlfile import TextFile
 from tests.compilers.routed import routed
@@ -73,7 +73,7 @@ def test_each_line_that_names_a_switch_without_hosts_is_named() -> None:
     )
     text = f"{leaf},{other},1\n\n{leaf},{spine},2\n{spine},{other},3\n"
     with pytest.raises(InputError) as error:
-        between_hosts(build, TextFile("d.csv", text, ""))
+        host_traffic(build, TextFile("d.csv", text, ""))
     name = build.wiring.names[spine]
     assert str(error.value).splitlines() == [
         f"d.csv:{line}: demand: required rates between switches with hosts, "

@@ -9,7 +9,7 @@ from scipy.sparse import coo_matrix, hstack
 
 from compilers.demand.fluid import Fluid
 from compilers.demand.weight_fit import GAP, FlowPaths, fit, on_simplex
-from compilers.demand.whole_weights import GOOD_ENOUGH, TOTALS, rounded
+from compilers.demand.whole_weights import GOOD_ENOUGH, TOTALS, round_shares
 from compilers.evaluation.traffic import PATTERNS
 from tests.compilers.routed import routed
 
@@ -55,7 +55,7 @@ def test_shares_are_those_of_the_linear_program(
     count = np.count_nonzero(paths.options, axis=1)
     assert (found.shares <= np.maximum(largest, 1 / count)[:, None] + 1e-9).all()
 
-    whole = rounded(paths, found, largest)
+    whole = round_shares(paths, found, largest)
     total = whole.weights.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(paths.loads(whole.weights / total), whole.loads)
     assert total.max() <= TOTALS[-1]
@@ -84,7 +84,7 @@ def test_bounced_paths_with_whole_weights_carry_permutations(
     for pattern, share in least.items():
         paths = fluid.paths(PATTERNS[pattern](build.topology, hosts, 0))
         found = fit(paths)
-        load = rounded(paths, found).loads.max()
+        load = round_shares(paths, found).loads.max()
         assert 1 / (hosts * load) >= share
         assert load <= 1.05 * found.bound
 

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from compilers.demand.weight_fit import Fit, FlowPaths, ShareSets
-from compilers.demand.whole_weights import GOOD_ENOUGH, TOTALS, in_parts, rounded
+from compilers.demand.whole_weights import GOOD_ENOUGH, TOTALS, as_whole_parts, round_shares
 
 LARGEST = (1.0, 0.5, 1 / 3, 0.2, 0.11)
 
@@ -47,7 +47,7 @@ def test_weights_keep_to_the_largest_share_and_load_as_they_say(
     seed: int, choices: int, most: int, largest: float
 ) -> None:
     paths, found = game(seed, choices, most, largest)
-    whole = rounded(paths, found, largest)
+    whole = round_shares(paths, found, largest)
     total = whole.weights.sum(axis=1)
     parts = [p for p in TOTALS if not (p % total).any()]
     assert parts
@@ -73,7 +73,7 @@ def test_weights_keep_to_the_largest_share_and_load_as_they_say(
 )
 def test_each_share_is_within_a_part(seed: int, width: int, parts: int) -> None:
     shares = np.random.default_rng(seed).dirichlet(np.full(width, 0.3), size=4)
-    weights = in_parts(shares, parts)
+    weights = as_whole_parts(shares, parts)
     total = weights.sum(axis=1, keepdims=True)
     assert not (parts % total).any()
     assert np.abs(weights / total - shares).max() < 1 / parts
@@ -82,5 +82,5 @@ def test_each_share_is_within_a_part(seed: int, width: int, parts: int) -> None:
 @pytest.mark.parametrize("parts", TOTALS)
 def test_shares_that_are_whole_parts_stay(parts: int) -> None:
     held = np.random.default_rng(1).multinomial(parts, np.full(9, 1 / 9), size=50)
-    found = in_parts(held / parts, parts)
+    found = as_whole_parts(held / parts, parts)
     np.testing.assert_array_equal(found * (parts // found.sum(axis=1, keepdims=True)), held)

@@ -13,7 +13,13 @@ import numpy as np
 import pytest
 
 from compilers.drawing.page import MOST_PAGE_NODES
-from compilers.drawing.picture import MOST_PICTURE_NODES, Subject, draw, of_build, of_topology
+from compilers.drawing.picture import (
+    MOST_PICTURE_NODES,
+    Subject,
+    draw,
+    subject_of_build,
+    subject_of_topology,
+)
 from compilers.topology.families import build_topology
 from compilers.topology.layout import layout, links_between
 from compilers.wiring.shared_risk import find_group
@@ -25,7 +31,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def subject(family: str, **parameters: int | str) -> Subject:
-    return of_topology(build_topology(family, parameters))
+    return subject_of_topology(build_topology(family, parameters))
 
 
 def parsed(svg: str) -> ET.Element:
@@ -201,7 +207,7 @@ def test_the_page_holds_what_the_tables_say(parameters: dict[str, int], wide: bo
 @pytest.mark.parametrize("q", [3, 8])
 def test_the_page_holds_the_links_that_share_traffic(q: int) -> None:
     build = routed(q=q, spread=True)
-    page = draw(of_build(build), form="html")
+    page = draw(subject_of_build(build), form="html")
     data = json.loads(page.split('id="data">')[1].split("</script>")[0])
     order, tables = build.tables.switches, build.tables.classes
     bits = np.frombuffer(base64.b64decode(data["alternates"]), np.uint8)
@@ -217,14 +223,14 @@ def test_the_page_holds_the_links_that_share_traffic(q: int) -> None:
 def test_links_of_a_module_are_highlighted_and_listed() -> None:
     build = modular(5, 2)
     group = find_group(build.wiring, build.hardware, "module:n3/m1")
-    root = parsed(draw(of_build(build), form="svg", marked=("module:n3/m1",)))
+    root = parsed(draw(subject_of_build(build), form="svg", marked=("module:n3/m1",)))
     assert drawn_links(root, "marked") == {*group.links}
     text = "".join(root.itertext())
     assert "2 links of module:n3/m1" in text
     assert text.count("n3:m1/") == 2
-    node = parsed(draw(of_build(build), form="svg", marked=("rack:rack0",)))
+    node = parsed(draw(subject_of_build(build), form="svg", marked=("rack:rack0",)))
     assert len(drawn_links(node, "marked")) > 8
     with pytest.raises(InputError, match="module:n3/m1"):
-        draw(of_build(build), form="svg", marked=("module:n3/m",))
+        draw(subject_of_build(build), form="svg", marked=("module:n3/m",))
     with pytest.raises(InputError, match="svg"):
-        draw(of_build(build), form="html", marked=("module:n3/m1",))
+        draw(subject_of_build(build), form="html", marked=("module:n3/m1",))

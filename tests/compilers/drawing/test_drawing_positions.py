@@ -47,7 +47,7 @@ def apart(middles: np.ndarray, half_width: float, half: float) -> bool:
 @pytest.mark.parametrize("number", range(len(FABRICS)))
 def test_no_two_vertices_overlap(number: int, widest_name: float) -> None:
     _, _, placement = placed(number, widest_name)
-    assert apart(placement.at, placement.half_width, placement.half)
+    assert apart(placement.middles, placement.half_width, placement.half)
     assert placement.half_width >= placement.half >= 2.5
 
 
@@ -59,11 +59,11 @@ def test_vertices_are_in_their_boxes_and_boxes_apart(number: int) -> None:
         members = topology.graph.order // len(placement.discs)
         disc = np.arange(topology.graph.order) // members
         box = placement.disc_box[disc]
-        reach = np.hypot(*(placement.at - placement.discs[disc, :2]).T)
+        reach = np.hypot(*(placement.middles - placement.discs[disc, :2]).T)
         assert (reach + placement.half <= placement.discs[disc, 2]).all()
         assert apart(placement.discs[:, :2], placement.discs[0, 2], placement.discs[0, 2])
     x, y, width, height = placement.boxes[box].T
-    left, top = placement.at.T
+    left, top = placement.middles.T
     assert (left - placement.half >= x).all()
     assert (left + placement.half <= x + width).all()
     assert (top - placement.half >= y).all()
@@ -80,7 +80,7 @@ def test_quadrics_are_on_top() -> None:
     topology, _, placement = placed(1)
     quadrics = topology.of_kind("W")
     others = np.setdiff1d(np.arange(topology.graph.order), quadrics)
-    assert placement.at[quadrics, 1].max() < placement.at[others, 1].min()
+    assert placement.middles[quadrics, 1].max() < placement.middles[others, 1].min()
 
 
 @pytest.mark.parametrize("number", [1, 2])
@@ -94,7 +94,7 @@ def test_triangles_of_a_fan_stand_together(number: int) -> None:
         centre = racks.centre[racks.rack[triangle[0]]]
         u, v = triangle[triangle != centre]
         ring = np.setdiff1d(racks.members(racks.rack[u]), [centre, u])
-        distance = np.hypot(*(placement.at[ring] - placement.at[u]).T)
+        distance = np.hypot(*(placement.middles[ring] - placement.middles[u]).T)
         assert ring[np.argmin(distance)] == v
 
 
@@ -103,5 +103,5 @@ def test_a_centre_is_in_the_middle_of_its_ring() -> None:
     for rack in range(1, len(racks.names)):
         centre, *ring = racks.members(rack)
         assert centre == racks.centre[rack]
-        reach = np.hypot(*(placement.at[ring] - placement.at[centre]).T)
+        reach = np.hypot(*(placement.middles[ring] - placement.middles[centre]).T)
         assert np.allclose(reach, reach[0])

@@ -27,7 +27,7 @@ from compilers.routing.link_repair import Intact, repaired
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from compilers.tables.fib import Fib
-from compilers.wiring.damage import remaining
+from compilers.wiring.damage import remaining_fabric
 from inventory.problems import InputError
 from tests.compilers.wiring.makers import missing
 
@@ -109,7 +109,7 @@ def test_a_controllers_tables_are_looked_at_in_the_fabric_that_is_left(
     for a, b in (build.wiring.link_ends()[n].tolist() for n in (0, 20)):
         link = int(np.flatnonzero(build.wiring.far[a] == b)[0])
         damage = missing(build.wiring, [], [(a, link)])
-        topology, wiring = remaining(build.topology, build.wiring, damage)
+        topology, wiring = remaining_fabric(build.topology, build.wiring, damage)
         tables = repaired(Intact.of(build), damage.links).tables
         after = replace(build, topology=topology, wiring=wiring, tables=tables)
         assert found[f"{a}-{b}"].repaired == pytest.approx(guarantee(after).share)

@@ -24,7 +24,7 @@ from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import load, save
 from compilers.topology.layout import layout
 from compilers.topology.replicated_clusters import Expansion
-from compilers.update.renumbering import BLOCK, renumbered
+from compilers.update.renumbering import BLOCK, renumberings
 from compilers.wiring.wiring import Wiring
 from inventory.problems import InputError
 from polarfab.commands.hardware.expand import command
@@ -295,8 +295,8 @@ def test_what_a_plane_without_room_is_told_does_help() -> None:
     larger = Fabric.from_spec(spec | topology).compile(wide)
     assert [len(build.wiring.names) for build in larger.compiled] == [17, 17]
     one, two = zip(wide.compiled, larger.compiled, strict=True)
-    assert renumbered(*one) == ()
-    assert {change.kind for change in renumbered(*two)} == {BLOCK}
+    assert renumberings(*one) == ()
+    assert {change.kind for change in renumberings(*two)} == {BLOCK}
 
 
 def test_the_verb(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

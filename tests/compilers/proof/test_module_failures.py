@@ -16,7 +16,7 @@ from compilers.proof.proof_options import ProofOptions
 from compilers.proof.verification import judge
 from compilers.routing.plane_choices import polarfly
 from compilers.spec.fabric_file import load_fabric
-from compilers.wiring.shared_risk import find, groups
+from compilers.wiring.shared_risk import resolve_name, risk_groups
 from extensions.simulation.build_simulation import settings_for
 from inventory.problems import InputError
 from polarfab.fabric import Fabric
@@ -52,7 +52,7 @@ def lost_by_oracle(build, group):
 def test_walks_agree_with_the_oracle(q, modules, routing, kind):
     build = modular(q, modules, placement="spread", **routing)
     report = walk_failures(build, kind)
-    known = groups(build.wiring, build.hardware, kind)
+    known = risk_groups(build.wiring, build.hardware, kind)
     lost = [lost_by_oracle(build, group)[0] for group in known]
     assert report.cases == report.all_cases == len(known)
     assert report.lost_pairs == sum(map(len, lost))
@@ -213,10 +213,10 @@ def test_a_build_that_loses_a_promised_module_is_refused():
 
 def test_names_of_groups():
     build = modular(5, 4)
-    names = [group.name for group in groups(build.wiring, build.hardware, "module")]
+    names = [group.name for group in risk_groups(build.wiring, build.hardware, "module")]
     assert names[:4] == ["module:n0/m0", "module:n0/m1", "module:n0/m2", "module:n0/m3"]
     wiring = build.wiring
-    group = find(wiring, build.hardware, "module:n0/m1")
+    group = resolve_name(wiring, build.hardware, "module:n0/m1")
     there = {
         wiring.port_name(s, int(wiring.port[s, k]))
         for s in (0,)
@@ -224,24 +224,24 @@ def test_names_of_groups():
         if tuple(sorted((0, int(wiring.far[0, k])))) in group.links
     }
     assert {name.split("/")[0] for name in there} == {"m1"}
-    assert find(wiring, build.hardware, "module:0/m1") == group
+    assert resolve_name(wiring, build.hardware, "module:0/m1") == group
     assert len(there) == len(group.links)
-    assert find(wiring, build.hardware, "trunk:rack1-rack0").links == (
-        find(wiring, build.hardware, "trunk:rack0-rack1").links
+    assert resolve_name(wiring, build.hardware, "trunk:rack1-rack0").links == (
+        resolve_name(wiring, build.hardware, "trunk:rack0-rack1").links
     )
     with pytest.raises(InputError, match="module:n0/m1"):
-        find(wiring, build.hardware, "module:n0/m11")
+        resolve_name(wiring, build.hardware, "module:n0/m11")
     with pytest.raises(InputError, match="breakout"):
-        groups(wiring, build.hardware, "cage")
+        risk_groups(wiring, build.hardware, "cage")
     with pytest.raises(InputError, match="inventory"):
-        groups(wiring, None, "module")
+        risk_groups(wiring, None, "module")
 
 
 def test_the_group_of_a_rack_is_named_where_a_rack_was_meant():
     """`drain` and `explain` said nothing of it, and scenarios said it of any unknown name."""
     build = modular(5, 4)
     for look in (
-        lambda word: find(build.wiring, build.hardware, word),
+        lambda word: resolve_name(build.wiring, build.hardware, word),
         lambda word: find_failures(build, word),
     ):
         with pytest.raises(InputError, match=r"given rack1; rack rack1 .* is group rack:rack1"):
@@ -253,7 +253,7 @@ def test_the_group_of_a_rack_is_named_where_a_rack_was_meant():
 
 def test_explain_under_a_dead_module():
     build = modular(5, 4)
-    group = find(build.wiring, build.hardware, "module:n0/m1")
+    group = resolve_name(build.wiring, build.hardware, "module:n0/m1")
     dead = find_failures(build, "module:n0/m1")
     assert len(dead) == len(group.links)
     (other,) = {*group.links[0]} - {0}
@@ -286,7 +286,8 @@ def test_listed_risks(tmp_path):
     assert [*known] == ["risk:feed", "risk:duct"]
     report = walk_failures(build, "risk")
     lost = [
-        lost_by_oracle(build, group)[0] for group in groups(build.wiring, build.hardware, "risk")
+        lost_by_oracle(build, group)[0]
+        for group in risk_groups(build.wiring, build.hardware, "risk")
     ]
     assert report.lost_pairs == sum(map(len, lost)) > 0
 
@@ -330,7 +331,7 @@ def test_the_table_of_the_page_is_what_is_measured(example, kinds, row):
 def test_the_library_takes_names_of_groups():
     """A simulation takes what `explain --fail` takes."""
     build = modular(5, 4)
-    group = find(build.wiring, build.hardware, "module:n3/m1")
+    group = resolve_name(build.wiring, build.hardware, "module:n3/m1")
     module, node = settings_for(build, fail=[("module:n3/m1", 5), ("n3", 7)]).failures
     assert {*module.links} == {*group.links}
     assert len(node.links) == np.count_nonzero(build.wiring.far[3] >= 0)

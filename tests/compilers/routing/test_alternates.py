@@ -20,7 +20,7 @@ from compilers.routing.choose import choices, searched
 from compilers.routing.minimal_routes import minimal
 from compilers.routing.split_classes import split_direct
 from compilers.spec.fabric_file import load_fabric
-from compilers.spec.policy import share
+from compilers.spec.policy import share_value
 from compilers.tables.build import Build
 from compilers.tables.fib import Fib
 from compilers.tables.folders.build_folder import load, save
@@ -224,7 +224,7 @@ def test_split_keeps_every_next_hop() -> None:
 def test_weights_give_the_minimal_path_its_share(
     written: str, count: int, expected: tuple[int, int]
 ) -> None:
-    found = weights(np.array([[count, 0]]), count + 1, share(written, 7))
+    found = weights(np.array([[count, 0]]), count + 1, share_value(written, 7))
     assert found[0, 0].tolist() == [expected[0], *[expected[1]] * count, 0]
     assert found[0, 1].tolist() == [1] + [0] * (count + 1)
 
@@ -253,13 +253,13 @@ NO_SHARES = [
 @pytest.mark.parametrize("text", NO_SHARES)
 def test_shares_that_are_none(text: str) -> None:
     with pytest.raises(ValueError, match=re.escape(text)):
-        share(text, 7)
+        share_value(text, 7)
 
 
 @given(st.text(alphabet="0123456789q.+*/() -", max_size=64))
 def test_any_share_has_a_value_or_is_refused(text: str) -> None:
     with suppress(ValueError):
-        assert 0 <= share(text, 7) <= 1
+        assert 0 <= share_value(text, 7) <= 1
 
 
 def test_policy_reaches_the_build_folder(tmp_path: Path) -> None:

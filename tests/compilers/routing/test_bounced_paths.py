@@ -21,7 +21,7 @@ from compilers.routing.link_repair import Intact, repaired
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from compilers.topology.polarity import cross
-from compilers.wiring.damage import remaining
+from compilers.wiring.damage import remaining_fabric
 from inventory.problems import InputError
 from tests.compilers.readers.emitted import IDENTITY, check, write
 from tests.compilers.routed import routed
@@ -92,7 +92,7 @@ def test_they_arrive_in_tables_repaired_after_failures(protect: str) -> None:
     for gone in [[link] for link in some(links, 2)] + [some(links, 3)]:
         damage = missing(build.wiring, [], gone)
         tables = repaired(intact, damage.links).tables
-        topology, wiring = remaining(build.topology, build.wiring, damage)
+        topology, wiring = remaining_fabric(build.topology, build.wiring, damage)
         report = verify(replace(build, topology=topology, wiring=wiring, tables=tables))
         assert report.delivered == report.minimal == report.pairs
         assert report.alternates is not None

@@ -16,7 +16,7 @@ from compilers.tables import computed_array
 from compilers.tables.build import Build
 from compilers.tables.computed_array import ComputedArray
 from compilers.tables.fib import Fib
-from compilers.wiring.damage import Damage, remaining
+from compilers.wiring.damage import Damage, remaining_fabric
 from tests.compilers.routed import routed
 from tests.compilers.routing.makers import links_of, some
 from tests.compilers.wiring.makers import damaged, missing, ports
@@ -143,7 +143,7 @@ def test_packets_arrive_by_every_path_and_no_class_names_a_dead_port(
     for link in some(links_of(build), most):
         damage = missing(build.wiring, [], [link])
         repair = repaired(intact, damage.links)
-        topology, wiring = remaining(build.topology, build.wiring, damage)
+        topology, wiring = remaining_fabric(build.topology, build.wiring, damage)
         if repair.cut_off:
             continue
         report = verify(replace(build, topology=topology, wiring=wiring, tables=repair.tables))

@@ -28,7 +28,7 @@ from compilers.tables.fib import Fib
 from compilers.tables.folders.build_folder import save
 from compilers.targets.openflow.emitted_messages import check_messages, message_text
 from compilers.targets.openflow.encoder import Encoder
-from compilers.wiring.damage import remaining
+from compilers.wiring.damage import remaining_fabric
 from inventory.problems import InputError
 from tests.compilers.readers.emitted import IDENTITY, check, check_switch, write
 from tests.compilers.routed import routed
@@ -172,7 +172,7 @@ def test_repaired_tables_lead_every_marked_packet_on(family: str, q: int) -> Non
     links = links_of(build)
     for u, k in some(links, 8):
         damage = missing(build.wiring, [], [(u, k)])
-        topology, wiring = remaining(build.topology, build.wiring, damage)
+        topology, wiring = remaining_fabric(build.topology, build.wiring, damage)
         tables = repaired(intact, damage.links).tables
         after = replace(build, topology=topology, wiring=wiring, tables=tables)
         found = walk(after, ()).alternates

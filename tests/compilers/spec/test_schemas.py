@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 from pydantic import BaseModel
 
 from compilers.spec.fabric_spec import FabricSpec
-from inventory.document_errors import checked
+from inventory.document_errors import value_and_findings
 from inventory.json_schema import schema_of
 from inventory.model import Inventory
 from mininet_scenarios.scenario.scenario_file import ScenarioFile
@@ -105,7 +105,7 @@ def verdicts(kind: str, editor: Draft202012Validator) -> dict[str, tuple[bool, b
     """What `validate` and an editor say of each document, true where it is taken."""
     model, document = DOCUMENTS[kind]
     return {
-        what: (checked(model, each)[0] is not None, editor.is_valid(each))
+        what: (value_and_findings(model, each)[0] is not None, editor.is_valid(each))
         for what, each in wrong_documents(document)
     }
 
@@ -113,7 +113,7 @@ def verdicts(kind: str, editor: Draft202012Validator) -> dict[str, tuple[bool, b
 @pytest.mark.parametrize("kind", DOCUMENTS)
 def test_an_editor_refuses_what_validate_refuses(kind: str) -> None:
     model, document = DOCUMENTS[kind]
-    assert checked(model, document)[1] == []
+    assert value_and_findings(model, document)[1] == []
     editor = Draft202012Validator(schema_of(model))
     errors = [*editor.iter_errors(document)]
     assert not errors, errors[0]

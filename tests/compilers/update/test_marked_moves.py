@@ -203,5 +203,5 @@ def test_pairs_whose_packets_may_be_spread_over_a_cable_are_told() -> None:
     )
     found = loss(plan(old, new))
     assert found.exposed == exposed
-    assert not found.none
-    assert loss(plan(*ends("a cable moved, protected"))).none
+    assert not found.loses_nothing
+    assert loss(plan(*ends("a cable moved, protected"))).loses_nothing

@@ -148,7 +148,7 @@ def test_rows_change_in_the_rounds_of_a_plan(q):
         columns = (rows.switch.tolist(), rows.prefix.tolist(), rows.egress.tolist())
         for switch, prefix, egress, round in zip(*columns, rows.round.tolist(), strict=True):
             if egress != GONE:
-                assert update.rounds_of(switch, np.array([prefix])) == round
+                assert update.change_rounds(switch, np.array([prefix])) == round
             else:
                 assert round == update.last
 

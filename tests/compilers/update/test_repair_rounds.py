@@ -66,8 +66,12 @@ def test_a_report_says_what_is_lost(small: Build, large: Build) -> None:
     assert len(found["loss"]["switches"]) == len(found["loss"]["hosts"]) == 4
     none = PairLoss((), 0, (), 0, False, ())
     exposed = replace(none, exposed=3)
-    assert [part.none for part in (none, exposed, replace(exposed, repaired=True))] == [1, 0, 1]
-    assert not replace(none, pairs=1, repaired=True).none
+    assert [part.loses_nothing for part in (none, exposed, replace(exposed, repaired=True))] == [
+        1,
+        0,
+        1,
+    ]
+    assert not replace(none, pairs=1, repaired=True).loses_nothing
 
 
 def test_a_report_walks_as_many_mixtures_as_it_is_asked_for(small: Build) -> None:

@@ -8,7 +8,7 @@ import pytest
 from compilers.tables.intermediate_form import no_route
 from compilers.update.compare import SwitchChange, compare
 from compilers.update.difference import CLASS_PARTS, TableDifference
-from compilers.update.loss import cables_apart
+from compilers.update.loss import missing_cables
 from compilers.update.matching import Matching
 from compilers.update.move_plan import plan
 from compilers.update.update_proof import hops_between
@@ -46,10 +46,10 @@ def test_only_a_move_from_carriers_to_carriers_pauses():
 def test_cables_of_fabrics_with_many_switches_are_told_apart():
     build = routed("polarfly", q=3)
     node = np.arange(build.tables.switches)
-    assert cables_apart(build, build, node, node) == ()
+    assert missing_cables(build, build, node, node) == ()
     links = int(np.count_nonzero(build.wiring.far >= 0)) // 2
     for many in (1 << 15, 1 << 16):
-        assert len(cables_apart(build, build, node, node + many)) == links
+        assert len(missing_cables(build, build, node, node + many)) == links
 
 
 @pytest.mark.parametrize("word", CLASS_PARTS)

@@ -317,9 +317,9 @@ def test_what_is_lost_is_told():
     assert (found.hosts, found.pairs, found.switches) == ((), 0, ())
     assert [tuple(end.split()[0] for end in cable) for cable in found.cables] == [(one, other)]
     assert found.exposed == _crossing(whole, one, other)
-    assert not found.none
-    assert loss(plan(hurt, whole)).none
-    assert loss(plan(whole, build(fabric(3), ("compact-valiant", "link")))).none
+    assert not found.loses_nothing
+    assert loss(plan(hurt, whole)).loses_nothing
+    assert loss(plan(whole, build(fabric(3), ("compact-valiant", "link")))).loses_nothing
 
 
 @pytest.mark.parametrize(
@@ -374,9 +374,9 @@ def test_a_protected_link_may_go():
     one = loss(plan(whole, build(fabric(3), policy, tuple(links[:1]))))
     two = loss(plan(whole, build(fabric(3), policy, tuple(links[:2]))))
     assert one.exposed
-    assert one.none
+    assert one.loses_nothing
     assert two.exposed > one.exposed
-    assert not two.none
+    assert not two.loses_nothing
 
 
 def test_renumbered_and_removed_hosts_are_lost():

@@ -12,7 +12,7 @@ from compilers.spec.forwarding import Forwarding
 from compilers.tables.build import Build
 from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import local
-from compilers.wiring.damage import Damage, remaining, require_connected
+from compilers.wiring.damage import Damage, remaining_fabric, require_connected
 from compilers.wiring.wiring import Wiring
 from inventory.model import Inventory
 
@@ -31,7 +31,7 @@ def missing(wiring: Wiring, nodes: list[int], links: list[tuple[int, int]]) -> D
 
 
 def damaged(build: Build, damage: Damage, forwarding: Forwarding | None = None) -> Build:
-    topology, wiring = remaining(build.topology, build.wiring, damage)
+    topology, wiring = remaining_fabric(build.topology, build.wiring, damage)
     require_connected(topology, wiring.names, Inventory())
     tables, topology = damaged_tables(build.tables, build.wiring, damage, topology, wiring)
     build = replace(build, topology=topology, wiring=wiring, tables=tables)

@@ -22,16 +22,16 @@ from compilers.spec.allocations import (
     LINK,
     Allocations,
     Numbers,
-    allocated,
+    assign_numbers,
     read_allocations,
     text_of,
 )
 from compilers.tables.build import Build
 from compilers.targets.routed.link_addresses import link_pairs
 from compilers.update.compare import host_changes
-from compilers.update.renumbering import BUNDLE_LABEL, LABEL, renumbered
+from compilers.update.renumbering import BUNDLE_LABEL, LABEL, renumberings
 from compilers.update.switch_settings import CABLE as CABLE_SETTING
-from compilers.update.switch_settings import SettingChange, settings_apart
+from compilers.update.switch_settings import SettingChange, setting_changes
 from compilers.wiring.as_numbers import as_numbers
 from inventory.asn_range import LAST_AS
 from inventory.problems import InputError
@@ -127,7 +127,7 @@ def test_cables_that_need_another_length_are_named(first: Fabric) -> None:
     for rack, row in zip(inventory["racks"], (0, 3), strict=True):
         rack |= {"row": row, "column": 0}
     old, new = first.compiled[0], Fabric.from_spec(SPEC, inventory).compile(first).compiled[0]
-    named = {change.name: change for change in settings_apart(old, new)}
+    named = {change.name: change for change in setting_changes(old, new)}
     before, after = (cables_of(b.wiring, b.hardware) for b in (old, new) if b.hardware)
     racks = before.hardware.rack[before.ends]
     moved = before.number[racks[:, 0] != racks[:, 1]].tolist()
@@ -136,7 +136,7 @@ def test_cables_that_need_another_length_are_named(first: Fabric) -> None:
     was, now = (c.length[c.number == moved[0]].item() for c in (before, after))
     assert change == (CABLE_SETTING, change.name, "length", f"{was:g} m", f"{now:g} m")
     assert was < now
-    assert settings_apart(new, new) == ()
+    assert setting_changes(new, new) == ()
 
 
 def test_cables_of_a_switch_that_is_gone_are_not_those_of_one_with_its_name() -> None:
@@ -150,7 +150,7 @@ def test_cables_of_a_switch_that_is_gone_are_not_those_of_one_with_its_name() ->
     def lengths(nodes: list[dict[str, Any]]) -> list[SettingChange]:
         """The lengths that differ if the inventory has these nodes."""
         new = Fabric.from_spec(SPEC, inventory | {"nodes": nodes}).compile(first)
-        changes = settings_apart(first.compiled[0], new.compiled[0])
+        changes = setting_changes(first.compiled[0], new.compiled[0])
         return [change for change in changes if change.kind == CABLE_SETTING]
 
     moved = lengths(inventory["nodes"])
@@ -171,8 +171,8 @@ def test_nothing_changes_that_does_not_have_to(first: Fabric, kinds: list[str], 
         changes.make(kind, which)
     after = Fabric.from_spec(changes.spec, changes.inventory).compile(first)
     old, new = first.compiled[0], after.compiled[0]
-    assert {number.kind for number in renumbered(old, new)} <= {BUNDLE_LABEL}
-    assert {number.what for number in renumbered(old, new)} <= cables_of_moved(old, new)
+    assert {number.kind for number in renumberings(old, new)} <= {BUNDLE_LABEL}
+    assert {number.what for number in renumberings(old, new)} <= cables_of_moved(old, new)
     assert new.allocations.of(LINK) == old.allocations.of(LINK)
     labels = [
         dict(zip(numbers_in(b).of(CABLE).used, numbers_in(b).of(CABLE).used.values(), strict=True))
@@ -219,7 +219,7 @@ def test_a_switch_in_another_rack_is_named_with_the_bundles_of_its_cables(first:
     old, new = first.compiled[0], Fabric.from_spec(SPEC, inventory).compile(first).compiled[0]
     before, after = bundles(old), bundles(new)
     others = {ends for ends in before if before[ends] != after[ends]}
-    named = renumbered(old, new)
+    named = renumberings(old, new)
     assert len(others) == len(named) > 0
     assert {(n.what, n.was, n.now) for n in named} == {(e, before[e], after[e]) for e in others}
 
@@ -249,13 +249,13 @@ def test_labels_are_on_the_cables_that_had_them(first: Fabric) -> None:
 
 def test_freed_numbers_are_reserved_until_the_pool_is_full() -> None:
     had = Numbers({"a": 0, "b": 1, "c": 2})
-    without = allocated(had, ["c"], 4)
+    without = assign_numbers(had, ["c"], 4)
     assert without == Numbers({"c": 2}, {"a": 0, "b": 1})
-    more = allocated(without, ["c", "d"], 4)
+    more = assign_numbers(without, ["c", "d"], 4)
     assert (more.used["d"], [*more.freed]) == (3, ["a", "b"])
-    full = allocated(more, ["c", "d", "e"], 4)
+    full = assign_numbers(more, ["c", "d", "e"], 4)
     assert (full.used["e"], [*full.freed]) == (0, ["b"])
-    back = allocated(more, ["c", "d", "b"], 4)
+    back = assign_numbers(more, ["c", "d", "b"], 4)
     assert (back.used["b"], [*back.freed]) == (1, ["a"])
 
 
@@ -310,11 +310,11 @@ def test_a_file_keeps_the_numbers_of_a_fabric_without_its_build(tmp_path: Path) 
     for kind in ("larger model", "rack", "order", "rename"):
         changes.make(kind, which)
     new = Fabric.from_spec(spec, inventory).compile().compiled[0]
-    assert {number.kind for number in renumbered(old, new)} <= {BUNDLE_LABEL}
-    assert {number.what for number in renumbered(old, new)} <= cables_of_moved(old, new)
+    assert {number.kind for number in renumberings(old, new)} <= {BUNDLE_LABEL}
+    assert {number.what for number in renumberings(old, new)} <= cables_of_moved(old, new)
     assert new.allocations.of(CABLE) == old.allocations.of(CABLE)
     anew = Fabric.from_spec(SPEC, inventory).compile().compiled[0]
-    assert LABEL in {number.kind for number in renumbered(old, anew)}
+    assert LABEL in {number.kind for number in renumberings(old, anew)}
 
 
 @pytest.mark.parametrize(
@@ -332,7 +332,7 @@ def test_planes_keep_their_blocks_in_a_larger_pool(ipv4: str, hosts: int, stay: 
     larger = {**spec, "addressing": {"ipv4": ipv4}, "hosts_per_node": hosts}
     new = Fabric.from_spec(larger).compile(first)
     pairs = zip(first.compiled, new.compiled, strict=True)
-    assert [renumbered(*pair) == () for pair in pairs] == [stay, stay]
+    assert [renumberings(*pair) == () for pair in pairs] == [stay, stay]
     one, two = (build.addressing.ipv4 for build in new.compiled)
     assert not one.overlaps(two)
     assert all(part.subnet_of(IPv4Network(ipv4)) for part in (one, two))
@@ -356,7 +356,7 @@ def test_planes_that_were_divided_anew_keep_their_blocks_in_a_larger_pool(planes
     firsts = [build.addressing.first_addresses()["ipv4"] for build in divided]
     assert firsts[0] == int(IPv4Network("10.4.16.0/24")[0])
     for builds_then in later:
-        assert [renumbered(*pair) for pair in zip(divided, builds_then, strict=True)] == [
+        assert [renumberings(*pair) for pair in zip(divided, builds_then, strict=True)] == [
             ()
         ] * planes
         pools = [build.addressing.ipv4 for build in builds_then]
@@ -382,7 +382,7 @@ def test_a_file_keeps_the_length_of_blocks(tmp_path: Path) -> None:
     old = Fabric.from_spec(spec, hall()).compile().compiled[0]
     file.write_text("".join(text_of([(0, numbers_in(old))])))
     new = Fabric.from_spec({**spec, "hosts_per_node": 1}, hall()).compile().compiled[0]
-    assert renumbered(old, new) == ()
+    assert renumberings(old, new) == ()
 
 
 def test_blocks_stay_where_they_are_without_their_row(tmp_path: Path) -> None:
@@ -394,7 +394,7 @@ def test_blocks_stay_where_they_are_without_their_row(tmp_path: Path) -> None:
     file.write_text("".join(line for line in lines if ",pool," not in line))
     spec = {**SPEC, "allocations": str(file)}
     after = Fabric.from_spec(spec, hall()).compile(before)
-    assert renumbered(before.compiled[0], after.compiled[0]) == ()
+    assert renumberings(before.compiled[0], after.compiled[0]) == ()
 
 
 @pytest.mark.parametrize(
@@ -459,7 +459,7 @@ def test_switches_keep_their_as_numbers(
         (tmp_path / "numbers.csv").write_text(rows)
         other, before = other | {"allocations": str(tmp_path / "numbers.csv")}, None
     second = Fabric.from_spec(other, inventory).compile(before)
-    assert renumbered(first.build, second.build) == ()
+    assert renumberings(first.build, second.build) == ()
     assert as_numbers_of(second.build) == as_numbers_of(first.build)
     third = Fabric.from_spec(spec | {"base": {}}, inventory).compile(second)
     assert as_numbers_of(third.build) == as_numbers_of(first.build)
@@ -487,7 +487,7 @@ def test_what_a_switch_gets_at_another_vertex_is_named() -> None:
     for name, other in (("n2", "n5"), ("n5", "n2")):
         inventory["nodes"][int(name[1])]["vertex"] = names.index(other)
     new = Fabric.from_spec(spec, inventory).compile(first)
-    changes = {(c.kind, c.what): (c.was, c.now) for c in renumbered(first.build, new.build)}
+    changes = {(c.kind, c.what): (c.was, c.now) for c in renumberings(first.build, new.build)}
     for name, other in (("n2", "n5"), ("n5", "n2")):
         was, now = names.index(name), names.index(other)
         blocks = (str(first.build.addressing.network(vertex)) for vertex in (was, now))
@@ -501,7 +501,7 @@ def test_a_node_gets_the_as_number_that_it_is_given() -> None:
     inventory = hall()
     inventory["nodes"][3]["asn"] = 65100
     new = Fabric.from_spec(spec, inventory).compile(first)
-    (change,) = renumbered(first.build, new.build)
+    (change,) = renumberings(first.build, new.build)
     assert (change.kind, change.what, change.now) == ("AS number", "n3", "65100")
     inventory["nodes"][3]["asn"] = as_numbers_of(first.build)[5]
     with pytest.raises(InputError, match=r"nodes\[3\].asn: required an AS number of its"):
@@ -518,7 +518,7 @@ def test_blocks_stay_when_a_renumbered_build_was_taken_back(tmp_path: Path) -> N
     file = tmp_path / "numbers.csv"
     file.write_text("".join(text_of([(0, numbers_in(renumbered_build))])))
     back = Fabric.from_spec(larger | {"allocations": str(file)}, hall()).compile(enlarged)
-    assert renumbered(enlarged.build, back.build) == ()
+    assert renumberings(enlarged.build, back.build) == ()
 
 
 def test_a_new_switch_gets_no_as_number_that_another_has() -> None:

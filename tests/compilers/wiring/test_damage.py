@@ -23,7 +23,7 @@ from compilers.tables.intermediate_form import no_route
 from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.target_lookup import target
 from compilers.topology.distance import components, distances, neighbour_table
-from compilers.wiring.damage import Damage, damage_of, remaining
+from compilers.wiring.damage import Damage, damage_of, remaining_fabric
 from inventory.model import Inventory
 from inventory.problems import InputError
 from tests.compilers.proof.makers import without_protection
@@ -64,7 +64,7 @@ def test_every_pair_that_is_there_has_a_minimal_path(
     whole = routed(**fabric)  # type: ignore[arg-type]
     damage = at_random(whole, seed, nodes, links)
     assume(damage)
-    topology, _ = remaining(whole.topology, whole.wiring, damage)
+    topology, _ = remaining_fabric(whole.topology, whole.wiring, damage)
     ends = np.flatnonzero(topology.endpoints)
     joined = len(set(components(neighbour_table(topology.graph))[ends].tolist())) == 1
     if not joined:

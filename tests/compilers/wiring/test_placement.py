@@ -11,7 +11,7 @@ from compilers.cabling.cable_plan import cables_of
 from compilers.topology.families import BASELINES, FAMILIES
 from compilers.wiring.hardware import hardware_of_inventory
 from compilers.wiring.placement import layout_or_whole, place_nodes, placed_layout
-from compilers.wiring.same_units import at_same_units
+from compilers.wiring.same_units import with_previous_units
 from compilers.wiring.wire import wire
 from inventory.floor import Cabling, Generate, Placement, Rack, RackGrid
 from inventory.hosts import Host
@@ -217,7 +217,7 @@ def test_a_host_that_names_only_its_rack_is_in_the_way_of_no_switch():
         nodes=(Node(name="n0", type="copackaged-4x8", hosts=hosts),),
         racks=(Rack(name="a", units=4),),
     )
-    (node,) = at_same_units(inventory, {"n0": 0}, [("a", 1)], ()).nodes
+    (node,) = with_previous_units(inventory, {"n0": 0}, [("a", 1)], ()).nodes
     assert (node.rack, node.unit) == ("a", 1)
     with pytest.raises(InputError, match="given unit 2 has db2"):
-        at_same_units(inventory, {"n0": 0}, [("a", 2)], ())
+        with_previous_units(inventory, {"n0": 0}, [("a", 2)], ())

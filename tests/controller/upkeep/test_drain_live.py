@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from compilers.tables.folders.build_folder import load
-from compilers.wiring.shared_risk import find, groups
+from compilers.wiring.shared_risk import resolve_name, risk_groups
 from mininet_scenarios.ovs.openvswitch import PrivateOvs
 from tests.controller import makers
 from tests.controller.makers import (
@@ -117,8 +117,8 @@ def test_a_drained_switch_whose_link_dies_loses_no_packets_of_its_hosts(site):
 
 def test_a_module_and_a_rack_are_drained_under_traffic(site):
     build = site.probe.fabric.build
-    module = find(build.wiring, build.hardware, "module:n3/m1")
-    rack = groups(build.wiring, build.hardware, "rack")[1]
+    module = resolve_name(build.wiring, build.hardware, "module:n3/m1")
+    rack = risk_groups(build.wiring, build.hardware, "rack")[1]
     at_module, inside = ports(build.wiring, module.links), list(rack.switches)
     far = build.wiring.far
     in_rack = [

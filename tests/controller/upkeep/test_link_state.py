@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from compilers.wiring.shared_risk import find, of_groups
+from compilers.wiring.shared_risk import links_and_switches, resolve_name
 from compilers.wiring.wiring import Wiring
 from controller.settings import PENALTY_STEP, Damping, Duties
 from controller.upkeep.discovery import LinkEnds, Sight
@@ -173,7 +173,7 @@ def test_a_link_between_halves_that_flaps_is_used_if_the_only_other_way_is_drain
                 links.port(switch, port, fault, float(flap))
             links.update(float(flap))
     assert (~links.dead[switch]).sum() == 1, "the calm one is enough"
-    links.drain({"far": find(wiring, None, wiring.names[wiring.far[switch, 0]])})
+    links.drain({"far": resolve_name(wiring, None, wiring.names[wiring.far[switch, 0]])})
     links.update(3.0)
     links.update(3.0)
     assert (~links.dead[switch]).sum() == 2
@@ -203,7 +203,7 @@ def test_links_that_are_up_are_used_if_the_only_other_neighbour_leaves(avoided: 
         cut(links, switch, near, "", 0.1 * flap)
     if avoided == "drained":
         words = [f"{names[switch]}-{names[end]}" for end in near]
-        links.drain({word: find(links.wiring, None, word) for word in words})
+        links.drain({word: resolve_name(links.wiring, None, word) for word in words})
     links.update(0.5)
     used = ~links.dead[switch] & (links.wiring.far[switch] >= 0)
     assert links.wiring.far[switch, used].tolist() == [last]
@@ -254,7 +254,7 @@ def test_a_switch_without_its_program_takes_the_place_of_no_drained_one() -> Non
     switch = 8
     *near, last = neighbours(links, switch)
     name = links.wiring.names[near[0]]
-    links.drain({name: find(links.wiring, None, name)})
+    links.drain({name: resolve_name(links.wiring, None, name)})
     links.program_lost(last, 0.0)
     cut(links, switch, near[1:])
     links.update(1.0)
@@ -298,7 +298,7 @@ def happen(links: Links, chance: np.random.Generator, state: Happened, now: floa
         for fault in (DOWN, "") * 4:
             links.port(u, port, fault, now)
     elif what in words:
-        group = find(wiring, None, words[what])
+        group = resolve_name(wiring, None, words[what])
         links.drain({**links.requested, words[what]: group})
     elif what == "end" and links.requested:
         name = str(chance.choice([*links.requested]))
@@ -376,7 +376,7 @@ def _check_random_events(wiring: Wiring, chance: np.random.Generator, spared: Co
                 assert (paths(far, up, less) & pairs != has_path).any()
         numbers = links.cables.number
         suppressed = np.append(links.penalties.suppressed, False)[numbers]
-        merely = suppressed | of_groups(far, links.requested.values())[0]
+        merely = suppressed | links_and_switches(far, links.requested.values())[0]
         # One without hosts may be joined, although no pair needs it.
         merely &= hosts[:, None] & hosts[far]
         for number in np.unique(numbers[merely & used]).tolist():
@@ -613,7 +613,7 @@ def test_a_link_that_is_drained_by_request_is_not_up_when_its_ports_are() -> Non
     name = "{}-{}".format(*(links.wiring.names[end] for end in (u, v)))
     port = int(routed(q=3).wiring.port[u, k])
     links.port(u, port, DOWN, 1.0)
-    links.drain({name: find(links.wiring, None, name)})
+    links.drain({name: resolve_name(links.wiring, None, name)})
     assert kinds(links, 1.0) == ["link-down"]
     links.port(u, port, "", 2.0)
     assert [(e.kind, e.text) for e in links.update(2.0)[1]] == [("link-down", "drained")]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from compilers.routing.link_repair import Intact, repaired
-from compilers.wiring.shared_risk import find, of_groups
+from compilers.wiring.shared_risk import links_and_switches, resolve_name
 from controller.settings import Duties
 from controller.upkeep.repair_keeper import ROUND_PATIENCE
 from inventory.problems import InputError
@@ -240,11 +240,11 @@ def drained(keeper):
 
 def test_a_module_is_drained_and_used_again():
     net, keeper = network(build=MODULES)
-    group = find(MODULES.wiring, MODULES.hardware, "module:n3/m1")
+    group = resolve_name(MODULES.wiring, MODULES.hardware, "module:n3/m1")
     assert keeper.drain("module:n3/m1") == {"asked": ["module:n3/m1"], "cut_off_pairs": 0}
     net.run()
     assert drained(keeper) == ({*group.links}, [])
-    dead = of_groups(MODULES.wiring.far, [group])[0]
+    dead = links_and_switches(MODULES.wiring.far, [group])[0]
     assert hold(net, repaired(Intact.of(MODULES), dead).tables) == []
     assert keeper.status()["asked"] == ["module:n3/m1"]
     assert keeper.status()["down"] == []
