@@ -185,7 +185,7 @@ def test_new_certificates_are_used_by_new_connections(build, tmp_path):
         issue()
         until(lambda: serial() != first, "the new certificate", LIMIT)
         assert controller.child() == child
-        assert controller.said("certificates")
+        until(lambda: controller.said("certificates"), "an event", LIMIT)
         files[1].write_text("no certificate")
         until(lambda: controller.said("certificates-kept"), "the one in use stays", LIMIT)
         os.kill(child, signal.SIGKILL)
