@@ -38,7 +38,6 @@ def graph_of(rows):
     ("name", "nodes", "degrees", "diameter", "bundles"),
     [
         ("q7-copackaged", 57, {7: 8, 8: 49}, 2, {5: 21, 8: 7}),
-        ("q31", 993, {31: 32, 32: 961}, 2, {29: 465, 32: 31}),
         ("polarstar-q5", 248, {9: 248}, 3, {8: 90}),
     ],
 )
