@@ -44,9 +44,15 @@ class Malformed(Exception):
 
 
 def _layout(size: int, **members: tuple[int, str]) -> np.dtype[np.void]:
-    """A structure of so many bytes: the place and the type of its members; others are not read."""
-    places, types = zip(*members.values(), strict=True)
-    return np.dtype({"names": list(members), "formats": types, "offsets": places, "itemsize": size})
+    """A structure of so many bytes.
+
+    Args:
+        size: the bytes of the structure.
+        members: the byte offset and the type of each member that is read, by its name.
+    """
+    offsets, types = zip(*members.values(), strict=True)
+    names = list(members)
+    return np.dtype({"names": names, "formats": types, "offsets": offsets, "itemsize": size})
 
 
 MESSAGE_IN_BUNDLE = _layout(
@@ -188,24 +194,26 @@ def runs(data: bytes, shortest: int, length_at: int = 0) -> Iterator[Block]:
     Args:
         data: the entries, each with its length in two of its bytes.
         shortest: the bytes of the shortest entry.
-        length_at: the place of the length in an entry.
+        length_at: the byte offset of the length in an entry.
 
     Raises:
         Malformed: lengths do not fit together.
     """
-    all_bytes, place = np.frombuffer(data, np.uint8), 0
-    while place < len(data):
-        start = place + length_at
+    all_bytes, offset = np.frombuffer(data, np.uint8), 0
+    while offset < len(data):
+        start = offset + length_at
         length = int.from_bytes(data[start : start + 2], "big")
-        most = (len(data) - place) // length if length >= shortest else 0
+        most = (len(data) - offset) // length if length >= shortest else 0
         if not most:
-            raise Malformed(f"an entry of {length} bytes at byte {place} of {len(data)}")
-        run = all_bytes[place : place + most * length].reshape(most, length)
+            raise Malformed(f"an entry of {length} bytes at byte {offset} of {len(data)}")
+        # All that is left, as if every entry had this length; entries of another length are cut
+        # off below.
+        run = all_bytes[offset : offset + most * length].reshape(most, length)
         lengths = run[:, length_at : length_at + 2].view(np.uint16)
         # The index of the first entry of another length; 0 if there is none.
         count = int((lengths != lengths[0]).argmax()) or most
         yield run[:count]
-        place += count * length
+        offset += count * length
 
 
 def columns(block: Block, layout: np.dtype[np.void]) -> NDArray[np.void]:
@@ -234,9 +242,9 @@ def reported_groups(block: Block) -> Iterator[tuple[int, bytes]]:
 
 
 def entries(block: Block) -> list[bytes]:
-    """A bytes object per entry."""
+    """The bytes of each entry."""
     data, length = block.tobytes(), block.shape[1]
-    return [data[place : place + length] for place in range(0, len(data), length)]
+    return [data[start : start + length] for start in range(0, len(data), length)]
 
 
 def _groups(block: Block, layout: np.dtype[np.void]) -> Iterator[tuple[int, bytes]]:
@@ -337,9 +345,9 @@ def read_group(number: int, group_bytes: bytes) -> Group:
         Malformed: it cannot be read.
     """
     buckets = []
-    for bucket in _structures(group_bytes[GROUP.itemsize :], BUCKET, length_at=0):
+    for bucket in _structures(group_bytes[GROUP.itemsize :], BUCKET, length_index=0):
         _, weight, port, group = BUCKET.unpack_from(bucket)
-        actions = tuple(_structures(bucket[BUCKET.size :], TYPED, length_at=1))
+        actions = tuple(_structures(bucket[BUCKET.size :], TYPED, length_index=1))
         buckets.append(Bucket(weight, port, group, actions))
     return Group(number, group_bytes[0], tuple(buckets))
 
@@ -366,13 +374,13 @@ def match_fields(fields: bytes) -> Iterator[tuple[bytes, bytes]]:
     Raises:
         Malformed: one is cut off.
     """
-    place = 0
-    while place < len(fields):
-        start = place + FIELD.size
+    offset = 0
+    while offset < len(fields):
+        start = offset + FIELD.size
         if start > len(fields) or (end := start + fields[start - 1]) > len(fields):
             raise Malformed("a field of a match is cut off")
-        yield fields[place:start], fields[start:end]
-        place = end
+        yield fields[offset:start], fields[start:end]
+        offset = end
 
 
 def _match(fields: bytes) -> Match:
@@ -393,30 +401,30 @@ def _match(fields: bytes) -> Match:
 
 def _instructions(data: bytes) -> tuple[bytes, ...]:
     """The instructions of a list, sorted by type, each as it is on the wire."""
-    return tuple(sorted(_structures(data, TYPED, length_at=1)))
+    return tuple(sorted(_structures(data, TYPED, length_index=1)))
 
 
-def _structures(data: bytes, layout: Struct, length_at: int) -> Iterator[bytes]:
+def _structures(data: bytes, layout: Struct, length_index: int) -> Iterator[bytes]:
     """The structures of a list.
 
     Args:
         data: the list.
         layout: the structure that each begins with.
-        length_at: the member of the layout that is the length of the whole.
+        length_index: the index of the member of the layout that is the length of the whole.
 
     Raises:
         Malformed: one is cut off.
     """
-    place = 0
-    while place < len(data):
-        if len(data) < place + layout.size:
-            raise Malformed(f"{len(data) - place} bytes, where {layout.size} are the least")
-        length = layout.unpack_from(data, place)[length_at]
-        end = place + length
+    start = 0
+    while start < len(data):
+        if len(data) < start + layout.size:
+            raise Malformed(f"{len(data) - start} bytes, where {layout.size} are the least")
+        length = layout.unpack_from(data, start)[length_index]
+        end = start + length
         if length < layout.size or end > len(data):
-            raise Malformed(f"a structure of {length} bytes at byte {place} of {len(data)}")
-        yield data[place:end]
-        place = end
+            raise Malformed(f"a structure of {length} bytes at byte {start} of {len(data)}")
+        yield data[start:end]
+        start = end
 
 
 def actions_of(data: bytes) -> tuple[bytes, ...]:
@@ -425,4 +433,4 @@ def actions_of(data: bytes) -> tuple[bytes, ...]:
     Raises:
         Malformed: one is cut off.
     """
-    return tuple(_structures(data, TYPED, length_at=1))
+    return tuple(_structures(data, TYPED, length_index=1))
