@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,6 +27,7 @@ from polarfab.output.change_output import write_allocations
 from tests.compilers.audit.device_tables import PRINTERS, printed, write
 from tests.compilers.audit.test_names_around import FORMS, cabled, told
 from tests.polarfab.conftest import Run
+from tests.vtysh import judged
 
 PILOT = Path(__file__).parents[2] / "examples" / "q7-pilot"
 REPLACED = "C4-3"
@@ -189,12 +189,11 @@ def test_a_drain_names_what_is_rendered_and_its_end_takes_it_back(
     assert len(lists) == 2
     assert {f"no {line}" for line in lists} <= set(back)
     assert any("set as-path prepend" in line for line in drain)
-    if file == "frr.conf" and (vtysh := which("vtysh")):
+    if file == "frr.conf" and which("vtysh"):
         for number, lines in enumerate((drain, back)):
             (tmp_path / f"{number}.conf").write_text("\n".join(lines) + "\n")
-            words = [vtysh, "-C", "-f", str(tmp_path / f"{number}.conf")]
-            done = subprocess.run(words, capture_output=True, text=True, check=False)
-            assert (done.returncode, "nknown" in done.stdout + done.stderr) == (0, False), done
+            code, out, errors = judged(tmp_path / f"{number}.conf")
+            assert (code, "nknown" in out + errors) == (0, False), out + errors
 
 
 def numbers(build: Build) -> Numbers:

@@ -1,8 +1,6 @@
 """Files of targets with eBGP: golden ones, AVD's and FRR's own parsers, AS numbers, refusals."""
 
 import re
-import shutil
-import subprocess
 from dataclasses import replace
 
 import pytest
@@ -15,6 +13,7 @@ from inventory.problems import InputError
 from tests.compilers.readers.emitted import write
 from tests.compilers.routed import agreed, routed
 from tests.compilers.targets.makers import fabric
+from tests.vtysh import NEEDS_VTYSH, judged
 
 BGP = {"routing": "bgp"}
 SYSTEMS = ("eos", "junos", "nvue", "nxos", "sonic", "srlinux")
@@ -30,18 +29,17 @@ def test_golden(name, tmp_path, golden):
         golden(path.read_text(), f"{name}_bgp_{path.name}")
 
 
-@pytest.mark.skipif(not shutil.which("vtysh"), reason="needs vtysh (Debian package frr)")
+@NEEDS_VTYSH
 @pytest.mark.parametrize("build", [TIES, SHARED])
 def test_vtysh_accepts_the_speakers(build, tmp_path):
     for name, more in (("sonic", {}), ("sonic", {"unnumbered": "on"}), ("frr", {})):
         out = tmp_path / "-".join([name, *more])
         target(name).render(agreed(build, BGP | {"bfd": "on"} | more), out, only=[0])
         path = out / build.wiring.names[0] / "frr.conf"
-        done = subprocess.run(["vtysh", "-C", "-f", path], capture_output=True, text=True)
-        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+        assert judged(path) == (0, "", "")
 
 
-@pytest.mark.skipif(not shutil.which("vtysh"), reason="needs vtysh (Debian package frr)")
+@NEEDS_VTYSH
 def test_vtysh_takes_the_lines_of_many_neighbours(tmp_path):
     """It takes 4,096 characters a line; every neighbour is in one of the rows."""
     links = [f"{leaf} {spine + 2}\n" for leaf in (0, 1) for spine in range(370)]
@@ -52,8 +50,7 @@ def test_vtysh_takes_the_lines_of_many_neighbours(tmp_path):
     build = compile_fabric(load_fabric(tmp_path / "fabric.yaml"))
     target("frr").render(agreed(build, BGP), tmp_path / "out", only=[0])
     path = tmp_path / "out" / build.wiring.names[0] / "frr.conf"
-    done = subprocess.run(["vtysh", "-C", "-f", path], capture_output=True, text=True)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert judged(path) == (0, "", "")
     text = path.read_text()
     rows = re.findall(r"(?m)^bgp as-path access-list again seq (\d+) .*\((\d+\|[\d|]+)\)", text)
     assert [seq for seq, _ in rows] == ["5", "10"]
@@ -61,7 +58,7 @@ def test_vtysh_takes_the_lines_of_many_neighbours(tmp_path):
     assert sorted(around) == sorted(re.findall(r" remote-as (\d+)\n", text))
 
 
-@pytest.mark.skipif(not shutil.which("vtysh"), reason="needs vtysh (Debian package frr)")
+@NEEDS_VTYSH
 def test_vtysh_accepts_what_nvue_adds(tmp_path):
     """What NVUE copies into frr.conf as it is; a misspelt word is not taken."""
     target("nvue").render(agreed(SHARED, BGP), tmp_path / "out", only=[0])
@@ -69,8 +66,8 @@ def test_vtysh_accepts_what_nvue_adds(tmp_path):
     text, file = tree["set"]["system"]["config"]["snippet"]["frr.conf"], tmp_path / "frr.conf"
     for lines, code in ((text, 0), (text.replace("nexthop-vrf", "nexthop-vrv"), 2)):
         file.write_text(lines)
-        done = subprocess.run(["vtysh", "-C", "-f", file], capture_output=True, text=True)
-        assert done.returncode == code, done.stderr
+        judgement = judged(file)
+        assert judgement[0] == code, judgement
 
 
 @pytest.mark.parametrize("name", ["frr", "srlinux"])

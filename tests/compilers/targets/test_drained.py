@@ -1,8 +1,6 @@
 """Maintenance of a switch of an eBGP fabric: the lines, and which paths they leave."""
 
 import re
-import shutil
-import subprocess
 
 import networkx as nx
 import pytest
@@ -19,6 +17,7 @@ from tests.compilers.readers.emitted import write
 from tests.compilers.readers.test_bgp_reader import build_of
 from tests.compilers.routed import agreed, routed
 from tests.compilers.targets.path_vectors import PathVectors
+from tests.vtysh import NEEDS_VTYSH, judged
 
 BGP = {"routing": "bgp"}
 PREPENDED = re.compile(r" set as-path prepend ((?:\d+ ?)+)$", re.M)
@@ -76,7 +75,7 @@ def loops(routers):
     return found
 
 
-@pytest.mark.skipif(not shutil.which("vtysh"), reason="needs vtysh (Debian package frr)")
+@NEEDS_VTYSH
 @pytest.mark.parametrize("end", [False, True])
 @pytest.mark.parametrize("name", ["frr", "sonic"])
 def test_vtysh_takes_the_lines(name, end, tmp_path):
@@ -85,8 +84,7 @@ def test_vtysh_takes_the_lines(name, end, tmp_path):
     assert any("network" in line for line in lines)
     file = tmp_path / "drain.conf"
     file.write_text("\n".join(lines) + "\n")
-    done = subprocess.run(["vtysh", "-C", "-f", file], capture_output=True, text=True)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert judged(file) == (0, "", "")
 
 
 def test_systems_say_families_in_their_words():

@@ -3,8 +3,6 @@
 By the VRF of the hosts' port on eos, nxos and sonic, by a filter at that port on junos.
 """
 
-import shutil
-import subprocess
 from dataclasses import replace
 
 import numpy as np
@@ -16,6 +14,7 @@ from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from tests.compilers.routed import agreed
 from tests.compilers.targets.makers import fabric
+from tests.vtysh import NEEDS_VTYSH, judged
 
 BUILDS = {
     "q=3": fabric(q=3, spread=True),
@@ -52,13 +51,12 @@ def test_golden(name, tmp_path, golden):
         golden(path.read_text(), f"entering_{path.name}")
 
 
-@pytest.mark.skipif(not shutil.which("vtysh"), reason="needs vtysh (Debian package frr)")
+@NEEDS_VTYSH
 @pytest.mark.parametrize("case", ["q=3", "two hosts, IPv4"])
 def test_vtysh_accepts_sonics_frr_conf(case, tmp_path):
     target("sonic").render(BUILDS[case], tmp_path, only=[0, 3])
     for path in tmp_path.glob("*/frr.conf"):
-        done = subprocess.run(["vtysh", "-C", "-f", path], capture_output=True, text=True)
-        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+        assert judged(path) == (0, "", "")
 
 
 def test_unequal_shares_are_refused(tmp_path):

@@ -2,9 +2,7 @@
 
 import json
 import re
-import shutil
 import string
-import subprocess
 from dataclasses import replace
 
 import pytest
@@ -21,6 +19,7 @@ from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from tests.compilers.routed import agreed, routed
 from tests.compilers.targets.makers import every, fabric
+from tests.vtysh import NEEDS_VTYSH, judged
 
 HOSTS = {"one": fabric(q=3), "three": fabric(q=2, hosts=3), "none": fabric(q=2, hosts=0, ipv6="")}
 
@@ -75,13 +74,12 @@ def test_golden(name, case, tmp_path, golden):
         golden(path.read_text(), f"{name}_{case}_{path.name}")
 
 
-@pytest.mark.skipif(not shutil.which("vtysh"), reason="needs vtysh (Debian package frr)")
+@NEEDS_VTYSH
 @pytest.mark.parametrize("case", ["one", "three"])
 def test_vtysh_accepts_sonics_frr_conf(case, tmp_path):
     target("sonic").render(HOSTS[case], tmp_path, only=[0, 3])
     for path in tmp_path.glob("*/frr.conf"):
-        done = subprocess.run(["vtysh", "-C", "-f", path], capture_output=True, text=True)
-        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+        assert judged(path) == (0, "", "")
 
 
 def test_host_names():

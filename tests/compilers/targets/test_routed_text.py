@@ -1,7 +1,5 @@
 """The linux and frr targets: their files read back, golden files, refusals."""
 
-import shutil
-import subprocess
 from dataclasses import replace
 from itertools import pairwise
 
@@ -13,6 +11,7 @@ from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from tests.compilers.routed import agreed, routed, with_words
 from tests.compilers.targets.makers import IPV6, with_ipv6
+from tests.vtysh import NEEDS_VTYSH, judged
 
 
 def heavier(build):
@@ -79,7 +78,7 @@ def test_golden(name, golds, policy, options, tmp_path, golden):
             golden(path.read_text(), f"{golds}_{path.name}")
 
 
-@pytest.mark.skipif(not shutil.which("vtysh"), reason="needs vtysh (Debian package frr)")
+@NEEDS_VTYSH
 @pytest.mark.parametrize(("case", "hosts"), [("protected", 2), ("bgp", 2), ("ties", 0)])
 def test_vtysh_accepts_every_file(case, hosts, tmp_path):
     for ipv6 in (None, IPV6):
@@ -90,8 +89,7 @@ def test_vtysh_accepts_every_file(case, hosts, tmp_path):
         options = bgp if case in ("bgp", "ties") else {}
         target("frr").render(agreed(build, options), tmp_path, only=[0, 5])
         for path in tmp_path.glob("*/frr.conf"):
-            done = subprocess.run(["vtysh", "-C", "-f", path], capture_output=True, text=True)
-            assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+            assert judged(path) == (0, "", "")
 
 
 @pytest.mark.parametrize("name", ["a\nip route 0.0.0.0/0 Null0", "../x", "$(reboot)", "x" * 64])

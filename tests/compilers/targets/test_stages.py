@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import subprocess
 from dataclasses import replace
 from functools import cache
 from ipaddress import ip_address, ip_interface, ip_network
@@ -21,6 +20,7 @@ from controller.devices.device_push import DevicePush, PushSettings
 from inventory.problems import InputError
 from polarfab.fabric import Fabric
 from tests.compilers.audit.device_tables import PRINTERS, rendered, write
+from tests.vtysh import NEEDS_VTYSH, judged
 
 ABLE = ("eos", "junos", "nvue", "nxos", "sonic")
 every = pytest.mark.parametrize("name", ABLE)
@@ -65,7 +65,7 @@ def test_what_was_written_of_other_families_says_so_too(name, case, tmp_path):
     assert (report.examples, report.passed) == ((), True)
 
 
-@pytest.mark.skipif(not shutil.which("vtysh"), reason="needs vtysh (Debian package frr)")
+@NEEDS_VTYSH
 @pytest.mark.parametrize("name", ["nvue", "sonic"])
 def test_vtysh_accepts_the_lines_for_frr(name, folders, tmp_path):
     path = folders["sonic"] / "4" / "frr.conf"
@@ -74,8 +74,7 @@ def test_vtysh_accepts_the_lines_for_frr(name, folders, tmp_path):
         path = tmp_path / "frr.conf"
         path.write_text(tree["set"]["system"]["config"]["snippet"]["frr.conf"])
         assert "vrf marked1" in path.read_text()
-    done = subprocess.run(["vtysh", "-C", "-f", path], capture_output=True, text=True)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert judged(path) == (0, "", "")
 
 
 def test_sonic_says_of_itself_what_its_schema_knows(folders):

@@ -1,8 +1,6 @@
 """Static routes whose next hops eBGP keeps for BFD: read back, and what is wrong is found."""
 
 import re
-import shutil
-import subprocess
 from functools import cache
 from shutil import copytree
 
@@ -12,6 +10,7 @@ from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from polarfab.fabric import Fabric
 from tests.compilers.routed import agreed
+from tests.vtysh import NEEDS_VTYSH, judged
 
 BFD = {"bfd": "on"}
 ROUTING = {
@@ -46,11 +45,10 @@ def test_what_was_written_without_marks_says_so_too(case, tmp_path):
     assert (report.examples, report.passed) == ((), True)
 
 
-@pytest.mark.skipif(not shutil.which("vtysh"), reason="needs vtysh (Debian package frr)")
+@NEEDS_VTYSH
 def test_vtysh_accepts_them(whole):
     path = whole / "4" / "frr.conf"
-    done = subprocess.run(["vtysh", "-C", "-f", path], capture_output=True, text=True)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert judged(path) == (0, "", "")
 
 
 WRONG = (

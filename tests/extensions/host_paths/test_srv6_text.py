@@ -1,8 +1,6 @@
 """The srv6 target: carriers against paths by brute force, followed through the switches' files."""
 
 import re
-import shutil
-import subprocess
 from dataclasses import replace
 from ipaddress import IPv6Address, IPv6Network
 
@@ -18,6 +16,7 @@ from inventory.problems import InputError
 from tests.compilers.routed import routed
 from tests.compilers.routing.paths import graph_of, wanted
 from tests.extensions.host_paths.read_srv6 import cables, carried, read_frr, read_host, read_switch
+from tests.vtysh import NEEDS_VTYSH, judged
 
 HOST, DECAPSULATE = 0xA000, 0xE000
 
@@ -156,7 +155,7 @@ def test_frr_has_the_same_sids_and_routes(decap, tmp_path):
         assert read_frr(tmp_path / name) == table
 
 
-@pytest.mark.skipif(not shutil.which("vtysh"), reason="needs vtysh (Debian package frr)")
+@NEEDS_VTYSH
 def test_vtysh_accepts_the_routes(tmp_path):
     """FRR 8.4 has no static SIDs: without that block."""
     target("srv6").render(with_ipv6(routed(q=2)), tmp_path)
@@ -164,8 +163,7 @@ def test_vtysh_accepts_the_routes(tmp_path):
         text = re.sub(r"^segment-routing\n.*?^exit\n", "", path.read_text(), flags=re.M | re.S)
         assert "ipv6 route" in text
         path.write_text(text)
-        done = subprocess.run(["vtysh", "-C", "-f", path], capture_output=True, text=True)
-        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+        assert judged(path) == (0, "", "")
 
 
 def test_golden(tmp_path, golden):
