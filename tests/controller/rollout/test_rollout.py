@@ -306,10 +306,10 @@ WAITS = {
 @pytest.mark.parametrize(("place", "policy"), WAITS.values(), ids=WAITS)
 def test_links_that_die_while_a_move_waits_for_the_disk_are_repaired(place, policy):
     """Nothing was repaired for as long as the disk hung, and nothing said that the move waited."""
-    net, keeper = network(Duties(damping=CALM), build(Q3))
+    net, keeper = network(Duties(damping=CALM), build(SMALL))
     record, clock = Hung(*place), net.now
     mover = Mover(net.sessions, keeper, no_history(), record)
-    mover.move(loaded(build(Q3, policy)))
+    mover.move(loaded(build(SMALL, policy)))
 
     def steps(number):
         for _ in range(number):
