@@ -1,7 +1,7 @@
 """Turn neighbour tables into cables between sockets of the plan, and set everything else apart.
 
 `check wiring` and the controller's discovery compare these cables with the planned ones
-(`wiring_audit`). `port_finder` says how sockets are numbered.
+(`wiring_audit`). A *socket* is the place of one cable in a port; `port_finder` numbers sockets.
 """
 
 from __future__ import annotations
@@ -243,11 +243,12 @@ class _Sightings:
             seen_from: the sockets that see the near end.
             planned: the sockets of the near node that the plan joins to the far node.
         """
-        far_vertex = nodes[1]
+        near_vertex, far_vertex = nodes
         seeing = [socket for socket in seen_from if socket // self.width == far_vertex]
         if seeing:
             return seeing[0]
-        seen_there, seen_back = self.half_seen[nodes], self.half_seen.get((nodes[1], nodes[0]), {})
+        seen_there = self.half_seen[nodes]
+        seen_back = self.half_seen.get((far_vertex, near_vertex), {})
         if len(seen_there) == len(seen_back) == 1:
             return next(iter(seen_back))
         if self.planned_far.get(near, -1) // self.width == far_vertex:

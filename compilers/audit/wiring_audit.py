@@ -107,7 +107,7 @@ def _checked_cables(planned: Pairs, wired: Wired, width: int) -> Pairs:
     read = wired.reporters
     shown = {port // width for pair in wired.cables for port in pair} | read
     with_stranger = {port for port, _ in wired.strangers}
-    checked = {p for p in planned if p[0] // width in read or p[1] // width in read}
+    checked = {(a, b) for a, b in planned if a // width in read or b // width in read}
     foreign = {
         pair
         for pair in checked

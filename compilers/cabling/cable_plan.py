@@ -1,8 +1,9 @@
 """Plan the cables of a fabric: the ends, length, type and bundle of each, as arrays.
 
-`cables_of` makes a cable for each link, or several where a port has parallel connectors. The length
-follows from the places of racks and units, and the type is the first in stock that is long enough,
-unless the inventory says otherwise.
+The cable schedule, panels, reports and exports begin with `cables_of`. It makes a cable for each
+link, or several where a port has parallel connectors. The length follows from the places of racks
+and units, and the type is the first in stock that is long enough, unless the inventory says
+otherwise.
 
 The cables of a new fabric are numbered from 1, in the order of rack pair, cluster pair and place of
 the first end. So the cables of a bundle have consecutive numbers. When the fabric changes, cables
@@ -210,16 +211,17 @@ def _in_floor_order(hardware: Hardware, plugs: _Plugs) -> _Plugs:
     ends, ports = plugs.ends, plugs.ports
     swapped = _comes_before(hardware, ends[:, 1], ends[:, 0])
     ends[swapped], ports[swapped] = ends[swapped, ::-1], ports[swapped, ::-1]
-    racks, cluster = hardware.rack[ends], hardware.cluster[ends]
-    order = np.lexsort(  # the last key comes first
+    first_rack, second_rack = hardware.rack[ends].T
+    first_cluster, second_cluster = hardware.cluster[ends].T
+    order = np.lexsort(  # the last key is the most important one
         (
             plugs.socket,
             ports[:, 0],
             hardware.unit[ends[:, 0]],
-            cluster[:, 1],
-            cluster[:, 0],
-            racks[:, 1],
-            racks[:, 0],
+            second_cluster,
+            first_cluster,
+            second_rack,
+            first_rack,
         )
     )
     return _Plugs(ends[order], ports[order], plugs.socket[order])
@@ -264,6 +266,7 @@ def _group_into_bundles(
         cluster: int32[E, 2], the clusters at both ends; sorted within equal racks.
         hardware: the numbers of bundles, if it has any.
     """
+    # A cable within a cluster and a rack is in no bundle.
     is_loose = (racks[:, 0] == racks[:, 1]) & (cluster[:, 0] == cluster[:, 1])
     # int32[n, 4] of the other cables; equal rows follow each other, and are one bundle.
     racks_and_clusters = np.concatenate((racks, cluster), axis=1)[~is_loose]

@@ -39,12 +39,14 @@ def distance(
         unit: int[E, 2], the units in these racks.
     """
     cabling = hardware.cabling
-    steps = np.abs(hardware.rack_place[rack[:, 0]] - hardware.rack_place[rack[:, 1]])
+    first_rack, second_rack = rack.T
+    # int[E, 2], how many rows and columns of the floor are between the racks.
+    steps = np.abs(hardware.rack_place[first_rack] - hardware.rack_place[second_rack])
     # In metres: along the floor; from each unit up to the tray above its rack; and within a rack.
     across = steps @ [cabling["row_pitch"], cabling["column_pitch"]]
     rises = (hardware.rack_units[rack] - unit + 1) * UNIT_METRES + cabling["tray"]
     inside = np.abs(unit[:, 0] - unit[:, 1]) * UNIT_METRES
-    is_between_racks = rack[:, 0] != rack[:, 1]
+    is_between_racks = first_rack != second_rack
     metres: NDArray[np.float64] = np.where(is_between_racks, across + rises.sum(axis=1), inside)
     metres += cabling["slack"]
     return metres

@@ -1,7 +1,7 @@
 """Read a demand from a file: CSV with one flow in each line, or a square matrix of rates.
 
-The file is what `routing.demand` of a spec names. Its flows become a `Traffic` between switches, to
-which `fitted_tables` fits weights.
+The file is what `routing.demand` of fabric.yaml names. `fitted_tables` calls `host_traffic`, and
+fits weights to the `Traffic` that it returns. Simulations call `read_demand`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from inventory.yamlfile import TextFile
 
 FORMS = "lines of source, destination, rate, or a square matrix of rates"
 """What the file may be, in words."""
+LIST_COLUMNS = ("source", "destination", "rate")
+"""The cells of a line in a list of flows."""
 HIGHEST_RATE = 1e30
 """The highest rate: any unit has room below it, and no sum or product of rates overflows."""
 BETWEEN_HOSTS = "rates between switches with hosts"
@@ -232,7 +234,7 @@ class _Reader:
         columns of a matrix. A file with three cells a line in a fabric of three switches is a
         matrix.
         """
-        if len(first) != 3 or len(self.wiring.names) == 3:
+        if len(first) != len(LIST_COLUMNS) or len(self.wiring.names) == 3:
             return False
         corner, *columns = (cell in self.vertices for cell in first)
         return corner or not all(columns)
@@ -243,7 +245,7 @@ class _Reader:
         has_header = _is_header(rate) and not {source, destination} <= self.vertices.keys()
         first_line: dict[tuple[str, str], int] = {}
         for row in rows[1:] if has_header else rows:
-            if len(row.cells) != 3:
+            if len(row.cells) != len(LIST_COLUMNS):
                 self.add_problem(row.line, "source, destination, rate", f"{len(row.cells)} values")
                 continue
             source, destination, rate = row.cells

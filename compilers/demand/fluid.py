@@ -7,6 +7,8 @@ fractions of the traffic rather than counts of packets.
 An *arc* is a directed link, as one number: arc s·L + k leaves switch s by its link k. The hosts of
 a switch count as one more link here, so L = K + 1 (`ManyPackets`).
 
+`compilers.evaluation` asks for loads, and `fitted_tables` for the paths that weights are fitted to.
+
 An *option* of a class is its minimal port (0) or one of its alternates (1 to A). In shapes, S is
 the number of switches, C of the classes of a switch, and D of destinations. Class c of switch s has
 the column s·(C + 2) + c.
@@ -83,6 +85,7 @@ class Fluid:
         program = hops.program
         # The number of the first arc of each switch, [S, 1, 1].
         first_arc = np.arange(0, len(hops.end), hops.slots, dtype=np.int32)[:, None, None]
+        # [S, C, 1 + A], the links of each class: of the minimal port, then of the alternates.
         links = np.concatenate((program.order[..., :1], program.shares[..., 1:]), axis=2)
         options = np.moveaxis(np.where(links >= 0, first_arc + links, np.int32(-1)), 2, 0)
         # Two more classes a switch stand for `no_route` and `local`, which have no options.
@@ -131,7 +134,7 @@ class Fluid:
             shares: float64[1 + A, S·(C + 2)], of the options of every class.
         """
         end = self.hops.end
-        marks_alternates = self.marks and shares[1:].any()
+        marks_alternates = self.marks and shares[1:].any()  # option 0 is the minimal port
         # float64[S·L, D], the marked traffic over each arc by its destination.
         marked = np.zeros((len(load), len(part.destinations)) if self.marks else (0, 0))
         for option, (arc_of_class, share) in enumerate(zip(self.options, shares, strict=True)):

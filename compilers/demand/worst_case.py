@@ -138,12 +138,13 @@ class _Arc:
         """Return the matching of sources to destinations that loads the arc most."""
         from scipy.optimize import linear_sum_assignment
 
-        cell = self.row * self.size[1] + self.column
-        load = np.bincount(cell, shares[self.share], minlength=self.size[0] * self.size[1])
+        row_count, column_count = self.size
+        cell = self.row * column_count + self.column
+        load = np.bincount(cell, shares[self.share], minlength=row_count * column_count)
         rows, columns = linear_sum_assignment(load.reshape(self.size), maximize=True)
-        matched = np.zeros(len(load), np.bool_)
-        matched[rows * self.size[1] + columns] = True
-        return _Matching(float(load[matched].sum()), self.share[matched[cell]])
+        is_matched = np.zeros(len(load), np.bool_)
+        is_matched[rows * column_count + columns] = True
+        return _Matching(float(load[is_matched].sum()), self.share[is_matched[cell]])
 
 
 def _cost_of_options(

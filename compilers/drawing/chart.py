@@ -327,8 +327,9 @@ def side_by_side(
         middles: the middle of each group, in rows.
         corner: x and y of the upper left end.
     """
-    left = x = corner[0] + int(max(map(len, names), default=0) * LETTER_WIDTH) + 8
-    y = corner[1] + GRID_HEAD
+    corner_x, corner_y = corner
+    left = x = corner_x + int(max(map(len, names), default=0) * LETTER_WIDTH) + 8
+    y = corner_y + GRID_HEAD
     foot = y + max(grid.height for grid in grids) + 28
     shapes: list[Shape] = []
     labels = row_labels(names, (middles * grids[0].size + y).tolist(), left)
@@ -390,10 +391,11 @@ def compose_chart(
         ends: pixels where the drawing ends on the right and below.
         grids: their titles and notes describe the chart to readers who cannot see it.
     """
+    right, bottom = ends
     about = ". ".join([subtitle, *(f"{grid.title}: {grid.note}" for grid in grids)])
     width = (
-        max(ends[0], int(TITLE_LETTER * len(title)), int(SUBTITLE_LETTER * len(subtitle)))
+        max(right, int(TITLE_LETTER * len(title)), int(SUBTITLE_LETTER * len(subtitle)))
         + CHART_MARGIN
     )
     parts = tuple(frames), tuple(shapes), tuple(labels)
-    return Chart(title, subtitle, about, width, ends[1] + CHART_MARGIN // 2, *parts)
+    return Chart(title, subtitle, about, width, bottom + CHART_MARGIN // 2, *parts)

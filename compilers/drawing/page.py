@@ -1,7 +1,7 @@
 """The data of the interactive page: names and ports of nodes, and the look-up tables of switches.
 
-The script of the page follows packets by these tables, and computes no routes. `page_data` makes
-the JSON text that is put into the page beside its picture.
+The script of the page follows packets by these tables, and computes no routes. `picture.draw` calls
+`page_data`, which makes the JSON text that is put into the page beside its picture.
 """
 
 from __future__ import annotations
@@ -160,9 +160,10 @@ def _link_at_ports(wiring: Wiring, port: NDArray[np.integer]) -> Links:
 def _shared_link_bits(wiring: Wiring, tables: Tables) -> NDArray[np.uint8]:
     """The links among which a class shares traffic: uint8[S, C, K/8], a bit each, lowest first."""
     link = _link_at_ports(wiring, tables.classes.alternate)
-    used = (tables.classes.weight[..., 1:] > 0) & (link < np.iinfo(link.dtype).max)
+    # The first weight of a class is that of its minimal port, the others are those of alternates.
+    is_used = (tables.classes.weight[..., 1:] > 0) & (link < np.iinfo(link.dtype).max)
     mask = np.zeros((*link.shape[:2], wiring.port.shape[1]), np.bool_)
-    switch, row, column = np.nonzero(used)
+    switch, row, column = np.nonzero(is_used)
     mask[switch, row, link[switch, row, column]] = True
     return np.packbits(mask, axis=2, bitorder="little")
 

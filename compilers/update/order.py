@@ -62,6 +62,7 @@ def path_fibs(build: Build) -> tuple[Fib, ...]:
     """
     has_share = None
     if build.forwarding.every_hop:
+        # bool[S, C, A]: the first weight of a class is that of its minimal port.
         has_share = np.asarray(build.tables.classes.weight[:, :, 1:]) > 0
     return fibs_by_alternates(build.tables, build.wiring.cables(), has_share)
 

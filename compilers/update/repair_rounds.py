@@ -115,13 +115,14 @@ class RepairRounds:
         if not len(rows):
             return cls.of_classes(classes)
         cells = _Cells.of(before, after, rows)
+        switch, prefix = rows.T
         level = cells.levels(egress == GONE)
         rounds = np.zeros(len(rows), np.int64)
         np.maximum.at(rounds, cells.row, level)
         last = int(level[~cells.drops].max(initial=0)) + 1
         rounds = np.where(rounds > 0, rounds, np.where(egress == GONE, last, 1))
         return cls(
-            rows=RowChanges(switch=rows[:, 0], prefix=rows[:, 1], egress=egress, round=rounds),
+            rows=RowChanges(switch=switch, prefix=prefix, egress=egress, round=rounds),
             classes=classes,
             entered=cells.entered[~cells.drops],
             last=last,
@@ -350,7 +351,8 @@ def _changed_rows(rows: NDArray[np.int64], switch: Numbers, prefix: Numbers) -> 
     """
     # One number for a switch and a prefix; no prefix, -1, has no number of a row.
     width = int(rows.max()) + 2
-    row_keys, keys = rows[:, 0] * width + rows[:, 1], switch * width + prefix
+    switch_of_row, prefix_of_row = rows.T
+    row_keys, keys = switch_of_row * width + prefix_of_row, switch * width + prefix
     index, is_there = find_numbers(row_keys, keys)
     return np.where(is_there & (prefix >= 0) & (prefix < width), index, NO_ROW)
 
@@ -362,6 +364,7 @@ def _egress_of_rows(routes: Routes, rows: NDArray[np.int64]) -> NDArray[np.int64
         routes: the routes of the tables.
         rows: int64[n, 2], the switch and the prefix number of each row.
     """
-    row, present = rows_of(routes, rows[:, 0], rows[:, 1])
-    egress = routes.egress[rows[:, 0], row]
-    return np.where(present & (egress != no_route(egress)), egress.astype(np.int64), GONE)
+    switch, prefix = rows.T
+    row, is_present = rows_of(routes, switch, prefix)
+    egress = routes.egress[switch, row]
+    return np.where(is_present & (egress != no_route(egress)), egress.astype(np.int64), GONE)
