@@ -1,5 +1,7 @@
 """A lower bound of the memory that work on a fabric takes, so that too large fabrics fail early.
 
+Compiles, proofs, measures and pictures call `MemoryBound.require` before they begin.
+
 The bound has two terms: bytes for each end of a link, and bytes for each ordered pair of switches
 if a value is stored for each pair. The factors are the lowest that were measured of whole
 processes, for any family: a PolarStar of 627,570 switches takes 71 bytes for each end of a link, a

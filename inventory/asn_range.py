@@ -1,4 +1,7 @@
-"""The range of AS numbers that a switch may have, for the checks of fabric.yaml and inventories."""
+"""The range of AS numbers that a switch may have, for the checks of fabric.yaml and inventories.
+
+An AS number names an autonomous system in BGP. Here each switch has one of its own.
+"""
 
 PRIVATE_AS = 4_200_000_000
 """The first private AS number of four bytes (RFC 6996)."""

@@ -1,6 +1,7 @@
 """The models of the floor in an inventory: racks, cable types and cables, and generated nodes.
 
-Also the models of dead links and shared risks, which name nodes and cables.
+Also the models of dead links and shared risks, which name nodes and cables. `inventory.model` puts
+these models together; the docstrings of fields are what users read about keys.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The model of `panels` in an inventory: passive cassettes between racks, joined by trunks."""
+"""The model of `panels` in an inventory: passive cassettes between racks, joined by trunks.
+
+`compilers.cabling.panel_plan` plans cassettes and trunks by it. A trunk is a cable of many fibres.
+"""
 
 from __future__ import annotations
 

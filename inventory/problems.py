@@ -1,4 +1,8 @@
-"""Mistakes in inputs: `Problem` is one mistake, and `InputError` raises all mistakes of a stage."""
+"""Mistakes in inputs: `Problem` is one mistake, and `InputError` raises all mistakes of a stage.
+
+A `Finding` is a mistake at a key of fabric.yaml or inventory.yaml, before its file and line are
+known. All readers and checks of inputs use these classes; the command line prints the problems.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """The vertices and sockets of a plan by all names that neighbour tables may have for them.
 
-`resolve` looks up both ends of each neighbour here. A node has its name in the build, management
+A *socket* is the place of one cable in a port, as a number (`port_finder`). `resolve` looks up both
+ends of each neighbour here. A node has its name in the build, management
 address, serial number, GUID and datapath id; a port has its name in the build, its label, the names
 of its system, and its rendered description.
 """

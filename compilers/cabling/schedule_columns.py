@@ -1,7 +1,7 @@
 """The columns of the cable schedule, the rows of selected cables, and the names of cables.
 
-`Rows` turns the arrays of `cable_plan.Cables` into rows of text and numbers, a block of cables at a
-time, so that a million cables need little memory.
+`cable_schedule` prints these rows. `Rows` turns the arrays of `cable_plan.Cables` into rows of text
+and numbers, a block of cables at a time, so that a million cables need little memory.
 """
 
 from __future__ import annotations

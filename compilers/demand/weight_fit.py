@@ -1,5 +1,7 @@
 """The shares that carry a demand best: those that load the hottest link least, with a bound.
 
+`fitted_tables` calls `fit` with the paths that `fluid` has followed. An *arc* is a directed link.
+
 All flows of one switch in one class are a *choice*: they share the ports of that class, which are
 the choice's *options*. The fit looks for the shares x of all options, which add up to 1 in every
 choice, such that the largest entry of A·x is least. Here A is what the whole traffic of a choice

@@ -1,5 +1,7 @@
 """Whole weights for fitted shares, as targets hold them.
 
+`fitted_tables` calls `round_shares` with the shares that `weight_fit` has found.
+
 The weights of a class add up to a *total*. One *part* is a weight of 1, the whole divided by the
 total. A small total fits more targets; a large total follows the shares more closely. So totals are
 tried in turn, until the hottest link has about the load that it had before rounding. After

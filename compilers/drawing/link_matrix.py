@@ -1,7 +1,8 @@
 """Charts with a cell for each link: its load under a traffic pattern, or the effect of its failure.
 
-Rows and columns are switches in the order of their clusters. In a fabric with more than 200
-switches they are clusters, and a cell shows the worst link between two clusters.
+`picture.draw_chart` calls `load_chart` and `failure_chart`. Rows and columns are switches in the
+order of their clusters. In a fabric with more than 200 switches they are clusters, and a cell shows
+the worst link between two clusters.
 """
 
 from __future__ import annotations

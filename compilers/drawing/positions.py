@@ -1,5 +1,7 @@
 """Place the vertices and racks of a picture, in pixels from the top left corner.
 
+`picture.draw` calls `place`, and `scene` draws at the positions that it returns.
+
 A rack that is the only one of its kind, such as the quadrics, is a *strip* at the top, with its
 members in rows. All other racks are *panels* in a grid below, with the members of a rack on a ring
 round its centre. Two members that form a triangle with the centre stand closer together, as in the

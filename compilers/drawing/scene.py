@@ -1,7 +1,7 @@
 """Compose a picture as values for an SVG template: boxes, vertices, links, legend and texts.
 
-`compose` takes the positions of `positions.place`, and adds what is drawn and written there. All
-values are pixels, rounded so that every machine gives the same bytes.
+`picture.draw` calls `compose`. It takes the positions of `positions.place`, and adds what is drawn
+and written there. All values are pixels, rounded so that every machine gives the same bytes.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
 """Load fabric.yaml and the inventory that it names, and check them against each other.
 
+`load_fabric` returns a `LoadedFabric`, with which a compile begins.
+
 Messages about a wrong type, key or value come from `inventory.document_errors`, those about the
 rules of a field from `fabric_spec`, those about several fields from `cross_checks`, and those about
 a family's parameters from `compilers.topology.families`. Here each gets its file and line.

@@ -1,5 +1,7 @@
 """Match the switches, networks and hosts of two builds of a fabric, for moves and comparisons.
 
+A comparison (`compare`), a move (`difference`) and a report on losses (`loss`) begin with it.
+
 Two builds may number their vertices differently. A switch is the same if it has the same datapath
 id; its vertex, name and links may differ. A network is the same if it has the same address and
 length: vertices own the blocks of the address pool in order, so a switch that changes its vertex

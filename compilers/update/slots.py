@@ -6,8 +6,9 @@ missing. `Slots` keeps many of them as arrays. What comes in are the messages th
 the new rows; what goes out are the rows that the switch holds after any round (`held_after`),
 and the messages of a round (`messages`). Both are selections from the same arrays.
 
-`programs` makes the slots of a switch, and the controller sends their messages. `slots_by_place`
-pairs the old and the new rows that have the same place.
+In shapes, n is the number of slots and L the bytes of a message. `programs` makes the slots of a
+switch, and the controller sends their messages. `slots_by_place` pairs the old and the new rows
+that have the same place.
 """
 
 from __future__ import annotations

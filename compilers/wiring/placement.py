@@ -5,7 +5,7 @@ PolarStar. A cluster goes whole into the first rack with room for it. If there i
 is divided among the racks with room, in their order. The vertex, rack and unit that the inventory
 gives a node are kept. Nothing is cabled yet.
 
-`place_nodes` is this step of a compile (`placed_fabric`). It takes the layout that the inventory
+`placed_fabric` calls `place_nodes` in a compile. It takes the layout that the inventory
 names, generates nodes and racks where the inventory says so, and has `compilers.wiring.rack_room`
 put the nodes into racks.
 """
