@@ -52,10 +52,10 @@ class Forwarding:
     Weights are whole numbers, so the part is approximate.
     """
     bounces: bool = False
-    """Packets to a host of an adjacent switch are shared over alternates, too.
+    """Packets to a host of an adjacent switch are shared over other neighbours, too.
 
-    The shortest path of some of these neighbours leads back. A neighbour bounces such a packet: it
-    sends it on over another port (a U-turn alternate).
+    The shortest path of some of them leads back here. Such a neighbour bounces the packet: it sends
+    it on over another port (a U-turn alternate).
     """
     marks: bool = False
     """Packets that leave by an alternate are marked, and the next switch sends each of them over a
