@@ -111,7 +111,9 @@ class Links:
         self.drained = np.zeros(order, np.bool_)
         size = len(self.cables.ends)
         self._cabled = np.zeros(order, np.bool_)
-        """bool[S], the switches that have shown a port of their links."""
+        """bool[S], the switches that have shown a port of their links, or have to have one."""
+        self._shows_none = np.zeros(order, np.bool_)
+        """bool[S], the switches that have described their ports, none of them of a link."""
         self._port_down = np.zeros((*self.dead.shape,), np.bool_)
         """bool[S, K], the links whose port at this switch is down."""
         self._unseen = np.zeros(size, np.bool_)
@@ -186,13 +188,41 @@ class Links:
         """Set all ports of a switch, by number: what is wrong, or ""; a missing port is down.
 
         A switch that never had any of its links' ports is not cabled yet, and its links are
-        unknown.
+        unknown; unless the port at the other end of one of them works.
         """
         place = self.cables.place[vertex]
         planned = np.flatnonzero(place >= 0)
         self._cabled[vertex] |= not faults.keys().isdisjoint(planned.tolist())
-        if not self._cabled[vertex]:
-            return
+        self._shows_none[vertex] = not self._cabled[vertex]
+        if self._cabled[vertex]:
+            self._set_ports(vertex, planned, faults, now)
+        for other in np.flatnonzero(self._shows_none).tolist():
+            if self._has_working_far_port(other):
+                self._cabled[other], self._shows_none[other] = True, False
+                self._set_ports(other, np.flatnonzero(self.cables.place[other] >= 0), {}, now)
+
+    def _has_working_far_port(self, vertex: int) -> bool:
+        """Whether a port at the other end of a switch's links is up, by its own switch."""
+        wiring = self.wiring
+        for link in np.flatnonzero(wiring.far[vertex] >= 0).tolist():
+            far = int(wiring.far[vertex, link])
+            far_link = self._link(far, int(wiring.far_port[vertex, link]))
+            if self._cabled[far] and self._connected[far] and not self._port_down[far, far_link]:
+                return True
+        return False
+
+    def _set_ports(
+        self, vertex: int, planned: NDArray[np.intp], faults: dict[int, str], now: float
+    ) -> None:
+        """Set the ports of a switch's links.
+
+        Args:
+            vertex: of the switch.
+            planned: the numbers of these ports.
+            faults: what is wrong with each port that there is, or "".
+            now: the time.
+        """
+        place = self.cables.place[vertex]
         down = np.array([bool(faults.get(port, DOWN)) for port in planned.tolist()], np.bool_)
         for port in planned[self._port_down[vertex, place[planned]] != down].tolist():
             self.port(vertex, port, faults.get(port, DOWN), now)

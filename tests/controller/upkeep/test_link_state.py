@@ -385,6 +385,22 @@ def _check_random_events(wiring: Wiring, chance: np.random.Generator, spared: Co
             assert (paths(far, less, ~drained) & pairs != has_path).any()
 
 
+@pytest.mark.parametrize("order", ["it comes first", "it comes last"])
+def test_a_switch_without_ports_at_cables_that_work_has_no_links(order: str) -> None:
+    """Its card had died while no controller ran: packets went into it for good (832 lost)."""
+    wiring = routed(q=3).wiring
+    links, without = Links(wiring), 5
+    vertices = [v for v in range(13) if v != without]
+    vertices = [without, *vertices] if order == "it comes first" else [*vertices, without]
+    for vertex in vertices:
+        numbers = wiring.port[vertex][wiring.far[vertex] >= 0].tolist()
+        links.connected(vertex, 0.0)
+        links.ports(vertex, {} if vertex == without else dict.fromkeys(numbers, ""), 0.0)
+    links.update(0.0)
+    assert (links.dead[without] == (wiring.far[without] >= 0)).all()
+    assert links.dead.sum() == 2 * (wiring.far[without] >= 0).sum()
+
+
 def test_a_suppressed_link_that_is_down_when_it_is_calm_stays_dead() -> None:
     links, cables = fabric()
     (u, k), _ = cables.ends[0].tolist()
