@@ -379,7 +379,7 @@ class Keeper(Upkeep):
             del requested[name]
         else:
             requested[name] = resolve_name(kept.build.wiring, kept.build.hardware, name)
-            dead, drained = links_and_switches(kept.build.wiring.far, requested.values())
+            dead, drained = links_and_switches(kept.build.wiring.far, [requested[name]])
             failures = Failures(links.dead | dead, links.drained | drained)
             alone = failures.alone(kept.intact) - Failures.of(links).alone(kept.intact)
             is_large = failures.rows(kept.intact) > ROWS_AT_ONCE

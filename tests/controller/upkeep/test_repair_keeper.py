@@ -283,6 +283,11 @@ def test_links_that_are_drained_are_used_where_the_others_fail():
     (used,) = np.flatnonzero(~keeper.dead[switch] & (wiring.far[switch] >= 0)).tolist()
     assert used in drains
     assert keeper.status()["cut_off_pairs"] == 0
+    # Every other drain was refused: "given n8 without a link".
+    elsewhere = next(v for v in range(13) if v != switch and v not in wiring.far[switch])
+    assert keeper.drain(names[elsewhere])["cut_off_pairs"] == 0
+    keeper.drain(names[elsewhere], ends=True)
+    net.run()
     away = next(v for v in range(13) if v != switch and v not in wiring.far[switch])
     net.sessions.closed(away)
     net.cable(switch, used, False)
