@@ -23,6 +23,6 @@ def _settings() -> TemporaryDirectory[str]:
 
 def judged(file: Path) -> tuple[int, str, str]:
     """The exit code of vtysh for a file, and what it prints on stdout and stderr."""
-    command = ["vtysh", "--config_dir", _settings().name, "-C", "-f", file]
+    command = ["vtysh", "--config_dir", _settings().name, "-C", "-f", str(file)]
     done = subprocess.run(command, capture_output=True, text=True)
     return done.returncode, done.stdout, done.stderr
