@@ -29,7 +29,7 @@ def reproduce(figure: str, *, quick: bool = False, folder: str | Path | None = N
     has `columns` and `rows`, a figure `panels` and `diagrams`.
 
     Args:
-        figure: its name in `polarfab reproduce list`.
+        figure: the name of the table or figure in `polarfab reproduce list`.
         quick: whether networks of small sizes are simulated, which gives no verdict.
         folder: where simulated points of whole sizes are kept.
 
@@ -40,5 +40,6 @@ def reproduce(figure: str, *, quick: bool = False, folder: str | Path | None = N
     from extensions.papers.catalogue import reproduce as reproduce_all
 
     cache_folder = Path(folder) if folder else None
+    # One exhibit gives one pair of the exhibit and its evidence.
     ((_, evidence),) = reproduce_all([exhibit(figure)], quick, folder=cache_folder)
     return evidence

@@ -1,4 +1,7 @@
-"""Every numbered table and figure of the papers that is reproduced, and their computation."""
+"""Every numbered table and figure of the papers that is reproduced, and their computation.
+
+The verb and the library's function `reproduce` look exhibits up here, and have them computed.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,8 @@ PAPERS = {
     "polarstar": "PolarStar: Expanding the Horizon of Diameter-3 Networks",
     "projective": "Projective Networks: Topologies for Large Parallel Computer Systems",
 }
-"""The papers by their short names; the exhibits of each are in a module of its own."""
+"""The titles of the papers, by their short names. A paper's exhibits are in a folder of that name.
+"""
 
 
 def exhibits(paper: str = "") -> list[Exhibit]:
@@ -57,18 +61,18 @@ def reproduce(
     Args:
         selected: some of `exhibits`.
         quick: whether networks of sizes that take seconds are simulated.
-        progress: called with exhibits done and all.
-        workers: that share the exhibits.
+        progress: called with the number of exhibits that are done, and of all.
+        workers: the processes that share the exhibits.
         folder: where simulated points of whole sizes are kept, and looked for.
     """
-    evidences = workers.over(_computer, (quick, folder), [item.id for item in selected])
+    evidences = workers.over(_exhibit_computer, (quick, folder), [item.id for item in selected])
     for done, (item, evidence) in enumerate(zip(selected, evidences, strict=True), 1):
         yield item, evidence
         if progress:
             progress(done, len(selected))
 
 
-def _computer(settings: tuple[bool, Path | None]) -> Callable[[str], Evidence]:
+def _exhibit_computer(settings: tuple[bool, Path | None]) -> Callable[[str], Evidence]:
     """Make the function that computes an exhibit by its name, for one worker.
 
     Args:

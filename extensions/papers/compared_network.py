@@ -1,4 +1,7 @@
-"""A network that a paper compares with others: a topology with hosts, built or simulated."""
+"""A network that a paper compares with others: a topology with hosts, built or simulated.
+
+The exhibits of PolarFly and PolarStar have a `ComparedNetwork` for each network of a table.
+"""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ places; the exhibits of the papers use them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -48,7 +48,7 @@ class Diagram:
     """bool[E], whether a link is drawn in the background."""
     width: int = DRAWING_WIDTH
     """Pixels of the picture without its margins."""
-    radius: float = field(default=5.0)
+    radius: float = 5.0
     """Pixels of a vertex."""
     hues: Sequence[int] | NDArray[np.integer] = ()
     """int[E], a number that chooses the colour of each link, as for vertices; HIDDEN for black."""
@@ -101,8 +101,8 @@ def _path(ends: Iterable[list[list[float]]]) -> str:
 
 def ring(count: int, radius: float = 1.0, centre: tuple[float, float] = (0, 0)) -> Places:
     """Places on a circle, clockwise from the top: float64[count, 2]."""
-    turn = 2 * np.pi * np.arange(count) / max(count, 1)
-    places: Places = np.stack((np.sin(turn), -np.cos(turn)), axis=1) * radius + np.array(centre)
+    angle = 2 * np.pi * np.arange(count) / max(count, 1)
+    places: Places = np.stack((np.sin(angle), -np.cos(angle)), axis=1) * radius + np.array(centre)
     return places
 
 

@@ -264,9 +264,9 @@ def exhibits_of(
     """The tables or figures of a paper, in the order of their numbers from 1.
 
     Args:
-        paper: its short name.
+        paper: the short name of the paper.
         kind: `table` or `fig`.
-        captions: by the function that computes the evidence.
+        captions: the captions, by the function that computes the evidence.
     """
     numbered = partial(Exhibit, paper, kind)
     return [

@@ -1,4 +1,8 @@
-"""Write exhibits: the files of one (data, pictures, verdict), and a Markdown page of all."""
+"""Write exhibits as files, for `polarfab reproduce`: each in a folder, and all in a Markdown page.
+
+`files` yields the data, the pictures and the verdict of one exhibit, and `page` the text of the
+page. `cached_row` reads a verdict that an earlier call has written.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +25,14 @@ from extensions.papers.exhibit import (
 )
 
 VERDICT_FILE = "verdict.json"
+"""The file with the verdict and the claims of an exhibit."""
 ROW = ("id", "paper", "what", "verdict", "why", "counts")
 """The fields of `Exhibit.row`."""
 PRINTED_HEAD = "printed, or ours of the other in an order"
 """The head of the column of `PaperClaim.printed`: where the paper orders two networks, it has our
 value of the second one."""
 Reproduced = Sequence[tuple[Exhibit, Evidence]]
+"""Exhibits, each with what was computed for it."""
 
 
 def picture_names(exhibit: Exhibit, evidence: Evidence) -> list[str]:
@@ -160,25 +166,31 @@ def _mistakes(reproduced: Reproduced, papers: dict[str, str]) -> Iterator[str]:
                 refuted.setdefault(claim.mistake, []).append(claim)
         for mistake, claims in refuted.items():
             first = claims[0]
-            more = f", and {len(claims) - 1} more" if len(claims) > 1 else ""
+            how_many_more = f", and {len(claims) - 1} more" if len(claims) > 1 else ""
             link = (
                 f"[{papers[item.paper].partition(':')[0]}, {item.kind} {item.number}](#{item.id})"
             )
-            says, relation = f"{first.says}{more}", first.relation
+            says, relation = f"{first.says}{how_many_more}", first.relation
             rows.append((link, says, relation, first.printed, first.computed, mistake))
     heads = ("where", "statement", "", PRINTED_HEAD, "ours", "counter-example")
     yield from _table(heads, rows)
 
 
 def _disagreements(evidence: Evidence) -> Iterator[str]:
-    """Yield a line for each reason why statements do not simply hold, with the first of each."""
+    """Yield a line for each reason why statements do not hold, or hold only as they are read.
+
+    A line has the first of the statements with its reason.
+    """
     by_reason: dict[tuple[str, str], list[PaperClaim]] = {}
     for claim in evidence.claims:
         if claim.verdict not in ("equal", "agrees") and not evidence.quick:
             by_reason.setdefault((claim.verdict, claim.why), []).append(claim)
     for (verdict, why), claims in by_reason.items():
-        first, more = claims[0], f" (and {len(claims) - 1} more)" if len(claims) > 1 else ""
-        yield f"\n- *{verdict}*: {first.says}{more}: {_values(first)}. {why}\n"
+        first, how_many_more = (
+            claims[0],
+            f" (and {len(claims) - 1} more)" if len(claims) > 1 else "",
+        )
+        yield f"\n- *{verdict}*: {first.says}{how_many_more}: {_values(first)}. {why}\n"
 
 
 def _values(claim: PaperClaim) -> str:

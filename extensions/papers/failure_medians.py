@@ -1,7 +1,7 @@
 """Whether one network survives more failed links than another, by the medians of simulated runs.
 
 In a run links fail at random, one after another, until hosts are disconnected
-(`compilers.evaluation.analysis.resilience`).
+(`compilers.evaluation.analysis.resilience`). The exhibits about failures call `disconnects_later`.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ def disconnects_later(says: str, first: Resilience, second: Resilience) -> Paper
         second: runs of the one that disconnects later.
     """
     claim = PaperClaim(says, first.median, second.median, ">")
+    # The standard error of the difference of both medians.
     error = sqrt(pi / 2 * sum(np.var(runs.ratios) / len(runs.ratios) for runs in (first, second)))
     if abs(second.median - first.median) <= 2 * error:
         return as_not_computed(claim, f"The medians have an error of {error:.2g}.")

@@ -1,9 +1,11 @@
 """The load at which minimal routes saturate, computed as `polarfab throughput` does, at any size.
 
 Traffic is a fluid that splits over routes, and nothing is simulated. The network saturates at the
-load of the hosts at which its fullest link is full. Above it, only flows over that link are held
-back; below it, queues hold back packets of a simulation. So the mean load that a simulation accepts
-may be more or less.
+load of the hosts at which its fullest link is full. The mean load that a simulation accepts may be
+more, as above that load only the flows over the full link are held back. It may be less, as below
+that load packets already wait in queues.
+
+The exhibits that compare minimal routes call `minimal_share`.
 """
 
 from __future__ import annotations
@@ -36,8 +38,9 @@ FLUID = (
     " routes, over the link between both groups. Those of PolarStar go by §9.2's rule, and over all"
     " shortest paths within a supernode."
 )
-
+"""The remark beside figures with values of `minimal_share`."""
 READ_FLUID = "Read as of the load at which the hottest link of minimal routes is full."
+"""How a claim is read whose value is a `minimal_share`."""
 
 
 @cache
@@ -69,7 +72,7 @@ def _share_of(peak: float, network: PaperFabric) -> float:
     """The share of their rate at which hosts fill a link.
 
     Args:
-        peak: its load, in units of what the hosts of a switch send.
+        peak: the load of the link, in units of what the hosts of a switch send.
         network: the network with its hosts.
     """
     return 1 / max(1.0, network.hosts * peak)
@@ -141,9 +144,9 @@ def _shortest_paths(
     """Yield all shortest paths between two vertices that are a few links apart.
 
     Args:
-        neighbours: those of each vertex.
+        neighbours: the neighbours of each vertex.
         source: the first vertex.
-        destination: the last one.
+        destination: the last vertex.
     """
     paths: list[tuple[int, ...]] = [(source,)]
     while not any(path[-1] == destination for path in paths):

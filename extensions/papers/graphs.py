@@ -1,4 +1,7 @@
-"""Small graphs that papers show and polarfab does not compile, and what is measured in graphs."""
+"""Small graphs that papers show and polarfab does not compile, and what is measured in graphs.
+
+A graph is its adjacency matrix here. The exhibits of the papers call these functions.
+"""
 
 from __future__ import annotations
 
@@ -58,8 +61,8 @@ def matrix_of(graph: Graph) -> Adjacency:
     return adjacency
 
 
-class Counted(NamedTuple):
-    """What is counted in a connected graph."""
+class GraphCounts(NamedTuple):
+    """The size, degree and diameter of a connected graph, as they are counted in it."""
 
     order: int
     """How many vertices it has."""
@@ -73,13 +76,14 @@ class Counted(NamedTuple):
         return self.order / moore_bound(self.degree, self.diameter)
 
 
-def counted(graph: Adjacency) -> Counted:
-    """Count the vertices, the largest degree and the diameter of a connected graph."""
-    return Counted(len(graph), int(graph.sum(axis=1).max()), diameter_of(graph))
+def counts_of(graph: Adjacency) -> GraphCounts:
+    """The number of vertices, the largest degree and the diameter of a connected graph."""
+    return GraphCounts(len(graph), int(graph.sum(axis=1).max()), diameter_of(graph))
 
 
 def diameter_of(graph: Adjacency) -> int:
     """The largest distance in a connected graph."""
+    # bool[N, N]: vertices at a distance of at most 1, and of at most `count`.
     steps = graph | np.eye(len(graph), dtype=np.bool_)
     reached, count = steps, 1
     while not reached.all():
@@ -89,7 +93,7 @@ def diameter_of(graph: Adjacency) -> int:
 
 def mean_distance(graph: Adjacency) -> float:
     """The mean distance of two different vertices, in a graph of diameter 2 at most."""
-    order = len(graph)
+    order = len(graph)  # adjacent vertices are at distance 1, all others at distance 2
     return 2 - float(graph.sum()) / (order * (order - 1))
 
 
@@ -101,10 +105,11 @@ def is_vertex_transitive(graph: Adjacency) -> bool:
 
 
 def _is_completable(graph: Adjacency, images: list[int]) -> bool:
-    """Whether the images of the first vertices can be completed to an automorphism."""
+    """Whether the images of the first vertices can be completed to an automorphism; by search."""
     vertex = len(images)
     if vertex == len(graph):
         return True
+    # An image fits if it is joined to the same images as the vertex is to earlier vertices.
     row = graph[vertex, :vertex]
     fits = (graph[:, images] == row).all(axis=1)
     fits[images] = False

@@ -27,7 +27,12 @@ from compilers.tables.build import Build
 from extensions.papers.exhibit import PaperClaim, as_not_computed
 from extensions.papers.result_cache import PointKey, cached_result, is_missing
 from extensions.simulation.build_simulation import network_for, settings_for, with_channels
-from extensions.simulation.latency_curve import LatencyCurve, Simulated, latencies, simulate
+from extensions.simulation.latency_curve import (
+    LatencyCurve,
+    SimulationTask,
+    latency_panels,
+    simulate,
+)
 from extensions.simulation.load_point import LoadPoint, SimulationSettings
 from extensions.simulation.simulated_network import HostTraffic
 from inventory.problems import InputError
@@ -59,25 +64,25 @@ class WholeRuns:
     """Whether a file of cached results may lack some of this curve; the curve is then drawn without
     them."""
 
-    def run(self, fabric: PaperFabric, pattern: str, load: float, seed: int) -> PointKey:
+    def point_key(self, fabric: PaperFabric, pattern: str, load: float, seed: int) -> PointKey:
         """The key of a run of a network under a pattern."""
         return PointKey(fabric.text(), pattern, load, seed, json.dumps(self.settings))
 
     def words(self) -> tuple[str, str]:
         """The switches, and the loads and cycles, in words."""
         settings = SimulationSettings(**self.settings)
-        near = (
+        added_loads = (
             f", up to the second that is not sustained, and {LEAST_BISECTIONS} or more near"
             " saturation"
             if self.refined
             else ""
         )
         seeds = f"each of the seeds 0 to {self.seeds - 1}" if self.seeds > 1 else "seed 0"
-        return _words(settings, self.loads, near, seeds)
+        return _words(settings, self.loads, added_loads, seeds)
 
 
 BY_PACKETS = WholeRuns(LOADS, 5, {"drain": 2_000}, refined=True)
-"""Packets that move as one. No sustained load waits 800 cycles for measured packets."""
+"""Runs of packets that move as one. No sustained load waits 800 cycles for measured packets."""
 NO_POINTS = "Too few points of this size were simulated."
 """The reason of a claim that is not computed for lack of simulated points."""
 BY_FLITS = WholeRuns(
@@ -86,13 +91,13 @@ BY_FLITS = WholeRuns(
     {"level": "flit", "warmup": 600, "period": 200, "periods": 3, "drain": 600},
     in_part=True,
 )
-"""Flits, which take about three times as long, in a third of the cycles."""
+"""Runs of flits, in a third of the cycles: flits take about three times as long to simulate."""
 BY_FLITS_LONGER = replace(
     BY_FLITS,
     settings={"level": "flit", "warmup": 600, "period": 500, "periods": 3, "drain": 1_000},
 )
-"""Flits of adaptive routes, unless traffic is uniform. Their latencies differ so much that for 600
-cycles the mean latency of the packets that have arrived still grows, at any load."""
+"""Runs of flits on adaptive routes, unless traffic is uniform. Their latencies differ so much that
+for 600 cycles the mean latency of the packets that have arrived still grows, at any load."""
 GAP = 0.1
 """The largest interval between the largest sustained load and the next one at which a curve in part
 supports a statement on its saturation."""
@@ -159,7 +164,8 @@ ROUTES: dict[str, tuple[Mapping[str, str], Mapping[str, str]]] = {
         {"routing": "adaptive"},
     ),
 }
-"""By name the `routing` of the spec, and settings of the simulation."""
+"""By the name of the routes: the `routing` of the spec with which the network is compiled, and
+settings of the simulation."""
 VALLEY_FAMILIES = ("dragonfly", "megafly")
 """Families whose packets change channels in the papers: in BookSim's `dragonflynew` after a global
 link; PolarStar's §9.4 counts the channels. Here the scheme `valley` is used."""
@@ -182,7 +188,7 @@ class PaperFabric:
 
     def build(self) -> Build:
         """The compiled network; the last one is kept in memory."""
-        routing = ROUTES[self.routes][0]
+        routing, _ = ROUTES[self.routes]
         spec = {"name": "simulated", "topology": dict(self.topology), "routing": dict(routing)}
         build = _compiled(json.dumps(spec))
         return GrowthReport.of_clusters(build, self.grown).build if self.grown else build
@@ -207,8 +213,9 @@ class PaperFabric:
 
     def simulated_routing(self) -> dict[str, str]:
         """How packets are routed, as fields of `SimulationSettings`."""
-        split = {"scheme": "valley"} if self.topology["family"] in VALLEY_FAMILIES else {}
-        return {**ROUTES[self.routes][1], **split}
+        _, settings = ROUTES[self.routes]
+        changes_channels = self.topology["family"] in VALLEY_FAMILIES
+        return {**settings, "scheme": "valley"} if changes_channels else dict(settings)
 
 
 def by_flits(pattern: str, routes: str) -> WholeRuns:
@@ -241,17 +248,18 @@ def setup_of(
     """
     settings = SimulationSettings(**QUICK_RUNS.windows())
     lines = _words(settings, QUICK_RUNS.loads, "", "seed 0") if quick else runs.words()
+    # By the title of a network its routes, each once and in order.
     routes: dict[str, dict[str, None]] = {}
     for fabric in fabrics:
-        split = " channels split by valley" if "scheme" in fabric.simulated_routing() else ""
-        routes.setdefault(fabric.title() + split, {})[fabric.routes] = None
+        channels = " channels split by valley" if "scheme" in fabric.simulated_routing() else ""
+        routes.setdefault(fabric.title() + channels, {})[fabric.routes] = None
     if not routes:
         return ()
     return (*lines, *(f"{network}: {'; '.join(names)}." for network, names in routes.items()))
 
 
 def _words(
-    settings: SimulationSettings, loads: Sequence[float], near: str, seeds: str
+    settings: SimulationSettings, loads: Sequence[float], added_loads: str, seeds: str
 ) -> tuple[str, str]:
     """The switches, and the loads and cycles, in words."""
     cycles = settings.periods * settings.period
@@ -259,9 +267,9 @@ def _words(
         f"Switches: {settings.vcs} virtual channels, any free one is taken; {settings.buffer} flits"
         f" a port; packets of {settings.packet} flits, made at random (Bernoulli)"
         + ("; flits move one by one." if settings.level == "flit" else "."),
-        f"Loads {', '.join(f'{load:g}' for load in loads)}{near}; {settings.warmup:,} cycles of"
-        f" warm-up, {settings.periods} × {settings.period} measured; sustained means: for these"
-        f" {cycles:,} cycles, with {seeds}.",
+        f"Loads {', '.join(f'{load:g}' for load in loads)}{added_loads}; {settings.warmup:,}"
+        f" cycles of warm-up, {settings.periods} × {settings.period} measured; sustained means: for"
+        f" these {cycles:,} cycles, with {seeds}.",
     )
 
 
@@ -275,7 +283,7 @@ def setup_of_flits(
     Args:
         fabrics: the networks.
         quick: whether they were simulated quickly.
-        curves: by the words that name each.
+        curves: the curves, each with the words that name it.
     """
     lines = setup_of(fabrics, quick, BY_FLITS)
     if quick or not lines:
@@ -330,14 +338,20 @@ def deadlocks_of(curves: Iterable[tuple[tuple[str, ...], LatencyCurve]]) -> tupl
 def panels_of(curves: Mapping[tuple[str, str], LatencyCurve]) -> tuple[Panel, ...]:
     """Panels of the latency of each pattern, and then of the accepted load of each pattern.
 
-    curves: by pattern and name.
+    Args:
+        curves: the curves by traffic pattern and name.
     """
     drawn = {
-        pattern: latencies([(name, c) for (p, name), c in curves.items() if p == pattern], pattern)
+        pattern: latency_panels(
+            [(name, c) for (p, name), c in curves.items() if p == pattern], pattern
+        )
         for pattern, _ in curves
     }
-    taken = (replace(panels[1], title=f"{pattern}: accepted") for pattern, panels in drawn.items())
-    return (*(panels[0] for panels in drawn.values()), *taken)
+    latencies = (latency for latency, _ in drawn.values())
+    accepted_loads = (
+        replace(accepted, title=f"{pattern}: accepted") for pattern, (_, accepted) in drawn.items()
+    )
+    return (*latencies, *accepted_loads)
 
 
 def simulated_curve(
@@ -363,7 +377,7 @@ def simulated_curve(
 
     def point(load: float) -> LoadPoint | None:
         """The mean of the runs of a load; None if the cache lacks them all."""
-        keys = [runs.run(fabric, pattern, load, seed) for seed in range(runs.seeds)]
+        keys = [runs.point_key(fabric, pattern, load, seed) for seed in range(runs.seeds)]
         if runs.in_part:
             keys = [key for key in keys if not is_missing(key)]
         points = [cached_result(key, partial(simulated_point, key)) for key in keys]
@@ -390,14 +404,14 @@ def simulated_curve(
 
 def simulated_point(key: PointKey) -> LoadPoint:
     """Simulate one load of a network at its whole size, with one seed."""
-    network, traffic, settings = _whole(key.fabric, key.pattern, key.settings)
+    network, traffic, settings = _cached_task(key.fabric, key.pattern, key.settings)
     one_run = replace(settings, loads=(key.load,), seed=key.seed)
     return simulate(network, traffic, one_run).points[0]
 
 
 @lru_cache(maxsize=1)
-def _whole(fabric: str, pattern: str, settings: str) -> Simulated:
-    """The simulated network, traffic and settings of a network at its whole size.
+def _cached_task(fabric: str, pattern: str, settings: str) -> SimulationTask:
+    """The network, traffic and settings of a point at the paper's size; the last ones are cached.
 
     Raises:
         InputError: the texts are not as a `PointKey` has them: a file of results was edited.
@@ -412,7 +426,7 @@ def _whole(fabric: str, pattern: str, settings: str) -> Simulated:
 
 def _prepared(
     fabric: PaperFabric, pattern: str, loads: tuple[float, ...], windows: Mapping[str, Any]
-) -> Simulated:
+) -> SimulationTask:
     """The network, traffic and settings of a simulation.
 
     Args:
@@ -431,7 +445,7 @@ def _prepared(
     settings = settings_for(build, loads, 0, (), {**fabric.simulated_routing(), **windows})
     network = network_for(build, hosts, settings)
     settings = with_channels(build, network, settings)
-    return Simulated(network, traffic, settings)
+    return SimulationTask(network, traffic, settings)
 
 
 def largest_accepted_load(curve: LatencyCurve, gap: float = inf) -> float:
@@ -500,8 +514,8 @@ def undecided_if_near(claim: PaperClaim) -> PaperClaim:
     """A claim of the order of two simulated loads; "not computed" if these are nearly equal."""
     if claim.computed is None or claim.printed is None:
         return claim
-    near = abs(claim.computed - claim.printed) <= LOAD_ERROR
-    return as_not_computed(claim, SAME_LOADS) if near else claim
+    are_near = abs(claim.computed - claim.printed) <= LOAD_ERROR
+    return as_not_computed(claim, SAME_LOADS) if are_near else claim
 
 
 def with_missing_points(claims: Iterable[PaperClaim]) -> Iterator[PaperClaim]:

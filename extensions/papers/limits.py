@@ -1,8 +1,9 @@
 """Formulas for the networks of the Projective Networks paper: their size N, degree Δ, k̄ and u.
 
-k̄ is the mean distance, and u the mean use of links in parts of the most used one. A test compares
-every formula with distances and loads that are measured in small graphs. There is none for polarity
-quotients of generalised hexagons.
+k̄ is the mean distance, and u the mean use of links in parts of the most used one. The exhibits of
+that paper read the formulas as a `GraphShape`. A test compares every formula with distances and
+loads that are measured in small graphs. For polarity quotients of generalised hexagons there is no
+formula of k̄ and u.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ class GraphShape:
     """Links in both directions, where the graph is not regular; else 0."""
 
     def quantities(self) -> dict[str, float]:
-        """T, R, N, Δ and Δ0 of the paper, with Δ0 = 2E·u/(N·k̄); only N and Δ if u is not
-        computed.
+        """By the paper's letters: T compute nodes, R ports of a router, N routers, degree Δ, and
+        Δ0 = 2E·u/(N·k̄) compute nodes of a router. If u is not computed, there are only N and Δ.
         """
         sizes: dict[str, float] = {"N": self.order, "Δ": self.degree}
         if isnan(self.utilisation):
@@ -47,14 +48,15 @@ def moore_mean(order: int, degree: int, diameter: int) -> float:
     """The k̄ of a generalised Moore graph: one with as many vertices as its degree allows at each
     distance below the diameter.
     """
+    # How many vertices are at each distance t below the diameter.
     at_distance = [degree * int((degree - 1) ** (t - 1)) for t in range(1, diameter)]
     at_diameter = order - 1 - sum(at_distance)
     total = sum(t * n for t, n in enumerate(at_distance, 1)) + diameter * at_diameter
     return total / (order - 1)
 
 
-def structural(network: str) -> dict[str, float]:
-    """T, R, N, Δ and Δ0 of the example in a row of Table III."""
+def structural_values(network: str) -> dict[str, float]:
+    """T, R, N, Δ and Δ0 of the example in a row of Table III, by its name in `SHAPES`."""
     return SHAPES[network]().quantities()
 
 
@@ -64,7 +66,7 @@ def moore_shape(order: int, degree: int, diameter: int) -> GraphShape:
 
 
 DELORME_UTILISATION = {2: 1.0, 8: 39 / 40}
-"""By q the u of Delorme's graph of quadrangles, measured."""
+"""The u of Delorme's graph of the quadrangle W(q) by q, as measured."""
 
 
 def delorme_shape(q: int) -> GraphShape:
@@ -74,10 +76,13 @@ def delorme_shape(q: int) -> GraphShape:
     and all other vertices are at distance 3. That was measured for q = 2, 8 and 32, and u for the q
     of `DELORME_UTILISATION`.
     """
-    absolute, order = q * q + 1, q**3 + q * q + q + 1  # absolute points of the polarity: degree q
-    others = order - absolute
-    arcs = absolute * q + others * (q + 1)
-    at_two = absolute * q * (q - 1) + others * (q + 1) * q
+    absolute_points, order = (
+        q * q + 1,
+        q**3 + q * q + q + 1,
+    )  # absolute points of the polarity: degree q
+    other_points = order - absolute_points
+    arcs = absolute_points * q + other_points * (q + 1)
+    at_two = absolute_points * q * (q - 1) + other_points * (q + 1) * q
     at_three = order * (order - 1) - arcs - at_two
     mean = (arcs + 2 * at_two + 3 * at_three) / (order * (order - 1))
     return GraphShape(order, q + 1, mean, DELORME_UTILISATION.get(q, nan), arcs)
@@ -113,3 +118,4 @@ SHAPES: dict[str, Callable[[], GraphShape]] = {
     "hexagon incidence, q=5": lambda: moore_shape(7812, 6, 6),
     "hypercube, n=10": lambda: GraphShape(2**10, 10, 10 * 2**9 / (2**10 - 1)),
 }
+"""The example of each row of Table III, by the name of the row in `papers.yaml`."""

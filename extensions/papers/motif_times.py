@@ -1,4 +1,8 @@
-"""How long a motif takes on a network of a paper: compile it, and simulate a collective on it."""
+"""How long a motif takes on a network of a paper: compile it, and simulate a collective on it.
+
+A *motif* is a communication pattern of applications; here it is a collective operation.
+`polarstar_motifs` calls `motif_time`.
+"""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from compilers.evaluation.comparison.prices import prices
 from compilers.topology.families import BASELINES, FAMILIES, build_topology
 from compilers.topology.family import Design
 from extensions.papers.exhibit import Evidence, PaperClaim
-from extensions.papers.limits import structural
+from extensions.papers.limits import structural_values
 from inventory.problems import InputError, not_among
 from inventory.yamlfile import read
 
@@ -25,8 +25,8 @@ SOURCE = Path(__file__).with_name("papers.yaml")
 """The file with the printed tables."""
 
 
-class CountedNetwork(NamedTuple):
-    """What is counted in the built graph of a network."""
+class NetworkCounts(NamedTuple):
+    """Sizes of a network, counted in its graph."""
 
     order: int
     """The routers."""
@@ -40,17 +40,19 @@ class CountedNetwork(NamedTuple):
     """The links between routers."""
 
 
-def counted_network(network: Candidate) -> CountedNetwork:
+def counts_of_network(network: Candidate) -> NetworkCounts:
     """Count in the graph that is built of a network, and not by the formulas of its family."""
-    return counted(network.design.family, tuple(network.design.parameters.items()))
+    return counts_of_design(network.design.family, tuple(network.design.parameters.items()))
 
 
 @cache
-def counted(family: str, parameters: tuple[tuple[str, int | str | None], ...]) -> CountedNetwork:
-    """What is counted in the graph of a family with these parameters."""
+def counts_of_design(
+    family: str, parameters: tuple[tuple[str, int | str | None], ...]
+) -> NetworkCounts:
+    """Sizes counted in the graph of a family with these parameters."""
     topology = build_topology(family, dict(parameters))
     graph, leaves = topology.graph, topology.endpoints
-    return CountedNetwork(
+    return NetworkCounts(
         graph.order,
         int(graph.degrees.max()),
         int(leaves.sum()),
@@ -61,34 +63,34 @@ def counted(family: str, parameters: tuple[tuple[str, int | str | None], ...]) -
 
 def _all_hosts(network: Candidate) -> int:
     """T, the compute nodes of a network."""
-    return network.hosts * counted_network(network).leaves
+    return network.hosts * counts_of_network(network).leaves
 
 
 def _ports(network: Candidate) -> int:
     """R, the ports of a router, of which there is one kind."""
-    counts = counted_network(network)
+    counts = counts_of_network(network)
     return max(counts.leaf_degree + network.hosts, counts.degree)
 
 
 QUANTITIES: dict[str, Callable[[Candidate], float | None]] = {
-    "routers": lambda c: counted_network(c).order,
-    "radix": lambda c: counted_network(c).degree,
+    "routers": lambda c: counts_of_network(c).order,
+    "radix": lambda c: counts_of_network(c).degree,
     "endpoints": lambda c: _all_hosts(c),
     "T": lambda c: _all_hosts(c),
     "R": lambda c: _ports(c),
-    "N": lambda c: counted_network(c).order,
+    "N": lambda c: counts_of_network(c).order,
     "hosts per router": lambda c: c.hosts,
     "subscription": lambda c: subscription(c),
     "electrical group": lambda c: c.packing.size * c.hosts if c.packing else None,
     "electrical groups": lambda c: c.packing.groups if c.packing else None,
     "electrical cables": lambda c: c.electrical,
-    "optical cables": lambda c: counted_network(c).links - c.electrical,
-    "cables": lambda c: counted_network(c).links,
+    "optical cables": lambda c: counts_of_network(c).links - c.electrical,
+    "cables": lambda c: counts_of_network(c).links,
     "cost per host ($)": lambda c: c.cost.dollars,
     "power per host (W)": lambda c: c.cost.watts,
 }
-"""How the value of each column is computed: sizes are counted in built graphs, the rest follows by
-formulas."""
+"""How the value of each column is computed: sizes are counted in built graphs, the rest
+follows by formulas."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,20 +130,28 @@ class PaperTable:
 
     @property
     def columns(self) -> list[str]:
-        """The heads of the columns: the networks if they are fewer than the quantities."""
-        return ["", *self._across()]
+        """The heads of the columns; that of the rows' names, which come first, is empty."""
+        return ["", *self._column_heads()]
 
     @property
     def rows(self) -> list[list[str]]:
         """Text cells: the computed value, and the printed one next to it where they differ."""
         networks, quantities = self._networks(), self._quantities()
         text_at = {
-            (cell.network, cell.quantity): _text(cell) if cell.differs else _computed(cell)
+            (cell.network, cell.quantity): _text_with_print(cell)
+            if cell.differs
+            else _computed_text(cell)
             for cell in self.cells
         }
-        if self._across() == networks:
-            return [[q, *(text_at.get((n, q), "") for n in networks)] for q in quantities]
-        return [[n, *(text_at.get((n, q), "") for q in quantities)] for n in networks]
+        if self._column_heads() == networks:
+            return [
+                [quantity, *(text_at.get((network, quantity), "") for network in networks)]
+                for quantity in quantities
+            ]
+        return [
+            [network, *(text_at.get((network, quantity), "") for quantity in quantities)]
+            for network in networks
+        ]
 
     def as_dict(self) -> dict[str, Any]:
         """The table for JSON."""
@@ -170,7 +180,7 @@ class PaperTable:
         """The quantities of the cells, each once."""
         return list(dict.fromkeys(cell.quantity for cell in self.cells))
 
-    def _across(self) -> list[str]:
+    def _column_heads(self) -> list[str]:
         """Networks or quantities, whichever are fewer: the columns."""
         networks, quantities = self._networks(), self._quantities()
         return networks if len(networks) < len(quantities) else quantities
@@ -186,7 +196,7 @@ def paper_table(name: str) -> PaperTable:
     if name not in tables:
         raise InputError(not_among(name, tables, "table"))
     data = tables[name]
-    cells = _structural(data) if name == "projective-3" else _compared(data)
+    cells = _cells_of_formulas(data) if name == "projective-3" else _cells_of_designs(data)
     return PaperTable(name, data["title"], tuple(cells), tuple(data.get("corrections", ())))
 
 
@@ -236,7 +246,7 @@ def rounding_of(printed: str) -> float:
     return 0.5 * 10.0**-digits if digits else 0.0
 
 
-def _compared(data: Mapping[str, Any]) -> Iterator[Cell]:
+def _cells_of_designs(data: Mapping[str, Any]) -> Iterator[Cell]:
     """Yield the cells of a table whose networks are designs, with all that follows from them."""
     for network, entry in data["networks"].items():
         ours = configuration(entry, data.get("like"))
@@ -281,7 +291,7 @@ def _notes_on_cell(data: Mapping[str, Any], key: str, network: str, quantity: st
         key: the kind of notes, `readings` or `differences`. Each is a text such as "SF, cables:
             …", with a head that is a network, a quantity, or both.
         network: the row of the cell.
-        quantity: its column.
+        quantity: the column of the cell.
     """
     heads = (network, f"{network}, {quantity}", quantity)
     parts = (note.partition(": ") for note in data.get(key, ()))
@@ -319,10 +329,10 @@ def _cable_remark(entry: Mapping[str, Any], like: int | None) -> str:
     )
 
 
-def _structural(data: Mapping[str, Any]) -> Iterator[Cell]:
+def _cells_of_formulas(data: Mapping[str, Any]) -> Iterator[Cell]:
     """Yield the cells of the table of formulas, with the numbers that `limits` computes."""
     for network, printed in data["printed"].items():
-        computed = structural(network)
+        computed = structural_values(network)
         for quantity, (formula, number) in printed.items():
             text = f"{formula} = {float(number):,.8g}"
             yield Cell(network, quantity, computed.get(quantity), text, False)
@@ -334,9 +344,9 @@ def _design(
     """The design of a family that has a radix and all these parameters.
 
     Args:
-        family: its name.
-        radix: of the network.
-        parameters: all of the design, or some.
+        family: the name of the family.
+        radix: the radix of the network.
+        parameters: some parameters of the design, or all.
         largest: whether it is the largest of diameter 3 that has them, and not the first.
     """
     if family == "jellyfish":  # any order will do, so the family offers no designs
@@ -353,7 +363,7 @@ def _design(
     return next(designs)
 
 
-def _computed(cell: Cell) -> str:
+def _computed_text(cell: Cell) -> str:
     """The computed value with as many digits as the printed one; a dash if there is none."""
     if cell.computed is None:
         return "–"
@@ -362,9 +372,9 @@ def _computed(cell: Cell) -> str:
     return text.rstrip("0").rstrip(".") if "=" in cell.printed and "." in text else text
 
 
-def _text(cell: Cell) -> str:
+def _text_with_print(cell: Cell) -> str:
     """The computed value and, beside it, the printed one."""
-    return f"{_computed(cell)} (printed {cell.printed})"
+    return f"{_computed_text(cell)} (printed {cell.printed})"
 
 
 def table_evidence(name: str) -> Evidence:

@@ -1,4 +1,8 @@
-"""`polarfab reproduce`: the tables and figures of the papers, and the printed values."""
+"""`polarfab reproduce`: the tables and figures of the papers, and the printed values.
+
+The verb computes exhibits (`catalogue`), writes them into a folder (`exhibit_files`), and prints a
+row for each. With `--check` it simulates some cached points again (`result_cache`).
+"""
 
 from __future__ import annotations
 
@@ -19,11 +23,12 @@ from polarfab.output.verb_output import (
 from polarfab.shared_options import output_option, shared
 
 COLUMNS = ("name", "shows", "verdict", "why")
-LEFT_OUT = ("fabric", "settings")
+"""The columns of the table of exhibits."""
+HIDDEN_FIELDS = ("fabric", "settings")
 """The fields of a `PointKey` or `TimeKey` that are not printed: the settings are long, and the
 fabric is printed in words."""
-AGREES = {True: "yes", False: "no", None: "undecided"}
-"""How it is printed whether a point agrees."""
+AGREEMENTS = {True: "yes", False: "no", None: "undecided"}
+"""The words for `CheckedResult.agrees`."""
 
 
 @click.command("reproduce")
@@ -67,23 +72,22 @@ def command(
     if check:
         if names or output:
             raise InputError.of("a file alone", "figures, too", key="--check")
-        _check(check, points, seed, as_json)
+        _check_points(check, points, seed, as_json)
         return
     from compilers.workers.local_processes import workers_at
     from extensions.papers.catalogue import exhibit, exhibits, reproduce
     from extensions.papers.exhibit_files import cached_row, files
 
-    listed = names == ("list",)
     if not names:
         raise click.UsageError(
             "name figures, or say all or list; polarfab reproduce list has the names"
         )
-    chosen = (
-        exhibits(paper) if names in (("list",), ("all",)) else [exhibit(name) for name in names]
-    )
-    if not (listed or output):
+    lists_only, takes_all = names == ("list",), names == ("all",)
+    chosen = exhibits(paper) if lists_only or takes_all else [exhibit(name) for name in names]
+    if not (lists_only or output):
         raise InputError.of("a folder to write to", "none", "such as -o figures", key="--output")
-    quick = quick or listed  # list computes what is missing, at small sizes
+    quick = quick or lists_only  # list computes what is missing, at small sizes
+    # By exhibit its row: from the folder, or computed below; None if it is missing so far.
     row_of = {item.id: cached_row(output, item, quick) if output else None for item in chosen}
     missing = [item for item in chosen if not row_of[item.id]]
     if len(missing) < len(chosen):
@@ -100,18 +104,23 @@ def command(
     else:
         cells = [(row["id"], row["what"], row["verdict"], " ".join(row["why"])) for row in rows]
         print_table("tables and figures of the papers", COLUMNS, cells, whole=True)
-    if listed and not output:
+    if lists_only and not output:
         say("computed anew each time; with -o DIR what is there is read")
 
 
-def _rounded(number: float | None) -> float | None:
-    """Four digits of a number, if there is one."""
+def _four_digits(number: float | None) -> float | None:
+    """A number rounded to four digits after the point; None for None."""
     return None if number is None else round(number, 4)
 
 
-def _check(file: Path, points: int, seed: int, as_json: bool) -> None:
-    """Simulate some points of a file again, print a row for each, and exit with 1 if one
-    differs.
+def _check_points(file: Path, points: int, seed: int, as_json: bool) -> None:
+    """Simulate some points of a file again, and print a row for each; exit code 1 if one differs.
+
+    Args:
+        file: cached points or times, as `caching_in` writes them.
+        points: how many are simulated again.
+        seed: the seed by which these points are chosen.
+        as_json: whether to print JSON.
     """
     from extensions.papers.latency_curves import PaperFabric, simulated_point
     from extensions.papers.motif_times import simulated_time
@@ -130,10 +139,10 @@ def _check(file: Path, points: int, seed: int, as_json: bool) -> None:
             rows.append({
                 "agrees": point.agrees,
                 "fabric": f"{fabric.title()}, {fabric.routes}",
-                **{name: value for name, value in numbers.items() if name not in LEFT_OUT},
-                "kept": _rounded(point.cached),
-                "now": _rounded(point.recomputed),
-                "within": _rounded(point.tolerance),
+                **{name: value for name, value in numbers.items() if name not in HIDDEN_FIELDS},
+                "kept": _four_digits(point.cached),
+                "now": _four_digits(point.recomputed),
+                "within": _four_digits(point.tolerance),
                 "code": "the same" if point.same_code else "other",
             })  # fmt: skip
             if bar:
@@ -141,7 +150,7 @@ def _check(file: Path, points: int, seed: int, as_json: bool) -> None:
     if as_json:
         print_json(rows)
     else:
-        cells = [list({**row, "agrees": AGREES[row["agrees"]]}.values()) for row in rows]
+        cells = [list({**row, "agrees": AGREEMENTS[row["agrees"]]}.values()) for row in rows]
         figure = "accepted load" if "load" in rows[0] else "cycles"
         print_table(f"{figure} of points simulated again", tuple(rows[0]), cells, whole=True)
     agreements = [row["agrees"] for row in rows]

@@ -1,9 +1,10 @@
 """The result cache of simulations, so that a figure that takes hours can be stopped and resumed.
 
-A line of `points.csv` is the result of one load with one seed (`PointKey`), a line of `times.csv`
-the time of a collective with one seed (`TimeKey`); each has the digest of the code that computed
-it. Within `caching_in`, `cached_result` reads a result from the folder, or computes and adds it.
-Within `only_from`, results are only read. `checked` computes some again, to see whether they hold.
+A line of `points.csv` is a simulated point: the result of one load with one seed (`PointKey`). A
+line of `times.csv` is the time of a collective with one seed (`TimeKey`). Each line has the digest
+of the code that computed it. Within `caching_in`, `cached_result` reads a result from the folder,
+or computes and adds it. Within `only_from`, results are only read. `checked` computes some again,
+to see whether they hold.
 """
 
 from __future__ import annotations
@@ -143,8 +144,10 @@ class _CacheFile(Generic[Key, Measured]):
         return text.getvalue()
 
 
-LOADS = _CacheFile("points.csv", PointKey, LoadPoint, ("load", "seed"))
+POINTS = _CacheFile("points.csv", PointKey, LoadPoint, ("load", "seed"))
+"""The files of simulated points."""
 TIMES = _CacheFile("times.csv", TimeKey, CompletionTime, ("size", "rows", "seed"))
+"""The files of times of collectives."""
 
 
 class _ResultCache(NamedTuple):
@@ -189,7 +192,8 @@ def only_from(file: Path | None) -> Iterator[None]:
     A missing result then raises an InputError, but see `is_missing`. None: all are missing.
     """
     results = {cached.key: cached.result for cached in cached_results(file)} if file else {}
-    token = _CACHE.set(_ResultCache(file or Path(LOADS.name), results, read_only=True))
+    path = file or Path(POINTS.name)  # without a file only a name for messages
+    token = _CACHE.set(_ResultCache(path, results, read_only=True))
     try:
         yield
     finally:
@@ -198,9 +202,9 @@ def only_from(file: Path | None) -> Iterator[None]:
 
 def _read_cache(folder: Path) -> _ResultCache:
     """The results in the files of a folder that this code has computed."""
-    loads, times = folder / LOADS.name, folder / TIMES.name
+    points, times = folder / POINTS.name, folder / TIMES.name
     every_result: list[CachedResult[Any, Any]] = [
-        *(_results_of(loads, LOADS) if loads.exists() else ()),
+        *(_results_of(points, POINTS) if points.exists() else ()),
         *(_results_of(times, TIMES) if times.exists() else ()),
     ]
     current = (cached for cached in every_result if cached.code == points_digest())
@@ -209,8 +213,8 @@ def _read_cache(folder: Path) -> _ResultCache:
 
 def is_missing(key: PointKey) -> bool:
     """Whether the cache in use is only read, and lacks the result of this key."""
-    cache = _CACHE.get()
-    return cache is not None and cache.read_only and key not in cache.results
+    current = _CACHE.get()
+    return current is not None and current.read_only and key not in current.results
 
 
 def cached_result(key: PointKey | TimeKey, compute: Callable[[], Measured]) -> Measured:
@@ -221,17 +225,17 @@ def cached_result(key: PointKey | TimeKey, compute: Callable[[], Measured]) -> M
     Raises:
         InputError: the cache is only read, and lacks the result.
     """
-    cache = _CACHE.get()
-    if cache is None:
+    current = _CACHE.get()
+    if current is None:
         return compute()
-    if key not in cache.results and cache.read_only:
-        raise InputError.of(_in_words(key), "no such point", file=str(cache.path))
-    if key not in cache.results:
-        cache.results[key] = compute()
-        columns: _CacheFile[Any, Any] = LOADS if isinstance(key, PointKey) else TIMES
-        line = columns.line(CachedResult(key, points_digest(), cache.results[key]))
-        _append_line(cache.path / columns.name, columns.head, line)
-    measured: Measured = cache.results[key]
+    if key not in current.results and current.read_only:
+        raise InputError.of(_in_words(key), "no such point", file=str(current.path))
+    if key not in current.results:
+        current.results[key] = compute()
+        cache_file: _CacheFile[Any, Any] = POINTS if isinstance(key, PointKey) else TIMES
+        line = cache_file.line(CachedResult(key, points_digest(), current.results[key]))
+        _append_line(current.path / cache_file.name, cache_file.head, line)
+    measured: Measured = current.results[key]
     return measured
 
 
@@ -254,7 +258,7 @@ def _append_line(file: Path, head: str, line: str) -> None:
 
 
 def cached_results(file: Path) -> Iterator[CachedResult[Any, Any]]:
-    """Yield the cached results of a file, of loads or of times.
+    """Yield the cached results of a file, of points or of times.
 
     Lines without a result, such as one cut short, are left out.
 
@@ -262,24 +266,24 @@ def cached_results(file: Path) -> Iterator[CachedResult[Any, Any]]:
         InputError: the file has other columns.
     """
     of_times = read_text(file).text.partition("\n")[0] == TIMES.head
-    return _results_of(file, TIMES) if of_times else _results_of(file, LOADS)
+    return _results_of(file, TIMES) if of_times else _results_of(file, POINTS)
 
 
 def _results_of(
-    file: Path, columns: _CacheFile[Key, Measured]
+    file: Path, cache_file: _CacheFile[Key, Measured]
 ) -> Iterator[CachedResult[Key, Measured]]:
-    """Yield the cached results of a file with these columns.
+    """Yield the cached results of a file of one kind.
 
     Raises:
         InputError: the file has other columns.
     """
     head, *lines = read_text(file).text.splitlines() or [""]
-    if head not in ("", columns.head):
-        names = columns.head.replace(",", ", ")
+    if head not in ("", cache_file.head):
+        names = cache_file.head.replace(",", ", ")
         required, todo = f"the columns {names}", "remove the file, or name another one"
         raise InputError.of(required, shown(head), todo, str(file), 1)
     for line in lines:
-        cached = columns.parse(line)
+        cached = cache_file.parse(line)
         if cached:
             yield cached
 
@@ -325,7 +329,7 @@ def checked(
     Args:
         file: a file that `caching_in` has written.
         sample: how many results are computed again.
-        seed: of the random sample.
+        seed: the seed of the random sample.
         simulate: computes the result of a key.
 
     Raises:
@@ -337,8 +341,12 @@ def checked(
     sampled = np.random.default_rng(seed).permutation(len(results))[:sample]
     for cached in (results[index] for index in sorted(sampled)):
         same_code = cached.code == points_digest()
-        centre, tolerance = _figure(cached.result), 0.0 if same_code else None
-        by_seed = {run.key: _figure(run.result) for run in results if _same_load(cached, run)}
+        centre, tolerance = _compared_value(cached.result), 0.0 if same_code else None
+        by_seed = {
+            run.key: _compared_value(run.result)
+            for run in results
+            if _are_runs_of_one_load(cached, run)
+        }
         runs = list(by_seed.values())
         ended = [figure for figure in runs if figure is not None]
         if not same_code and len(runs) > 1 and len(ended) == len(runs):
@@ -346,18 +354,18 @@ def checked(
             tolerance = student(len(ended)) * stdev(ended) * sqrt(1 + 1 / len(ended))
         elif not same_code and len(runs) > 1 and not ended:
             tolerance = 0.0
-        recomputed = _figure(simulate(cached.key))
+        recomputed = _compared_value(simulate(cached.key))
         yield CheckedResult(cached.key, centre, recomputed, tolerance, same_code)
 
 
-def _figure(measured: LoadPoint | CompletionTime) -> float | None:
+def _compared_value(measured: LoadPoint | CompletionTime) -> float | None:
     """The accepted load of a point; the cycles of a time, None if the collective did not end."""
     if isinstance(measured, LoadPoint):
         return measured.accepted
     return None if measured.cycles is None else float(measured.cycles)
 
 
-def _same_load(first: CachedResult[Any, Any], second: CachedResult[Any, Any]) -> bool:
+def _are_runs_of_one_load(first: CachedResult[Any, Any], second: CachedResult[Any, Any]) -> bool:
     """Whether two results are runs of the same load, or collective, by the same code."""
     same_key: bool = first.key._replace(seed=0) == second.key._replace(seed=0)
     return first.code == second.code and same_key

@@ -48,9 +48,9 @@ def simulate(
             switches. The switch that sends or receives most does so at the offered load.
         loads: parts of what the hosts' links carry; () for a tenth, two tenths … all of it.
         hosts: how many hosts each switch has; 0 for as many as it was built with.
-        seed: of all random numbers; the same seed has the same result.
+        seed: the seed of all random numbers; the same seed has the same result.
         fail: what goes down, a node or a link as `A-B`, and the cycle before which it does.
-        progress: called with loads done and all.
+        progress: called with the number of loads that are done, and of all.
         scheduler: the address of a Dask scheduler whose workers share the loads.
         demand: a file of rates of any name, in place of a pattern.
         options: fields of `extensions.simulation.load_point.SimulationSettings`.
@@ -88,7 +88,7 @@ def completion_time(
         collective: `ring-allreduce`, `tree-allreduce`, `all-to-all` or `sweep3d`.
         size: the bytes of the vector that is reduced, or of each message.
         hosts: how many hosts each switch has; 0 for as many as it was built with.
-        seed: of the paths that packets take.
+        seed: the seed of the paths that packets take.
         fail: what goes down, a node or a link as `A-B`, and the cycle before which it does. Packets
             on a link that goes down are lost, and not sent again: a collective that needs one of
             them does not end.
@@ -99,12 +99,13 @@ def completion_time(
             messages, or there is too little memory.
     """
     from compilers.memory_bound import FLOW_BYTES, MemoryBound
+    from extensions.simulation import collective_completion
     from extensions.simulation.build_simulation import settings_for
-    from extensions.simulation.collective_completion import TO_THE_END, completion_time
 
     MemoryBound.of_build(fabric.build).storing(FLOW_BYTES).require()
-    settings = settings_for(fabric.build, (), seed, fail, options | TO_THE_END)
-    return completion_time(fabric.build, collective, size, hosts, settings)
+    options |= collective_completion.TO_THE_END
+    settings = settings_for(fabric.build, (), seed, fail, options)
+    return collective_completion.completion_time(fabric.build, collective, size, hosts, settings)
 
 
 def trace_times(
@@ -121,8 +122,8 @@ def trace_times(
         fabric: the fabric; it is compiled if it is not yet.
         file: the trace; hosts in it are numbered switch by switch.
         hosts: how many hosts each switch has; 0 for as many as it was built with.
-        seed: of the paths that packets take.
-        fail: as for `completion_time`.
+        seed: the seed of the paths that packets take.
+        fail: what goes down, as for `completion_time`.
         options: fields of `extensions.simulation.load_point.SimulationSettings`.
 
     Raises:
@@ -131,8 +132,8 @@ def trace_times(
     from compilers.memory_bound import FLOW_BYTES, MemoryBound
     from extensions.simulation.build_simulation import settings_for
     from extensions.simulation.collective_completion import TO_THE_END
-    from extensions.simulation.packet_trace import trace_times
+    from extensions.simulation.packet_trace import trace_times as trace_times_of_build
 
     MemoryBound.of_build(fabric.build).storing(FLOW_BYTES).require()
     settings = settings_for(fabric.build, (), seed, fail, options | TO_THE_END)
-    return trace_times(fabric.build, Path(file), hosts, settings)
+    return trace_times_of_build(fabric.build, Path(file), hosts, settings)

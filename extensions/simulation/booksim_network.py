@@ -1,5 +1,7 @@
 """Export a build as a network file and a configuration for the simulator BookSim 2.
 
+`polarfab export booksim` calls `of_planes`, and writes the files that it yields.
+
 A network file has no routes: BookSim finds its own by Dijkstra's algorithm, which prefers the
 router with the lowest number among equally near ones (`src/networks/anynet.cpp`). So the tables of
 the build are exported beside it, as text that explains itself, for other simulators; and the
@@ -83,15 +85,15 @@ def files(build: Build) -> Iterator[tuple[str, str]]:
             go by intermediates, are marked, or are shared at every hop.
     """
     fabric, far = RatedLinks.of(build), build.wiring.far
-    for refused, key, word in (
+    for has_several_paths, key, word in (
         (build.forwarding.intermediates, "balance", build.balance),
         (build.forwarding.marks, "balance", build.balance),
         (build.forwarding.every_hop, "transit", EVERY_HOP),
     ):
-        if refused:
+        if has_several_paths:
             required = "one next router, as BookSim finds one shortest path of its own in `anynet`"
             raise InputError.of(required, word, "simulate it", key=f"routing.{key}")
-    depth = distances(table_of(far), np.arange(len(far))).astype(np.int16)
+    depth = distances(table_of(far), np.arange(len(far))).astype(np.int16)  # [S, S], in links
     if (depth == BEYOND).any():
         raise InputError.of("a fabric in which all switches reach each other", "a damaged one")
     fib = Fib.of(build.tables, build.wiring.cables())
@@ -129,10 +131,12 @@ def _next_routers(far: NDArray[np.int32], depth: NDArray[np.int16]) -> NDArray[n
         depth: int16[S, S], the distances.
     """
     order = np.arange(len(far))
+    # [S, S], by source and destination the router before the destination on the path.
     before = np.full(depth.shape, -1)
-    for near in far.T[::-1]:  # the lowest neighbour comes last, and is kept
+    for near in far.T[::-1]:  # the lowest neighbour comes last, and overwrites the others
         nearer = (near >= 0) & (depth[:, near] == depth - 1)
         before = np.where(nearer, near, before)
+    # The first router to a destination is that to the router before it.
     first = np.where(depth == 1, order, -1)
     for _ in range(1, int(depth.max())):
         first = np.where(first < 0, np.take_along_axis(first, np.maximum(before, 0), 1), first)
@@ -161,13 +165,18 @@ def _table_text(fabric: RatedLinks) -> Iterator[str]:
 
 
 def _class_lines(p: Program, weight: Array) -> Iterator[str]:
-    """Yield a line for each egress class of each switch."""
+    """Yield a line for each egress class of each switch.
+
+    Args:
+        p: the tables.
+        weight: int[S, C, n], the weights of the shares of each class.
+    """
     switch, number = np.nonzero(p.order[..., 0] >= 0)
     minimal = p.order[switch, number, 0]
-    ahead, back = p.far[switch, minimal], _when_turned(p, switch, number, minimal)
+    next_switch, turned = p.far[switch, minimal], _when_turned(p, switch, number, minimal)
     shares, weights = p.shares[switch, number], weight[switch, number]
     hops = np.where(shares >= 0, p.far[switch[:, None], shares], -1)
-    columns = (part.tolist() for part in (switch, number, ahead, back, hops, weights))
+    columns = (part.tolist() for part in (switch, number, next_switch, turned, hops, weights))
     for s, c, minimal_next, turned_next, next_switches, parts in zip(*columns, strict=True):
         pairs = zip(next_switches, parts, strict=True)
         text = "".join(f" {hop} {share}" for hop, share in pairs if hop >= 0)

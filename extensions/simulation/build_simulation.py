@@ -41,7 +41,7 @@ from inventory.yamlfile import read_text
 
 CHOICES = {"routing": POLICIES, "scheme": SCHEMES, "level": LEVELS, "paths": PATHS}
 """The values that settings of these names may have."""
-LEAST = {
+LEAST_VALUES = {
     "packet": 1,
     "buffer": 1,
     "vcs": 1,
@@ -54,7 +54,7 @@ LEAST = {
     "runs": 1,
     "link": 1,
 }
-"""The least values of settings of these names."""
+"""The least values that settings of these names may have."""
 
 
 def settings_for(
@@ -67,9 +67,9 @@ def settings_for(
     """The settings of a simulation of a build.
 
     Args:
-        build: its nodes and links may fail.
+        build: the build that is simulated; nodes and links of `fail` are looked up in it.
         loads: the offered loads; () for the usual ones.
-        seed: of all random numbers.
+        seed: the seed of all random numbers.
         fail: what goes down, a node or a link as `A-B`, and the cycle before which it does.
         options: fields of `SimulationSettings`; None stands for the usual value.
 
@@ -111,8 +111,8 @@ def _check_values(chosen: Mapping[str, object]) -> None:
             raise InputError.of("a setting of SimulationSettings", name, ", ".join(sorted(names)))
         if name in CHOICES and value not in CHOICES[name]:
             raise InputError(not_among(str(value), CHOICES[name], name))
-        if name in LEAST and not (isinstance(value, int) and value >= LEAST[name]):
-            raise InputError.of(f"a number from {LEAST[name]}", str(value), key=name)
+        if name in LEAST_VALUES and not (isinstance(value, int) and value >= LEAST_VALUES[name]):
+            raise InputError.of(f"a number from {LEAST_VALUES[name]}", str(value), key=name)
 
 
 def _check_together(settings: SimulationSettings) -> None:
@@ -132,8 +132,10 @@ def _check_together(settings: SimulationSettings) -> None:
             required = f"a cycle before {settings.last:,}, when the measurement ends"
             raise InputError.of(required, str(failure.cycle), key="fail")
     if settings.buffer < settings.vcs * settings.packet:
-        least = f"at least a packet of {settings.packet} flits for each of {settings.vcs} channels"
-        raise InputError.of(least, f"{settings.buffer} flits", key="buffer")
+        required_buffer = (
+            f"at least a packet of {settings.packet} flits for each of {settings.vcs} channels"
+        )
+        raise InputError.of(required_buffer, f"{settings.buffer} flits", key="buffer")
 
 
 def simulate_build(
@@ -147,12 +149,13 @@ def simulate_build(
     """Measure the latency over load of a build.
 
     Args:
-        build: its tables and cables.
+        build: the build with its tables and cables.
         pattern: one of `compilers.evaluation.traffic.PATTERNS`, or a file of rates.
         hosts: how many hosts each switch has; 0 for as many as it was built with.
-        settings: of `settings_for`; the channels are counted here.
-        progress: called with loads done and all.
-        workers: that share the loads.
+        settings: the settings, from `settings_for`. Their `channels` are replaced by as many as
+        needed.
+        progress: called with the number of loads that are done, and of all.
+        workers: the processes that share the loads.
 
     Raises:
         InputError: there is no such pattern, it has no traffic here, or there are too few virtual
@@ -161,9 +164,9 @@ def simulate_build(
     hosts = hosts or max(1, build.wiring.host_port.shape[1])
     network = network_for(build, hosts, settings)
     if isinstance(pattern, Path):
-        flows = HostTraffic.of(_demanded(build, pattern), network.switches, hosts)
+        flows = HostTraffic.of(_demand_traffic(build, pattern), network.switches, hosts)
     else:
-        flows = _patterned(build, pattern, hosts, settings.seed)
+        flows = _pattern_traffic(build, pattern, hosts, settings.seed)
     settings = with_channels(build, network, settings)
     valley_channels = channels_needed(build, network, replace(settings, scheme="valley"))
     curve = simulate(network, flows, settings, progress, workers)
@@ -192,13 +195,15 @@ def _link_cycles(
     if not settings.metres:
         return np.where(network.end >= 0, settings.link, 1).astype(np.int32)
     cables = cables_of(build.wiring, hardware_of(build))
-    near, far = np.sort(cables.ends, axis=1).T
+    lower, higher = np.sort(cables.ends, axis=1).T
+    # [S, S], metres of the longest cable between two switches, the lower number first.
     longest = np.zeros((network.switches, network.switches))
-    np.maximum.at(longest, (near, far), cables.length)
-    arcs = np.flatnonzero(network.end >= 0)
-    ends = np.sort((arcs // network.ports, network.end[arcs] // network.ports), axis=0)
+    np.maximum.at(longest, (lower, higher), cables.length)
+    link_arcs = np.flatnonzero(network.end >= 0)
+    switch, far_switch = link_arcs // network.ports, network.end[link_arcs] // network.ports
+    metres = longest[np.minimum(switch, far_switch), np.maximum(switch, far_switch)]
     delay = np.ones(len(network.end), np.int32)
-    delay[arcs] = np.maximum(np.ceil(longest[tuple(ends)] / settings.metres), 1)
+    delay[link_arcs] = np.maximum(np.ceil(metres / settings.metres), 1)
     return delay
 
 
@@ -214,7 +219,7 @@ def _check_paths(settings: SimulationSettings) -> None:
             raise InputError.of(required, settings.routing, key="routing")
 
 
-def _patterned(build: Build, pattern: str, hosts: int, seed: int) -> HostTraffic:
+def _pattern_traffic(build: Build, pattern: str, hosts: int, seed: int) -> HostTraffic:
     """The traffic of a pattern.
 
     Raises:
@@ -229,7 +234,7 @@ def _patterned(build: Build, pattern: str, hosts: int, seed: int) -> HostTraffic
     return traffic
 
 
-def _demanded(build: Build, file: Path) -> Traffic:
+def _demand_traffic(build: Build, file: Path) -> Traffic:
     """The rates of a file, scaled so that the busiest switch sends or receives 1.
 
     Raises:
@@ -239,8 +244,8 @@ def _demanded(build: Build, file: Path) -> Traffic:
     flows = read_demand(text, build.wiring)
     require_hosts(build, flows, text.name)
     rates = flows.traffic()
-    both = rates.source, rates.destination
-    busiest = max(np.bincount(side, rates.amount).max() for side in both)
+    switches = rates.source, rates.destination
+    busiest = max(np.bincount(switch, rates.amount).max() for switch in switches)
     return replace(rates, amount=rates.amount / busiest)
 
 
@@ -265,8 +270,10 @@ def with_channels(
 
 def channels_needed(build: Build, network: SimulatedNetwork, settings: SimulationSettings) -> int:
     """How many channels a scheme other than `single` needs for the paths of the settings."""
-    if settings.routing in OWN_PATH_POLICIES and len(network.distance):
+    packets_take_any_shortest_path = len(network.distance) > 0
+    if settings.routing in OWN_PATH_POLICIES and packets_take_any_shortest_path:
         return path_channels(network, settings.routing, settings.scheme)
+    # The paths round a failure of these kinds are counted, too.
     kinds = ("link", "node") if settings.failures else ()
     count = channels(build, settings.scheme, kinds).count or settings.vcs
     return 2 * count if settings.routing in INTERMEDIATE_POLICIES else count

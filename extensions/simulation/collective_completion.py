@@ -43,11 +43,15 @@ class Collective(NamedTuple):
     releases_stage: Numbers
     """int64[n], the stage from which messages of its receiver wait for it."""
     part: float = 1.0
-    """The part of the collective's size that is in each message."""
+    """The share of the vector that each message has; 1 where it has the whole vector."""
 
 
-def _equal_counts(hosts: int, count: int) -> tuple[Numbers, Numbers]:
-    """The same count of messages for each host: int[M], the host of each, and its index there."""
+def _hosts_and_numbers(hosts: int, count: int) -> tuple[Numbers, Numbers]:
+    """The messages of hosts that send `count` messages each.
+
+    Returns:
+        int[M], the host of each message; and int[M], its number among the messages of the host.
+    """
     host, index = np.divmod(np.arange(hosts * count), count)
     return host, index
 
@@ -58,7 +62,7 @@ def ring_allreduce(hosts: int) -> Collective:
     It has 2(H - 1) steps. In each step a host sends the next host the part that came in the step
     before.
     """
-    host, step = _equal_counts(hosts, 2 * (hosts - 1))
+    host, step = _hosts_and_numbers(hosts, 2 * (hosts - 1))
     return Collective(host, (host + 1) % hosts, step, step + 1, 1 / hosts)
 
 
@@ -66,7 +70,8 @@ def tree_allreduce(hosts: int) -> Collective:
     """The messages of an all-reduce over a binary tree: whole vectors up to host 0, and down."""
     child = np.arange(1, hosts)
     parent = (child - 1) // 2
-    level = np.frexp(np.arange(1, hosts + 1))[1]  # by host, from 1 at the root, host 0
+    # By host, from 1 at the root: host h is at the level of the bits of h + 1.
+    level = np.frexp(np.arange(1, hosts + 1))[1]
     lowest = int(level[-1])
     up, down = lowest - level[child], lowest + level[parent]
     return Collective(
@@ -79,7 +84,7 @@ def tree_allreduce(hosts: int) -> Collective:
 
 def all_to_all(hosts: int) -> Collective:
     """A message from each host to each other host, the next one first; no message waits."""
-    host, index = _equal_counts(hosts, hosts - 1)
+    host, index = _hosts_and_numbers(hosts, hosts - 1)
     no_stage = np.full_like(host, hosts)  # after the last one, so that no message waits
     return Collective(host, (host + 1 + index) % hosts, index, no_stage)
 
@@ -90,8 +95,9 @@ def sweep(hosts: int, rows: int = 0) -> Collective:
     A host sends to two neighbours what came from its two other neighbours.
 
     Args:
-        hosts: their number.
-        rows: of the grid, a divisor of `hosts`; 0 for a grid that is as near to a square as can be.
+        hosts: the number of hosts.
+        rows: the rows of the grid, a divisor of `hosts`; 0 for a grid as near to a square as can
+        be.
     """
     rows = rows or next(rows for rows in range(isqrt(hosts), 0, -1) if hosts % rows == 0)
     row, column = np.divmod(np.arange(hosts), hosts // rows)
@@ -115,7 +121,7 @@ COLLECTIVES: dict[str, Callable[[int], Collective]] = {
     "all-to-all": all_to_all,
     "sweep3d": sweep,
 }
-"""The collectives by name: each function makes the messages between so many hosts."""
+"""By the name of a collective the function that makes its messages, from the number of hosts."""
 FLIT = 64
 """Bytes of a flit."""
 SPEED = 400
@@ -178,12 +184,12 @@ def completion_time(
     """Simulate a collective over all hosts, numbered switch by switch, on an empty network.
 
     Args:
-        build: its tables and cables.
+        build: the build with its tables and cables.
         collective: one of `COLLECTIVES`.
         size: the bytes of the vector, or of each message.
         hosts: how many hosts each switch has; 0 for as many as it was built with.
-        settings: of `settings_for`.
-        rows: of the grid of `sweep3d`, as for `sweep`.
+        settings: the settings, from `settings_for`.
+        rows: the rows of the grid of `sweep3d`, as for `sweep`.
 
     Raises:
         InputError: there is no such collective or grid, a setting does not apply, or there are too
@@ -193,15 +199,18 @@ def completion_time(
         raise InputError(not_among(collective, COLLECTIVES, "collective"))
     hosts = hosts or max(1, build.wiring.host_port.shape[1])
     network = network_for(build, hosts, settings)
-    count = int(network.endpoints.sum()) * hosts
-    message_counts = {"ring-allreduce": 2 * count * (count - 1), "all-to-all": count * (count - 1)}
+    host_count = int(network.endpoints.sum()) * hosts
+    message_counts = {
+        "ring-allreduce": 2 * host_count * (host_count - 1),
+        "all-to-all": host_count * (host_count - 1),
+    }
     if message_counts.get(collective, 0) > MOST_MESSAGES:
-        counts = f"{message_counts[collective]:,} of {count:,} hosts"
+        counts = f"{message_counts[collective]:,} of {host_count:,} hosts"
         todo = "take fewer hosts a switch (`hosts_per_node`), or tree-allreduce"
         raise InputError.of(f"at most {MOST_MESSAGES:,} messages", counts, todo, key="collective")
-    if rows and (collective != "sweep3d" or count % rows):
-        raise InputError.of(f"sweep3d with a divisor of {count:,}", f"{rows} rows", key="rows")
-    messages = sweep(count, rows) if rows else COLLECTIVES[collective](count)
+    if rows and (collective != "sweep3d" or host_count % rows):
+        raise InputError.of(f"sweep3d with a divisor of {host_count:,}", f"{rows} rows", key="rows")
+    messages = sweep(host_count, rows) if rows else COLLECTIVES[collective](host_count)
     packets = max(1, ceil(size * messages.part / (settings.packet * FLIT)))
     total = packets * len(messages.source)
 
@@ -224,7 +233,7 @@ def completion_time(
     return CompletionTime(
         collective=collective,
         size=size,
-        hosts=count,
+        hosts=host_count,
         messages=len(messages.source),
         packets=total,
         cycles=cycles,
@@ -257,9 +266,9 @@ def run_messages(
     """Let hosts send messages on an empty network, until all their packets have come.
 
     Args:
-        build: its tables and cables.
-        network: of `network_for`.
-        settings: of `settings_for`.
+        build: the build with its tables and cables.
+        network: the network, from `network_for`.
+        settings: the settings, from `settings_for`.
         messages: makes the messages from the arcs of the hosts, switch by switch.
         packets: how many packets all messages have.
 

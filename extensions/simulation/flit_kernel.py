@@ -13,9 +13,13 @@ A cycle has as many steps as the `FlitRouter` says. In each step a switch does t
 
 Links take a flit before the last step of a cycle.
 
-A buffer belongs to a virtual channel of an input. It holds flits, and has a slot for each packet
-whose first flit is in it or on its way to it. The *next buffer* of a packet is that of its channel
-at the next switch; for a packet to a host it is a number after those of all buffers.
+Each virtual channel of an input has a buffer, which has the same number: `vc` in the code. A buffer
+holds flits, and has a slot for each packet whose first flit is in it or on its way to it. The *next
+buffer* of a packet is that of its channel at the next switch; for a packet to a host it is a number
+after those of all buffers.
+
+Ports of a switch and virtual channels of a port take turns (*round robin*): a pointer says where
+the next search begins.
 """
 
 from __future__ import annotations
@@ -81,11 +85,33 @@ DESTINATION, MADE, HOPS, VIA = range(4)
 """
 UNROUTED = -9
 """The egress arc of a packet that is not routed yet."""
-TURNS = 5
+SPARE_CYCLES = 5
 """Cycles ahead for which arrivals and credits are scheduled, besides those of the longest link and
 of the router. T is the next power of two."""
-NOTICE = 1
+CREDIT_CYCLES = 1
 """Cycles from when a flit leaves until its credit comes, besides those of the link."""
+SPARE_SLOTS = 2
+"""Slots of a buffer besides one for each packet that it can hold whole: the first packet may have
+left in part, and the last one may have come in part."""
+NEXT_CHANNEL, NEXT_INPUT, NEXT_OUTPUT = range(3)
+"""Columns of `pointer`, by arc.
+
+- NEXT_CHANNEL: as an input, its virtual channel whose turn it is.
+- NEXT_INPUT: as an output, the port whose turn it is to get a grant.
+- NEXT_OUTPUT: as an input, the port whose grant it accepts first.
+"""
+REQUESTED_BUFFER, REQUESTED_INPUT, REQUESTED_OUTPUT = range(3)
+"""Columns of `requests`: the buffer that has a flit to pass, its port, and the port of its egress.
+"""
+REQUEST_OF_INPUT, BUFFER_OF_OUTPUT, GRANT_OF_OUTPUT, ACCEPTED_BY_INPUT, MATCHED_OUTPUTS = range(5)
+"""Rows of `matching`. All but the last are by port.
+
+- REQUEST_OF_INPUT: the request of an input.
+- BUFFER_OF_OUTPUT: the buffer that an output is matched with.
+- GRANT_OF_OUTPUT: the request that an output grants.
+- ACCEPTED_BY_INPUT: the output whose grant an input accepts.
+- MATCHED_OUTPUTS: a list of the outputs that are matched, then of those that grant.
+"""
 
 
 class FlitState(NamedTuple):
@@ -115,9 +141,8 @@ class FlitState(NamedTuple):
     credit: NDArray[np.int32]
     """int32[T, n + 1], by cycle, the buffers that a flit has left; the last column says how many.
     """
-    turn: NDArray[np.int32]
-    """int32[S·L, 3], the round-robin pointers: the next channel of each input, the next input of
-    each output, and the next output of each input."""
+    pointer: NDArray[np.int32]
+    """int32[S·L, 3], the round-robin pointers, with the columns NEXT_CHANNEL to NEXT_OUTPUT."""
     port: NDArray[np.int32]
     """int32[S·L, 4], as in `PacketState`. Only BACKLOG is used: the flits that wait for
     an egress."""
@@ -127,9 +152,11 @@ class FlitState(NamedTuple):
     """int32[H, 2], for the packet that each host is sending: its virtual channel, and how many of
     its flits are left."""
     requests: NDArray[np.int32]
-    """int32[L·V, 3], buffers that have a flit to pass (`_match`)."""
-    chosen: NDArray[np.int32]
-    """int32[5, L], memory of `_match`, -1 between its calls."""
+    """int32[L·V, 3], the requests of a switch's inputs to its outputs (`_match`), with the columns
+    REQUESTED_BUFFER to REQUESTED_OUTPUT."""
+    matching: NDArray[np.int32]
+    """int32[5, L], memory of `_match`, with the rows REQUEST_OF_INPUT to MATCHED_OUTPUTS. Between
+    its calls all but the last row are -1."""
     made: NDArray[np.int32]
     """int32[H], the cycle in which the next packet of each host is made."""
     chance: NDArray[np.float64]
@@ -160,10 +187,10 @@ class FlitState(NamedTuple):
         flits = rules.depth * rules.length
         router = rules.router
         longest_link = int(net.delay.max() + net.delay[net.end < 0].max())
-        longest = TURNS + longest_link + router.crossbar + router.credit
-        turns = 1 << (longest - 1).bit_length()
+        longest = SPARE_CYCLES + longest_link + router.crossbar + router.credit
+        cycles = 1 << (longest - 1).bit_length()
         return cls(
-            slot=np.zeros((buffers * (rules.depth + 2), 4), np.int32),
+            slot=np.zeros((buffers * (rules.depth + SPARE_SLOTS), 4), np.int32),
             buffer=np.zeros((buffers, 8), np.int32),
             owner=np.full(2 * buffers, -1, np.int32),
             room=np.full(2 * buffers, flits, np.int32),
@@ -171,14 +198,14 @@ class FlitState(NamedTuple):
             active=np.zeros(net.switches, np.int32),
             queue=np.zeros((ports, flits * rules.vcs), np.uint8),
             queued=np.zeros((ports, 2), np.int32),
-            coming=np.zeros((turns, ports + 1), np.int32),
-            credit=np.zeros((turns, (2 + router.speedup) * ports + 1), np.int32),
-            turn=np.zeros((ports, 3), np.int32),
+            coming=np.zeros((cycles, ports + 1), np.int32),
+            credit=np.zeros((cycles, (2 + router.speedup) * ports + 1), np.int32),
+            pointer=np.zeros((ports, 3), np.int32),
             port=like.port,
             host=like.host,
             sending=np.zeros((len(like.host), 2), np.int32),
             requests=np.zeros((net.ports * rules.vcs, 3), np.int32),
-            chosen=np.full((5, net.ports), -1, np.int32),
+            matching=np.full((5, net.ports), -1, np.int32),
             made=like.made,
             chance=like.chance,
             streams=like.streams,
@@ -206,7 +233,7 @@ def advance(
         _receive(net, rules, state, t)
         if rules.begin <= t < rules.end:
             state.counts[HELD] += state.counts[INSIDE]
-        _inject(net, traffic, rules, state, t)
+        _send_from_hosts(net, traffic, rules, state, t)
         for step in range(speedup * t, speedup * (t + 1)):
             last = step == speedup * (t + 1) - 1
             if last:
@@ -272,15 +299,15 @@ def _add_packet(
     via: int,
 ) -> None:
     """Write a packet into a slot of the buffer that its first flit goes to."""
-    depth = rules.depth + 2
-    into = vc * depth + ring_place(state.buffer[vc, FRONT] + state.buffer[vc, STORED], depth)
+    slots = rules.depth + SPARE_SLOTS
+    into = vc * slots + ring_place(state.buffer[vc, FRONT] + state.buffer[vc, STORED], slots)
     state.slot[into, DESTINATION], state.slot[into, MADE] = destination, made_at
     state.slot[into, HOPS], state.slot[into, VIA] = hops, via
     state.buffer[vc, STORED] += 1
 
 
 @inlined_loop
-def _inject(
+def _send_from_hosts(
     net: SimulatedNetwork, traffic: HostTraffic, rules: SwitchRules, state: FlitState, t: int
 ) -> None:
     """Let every host send a flit, if it has one and the buffer has room."""
@@ -291,9 +318,9 @@ def _inject(
             made_at = state.made[h]
             if made_at > t:
                 continue
-            turn = (state.sending[h, 0] + 1) % vcs
+            first = (state.sending[h, 0] + 1) % vcs
             for i in range(vcs):
-                vc = arc * vcs + ring_place(turn + i, vcs)
+                vc = arc * vcs + ring_place(first + i, vcs)
                 if state.owner[vc] < 0 and state.room[vc] > 0:
                     destination = drawn_destination(
                         net, traffic, arc, drawn(state.streams, senders + h)
@@ -324,15 +351,15 @@ def _send_over_links(net: SimulatedNetwork, rules: SwitchRules, state: FlitState
     for arc in range(len(state.queued)):
         if state.queued[arc, 1]:
             first = state.queued[arc, 0]
-            v = state.queue[arc, first]
+            channel = state.queue[arc, first]
             state.queued[arc, 0] = ring_place(first + 1, width)
             state.queued[arc, 1] -= 1
             if net.end[arc] >= 0:
                 when = behind + WIRE + net.delay[arc]
-                _schedule(state.coming, when, net.end[arc] * rules.vcs + v)
+                _schedule(state.coming, when, net.end[arc] * rules.vcs + channel)
             else:
-                when = behind + WIRE + NOTICE + rules.router.credit + 2 * net.delay[arc]
-                _schedule(state.credit, when, buffers + arc * rules.vcs + v)
+                when = behind + WIRE + CREDIT_CYCLES + rules.router.credit + 2 * net.delay[arc]
+                _schedule(state.credit, when, buffers + arc * rules.vcs + channel)
             state.carried[arc] += rules.begin <= t < rules.end
 
 
@@ -351,7 +378,8 @@ def _step(
         last: whether it is the last step of the cycle.
     """
     ports, vcs, islip = net.links + net.hosts, rules.vcs, rules.router.islip
-    by_output, outputs, requests = state.chosen[1], state.chosen[4], state.requests
+    buffer_of_output, outputs = state.matching[BUFFER_OF_OUTPUT], state.matching[MATCHED_OUTPUTS]
+    requests = state.requests
     marks = len(net.program.onward) > 0 and rules.policy < SHORTEST
     for switch in range(net.switches):
         count = state.active[switch]
@@ -364,14 +392,16 @@ def _step(
             if state.buffer[vc, STATE] == WAITS and state.buffer[vc, SINCE] <= step:
                 _give_channel(net, rules, state, vc, switch, step)
         requested = _request_outputs(rules, state, switch, base, step)
-        matched = _match(max(1, islip), vcs, base, requests[:requested], state.turn, state.chosen)
+        matched = _match(
+            max(1, islip), vcs, base, requests[:requested], state.pointer, state.matching
+        )
         for i in range(matched):
-            vc = by_output[outputs[i]]
+            vc = buffer_of_output[outputs[i]]
             arc = vc // vcs
-            state.turn[arc, 0] = ring_place(vc - arc * vcs + 1, vcs)
+            state.pointer[arc, NEXT_CHANNEL] = ring_place(vc - arc * vcs + 1, vcs)
             unmark = marks and arc - base < net.links
             _pass_flit(net, rules, state, vc, arc, t, step, last, unmark)
-            by_output[outputs[i]] = -1
+            buffer_of_output[outputs[i]] = -1
 
 
 @inlined_loop
@@ -387,19 +417,15 @@ def _request_outputs(
         rules: the settings.
         state: everything that moves.
         switch: the switch.
-        base: its first arc.
+        base: the first arc of the switch.
         step: the step.
 
     Returns:
         How many requests there are.
     """
     vcs, islip = rules.vcs, rules.router.islip
-    buffer, busy, by_input, requests = (
-        state.buffer,
-        state.busy[switch],
-        state.chosen[0],
-        state.requests,
-    )
+    buffer, busy, requests = state.buffer, state.busy[switch], state.requests
+    request_of_input = state.matching[REQUEST_OF_INPUT]
     still_busy, requested = 0, 0
     for i in range(state.active[switch]):
         vc = busy[i]
@@ -411,16 +437,20 @@ def _request_outputs(
         if buffer[vc, STATE] != MOVES or buffer[vc, SINCE] > step or not buffer[vc, FLITS]:
             continue
         if state.room[buffer[vc, NEXT]] > 0:
-            place = vc // vcs - base
-            at = requested if islip or by_input[place] < 0 else by_input[place]
-            if at < requested:
-                begin, low = state.turn[base + place, 0], (base + place) * vcs
-                if _after(requests[at, 0] - low, begin, vcs) < _after(vc - low, begin, vcs):
+            in_port = vc // vcs - base
+            request = requested  # a new request, or the earlier one of this input
+            if not islip and request_of_input[in_port] >= 0:
+                request = request_of_input[in_port]
+                pointer = state.pointer[base + in_port, NEXT_CHANNEL]
+                first_vc = (base + in_port) * vcs
+                earlier = requests[request, REQUESTED_BUFFER]
+                if _after(earlier - first_vc, pointer, vcs) < _after(vc - first_vc, pointer, vcs):
                     continue
-            requested = max(requested, at + 1)
-            by_input[place] = at
-            requests[at, 0], requests[at, 1] = vc, place
-            requests[at, 2] = buffer[vc, OUT] - base
+            requested = max(requested, request + 1)
+            request_of_input[in_port] = request
+            requests[request, REQUESTED_BUFFER] = vc
+            requests[request, REQUESTED_INPUT] = in_port
+            requests[request, REQUESTED_OUTPUT] = buffer[vc, OUT] - base
     state.active[switch] = still_busy
     return requested
 
@@ -429,98 +459,107 @@ def _request_outputs(
 def _match(
     iterations: int,
     vcs: int,
-    first: int,
+    base: int,
     requests: NDArray[np.int32],
-    turn: NDArray[np.int32],
-    chosen: NDArray[np.int32],
+    pointer: NDArray[np.int32],
+    matching: NDArray[np.int32],
 ) -> int:
     """Match the inputs of a switch with its outputs, by iSLIP (McKeown, 1999).
 
     In an iteration each free output grants one of the free inputs that ask for it, and then each
-    input accepts one grant, in turn. Turns move on where the first iteration matches. If each input
-    asks once, one iteration is the second half of a separable match.
+    input accepts one grant, both in the order of their pointers. Pointers move on where the first
+    iteration matches. If each input asks once, one iteration is the second half of a separable
+    match.
 
     Args:
         iterations: how many there are at most.
         vcs: virtual channels of a port.
-        first: the first arc of the switch.
-        requests: int32[n, 3], of buffers that have a flit to pass: buffer, input and output.
-        turn: of the state.
-        chosen: of the state. Its second row is written, the buffer of each matched output, and its
-            last row, these outputs.
+        base: the first arc of the switch.
+        requests: int32[n, 3], the requests, as in the state.
+        pointer: the array of the state, changed.
+        matching: the array of the state. BUFFER_OF_OUTPUT and MATCHED_OUTPUTS are written.
 
     Returns:
         How many outputs are matched.
     """
-    by_input, by_output, grants, accepted, outputs = chosen
-    ports, matched = chosen.shape[1], 0
+    request_of_input, buffer_of_output, grant_of_output, accepted_by_input, outputs = matching
+    ports, matched = matching.shape[1], 0
     for iteration in range(iterations):
-        begun = granted = matched
+        matched_before = granted = matched
         # Each free output grants one input.
         for i in range(len(requests)):
-            place, out = requests[i, 1], requests[i, 2]
-            if by_input[place] < 0 or by_output[out] >= 0:
+            in_port, out_port = requests[i, REQUESTED_INPUT], requests[i, REQUESTED_OUTPUT]
+            if request_of_input[in_port] < 0 or buffer_of_output[out_port] >= 0:
                 continue
-            if grants[out] < 0:
-                outputs[granted] = out
+            rival = grant_of_output[out_port]
+            if rival < 0:
+                outputs[granted] = out_port
                 granted += 1
-                grants[out] = i
-            elif _sooner(turn, vcs, first, ports, requests[i], requests[grants[out]]):
-                grants[out] = i
+                grant_of_output[out_port] = i
+            elif _sooner(pointer, vcs, base, ports, requests[i], requests[rival]):
+                grant_of_output[out_port] = i
         # Each input accepts one of its grants.
-        for out in outputs[begun:granted]:
-            place = requests[grants[out], 1]
-            begin, best = turn[first + place, 2], accepted[place]
-            if best < 0 or _after(out, begin, ports) < _after(best, begin, ports):
-                accepted[place] = out
-        # What was accepted is matched.
-        for out in outputs[begun:granted]:
-            vc, place = requests[grants[out], 0], requests[grants[out], 1]
-            grants[out] = -1
-            if accepted[place] == out:
-                by_input[place] = accepted[place] = -1
-                by_output[out] = vc
-                outputs[matched] = out
+        for out_port in outputs[matched_before:granted]:
+            in_port = requests[grant_of_output[out_port], REQUESTED_INPUT]
+            first_output = pointer[base + in_port, NEXT_OUTPUT]
+            best = accepted_by_input[in_port]
+            if best < 0 or (
+                _after(out_port, first_output, ports) < _after(best, first_output, ports)
+            ):
+                accepted_by_input[in_port] = out_port
+        # An output is matched if its grant was accepted.
+        for out_port in outputs[matched_before:granted]:
+            request = requests[grant_of_output[out_port]]
+            in_port = request[REQUESTED_INPUT]
+            grant_of_output[out_port] = -1
+            if accepted_by_input[in_port] == out_port:
+                request_of_input[in_port] = accepted_by_input[in_port] = -1
+                buffer_of_output[out_port] = request[REQUESTED_BUFFER]
+                outputs[matched] = out_port
                 matched += 1
                 if not iteration:
-                    turn[first + out, 1] = ring_place(place + 1, ports)
-                    turn[first + place, 2] = ring_place(out + 1, ports)
-        if matched == begun:
+                    pointer[base + out_port, NEXT_INPUT] = ring_place(in_port + 1, ports)
+                    pointer[base + in_port, NEXT_OUTPUT] = ring_place(out_port + 1, ports)
+        if matched == matched_before:
             break
     for i in range(len(requests)):
-        by_input[requests[i, 1]] = -1
+        request_of_input[requests[i, REQUESTED_INPUT]] = -1
     return matched
 
 
 @inlined_loop
 def _sooner(
-    turn: NDArray[np.int32],
+    pointer: NDArray[np.int32],
     vcs: int,
-    first: int,
+    base: int,
     ports: int,
     request: NDArray[np.int32],
     rival: NDArray[np.int32],
 ) -> bool:
     """Whether a request comes before another one for its output, by the round-robin pointers."""
-    place, out = request[1], request[2]
-    if place != rival[1]:
-        begin = turn[first + out, 1]
-        return _after(place, begin, ports) < _after(rival[1], begin, ports)
-    begin, low = turn[first + place, 0], (first + place) * vcs
-    return _after(request[0] - low, begin, vcs) < _after(rival[0] - low, begin, vcs)
+    in_port, out_port = request[REQUESTED_INPUT], request[REQUESTED_OUTPUT]
+    if in_port != rival[REQUESTED_INPUT]:
+        first_input = pointer[base + out_port, NEXT_INPUT]
+        return _after(in_port, first_input, ports) < _after(
+            rival[REQUESTED_INPUT], first_input, ports
+        )
+    first_channel, first_vc = pointer[base + in_port, NEXT_CHANNEL], (base + in_port) * vcs
+    return _after(request[REQUESTED_BUFFER] - first_vc, first_channel, vcs) < _after(
+        rival[REQUESTED_BUFFER] - first_vc, first_channel, vcs
+    )
 
 
 @inlined_loop
-def _after(place: int, turn: int, size: int) -> int:
-    """How many places a place comes after the one of the round-robin pointer."""
-    return place - turn if place >= turn else place - turn + size
+def _after(place: int, pointer: int, size: int) -> int:
+    """How many steps round a ring lead from the pointer to a place."""
+    return place - pointer if place >= pointer else place - pointer + size
 
 
 @inlined_loop
 def _give_channel(
     net: SimulatedNetwork, rules: SwitchRules, state: FlitState, vc: int, switch: int, step: int
 ) -> None:
-    """Route the packet at the front of a buffer, or give it a channel of the next one."""
+    """Route the packet at the front of a buffer, or give it a channel at the next switch."""
     buffer, vcs = state.buffer, rules.vcs
     arc, out = vc // vcs, buffer[vc, OUT]
     if out == UNROUTED:
@@ -533,12 +572,12 @@ def _give_channel(
         first, count = choices(net, rules, vc, arc, out)
     else:
         first, count = len(buffer) + out * vcs, vcs
-    turn = step % count
+    offset = step % count  # the candidates take turns to be tried first
     for i in range(count):
-        channel = first + ring_place(turn + i, count)
-        if state.owner[channel] < 0:
-            state.owner[channel] = vc
-            buffer[vc, STATE], buffer[vc, SINCE], buffer[vc, NEXT] = MOVES, step + 1, channel
+        next_buffer = first + ring_place(offset + i, count)
+        if state.owner[next_buffer] < 0:
+            state.owner[next_buffer] = vc
+            buffer[vc, STATE], buffer[vc, SINCE], buffer[vc, NEXT] = MOVES, step + 1, next_buffer
             return
 
 
@@ -548,7 +587,7 @@ def _route(
 ) -> int:
     """The egress arc of the first packet of a buffer."""
     ports = net.links + net.hosts
-    front = vc * (rules.depth + 2) + state.buffer[vc, FRONT]
+    front = vc * (rules.depth + SPARE_SLOTS) + state.buffer[vc, FRONT]
     destination, arc = state.slot[front, DESTINATION], vc // rules.vcs
     from_host = arc - switch * ports >= net.links
     if rules.policy >= SHORTEST:
@@ -592,7 +631,7 @@ def _pass_flit(
     """
     buffer, counts, length = state.buffer, state.counts, rules.length
     out, next_buffer = buffer[vc, OUT], buffer[vc, NEXT]
-    front = vc * (rules.depth + 2) + buffer[vc, FRONT]
+    front = vc * (rules.depth + SPARE_SLOTS) + buffer[vc, FRONT]
     destination, made_at, hops = (
         state.slot[front, DESTINATION],
         state.slot[front, MADE],
@@ -611,14 +650,14 @@ def _pass_flit(
     state.queue[out, behind] = next_buffer - next_arc * rules.vcs
     state.queued[out, 1] += 1
     credit_delay = rules.router.credit if net.end[arc] >= 0 else 0
-    _schedule(state.credit, t + NOTICE + credit_delay + net.delay[arc], vc)
+    _schedule(state.credit, t + CREDIT_CYCLES + credit_delay + net.delay[arc], vc)
     counts[LAST] = t
     counts[INSIDE] -= 1
     if buffer[vc, SENT] < length:
         return
     state.owner[next_buffer] = -1
     buffer[vc, SENT] = 0
-    buffer[vc, FRONT] = ring_place(buffer[vc, FRONT] + 1, rules.depth + 2)
+    buffer[vc, FRONT] = ring_place(buffer[vc, FRONT] + 1, rules.depth + SPARE_SLOTS)
     buffer[vc, STORED] -= 1
     if buffer[vc, FLITS]:
         when = stage(step + 1, rules.router.routing, rules.router.speedup)

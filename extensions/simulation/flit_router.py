@@ -1,4 +1,7 @@
-"""The router of `flit_kernel`: its pipeline and its allocator, as users set them by `--router`."""
+"""The router that flits go through: its pipeline and its allocator.
+
+Users set it by `--router`, whose text `FlitRouter.read` reads. `flit_kernel` simulates it.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from compilers.forwarding.machine_code import inlined_loop
 from inventory.problems import InputError, not_among
 
 MOST = 1_000
-"""The largest value of a field."""
+"""The largest value that a field may have."""
 
 
 class FlitRouter(NamedTuple):
@@ -50,27 +53,29 @@ class FlitRouter(NamedTuple):
             key, _, value = word.partition("=")
             if key not in cls._fields:
                 raise InputError(not_among(key, cls._fields, "router"))
-            least = int(key in ("crossbar", "speedup"))
-            if not (value.isascii() and value.isdigit() and least <= int(value) <= MOST):
-                raise InputError.of(f"{key}= and {least} to {MOST:,}", word, key="router")
+            least_value = int(key in ("crossbar", "speedup"))
+            if not (value.isascii() and value.isdigit() and least_value <= int(value) <= MOST):
+                raise InputError.of(f"{key}= and {least_value} to {MOST:,}", word, key="router")
             if key in values:
                 raise InputError.of(f"{key} once", text, key="router")
             values[key] = int(value)
         return cls(**values)
 
     def text(self, whole: bool = False) -> str:
-        """The text that `read` reads; without `whole` only the values that are not usual."""
-        values, usual = self._asdict(), self._field_defaults
-        return ",".join(f"{k}={v}" for k, v in values.items() if whole or v != usual[k])
+        """The text that `read` reads: the values that differ from the default; if `whole`, all."""
+        values, defaults = self._asdict(), self._field_defaults
+        return ",".join(f"{k}={v}" for k, v in values.items() if whole or v != defaults[k])
 
     @property
     def pipeline(self) -> int:
         """The cycles that a head takes from its buffer to the link if nothing is in its way."""
         routed = stage(0, self.routing, self.speedup) + (self.routing > 0)
-        return (routed + 2) // self.speedup + self.crossbar
+        allocated = routed + 2  # a step for a virtual channel, and one for the switch
+        return allocated // self.speedup + self.crossbar
 
 
 USUAL_ROUTER = FlitRouter()
+"""The router by default."""
 
 
 @inlined_loop

@@ -106,7 +106,7 @@ def by_weight(
     Args:
         net: the network.
         switch: the switch that the packet is in.
-        c: its egress class.
+        c: the egress class of the packet.
         links: int64[n], the links that the rule offers.
         chance: a random number of [0, 1).
 
@@ -180,14 +180,14 @@ def least_delay(
     Returns:
         A place in `links_up`.
     """
-    best, least = 0, -1
+    best_place, least_cost = 0, -1
     for place in range(len(links_up)):
         hop = arc_of(net, switch, links_up[place])
         if hop >= 0:
             cost = port[hop, BACKLOG] * path_length(net, hop, destination)
-            if least < 0 or cost < least:
-                best, least = place, cost
-    return best
+            if least_cost < 0 or cost < least_cost:
+                best_place, least_cost = place, cost
+    return best_place
 
 
 @inlined_loop
@@ -217,7 +217,7 @@ def host_egress(
         dead: int64[n], the failed elements.
         offered: int64[2, K + 1], written: the links that the rule offers, and the tags.
         policy: MINIMAL, EMITTED or ADAPTIVE.
-        threshold: see above.
+        threshold: the flits that have to wait for the minimal port before ADAPTIVE looks further.
         port: [S·L, 4], with the column BACKLOG.
         chance: a random number of [0, 1).
     """

@@ -16,35 +16,37 @@ from numpy.typing import NDArray
 from compilers.forwarding.machine_code import inlined_loop
 
 Numbers = NDArray[Any]
-IDLE = 2**31 - 2
-"""The cycle in which a host sends next where it has nothing to send now: never."""
+NOT_DUE = 2**31 - 2
+"""The cycle in which a host sends next, if it has nothing to send or has to wait: never."""
 
 
 class HostMessages(NamedTuple):
-    """M messages, host by host, in the order in which each host sends them, as in an MPI program.
+    """M messages between H hosts, as the ranks of an MPI program send them.
 
-    A host sends a message when it has sent the messages before it, and has received all messages
-    that it depends on (`awaited`).
+    They are sorted by sender, and then by the order in which it sends them. A host sends a message
+    when it has sent its messages before, and has received all messages that this one depends on.
     """
 
     destination: NDArray[np.int32]
     """int32[M], the arc of the host that it goes to."""
     sender: NDArray[np.int32]
     """int32[M], the host that sends it."""
-    next_message: NDArray[np.int32]
-    """int32[M], the receiver's first message that depends on it, -1 for none."""
+    dependent: NDArray[np.int32]
+    """int32[M], the receiver's first message that depends on it, -1 for none. Later ones of the
+    receiver need no entry, as they are sent after that one."""
     awaited: NDArray[np.int32]
-    """int32[M], how many messages that it depends on its sender has not received yet."""
+    """int32[M], how many messages its sender still has to receive before it may be sent."""
     ready: NDArray[np.int32]
-    """int32[M], the cycle in which the last message that it depends on was received."""
+    """int32[M], the cycle from which it may be sent, as far as is known: `earliest`, or when the
+    last message that it depends on was received."""
     unsent: NDArray[np.int32]
     """int32[M], how many of its packets are not yet sent."""
     unreceived: NDArray[np.int32]
     """int32[M], how many of its packets have not yet arrived."""
     head: NDArray[np.int32]
-    """int32[H], the next message of a host."""
-    last: NDArray[np.int32]
-    """int32[H], the message after the last one of a host."""
+    """int32[H], the message that a host sends next."""
+    end: NDArray[np.int32]
+    """int32[H], the number after the last message of a host: `head` when all are sent."""
     link_free: NDArray[np.int32]
     """int32[H], the cycle from which the host's link is free."""
     earliest: NDArray[np.int32]
@@ -66,7 +68,7 @@ class HostMessages(NamedTuple):
         """Messages that hosts send in the order of their stages.
 
         Args:
-            arcs: int[H], the arcs of the hosts.
+            arcs: int[H], the arc of each host (`SimulatedNetwork`).
             source: int[M], the host that sends each message.
             destination: int[M], the host that it goes to.
             stage: int[M], its place in the order of the host's messages.
@@ -84,22 +86,24 @@ class HostMessages(NamedTuple):
         )
         size = np.broadcast_to(size, len(order))[order]
         ready = np.broadcast_to(ready, len(order))[order]
-        bounds = np.searchsorted(source, np.arange(hosts + 1)).astype(np.int32)
+        # Host h has the messages from first_message[h] to first_message[h + 1].
+        first_message = np.searchsorted(source, np.arange(hosts + 1)).astype(np.int32)
         # Messages are in the order of this number: host by host, and of a host stage by stage.
         host_and_stage = source.astype(np.int64) * stages + stage
         released = np.searchsorted(host_and_stage, destination * stages + releases_stage)
-        next_message = np.where(released < bounds[destination + 1], released, -1).astype(np.int32)
-        awaited = np.bincount(next_message[next_message >= 0], minlength=len(next_message))
+        is_of_receiver = released < first_message[destination + 1]
+        dependent = np.where(is_of_receiver, released, -1).astype(np.int32)
+        awaited = np.bincount(dependent[dependent >= 0], minlength=len(dependent))
         return cls(
             destination=arcs[destination].astype(np.int32),
             sender=source.astype(np.int32),
-            next_message=next_message,
+            dependent=dependent,
             awaited=awaited.astype(np.int32),
             ready=ready.astype(np.int32),
             unsent=size.astype(np.int32),
             unreceived=size.astype(np.int32),
-            head=bounds[:-1].copy(),
-            last=bounds[1:].copy(),
+            head=first_message[:-1].copy(),
+            end=first_message[1:].copy(),
             link_free=np.zeros(hosts, np.int32),
             earliest=ready.astype(np.int32),
             done=np.zeros(len(order), np.int32),
@@ -107,12 +111,12 @@ class HostMessages(NamedTuple):
 
     @property
     def first_due(self) -> NDArray[np.int32]:
-        """int32[H], the cycle in which each host sends first; IDLE if it has to wait."""
-        # The head of a host without messages may be the end of the arrays.
+        """int32[H], the cycle in which each host sends first; NOT_DUE if it has to wait."""
+        # The head of a host without messages may be M: an entry is added for that.
         is_waiting = np.append(self.awaited, 1)[self.head] > 0
         ready = np.append(self.ready, 0)[self.head]
-        has_none = self.head == self.last
-        return np.where(is_waiting | has_none, IDLE, ready).astype(np.int32)
+        has_none = self.head == self.end
+        return np.where(is_waiting | has_none, NOT_DUE, ready).astype(np.int32)
 
     @classmethod
     def none(cls) -> HostMessages:
@@ -122,10 +126,10 @@ class HostMessages(NamedTuple):
 
 @inlined_loop
 def due(messages: HostMessages, host: int) -> int:
-    """The cycle in which a host sends its next packet; IDLE if that is not known yet."""
+    """The cycle in which a host sends its next packet; NOT_DUE if that is not known yet."""
     message = messages.head[host]
-    if message == messages.last[host] or messages.awaited[message]:
-        return IDLE
+    if message == messages.end[host] or messages.awaited[message]:
+        return NOT_DUE
     return int(max(messages.link_free[host], messages.ready[message]))
 
 
@@ -134,7 +138,7 @@ def packet_sent(messages: HostMessages, host: int, link_free: int) -> int:
     """Count the next packet of a host as sent; returns the message that it belongs to.
 
     Args:
-        messages: of all hosts, changed.
+        messages: the messages of all hosts, changed.
         host: the host.
         link_free: the cycle from which its link is free again.
     """
@@ -151,15 +155,15 @@ def packet_received(messages: HostMessages, message: int, when: int) -> int:
     """Count a packet of a message as arrived.
 
     Args:
-        messages: of all hosts, changed.
+        messages: the messages of all hosts, changed.
         message: the message.
         when: the cycle.
 
     Returns:
-        The host whose next message now waits for one message less; -1: none.
+        The host whose next message waited for this one, which has now arrived whole; -1: none.
     """
     messages.unreceived[message] -= 1
-    dependent = messages.next_message[message]
+    dependent = messages.dependent[message]
     messages.done[message] = max(messages.done[message], when)
     if messages.unreceived[message] or dependent < 0:
         return -1

@@ -1,4 +1,8 @@
-"""Latency over load: measure a network at several loads, in several processes if there are any."""
+"""Latency over load: a network is measured at several loads, in several processes if there are any.
+
+`simulate` makes a `LatencyCurve` from a network, its traffic and the settings. `latency_panels`
+draws curves. The simulation of builds and the papers' figures call them.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +66,7 @@ class LatencyCurve:
         }
 
 
-class Simulated(NamedTuple):
+class SimulationTask(NamedTuple):
     """What the workers of a simulation share."""
 
     network: SimulatedNetwork
@@ -83,16 +87,16 @@ def simulate(
     """Offer each load to an empty network, and measure.
 
     Args:
-        network: its switches, tables and hosts.
+        network: the network with its switches, tables and hosts.
         traffic: where packets go.
         settings: loads, switches and measured cycles; the same seed has the same result.
-        progress: called with runs done and all.
-        workers: that share the loads.
+        progress: called with the number of runs that are done, and of all.
+        workers: the processes that share the loads.
     """
     seeds = range(settings.seed, settings.seed + settings.runs)
     runs = [(load, seed) for load in settings.loads for seed in seeds]
     points = list[LoadPoint]()
-    for point in workers.over(_measurer, Simulated(network, traffic, settings), runs):
+    for point in workers.over(_measurer, SimulationTask(network, traffic, settings), runs):
         points.append(point)
         if progress:
             progress(len(points), len(runs))
@@ -100,22 +104,23 @@ def simulate(
     return LatencyCurve(tuple(map(LoadPoint.of_runs, by_load)))
 
 
-def _measurer(simulated: Simulated) -> Callable[[tuple[float, int]], LoadPoint]:
+def _measurer(task: SimulationTask) -> Callable[[tuple[float, int]], LoadPoint]:
     """The function that measures a load with a seed, for one worker."""
     from extensions.simulation.measurement import Measurement
 
-    Measurement.of(*simulated, load=0.5).compile()  # before processes are forked
+    # Any load compiles the loops; worker processes that are forked later inherit them.
+    Measurement.of(*task, load=0.5).compile()
 
     def point(run: tuple[float, int]) -> LoadPoint:
         """Measure a load with a seed."""
         load, seed = run
-        seeded = simulated._replace(settings=replace(simulated.settings, seed=seed))
+        seeded = task._replace(settings=replace(task.settings, seed=seed))
         return Measurement.of(*seeded, load).point()
 
     return point
 
 
-def latencies(curves: Sequence[tuple[str, LatencyCurve]], title: str) -> tuple[Panel, ...]:
+def latency_panels(curves: Sequence[tuple[str, LatencyCurve]], title: str) -> tuple[Panel, ...]:
     """Panels of the mean latency of sustained loads, and of accepted load, over offered load.
 
     Args:

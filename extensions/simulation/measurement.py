@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from compilers.forwarding.machine_code import compiled, compiled_for
 from extensions.simulation import flit_kernel, packet_kernel
-from extensions.simulation.host_messages import IDLE
+from extensions.simulation.host_messages import NOT_DUE
 from extensions.simulation.load_point import LoadPoint, SimulationSettings
 from extensions.simulation.simulated_network import HostTraffic, SimulatedNetwork
 
@@ -81,7 +81,7 @@ class Measurement:
 
     @property
     def _loops(self) -> Any:
-        """The module with the loops of the level."""
+        """The kernel of the level: the module with `advance` and `blocked`."""
         flits = isinstance(self.state, flit_kernel.FlitState)
         return flit_kernel if flits else packet_kernel
 
@@ -103,7 +103,7 @@ class Measurement:
                 if failure.cycle == stop:
                     self._fail(failure.links)
             if stop in periods:
-                self.mean_latencies += (self.mean,)
+                self.mean_latencies += (self.mean_latency,)
         generated = self._generated()
         while self.state.counts[packet_kernel.MEASURED_OUT] < generated and self._worth_waiting():
             self._run(self.now + CHUNK)
@@ -128,12 +128,14 @@ class Measurement:
             if self.now - counts[packet_kernel.LAST] > SILENCE and not self._more_to_come():
                 return None
             run(self.now + CHUNK)
+        # Of messages the kernel counts the last arrival as the worst latency.
         return int(counts[packet_kernel.WORST])
 
     @property
-    def mean(self) -> float:
+    def mean_latency(self) -> float:
         """The mean latency of the measured packets that have arrived."""
-        return float(self.state.counts[packet_kernel.LATENCY] / max(1, self.state.hops.sum()))
+        arrived = self.state.hops.sum()  # `hops` counts each measured packet once
+        return float(self.state.counts[packet_kernel.LATENCY] / max(1, arrived))
 
     @property
     def lost(self) -> int:
@@ -150,13 +152,13 @@ class Measurement:
             self.advance(*arguments, self.now, end)
             self.now = end
             counts = self.state.counts
-            out = counts[packet_kernel.DELIVERED] + counts[packet_kernel.LOST]
-            self.in_network.append((end, int(counts[packet_kernel.INJECTED] - out)))
+            gone = counts[packet_kernel.DELIVERED] + counts[packet_kernel.LOST]
+            self.in_network.append((end, int(counts[packet_kernel.INJECTED] - gone)))
 
     def _more_to_come(self) -> bool:
         """Whether a host sends in cycle `now` or later without waiting for a message."""
         due = cast("packet_kernel.PacketState", self.state).due
-        return bool(((due >= self.now) & (due < IDLE)).any())
+        return bool(((due >= self.now) & (due < NOT_DUE)).any())
 
     def _worth_waiting(self) -> bool:
         """Whether packets still move, and the time to wait for them is not over."""
@@ -184,9 +186,9 @@ class Measurement:
         hosts.
         """
         state, rules = self.state, self.rules
-        hosts = state.streams.copy(), state.made, state.chance
-        waiting = compiled(packet_kernel.unsent_packets)(*hosts, rules.begin, rules.end)
-        return int(waiting + self.state.counts[packet_kernel.MEASURED_IN])
+        hosts = state.streams.copy(), state.made, state.chance  # `unsent_packets` draws numbers
+        unsent = compiled(packet_kernel.unsent_packets)(*hosts, rules.begin, rules.end)
+        return int(unsent + self.state.counts[packet_kernel.MEASURED_IN])
 
     def _figures(self, generated: int) -> LoadPoint:
         """The figures of the load.
@@ -197,11 +199,11 @@ class Measurement:
         counts, settings, net = self.state.counts, self.settings, self.network
         window = settings.last - settings.warmup
         # The packets that hosts would make in the measured cycles at a load of 1.
-        whole = window * self.traffic.volume.sum() / settings.packet
-        links = np.flatnonzero(net.end >= 0)
-        use = self.state.carried[links] / window
-        hot = int(links[use.argmax()])
-        buffers = len(links) + np.count_nonzero(net.endpoints) * net.hosts
+        packets_at_full_load = window * self.traffic.volume.sum() / settings.packet
+        link_arcs = np.flatnonzero(net.end >= 0)
+        link_use = self.state.carried[link_arcs] / window
+        hottest_arc = int(link_arcs[link_use.argmax()])
+        buffers = len(link_arcs) + np.count_nonzero(net.endpoints) * net.hosts
         buffer_use = counts[packet_kernel.HELD] / (window * buffers * settings.buffer)
         arrived = counts[packet_kernel.MEASURED_OUT] >= generated
         last_means = self.mean_latencies[-2:]
@@ -212,14 +214,14 @@ class Measurement:
         is_accepted = accepted >= SUSTAINED_FRACTION * generated
         return LoadPoint(
             offered=self.load,
-            generated=float(generated / whole),
-            accepted=float(accepted / whole),
+            generated=float(generated / packets_at_full_load),
+            accepted=float(accepted / packets_at_full_load),
             sustained=bool(generated and arrived and steady and is_accepted),
             packets=int(self.state.hops.sum()),
             **self._latencies(),
-            link_use=float(use.mean()),
-            hottest_use=float(use.max()),
-            hottest=(hot // net.ports, int(net.end[hot]) // net.ports),
+            link_use=float(link_use.mean()),
+            hottest_use=float(link_use.max()),
+            hottest=(hottest_arc // net.ports, int(net.end[hottest_arc]) // net.ports),
             buffer_use=float(buffer_use),
             lost=self.lost,
             cycles=self.now,
@@ -229,18 +231,18 @@ class Measurement:
 
     def _latencies(self) -> dict[str, Any]:
         """The fields of `LoadPoint` about latencies and hops."""
-        counted, hops = self.state.latency, self.state.hops
-        total = int(counted.sum())
+        packets_by_latency, packets_by_hops = self.state.latency, self.state.hops
+        total = int(packets_by_latency.sum())
         if not total:
             none = ("mean_latency", "median_latency", "p99_latency", "worst_latency", "mean_hops")
             return dict.fromkeys(none)
-        rank = np.cumsum(counted)
+        rank = np.cumsum(packets_by_latency)  # how many packets had at most this latency
         return {
-            "mean_latency": self.mean,
+            "mean_latency": self.mean_latency,
             "median_latency": int(np.searchsorted(rank, 0.5 * total)),
             "p99_latency": int(np.searchsorted(rank, 0.99 * total)),
             "worst_latency": int(self.state.counts[packet_kernel.WORST]),
-            "mean_hops": float(hops @ np.arange(len(hops)) / total),
+            "mean_hops": float(packets_by_hops @ np.arange(len(packets_by_hops)) / total),
         }
 
     def deadlock(self) -> tuple[int, ...]:
@@ -259,8 +261,8 @@ class Measurement:
 def settled(samples: Sequence[tuple[int, int]]) -> int:
     """The cycle from which a series is steady, by MSER (White, 1997).
 
-    A cut in the first half of the series is chosen so that the variance of what follows, over its
-    length, is least.
+    The series is cut in its first half, where the variance of the samples after the cut, divided by
+    their number, is least.
 
     Args:
         samples: cycles, and what was counted in each.
@@ -284,8 +286,7 @@ def waiting_cycle(waits: Numbers, choices: Numbers) -> list[int]:
     >>> waiting_cycle(np.array([True, True, False]), np.array([[1], [0], [0]]))
     [0, 1, 0]
     """
-    moves = ~waits
-    moves = np.append(moves, False)  # the buffer -1
+    moves = np.append(~waits, False)  # the last entry is for the buffer -1, which is none
     while True:
         freed = waits & ~moves[:-1] & moves[choices].any(axis=1)
         if not freed.any():

@@ -52,6 +52,8 @@ CREDIT = 3
 RELOAD = 2
 """Half cycles from when the last flit of a packet leaves a buffer until the next packet can leave:
 it has to be routed and given a channel."""
+SPARE_CYCLES = 64
+"""Cycles that the wheel is longer than flits of a port's buffers and the longest link take."""
 SINGLE, HOP, VALLEY = range(3)
 """Schemes by which packets change channels (`compilers.proof.lossless.channels`)."""
 MOST_HOPS = 64
@@ -156,7 +158,8 @@ class PacketState(NamedTuple):
     chance: NDArray[np.float64]
     """float64[H], the logarithm of the chance that a host makes no packet in a cycle."""
     streams: NDArray[np.uint64]
-    """uint64[2·H + 1], the states of the random number generators."""
+    """uint64[2·H + 1], the states of the random number generators: H for when hosts make packets,
+    H for where these go, and one for the choices of switches."""
     counts: NDArray[np.int64]
     """int64[COUNTS], what was counted, from INJECTED to INSIDE."""
     latency: NDArray[np.int64]
@@ -191,12 +194,12 @@ class PacketState(NamedTuple):
             traffic: where the packets of each host go.
             rules: the settings.
             load: the offered load, a part of what the hosts' links carry.
-            seed: of the random numbers.
+            seed: the seed of the random numbers.
         """
         ports, order = net.ports, net.switches
         buffers = order * ports * rules.vcs
-        longest = rules.depth * rules.vcs * rules.length + 64 + int(net.delay.max())
-        turns = CREDIT + int(net.delay.max()) + rules.length
+        longest_wait = rules.depth * rules.vcs * rules.length + SPARE_CYCLES + int(net.delay.max())
+        longest_notice = CREDIT + int(net.delay.max()) + rules.length
         has_via = rules.policy >= SHORTEST or len(net.program.onward) > 0 or net.carries
         adaptive = rules.policy >= ADAPTIVE
         sends = np.flatnonzero(traffic.volume > 0)
@@ -209,7 +212,7 @@ class PacketState(NamedTuple):
             port=np.zeros((order * ports, 4), np.int32),
             ready=np.zeros((order, ports * rules.vcs), np.int32),
             waiting=np.zeros(order, np.int32),
-            wheel=np.full(1 << (longest - 1).bit_length(), -1, np.int32),
+            wheel=np.full(1 << (longest_wait - 1).bit_length(), -1, np.int32),
             host=host.astype(np.int32),
             made=np.full(len(host), -1, np.int32),
             due=np.zeros(len(host), np.int32),
@@ -223,7 +226,7 @@ class PacketState(NamedTuple):
             offered=np.zeros((2, net.links + 1), np.int64),
             messages=HostMessages.none(),
             via=np.full(buffers * rules.depth if has_via else 0, DIRECT, np.int32),
-            change=np.zeros((turns, order * ports if adaptive else 0), np.int32),
+            change=np.zeros((longest_notice, order * ports if adaptive else 0), np.int32),
         )
         compiled(draw_first_packets)(state.streams, state.made, state.chance)
         state.due[:] = state.made
@@ -375,11 +378,11 @@ def advance(
                 state.port[out, BACKLOG] += change[out]
                 change[out] = 0
         _route_ready(net, rules, state, t)
-        _send(net, traffic, rules, state, t)
+        _send_from_hosts(net, traffic, rules, state, t)
         for half in range(1 + rules.length % 2):
             for switch in range(net.switches):
                 if state.waiting[switch]:
-                    _match(net, rules, state, switch, t, half)
+                    _pass_packets(net, rules, state, switch, t, half)
 
 
 @inlined_loop
@@ -387,6 +390,7 @@ def _route_ready(net: SimulatedNetwork, rules: SwitchRules, state: PacketState, 
     """Give an egress to each first packet that is ready in cycle t, and drop those without one."""
     slot, queue, counts = state.slot, state.queue, state.counts
     ports, mask, senders = net.links + net.hosts, len(state.wheel) - 1, len(state.host)
+    # The last random stream, after two of each host, is that of the switches: 2 * senders.
     has_via = len(state.via) > 0
     vc = state.wheel[t & mask]
     state.wheel[t & mask] = -1
@@ -424,7 +428,7 @@ def _route_ready(net: SimulatedNetwork, rules: SwitchRules, state: PacketState, 
 
 
 @inlined_loop
-def _send(
+def _send_from_hosts(
     net: SimulatedNetwork, traffic: HostTraffic, rules: SwitchRules, state: PacketState, t: int
 ) -> None:
     """Let each host send its next packet if that is due and a channel of its port has room."""
@@ -465,7 +469,7 @@ def _send(
 
 
 @inlined_loop
-def _match(
+def _pass_packets(
     net: SimulatedNetwork,
     rules: SwitchRules,
     state: PacketState,
@@ -505,7 +509,7 @@ def _match(
             _count_delivery(rules, state, slot[front, MADE], slot[front, HOPS], done)
         else:
             # To another switch: the packet takes a slot of a buffer at the other end of the link.
-            into = _room(net, rules, slot, queue, vc, arc, out, t, begin)
+            into = _free_slot(net, rules, slot, queue, vc, arc, out, t, begin)
             if into < 0:
                 remaining += 1
                 continue
@@ -584,14 +588,14 @@ def _update_backlog(
 
     Args:
         net: the network.
-        change: of the state.
-        port: of the state.
+        change: the array of the state.
+        port: the array of the state.
         arc: the arc by which the packet came in; fewer flits wait for its other end when the
             credit comes there.
-        out: its egress, for which more flits wait.
+        out: the egress of the packet, for which more flits wait.
         t: the cycle.
         ready: the cycle in which the packet was ready.
-        length: its flits.
+        length: the flits of the packet.
     """
     for flit in range(length):
         cycle = max(t + flit // 2, ready + flit)
@@ -604,7 +608,7 @@ def _update_backlog(
 
 
 @inlined_loop
-def _room(
+def _free_slot(
     net: SimulatedNetwork,
     rules: SwitchRules,
     slot: NDArray[np.int32],
@@ -622,11 +626,11 @@ def _room(
     Args:
         net: the network.
         rules: the settings.
-        slot: of the state.
-        queue: of the state.
+        slot: the array of the state.
+        queue: the array of the state.
         vc: the virtual channel that the packet is in.
         arc: the arc of this channel.
-        out: its egress.
+        out: the egress of the packet.
         t: the cycle.
         begin: the cycle in which the link takes the packet.
     """
@@ -721,14 +725,14 @@ def _remove_packet(
     """Remove the first packet of a virtual channel, and put the next one into the wheel.
 
     Args:
-        slot: of the state.
-        queue: of the state.
-        wheel: of the state.
+        slot: the array of the state.
+        queue: the array of the state.
+        wheel: the array of the state.
         vc: the virtual channel.
         rules: the settings.
         half_cycle: the time in half cycles.
         delay: the cycles of the link that a credit goes back over.
-        mask: W - 1.
+        mask: W - 1, by which a cycle is taken modulo W.
     """
     front, depth = queue[vc, FRONT], rules.depth
     slot[vc * depth + front, READY] = half_cycle // 2 + CREDIT + delay

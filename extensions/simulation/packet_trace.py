@@ -86,10 +86,10 @@ def trace_times(build: Build, file: Path, hosts: int, settings: SimulationSettin
     A host sends its messages in the order of their cycles, in packets of `settings.packet` flits.
 
     Args:
-        build: its tables and cables.
-        file: its lines are as `FORM` says; hosts are numbered switch by switch.
+        build: the build with its tables and cables.
+        file: the trace; its lines are as `FORM` says, and hosts are numbered switch by switch.
         hosts: how many hosts each switch has; 0 for as many as it was built with.
-        settings: of `settings_for`.
+        settings: the settings, from `settings_for`.
 
     Raises:
         InputError: a line is wrong, or there are too many.
@@ -97,7 +97,7 @@ def trace_times(build: Build, file: Path, hosts: int, settings: SimulationSettin
     network = network_for(build, hosts or max(1, build.wiring.host_port.shape[1]), settings)
     count = int(network.endpoints.sum()) * network.hosts
     trace = read_trace(read_text(file), count)
-    packets = -(-trace.flits // settings.packet)
+    packets = -(-trace.flits // settings.packet)  # of each message, rounded up
 
     def messages(arcs: NDArray[np.int32]) -> HostMessages:
         """A message for each line of the trace, between hosts with these arcs."""

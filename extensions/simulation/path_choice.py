@@ -75,19 +75,19 @@ def shortest_hop(
     links_left = distance[switch]
     if links_left == 0:
         return HOME
-    least, count = np.int32(2**31 - 1), 0
+    fewest_waiting, count = np.int32(2**31 - 1), 0
     for out in range(switch * ports, switch * ports + net.links):
         far = net.end[out]
         if far >= 0 and distance[far // ports] == links_left - 1:
             waiting = port[out, BACKLOG] if adaptive else np.int32(0)
-            if waiting < least:
-                least, count = waiting, 0
-            count += waiting == least
+            if waiting < fewest_waiting:
+                fewest_waiting, count = waiting, 0
+            count += waiting == fewest_waiting
     left_to_skip = int(chance * count)
     for out in range(switch * ports, switch * ports + net.links):
         far = net.end[out]
         nearer = far >= 0 and distance[far // ports] == links_left - 1
-        if nearer and (not adaptive or port[out, BACKLOG] == least):
+        if nearer and (not adaptive or port[out, BACKLOG] == fewest_waiting):
             if not left_to_skip:
                 return out
             left_to_skip -= 1
@@ -109,7 +109,7 @@ def ugal_pf_detour(
         net: the network.
         switch: the switch that the packet is in.
         destination: the switch to which it goes.
-        hop: its minimal egress.
+        hop: the minimal egress of the packet.
         port: [S·L, 4], with the column BACKLOG.
         chance: a random number of [0, 1).
     """
@@ -159,7 +159,7 @@ def without_tables(
         net: the network.
         policy: SHORTEST, UGAL, VALIANT or UGAL_PF.
         samples: how many switches UGAL draws.
-        threshold: of UGAL_PF, the flits that wait for the path when another one is looked for.
+        threshold: the flits that have to wait for the path before UGAL_PF looks for another one.
         switch: the switch that the packet is in.
         destination: the switch to which it goes.
         via: the switch that it goes by so far, or `DIRECT`.

@@ -1,4 +1,7 @@
-"""The links and hosts of a plane with their rates, as other simulators take them."""
+"""The links and hosts of a plane with their rates, as other simulators take them.
+
+Exports to other simulators call `RatedLinks.of` with a build, and write its `links` and `hosts`.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +57,7 @@ class RatedLinks:
             most = f"at most {int(STORED_PAIRS**0.5):,} switches, as files tell of each pair"
             raise InputError.of(most, f"{order:,}")
         speed = by_port(hardware_of(build), wiring, "speed")
-        tail, link = np.nonzero(wiring.far > np.arange(order)[:, None])
+        tail, link = np.nonzero(wiring.far > np.arange(order)[:, None])  # each link once
         vertex, slot = np.nonzero(wiring.host_port)
         if not len(vertex):
             todo = "compile it with hosts_per_node: 1 or more"

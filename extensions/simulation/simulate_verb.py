@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from polarfab.fabric import Fabric
 
 Failures = tuple[tuple[str, int], ...]
-"""A node or link that goes down, and the cycle before which it does."""
+"""What goes down: each node or link by its name, and the cycle before which it does."""
 SHORTEST_PATH_ROUTINGS = ("shortest", "ugal", "valiant", "ugal-pf")
 """Routings that may take any shortest path, not only those of the tables."""
 BY_TABLE = "-table"
@@ -39,6 +39,7 @@ ROUTINGS = (
     *SHORTEST_PATH_ROUTINGS,
     *(name + BY_TABLE for name in SHORTEST_PATH_ROUTINGS),
 )
+"""The values of `--routing`."""
 
 
 def _failures(_: click.Context, __: click.Parameter, words: tuple[str, ...]) -> Failures:
@@ -189,7 +190,7 @@ def command(
     from compilers.proof.explanation import find_failures
     from polarfab.fabric import Fabric
 
-    _require_one({"--pattern": pattern, "--collective": collective, "--trace": trace})
+    _require_at_most_one({"--pattern": pattern, "--collective": collective, "--trace": trace})
     if simulator["metres"] and simulator["link"] != 1:
         raise InputError.of("links of one length or of the cable plan", "both", key="--metres")
     simulator["metres"] = simulator["metres"] or 0.0
@@ -209,7 +210,7 @@ def command(
         options = {
             "--load": loads_text, "-o": output, "--scheduler": scheduler, "--runs": several,
         }  # fmt: skip
-        _require_none("--collective" if collective else "--trace", options)
+        _require_no_options("--collective" if collective else "--trace", options)
         workload = Workload(collective or "", trace, size, hosts, seed, failures)
         report_completion(_completed(runs, workload, simulator), as_json)
         return
@@ -233,15 +234,15 @@ def command(
         measured.append(MeasuredBuild(fabric, name, hosts, pattern, tuple(curves)))
     if output:
         from compilers.drawing.plots import plot
-        from extensions.simulation.latency_curve import latencies
+        from extensions.simulation.latency_curve import latency_panels
 
         title = measured[0].title if len(measured) == 1 else pattern
-        write_file(output, plot(latencies(named_curves(measured), title), form))
+        write_file(output, plot(latency_panels(named_curves(measured), title), form))
         say(f"plotted in {output}")
     report_curves(measured, simulator["scheme"], simulator["warmup"], as_json)
 
 
-def _require_one(traffic: Mapping[str, object]) -> None:
+def _require_at_most_one(traffic: Mapping[str, object]) -> None:
     """Refuse more than one of the options that name what is sent.
 
     Raises:
@@ -252,7 +253,7 @@ def _require_one(traffic: Mapping[str, object]) -> None:
         raise InputError.of("a pattern, a collective or a trace", " and ".join(named), key=named[1])
 
 
-def _require_none(what: str, options: Mapping[str, object]) -> None:
+def _require_no_options(what: str, options: Mapping[str, object]) -> None:
     """Refuse options that a collective or a trace does not have.
 
     Raises:
@@ -275,7 +276,7 @@ class Workload:
     hosts: int
     """Hosts at each switch; 0: as built."""
     seed: int
-    """Of the paths that packets take."""
+    """The seed of the paths that packets take."""
     failures: Failures
     """What goes down, and from which cycle on."""
 

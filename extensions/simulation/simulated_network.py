@@ -64,7 +64,7 @@ class SimulatedNetwork(NamedTuple):
     weight: NDArray[np.int32]
     """int32[S·(C + 2), 1 + A], the weights of `host_arcs`."""
     up: NDArray[np.int32]
-    """int32[S·L], whether an arc leads to a switch of higher rank."""
+    """int32[S·L], 1 if an arc leads to a switch of higher rank (scheme `valley`), else 0."""
     endpoints: NDArray[np.bool_]
     """bool[S], the switches with hosts."""
     distance: NDArray[np.uint8]
@@ -150,7 +150,7 @@ def _classes_and_hops(
     """`SimulatedNetwork.class_number` and `hops`; 255 hops where there is no minimal path.
 
     Args:
-        fib: the tables joined with the cables.
+        fib: the tables of the build, joined with its cables.
         build: the build.
         classes: C, how many egress classes a switch has.
     """

@@ -1,4 +1,8 @@
-"""What `polarfab simulate` prints: curves of latency over load, and times of completion."""
+"""What `polarfab simulate` prints: curves of latency over load, and times of completion.
+
+The verb makes a `MeasuredBuild` for each fabric and routing, or a `CompletedBuild` for a collective
+or a trace. `report_curves` and `report_completion` print them, as tables or as JSON.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +25,8 @@ if TYPE_CHECKING:
 
 COLUMNS = ("offered", "accepted", "mean", "median", "p99", "worst", "hops", "links", "buffers")
 """The columns of the table of a curve; latencies are in cycles."""
-INCIDENTS = 2
-"""Where columns come that not all tables have: narrow terminals show the first ones."""
+INCIDENT_COLUMN = 2
+"""Where columns of `_incidents` are inserted: so far left that narrow terminals show them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +102,7 @@ def report_curves(
 
     Args:
         measured: the curves of all fabrics and routings.
-        scheme: of the virtual channels.
+        scheme: the scheme of the virtual channels.
         warmup: cycles before the measurement.
         as_json: whether to print JSON.
     """
@@ -164,9 +168,9 @@ def _print_curve(build: Build, curve: LatencyCurve, title: str, scheme: str, war
     """Print the curve of a plane as a table, and what is remarkable in it."""
     columns, rows = [*COLUMNS], [_row(point) for point in curve.points]
     for name, values in _incidents(curve.points).items():
-        columns.insert(INCIDENTS, name)
+        columns.insert(INCIDENT_COLUMN, name)
         for row, value in zip(rows, values, strict=True):
-            row.insert(INCIDENTS, value)
+            row.insert(INCIDENT_COLUMN, value)
     print_table(f"{build.name}: {title}; latencies in cycles", columns, rows)
     if curve.saturation is None:
         click.echo("no load was sustained")

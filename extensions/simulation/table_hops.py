@@ -66,12 +66,12 @@ def by_tables(
 
     Args:
         net: the network.
-        policy: as in `hop_choice.host_egress`.
-        threshold: as in `hop_choice.host_egress`.
+        policy: MINIMAL, EMITTED or ADAPTIVE (`hop_choice`).
+        threshold: the flits that have to wait for the minimal port before ADAPTIVE looks further.
         flows: how many flows each pair of hosts has; 0: each packet chooses by itself.
         destination: the arc of the host to which it goes.
         arc: the arc by which it came in.
-        via: its `via` so far.
+        via: the `via` of the packet so far.
         dead: int64[n], the failed elements.
         offered: int64[2, K + 1], overwritten.
         port: [S·L, 4], with the column BACKLOG.
@@ -99,7 +99,8 @@ def by_tables(
             )
             mark = int(mark_chance * MARKS) if tag == MARKED else DIRECT
             return arc_of(net, switch, link), mark
-        # The packet goes by an intermediate, which is drawn here.
+        # The packet goes by an intermediate, which is drawn here. To the rule of forwarding it is
+        # like a packet from a host until it leaves this switch.
         number_of_via = int(path_chance * len(net.intermediate_switches))
         ingress, via = HOST, int(net.intermediate_switches[number_of_via])
     elif marks(program) and via >= 0 and spreads(program, number):
@@ -108,6 +109,7 @@ def by_tables(
         return arc_of(net, switch, link) if count else NOWHERE, via
     if net.carries and via >= 0:
         class_of_via = egress_class(net, switch, via)
+        # It goes on to its destination from the intermediate, or where the way to that is broken.
         if via == switch or gives_up(program, switch, via, class_of_via, dead):
             via, ingress = DIRECT, HOST  # from here on it is like a packet from a host
         else:

@@ -51,7 +51,7 @@ MOST_NODES = 1_400
 """The most switches of a network of figure 12."""
 LEAST_RADIX = 18
 """The radix from which on the paper compares bisections."""
-BELOW_40 = (
+CUT_BELOW_40 = (
     "1,092 of the 2,754 links of ER_17, radix 18, join 154 of its switches to the other 153, which"
     " is 39.7 %. From radix 24 on every cut has more than 40 %, by the eigenvalues."
 )
@@ -102,7 +102,7 @@ def _smallest_cuts() -> dict[str, dict[float, float]]:
     return cuts_of
 
 
-def least_fraction(q: int) -> float:
+def least_cut_fraction(q: int) -> float:
     """The part of ER_q's links that every cut in halves has at least.
 
     The matrix of ER_q with its loops has the eigenvalues q + 1 and ±√q. So a cut that separates n
@@ -113,7 +113,7 @@ def least_fraction(q: int) -> float:
     return (q + 1 - sqrt(q)) * half * (size - half) / size / (q * (q + 1) ** 2 / 2)
 
 
-def between_groups(h: int) -> float:
+def dragonfly_cut_fraction(h: int) -> float:
     """The part of a balanced Dragonfly's links that join two halves of its groups.
 
     It has 2h² + 1 groups of 2h switches; one link joins two groups. With an odd number of groups
@@ -186,7 +186,7 @@ def _bisection_claims(cuts_of: Mapping[str, Mapping[float, float]]) -> tuple[Pap
         PaperClaim(
             "Dragonfly: 17 %, halves of its groups with h = 1,000",
             0.17,
-            between_groups(1_000),
+            dragonfly_cut_fraction(1_000),
             rounding=0.005,
             interpretation="Read as of large ones: a sixth in the limit. At the radix of Table V's"
             f" balanced one METIS's cut has {100 * dragonfly_cut:.1f} %.",
@@ -200,10 +200,10 @@ def _polarfly_bisection_claims(
     """The claims of figure 12 on PolarFly.
 
     Args:
-        compared: as the result of `_smallest_cuts`, of radixes from `LEAST_RADIX` on.
+        compared: the cuts of `_smallest_cuts`, of radixes from `LEAST_RADIX` on.
     """
     polarfly = compared["polarfly"]
-    bound_by_radix = {radix: least_fraction(int(radix) - 1) for radix in polarfly}
+    bound_by_radix = {radix: least_cut_fraction(int(radix) - 1) for radix in polarfly}
     ratios_to_jellyfish = [
         part / compared["jellyfish"][radix] for radix, part in bound_by_radix.items()
     ]
@@ -213,7 +213,7 @@ def _polarfly_bisection_claims(
             0.4,
             min(polarfly.values()),
             ">",
-            mistake=BELOW_40,
+            mistake=CUT_BELOW_40,
         ),
         PaperClaim(
             "above METIS's cut of Jellyfish of the same size, at each, by the eigenvalues: least"
@@ -234,7 +234,7 @@ def _polarfly_bisection_claims(
         PaperClaim(
             f"reaching 50 % asymptotically: at q = {LARGE_PRIME:,} at least, by the eigenvalues",
             0.5,
-            least_fraction(LARGE_PRIME),
+            least_cut_fraction(LARGE_PRIME),
             reading_error=0.001,
         ),
     )
@@ -284,7 +284,7 @@ def _failure_claims(runs: Mapping[str, Resilience]) -> tuple[PaperClaim, ...]:
         ),
         *(
             PaperClaim(f"ER_7: diameter with {failed.what} failed, {end}", failed.printed, diameter)
-            for failed in without_one(7)
+            for failed in diameters_without_one(7)
             for end, diameter in (
                 ("least", failed.least_diameter),
                 ("most", failed.most_diameter),
@@ -336,7 +336,7 @@ class FailedElement:
     """The largest diameter over all elements of the kind."""
 
 
-def without_one(q: int) -> tuple[FailedElement, ...]:
+def diameters_without_one(q: int) -> tuple[FailedElement, ...]:
     """The diameters of ER_q without one link of a quadric, another link, or a switch."""
     topology = build_topology("polarfly", {"q": q})
     adjacent = matrix_of(topology.graph)
@@ -352,13 +352,13 @@ def without_one(q: int) -> tuple[FailedElement, ...]:
         without_switch = np.delete(np.delete(adjacent, switch, 0), switch, 1)
         diameters_of_switches.append(diameter_of(without_switch))
     return (
-        _failed("a link of a quadric", 4, diameters_of_quadric_links),
-        _failed("another link", 3, diameters_of_other_links),
-        _failed("a switch", 3, diameters_of_switches),
+        _failed_element("a link of a quadric", 4, diameters_of_quadric_links),
+        _failed_element("another link", 3, diameters_of_other_links),
+        _failed_element("a switch", 3, diameters_of_switches),
     )
 
 
-def _failed(what: str, printed: int, diameters: Sequence[int]) -> FailedElement:
+def _failed_element(what: str, printed: int, diameters: Sequence[int]) -> FailedElement:
     """The diameters of one kind of element, given those without each element."""
     return FailedElement(what, printed, min(diameters), max(diameters))
 

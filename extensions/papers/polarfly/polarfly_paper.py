@@ -1,4 +1,8 @@
-"""PolarFly: A Cost-Effective and Flexible Low-Diameter Topology (Lakhotia et al., 2022)."""
+"""PolarFly: A Cost-Effective and Flexible Low-Diameter Topology (Lakhotia et al., 2022).
+
+`catalogue` reads `EXHIBITS`: every table and figure, with the function that computes it and its
+caption.
+"""
 
 from __future__ import annotations
 

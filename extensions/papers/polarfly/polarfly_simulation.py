@@ -40,7 +40,7 @@ from extensions.papers.latency_curves import (
     with_missing_points,
 )
 from extensions.papers.polarfly.polarfly_measures import TABLE_V
-from extensions.simulation.latency_curve import LatencyCurve, latencies
+from extensions.simulation.latency_curve import LatencyCurve, latency_panels
 
 SIMULATED_SMALL = {
     "PF": ComparedNetwork("polarfly", {"q": 7}, 4),
@@ -62,11 +62,13 @@ LOAD_READING_ERROR = 0.05
 RATIO_ERROR = 0.1
 """By how much "comparable" and "similar" values may differ."""
 WITHIN_TEN_PERCENT = "Read as 10 % apart at most."
+"""How these words are read."""
 PERMUTED = ("permutation", "tornado")
 """The permutations of figure 8."""
 NEIGHBOURS = ("perm2hop", "perm1hop")
 """The permutations of figure 9, which pair switches at distance 2, and neighbours."""
 ADAPTIVE = ("UGAL", "UGAL_PF")
+"""The adaptive routings."""
 RIVALS = ("SF", "DF1", "DF2", "JF")
 """The direct networks that PolarFly is compared with."""
 # Readings of claims, and reasons of claims that differ or are not computed.
@@ -118,7 +120,8 @@ OTHERWISE_ROUTED = {
     ("permutation", "DF1"): HALVED_USUAL,
     ("tornado", "DF1"): HALVED_USUAL,
 }
-"""Why our tables do not tell an order, by pattern and network: its usual routes may carry more."""
+"""By pattern and network, why the simulation does not decide an order: the network's usual routes,
+which our tables do not take, may carry more."""
 ONE_SIXTEENTH = (
     "Of the loads .05, .1, … it sustains the first. Without steps it is {:.3g}: a link carries 1/16"
     " of what the 16 hosts of a switch can send."
@@ -213,8 +216,8 @@ def _polarfly_claims(
     """The paper's words on PolarFly's own curves of figure 8.
 
     Args:
-        curves: of all networks.
-        hosts: of a switch of PolarFly.
+        curves: the curves of all networks.
+        hosts: the hosts of a switch of PolarFly.
         gap: how far loads around saturation may be apart.
     """
     polarfly = {
@@ -284,7 +287,7 @@ def _polarfly_permutation_claims(
         polarfly: the curve of each pattern and routing.
         accepted: the largest accepted load of each curve.
         sustained: the largest sustained load of each curve.
-        hosts: of a switch.
+        hosts: the hosts of a switch.
     """
     for pattern in PERMUTED:
         yield PaperClaim(
@@ -317,7 +320,7 @@ def _rival_claims(curves: Mapping[CurveKey, LatencyCurve], gap: float) -> Iterat
     """The paper's words on PolarFly and other networks in figure 8.
 
     Args:
-        curves: of all networks.
+        curves: the curves of all networks.
         gap: how far loads around saturation may be apart.
     """
     accepted = {key: largest_accepted_load(curve, gap) for key, curve in curves.items()}
@@ -378,19 +381,19 @@ def _order_claim(says: str, smaller: float, larger: float, reading: str) -> Pape
     )
 
 
-def _undecided_if_peak_may_be_higher(claim: PaperClaim, less: LatencyCurve) -> PaperClaim:
+def _undecided_if_peak_may_be_higher(claim: PaperClaim, rival: LatencyCurve) -> PaperClaim:
     """The claim; not computed if the other network may accept as much between simulated loads.
 
     At the load above its largest sustained one it may accept less than at that, as packets take
     detours. Then it accepts the most somewhere between, at most the load that is offered.
 
     Args:
-        claim: that one network accepts more than another.
-        less: the curve of the other one.
+        claim: the claim that one network accepts more than another.
+        rival: the curve of the network that is to accept less.
     """
-    sustained = max((point.offered for point in less.points if point.sustained), default=nan)
-    accepted = {point.offered: point.accepted for point in less.points}
-    next_load = _next_load(sustained, less)
+    sustained = max((point.offered for point in rival.points if point.sustained), default=nan)
+    accepted = {point.offered: point.accepted for point in rival.points}
+    next_load = _next_load(sustained, rival)
     if claim.computed is None or not accepted.get(next_load, inf) < accepted.get(sustained, nan):
         return claim
     if claim.computed - next_load > LOAD_ERROR:
@@ -409,7 +412,7 @@ def _claim_of_simulated_loads(
 
     Args:
         says: what the paper says.
-        printed: its number.
+        printed: the number that the paper prints.
         sustained_load: the largest sustained load of the curve.
         curve: the simulated loads.
     """
@@ -452,12 +455,12 @@ def _adaptation_claims(curves: Mapping[PatternRouting, LatencyCurve]) -> Iterato
             ugal = _latency(curves[pattern, "UGAL"], PERMUTATION_LOAD)
             ugal_pf = _latency(curves[pattern, "UGAL_PF"], PERMUTATION_LOAD)
             says = f"UGAL_PF takes longer than UGAL, load {PERMUTATION_LOAD}: {pattern}"
-            lost = " ".join(
+            notes = " ".join(
                 NOT_AT_THIS_LOAD.format(routes)
                 for routes in ADAPTIVE
                 if not _sustains(curves[pattern, routes], PERMUTATION_LOAD)
             )
-            yield PaperClaim(says, ugal, ugal_pf, ">", interpretation=lost)
+            yield PaperClaim(says, ugal, ugal_pf, ">", interpretation=notes)
 
 
 def permutations(quick: bool) -> Evidence:
@@ -583,7 +586,7 @@ def sizes(quick: bool) -> Evidence:
             latency = [_latency(curve, load) for curve in curves_of_routing]
             claims.append(_equality_claim(f"{routes}: their latency at {load} is alike", latency))
     curves_with_points = {name: curve for name, curve in curves.items() if curve.points}
-    panels = latencies([*curves_with_points.items()], "PolarFly, uniform")
+    panels = latency_panels([*curves_with_points.items()], "PolarFly, uniform")
     simulated = [fabrics[name] for name in curves_with_points]
     setup = (*setup_of(simulated, quick), BOUNCING, *_deadlocks(curves_with_points))
     return Evidence(tuple(with_missing_points(claims)), panels=panels, setup=setup, quick=quick)
@@ -652,7 +655,9 @@ def expanded(quick: bool) -> Evidence:
         if curve.points:
             curve_by_title[f"{size}, {routes}"] = curve
     panels = (
-        latencies([*curve_by_title.items()], f"Grown PolarFly q = {q}") if curve_by_title else ()
+        latency_panels([*curve_by_title.items()], f"Grown PolarFly q = {q}")
+        if curve_by_title
+        else ()
     )
     simulated = [
         drawn_fabric
@@ -678,7 +683,7 @@ def _size_claims(
 
     Args:
         fabrics: PolarFly q = 31 before and after growth.
-        percent: by number of clusters, how many per cent more nodes the paper prints.
+        percent: how many per cent more nodes the paper prints, by the number of clusters.
     """
     nodes = {fabric.grown: fabric.build().topology.graph.order for fabric in fabrics}
     for count, printed in percent.items():
@@ -725,7 +730,7 @@ def _growth_claims(
 
     Args:
         accepted: the largest accepted load by growth, such as `fan:3`; "" is before growth.
-        percent: by number of clusters, ascending, how many per cent more nodes there are.
+        percent: how many per cent more nodes there are, by the number of clusters, ascending.
     """
     fewest, most = min(percent), max(percent)
     of_quadrics, of_fans = (

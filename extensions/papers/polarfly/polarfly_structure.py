@@ -1,4 +1,10 @@
-"""Figures of the PolarFly paper about its graph: its sizes, its layout, its growth."""
+"""Figures 1 to 7 and 13 of the PolarFly paper, about its graph: its sizes, its layout, its growth.
+
+Each function with the parameter `_quick` reproduces a figure and returns its claims and pictures as
+`Evidence`; `polarfly_paper` lists them. ER_q is PolarFly's graph; a quadric is a vertex with a loop
+in it. V1 are the neighbours of quadrics, and V2 all other vertices. The layout has a cluster of the
+quadrics and q fans. A fan is a centre and triangles that have it in common.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +27,21 @@ from compilers.topology.replicated_clusters import expand
 from extensions.baselines import slimfly
 from extensions.papers.diagram import HIDDEN, HOST, Diagram, Places, ring
 from extensions.papers.exhibit import Evidence, PaperClaim, or_nan
-from extensions.papers.graphs import Adjacency, counted, matrix_of
+from extensions.papers.graphs import Adjacency, counts_of, matrix_of
 from extensions.papers.polarfly.polarfly_measures import TITLES
 
 KINDS = "Red: quadrics; light green: centres of fans; green: V1; blue: V2."
+"""What the colours of vertices mean, in words."""
 LEAST_COMMON = 7
 """The degree above which PolarFly and Slim Fly are compared."""
-CENTRE, LAYERED = 6, 640
-"""The colour of centres, and the width of figure 6 in pixels."""
+CENTRE = 6
+"""The number of the colour of centres."""
+COPIED = 3
+"""The number of the colour of copied vertices."""
+LAYERED_WIDTH = 640
+"""The width of figure 6 in pixels."""
+WIDTH_OF_FANS = 1000
+"""The width of figure 13 in pixels."""
 LINE_END = HOST
 """The colour of the named ends of the lines in figure 3: white."""
 OBLIQUE = np.array([[0.9, -0.25], [-0.45, -0.35], [0.0, -0.95]])
@@ -107,9 +120,9 @@ def slim_fly_degrees(powers: NDArray[np.int64]) -> NDArray[np.int64]:
     return degrees[np.diff(degrees, prepend=0) > 0]  # of millions; `np.unique` takes longer
 
 
-COUNTED = 20
+LARGEST_BUILT_RADIX = 20
 """The radix up to which networks of figure 2 are built, and their orders and diameters counted."""
-LARGE = 65_537
+LARGE_PRIME = 65_537
 """A prime so large that the part of the Moore bound is near its limit."""
 
 
@@ -126,9 +139,11 @@ def moore_bound(_quick: bool) -> Evidence:
     )
     with_hyperx = set(polarfly) & set(hyperx)
     common = {radix for radix in set(polarfly) & set(slim_fly) if radix > LEAST_COMMON}
-    petersen = counted(_petersen())
-    singleton = counted(matrix_of(build_topology("slimfly", {"q": 5}).graph))
-    small = [design for design in designs if design.diameter == 2 and design.radix <= COUNTED]
+    petersen = counts_of(_petersen())
+    singleton = counts_of(matrix_of(build_topology("slimfly", {"q": 5}).graph))
+    small = [
+        design for design in designs if design.diameter == 2 and design.radix <= LARGEST_BUILT_RADIX
+    ]
     last_below_96 = max(radix for radix, percent in polarfly.items() if percent <= 96)
     claims = (
         PaperClaim(
@@ -139,15 +154,15 @@ def moore_bound(_quick: bool) -> Evidence:
             interpretation=f"Read as of radix 32. It is so above radix {last_below_96:g}.",
         ),
         PaperClaim(
-            f"asymptotically all of it, at q = {LARGE:,}",
+            f"asymptotically all of it, at q = {LARGE_PRIME:,}",
             100,
-            100 * order(LARGE) / moore(LARGE + 1, 2),
+            100 * order(LARGE_PRIME) / moore(LARGE_PRIME + 1, 2),
             reading_error=0.01,
         ),
         PaperClaim(
-            f"Slim Fly: asymptotically 8/9, at q = {LARGE:,}",
+            f"Slim Fly: asymptotically 8/9, at q = {LARGE_PRIME:,}",
             100 * 8 / 9,
-            100 * slimfly.order(LARGE) / moore(slimfly.degree(LARGE), 2),
+            100 * slimfly.order(LARGE_PRIME) / moore(slimfly.degree(LARGE_PRIME), 2),
             reading_error=0.01,
         ),
         *(
@@ -185,13 +200,14 @@ def moore_bound(_quick: bool) -> Evidence:
         Curve("Hoffman–Singleton", (7.0,), (100 * singleton.moore_part(),)),
     )
     as_by_formula = sum(
-        counted(matrix_of(build_topology(design.family, dict(design.parameters)).graph))
+        counts_of(matrix_of(build_topology(design.family, dict(design.parameters)).graph))
         == (design.nodes, design.radix, 2)
         for design in small
     )
     setup = (
-        f"Orders are by formulas. Of the {len(small)} networks of up to radix {COUNTED}, which are"
-        f" built, {as_by_formula} have this order and radix, and the diameter 2.",
+        f"Orders are by formulas. Of the {len(small)} networks of up to radix"
+        f" {LARGEST_BUILT_RADIX}, which are built, {as_by_formula} have this order and radix, and"
+        " the diameter 2.",
     )
     return Evidence(claims, panels=(replace(panel, curves=curves),), setup=setup)
 
@@ -207,7 +223,9 @@ def geometry(_quick: bool) -> Evidence:
     line_0, line_1 = np.array([0.2, 0.3, 1.0]), np.array([1.0, -0.2, 0.25])
     meeting = np.cross(line_0, line_1)
     claims = (
-        PaperClaim("ER_7: pairs of lines without an m joined to both", 0, _without_meeting(7)),
+        PaperClaim(
+            "ER_7: pairs of lines without an m joined to both", 0, _pairs_without_meeting(7)
+        ),
     )
     places: list[np.ndarray] = []
     links, labels = [], []
@@ -236,7 +254,7 @@ def geometry(_quick: bool) -> Evidence:
     return Evidence(claims, diagrams=(picture,))
 
 
-def _without_meeting(q: int) -> int:
+def _pairs_without_meeting(q: int) -> int:
     """Pairs of vertices of ER_q whose cross product is not perpendicular to both, by its links."""
     graph = build_topology("polarfly", {"q": q}).graph
     perpendicular = np.eye(graph.order, dtype=np.bool_)  # where m is an end, a quadric, too
@@ -266,7 +284,7 @@ def er3(_quick: bool) -> Evidence:
     )
     position = np.argsort(np.argsort(names))
     edges = topology.graph.edges()
-    picture = Diagram("ER_3", ring(13)[position], edges, names, topology.kind)
+    picture = Diagram("ER_3", ring(13)[position], edges, names, kinds=topology.kind)
     return Evidence(claims, diagrams=(picture,))
 
 
@@ -299,7 +317,7 @@ def rack_layout(_quick: bool) -> Evidence:
     links = np.array(list(combinations(range(q + 1), 2)))
     labels = [name if n == 0 else f"C{n}" for n, name in enumerate(["C0: quadrics"] + [""] * q)]
     kinds = [0] + [1] * q
-    picture = Diagram("Clusters of ER_7", places, links, labels, kinds, radius=12)
+    picture = Diagram("Clusters of ER_7", places, links, labels, kinds=kinds, radius=12)
     return Evidence(claims, diagrams=(picture,), setup=("q = 7.",))
 
 
@@ -307,7 +325,7 @@ def er7(_quick: bool) -> Evidence:
     """Figure 6: the layout of ER_7, a fan's own links, and those to others."""
     topology = build_topology("polarfly", {"q": 7})
     racks = layout(topology)
-    edges, fan = topology.graph.edges(), 3
+    edges, fan = topology.graph.edges(), 3  # the fan that is drawn in front
     ends_in = racks.rack[edges]
     inside_fan = (ends_in == fan).all(axis=1)
     to_next_fan = (np.sort(ends_in, axis=1) == [fan, fan + 1]).all(axis=1)
@@ -327,34 +345,49 @@ def er7(_quick: bool) -> Evidence:
         PaperClaim("q - 2 = 5 links between two fans", 5, int(to_next_fan.sum())),
         PaperClaim("q + 1 = 8 links between a fan and the quadrics", 8, int(to_quadrics.sum())),
     )
-    places, kinds = _layers(topology, racks), _with_centres(topology, racks)
-    inside = Diagram("ER_7: a fan", places, edges, (), kinds, (~inside_fan).tolist(), LAYERED)
+    places, kinds = _layered_places(topology, racks), _colours(topology, racks)
+    inside = Diagram(
+        title="ER_7: a fan",
+        places=places,
+        links=edges,
+        kinds=kinds,
+        faint=(~inside_fan).tolist(),
+        width=LAYERED_WIDTH,
+    )
     faint = (~(to_next_fan | to_quadrics)).tolist()
     far_end = np.where(ends_in[:, 0] == fan, edges[:, 1], edges[:, 0])
     hues = topology.kind[far_end]
     title = "ER_7: from a fan to the quadrics and to another fan"
-    outside = Diagram(title, places, edges, (), kinds, faint, LAYERED, hues=hues)
+    outside = Diagram(
+        title=title,
+        places=places,
+        links=edges,
+        kinds=kinds,
+        faint=faint,
+        width=LAYERED_WIDTH,
+        hues=hues,
+    )
     setup = (
         f"{KINDS} The links of a fan are black; those to others have the colour of their end.",
     )
     return Evidence(claims, diagrams=(inside, outside), setup=setup)
 
 
-def _with_centres(topology: Topology, racks: Layout) -> NDArray[np.integer]:
+def _colours(topology: Topology, racks: Layout) -> NDArray[np.integer]:
     """int[N]: colours of vertices by kind, of the centres of fans another one."""
     kinds = topology.kind.astype(np.int64)
     kinds[racks.centre[racks.centre >= 0]] = CENTRE
     return kinds
 
 
-def _start(topology: Topology, racks: Layout) -> int:
+def _starting_quadric(topology: Topology, racks: Layout) -> int:
     """The quadric that all centres are joined to."""
     centres = set(racks.centre[1:].tolist())
     quadrics: list[int] = racks.members(0).tolist()
     return next(v for v in quadrics if centres == set(topology.graph.neighbours(v).tolist()))
 
 
-def _layers(topology: Topology, racks: Layout) -> Places:
+def _layered_places(topology: Topology, racks: Layout) -> Places:
     """The places of fans next to each other, with the quadrics above them.
 
     In each fan, the vertices of V1 are on a ring around the centre, those of V2 on a ring below it.
@@ -363,8 +396,8 @@ def _layers(topology: Topology, racks: Layout) -> Places:
     """
     places = np.zeros((topology.graph.order, 2))
     count = len(racks.names) - 1
-    quadrics = [v for v in racks.members(0).tolist() if v != _start(topology, racks)]
-    quadrics.insert(len(quadrics) // 2, _start(topology, racks))
+    quadrics = [v for v in racks.members(0).tolist() if v != _starting_quadric(topology, racks)]
+    quadrics.insert(len(quadrics) // 2, _starting_quadric(topology, racks))
     places[quadrics, 0] = np.linspace(count / 4, 3 * count / 4, len(quadrics)) + 0.5
     places[quadrics, 1] = -1.2
     for rack in range(1, count + 1):
@@ -404,9 +437,9 @@ def growth_methods(_quick: bool) -> Evidence:
         for rack in range(count):
             inside = np.flatnonzero(racks == rack)
             places[inside] = ring(len(inside), 0.7, tuple(centres[rack]))
-        kinds = np.where(np.arange(graph.order) < base.graph.order, larger.topology.kind, 3)
+        kinds = np.where(np.arange(graph.order) < base.graph.order, larger.topology.kind, COPIED)
         title = f"ER_3 with a copied {method} cluster"
-        diagrams.append(Diagram(title, places, edges, (), kinds, is_old))
+        diagrams.append(Diagram(title, places, edges, kinds=kinds, faint=is_old))
     return Evidence(tuple(claims), diagrams=tuple(diagrams))
 
 
@@ -425,17 +458,27 @@ def er17_and_er19(_quick: bool) -> Evidence:
         share_between_kinds = float((kind[:, 0] != kind[:, 1]).mean())
         says = f"q = {q}: part of the rims of fans that join V1 and V2"
         claims.append(PaperClaim(says, 0.0 if q % 4 == 1 else 1.0, share_between_kinds))
-        start = _start(topology, racks)
+        start = _starting_quadric(topology, racks)
         shown = inside | (edges == start).any(axis=1)
-        places, kinds = _layers(topology, racks), _with_centres(topology, racks)
+        places, kinds = _layered_places(topology, racks), _colours(topology, racks)
         title = f"ER_{q}: clusters"
-        diagrams.append(Diagram(title, places, edges, (), kinds, (~shown).tolist(), 1000, 2.6))
+        diagrams.append(
+            Diagram(
+                title=title,
+                places=places,
+                links=edges,
+                kinds=kinds,
+                faint=(~shown).tolist(),
+                width=WIDTH_OF_FANS,
+                radius=2.6,
+            )
+        )
         rack = q // 2 + 1
         fan = np.sort([start, *racks.members(rack)])
         links = np.searchsorted(fan, edges[np.isin(edges, fan).all(axis=1)])
         pairs = "V1 with V1, V2 with V2" if q % 4 == 1 else "V1 with V2"
         title = f"ER_{q}: a fan, {pairs}"
         fan_places = np.where(fan[:, None] == start, [rack, -1.2], places[fan]) * [3, 1]
-        diagrams.append(Diagram(title, fan_places, links, (), kinds[fan]))
+        diagrams.append(Diagram(title, fan_places, links, kinds=kinds[fan]))
     setup = (f"{KINDS} Black: links of fans, and of the quadric that they start from.",)
     return Evidence(tuple(claims), diagrams=tuple(diagrams), setup=setup)

@@ -1,4 +1,9 @@
-"""The tables of PolarFly: A Cost-Effective and Flexible Low-Diameter Topology (Lakhotia, 2022)."""
+"""The tables of PolarFly: A Cost-Effective and Flexible Low-Diameter Topology (Lakhotia, 2022).
+
+Each function with the parameter `_quick` reproduces a table and returns its rows and claims as
+`Evidence`; `polarfly_paper` lists them. The kinds of vertices of PolarFly are W (quadrics), V1
+(their neighbours) and V2 (all others).
+"""
 
 from __future__ import annotations
 
@@ -22,7 +27,9 @@ from extensions.papers.exhibit import Evidence, PaperClaim, or_nan
 from extensions.papers.paper_tables import table_evidence
 
 RADIXES = range(8, 129)
+"""The radixes for which Table I looks for a network of each family."""
 Parameters = Mapping[str, int | str | None]
+"""The parameters of a topology, as in a spec."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +59,7 @@ COMPARED = {
     "Slim Fly": FeasibilityRow("slimfly", {"q": 5}, {"q": 7}, 1, "DMEF2"),
     "PolarFly": FeasibilityRow("polarfly", {"q": 5}, {}, 0, "DMEF2"),
 }
-"""Table I."""
+"""The rows of Table I."""
 SAYS = {
     "D": "direct",
     "M": "modular, more than one unit",
@@ -60,21 +67,23 @@ SAYS = {
     "F": "flexible",
     "2": "diameter 2",
 }
-READ = {
+"""The properties of Table I, by the letters in `FeasibilityRow.marks`."""
+READINGS = {
     "M": "Read as: more than one unit of switches with hosts, alike in size and links.",
     "E": "Read as: the next larger one has all cables of a small one in place, and its further"
     " switches with hosts are in units of their own.",
 }
-"""How words are read that have no measure in the paper."""
+"""How properties are read that have no measure in the paper, by the same letters."""
 IN_PART = (
     "{:.0f} % of the cables of a small one stay in the next larger one, switches matched by"
     " coordinates. Partial support has no measure, and a smaller part may have no mark."
 )
+"""Why "expandable" is not judged if some cables stay; their percentage is put in."""
 OF_RADIXES = (
     "{} of the radixes 8 to 128 have a member. The paper does not say how many are flexible, and"
     " all seven networks have a mark."
 )
-
+"""Why "flexible" is not judged; the number of radixes is put in."""
 BETWEEN = {
     1: {("V1", "V1"): "V1", ("V1", "V2"): "V2", ("V2", "V2"): "V1"},
     3: {("V1", "V1"): "V2", ("V1", "V2"): "V1", ("V2", "V2"): "V2"},
@@ -95,8 +104,8 @@ def feasibility(_quick: bool) -> Evidence:
             grown = build_topology(printed.family, printed.larger)
             before, after = (network.coordinates[:, printed.unit] for network in (topology, grown))
         units = _count_equal_units(topology, before)
-        links_kept, radixes = _share_of_links_kept(topology, grown), _radixes(printed.family)
-        by_units = _are_as_large(before[topology.endpoints], after[grown.endpoints])
+        links_kept, radixes = _share_of_links_kept(topology, grown), _count_radixes(printed.family)
+        by_units = _units_stay_as_large(before[topology.endpoints], after[grown.endpoints])
         diameter = distribution(topology).diameter or 0
         direct = bool(topology.endpoints.all())
         in_part = 0 < links_kept < 1
@@ -117,7 +126,7 @@ def feasibility(_quick: bool) -> Evidence:
                     f"{name}: {SAYS[letter]}",
                     float(letter in printed.marks),
                     None if holds is None else float(holds),
-                    interpretation=READ.get(letter, ""),
+                    interpretation=READINGS.get(letter, ""),
                     reason=reasons.get(letter, ""),
                 )
             )
@@ -158,7 +167,7 @@ def _count_equal_units(topology: Topology, unit: NDArray[np.integer]) -> int:
     return int(np.unique(shapes, axis=0, return_counts=True)[1].max())
 
 
-def _are_as_large(before: NDArray[np.integer], after: NDArray[np.integer]) -> bool:
+def _units_stay_as_large(before: NDArray[np.integer], after: NDArray[np.integer]) -> bool:
     """Whether the units of a network have as many switches in a larger one, which has more units.
 
     Args:
@@ -195,7 +204,7 @@ def _share_of_links_kept(topology: Topology, grown: Topology) -> float:
     return sum(link in links for link in same_links) / len(same_links)
 
 
-def _radixes(family: str) -> int:
+def _count_radixes(family: str) -> int:
     """How many of the radixes have a design of a family."""
     family_object = FAMILIES.get(family) or BASELINES[family]
     return sum(any(True for _ in family_object.designs(radix)) for radix in RADIXES)
@@ -232,7 +241,7 @@ def intermediate_kinds(_quick: bool) -> Evidence:
         topology = build_topology("polarfly", {"q": q})
         kinds = np.sort(topology.kind[triangles(topology)], axis=1)
         for ends, printed in BETWEEN[q % 4].items():
-            with_ends = kinds[_with_pair(kinds, *(topology.kinds.index(name) for name in ends))]
+            with_ends = kinds[_have_pair(kinds, *(topology.kinds.index(name) for name in ends))]
             as_printed = sorted(topology.kinds.index(name) for name in (*ends, printed))
             count = int((with_ends == as_printed).all(axis=1).sum())
             rows.append((q, *ends, printed, len(with_ends), count))
@@ -242,7 +251,7 @@ def intermediate_kinds(_quick: bool) -> Evidence:
     return Evidence(tuple(claims), heads, tuple(rows))
 
 
-def _with_pair(kinds: NDArray[np.uint8], first: int, second: int) -> NDArray[np.bool_]:
+def _have_pair(kinds: NDArray[np.uint8], first: int, second: int) -> NDArray[np.bool_]:
     """bool[T]: which triangles have a corner of each of two kinds, or two corners of one kind.
 
     Args:
@@ -376,16 +385,18 @@ def paths_around_the_middle(topology: Topology) -> dict[tuple[str, str, str], se
     return counts
 
 
-AROUND = (
+AROUND_READING = (
     "Of paths that avoid the vertex between both ends. Of all paths of 3 links there are q - 1"
     " where both ends are quadric, q where one is, else q + 1, or q where that vertex is quadric."
 )
+"""How the numbers of paths of 3 links are read."""
 OF_FOUR_LINKS = (
     "Between vertices that are not adjacent there are, of 4 links, q² - nq(v) - nq(w) +"
     " 2[x quadric] where neither is quadric, q² - q - nq(w) where one is, (q - 1)² where both are;"
     " nq: quadric neighbours. The print has q - 1 too many of those with a quadric end; for q = 5"
     " it has 20, 22 and 24, and there are 16, 18 and 20."
 )
+"""The mistake in the printed numbers of paths of 4 links."""
 
 
 def _path_claims(
@@ -401,7 +412,7 @@ def _path_claims(
     quadrics = path_class.ends.count("W")
     kinds = "-".join(path_class.ends) + (f" over {path_class.middle}" if path_class.middle else "")
     adjacency = "adjacent" if path_class.adjacent else "not adjacent"
-    for length, printed in enumerate(_printed(q, path_class), 1):
+    for length, printed in enumerate(_printed_paths(q, path_class), 1):
         if printed is None:
             continue
         counts = {path_class.fewest[length - 1], path_class.most[length - 1]}
@@ -413,12 +424,12 @@ def _path_claims(
                 f"q = {q}, {adjacency}, {kinds}, {quadrics} quadric: paths of {length} links",
                 printed,
                 computed,
-                interpretation=AROUND if avoiding else "",
+                interpretation=AROUND_READING if avoiding else "",
                 mistake=OF_FOUR_LINKS if length == 4 else "",
             )
 
 
-def _printed(q: int, path_class: PathClass) -> tuple[int | None, ...]:
+def _printed_paths(q: int, path_class: PathClass) -> tuple[int | None, ...]:
     """How many paths of 1 to 4 links the paper prints for a class; None where it prints nothing."""
     quadrics, over = path_class.ends.count("W"), path_class.middle == "W"
     if path_class.adjacent:

@@ -1,4 +1,9 @@
-"""Figures of the PolarStar paper about its cuts and its failures (§11)."""
+"""Figures 12 to 14 of the PolarStar paper, about cuts in halves and failing links (§11).
+
+Each function with the parameter `_quick` reproduces a figure and returns its claims as `Evidence`;
+`polarstar_paper` lists them. METIS finds a small cut, whose links are an upper bound of the
+smallest one. The second eigenvalue of the graph's Laplacian gives a lower bound.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +89,7 @@ RAPIDLY = "Rapidly is read as faster than another network, in the run of median 
 """How the claims on growing diameters and distances are read."""
 Fractions = Mapping[str, Mapping[int, float]]
 """Fractions of links in cuts, by network and radix."""
-STEPS = 120
+LANCZOS_STEPS = 120
 """Steps of Lanczos's method for the second eigenvalue."""
 
 
@@ -98,7 +103,7 @@ class CutBounds:
     """The fraction of the links that is in the cut that METIS finds."""
 
 
-def least_fraction(topology: Topology) -> float:
+def least_cut_fraction(topology: Topology) -> float:
     """The smallest fraction of the links that a cut in halves may have.
 
     Every cut in halves has λN/4 links or more for even N, where λ is the second eigenvalue of the
@@ -125,7 +130,7 @@ def _second_eigenvalue(graph: Graph) -> float:
         product: NDArray[np.float64] = degrees * vector - np.bincount(tails, vector[targets], order)
         return product
 
-    steps = min(STEPS, order - 1)
+    steps = min(LANCZOS_STEPS, order - 1)
     basis = np.zeros((steps + 1, order))
     basis[0] = np.random.default_rng(0).standard_normal(order)
     basis[0] -= basis[0].mean()
@@ -178,11 +183,12 @@ def _hyperx_keeps_more(polarstar: float) -> str:
 
     polarstar: the mean fraction of PolarStar's links that is in the cuts that METIS finds.
     """
-    least = mean(map(least_of_hyperx, RADIXES))
+    least_fraction_of_hyperx = mean(map(least_of_hyperx, RADIXES))
     return (
         f"{HALVES} On average METIS's cuts of PolarStar have {100 * polarstar:.1f} % of the links."
-        f" Every cut of HyperX has {100 * least:.1f} % or more on average: λN/4 links, by the"
-        f" second eigenvalue λ of the Laplacian: of these radixes the order is reversed. {RANGE}"
+        f" Every cut of HyperX has {100 * least_fraction_of_hyperx:.1f} % or more on average: λN/4"
+        " links, by the second eigenvalue λ of the Laplacian: of these radixes the order is"
+        f" reversed. {RANGE}"
         " Over other radixes the order may be another."
     )
 
@@ -197,16 +203,19 @@ def _dragonfly_undecided(polarstar: CutBounds) -> str:
 
 def cuts(_quick: bool) -> Evidence:
     """Figure 12: links in the smallest cut that METIS finds, of the largest networks of a radix."""
-    fractions, least = _cut_fractions()
+    fractions, least_cut_fractions = _cut_fractions()
     means = {
         name: mean(fraction_by_radix.values()) for name, fraction_by_radix in fractions.items()
     }
     bounds = {
-        name: CutBounds(mean(least[name]) if name in least else 0.0, most)
+        name: CutBounds(
+            mean(least_cut_fractions[name]) if name in least_cut_fractions else 0.0, most
+        )
         for name, most in means.items()
     }
-    others = ("Megafly", "Jellyfish", "Spectralfly")  # one is indirect, two have claims of theirs
-    direct = [name for name in means if name not in others]
+    # Megafly is indirect; Jellyfish and Spectralfly have claims of their own.
+    not_compared = ("Megafly", "Jellyfish", "Spectralfly")
+    direct = [name for name in means if name not in not_compared]
     largest = max(direct, key=lambda name: means[name])
     spectral = fractions["Spectralfly"]
     ratios = [part / fractions["Jellyfish"][radix] for radix, part in spectral.items()]
@@ -262,18 +271,18 @@ def _cut_fractions() -> tuple[dict[str, dict[int, float]], dict[str, list[float]
         have, of PolarStar and Jellyfish only, in the order of radixes.
     """
     fractions: dict[str, dict[int, float]] = {name: {} for name in NAMES.values()}
-    least: dict[str, list[float]] = {"PolarStar": [], "Jellyfish": []}
+    least_cut_fractions: dict[str, list[float]] = {"PolarStar": [], "Jellyfish": []}
     for radix in RADIXES:
         among = families([name for name in NAMES if name != "jellyfish"], baselines=True)
-        for design in _largest(design for design in designs_of_radixes([radix], among=among)):
-            fractions[NAMES[design.family]][radix] = _fraction(design)
+        for design in _largest_of_each_family(designs_of_radixes([radix], among=among)):
+            fractions[NAMES[design.family]][radix] = _cut_fraction(design)
             if design.family == "polarstar":
                 size = {"nodes": design.nodes, "degree": radix}
                 jellyfish = build_topology("jellyfish", size)
                 fractions["Jellyfish"][radix] = bisection(jellyfish).fraction
-                least["Jellyfish"].append(least_fraction(jellyfish))
-                least["PolarStar"].append(least_fraction(_built(design)))
-    return fractions, least
+                least_cut_fractions["Jellyfish"].append(least_cut_fraction(jellyfish))
+                least_cut_fractions["PolarStar"].append(least_cut_fraction(_topology_of(design)))
+    return fractions, least_cut_fractions
 
 
 def cuts_by_supernode(_quick: bool) -> Evidence:
@@ -285,9 +294,9 @@ def cuts_by_supernode(_quick: bool) -> Evidence:
         designs = designs_of_radixes([radix], among=families(("polarstar",)))
         for kind, name in kinds.items():
             design = next(candidate for candidate in designs if candidate.supernode == kind)
-            fractions[name][radix] = _fraction(design)
+            fractions[name][radix] = _cut_fraction(design)
             if kind == "inductive-quad" and (design.supernode_degree or 0) % 2:
-                pairs[radix] = _halved_pairs(_built(design))
+                pairs[radix] = _halved_pairs(_topology_of(design))
     quad, paley = (tuple(fractions[name].values()) for name in kinds.values())
     claims = (
         as_not_computed(
@@ -317,7 +326,7 @@ def cuts_by_supernode(_quick: bool) -> Evidence:
     return Evidence(claims, panels=(panel,), setup=setup)
 
 
-def _largest(designs: Iterable[Design]) -> list[Design]:
+def _largest_of_each_family(designs: Iterable[Design]) -> list[Design]:
     """The largest of each family whose hosts are at most three links from each other."""
     best: dict[str, Design] = {}
     for design in designs:
@@ -326,14 +335,14 @@ def _largest(designs: Iterable[Design]) -> list[Design]:
     return list(best.values())
 
 
-def _built(design: Design) -> Topology:
+def _topology_of(design: Design) -> Topology:
     """The topology of a design."""
     return build_topology(design.family, dict(design.parameters))
 
 
-def _fraction(design: Design) -> float:
+def _cut_fraction(design: Design) -> float:
     """The fraction of the links that is in the cut that METIS finds."""
-    return bisection(_built(design)).fraction
+    return bisection(_topology_of(design)).fraction
 
 
 def _halved_pairs(topology: Topology) -> float:
@@ -367,7 +376,7 @@ def link_failures(_quick: bool) -> Evidence:
         f"{name} {network.title()}, {topologies[name].graph.order:,} routers"
         for name, network in TABLE_3.items()
     )
-    rows = [(name, _rows(run)) for name, run in runs.items()]
+    rows = [(name, _rows_of_points(run)) for name, run in runs.items()]
     setup = (
         f"Networks: {networks}.",
         "They are those of Table 3, but for PS-Pal, of which that table prints 993 routers.",
@@ -392,17 +401,20 @@ def _failure_claims(runs: Mapping[str, Resilience]) -> tuple[PaperClaim, ...]:
         PaperClaim(
             "PolarStar and Bundlefly disconnect at similar parts of links: least over largest",
             1,
-            min(medians[name] for name in star_products) / _last(runs, star_products).median,
+            min(medians[name] for name in star_products)
+            / _last_to_disconnect(runs, star_products).median,
             reading_error=0.1,
             interpretation="Similar is read as within 10 %.",
         ),
         disconnects_later(
-            "Dragonfly later than all of these", _last(runs, star_products), runs["DF"]
+            "Dragonfly later than all of these",
+            _last_to_disconnect(runs, star_products),
+            runs["DF"],
         ),
         *(
             disconnects_later(
                 f"{name} later than the other direct ones",
-                _last(runs, (*star_products, "DF")),
+                _last_to_disconnect(runs, (*star_products, "DF")),
                 runs[name],
             )
             for name in ("HX", "SF")
@@ -437,7 +449,7 @@ def _failure_claims(runs: Mapping[str, Resilience]) -> tuple[PaperClaim, ...]:
     )
 
 
-def _last(runs: Mapping[str, Resilience], names: Sequence[str]) -> Resilience:
+def _last_to_disconnect(runs: Mapping[str, Resilience], names: Sequence[str]) -> Resilience:
     """The runs of that one of the named networks that disconnects last."""
     return max((runs[name] for name in names), key=lambda run: run.median)
 
@@ -457,7 +469,7 @@ def _times_longer(run: Resilience) -> float:
     return or_nan(_few_failed(run).mean_distance) / or_nan(run.curve[0].mean_distance)
 
 
-def _rows(run: Resilience) -> list[dict[str, float | int | None]]:
+def _rows_of_points(run: Resilience) -> list[dict[str, float | int | None]]:
     """The points of a run as rows of a figure."""
     return [
         {"fraction": p.fraction, "diameter": p.diameter, "mean_distance": p.mean_distance}

@@ -40,6 +40,7 @@ MOTIF_NETWORKS = ("PS-IQ", "DF", "HX", "FT")
 
 
 USUAL_BUFFER = SimulationSettings().buffer
+"""The flits that the buffers of a port hold by default."""
 GRIDS: tuple[Mapping[str, int], ...] = (
     {},
     {"PS-IQ": 35, "DF": 36, "HX": 36, "FT": 36},
@@ -84,11 +85,14 @@ RUNS = (
 NEAR_TIMES = 0.05
 """The relative difference of two times up to which their order is not decided: simulated times
 differ as much from SimGrid's (the evidence of `simulate`)."""
-# Reasons of claims that are not computed, and readings of claims.
 SAME_TIMES = "In some settings they are as near as times are to those of SimGrid, 5 %."
-UNLIKE = "So it depends on the setting, and the paper's numbers are not legible."
+"""Why an order of two nearly equal times is not computed."""
+SETTINGS_DISAGREE = "So it depends on the setting, and the paper's numbers are not legible."
+"""Why a statement on which settings disagree is not computed."""
 OTHER_SIMULATOR = "The paper's simulator is SST, with other switches and with network cards."
+"""Why a statement may not hold here."""
 BY_UGAL = "HyperX takes UGAL over all shortest paths, where the paper's has DOAL."
+"""How claims on HyperX are read."""
 
 
 class MotifKey(NamedTuple):
@@ -113,11 +117,11 @@ def motifs(quick: bool) -> Evidence:
     panels = tuple(
         Panel(motif, "", "cycles", _bars(cycles[0][motif]), steps=True) for motif in MOTIFS
     )
-    judged = claims[0] if quick else map(in_all_settings, zip(*claims, strict=True))
-    # Without the first two lines, on loads and cycles, which motifs do not have.
-    lines = setup_of(fabrics_of(compared), quick)[2:]
-    setup = *_setup(quick), *_speedups(cycles[0]["Allreduce"], quick), *lines
-    return Evidence((*judged,), panels=panels, setup=setup, quick=quick)
+    judged_claims = claims[0] if quick else map(in_all_settings, zip(*claims, strict=True))
+    # Motifs have no offered loads and no measured cycles, which the first two lines are about.
+    _loads, _cycles, *network_lines = setup_of(fabrics_of(compared), quick)
+    setup = *_setup(quick), *_speedups(cycles[0]["Allreduce"], quick), *network_lines
+    return Evidence((*judged_claims,), panels=panels, setup=setup, quick=quick)
 
 
 def _setup(quick: bool) -> tuple[str, ...]:
@@ -131,10 +135,10 @@ def _setup(quick: bool) -> tuple[str, ...]:
     )
     if quick:
         return lines
-    others = "; ".join(run.words() for run in RUNS[1:])
+    other_settings = "; ".join(run.words() for run in RUNS[1:])
     return (
         *lines,
-        f"Also with {others}. A statement is judged if these settings agree on it.",
+        f"Also with {other_settings}. A statement is judged if these settings agree on it.",
         f"{OTHER_SIMULATOR} The paper's text has lost its numbers of bytes, buffers, latencies"
         " and repetitions.",
     )
@@ -183,7 +187,7 @@ def _motif_claims(
     return (
         *_allreduce_claims(reduce_cycles),
         *_sweep_claims(sweep_cycles),
-        _slower(
+        _slower_claim(
             "PS-IQ gains less by UGAL with Sweep3D: MIN over UGAL, against Allreduce's",
             gain_of_sweep,
             gain_of_allreduce,
@@ -196,7 +200,7 @@ def _allreduce_claims(cycles: Mapping[tuple[str, str], float]) -> Iterator[Paper
     """The paper's words on Allreduce, from its cycles by routing and network."""
     star = cycles["UGAL", "PS-IQ"]
     fastest_other = min(time for (_, network), time in cycles.items() if network != "FT")
-    yield _slower(
+    yield _slower_claim(
         "Allreduce is fastest on FT: MIN, beside all others",
         cycles["MIN", "FT"],
         fastest_other,
@@ -204,7 +208,7 @@ def _allreduce_claims(cycles: Mapping[tuple[str, str], float]) -> Iterator[Paper
     )
     yield ratio_claim("FT is alike with MIN and UGAL", cycles["MIN", "FT"], cycles["UGAL", "FT"])
     for network, reading in (("PS-IQ", BY_OUR_TABLES), ("DF", BY_OUR_TABLES), ("HX", BY_UGAL)):
-        yield _slower(
+        yield _slower_claim(
             f"Allreduce, {network}: MIN is slower than UGAL",
             cycles["UGAL", network],
             cycles["MIN", network],
@@ -214,14 +218,14 @@ def _allreduce_claims(cycles: Mapping[tuple[str, str], float]) -> Iterator[Paper
         "Allreduce, UGAL: PS-IQ is comparable to FT", cycles["UGAL", "FT"], star
     )
     yield _with_reading(comparable, BY_OUR_TABLES)
-    yield _slower(
+    yield _slower_claim(
         "Allreduce, UGAL: HX is slower than PS-IQ",
         star,
         cycles["UGAL", "HX"],
         f"{BY_UGAL} {BY_OUR_TABLES}",
     )
     for routing in ROUTINGS:
-        yield _slower(
+        yield _slower_claim(
             f"Allreduce, {routing}: DF is slower",
             cycles[routing, "PS-IQ"],
             cycles[routing, "DF"],
@@ -232,14 +236,14 @@ def _allreduce_claims(cycles: Mapping[tuple[str, str], float]) -> Iterator[Paper
 def _sweep_claims(cycles: Mapping[tuple[str, str], float]) -> Iterator[PaperClaim]:
     """The paper's words on Sweep3D, from its cycles by routing and network."""
     star, dragonfly = cycles["MIN", "PS-IQ"], cycles["MIN", "DF"]
-    yield _slower("Sweep3D, MIN: DF is slower", star, dragonfly, BY_OUR_TABLES)
+    yield _slower_claim("Sweep3D, MIN: DF is slower", star, dragonfly, BY_OUR_TABLES)
     marginal = ratio_claim("but marginally: DF to PS-IQ", star, dragonfly)
     yield _with_reading(marginal, BY_OUR_TABLES)
     star, dragonfly = cycles["UGAL", "PS-IQ"], cycles["UGAL", "DF"]
     for network, reading in (("HX", BY_UGAL), ("FT", BY_OUR_TABLES)):
         comparable = ratio_claim(f"Sweep3D, UGAL: alike {network}", cycles["UGAL", network], star)
         yield _with_reading(comparable, reading)
-    yield _slower("Sweep3D, UGAL: DF is slower", star, dragonfly, BY_OUR_TABLES)
+    yield _slower_claim("Sweep3D, UGAL: DF is slower", star, dragonfly, BY_OUR_TABLES)
 
 
 def _with_reading(claim: PaperClaim, reading: str) -> PaperClaim:
@@ -266,7 +270,7 @@ def in_all_settings(claims: Sequence[PaperClaim]) -> PaperClaim:
         return replace(first, computed=None, reason=f"{ratios_text} {SAME_TIMES}")
     verdicts_hold = {claim.verdict in HOLDS for claim in claims}
     if len(verdicts_hold) > 1:
-        return replace(first, computed=None, reason=f"{ratios_text} {UNLIKE}")
+        return replace(first, computed=None, reason=f"{ratios_text} {SETTINGS_DISAGREE}")
     if verdicts_hold == {True}:
         return first
     if BY_UGAL in first.interpretation:
@@ -287,6 +291,6 @@ def _bars(cycles: Mapping[MotifKey, float]) -> tuple[Curve, ...]:
     )
 
 
-def _slower(says: str, fast: float, slow: float, reading: str) -> PaperClaim:
+def _slower_claim(says: str, fast: float, slow: float, reading: str) -> PaperClaim:
     """The claim that one time is longer than another, with a sentence on how it is read."""
     return PaperClaim(says, fast, slow, ">", interpretation=reading)

@@ -1,6 +1,8 @@
 """PolarStar: Expanding the Horizon of Diameter-3 Networks (Lakhotia et al., 2024).
 
-Numbers that its text lost are not judged; its statements in words are.
+`catalogue` reads `EXHIBITS`: every table and figure, with the function that computes it and its
+caption. The text of the paper has lost some of its numbers. Statements with a lost number are not
+judged, and statements in words are.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Figures of the PolarStar paper about size: the Moore bound, structure graphs, feasible orders."""
+"""Figures 1, 4 and 7 of the PolarStar paper, about size: Moore bound, structure graphs, orders.
+
+Each function with the parameter `_quick` reproduces a figure and returns its claims as `Evidence`;
+`polarstar_paper` lists them. PolarStar is the star product of a *structure graph*, the polarity
+graph ER_q, and a small graph, the *supernode*.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +18,7 @@ from compilers.topology.families import build_topology
 from compilers.topology.family import Design, moore_bound
 from compilers.topology.field import prime_power
 from extensions.papers.exhibit import Evidence, PaperClaim
-from extensions.papers.graphs import counted, matrix_of
+from extensions.papers.graphs import counts_of, matrix_of
 
 RADIXES = range(8, 129)
 """The radixes of figures 1 and 7."""
@@ -47,7 +52,7 @@ the maximum of x²(1 - x), which is at x = 2/3."""
 
 def moore_efficiency(_quick: bool) -> Evidence:
     """Figure 1: the fraction of the Moore bound that direct networks of diameter 3 reach."""
-    best = _largest(designs_of_radixes(RADIXES, among=families(COMPARED, baselines=True)))
+    best = _largest_orders(designs_of_radixes(RADIXES, among=families(COMPARED, baselines=True)))
     products = {radix: _largest_product(radix) for radix in RADIXES}
     curves = tuple(
         _curve(name, orders, lambda radix: moore_bound(radix, 3))
@@ -68,13 +73,13 @@ def _built_orders(largest: Mapping[int, int]) -> str:
     """A line that says how many of the largest PolarStars have the size of the formulas if built.
 
     Args:
-        largest: their orders by radix.
+        largest: the orders of the largest PolarStars, by radix.
     """
     as_by_formula = 0
     for design in designs_of_radixes(BUILT_RADIXES, among=families(("polarstar",))):
         if design.nodes == largest[design.radix]:
             graph = build_topology(design.family, dict(design.parameters)).graph
-            as_by_formula += counted(matrix_of(graph)) == (largest[design.radix], design.radix, 3)
+            as_by_formula += counts_of(matrix_of(graph)) == (largest[design.radix], design.radix, 3)
     return (
         f"Orders are by formulas. The largest PolarStars of radix {BUILT_RADIXES[0]} to"
         f" {BUILT_RADIXES[-1]} are built: {as_by_formula} of {len(BUILT_RADIXES)} have this order"
@@ -113,9 +118,9 @@ def _order_claims(best: Mapping[str, Mapping[int, int]]) -> tuple[PaperClaim, ..
         *(
             PaperClaim(
                 f"times as large as {NAMES[name]}, geometric mean over"
-                f" {_those_of(best[name])}radixes 8 to 128",
+                f" {_radix_words(best[name])}radixes 8 to 128",
                 printed,
-                _geometric(polarstar[radix] / order for radix, order in best[name].items()),
+                _geometric_mean(polarstar[radix] / order for radix, order in best[name].items()),
                 rounding=0.05,
             )
             for name, printed in ABSTRACT_RATIOS.items()
@@ -132,8 +137,8 @@ def _order_claims(best: Mapping[str, Mapping[int, int]]) -> tuple[PaperClaim, ..
     )
 
 
-def _those_of(orders: Mapping[int, int]) -> str:
-    """Which of the radixes a family has, as the start of words on them; "" if it has all."""
+def _radix_words(orders: Mapping[int, int]) -> str:
+    """Words before "radixes" that say how many of them a family has; "" if it has them all."""
     return "" if len(orders) == len(RADIXES) else f"the {len(orders)} that it has of "
 
 
@@ -146,12 +151,11 @@ def _moore_claims(
         name: {radix: order / moore_bound(radix, 3) for radix, order in orders.items()}
         for name, orders in best.items()
     }
-    largest = _largest(designs_of_radixes([LARGE_RADIX], among=families(("polarstar",))))[
-        "polarstar"
-    ][LARGE_RADIX]
-    limit = largest / moore_bound(LARGE_RADIX, 3)
+    large_designs = designs_of_radixes([LARGE_RADIX], among=families(("polarstar",)))
+    largest_order = _largest_orders(large_designs)["polarstar"][LARGE_RADIX]
+    limit = largest_order / moore_bound(LARGE_RADIX, 3)
     fractions_of_products = [polarstar[radix] / order for radix, order in products.items()]
-    mean = _geometric(fractions_of_products)
+    mean = _geometric_mean(fractions_of_products)
     return (
         PaperClaim(
             f"asymptotically 8/27 of the Moore bound, at radix {LARGE_RADIX:,}",
@@ -207,12 +211,14 @@ def structure_graphs(_quick: bool) -> Evidence:
     designs = designs_of_radixes(
         range(3, 129), among=families(("polarfly", "slimfly", "hyperx"), True)
     )
-    best = _largest((design for design in designs if design.diameter == 2), diameter=2)
-    polarity, others = best["polarfly"], (best["slimfly"], best["hyperx"])
-    compared_degrees = [d for d in polarity if any(d in orders for orders in others)]
+    best = _largest_orders((design for design in designs if design.diameter == 2), diameter=2)
+    polarity, other_families = best["polarfly"], (best["slimfly"], best["hyperx"])
+    compared_degrees = [d for d in polarity if any(d in orders for orders in other_families)]
     # The degrees at which another family has a larger graph.
     exceeded = [
-        d for d in compared_degrees if any(orders.get(d, 0) > polarity[d] for orders in others)
+        d
+        for d in compared_degrees
+        if any(orders.get(d, 0) > polarity[d] for orders in other_families)
     ]
     claims = (
         PaperClaim(
@@ -248,7 +254,7 @@ def structure_graphs(_quick: bool) -> Evidence:
 def _is_structure_graph(q: int) -> bool:
     """Whether ER_q has q² + q + 1 vertices, the degree q + 1, and diameter 2."""
     graph = build_topology("polarfly", {"q": q}).graph
-    return counted(matrix_of(graph)) == (q * q + q + 1, q + 1, 2)
+    return counts_of(matrix_of(graph)) == (q * q + q + 1, q + 1, 2)
 
 
 def feasible_orders(_quick: bool) -> Evidence:
@@ -300,7 +306,7 @@ def feasible_orders(_quick: bool) -> Evidence:
     return Evidence(claims, panels=(panel,), setup=("Orders are by formulas.",))
 
 
-def _largest(designs: Iterable[Design], diameter: int = 3) -> dict[str, dict[int, int]]:
+def _largest_orders(designs: Iterable[Design], diameter: int = 3) -> dict[str, dict[int, int]]:
     """The largest order of each family at each radix, of its designs of this diameter."""
     best: dict[str, dict[int, int]] = {}
     for design in designs:
@@ -319,7 +325,7 @@ def _largest_product(radix: int) -> int:
     return max((d * d + 1) * (2 * (radix - d) + 2) for d in range(1, radix))
 
 
-def _geometric(ratios: Iterable[float]) -> float:
+def _geometric_mean(ratios: Iterable[float]) -> float:
     """The geometric mean."""
     return float(np.exp(np.mean(np.log(list(ratios)))))
 

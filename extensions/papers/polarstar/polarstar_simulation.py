@@ -2,7 +2,8 @@
 
 `synthetic` and `adversarial` simulate the networks of Table 3, or quickly small ones of the same
 kinds, and return the paper's statements with our values as `Evidence`. `polarstar_paper` lists
-them.
+them. MIN and UGAL are the paper's routings: minimal and adaptive. Claims on minimal routes are also
+computed without simulation, from the hottest link (`fluid_shares`).
 """
 
 from __future__ import annotations
@@ -44,15 +45,15 @@ def networks(quick: bool) -> dict[str, ComparedNetwork]:
     return SMALL_NETWORKS if quick else TABLE_3
 
 
-def _star(q: int, supernode: str, degree: int, hosts: int, group: int) -> ComparedNetwork:
+def _polarstar(q: int, supernode: str, degree: int, hosts: int, group: int) -> ComparedNetwork:
     """A PolarStar with supernodes of `group` switches."""
     parameters: dict[str, int | str | None] = {"q": q, "supernode": supernode, "degree": degree}
     return ComparedNetwork("polarstar", parameters, hosts, group)
 
 
 TABLE_3 = {
-    "PS-IQ": _star(11, "inductive-quad", 3, 5, 8),
-    "PS-Pal": _star(8, "paley", 6, 5, 13),
+    "PS-IQ": _polarstar(11, "inductive-quad", 3, 5, 8),
+    "PS-Pal": _polarstar(8, "paley", 6, 5, 13),
     "BF": ComparedNetwork("bundlefly", {"q": 7, "degree": 4}, 5, 9),
     "HX": ComparedNetwork("hyperx", {"sides": "9x9x8"}, 8),
     "DF": ComparedNetwork("dragonfly", {"h": 6, "a": 12}, 6, 12),
@@ -62,8 +63,8 @@ TABLE_3 = {
 }
 """Table 3, the Paley PolarStar corrected."""
 SMALL_NETWORKS = {
-    "PS-IQ": _star(3, "inductive-quad", 3, 2, 8),
-    "PS-Pal": _star(4, "paley", 2, 2, 5),
+    "PS-IQ": _polarstar(3, "inductive-quad", 3, 2, 8),
+    "PS-Pal": _polarstar(4, "paley", 2, 2, 5),
     "BF": ComparedNetwork("bundlefly", {"q": 3, "degree": 2}, 2, 5),
     "HX": ComparedNetwork("hyperx", {"sides": "4x4x4"}, 3),
     "DF": ComparedNetwork("dragonfly", {"h": 3, "a": 6}, 3, 6),
@@ -75,15 +76,20 @@ SMALL_NETWORKS = {
 
 
 PATTERNS = ("uniform", "permutation", "shuffle", "reverse")
+"""The traffic patterns of figure 9."""
 ROUTINGS = ("MIN", "UGAL")
+"""The paper's routings: minimal and adaptive."""
 ALL_PATHS = ("BF", "HX", "SF", "MF", "FT")
-"""Networks whose packets take any shortest path (§9.3); the others have one for each pair."""
+"""Networks whose packets take any shortest path (§9.3). In the others each pair of switches has one
+path."""
 STARS = ("PS-IQ", "PS-Pal")
 """The PolarStars of figures 9 and 10."""
 NEAR_RIVALS = ("SF", "BF")
 """The networks whose minimal routing takes all shortest paths, and which are said to be marginally
 better than PolarStars in figure 9."""
 MIN_BY_HOTTEST_LINK = "MIN, by the hottest link"
+"""Minimal routing in words, where a load is computed (`minimal_share`) and not simulated."""
+# Readings of claims, reasons of claims that are not computed, and remarks on a figure.
 BY_CHANCE = (
     "The hottest link does not decide it: of star products it has three or four pairs of switches,"
     " by the chance of the drawing. In five drawings it allows .05 or .067 of PS-IQ and of PS-Pal,"
@@ -117,40 +123,45 @@ ONE_DRAWING = (
 RATIO_ERROR = 0.1
 """By how much "comparable" and "similar" values may differ: no figure is printed."""
 WITHIN_TEN_PERCENT = "Read as 10 % apart at most."
+"""How "comparable" and "similar" are read."""
 Curves = Mapping[CurveKey, LatencyCurve]
+"""What was simulated, by pattern, network and routing."""
 
 
 def synthetic(quick: bool) -> Evidence:
     """Figure 9: eight networks under four patterns, minimally and adaptively routed."""
     compared = networks(quick)
     curves = _curves(quick, compared, PATTERNS)
-    accepted = _accepted(curves, quick)
-    simulated = (
-        *map(_simulated_uniform, _uniform_claims(accepted)),
+    accepted = _accepted_loads(curves, quick)
+    simulated_claims = (
+        *map(_read_by_our_tables, _uniform_claims(accepted)),
         *_marginal_claims(accepted),
         *_adaptive_claims(accepted),
         *_bit_pattern_claims(accepted, ROUTINGS),
         PaperClaim(
             "HX or SF sustains the most, UGAL: patterns of four, most of them",
             3,
-            _patterns_won(accepted, ("HX", "SF")),
+            _count_patterns_won(accepted, ("HX", "SF")),
             ">=",
             interpretation=BY_OUR_TABLES,
         ),
     )
-    claims = (*(() if quick else _fluid_synthetic(compared)), *with_missing_points(simulated))
+    claims = (
+        *(() if quick else _hottest_link_claims(compared)),
+        *with_missing_points(simulated_claims),
+    )
     panels = panels_of(_curves_by_title(curves))
     fluid = () if quick else (FLUID,)
     setup = (*_setup(quick, compared, curves), *fluid, *deadlocks_of(curves.items()))
     return Evidence(claims, panels=panels, setup=setup, quick=quick)
 
 
-def _accepted(curves: Curves, quick: bool) -> dict[CurveKey, float]:
+def _accepted_loads(curves: Curves, quick: bool) -> dict[CurveKey, float]:
     """The largest accepted load of each curve; nan where the curve does not show it."""
     return {key: largest_accepted_load(curve, largest_gap(quick)) for key, curve in curves.items()}
 
 
-def _fluid_synthetic(compared: Mapping[str, ComparedNetwork]) -> Iterator[PaperClaim]:
+def _hottest_link_claims(compared: Mapping[str, ComparedNetwork]) -> Iterator[PaperClaim]:
     """The paper's words on minimal routes in figure 9, by the hottest link."""
     cases = [
         *(("uniform", name) for name in (*STARS, "SF", "BF")),
@@ -169,7 +180,7 @@ def _fluid_synthetic(compared: Mapping[str, ComparedNetwork]) -> Iterator[PaperC
     )
 
 
-def _simulated_uniform(claim: PaperClaim) -> PaperClaim:
+def _read_by_our_tables(claim: PaperClaim) -> PaperClaim:
     """A claim on PolarStars simulated under uniform traffic, read as of routes by our tables."""
     return undecided_if_near(replace(claim, interpretation=BY_OUR_TABLES))
 
@@ -204,7 +215,11 @@ def _uniform_claims(
 
 
 def _marginal_claims(accepted: Mapping[CurveKey, float]) -> Iterator[PaperClaim]:
-    """That all minimal paths are only a little better, from the largest accepted loads."""
+    """The paper's words that networks with all minimal paths are only a little better.
+
+    Args:
+        accepted: the largest accepted loads.
+    """
     for name in NEAR_RIVALS:
         for star in STARS:
             star_load, rival_load = (
@@ -273,7 +288,7 @@ def _min_or_nan(values: Iterable[float]) -> float:
     return float(np.min(list(values)))
 
 
-def _patterns_won(accepted: Mapping[CurveKey, float], names: Iterable[str]) -> float:
+def _count_patterns_won(accepted: Mapping[CurveKey, float], names: Iterable[str]) -> float:
     """Under how many patterns one of these networks accepts the most with UGAL; nan if unknown."""
     count = 0
     for pattern in PATTERNS:
@@ -300,23 +315,29 @@ def adversarial(quick: bool) -> Evidence:
     """Figure 10: all endpoints of a supernode or group send to those of one other."""
     grouped = {name: network for name, network in networks(quick).items() if network.group}
     trees = {"FT": networks(quick)["FT"]}
-    of_groups = _curves(quick, grouped, ("adversarial",))
-    of_trees = _curves(quick, trees, ("longest",))
-    curves = of_groups | of_trees
-    accepted = {(key.routing, key.network): load for key, load in _accepted(curves, quick).items()}
+    curves_of_groups = _curves(quick, grouped, ("adversarial",))
+    curves_of_trees = _curves(quick, trees, ("longest",))
+    curves = curves_of_groups | curves_of_trees
+    accepted = {
+        (key.routing, key.network): load for key, load in _accepted_loads(curves, quick).items()
+    }
     claims = (
-        *(() if quick else _fluid_adversarial(grouped)),
+        *(() if quick else _adversarial_hottest_link_claims(grouped)),
         *with_missing_points(_adversarial_claims(accepted)),
     )
     # The tree has its own adversarial pattern. It is drawn with the others.
-    drawn_trees = {key._replace(pattern="adversarial"): curve for key, curve in of_trees.items()}
-    panels = panels_of(_curves_by_title(of_groups | drawn_trees))
+    drawn_trees = {
+        key._replace(pattern="adversarial"): curve for key, curve in curves_of_trees.items()
+    }
+    panels = panels_of(_curves_by_title(curves_of_groups | drawn_trees))
     fluid = () if quick else (FLUID,)
     setup = (*_setup(quick, grouped | trees, curves), *fluid, *deadlocks_of(curves.items()))
     return Evidence(claims, panels=panels, setup=setup, quick=quick)
 
 
-def _fluid_adversarial(grouped: Mapping[str, ComparedNetwork]) -> Iterator[PaperClaim]:
+def _adversarial_hottest_link_claims(
+    grouped: Mapping[str, ComparedNetwork],
+) -> Iterator[PaperClaim]:
     """The paper's words on minimal routes in figure 10, by the hottest link."""
     shares = {
         name: _hottest_link_share(name, network, "adversarial") for name, network in grouped.items()

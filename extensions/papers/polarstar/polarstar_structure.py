@@ -1,4 +1,10 @@
-"""Figures of the PolarStar paper that are drawings: star products, supernodes, paths, layout."""
+"""Figures 2, 3, 5, 6 and 8 of the PolarStar paper: drawings of star products and their parts.
+
+Each function with the parameter `_quick` reproduces a figure and returns its claims and pictures as
+`Evidence`; `polarstar_paper` lists them. In a star product each vertex of ER_q is a copy of a
+supernode, a small graph with a bijection f of its members. Where ER_q joins two vertices, member x'
+of one copy is joined to f(x') of the other.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +23,18 @@ from extensions.papers.exhibit import Evidence, PaperClaim
 from extensions.papers.graphs import cartesian, diameter_of, matrix_of
 
 IQ = "inductive-quad"
+"""The kind of supernode that is drawn."""
 DEGREE = 3
+"""The degree d' of the supernode that is drawn."""
 SMALL: dict[str, int | str | None] = {"q": 3, "supernode": IQ, "degree": DEGREE}
+"""The parameters of the PolarStar of figures 3 and 5."""
 CASES = ("y' = x'", "y' = f(x')", "x' ~ y'", "f(x') ~ f(y')")
 """The cases of Property R*, (a) to (d), for two members x' and y' of a supernode."""
 READ_RSTAR = (
     "The text has lost the cases of R*. Read as: by an involution f any two vertices x and y are"
     " joined, or f(x) and f(y) are, or y = f(x)."
 )
+"""How claims on Property R* are read."""
 Paths = NDArray[np.int64]
 """int[W, n]: in each row the vertices of a path, or numbers of members of a supernode."""
 
@@ -115,7 +125,7 @@ def _paths(topology: Topology, quad: Supernode, case: int, pairs: Paths) -> Path
 
     Args:
         topology: the star product.
-        quad: its supernode.
+        quad: the supernode of the star product.
         case: the index in `CASES` of a case that holds for all the pairs.
         pairs: int[P, 2], the member at which each path begins, and that at which it ends.
     """
@@ -357,8 +367,21 @@ def _module_diagrams(
     is_across = (cluster[bundles[:, 0]] != cluster[bundles[:, 1]]).tolist()
     pairs = np.argwhere(np.triu(np.ones((count, count)), 1))
     return (
-        Diagram("Two supernodes and their bundle", places, links, (), [0] * k + [1] * k, faint),
-        Diagram("Supernodes and bundles", node_places, bundles, (), cluster, is_across, 420),
+        Diagram(
+            title="Two supernodes and their bundle",
+            places=places,
+            links=links,
+            kinds=[0] * k + [1] * k,
+            faint=faint,
+        ),
+        Diagram(
+            title="Supernodes and bundles",
+            places=node_places,
+            links=bundles,
+            kinds=cluster,
+            faint=is_across,
+            width=420,
+        ),
         Diagram(f"Clusters, joined by {bundle_counts} bundles", ring(count), pairs, radius=12),
     )
 

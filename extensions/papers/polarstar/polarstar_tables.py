@@ -1,4 +1,8 @@
-"""The tables of PolarStar: Expanding the Horizon of Diameter-3 Networks (Lakhotia et al., 2024)."""
+"""The tables of PolarStar: Expanding the Horizon of Diameter-3 Networks (Lakhotia et al., 2024).
+
+Each function with the parameter `_quick` reproduces a table and returns its rows and claims as
+`Evidence`; `polarstar_paper` lists them.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +30,15 @@ from extensions.papers.paper_tables import table_evidence
 from extensions.papers.polarstar.polarstar_structure import READ_RSTAR
 
 NO, HALF, FULL = range(3)
+"""The marks of Table 1, in ascending order."""
 MARKS = ("no", "half", "full")
+"""The marks in words, by their numbers."""
 RADIXES = range(8, 129)
+"""The radixes over which the growth of a family is measured."""
 
 
 @dataclass(frozen=True, slots=True)
-class Printed:
+class PrintedMarks:
     """A row of Table 1: a family, one small member of it, and the printed marks.
 
     A mark is `NO`, `HALF` or `FULL`.
@@ -56,15 +63,15 @@ class Printed:
 
 
 COMPARED = {
-    "Fat-tree": Printed("fat-tree", {"k": 4, "pods": 4}, NO, FULL, FULL, NO, FULL),
-    "PolarFly": Printed("polarfly", {"q": 7}, FULL, NO, HALF, FULL, FULL),
-    "Slim Fly": Printed("slimfly", {"q": 5}, FULL, NO, HALF, FULL, FULL, 5),
-    "3-D HyperX": Printed("hyperx", {"sides": "4x4x4"}, FULL, HALF, FULL, FULL, FULL, 16),
-    "Dragonfly": Printed("dragonfly", {"h": 2}, FULL, FULL, FULL, FULL, HALF, 4),
-    "Bundlefly": Printed("bundlefly", {"q": 3, "degree": 2}, FULL, FULL, HALF, FULL, FULL, 5),
-    "Megafly": Printed("megafly", {"h": 3, "a": 6}, NO, FULL, FULL, FULL, HALF, 6),
-    "Spectralfly": Printed("spectralfly", {"p": 11, "q": 7}, FULL, HALF, HALF, FULL, HALF),
-    "PolarStar": Printed(
+    "Fat-tree": PrintedMarks("fat-tree", {"k": 4, "pods": 4}, NO, FULL, FULL, NO, FULL),
+    "PolarFly": PrintedMarks("polarfly", {"q": 7}, FULL, NO, HALF, FULL, FULL),
+    "Slim Fly": PrintedMarks("slimfly", {"q": 5}, FULL, NO, HALF, FULL, FULL, 5),
+    "3-D HyperX": PrintedMarks("hyperx", {"sides": "4x4x4"}, FULL, HALF, FULL, FULL, FULL, 16),
+    "Dragonfly": PrintedMarks("dragonfly", {"h": 2}, FULL, FULL, FULL, FULL, HALF, 4),
+    "Bundlefly": PrintedMarks("bundlefly", {"q": 3, "degree": 2}, FULL, FULL, HALF, FULL, FULL, 5),
+    "Megafly": PrintedMarks("megafly", {"h": 3, "a": 6}, NO, FULL, FULL, FULL, HALF, 6),
+    "Spectralfly": PrintedMarks("spectralfly", {"p": 11, "q": 7}, FULL, HALF, HALF, FULL, HALF),
+    "PolarStar": PrintedMarks(
         "polarstar",
         {"q": 3, "supernode": "inductive-quad", "degree": 3},
         *(FULL, FULL, FULL, FULL, FULL),
@@ -92,14 +99,16 @@ class PrintedSupernode:
 
 
 DEGREES = range(2, 9)
+"""The degrees of the supernodes that are built for Table 2."""
 SMALLEST, LARGEST = 4, 11
-"""Orders of supernodes whose symmetry and R1 are looked at: smaller ones do not differ."""
+"""The least and the largest order of supernodes whose symmetry and R1 are looked at: smaller ones
+do not differ."""
 LARGEST_SEARCHED = 17
 """The largest order of which all involutions are searched for one with Property R*."""
 OTHER_CAYLEY = (4, 7, 8, 11)
 """Orders with δ = 0 or -1 of Cayley supernodes, which are no Paley graphs. Those of degrees 2 to 8
 that are the largest of a degree have δ = 1, and are Paley graphs."""
-DEFINED = {
+DEFINITIONS = {
     "R1": "The text has lost the definition of R1. Read as: by a bijection f any two vertices are"
     " joined, or are f(x) and f(y) of two that are joined.",
     "R*": READ_RSTAR,
@@ -138,14 +147,16 @@ SUPERNODES = {
 
 
 ROUTERS = "largest of radix 64 or less"
+"""The quantity by which scalability is ranked."""
 STEPS = "largest step from a radix to the next"
+"""The quantity by which stable design spaces are ranked."""
 READ_AS = {
     ROUTERS: "Scalability is read as the most routers of radix 64 or less.",
     STEPS: "Stable is read as: small steps of ln(N over the radix to the power of the diameter)"
     " where N is the most routers of a radix or less, the largest step over radixes 8 to 128. The"
     " diameter is 2 of PolarFly and Slim Fly, 3 of the others.",
 }
-"""How marks that rank are read."""
+"""How the marks that rank networks are read, by the quantity."""
 TREE = "Fat-tree"
 """The network that the claims on ranks leave out: by §2.3 it grows by levels, too."""
 TREE_DIAMETER = 4
@@ -192,9 +203,9 @@ def networks(_quick: bool) -> Evidence:
         else:
             claims.append(PaperClaim(f"{says}, most", 1, int(bundles.max())))
     claims += _tree_claims(sizes[TREE], steps)
-    claims += _ordered(ROUTERS, sizes, "scalability")
+    claims += _rank_claims(ROUTERS, sizes, "scalability")
     falling = {name: -step for name, step in steps.items()}
-    claims += _ordered(STEPS, falling, "stable")
+    claims += _rank_claims(STEPS, falling, "stable")
     heads = ("network", "direct", "routers, radix 64", "step", "diameter", "links of a bundle")
     members = "; ".join(map(_member, COMPARED))
     setup = (
@@ -262,13 +273,13 @@ def _bundles(topology: Topology, group: int) -> NDArray[np.int64]:
     return counts
 
 
-def _ordered(what: str, values: Mapping[str, float], column: str) -> Iterator[PaperClaim]:
+def _rank_claims(what: str, values: Mapping[str, float], column: str) -> Iterator[PaperClaim]:
     """Claims that networks with a fuller mark are above those with a lesser one, but for Fat-tree.
 
     Args:
         what: the quantity, a key of `READ_AS`.
         values: the quantity of each network.
-        column: the field of `Printed` with the marks.
+        column: the field of `PrintedMarks` with the marks.
     """
     marks: dict[int, list[float]] = {}
     for name, value in values.items():
@@ -306,7 +317,7 @@ def supernodes(_quick: bool) -> Evidence:
         for name, stated, holds, nodes in (
             ("R1", printed.r1, has_r1, small),
             ("R*", printed.rstar, has_rstar, searched),
-            ("symmetric", printed.symmetric, _symmetric, small),
+            ("symmetric", printed.symmetric, _is_symmetric, small),
         ):
             has_property = {node.order: holds(node) for node in nodes}
             all_have = all(has_property.values())
@@ -317,7 +328,7 @@ def supernodes(_quick: bool) -> Evidence:
                 float(all_have),
                 interpretation=" ".join(_readings(name, has_property)),
             )
-            claims.append(_of_other_graphs(claim, has_property) if is_ours else claim)
+            claims.append(_as_of_other_graphs(claim, has_property) if is_ours else claim)
             marks.append("yes" if all_have else "no")
         rows.append((kind, printed.text, degrees[-1], printed.order(degrees[-1]), *marks))
     heads = ("supernode", "permitted d'", "such as", "order", "R1", "R*", "symmetric")
@@ -325,11 +336,11 @@ def supernodes(_quick: bool) -> Evidence:
     return Evidence(tuple(claims), heads, tuple(rows), setup=setup)
 
 
-def _of_other_graphs(claim: PaperClaim, has_property: Mapping[int, bool]) -> PaperClaim:
+def _as_of_other_graphs(claim: PaperClaim, has_property: Mapping[int, bool]) -> PaperClaim:
     """The claim on a property of graphs that are built by a construction of our own: not computed.
 
     Args:
-        claim: as it would be of the paper's graphs.
+        claim: the claim as it would be of the paper's graphs.
         has_property: whether ours have the property, by the order.
     """
     with_it = ", ".join(str(order) for order, has in has_property.items() if has)
@@ -342,10 +353,10 @@ def _readings(name: str, has_property: Mapping[int, bool]) -> Iterator[str]:
     """Yield how a property is read, and which members have it if not all or none do.
 
     Args:
-        name: of the property.
+        name: the name of the property.
         has_property: whether the member has it, by the order of the member.
     """
-    yield DEFINED[name]
+    yield DEFINITIONS[name]
     if len({*has_property.values()}) > 1:
         with_it, without_it = (
             ", ".join(str(order) for order, has in has_property.items() if has == holds)
@@ -367,7 +378,7 @@ def has_rstar(node: Supernode) -> bool:
     return node.involution or involution_of_rstar(node.adjacency()) is not None
 
 
-def _symmetric(node: Supernode) -> bool:
+def _is_symmetric(node: Supernode) -> bool:
     """Whether a supernode is vertex-transitive."""
     return is_vertex_transitive(node.adjacency())
 

@@ -44,13 +44,13 @@ def polarity(q: int) -> NDArray[np.int32]:
     number = np.arange(q, dtype=np.int32)
     theta = _power(f, number, 2 ** (half + 1))
     inverse = _power(f, number, 2**half)
-    one, two, three = first_with_coordinates(q)
-    line = np.empty(three + q**3, np.int32)
+    first_1, first_2, first_3 = first_with_coordinates(q)  # with so many coordinates
+    line = np.empty(first_3 + q**3, np.int32)
     line[0] = 0
-    line[one:two] = one + theta
-    line[two:three] = two + (inverse[:, None] * q + theta[None, :]).ravel()
+    line[first_1:first_2] = first_1 + theta
+    line[first_2:first_3] = first_2 + (inverse[:, None] * q + theta[None, :]).ravel()
     first, middle, last = theta[:, None, None], inverse[None, :, None], theta[None, None, :]
-    line[three:] = three + ((first * q + middle) * q + last).ravel()
+    line[first_3:] = first_3 + ((first * q + middle) * q + last).ravel()
     return line
 
 

@@ -72,11 +72,11 @@ def _points_of_five(
 
     def total(*terms: Elements) -> Elements:
         """The sum of terms."""
-        return reduce(lambda one, other: f.add[one, other], terms)
+        return reduce(lambda left, right: f.add[left, right], terms)
 
     def product(*factors: Elements) -> Elements:
         """The product of factors."""
-        return reduce(lambda one, other: f.mul[one, other], factors)
+        return reduce(lambda left, right: f.mul[left, right], factors)
 
     def minus(term: Elements) -> Elements:
         """The negative of a term."""

@@ -32,14 +32,15 @@ def points_on_lines(q: int) -> NDArray[np.int32]:
         ValueError: q is not a prime power.
     """
     f = field(q)
-    one, two, three = first_with_coordinates(q)
+    # The first point with one, two, three coordinates.
+    first_1, first_2, first_3 = first_with_coordinates(q)
     number = np.arange(q, dtype=np.int32)
-    table = np.empty((three + q**3, q + 1), np.int32)
-    table[0] = np.append(0, one + number)  # [∞]: (∞), and every (a)
-    table[one:two, 0] = 0  # [k]: (∞), and every (k, b)
-    table[one:two, 1:] = two + np.arange(q * q).reshape(q, q)
-    table[two:three, 0] = one + np.repeat(number, q)  # [a, l]: (a), and every (a, l, a')
-    table[two:three, 1:] = three + np.arange(q**3).reshape(q * q, q)
+    table = np.empty((first_3 + q**3, q + 1), np.int32)
+    table[0] = np.append(0, first_1 + number)  # [∞]: (∞), and every (a)
+    table[first_1:first_2, 0] = 0  # [k]: (∞), and every (k, b)
+    table[first_1:first_2, 1:] = first_2 + np.arange(q * q).reshape(q, q)
+    table[first_2:first_3, 0] = first_1 + np.repeat(number, q)  # [a, l]: (a), and every (a, l, a')
+    table[first_2:first_3, 1:] = first_3 + np.arange(q**3).reshape(q * q, q)
     axes = np.meshgrid(number, number, number, indexing="ij")
     k, b, last = (axis.reshape(-1, 1) for axis in axes)
     a = number[None, :]
@@ -47,8 +48,8 @@ def points_on_lines(q: int) -> NDArray[np.int32]:
     a_prime = f.add[f.mul[a, k], b]
     twice = f.add[f.mul[a, a_prime], f.mul[a, a_prime]]
     middle = f.add[f.add[last, f.neg[f.mul[f.mul[a, a], k]]], twice]
-    table[three:, :1] = two + k * q + b  # [k, b, k']: (k, b), and the (a, l, a') that fit
-    table[three:, 1:] = three + (a * q + middle) * q + a_prime
+    table[first_3:, :1] = first_2 + k * q + b  # [k, b, k']: (k, b), and the (a, l, a') that fit
+    table[first_3:, 1:] = first_3 + (a * q + middle) * q + a_prime
     return table
 
 
@@ -86,7 +87,7 @@ def incidence_graph(family: str, q: int, on_line: NDArray[np.integer], diameter:
         family: the name of the graphs.
         q: the order of the field.
         on_line: int[N, q + 1], the points on each line.
-        diameter: of the graph.
+        diameter: the diameter of the graph.
     """
     size = len(on_line)
     edges: NDArray[np.int64] = incidences(on_line)[:, ::-1] + np.array([0, size])
@@ -96,11 +97,13 @@ def incidence_graph(family: str, q: int, on_line: NDArray[np.integer], diameter:
 def polarity_graph(family: str, q: int, on_line_of: NDArray[np.integer], diameter: int) -> Topology:
     """The graph of points p and p' that are joined where p is on the line of p'.
 
+    A polarity gives each point a line, so that p is on the line of p' if p' is on that of p.
+
     Args:
         family: the name of the graphs.
         q: the order of the field.
         on_line_of: int[N, q + 1], the points on the line of each point by a polarity.
-        diameter: of the graph.
+        diameter: the diameter of the graph.
     """
     pairs = incidences(on_line_of)
     graph = Graph.from_edges(len(on_line_of), pairs[pairs[:, 0] < pairs[:, 1]])

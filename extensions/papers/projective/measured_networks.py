@@ -1,7 +1,7 @@
 """Build and measure small members of the families of the Projective Networks paper.
 
-Their distances and link loads are compared with the values that `extensions.papers.limits`
-computes by formulas.
+The exhibits and tests compare their distances and link loads with the values that
+`extensions.papers.limits` computes by formulas.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from extensions.papers.projective.generalised_quadrangle import quadrangle_incid
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredMember:
     """What was measured in a built graph, with traffic split evenly over all minimal paths."""
 
     size: int
@@ -51,7 +51,7 @@ class SmallMembers(NamedTuple):
     """Builds the member with a parameter."""
 
 
-def measured(family: str) -> Iterator[Measured]:
+def measured_members(family: str) -> Iterator[MeasuredMember]:
     """Yield what is measured in the small members of a family of `network_growth.GROWTHS`.
 
     Families that are not in `BUILT` have none.
@@ -63,7 +63,7 @@ def measured(family: str) -> Iterator[Measured]:
         topology = build(size)
         distances = distribution(topology)
         utilisation = uniform(topology).utilisation
-        yield Measured(size, or_nan(distances.diameter), or_nan(distances.mean), utilisation)
+        yield MeasuredMember(size, or_nan(distances.diameter), or_nan(distances.mean), utilisation)
 
 
 def _of_adjacency(joined: Adjacency, diameter: int) -> Topology:

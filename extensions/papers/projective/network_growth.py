@@ -32,6 +32,7 @@ NEAR_A_LIMIT = 0.001
 CUBES = range(2, 17)
 """The dimensions of hypercubes."""
 PRIME_POWERS = tuple(q for q in range(2, 65) if prime_power(q))
+"""The parameters q of families that exist for prime powers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +145,7 @@ def _delorme_hexagon(q: int) -> GraphShape:
     return GraphShape(_sum_of_powers(q, 5), q + 1, nan, nan)
 
 
-def _mms(q: int) -> GraphShape:
+def _slim_fly(q: int) -> GraphShape:
     """The shape of Slim Fly's McKay–Miller–Širáň graph."""
     return baseline_shape("slimfly", slimfly.degree(q), q=q)
 
@@ -183,7 +184,13 @@ GROWTHS = (
         "demi-PN", demi_shape, PRIME_POWERS, large=2048, diameter=2, mean=2.0, optimal=True
     ),
     NetworkGrowth(
-        "Slim Fly MMS", _mms, PRIME_POWERS[3:], large=2048, diameter=2, mean=2.0, utilisation=8 / 9
+        "Slim Fly MMS",
+        _slim_fly,
+        PRIME_POWERS[3:],
+        large=2048,
+        diameter=2,
+        mean=2.0,
+        utilisation=8 / 9,
     ),
     NetworkGrowth(
         "PN", _incidence(3, 2), PRIME_POWERS, large=2048, diameter=3, mean=2.5, optimal=True

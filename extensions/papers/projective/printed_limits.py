@@ -1,8 +1,12 @@
 """The formulas that Table III of the Projective Networks paper prints for T, R and Δ0.
 
-They are compared with ours at the example of each row, digit by digit: T = N·Δ0 and R = Δ + Δ0,
-with Δ0 by formula (1), in which k̄ and u are read in a way that is named. The functions with the
-name of a family have its printed formulas, at a parameter.
+A network has N routers of degree Δ, and Δ0 compute nodes at each. It has T = N·Δ0 compute nodes,
+and routers of R = Δ + Δ0 ports. Formula (1) of the paper is Δ0 = Δ·u/k̄, with the mean distance k̄
+and the mean use u of a link, in parts of the most used link. The paper does not say of which
+network it takes k̄ and u. `READINGS` has the ways that give the printed digits.
+
+`LIMITS` has the printed formulas of each family and the way in which we compute Δ0. The exhibit of
+Table III compares both at the example of each row.
 """
 
 from __future__ import annotations
@@ -22,28 +26,32 @@ class Limit(NamedTuple):
     """The printed formulas of a family, and how Δ0 is computed."""
 
     formulas: Callable[[int], dict[str, float]]
-    """T, R and Δ0 by the printed formulas, of a parameter."""
+    """T, R and Δ0 by the printed formulas, from the parameter of a member."""
     size: int
-    """The parameter of the example."""
+    """The parameter of the example in Table III."""
     shape: Shape
     """Our shape of the member with a parameter."""
     hosts_of_router: Callable[[Shape, int], float] | None
     """Computes Δ0 of the example; None where u is not known at its limit."""
 
     def quantities(self) -> dict[str, float]:
-        """T, R and Δ0 of the example, as computed here; none where Δ0 is not."""
+        """T, R and Δ0 of the example, as computed here; empty where Δ0 is not computed."""
         if self.hosts_of_router is None:
             return {}
         example, hosts = self.shape(self.size), self.hosts_of_router(self.shape, self.size)
         return {"T": example.order * hosts, "R": example.degree + hosts, "Δ0": hosts}
 
 
+# The printed T, R and Δ0 of each family, from the parameter of a member.
+
+
 def _complete(n: int) -> dict[str, float]:
+    """The complete graph of n vertices."""
     return {"T": n**2, "R": 2 * n - 1, "Δ0": n}
 
 
 def _turan(n: int) -> dict[str, float]:
-    """Of 3n vertices in r = 3 parts."""
+    """The Turán graph of 3n vertices in r = 3 parts."""
     order, r = 3 * n, 3
     return {
         "T": order**2 * (r - 1) / (r + 1),
@@ -53,25 +61,29 @@ def _turan(n: int) -> dict[str, float]:
 
 
 def _bipartite(n: int) -> dict[str, float]:
+    """The complete bipartite graph with n vertices on each side."""
     return {"T": 4 * n**2 / 3, "R": 5 * n / 3, "Δ0": 2 * n / 3}
 
 
 def _hamming_2d(n: int) -> dict[str, float]:
+    """The Hamming graph of pairs from n × n."""
     return {"T": n**3, "R": 3 * n - 2, "Δ0": n}
 
 
 def _demi_pn(q: int) -> dict[str, float]:
+    """The modified incidence graph, which is PolarFly's."""
     return {"T": q**3 / 2 + q**2 + q + 1 / 2, "R": 3 * (q + 1) / 2, "Δ0": (q + 1) / 2}
 
 
 def _slim_fly(q: int) -> dict[str, float]:
-    """ε is -1, 0 or 1, and q is congruent to it modulo 4."""
+    """Slim Fly's graph; q is congruent to ε modulo 4, which is -1, 0 or 1."""
     epsilon = (q + 1) % 4 - 1
     links = 3 * q - epsilon
     return {"T": 4 * q**2 * links / 9, "R": 13 * links / 18, "Δ0": 2 * links / 9}
 
 
 def _pn(q: int) -> dict[str, float]:
+    """The incidence graph of a projective plane of order q."""
     return {
         "T": 4 * (q**3 + 2 * q**2 + 2 * q + 1) / 5,
         "R": 7 * (q + 1) / 5,
@@ -80,18 +92,22 @@ def _pn(q: int) -> dict[str, float]:
 
 
 def _dragonfly(h: int) -> dict[str, float]:
+    """The balanced dragonfly with h global links a router."""
     return {"T": 4 * h**4 + 2 * h**2, "R": 4 * h - 1, "Δ0": h}
 
 
 def _delorme(q: int) -> dict[str, float]:
+    """Delorme's graph on the generalised quadrangle of order q."""
     return {"T": (q + 1) ** 2 * (q**2 + 1) / 3, "R": 4 * (q + 1) / 3, "Δ0": (q + 1) / 3}
 
 
 def _hamming_3d(n: int) -> dict[str, float]:
+    """The Hamming graph of triples from n × n × n."""
     return {"T": n**4, "R": 4 * n - 3, "Δ0": n}
 
 
 def _quadrangle(q: int) -> dict[str, float]:
+    """The incidence graph of the generalised quadrangle of order q."""
     return {
         "T": 4 * (q + 1) ** 2 * (q**2 + 1) / 7,
         "R": 9 * (q + 1) / 7,
@@ -100,6 +116,7 @@ def _quadrangle(q: int) -> dict[str, float]:
 
 
 def _delorme_hexagon(q: int) -> dict[str, float]:
+    """Delorme's graph on the generalised hexagon of order q."""
     return {
         "T": (q**4 + q**2 + 1) * (q + 1) ** 2 / 5,
         "R": 6 * (q + 1) / 5,
@@ -108,6 +125,7 @@ def _delorme_hexagon(q: int) -> dict[str, float]:
 
 
 def _hexagon(q: int) -> dict[str, float]:
+    """The incidence graph of the generalised hexagon of order q."""
     return {
         "T": 4 * (q**4 + q**2 + 1) * (q + 1) ** 2 / 11,
         "R": 13 * (q + 1) / 11,
@@ -116,6 +134,7 @@ def _hexagon(q: int) -> dict[str, float]:
 
 
 def _hypercube(n: int) -> dict[str, float]:
+    """The hypercube of n dimensions."""
     return {"T": 2 ** (n + 1), "R": n + 2, "Δ0": 2}
 
 
@@ -124,7 +143,7 @@ HUGE = 2**24
 
 
 def by_mean_degree(shape: Shape, size: int) -> float:
-    """Δ0 of the example, by formula (1) with its mean degree."""
+    """Δ0 of the example, by formula (1) with its mean degree 2E/N in place of Δ, for E links."""
     return shape(size).quantities()["Δ0"]
 
 
@@ -135,14 +154,14 @@ def at_the_limit(shape: Shape, size: int) -> float:
 
 
 def with_itself(shape: Shape, size: int) -> float:
-    """Δ0 of the example, by formula (1) with k̄ over all vertices, itself at distance 0 included."""
+    """Δ0 of the example, by formula (1), where k̄ counts a vertex itself, too, at distance 0."""
     example = shape(size)
     mean_with_itself = example.mean * (example.order - 1) / example.order
     return example.degree * example.utilisation / mean_with_itself
 
 
 def in_whole_nodes(shape: Shape, size: int) -> float:
-    """Δ0 of the example, by formula (1) rounded down."""
+    """Δ0 of the example, by formula (1) with its mean degree, rounded down."""
     return floor(by_mean_degree(shape, size))
 
 

@@ -1,4 +1,8 @@
-"""Figures of the Projective Networks paper that are drawings of graphs: 1 to 4, 10 and 11."""
+"""Figures 1 to 4, 10 and 11 of the Projective Networks paper, which are drawings of graphs.
+
+Each function with the parameter `_quick` reproduces a figure and returns its claims and pictures as
+`Evidence`; `projective_paper` lists them.
+"""
 
 from __future__ import annotations
 
@@ -178,9 +182,11 @@ def modified_incidence(_quick: bool) -> Evidence:
         PaperClaim("degree of 110", 2, int(degrees[names.index("110")])),
         PaperClaim("Theorem 3.10: u of q = 2", 11 / 12, uniform(demi).utilisation),
     )
-    left = Diagram("G_2", columns(7, 7), heawood.graph.edges(), _names(heawood), heawood.kind)
-    right = Diagram("Modified G_2", ring(7), demi.graph.edges(), names, demi.kind)
-    return Evidence(claims, diagrams=(left, right))
+    incidence_drawing = Diagram(
+        "G_2", columns(7, 7), heawood.graph.edges(), _names(heawood), heawood.kind
+    )
+    modified_drawing = Diagram("Modified G_2", ring(7), demi.graph.edges(), names, demi.kind)
+    return Evidence(claims, diagrams=(incidence_drawing, modified_drawing))
 
 
 def small_graphs(_quick: bool) -> Evidence:
@@ -292,9 +298,9 @@ def _with_hosts(
     """A drawing of the routers, with as many hosts at each leaf as the leaf has links.
 
     Args:
-        title: of the drawing.
+        title: the title of the drawing.
         tree: the network.
-        places: of its routers.
+        places: the places of the network's routers.
         sides: leaves, and where their hosts are drawn: -1 on their left, 1 on their right.
     """
     links: NDArray[np.integer] = tree.graph.edges()

@@ -1,4 +1,8 @@
-"""Projective Networks: Topologies for Large Parallel Computer Systems (Camarero et al., 2016)."""
+"""Projective Networks: Topologies for Large Parallel Computer Systems (Camarero et al., 2016).
+
+`catalogue` reads `EXHIBITS`: every table and figure, with the function that computes it and its
+caption.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 """Figures 5 to 9 of the Projective Networks paper, which are plots of network families.
 
+Each function with the parameter `_quick` reproduces a figure and returns its claims and panels as
+`Evidence`; `projective_paper` lists them.
+
 In the paper's words, N is the number of routers, Δ their degree, Δ0 the compute nodes of a router,
 R = Δ + Δ0 its ports, T the compute nodes of a network; k is the diameter, k̄ the average distance
 and u the average utilisation of links.
@@ -20,11 +23,11 @@ from compilers.topology.family import moore_bound
 from compilers.topology.field import prime_power
 from extensions.baselines.slimfly import degree
 from extensions.papers.exhibit import Evidence, PaperClaim
-from extensions.papers.graphs import counted, matrix_of
+from extensions.papers.graphs import counts_of, matrix_of
 from extensions.papers.limits import GraphShape
 from extensions.papers.paper_tables import configuration
 from extensions.papers.projective.delorme_graph import POLAR
-from extensions.papers.projective.measured_networks import measured
+from extensions.papers.projective.measured_networks import measured_members
 from extensions.papers.projective.network_growth import (
     CUBES,
     GROWTHS,
@@ -68,7 +71,7 @@ LARGE_PRIME = 65_537
 def mms_orders(_quick: bool) -> Evidence:
     """Figure 5: vertices of the MMS graph over the Moore bound."""
     shares = {q: 2 * q * q / moore_bound(degree(q), 2) for q in _prime_powers(3, 128)}
-    built = {q: counted(matrix_of(build_topology("slimfly", {"q": q}).graph)) for q in BUILT_MMS}
+    built = {q: counts_of(matrix_of(build_topology("slimfly", {"q": q}).graph)) for q in BUILT_MMS}
     as_by_formula = [q for q, shape in built.items() if shape == (2 * q * q, degree(q), 2)]
     claims = (
         PaperClaim("Δ = 7: the MMS graph of q = 5, built", 7, built[5].degree),
@@ -94,10 +97,12 @@ def mms_orders(_quick: bool) -> Evidence:
         "Orders and degrees are by formulas. So are those of the built graphs, whose diameter is 2:"
         f" q = {', '.join(map(str, as_by_formula))}.",
     )
-    return Evidence(claims, panels=(_of_mms("vertices over the Moore bound", curves),), setup=setup)
+    return Evidence(
+        claims, panels=(_mms_panel("vertices over the Moore bound", curves),), setup=setup
+    )
 
 
-def _of_mms(y_label: str, curves: tuple[Curve, ...]) -> Panel:
+def _mms_panel(y_label: str, curves: tuple[Curve, ...]) -> Panel:
     """A plot of a quantity of MMS graphs over their vertices."""
     return Panel("MMS graphs", "vertices", y_label, curves, 1.05, bottom=0.6, logarithmic="x")
 
@@ -139,7 +144,7 @@ def mms_utilisation(_quick: bool) -> Evidence:
         "By a formula, which differs from what is measured in the built graphs by"
         f" {largest_difference:.1g} at most: q = {', '.join(map(str, BUILT_MMS))}.",
     )
-    return Evidence(claims, panels=(_of_mms("utilisation u", curves),), setup=setup)
+    return Evidence(claims, panels=(_mms_panel("utilisation u", curves),), setup=setup)
 
 
 def costs(_quick: bool) -> Evidence:
@@ -190,14 +195,14 @@ def _claim_of_the_bound(family: NetworkGrowth) -> PaperClaim:
     says = f"{family.name} attains the bound: k̄/u over that of an ideal graph"
     if family.name == "demi-PN":
         large = family.shape(2048)
-        more = 100 * (ratio - 1)
+        percent_above = 100 * (ratio - 1)
         return PaperClaim(
             f"{says}, q = 2,048",
             1,
             cost(large) / ideal_mean(large),
             reading_error=NEAR_A_LIMIT,
-            interpretation=f"Read as of the limit. Up to 64 ports the largest is {more:.1f}"
-            " % above it.",
+            interpretation="Read as of the limit. Up to 64 ports the largest is"
+            f" {percent_above:.1f} % above it.",
         )
     if family.name == "Delorme, quadrangles":
         why = f"{100 * (ratio - 1):.1f} % above it at q = 8. {LOADS_OF_DELORME}"
@@ -212,7 +217,8 @@ def _claim_of_the_bound(family: NetworkGrowth) -> PaperClaim:
 
 
 def _over_the_bound(family: NetworkGrowth) -> tuple[float, str]:
-    """k̄/u of a member over that of an ideal graph of its order and degree; and the member in words.
+    """k̄/u of a member over that of an ideal graph of its order and degree; and the member in
+    words.
 
     Of the largest member of R up to 64 by formulas. Where there are none, or these are those of the
     ideal graph, so that the ratio would show nothing: of the largest member that is built, by what
@@ -224,7 +230,7 @@ def _over_the_bound(family: NetworkGrowth) -> tuple[float, str]:
         if family.name == "hypercube":
             member = f"by formulas, of {CUBES[-1]} dimensions, R = {CUBES[-1] + 2}"
         return cost(largest) / ideal_mean(largest), member
-    *_, largest_built = measured(family.name)
+    *_, largest_built = measured_members(family.name)
     ideal = ideal_mean(family.shape(largest_built.size))
     ratio = largest_built.mean / largest_built.utilisation / ideal
     return ratio, f"built, of n = {largest_built.size}"
@@ -298,7 +304,7 @@ def three_networks(_quick: bool) -> Evidence:
     large_mms, large_pn, large_demi = (
         [shape for shape in members if _hosts(shape) > 1000] for members in shapes.values()
     )
-    built = [*measured("PN")]
+    built = [*measured_members("PN")]
     difference = max(abs(pn.mean / pn.utilisation - pn.mean) for pn in built)
     compared_mms = _within_sizes(mms_shapes, demi_shapes)
     above_line = ", ".join(str(_q_of(mms)) for mms in _above_line(compared_mms, demi_shapes))

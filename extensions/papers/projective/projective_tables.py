@@ -1,5 +1,8 @@
 """Tables I to VI of the Projective Networks paper: its formulas and its example networks.
 
+Each function with the parameter `_quick` reproduces a table and returns its rows and claims as
+`Evidence`; `projective_paper` lists them.
+
 In the paper's words, N is the number of routers, Δ their degree, Δ0 the compute nodes of a router,
 R = Δ + Δ0 its ports, T the compute nodes of a network; k is the diameter, k̄ the average distance
 and u the average utilisation of links.
@@ -19,7 +22,7 @@ from extensions.papers.projective.generalised_hexagon import SELF_POLAR, is_pola
 from extensions.papers.projective.measured_networks import (
     DRAGONFLY,
     diameter_of_a_dragonfly,
-    measured,
+    measured_members,
     order_and_degree,
 )
 from extensions.papers.projective.network_growth import GROWTHS, NEAR_A_LIMIT
@@ -37,7 +40,7 @@ NOT_AT_THE_LIMIT = {
     "Delorme, quadrangles": LOADS_OF_DELORME,
     "Delorme, hexagons": ONE_HEXAGON,
 }
-"""By family, why its limit is not computed."""
+"""Why the limit of a family is not computed, by the family's name."""
 BY_FORMULA = (
     "k̄ and u are by formulas, which equal what is measured in built graphs (the rows n = … of"
     " projective-table2). The dragonfly's are those of its usual routes.",
@@ -102,7 +105,7 @@ def limits(_quick: bool) -> Evidence:
     claims, rows = [], list[tuple[object, ...]]()
     for family in GROWTHS:
         shape = family.shape(family.large)
-        built = [*measured(family.name)]
+        built = [*measured_members(family.name)]
         rows += [(f"{family.name}, n = {member.size}", *astuple(member)[1:]) for member in built]
         diameter = built[-1].diameter if built else diameter_of_a_dragonfly()
         size = built[-1].size if built else DRAGONFLY

@@ -110,14 +110,14 @@ def test_all_costs_of_10000_nodes_are_those_at_another_price_of_optical_cables()
 def test_sizes_are_counted_in_built_graphs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The radix of a table chose the design, whose radix was then held against it."""
     cycle = build_topology("jellyfish", {"nodes": 12, "degree": 3})
-    paper_tables.counted.cache_clear()
+    paper_tables.counts_of_design.cache_clear()
     monkeypatch.setattr(paper_tables, "build_topology", lambda *_: cycle)
     sizes = [
         cell
         for cell in paper_table(name).cells
         if cell.quantity in ("routers", "radix", "N", "endpoints", "T", "cables")
     ]
-    paper_tables.counted.cache_clear()
+    paper_tables.counts_of_design.cache_clear()
     assert sizes
     assert all(cell.differs for cell in sizes)
 

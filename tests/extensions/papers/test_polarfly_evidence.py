@@ -86,12 +86,12 @@ def test_no_cut_in_halves_has_fewer_links_than_the_eigenvalues_allow(q: int) -> 
     values = np.linalg.eigvalsh(matrix)
     assert values[[0, -2, -1]] == pytest.approx([-(q**0.5), q**0.5, q + 1])
     least = (q + 1 - values[-2]) * (size // 2) * (size - size // 2) / size / topology.graph.size
-    assert polarfly_measures.least_fraction(q) == pytest.approx(least)
+    assert polarfly_measures.least_cut_fraction(q) == pytest.approx(least)
     assert bisection(topology).fraction >= least
 
 
 def test_every_cut_from_radix_24_on_has_more_than_40_per_cent() -> None:
-    parts = [polarfly_measures.least_fraction(q) for q in range(19, 2000) if prime_power(q)]
+    parts = [polarfly_measures.least_cut_fraction(q) for q in range(19, 2000) if prime_power(q)]
     assert [part > 0.4 for part in parts] == [False, *[True] * (len(parts) - 1)]
 
 
@@ -124,7 +124,8 @@ def test_diameters_without_one_link_or_switch_are_those_of_networkx(q: int):
         links[bool(quadrics & set(edge))].add(nx.diameter(cut))
     switches = {nx.diameter(nx.restricted_view(graph, [each], [])) for each in graph}
     found = [
-        (f.printed, f.least_diameter, f.most_diameter) for f in polarfly_measures.without_one(q)
+        (f.printed, f.least_diameter, f.most_diameter)
+        for f in polarfly_measures.diameters_without_one(q)
     ]
     expected = [(4, links[True]), (3, links[False]), (3, switches)]
     assert found == [(printed, min(ends), max(ends)) for printed, ends in expected]
@@ -183,9 +184,9 @@ def test_figure_thirteen_has_the_quadric_fans_start_from_and_one_fan(q: int, num
 @pytest.mark.parametrize("h", [2, 3])
 def test_a_dragonfly_has_a_cut_along_its_groups_of_the_size_that_is_said(h: int) -> None:
     topology = build_topology("dragonfly", {"h": h})
-    part = polarfly_measures.between_groups(h)
+    part = polarfly_measures.dragonfly_cut_fraction(h)
     assert bisection(topology).fraction <= part
-    assert polarfly_measures.between_groups(10_000) == pytest.approx(1 / 6, abs=1e-4)
+    assert polarfly_measures.dragonfly_cut_fraction(10_000) == pytest.approx(1 / 6, abs=1e-4)
 
 
 def test_support_that_may_be_in_part_is_not_computed() -> None:
@@ -266,7 +267,7 @@ def test_the_cut_that_refutes_figure_twelve_halves_er_17() -> None:
     side = {vertex for vertex in graph if half[vertex]}
     assert sorted((len(side), len(graph) - len(side))) == [153, 154]
     assert (nx.cut_size(graph, side), graph.number_of_edges()) == (1092, 2754)
-    words = polarfly_measures.BELOW_40
+    words = polarfly_measures.CUT_BELOW_40
     assert all(number in words for number in ("1,092", "2,754", "154", "153", "39.7 %"))
 
 

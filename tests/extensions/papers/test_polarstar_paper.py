@@ -225,7 +225,7 @@ def test_cuts_over_a_few_radixes_refute_no_average_of_the_paper(
     monkeypatch.setattr(polarstar_measures, "build_topology", lambda family, _: family)
     monkeypatch.setattr(polarstar_measures, "bisection", cut)
     monkeypatch.setattr(
-        polarstar_measures, "least_fraction", lambda family: 0.9 * cut(family).fraction
+        polarstar_measures, "least_cut_fraction", lambda family: 0.9 * cut(family).fraction
     )
     claims = {each.says: each for each in polarstar_measures.cuts(True).claims}
     verdicts = {
@@ -308,7 +308,7 @@ def test_the_least_cut_is_that_of_the_second_eigenvalue(family: str) -> None:
     laplacian[graph.tails(), graph.targets] = -1
     half = graph.order // 2
     links = np.linalg.eigvalsh(laplacian)[1] * half * (graph.order - half) / graph.order
-    found = polarstar_measures.least_fraction(topology)
+    found = polarstar_measures.least_cut_fraction(topology)
     assert found == pytest.approx(links / graph.size, rel=1e-3)
     assert found <= links / graph.size + 1e-9
 

@@ -27,7 +27,12 @@ from extensions.papers.projective.generalised_quadrangle import (
     points_on_lines,
     quadrangle_incidence,
 )
-from extensions.papers.projective.measured_networks import BUILT, EXAMPLES, Measured, measured
+from extensions.papers.projective.measured_networks import (
+    BUILT,
+    EXAMPLES,
+    MeasuredMember,
+    measured_members,
+)
 from extensions.papers.projective.network_growth import GROWTHS, cost, growth, ideal_hosts
 from extensions.papers.projective.printed_limits import LIMITS
 from tests.extensions.papers.quick_evidence import quick
@@ -151,7 +156,7 @@ def test_curves_of_figures_seven_and_nine_are_all_there() -> None:
 @pytest.mark.parametrize("family", sorted(name for name in BUILT if growth(name).computed))
 def test_formulas_are_what_is_measured_in_built_graphs(family: str) -> None:
     """Eight families of fourteen were assumed to be generalised Moore graphs with u = 1."""
-    found = [*measured(family)]
+    found = [*measured_members(family)]
     assert found
     for one in found:
         shape = growth(family).shape(one.size)
@@ -259,7 +264,7 @@ def test_delormes_graph_of_the_hexagon_of_three_exists() -> None:
     assert (len(graph), nx.diameter(graph), max(dict(graph.degree).values())) == (364, 5, 4)
     (claim,) = [c for c in table_two() if c.verdict == "corrected"]
     assert all(number in claim.mistake for number in ("364", "degree 4", "diameter 5"))
-    (one,) = measured("Delorme, hexagons")
+    (one,) = measured_members("Delorme, hexagons")
     assert (round(one.mean, 3), round(one.utilisation, 3)) == (4.411, 0.986)
     nodes = 2 * 714 * one.utilisation / one.mean  # 2E·u/k̄
     reason = projective_tables.FINITE_DELORME["Delorme hexagon, q=3"]
@@ -297,8 +302,8 @@ def test_that_k_over_u_of_pn_is_k_is_measured_and_not_assumed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It was u = 1 of the formula, compared with itself."""
-    uneven = Measured(5, 3, 2.42, 0.8)
-    monkeypatch.setattr(projective_plots, "measured", lambda _family: iter([uneven]))
+    uneven = MeasuredMember(5, 3, 2.42, 0.8)
+    monkeypatch.setattr(projective_plots, "measured_members", lambda _family: iter([uneven]))
     (claim,) = [c for c in projective_plots.three_networks(True).claims if "coincide" in c.says]
     assert (claim.verdict, claim.computed) == ("differs", pytest.approx(2.42 / 0.8 - 2.42))
 

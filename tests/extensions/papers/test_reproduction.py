@@ -17,7 +17,7 @@ from extensions.papers.catalogue import PAPERS, exhibit, exhibits, reproduce
 from extensions.papers.exhibit import VERDICTS, Evidence, PaperClaim
 from extensions.papers.exhibit_files import cached_row, counts_of, files, page
 from extensions.papers.polarstar.polarstar_tables import FEW_RADIXES
-from extensions.papers.projective.measured_networks import measured
+from extensions.papers.projective.measured_networks import measured_members
 from manual.papers import count_rows, counts_in_words, reproduced
 
 NUMBERED = {
@@ -291,7 +291,7 @@ def test_what_formulas_assume_is_measured_or_not_computed() -> None:
         assert claims[says].verdict == "not computed"
     assert claims["dragonfly: k, of n = 3"].computed == 3
     assert claims["hexagon incidence: k, of n = 3"].computed == 6
-    of_pn = [one.utilisation for one in measured("PN")]
+    of_pn = [one.utilisation for one in measured_members("PN")]
     assert claims["PN: lim u"].computed in of_pn
     assert claims["PN: lim u"].verdict == "reading"
     drawn = {

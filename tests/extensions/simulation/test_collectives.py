@@ -38,9 +38,9 @@ def test_messages_in_order_all_arrive(collective: str, hosts: int) -> None:
     messages = HostMessages.of(np.arange(hosts), *made[:4], 1)
     # The order is carried out by hand: every host does what it can until none can do more.
     waits, head, sent = messages.awaited.copy(), messages.head.copy(), 0
-    while able := [h for h in range(hosts) if head[h] < messages.last[h] and not waits[head[h]]]:
+    while able := [h for h in range(hosts) if head[h] < messages.end[h] and not waits[head[h]]]:
         for host in able:
-            after = messages.next_message[head[host]]
+            after = messages.dependent[head[host]]
             waits[after] -= after >= 0
             head[host] += 1
             sent += 1
