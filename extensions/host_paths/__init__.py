@@ -1,4 +1,8 @@
-"""Paths that hosts choose by source routing: SRv6 uSIDs, path sets, and probes of links."""
+"""Paths that hosts choose by source routing: SRv6 uSIDs, path sets, and probes of links.
+
+The functions here are those of the library: `host_paths` finds the paths from a host to another,
+and `probing` a small set of probes that cross all links.
+"""
 
 from __future__ import annotations
 
@@ -39,14 +43,14 @@ def host_paths(
         count: how many paths, one for each entropy value.
         planes: the planes that paths may take, from 1; () for all.
         fail: what is down: nodes, and links as `A-B`; its paths give their places to others.
-        options: of target srv6.
+        options: the options of target srv6.
 
     Raises:
         InputError: a word names nothing, both ends are at one switch, or no path is left.
     """
-    from extensions.host_paths.host_path_set import host_paths as path_set
+    from extensions.host_paths.host_path_set import host_paths as host_paths_of_builds
 
-    return path_set(fabric.builds, source, destination, count, planes, fail, options)
+    return host_paths_of_builds(fabric.builds, source, destination, count, planes, fail, options)
 
 
 def probing(fabric: Fabric, options: Mapping[str, str] | None = None) -> Probing:
@@ -54,7 +58,7 @@ def probing(fabric: Fabric, options: Mapping[str, str] | None = None) -> Probing
 
     Args:
         fabric: the fabric; it is compiled if it is not yet.
-        options: of target srv6.
+        options: the options of target srv6.
 
     Raises:
         InputError: a switch has no hosts, or the fabric has no IPv6 pool.

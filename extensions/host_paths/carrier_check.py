@@ -43,7 +43,7 @@ SwitchPath = tuple[int, ...]
 class CheckedPairs(NamedTuple):
     """How many ordered pairs of switches with hosts were checked."""
 
-    all: int
+    checked: int
     """The pairs that were checked."""
     delivered: int
     """The pairs between which all carriers arrive as by the tables."""
@@ -76,7 +76,7 @@ class CarrierCheck:
         self.paths = SegmentPaths(
             self.tables,
             self.cables.astype(np.int64),
-            segments.number,
+            segments.port_number,
             {vertex: segments.host_interface(vertex) for vertex in self.tables},
             [str(build.addressing.network6(vertex)) for vertex in order.tolist()]
             if build.addressing.ipv6
@@ -128,11 +128,13 @@ class CarrierCheck:
         routed = self.egress[vertex] < no_route(self.egress)
         destination = np.flatnonzero(routed & (self.next_switch[vertex] >= 0))
         egress = self.egress[vertex, destination].astype(np.int64)
+        # Ports and weights, [destination, choice]: the minimal port first, then its alternates.
         ports = np.column_stack((classes.port[vertex], classes.alternate[vertex]))[egress]
-        row, column = np.nonzero((ports > 0) & (classes.weight[vertex][egress] > 0))
+        port_weights = classes.weight[vertex][egress]
+        row, column = np.nonzero((ports > 0) & (port_weights > 0))
         number = np.searchsorted(neighbours, self.cables[vertex, ports[row, column]])
         weights = np.zeros((len(self.next_switch), len(neighbours)), np.int64)
-        np.add.at(weights, (destination[row], number), classes.weight[vertex][egress][row, column])
+        np.add.at(weights, (destination[row], number), port_weights[row, column])
         return FirstHops(neighbours, weights)
 
     def _check_host(
@@ -141,9 +143,9 @@ class CarrierCheck:
         """bool[S]: the switches to whose hosts all carriers of a host arrive.
 
         Args:
-            vertex: of the host's switch.
-            number: of the host there.
-            folder: of the host.
+            vertex: the vertex of the host's switch.
+            number: the number of the host at its switch.
+            folder: the folder of the host.
             hops: the neighbours to which hosts of the switch send packets, by the tables.
         """
         arrived = self.build.topology.endpoints.copy()
@@ -159,15 +161,17 @@ class CarrierCheck:
         for row in np.flatnonzero(destination < 0).tolist():
             self.differences.add(host.file, host.line[row], host.prefix[row], "no host elsewhere")
         paths = self.paths.follow(vertex, host.usids, host.own_usids)
+        # A carrier counts if it begins at a neighbour. Its weight is added to the neighbour's.
         first = paths.switches[:, 0]
         neighbour = np.searchsorted(hops.neighbours, first).clip(0, len(hops.neighbours) - 1)
         is_minimal = self._minimal_carriers(paths, host, destination)
         is_minimal &= hops.neighbours[neighbour] == first
         weights = np.zeros((len(destination), len(hops.neighbours)), np.int64)
         np.add.at(weights, (host.route[is_minimal], neighbour[is_minimal]), host.weight[is_minimal])
-        wrong = (_lowest_terms(weights) != _lowest_terms(hops.weights)[destination]).any(axis=1)
-        wrong[host.route[~is_minimal]] = True
-        for row in np.flatnonzero(wrong & (destination >= 0)).tolist():
+        # Weights 2 and 2 split traffic as 1 and 1 do, so rows are compared in lowest terms.
+        differs = (_lowest_terms(weights) != _lowest_terms(hops.weights)[destination]).any(axis=1)
+        differs[host.route[~is_minimal]] = True
+        for row in np.flatnonzero(differs & (destination >= 0)).tolist():
             arrived[destination[row]] = False
             actual = self._path_text(self._actual_paths(paths, host, is_minimal, row))
             expected = self._path_text(self._expected_paths(int(destination[row]), hops))
@@ -215,11 +219,11 @@ class CarrierCheck:
         carriers = Counter(
             (
                 host.prefix[route],
-                self.paths.names[name],
+                self.paths.prefixes[prefix_number],
                 weight,
                 self._minimal_end(vertex, switches),
             )
-            for route, name, weight, switches in rows
+            for route, prefix_number, weight, switches in rows
         )
         pool = str(self.build.addressing.ipv6)
         expected = Counter((pool, block, 1, switch) for block, switch in self.blocks.items())
@@ -228,9 +232,9 @@ class CarrierCheck:
             others[vertex] = False
             return others
         says = f"{len(host.prefix)} routes, {len(host.usids)} carriers"
-        wrong = sorted(map(str, ((carriers - expected) + (expected - carriers))))
-        if wrong:
-            says += f", such as {wrong[0]}"
+        unequal = sorted(map(str, ((carriers - expected) + (expected - carriers))))
+        if unequal:
+            says += f", such as {unequal[0]}"
         line = host.line[0] if host.line else 0
         self.differences.add(
             host.file, line, says, f"{pool} over each of {len(expected)} switches alike"
@@ -241,8 +245,8 @@ class CarrierCheck:
         """The switch where a path ends, -1 for a path that is not minimal.
 
         Args:
-            vertex: where it begins.
-            switches: its other switches, then -1.
+            vertex: the switch where the path begins.
+            switches: the other switches of the path, then -1.
         """
         path = [vertex, *(switch for switch in switches if switch >= 0)]
         end = path[-1]
@@ -256,11 +260,11 @@ class CarrierCheck:
 
         Args:
             paths: where the carriers lead.
-            host: their routes.
+            host: the routes with these carriers.
             destination: int64[P], the switch of each route's prefix, -1: none.
         """
         end = destination[host.route]
-        names = np.array(self.paths.names, object)[paths.reached]
+        names = np.array(self.paths.prefixes, object)[paths.reached]
         prefixes = np.array([*host.prefix, ""], object)[host.route]
         is_minimal: NDArray[np.bool_] = (names == prefixes) & (end >= 0)
         switch = paths.switches[:, 0]

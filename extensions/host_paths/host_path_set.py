@@ -54,8 +54,8 @@ class TabledGraph:
 
     build: Build
     """The build whose graph it is."""
-    columns: dict[int, NDArray[np.int32]] = field(default_factory=dict)
-    """int32[S] by destination, the next switch of every switch, once it was looked up."""
+    next_switches: dict[int, NDArray[np.int32]] = field(default_factory=dict)
+    """int32[S] by destination: the next switch of every switch, once it was looked up."""
 
     def neighbours(self, switch: int) -> list[int]:
         """The switches that this one is cabled to, ascending."""
@@ -69,9 +69,9 @@ class TabledGraph:
             return ()
         if destination in self.neighbours(source):
             return (destination,)
-        after, path = self._after(destination), [source]
+        next_switch, path = self._next_switch_to(destination), [source]
         while path[-1] != destination and len(path) < MOST_HOPS:
-            path.append(int(after[path[-1]]))
+            path.append(int(next_switch[path[-1]]))
             if path[-1] < 0:
                 return None
         return tuple(path[1:]) if path[-1] == destination else None
@@ -81,12 +81,12 @@ class TabledGraph:
         """The next hops of the tables."""
         return Fib.of(self.build.tables, self.build.wiring.cables())
 
-    def _after(self, destination: int) -> NDArray[np.int32]:
+    def _next_switch_to(self, destination: int) -> NDArray[np.int32]:
         """int32[S]: where every switch sends packets for this one."""
-        if destination not in self.columns:
-            after = self._fib.next_switch(np.array([destination]))[:, 0]
-            self.columns[destination] = after
-        return self.columns[destination]
+        if destination not in self.next_switches:
+            next_switch = self._fib.next_switch(np.array([destination]))[:, 0]
+            self.next_switches[destination] = next_switch
+        return self.next_switches[destination]
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class Carriers:
         """The carrier along a path to a host.
 
         Args:
-            plane: of the path, from 0.
+            plane: the plane of the path, from 0.
             nodes: the switches of the path.
             host: the host's number at the last of them.
         """
@@ -176,6 +176,7 @@ class HostEnd:
                     raise
                 continue
             break
+        # The loop has ended at the first plane that has the word.
         wiring, number = build.wiring, _host_number(build, switch, str(word))
         width = wiring.host_port.shape[1]
         hosts = [
@@ -197,7 +198,7 @@ def _host_number(build: Build, switch: int, word: str) -> int | None:
     """The number at its switch of the host that a word names; None if it names the switch.
 
     Args:
-        build: of a plane.
+        build: the build of a plane.
         switch: the vertex that the word leads to.
         word: the name or the vertex of a node, the name of a host, or an address.
     """
@@ -281,13 +282,13 @@ def host_paths(
     """The first `count` paths from a host to another, without those that failures take.
 
     Args:
-        builds: one a plane.
+        builds: the build of every plane.
         source: a node, a vertex, a host or an address.
         destination: a node, a vertex, a host or an address.
         count: how many paths; fewer where there are no more.
         planes: the planes that paths may take, from 1; () for all.
         failures: nodes, and links as `A-B`. A path that needs one gives its place to another.
-        options: of target srv6.
+        options: the options of target srv6.
 
     Raises:
         InputError: a word names nothing, both ends are at one switch, or no path is left.
@@ -299,10 +300,10 @@ def host_paths(
         raise InputError.of(
             "hosts of two switches", same_switch, "hosts of one switch need no path"
         )
-    common = _with_ports(builds, _planes(builds, planes), (start, end))
-    graphs = [TabledGraph(builds[plane]) for plane in common]
+    common_planes = _with_ports(builds, _planes(builds, planes), (start, end))
+    graphs = [TabledGraph(builds[plane]) for plane in common_planes]
     chosen_paths = path_set(graphs, start.switch, end.switch, count, carriers.longest)
-    paths = [_in_plane(path, common) for path in chosen_paths]
+    paths = [_in_plane(path, common_planes) for path in chosen_paths]
     intact = HostPathSet(
         builds=tuple(builds),
         carriers=carriers,
@@ -319,8 +320,8 @@ def host_paths(
         """Whether a path needs what has failed."""
         return any(crosses(path, plane, element) for plane, element in failed)
 
-    every = every_path(graphs, start.switch, end.switch, carriers.longest)
-    candidates = (_in_plane(path, common) for path in every)
+    all_paths = every_path(graphs, start.switch, end.switch, carriers.longest)
+    candidates = (_in_plane(path, common_planes) for path in all_paths)
     live = repaired(paths, candidates, lost)
     if not live:
         required = f"a path from {start.name} to {end.name} that lives"

@@ -116,6 +116,7 @@ def _print_probing(probing: Probing, form: str) -> None:
 
 
 PATH_FORMATS = ("linux", "frr", "fabric", "library")
+"""The values of `--format` of `hosts paths`, besides table and JSON."""
 
 
 def _planes(_ctx: click.Context, _param: click.Parameter, text: str) -> tuple[int, ...]:
@@ -181,7 +182,11 @@ def paths(
     fabric, options = Fabric.load(folder), read(words)
     printed = chosen_format(form, as_json)
     if printed in ("fabric", "library"):
-        text = _library(fabric) if printed == "library" else _fabric(fabric, planes, options)
+        text = (
+            _library_source(fabric)
+            if printed == "library"
+            else _fabric_json(fabric, planes, options)
+        )
         _write(text, output)
         return
     if source is None or destination is None:
@@ -192,12 +197,12 @@ def paths(
     if printed == "table" and not output:
         _print_paths(path_set, " and ".join(failures))
     else:
-        _write(_text(path_set, printed), output)
+        _write(_file_text(path_set, printed), output)
     if len(path_set.paths) < count:
-        say(f"there are no more than {_paths(path_set)}")
+        say(f"there are no more than {_path_count(path_set)}")
 
 
-def _text(path_set: HostPathSet, form: str) -> Iterable[str]:
+def _file_text(path_set: HostPathSet, form: str) -> Iterable[str]:
     """The paths as JSON, as a file for `ip -batch` or as static routes of FRR.
 
     Raises:
@@ -212,7 +217,7 @@ def _text(path_set: HostPathSet, form: str) -> Iterable[str]:
     return linux_batch(path_set) if form == "linux" else frr_lines(path_set)
 
 
-def _fabric(fabric: Fabric, planes: tuple[int, ...], options: Chosen) -> Iterable[str]:
+def _fabric_json(fabric: Fabric, planes: tuple[int, ...], options: Chosen) -> Iterable[str]:
     """The fabric JSON of segmentrouting/polarfly for one plane.
 
     Raises:
@@ -232,7 +237,7 @@ def _fabric(fabric: Fabric, planes: tuple[int, ...], options: Chosen) -> Iterabl
     return [json.dumps(document, indent=2), "\n"]
 
 
-def _library(fabric: Fabric) -> Iterable[str]:
+def _library_source(fabric: Fabric) -> Iterable[str]:
     """A Python file that hosts copy to compute paths themselves: `path_sets` with its table.
 
     `path_sets` imports the table of Conway polynomials; the import is replaced by the table, as
@@ -250,7 +255,7 @@ def _library(fabric: Fabric) -> Iterable[str]:
             required = "a whole PolarFly in every plane: the library knows no other graph"
             todo = "use --format json or linux"
             raise InputError.of(required, build.topology.title(), todo, key="--format")
-    before_table = r"\A.*?(?=^CONWAY)"
+    before_table = r"\A.*?(?=^CONWAY)"  # all of the module before the table
     table = re.sub(before_table, "", Path(conway.__file__).read_text(), flags=re.S | re.M)
     import_of_table = r"^from \S*conway import CONWAY\n+"
     return [re.sub(import_of_table, table, Path(path_sets.__file__).read_text(), flags=re.M)]
@@ -269,10 +274,10 @@ def _print_paths(path_set: HostPathSet, failed: str) -> None:
     """Print paths as a table; with failures, which are new and which paths were dropped."""
     document = path_set.as_dict()
     dropped_entropies = {path["entropy"] for path in document["dropped"]}
-    title = f"{path_set.source.name} to {path_set.destination.name}: {_paths(path_set)}"
+    title = f"{path_set.source.name} to {path_set.destination.name}: {_path_count(path_set)}"
     columns = ["entropy", "plane", "path", "weight", "carrier"]
     rows = [
-        [path["entropy"], path["plane"], _nodes(path), path["weight"], path["sids"][0]]
+        [path["entropy"], path["plane"], _node_names(path), path["weight"], path["sids"][0]]
         for path in document["paths"]
     ]
     if failed:
@@ -281,17 +286,19 @@ def _print_paths(path_set: HostPathSet, failed: str) -> None:
             row.append("new" if row[0] in dropped_entropies else "–")
     print_table(title, columns, rows)
     if dropped_entropies:
-        dropped = [[path["entropy"], path["plane"], _nodes(path)] for path in document["dropped"]]
+        dropped = [
+            [path["entropy"], path["plane"], _node_names(path)] for path in document["dropped"]
+        ]
         print_table("dropped", ["entropy", "plane", "path"], dropped)
 
 
-def _paths(path_set: HostPathSet) -> str:
+def _path_count(path_set: HostPathSet) -> str:
     """The number of paths in words."""
     count = len(path_set.paths)
     return f"{count} paths" if count > 1 else f"{count} path"
 
 
-def _nodes(path: dict[str, object]) -> str:
+def _node_names(path: dict[str, object]) -> str:
     """The names of the nodes of a path."""
     nodes = path["nodes"]
     return " ".join(nodes) if isinstance(nodes, list) else ""

@@ -24,6 +24,8 @@ from extensions.host_paths.probe_set import fewest, probe_set
 from inventory.problems import InputError
 
 Numbers = NDArray[np.int64]
+MOST_NAMED = 8
+"""The most elements that a sentence names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +69,8 @@ class Probing:
         """A small set of probes for every plane.
 
         Args:
-            builds: one a plane.
-            options: of target srv6, which carries the probes.
+            builds: the build of every plane.
+            options: the options of target srv6, which carries the probes.
 
         Raises:
             InputError: a switch has no hosts, or srv6 cannot carry them.
@@ -111,13 +113,15 @@ class Probing:
     def alike(self) -> list[list[str]]:
         """Elements that no report can distinguish, as the same probes cross them."""
         element, probe = self.crossing
+        # By the probes that cross them, the names of the elements.
         groups: dict[tuple[int, ...], list[str]] = {}
+        # Sorted by element and cut where the element changes: a part has the probes of an element.
         order = np.lexsort((probe, element))
         starts = np.flatnonzero(np.diff(element[order])) + 1
         elements, probes = np.split(element[order], starts), np.split(probe[order], starts)
-        for rows_of_element, probes_of_element in zip(elements, probes, strict=True):
+        for repeated_element, probes_of_element in zip(elements, probes, strict=True):
             names = groups.setdefault(tuple(probes_of_element.tolist()), [])
-            names.append(self.name(int(rows_of_element[0])))
+            names.append(self.name(int(repeated_element[0])))
         return [names for names in groups.values() if len(names) > 1]
 
     def carrier(self, probe: ProbePath) -> str:
@@ -145,8 +149,8 @@ class Probing:
         """The elements whose failure explains which probes were lost and which arrived.
 
         Args:
-            lost: numbers of probes.
-            arrived: numbers of probes. Nothing is known of probes that are in neither list.
+            lost: the numbers of the probes that were lost.
+            arrived: the numbers of the probes that arrived. The report tells nothing of all others.
         """
         lost_over = self._crossed_by(lost)
         may_be_down = (self._crossed_by(arrived) == 0) & (lost_over > 0)
@@ -245,8 +249,9 @@ class Localisation:
 
 
 def _few(names: Sequence[str]) -> str:
-    """The first eight names, and how many more there are."""
-    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+    """The first names, and how many more there are."""
+    unnamed = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {unnamed} more" if unnamed > 0 else "")
 
 
 def _require_hosts(build: Build) -> None:
@@ -255,10 +260,10 @@ def _require_hosts(build: Build) -> None:
     Raises:
         InputError: some switch has none.
     """
-    hosts = (build.wiring.host_port > 0).any(axis=1)
-    bare = np.flatnonzero(build.topology.present & ~hosts).tolist()
-    if bare:
-        names = [build.wiring.names[v] for v in bare]
+    has_hosts = (build.wiring.host_port > 0).any(axis=1)
+    without_hosts = np.flatnonzero(build.topology.present & ~has_hosts).tolist()
+    if without_hosts:
+        names = [build.wiring.names[v] for v in without_hosts]
         raise InputError.of("hosts at every switch, where probes begin and end", _few(names))
 
 
@@ -277,6 +282,7 @@ class _Crossings(NamedTuple):
         """Number the links that probes cross, and all switches."""
         sizes = [len(build.wiring.names) for build in builds]
         switches = np.array([(p, v) for p, size in enumerate(sizes) for v in range(size)], np.int64)
+        # Switches are numbered over all planes here: those of plane p from first[p] on.
         first = np.cumsum([0, *sizes])
         steps = [
             (first[probe.plane] + switch, first[probe.plane] + next_switch, probe.number)

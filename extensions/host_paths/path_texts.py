@@ -1,4 +1,8 @@
-"""Path sets as hosts load them: iproute2 and FRR; and a fabric as controllers of SRv6 read it."""
+"""Path sets as hosts load them: iproute2 and FRR; and a fabric as controllers of SRv6 read it.
+
+`polarfab hosts paths` prints these texts. A *path set* (`HostPathSet`) is the paths from a host to
+another. A *carrier* is the IPv6 destination whose uSIDs steer a packet along a path.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from compilers.tables.build import Build
 from compilers.targets.routed.linux_tables import PROTOCOL
 from extensions.host_paths.host_path_set import HostPathSet
 from extensions.host_paths.path_sets import ADJACENCY, DECAPSULATE, HOST
-from extensions.host_paths.srv6_sids import BLOCK, USID, Usids
+from extensions.host_paths.srv6_sids import BLOCK_BITS, USID_BITS, Usids
 from inventory.problems import InputError
 
 GROUP = 2_000_000_000
@@ -35,7 +39,7 @@ def linux_batch(path_set: HostPathSet) -> Iterator[str]:
     if len(path_set.paths) > MOST_MEMBERS:
         required = f"at most {MOST_MEMBERS} paths: iproute2 takes no more in a nexthop group"
         raise InputError.of(required, f"{len(path_set.paths)}", key="count")
-    number = _number(path_set)
+    number = _destination_number(path_set)
     first, proto = NEXTHOP + NEXTHOPS * number, f"protocol {PROTOCOL}"
     yield f"# {_title(path_set)}. For ip -batch.\n"
     for plane in sorted({path.plane for path in path_set.paths}):
@@ -72,14 +76,14 @@ def _title(path_set: HostPathSet) -> str:
     return f"{path_set.source.name} to {path_set.destination.name}: build {identities}"
 
 
-def _number(path_set: HostPathSet) -> int:
+def _destination_number(path_set: HostPathSet) -> int:
     """The number of the destination among all hosts of the fabric."""
     width = int(path_set.builds[0].wiring.host_port.shape[1])
     return path_set.destination.switch * width + path_set.destination.host
 
 
 def _address(path_set: HostPathSet) -> str:
-    """What packets are sent to: the destination's address in the first plane, on every plane."""
+    """The prefix of the routes: the destination's address in the first plane, on every plane."""
     destination = path_set.destination
     return f"{path_set.builds[0].addressing.host6(destination.switch, destination.host)}/128"
 
@@ -169,7 +173,7 @@ def _document_nodes(build: Build, usids: Usids) -> list[dict[str, Any]]:
 def _document_interfaces(build: Build, usids: Usids) -> list[dict[str, Any]]:
     """The ports with a link to a switch, each with the uSIDs that cross the link."""
     wiring = build.wiring
-    rank = np.cumsum(wiring.far >= 0, axis=1) - 1
+    rank = np.cumsum(wiring.far >= 0, axis=1) - 1  # [S, K], the number of a link at its switch
     interfaces = []
     for switch, k in np.argwhere(wiring.far >= 0).tolist():
         name = wiring.names[switch]
@@ -179,7 +183,7 @@ def _document_interfaces(build: Build, usids: Usids) -> list[dict[str, Any]]:
                 "id": f"iface:{name}/{wiring.names[int(wiring.far[switch, k])]}",
                 "owner_node_id": name,
                 "name": f"{name}-{wiring.port_name(switch, int(wiring.port[switch, k]))}",
-                "srv6_ua_sids": [_sid(crossing, "End.X", USID)],
+                "srv6_ua_sids": [_sid(crossing, "End.X", USID_BITS)],
             }
         )
     return interfaces
@@ -188,8 +192,8 @@ def _document_interfaces(build: Build, usids: Usids) -> list[dict[str, Any]]:
 def _sid(address: str, behaviour: str, function: int) -> dict[str, Any]:
     """A SID with its behaviour and structure, as BGP carries it."""
     structure = {
-        "locator_block_len": BLOCK,
-        "locator_node_len": USID,
+        "locator_block_len": BLOCK_BITS,
+        "locator_node_len": USID_BITS,
         "function_len": function,
         "argument_len": 0,
     }

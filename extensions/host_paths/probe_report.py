@@ -1,8 +1,8 @@
 """Read reports of probes: CSV with columns `probe` and `result` (ok or lost), or JSON of the same.
 
 A probe is a packet that a host sends along one path. Its *carrier* is the IPv6 destination whose
-uSIDs steer it along the path. With a column `sids`, the carriers copied from
-the list of probes, a report of another build is recognised.
+uSIDs steer it along the path. A report may have the carriers in a column `sids`, as the list of
+probes has them; then a report of another build is recognised. `polarfab hosts localise` reads it.
 """
 
 from __future__ import annotations
@@ -54,11 +54,13 @@ class ProbeReport:
             number = int(probe) if str(probe).isdecimal() and len(str(probe)) <= MOST_DIGITS else -1
             if not 0 <= number < len(sids):
                 required = f"a probe from 0 to {len(sids) - 1}"
-                problems.append(Problem(required, shown(probe), _OTHER, str(file), line, "probe"))
+                problems.append(
+                    Problem(required, shown(probe), _TAKE_PROBES_OF_BUILD, str(file), line, "probe")
+                )
             elif sid not in ("", sids[number]):
                 required = f"{sids[number]}, the carrier of probe {number}"
                 of_other_builds.append(
-                    Problem(required, shown(sid), _OTHER, str(file), line, "sids")
+                    Problem(required, shown(sid), _TAKE_PROBES_OF_BUILD, str(file), line, "sids")
                 )
             elif result not in RESULTS:
                 required = "ok or lost"
@@ -67,7 +69,7 @@ class ProbeReport:
                 given = f"ok and lost of probe {number}"
                 problems.append(Problem("one result", given, "", str(file), line, "probe"))
         if not rows:
-            problems = [Problem("at least one probe", "none", _FORM, str(file))]
+            problems = [Problem("at least one probe", "none", _WRITE_COLUMNS, str(file))]
         problems += of_other_builds[:1]
         if problems:
             raise InputError(few(problems))
@@ -88,9 +90,11 @@ class _Row(NamedTuple):
     """The carrier of the probe; "" where the report leaves it out."""
 
 
-_OTHER = "take the probes that `polarfab hosts localise BUILD` prints for it, with the same `set`"
+_TAKE_PROBES_OF_BUILD = (
+    "take the probes that `polarfab hosts localise BUILD` prints for it, with the same `set`"
+)
 """What to do with a report of another build."""
-_FORM = "write the columns probe,result, a line a probe: 17,lost"
+_WRITE_COLUMNS = "write the columns probe,result, a line a probe: 17,lost"
 """What to do with a file of another form."""
 
 
@@ -100,7 +104,7 @@ def _csv(text: str, file: Path) -> Iterator[_Row]:
     columns = [str(word).strip() for word in reader.fieldnames or ()]
     if not {"probe", "result"} <= set(columns):
         given = ",".join(columns) or "an empty file"
-        raise InputError.of("columns probe and result", given, _FORM, str(file), 1)
+        raise InputError.of("columns probe and result", given, _WRITE_COLUMNS, str(file), 1)
     reader.fieldnames = columns
     for row in reader:
         probe, result, sid = ((row.get(word) or "").strip() for word in ("probe", "result", "sids"))

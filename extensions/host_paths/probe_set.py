@@ -19,9 +19,9 @@ from random import Random
 
 Path = tuple[int, ...]
 """The switches of a probe, from host to host."""
-STEPS = 200_000
+MOST_EXCHANGES = 200_000
 """The most exchanges that are tried."""
-STEPS_AN_ARC = 100
+EXCHANGES_AN_ARC = 100
 """The most exchanges that are tried for each arc."""
 
 
@@ -29,8 +29,8 @@ def probe_set(neighbours: Sequence[Sequence[int]], longest: int) -> list[Path]:
     """The probes of a connected graph, always the same ones.
 
     Args:
-        neighbours: of every switch.
-        longest: L, links of a probe at most.
+        neighbours: the neighbours of every switch.
+        longest: L, the most links of a probe.
     """
     chance = Random(0)  # noqa: S311 - the same in every run, nothing secret
     search = _Division(longest, chance, [list(near) for near in neighbours])
@@ -115,11 +115,12 @@ class _Division:
 
     def exchange_ends(self, bound: int) -> None:
         """Let probes exchange their ends at common switches, until there are at most `bound`."""
-        short = {n: None for n, path in self.probes.items() if len(path) <= self.longest}
-        for _ in range(min(STEPS, STEPS_AN_ARC * len(self.probe_of_arc))):
-            if len(self.probes) <= bound or not short:
+        # A dict as an ordered set: which probe is drawn must be the same in every run.
+        with_room = {n: None for n, path in self.probes.items() if len(path) <= self.longest}
+        for _ in range(min(MOST_EXCHANGES, EXCHANGES_AN_ARC * len(self.probe_of_arc))):
+            if len(self.probes) <= bound or not with_room:
                 return
-            probe = self.random.choice(list(short))
+            probe = self.random.choice(list(with_room))
             place = self.random.randrange(len(self.probes[probe]))
             partners = self.probes_at[self.probes[probe][place]] - {probe}
             if not partners:
@@ -127,9 +128,9 @@ class _Division:
             partner = self.random.choice(sorted(partners))
             for number in self._exchange_ends_of(probe, place, partner):
                 path = self.probes.get(number, ())
-                short.pop(number, None)
+                with_room.pop(number, None)
                 if 0 < len(path) <= self.longest:
-                    short[number] = None
+                    with_room[number] = None
 
     def _exchange_ends_of(self, probe: int, place: int, partner: int) -> tuple[int, ...]:
         """Let two probes exchange their ends at a common switch.
@@ -145,16 +146,17 @@ class _Division:
         """
         first, second = self.probes[probe], self.probes[partner]
         cut = second.index(first[place])
-        new = {probe: first[:place] + second[cut:], partner: second[:cut] + first[place:]}
-        before = len(first) ** 2 + len(second) ** 2
-        lengths = [len(path) for path in new.values()]
-        if max(lengths) > self.longest + 1 or sum(n * n for n in lengths) < before:
+        new_paths = {probe: first[:place] + second[cut:], partner: second[:cut] + first[place:]}
+        # The sum of both lengths stays, so the shorter one gets shorter if the squares grow.
+        squares_before = len(first) ** 2 + len(second) ** 2
+        lengths = [len(path) for path in new_paths.values()]
+        if max(lengths) > self.longest + 1 or sum(n * n for n in lengths) < squares_before:
             return ()
-        self._enter_arcs(new)
-        if not all(self._is_sound(number, path) for number, path in new.items()):
+        self._enter_arcs(new_paths)
+        if not all(self._is_sound(number, path) for number, path in new_paths.items()):
             self._enter_arcs({probe: first, partner: second})
             return ()
-        self._replace(new)
+        self._replace(new_paths)
         return probe, partner
 
     def _enter_arcs(self, probes: dict[int, Path]) -> None:

@@ -30,7 +30,10 @@ SONIC_VLAN = "Vlan2"
 def check_segments(
     build: Build, _: object, folder: Path, progress: Progress, accept: tuple[str, ...]
 ) -> EmittedReport:
-    """Compare the files of target srv6 with the tables; see `Target.fabric_check`."""
+    """Compare the files of target srv6 with the tables; see `Target.fabric_check`.
+
+    The second argument is the options of the target, which the check does not need.
+    """
     differences = DifferenceList(accept)
     tables: dict[int, SegmentTable] = {}
     for vertex in np.flatnonzero(build.topology.present).tolist():
@@ -49,7 +52,7 @@ def check_segments(
     return EmittedReport(
         "srv6",
         switches=len(tables),
-        pairs=pairs.all,
+        pairs=pairs.checked,
         delivered=pairs.delivered,
         differences=differences.count,
         examples=tuple(differences.examples),
@@ -96,11 +99,18 @@ def check_sonic_segments(build: Build, folder: Path) -> DifferenceList:
 def _compare_files(
     expected: SegmentTable, table: SegmentTable, differences: DifferenceList
 ) -> None:
-    """Note where the second file of a switch differs from the first."""
+    """Note where the second file of a switch differs from the first.
+
+    Args:
+        expected: the segment routes of the first file.
+        table: the segment routes of the second file.
+        differences: gets what differs.
+    """
     if expected.rows == table.rows:
         return
     for usids in expected.rows.keys() | table.rows.keys():
         row, expected_row = table.rows.get(usids), expected.rows.get(usids)
         if row != expected_row:
-            tables = f"{row_text(usids, expected_row)} in {expected.file.name}"
-            differences.add(table.file, table.lines.get(usids, 0), row_text(usids, row), tables)
+            expected_text = f"{row_text(usids, expected_row)} in {expected.file.name}"
+            line = table.lines.get(usids, 0)
+            differences.add(table.file, line, row_text(usids, row), expected_text)

@@ -56,8 +56,8 @@ class _Row(NamedTuple):
     """What it does with a packet, bits from `LOOKS_AGAIN` on."""
     far: int
     """The switch to which it sends packets, -1: none."""
-    name: int
-    """The index in `names` of the prefix that packets reach, 0: none."""
+    prefix_number: int
+    """The index in `prefixes` of the prefix that packets reach; 0: none."""
 
 
 class SegmentPaths:
@@ -79,7 +79,7 @@ class SegmentPaths:
         hosts: Mapping[int, str],
         block: list[str],
     ) -> None:
-        self.names = [""]
+        self.prefixes = [""]
         """The prefixes that packets reach; the first stands for none."""
         self._numbers: dict[str, int] = {}
         rows: dict[int, _Row] = {}
@@ -99,7 +99,7 @@ class SegmentPaths:
         # The last row is for packets that no route matches; no packet has its key.
         self.keys = np.append(keys[order], np.iinfo(np.int64).max)
         """int64[rows], the `_key` of each row, ascending."""
-        self.actions, self.far, self.name = np.append(columns, [_Row(0, -1, 0)], axis=0).T
+        self.actions, self.far, self.prefix_number = np.append(columns, [_Row(0, -1, 0)], axis=0).T
         """int64[rows] each, the columns of `_Row`."""
 
     def _row_of(
@@ -126,10 +126,10 @@ class SegmentPaths:
         return _Row(0, -1, 0)
 
     def _number(self, prefix: str) -> int:
-        """The index of a prefix in `names`, to which it is added if it is new."""
+        """The index of a prefix in `prefixes`, to which it is added if it is new."""
         if prefix not in self._numbers:
-            self._numbers[prefix] = len(self.names)
-            self.names.append(prefix)
+            self._numbers[prefix] = len(self.prefixes)
+            self.prefixes.append(prefix)
         return self._numbers[prefix]
 
     def follow(self, vertex: int, usids: Integers, host_usids: Usids) -> Paths:
@@ -158,19 +158,20 @@ class SegmentPaths:
             actions = self.actions[row]
             position[travelling] += (actions & (LOOKS_AGAIN | SHIFTS)) > 0
             decapsulated = actions == DECAPSULATES
-            reached[travelling[decapsulated]] = self.name[row[decapsulated]]
+            reached[travelling[decapsulated]] = self.prefix_number[row[decapsulated]]
             to_host = (actions & TO_HOST) > 0
             arriving = travelling[to_host]
             # The uSIDs after the first have to be those for which the host decapsulates.
             remaining = padded[arriving[:, None], position[arriving][:, None] + following]
             host_decapsulates = (remaining == expected_usids).all(axis=1) & (len(host_usids) > 1)
-            reached[arriving] = np.where(host_decapsulates, self.name[row[to_host]], 0)
+            reached[arriving] = np.where(host_decapsulates, self.prefix_number[row[to_host]], 0)
             over_cable = (actions & OVER_CABLE) > 0
             crossing = travelling[over_cable]
             switch[crossing] = self.far[row[over_cable]]
             switches[crossing, length[crossing]] = switch[crossing]
             length[crossing] += 1
             is_short_enough = over_cable & (length[travelling] < LONGEST)
+            # A row that looks again does nothing else.
             travelling = travelling[is_short_enough | (actions == LOOKS_AGAIN)]
         return Paths(switches, reached)
 

@@ -141,7 +141,7 @@ class SegmentTable:
 
 @dataclass(slots=True)
 class _SegmentActor:
-    """The verbs of the grammars of srv6.batch and srv6.conf."""
+    """Collects segment routes while srv6.batch or srv6.conf is read by its grammar."""
 
     file: Path
     """The file."""
@@ -161,9 +161,13 @@ class _SegmentActor:
         self.differences.unread(self.file, line, text)
 
     def next_hop(self, statement: Statement, kind: str, *words: str) -> tuple[str, str]:  # noqa: ARG002
-        """Note a segment route: its action, and the interface and the address that it names."""
+        """Note a segment route: its action, and the interface and the address that it names.
+
+        Returns:
+            The name of the only table, "", and the text of the next hop (`GrammarActor.next_hop`).
+        """
         text = " ".join((kind, *words))
-        interface, address = (*words, "", "")[:2]
+        interface, address = (*words, "", "")[:2]  # "" for a word that is not there
         self.rows[text] = Segment(kind, interface, address)
         return "", text
 
@@ -312,7 +316,7 @@ class _HostReader:
         """Read nexthop objects that put a header with a carrier before packets.
 
         Args:
-            numbers: of the objects.
+            numbers: the numbers of the objects.
             nexthops: what follows the numbers on their lines.
             tail: the words that have to follow the carrier.
         """

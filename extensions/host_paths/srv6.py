@@ -1,9 +1,10 @@
 """The srv6 target: hosts choose paths by weighted nexthops, uSID carriers (docs/targets/srv6.md).
 
-A host encapsulates a packet in a carrier that names the switches of a path one after the other;
-switches hold one route per switch and their own SIDs, and shift. The paths and weights are those of
-the tables: the minimal path and the alternates. The switches' other configuration is that of
-target linux or frr.
+A *carrier* is an IPv6 address with a number (uSID) for each switch of a path. A host puts a packet
+into an outer header whose destination is a carrier. Each switch removes its own uSID from the
+carrier, and sends the packet by the route for the next one. The paths and weights are those of the
+tables: the minimal path and the alternates. Target linux or frr configures all else in the
+switches.
 """
 
 from __future__ import annotations
@@ -242,7 +243,7 @@ class Srv6Fabric:
         addressing = self.routed.build.addressing
         by_vertex = dict(zip(self._neighbours(vertex), switch.links, strict=True))
         ports = (self.routed.build.wiring.host_port[vertex] > 0).tolist()
-        at_host = not self._off_at_switches
+        at_host = not self._switches_decapsulate
         return Srv6SwitchVariables(
             switch=switch,
             identity=self.routed.build.identity,
@@ -279,7 +280,7 @@ class Srv6Fabric:
                 f"uA interface {link.interface} nexthop {link.ipv6}",
                 f"End.X nh6 {link.ipv6} oif {link.interface} {shifts}",
             )
-        if self._off_at_switches:
+        if self._switches_decapsulate:
             yield Sid(usids.prefix(usid, DECAPSULATE), "uDT6 vrf default", "End.DT6 table main")
 
     def of_hosts(self, vertex: int) -> Iterator[Srv6HostVariables]:
@@ -302,13 +303,13 @@ class Srv6Fabric:
                 protocol=PROTOCOL,
                 interface=self.chosen["interface"],
                 gateway=self.routed.switch(vertex).ipv6,
-                own="" if self._off_at_switches else address,
+                own="" if self._switches_decapsulate else address,
                 carriers=carriers,
                 routes=routes,
             )
 
     @property
-    def _off_at_switches(self) -> bool:
+    def _switches_decapsulate(self) -> bool:
         """Whether switches take headers off; intermediates have to."""
         return self.chosen["decap"] == "switch" or self.routed.build.forwarding.intermediates
 
@@ -333,19 +334,20 @@ class Srv6Fabric:
         routes: list[HostRoute] = []
         columns = self.paths.destinations(vertex).tolist(), path_usids.tolist(), weight.tolist()
         for destination, usids_of_paths, weights in zip(*columns, strict=True):
-            used = [
+            paths_of_destination = [
                 ([usid for usid in usids_of_path if usid], path_weight)
                 for usids_of_path, path_weight in zip(usids_of_paths, weights, strict=True)
                 if path_weight
             ]
             for prefix, suffix in self._destinations(destination):
                 first = NEXTHOP + len(carriers)
-                for n, (usids_of_path, _) in enumerate(used):
+                for n, (usids_of_path, _) in enumerate(paths_of_destination):
                     carriers.append((first + n, usids.carrier(*usids_of_path, *suffix)))
-                if len(used) == 1:
+                if len(paths_of_destination) == 1:
                     routes.append(HostRoute(prefix, first, ""))
                 else:
-                    members = "/".join(f"{first + n},{w}" for n, (_, w) in enumerate(used))
+                    weights_of_paths = (path_weight for _, path_weight in paths_of_destination)
+                    members = "/".join(f"{first + n},{w}" for n, w in enumerate(weights_of_paths))
                     routes.append(HostRoute(prefix, GROUP + len(routes), members))
         return carriers, routes
 

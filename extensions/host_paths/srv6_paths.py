@@ -64,12 +64,12 @@ class Srv6Paths:
         """
         next_switch = self.next_switch[source].copy()
         next_switch[source] = -1
-        far = self.build.wiring.far[source]
-        neighbours = far[far >= 0]
+        other_ends = self.build.wiring.far[source]
+        neighbours = other_ends[other_ends >= 0]
         to_neighbours = next_switch[neighbours]
         next_switch[neighbours] = np.where(to_neighbours < 0, neighbours, to_neighbours)
-        named = np.flatnonzero(next_switch >= 0)
-        return list(zip(named.tolist(), next_switch[named].tolist(), strict=True))
+        destination = np.flatnonzero(next_switch >= 0)
+        return list(zip(destination.tolist(), next_switch[destination].tolist(), strict=True))
 
     def weighted_paths(
         self, source: int, longest: int
@@ -88,10 +88,10 @@ class Srv6Paths:
             InputError: a path is longer.
         """
         classes, destination = self.build.tables.classes, self.destinations(source)
-        port = np.column_stack((classes.port[source], classes.alternate[source]))
-        number = self.egress[source, destination]
-        port, weight = port[number], classes.weight[source][number]
-        weight = np.where(port > 0, weight, 0)
+        egress = self.egress[source, destination]
+        # int[D, W]: the ports of each destination's class, the minimal one first; 0 for no port.
+        port = np.column_stack((classes.port[source], classes.alternate[source]))[egress]
+        weight = np.where(port > 0, classes.weight[source][egress], 0)
         switch = np.where(port > 0, self.cables[source, port], destination[:, None])
         steps = []
         while True:
@@ -104,7 +104,8 @@ class Srv6Paths:
             # A packet at its destination is delivered there: it stays.
             switch = self.next_switch[switch, destination[:, None]]
         path = np.stack(steps, axis=2).astype(np.int32)
-        path[:, :, 1:][path[:, :, :-1] == destination[:, None, None]] = -1
+        has_arrived_before = path[:, :, :-1] == destination[:, None, None]
+        path[:, :, 1:][has_arrived_before] = -1
         return path, weight
 
     def _too_long(self, source: int, longest: int) -> InputError:

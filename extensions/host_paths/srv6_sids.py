@@ -16,9 +16,11 @@ from compilers.targets.options import Chosen
 from extensions.host_paths.path_sets import DECAPSULATE, HOST, SWITCH, carrier
 from inventory.problems import InputError, Problem
 
-BLOCK, USID = 32, 16
+BLOCK_BITS, USID_BITS = 32, 16
 """The bits of the block of a carrier, and of a uSID."""
-SWITCHES, HOSTS = HOST - SWITCH - 1, DECAPSULATE - HOST
+ADDRESS_BITS = 128
+"""The bits of an IPv6 address."""
+MOST_SWITCHES, MOST_HOSTS = HOST - SWITCH - 1, DECAPSULATE - HOST
 """The most switches of a fabric, and the most hosts of a switch, that have numbers."""
 
 
@@ -31,11 +33,11 @@ class Usids:
 
     def carrier(self, *usids: int) -> str:
         """The address that takes a packet along these uSIDs, at most six, none of them 0."""
-        return carrier(usids, int(self.block.network_address) >> (128 - BLOCK))
+        return carrier(usids, int(self.block.network_address) >> (ADDRESS_BITS - BLOCK_BITS))
 
     def prefix(self, *usids: int) -> str:
         """The prefix of the route for a packet whose next uSIDs are these."""
-        return f"{self.carrier(*usids)}/{BLOCK + USID * len(usids)}"
+        return f"{self.carrier(*usids)}/{BLOCK_BITS + USID_BITS * len(usids)}"
 
     @staticmethod
     def switch(vertex: int) -> int:
@@ -43,19 +45,19 @@ class Usids:
         return SWITCH + vertex + 1
 
 
-def block_in_plane(options: Chosen | None, usual: str, plane: int) -> Chosen | None:
+def block_in_plane(options: Chosen | None, default: str, plane: int) -> Chosen | None:
     """The options of a plane with the block of that plane: the blocks of planes are consecutive.
 
     The block of a carrier decides which plane a host sends it to: the host's kernel looks the
     carrier up again after the encapsulation, whatever interface the nexthop names.
 
     Args:
-        options: those that were chosen for all planes.
-        usual: the default of the option `block`.
-        plane: from 0.
+        options: the options that were chosen for all planes.
+        default: the default of the option `block`.
+        plane: the number of the plane, from 0.
     """
     chosen = dict(options or {})
-    block = parse_block(chosen.get("block", usual))
+    block = parse_block(chosen.get("block", default))
     if block is None or not plane:
         return options
     return chosen | {"block": str(own_block(block, plane))}
@@ -63,7 +65,9 @@ def block_in_plane(options: Chosen | None, usual: str, plane: int) -> Chosen | N
 
 def own_block(block: IPv6Network, plane: int) -> IPv6Network:
     """The block of a plane, from 0."""
-    return IPv6Network((int(block.network_address) + (plane << 128 - BLOCK), BLOCK))
+    return IPv6Network(
+        (int(block.network_address) + (plane << ADDRESS_BITS - BLOCK_BITS), BLOCK_BITS)
+    )
 
 
 def parse_block(text: str) -> IPv6Network | None:
@@ -72,7 +76,7 @@ def parse_block(text: str) -> IPv6Network | None:
         block = IPv6Network(text)
     except ValueError:
         return None
-    return block if block.prefixlen == BLOCK else None
+    return block if block.prefixlen == BLOCK_BITS else None
 
 
 def required_block(text: str) -> IPv6Network:
@@ -83,7 +87,7 @@ def required_block(text: str) -> IPv6Network:
     """
     block = parse_block(text)
     if block is None:
-        raise InputError.of(f"an IPv6 network of {BLOCK} bits", text, key="block")
+        raise InputError.of(f"an IPv6 network of {BLOCK_BITS} bits", text, key="block")
     return block
 
 
@@ -101,8 +105,8 @@ def require_numbers(switches: int, hosts: int) -> None:
             todo="choose a smaller fabric or another target",
         )
         for key, noun, count, limit in (
-            ("topology.q", "switches for target srv6", switches, SWITCHES),
-            ("hosts_per_node", "hosts per switch for target srv6", hosts, HOSTS),
+            ("topology.q", "switches for target srv6", switches, MOST_SWITCHES),
+            ("hosts_per_node", "hosts per switch for target srv6", hosts, MOST_HOSTS),
         )
         if count > limit
     ]

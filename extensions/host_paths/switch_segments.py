@@ -53,32 +53,32 @@ class SwitchSegments:
         """int[S, S]: the egress class of each switch for each destination."""
         self.block = next((table.block for table in tables.values() if table.block), b"")
         """The first 32 bits of all uSIDs, by the first file."""
-        self.number = [
+        self.port_number = [
             {name: n for n, name in enumerate(build.wiring.port_names[int(t)], 1)}
             for t in build.wiring.node_type
         ]
         """The number of each port, by vertex and name."""
-        self.switch_of: dict[str, int] = {}
+        self.switch_of_address: dict[str, int] = {}
         """The switch for which each next hop's address stands."""
         self.link_local: dict[int, str] = {}
         """The link-local address of each switch."""
-        self.locator: dict[int, int] = {}
+        self.switch_of_usid: dict[int, int] = {}
         """The switch of each uSID."""
         for vertex, table in tables.items():
             self._add_locator(vertex, table)
-        self.usid_of = {vertex: usid for usid, vertex in self.locator.items()}
+        self.usid_of = {vertex: usid for usid, vertex in self.switch_of_usid.items()}
         """The uSID of each switch."""
 
     def _add_locator(self, vertex: int, table: SegmentTable) -> None:
         """Note the uSID of a switch: that of its route with the action END. There has to be one."""
         own_usids = [usids[0] for usids, row in table.rows.items() if row.action == END]
         name = self.build.wiring.names[vertex]
-        if len(own_usids) != 1 or table.block != self.block or own_usids[0] in self.locator:
+        if len(own_usids) != 1 or table.block != self.block or own_usids[0] in self.switch_of_usid:
             self.differences.add(
                 table.file, 0, f"{name} with {len(own_usids)} uSIDs", "one that no other has"
             )
         for usid in own_usids[:1]:
-            self.locator.setdefault(usid, vertex)
+            self.switch_of_usid.setdefault(usid, vertex)
 
     def check(self) -> None:
         """Compare the segment routes of all switches.
@@ -91,9 +91,9 @@ class SwitchSegments:
             link_ports: list[int] = []
             host_interface = self.host_interface(vertex)
             for usids, row in table.rows.items():
-                port = self.number[vertex].get(row.interface, 0)
+                port = self.port_number[vertex].get(row.interface, 0)
                 far = int(self.cables[vertex, port]) if port else -1
-                destination = self.locator.get(usids[0], -1)
+                destination = self.switch_of_usid.get(usids[0], -1)
                 if row.action == VIA and destination >= 0 and len(usids) == 1:
                     port_to[destination] = port
                 elif row.action == CROSS:
@@ -112,7 +112,7 @@ class SwitchSegments:
         """Note an address that stands for two switches, or a second link-local one of a switch."""
         if far < 0 or not row.address:
             return
-        switch = self.switch_of.setdefault(row.address, far)
+        switch = self.switch_of_address.setdefault(row.address, far)
         address = row.address
         if address.startswith("fe80"):
             address = self.link_local.setdefault(far, address)
@@ -122,9 +122,9 @@ class SwitchSegments:
                 table, usids, says, "an address of one switch, the same everywhere"
             )
 
-    def _add_difference(self, table: SegmentTable, usids: Usids, says: str, tables: str) -> None:
+    def _add_difference(self, table: SegmentTable, usids: Usids, says: str, expected: str) -> None:
         """Note a difference at the line of a segment route."""
-        self.differences.add(table.file, table.lines.get(usids, 0), says, tables)
+        self.differences.add(table.file, table.lines.get(usids, 0), says, expected)
 
     def host_interface(self, vertex: int) -> str:
         """The interface to the hosts of a switch: the only port, or the shared one; "" for none."""
@@ -138,9 +138,9 @@ class SwitchSegments:
         """Compare the port to each switch with that of the tables.
 
         Args:
-            vertex: of the switch.
-            table: its segment routes.
-            port_to: their port to each other switch.
+            vertex: the vertex of the switch.
+            table: the segment routes of the switch.
+            port_to: by these routes, the port to each other switch.
         """
         classes, wiring = self.build.tables.classes, self.build.wiring
         egress = self.egress[vertex]
@@ -158,9 +158,9 @@ class SwitchSegments:
         if expected == port_to:
             return
 
-        def port_name(number: int) -> str:
+        def port_name(port_number: int) -> str:
             """The name of a port; 0 is no port."""
-            return wiring.port_name(vertex, number) if number else "no port"
+            return wiring.port_name(vertex, port_number) if port_number else "no port"
 
         for switch in expected.keys() | port_to.keys():
             if expected.get(switch) != port_to.get(switch):
