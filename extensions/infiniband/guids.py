@@ -1,4 +1,7 @@
-"""GUIDs: the numbers by which InfiniBand knows the switches and the host adapters of a build."""
+"""GUIDs: the numbers by which InfiniBand knows the switches and the host adapters of a build.
+
+Target opensm takes them from the inventory, or makes them up for a simulator.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +21,8 @@ VERTEX_SHIFT = 16
 """The bit at which the vertex begins in a made-up GUID."""
 FIRST_HOST = 3
 """The low bits of a switch's host 0 in a made-up GUID."""
-NAMED = 3
-"""Nodes or hosts that a message names."""
+MOST_NAMED = 3
+"""The most nodes or hosts that a message names."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,13 +44,14 @@ class Guids:
         shape, hardware = build.wiring.host_port.shape, build.hardware
         switch = hardware.guid if hardware else ("",) * shape[0]
         host = hardware.host_guid if hardware else ("",) * (shape[0] * shape[1])
-        if problems := [*_missing(build, switch, host)]:
+        if problems := [*_guid_problems(build, switch, host)]:
             raise InputError(problems)
-        numbers = [
-            np.array([int(g or "0", 16) for g in part], np.uint64) for part in (switch, host)
-        ]
-        cabled = build.wiring.host_port > 0
-        return cls(numbers[0], numbers[1].reshape(shape) * cabled)
+        switch_number, host_number = (
+            np.array([int(guid or "0", 16) for guid in guids], np.uint64)
+            for guids in (switch, host)
+        )
+        is_cabled = build.wiring.host_port > 0
+        return cls(switch_number, host_number.reshape(shape) * is_cabled)
 
     @classmethod
     def made_up(cls, build: Build) -> Guids:
@@ -60,7 +64,9 @@ class Guids:
         return cls(switch, np.where(cabled, host, np.uint64(0)))
 
 
-def _missing(build: Build, switch: tuple[str, ...], host: tuple[str, ...]) -> Iterator[Problem]:
+def _guid_problems(
+    build: Build, switch: tuple[str, ...], host: tuple[str, ...]
+) -> Iterator[Problem]:
     """The problems of nodes and hosts that have no GUID in the inventory."""
     wiring, per_node = build.wiring, build.wiring.host_port.shape[1]
     nodes = [wiring.names[v] for v in np.flatnonzero(build.topology.present) if not switch[v]]
@@ -83,5 +89,5 @@ def _missing(build: Build, switch: tuple[str, ...], host: tuple[str, ...]) -> It
 
 def _some(names: list[str]) -> str:
     """The first few names, and how many more there are."""
-    more = len(names) - NAMED
-    return ", ".join(names[:NAMED]) + (f" and {more} more" if more > 0 else "")
+    unnamed = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {unnamed} more" if unnamed > 0 else "")

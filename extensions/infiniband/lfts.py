@@ -1,7 +1,8 @@
 """OpenSM's LFT file: linear forwarding tables as its `file` routing engine reads them.
 
-A block per switch: a line `Unicast lids … guid 0xGUID`, then a line per destination, `0xLID PORT
-portguid 0xGUID`. By the port GUID OpenSM finds the LID that it has really given.
+Target opensm makes an `LftLayout` once, and the `block` of each switch from it. The block of a
+switch is a line `Unicast lids … guid 0xGUID`, then a line per destination, `0xLID PORT portguid
+0xGUID`. By the port GUID OpenSM finds the LID that it has really given.
 """
 
 from __future__ import annotations

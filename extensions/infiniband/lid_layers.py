@@ -46,7 +46,7 @@ SCATTER = 2654435761
 """⌊2³²/φ⌋, a multiplier that scatters numbers (Knuth, TAOCP 3, 6.4)."""
 NEVER = np.iinfo(np.int64).max
 """The cost of a path that may not be taken."""
-MEETS = 1 << 32
+MEETING_COST = 1 << 32
 """The cost of a path that has a switch in common with another path of its pair: over any load."""
 
 Numbers = NDArray[np.int64]
@@ -109,7 +109,7 @@ def _with_routes(tables: Tables, class_to: Egress, next_switch: Numbers) -> Tabl
     """Tables with other routes.
 
     Args:
-        tables: of S switches.
+        tables: the tables of S switches.
         class_to: [S, S], the class of each switch that leads to each of its neighbours.
         next_switch: int64[S, S], the next switch from each switch to each destination.
     """
@@ -194,11 +194,12 @@ class _LayerSearch:
 
         Args:
             d: the destination.
-            entry: its neighbours, by which paths enter it.
-            paths: of the destination, written.
+            entry: the neighbours of the destination, by which paths enter it.
+            paths: the paths to the destination, written.
         """
         s = np.setdiff1d(np.arange(len(self.near)), [*entry, d])
         x0, count = self.minimal[s, d], self.layers
+        # The layer in which x0 enters d, so that the minimal path is in it.
         minimal_layer = np.searchsorted(entry, x0) % count
         # Column i is entry i, so that layer k has every count-th column, `depth` of them.
         depth = ceil(len(entry) / count)
@@ -208,9 +209,9 @@ class _LayerSearch:
         x = np.broadcast_to(x, (len(s), len(x)))
         y = self.minimal[s[:, None], x]
         is_usable = (x >= 0) & (y != x0[:, None]) & (layer != minimal_layer[:, None])
-        fits = self._fits(None, s[:, None], y, x, d) & is_usable
+        fits = self._fits_in_each_lane(s[:, None], y, x, d) & is_usable
         fits_in_layer = fits.reshape(len(self.rank), len(s), depth, count).any(axis=2)
-        minimal_fits = self._fits(None, s, x0, d)
+        minimal_fits = self._fits_in_each_lane(s, x0, d)
         layer_counts = np.where(minimal_fits, fits_in_layer.sum(axis=2), -1)
         lane = self._fullest_lane(layer_counts, s + d)
         self.lane[s, d] = lane
@@ -239,16 +240,16 @@ class _LayerSearch:
             s: int64[n], the switches.
             x0: int64[n], the neighbour of each that is next to d, which is made direct.
             lane: intp[n], the lane of each.
-            paths: of the destination, written.
+            paths: the paths to the destination, written.
         """
         neighbour = self.near[s]
         y, x = paths.step[neighbour, k], paths.entry[neighbour, k]
         fits = (neighbour >= 0) & (x >= 0) & (neighbour != x0[:, None])
-        fits &= self._fits(lane, s[:, None], neighbour, y, x, d)
+        fits &= self._fits_in_lane(lane, s[:, None], neighbour, y, x, d)
         on_other_paths = np.concatenate((paths.step[s], paths.inner[s]), axis=1)[:, None]
         meets = (neighbour[..., None] == on_other_paths) | (y[..., None] == on_other_paths)
         load = self.load[s[:, None], neighbour] + self.load[neighbour, y]
-        cost = np.where(fits, load + MEETS * meets.any(axis=2), NEVER)
+        cost = np.where(fits, load + MEETING_COST * meets.any(axis=2), NEVER)
         best = np.arange(len(s)), cost.argmin(axis=1)
         has_path = fits[best]
         paths.step[s[has_path], k] = neighbour[best][has_path]
@@ -260,8 +261,8 @@ class _LayerSearch:
 
         Args:
             d: the destination.
-            s: its neighbours.
-            paths: of the destination, written.
+            s: the neighbours of the destination.
+            paths: the paths to the destination, written.
         """
         row, r = np.arange(len(s)), self.near[s]
         fits = np.empty((len(self.rank), len(s), self.layers, r.shape[1]), np.bool_)
@@ -269,7 +270,7 @@ class _LayerSearch:
             y, x = paths.step[r, k], paths.entry[r, k]
             takes_link = (row % self.layers == k) | paths.direct[s, k]  # rule 1
             is_usable = (r >= 0) & (r != d) & (x >= 0) & ~takes_link[:, None]
-            fits[:, :, k] = self._fits(None, s[:, None], r, y, x, d) & is_usable
+            fits[:, :, k] = self._fits_in_each_lane(s[:, None], r, y, x, d) & is_usable
         lane = self._fullest_lane(fits.any(axis=3).sum(axis=2), s + d)
         self.lane[s, d] = lane
         is_free = fits[lane, row]
@@ -281,23 +282,24 @@ class _LayerSearch:
             paths.step[s[has_path], k[has_path]] = r[row, best][has_path]
             is_free[row[has_path], :, best[has_path]] = False
 
-    def _fits(self, lane: NDArray[np.intp] | None, *path: Numbers | int) -> Flags:
-        """Whether paths never rise after a fall in the ranks of lanes.
+    def _fits_in_each_lane(self, *path: Numbers | int) -> Flags:
+        """Whether paths never rise after a fall in the ranks of each lane, bool[lanes, n, …].
 
         Args:
-            lane: intp[n], the lane of each row of paths; None for all lanes.
             path: the first switches of n rows of paths, the second ones, and so on.
-
-        Returns:
-            bool[n, …], or for all lanes bool[lanes, n, …].
         """
-        lanes = slice(None) if lane is None else lane[:, None]
-        ranks = [self.rank[lanes, switch] for switch in np.broadcast_arrays(*path)]
-        rises = [after > before for before, after in pairwise(ranks)]
-        fits: Flags = np.logical_and.reduce(
-            [rose_before | ~rises_now for rose_before, rises_now in pairwise(rises)]
-        )
-        return fits
+        ranks = [self.rank[:, switch] for switch in np.broadcast_arrays(*path)]
+        return _never_rise_after_fall(ranks)
+
+    def _fits_in_lane(self, lane: NDArray[np.intp], *path: Numbers | int) -> Flags:
+        """Whether paths never rise after a fall in the ranks of their own lanes, bool[n, …].
+
+        Args:
+            lane: intp[n], the lane of each row of paths.
+            path: the first switches of n rows of paths, the second ones, and so on.
+        """
+        ranks = [self.rank[lane[:, None], switch] for switch in np.broadcast_arrays(*path)]
+        return _never_rise_after_fall(ranks)
 
     def _fullest_lane(self, layer_counts: Numbers, turn: Numbers) -> NDArray[np.intp]:
         """The lane in which most layers have a path, intp[n]; of several such lanes one by turns.
@@ -310,6 +312,20 @@ class _LayerSearch:
         turns = (np.arange(lanes)[:, None] + turn) % lanes
         best: NDArray[np.intp] = (layer_counts * lanes + turns).argmax(axis=0)
         return best
+
+
+def _never_rise_after_fall(ranks: list[Numbers]) -> Flags:
+    """Whether paths never rise after a fall.
+
+    Args:
+        ranks: the ranks of the first switches of paths, of the second ones, and so on, all arrays
+            of one shape.
+    """
+    rises = [after > before for before, after in pairwise(ranks)]
+    fits: Flags = np.logical_and.reduce(
+        [rose_before | ~rises_now for rose_before, rises_now in pairwise(rises)]
+    )
+    return fits
 
 
 @dataclass(slots=True, eq=False)

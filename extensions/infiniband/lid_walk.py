@@ -93,7 +93,7 @@ class LidWalk:
     level: NDArray[np.uint8]
     """uint8[H, H], the service level from host to host."""
 
-    def followed(self) -> LidDelivery:
+    def delivery(self) -> LidDelivery:
         """Follow packets from every switch to every LID of hosts."""
         switches = len(self.far)
         columns = np.flatnonzero(self.ends.port > 0)
@@ -112,7 +112,7 @@ class LidWalk:
 
         Args:
             block: int64[n], the numbers of the LIDs.
-            dependencies: as in `LidDelivery`; those of these packets are added.
+            dependencies: as in `LidDelivery`. The dependencies of these packets are added.
         """
         destination, port = self.ends.vertex[block], self.port[:, block]
         is_usable = (port > 0) & (port < self.far.shape[1])

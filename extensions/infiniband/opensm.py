@@ -2,6 +2,11 @@
 
 It writes the forwarding tables of the whole fabric, the settings and the QoS policy of OpenSM, and
 descriptions of the fabric for the simulator ibsim and the checker ibdm.
+
+A *LID* is the address of a port in the subnet. With `lmc` a host has several LIDs, and each has its
+own routes, its *LID layer* (`lid_layers`). A *lane* is the virtual lane on which a pair of switches
+sends, so that no deadlock can occur. Lanes are the `Layers` of `extensions.lossless.layers`, as
+InfiniBand names them.
 """
 
 from __future__ import annotations
@@ -32,7 +37,8 @@ from extensions.infiniband.guids import Guids
 from extensions.infiniband.lid_layers import LidLayers, lid_layers
 from extensions.infiniband.star_layers import LAYERS, MOST_SWITCHES, UNSET
 from extensions.infiniband.subnet_check import check_subnet
-from extensions.lossless.layers import Layers, layers
+from extensions.lossless.layers import Layers as Lanes
+from extensions.lossless.layers import layers as lanes_of_build
 from inventory.problems import InputError, Problem
 
 LFTS = "lfts.txt"
@@ -68,7 +74,7 @@ class OpensmVariables:
     sl2vl: str
     """The virtual lane of each service level."""
     groups: list[dict[str, Any]]
-    """The port groups of the QoS policy: `name` and `guids` (lines)."""
+    """The port groups of the QoS policy: `name`, and `guids` in lines."""
     rules: list[dict[str, Any]]
     """The rules of the QoS policy: `source`, `destination` and `lane`."""
     switches: list[dict[str, Any]]
@@ -78,11 +84,11 @@ class OpensmVariables:
     """`name`, `guid`, `port_guid`, `id`, `switch`, `node` and `port` of each host."""
 
 
-def _check(
+def _check_files(
     build: Build, chosen: Chosen, folder: Path, progress: Progress, accept: tuple[str, ...]
 ) -> EmittedReport:
     """Compare the written files with the tables (`Target.fabric_check`)."""
-    return check_subnet(build, folder, progress, _layers(build, chosen), accept)
+    return check_subnet(build, folder, progress, _lid_layers(build, chosen), accept)
 
 
 class Opensm(Target):
@@ -97,7 +103,7 @@ class Opensm(Target):
     capabilities = Capabilities(frozenset({AGGREGATES, CHANNELS}), rows=lfts.MOST_LIDS)
     whole_fabric = True
     neighbours = ibnetdiscover.FORM
-    fabric_check = staticmethod(_check)
+    fabric_check = staticmethod(_check_files)
     options = MappingProxyType(
         {
             "guids": Option.choice(
@@ -119,9 +125,9 @@ class Opensm(Target):
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], OpensmVariables]:
         """See `Target.variables`."""
         guids = _guids(build, chosen)
-        _require(build, chosen)
-        layering = _layers(build, chosen)
-        lanes = layering.lanes if layering else layers(build)
+        _require_limits(build, chosen)
+        lid_layering = _lid_layers(build, chosen)
+        lanes = lid_layering.lanes if lid_layering else lanes_of_build(build)
         _require_lanes(lanes, chosen)
         groups, rules = _policy(build, guids, lanes)
         values = OpensmVariables(
@@ -148,8 +154,9 @@ class Opensm(Target):
         super().write_fabric(renderer, build, chosen, out, None)
         for name, text in definitions(build):
             renderer.write_bytes(out, f"{name}.ibnl", [text])
-        layering = _layers(build, chosen)
-        tables = _Tables(build, _guids(build, chosen), layering.tables if layering else ())
+        lid_layering = _lid_layers(build, chosen)
+        layer_tables = lid_layering.tables if lid_layering else ()
+        tables = _Tables(build, _guids(build, chosen), layer_tables)
         renderer.write_bytes(out, LFTS, tables.blocks(progress))
 
 
@@ -158,13 +165,13 @@ def _guids(build: Build, chosen: Chosen) -> Guids:
     return Guids.made_up(build) if chosen["guids"] == "made-up" else Guids.of_inventory(build)
 
 
-def _layers(build: Build, chosen: Chosen) -> LidLayers | None:
-    """The layers that `lmc` asks for; None for minimal routes only."""
+def _lid_layers(build: Build, chosen: Chosen) -> LidLayers | None:
+    """The LID layers that `lmc` asks for; None where each host has one LID, with minimal routes."""
     lids = 1 << int(chosen["lmc"])
     return lid_layers(build, lids, int(chosen["lanes"])) if lids > 1 else None
 
 
-def _require(build: Build, chosen: Chosen) -> None:
+def _require_limits(build: Build, chosen: Chosen) -> None:
     """Pass when a fabric is within the limits of InfiniBand, and can have the layers.
 
     Raises:
@@ -175,7 +182,7 @@ def _require(build: Build, chosen: Chosen) -> None:
     hosts = int(np.count_nonzero(wiring.host_port[present]))
     lids = int(np.count_nonzero(present)) + hosts * per_host + per_host - 1
     problems = [
-        _too_many(what, count, limit)
+        _too_many_problem(what, count, limit)
         for what, count, limit in (
             ("LIDs (InfiniBand's unicast addresses)", lids, lfts.MOST_LIDS),
             ("ports per switch", max(map(len, wiring.port_names)), MOST_SWITCH_PORTS),
@@ -188,25 +195,31 @@ def _require(build: Build, chosen: Chosen) -> None:
         raise InputError(problems)
 
 
-def _layer_problems(build: Build, layers: int, lmc: str) -> Iterator[Problem]:
-    """Why a fabric cannot have so many layers."""
+def _layer_problems(build: Build, lids: int, lmc: str) -> Iterator[Problem]:
+    """The problems of a fabric that cannot have so many LID layers.
+
+    Args:
+        build: the fabric.
+        lids: how many LIDs, and so layers, a host has.
+        lmc: the option that asks for them.
+    """
     required = todo = ""
     if polarstar.is_whole(build.topology):
-        if layers > LAYERS:
+        if lids > LAYERS:
             required = "at most 1 for a PolarStar, so two paths to every switch"
         elif build.tables.switches > MOST_SWITCHES:
             required = f"0 for a PolarStar of more than {MOST_SWITCHES} switches"
     elif not polarity.is_whole(build.topology):
         required = "0, but for a PolarFly or PolarStar without gaps, whose shape the layers follow"
         todo = "leave lmc out, or compile the fabric as it is planned, without damage"
-    elif layers > (links := build.wiring.far.shape[1]):
+    elif lids > (links := build.wiring.far.shape[1]):
         required = f"at most {links.bit_length() - 1}: every path to a switch comes in over "
         required += f"another of its {links} links"
     if required:
         yield Problem(key="set lmc", required=required, given=lmc, todo=todo)
 
 
-def _require_lanes(lanes: Layers, chosen: Chosen) -> None:
+def _require_lanes(lanes: Lanes, chosen: Chosen) -> None:
     """Pass when ports can run as many lanes.
 
     Raises:
@@ -224,10 +237,10 @@ def _require_lanes(lanes: Layers, chosen: Chosen) -> None:
             ]
         )
     if lanes.count > LANES[-1]:
-        raise InputError([_too_many("data lanes", lanes.count, LANES[-1])])
+        raise InputError([_too_many_problem("data lanes", lanes.count, LANES[-1])])
 
 
-def _too_many(what: str, count: int, limit: int) -> Problem:
+def _too_many_problem(what: str, count: int, limit: int) -> Problem:
     """The problem that a fabric has more of something than InfiniBand allows."""
     return Problem(
         key="topology",
@@ -245,9 +258,10 @@ class _Tables:
 
     def __init__(self, build: Build, guids: Guids, layers: Sequence[Tables]) -> None:
         self.build, self.guids = build, guids
-        with_host = build.wiring.host_port > 0
-        with_host &= build.topology.present[:, None]
-        switch, number = np.nonzero(with_host)
+        # bool[S, P], whether a switch has a host of this number.
+        has_host = build.wiring.host_port > 0
+        has_host &= build.topology.present[:, None]
+        switch, number = np.nonzero(has_host)
         present = np.flatnonzero(build.topology.present)
         vertex = np.concatenate((present, switch))
         ports = build.wiring.host_port[switch, number].astype(np.int64)
@@ -263,7 +277,7 @@ class _Tables:
         self.host_port = host_port[row]
         """int64[L], the port of that switch to the LID; 0 is the switch itself."""
         self.table = np.where((host_port[row] > 0) & (len(layers) > 0), layer + 1, 0)
-        """int64[L], the tables of each LID, a place in `_egress`."""
+        """int64[L], the tables of each LID, an index in `_egress`."""
         self.layout = lfts.LftLayout.of(np.arange(len(row)) + max(1, len(layers)), guid[row])
         everywhere = np.arange(build.tables.switches)
         cables = build.wiring.cables()
@@ -294,17 +308,17 @@ class _Tables:
 
 
 def _policy(
-    build: Build, guids: Guids, lanes: Layers
+    build: Build, guids: Guids, lanes: Lanes
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Port groups, and the rules that give pairs of hosts their lane where it is not 0."""
     names, ends = build.wiring.names, np.flatnonzero(build.topology.endpoints)
     groups, rules = [], []
     for source in ends.tolist():
-        lane = lanes.layer[source, ends]
-        used = np.unique(lane[lane > 0]).tolist()
-        if used:
+        lane = lanes.layer[source, ends]  # by destination
+        other_lanes = np.unique(lane[lane > 0]).tolist()
+        if other_lanes:
             groups.append({"name": names[source], "guids": _lines(guids.host[source])})
-        for number in used:
+        for number in other_lanes:
             name = f"{names[source]} lane {number}"
             groups.append({"name": name, "guids": _lines(guids.host[ends[lane == number]])})
             rules.append({"source": names[source], "destination": name, "lane": number})

@@ -58,7 +58,7 @@ def star_layers(graph: Graph, minimal: Numbers, lanes: int) -> LayerRoutes:
     """Find two layers for a PolarStar, and the lanes of its pairs.
 
     Args:
-        graph: of a PolarStar.
+        graph: the graph of a PolarStar.
         minimal: int64[S, S], the next switch of minimal routes.
         lanes: the most that ports can run.
     """
@@ -167,7 +167,7 @@ class _TreeSearch:
         Args:
             d: the destination.
             path: int64[S, 6], the paths of the layer, -1 for none; written.
-            length: of the new paths.
+            length: the links of the new paths.
             shortest: int64[S, 6], the minimal paths.
             fits: bool[2, S], whether all paths of each switch have each of the shapes; written.
             keeps_shape: whether a path is taken only if it has a shape that the minimal path has,
@@ -185,9 +185,9 @@ class _TreeSearch:
         link = _links(new_paths, order)[..., None]
         is_usable &= ~((link == minimal_link) & (link >= 0)).any(axis=(2, 3))
         is_usable &= ~(path_of_neighbour == s[:, None, None]).any(axis=2)
-        fit = path_shapes(new_paths) & fits[:, s, None]
+        new_fits = path_shapes(new_paths) & fits[:, s, None]
         if keeps_shape:
-            is_usable &= fit.any(axis=0)
+            is_usable &= new_fits.any(axis=0)
         degree = neighbour.shape[1]
         # Of equally loaded links, each switch prefers another one for each destination.
         preference = (np.arange(degree) + s[:, None] + d) % degree
@@ -195,7 +195,7 @@ class _TreeSearch:
         row, best = np.arange(len(s)), cost.argmin(axis=1)
         has_path = is_usable[row, best]
         path[s[has_path]] = new_paths[row, best][has_path]
-        fits[:, s[has_path]] = fit[:, row, best][:, has_path]
+        fits[:, s[has_path]] = new_fits[:, row, best][:, has_path]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -125,7 +125,7 @@ def check_subnet(
     """Compare the files of target opensm with the tables.
 
     Args:
-        build: of one plane.
+        build: the build of one plane.
         folder: where fabric.net, lfts.txt, opensm.conf and qos-policy.conf are.
         progress: called with (switches done, all switches).
         layering: the layers, if hosts have several LIDs.
@@ -450,7 +450,7 @@ class _SubnetCheck:
     def follow(self) -> FollowedPairs:
         """Follow packets between all switches with hosts, and report credit loops."""
         walk = LidWalk(self.ends, self.far, self.port, self.level)
-        delivery = walk.followed()
+        delivery = walk.delivery()
         for loop in walk.credit_loops(delivery.dependencies):
             name = self.build.wiring.names[loop.vertex]
             says = f"waits on lane {loop.lane} in a circle, one of them at {name}"

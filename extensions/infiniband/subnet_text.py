@@ -1,7 +1,8 @@
 """Readers of the files that OpenSM gets: the subnet, tables, settings, QoS policy and topology.
 
-The subnet is in the form of ibsim, the topology in that of ibdm. Every reader puts lines that make
-no sense into a `DifferenceList`.
+The subnet is in the form of ibsim, the topology in that of ibdm. `subnet_check` calls the readers,
+and compares what they return with a build. Every reader puts lines that make no sense into a
+`DifferenceList`.
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ PORT_DIGITS = slice(7, 10)
 """The characters of the port in a line of a table."""
 FIRST_MULTICAST = 0xC000
 """The first LID that is not unicast."""
+SERVICE_LEVELS = {str(level) for level in range(16)}
+"""The service levels that a policy can name."""
 
 
 class DevicePort(NamedTuple):
@@ -73,7 +76,7 @@ class CableEnd:
     far: DevicePort
     """The other end."""
     line: int
-    """The line."""
+    """The number of the line."""
 
 
 @dataclass(slots=True)
@@ -95,7 +98,7 @@ class TextValue:
     text: str
     """The value."""
     line: int
-    """The line."""
+    """The number of the line."""
 
 
 ABSENT = TextValue("nothing", 0)
@@ -235,7 +238,7 @@ def read_tables(file: Path, differences: DifferenceList) -> Iterator[TableText]:
     line = data.count(b"\n", 0, heads[0].start()) + 1 if heads else 1
     for head, end in zip(heads, ends, strict=True):
         body = data[head.end() : end]
-        rows = _rows(body)
+        rows = _byte_rows(body)
         if rows is None or pattern is None or not _differ_in_ports_only(rows, pattern):
             entries = list(_entries(file, body, line, differences))
             lid = np.array([entry.lid for entry in entries], np.int64)
@@ -248,7 +251,7 @@ def read_tables(file: Path, differences: DifferenceList) -> Iterator[TableText]:
         line += 1 + body.count(b"\n")
 
 
-def _rows(body: bytes) -> NDArray[np.uint8] | None:
+def _byte_rows(body: bytes) -> NDArray[np.uint8] | None:
     """The lines of a table, uint8[n, ROW_WIDTH]; None if their lengths do not fit."""
     rows = np.frombuffer(body, np.uint8)
     return None if len(rows) % ROW_WIDTH else rows.reshape(-1, ROW_WIDTH)
@@ -308,7 +311,7 @@ class TopologyCable:
     far: PlugName
     """The other end."""
     line: int
-    """The line."""
+    """The number of the line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,7 +323,7 @@ class SystemMention:
     kind: str
     """Its kind, which an IBNL file of that name defines."""
     line: int
-    """The line."""
+    """The number of the line."""
 
 
 @dataclass(slots=True)
@@ -401,10 +404,6 @@ def read_settings(file: Path, differences: DifferenceList, sign: str = " ") -> d
             differences.add(file, line, f"{name} again", "one value")
         settings[name] = TextValue(bare(value), line)
     return settings
-
-
-SERVICE_LEVELS = {str(level) for level in range(16)}
-"""The service levels that a policy can name."""
 
 
 @dataclass(frozen=True, slots=True)
