@@ -28,9 +28,9 @@ from extensions.lossless.priorities import PAIRS, LayerPlan, buffer_of, dscp_of
 
 CNP_DSCP, CNP_CLASS = 48, 6
 """The DSCP and the traffic class of RoCE's congestion notifications, which have a strict queue."""
-LOSSY = 1
+LOSSY_CLASS = 1
 """The traffic class of all other packets, that of DSCP 0 by default."""
-STEP = 10
+NUMBER_STEP = 10
 """The step from one number of an access list to the next."""
 FABRIC_PROFILE, HOST_PROFILE = "lossless-fabric", "lossless-host"
 """The QoS profiles of links, and of ports of hosts."""
@@ -67,11 +67,11 @@ class EosQos:
     def _classes(self) -> Iterator[str]:
         """The maps from DSCP to traffic class, and from traffic class to queue."""
         classes = {dscp_of(p): p for p in self.plan.priorities} | {CNP_DSCP: CNP_CLASS}
-        others = " ".join(str(dscp) for dscp in range(64) if dscp not in classes)
-        yield f"qos map dscp {others} to traffic-class {LOSSY}"
+        lossy_dscps = " ".join(str(dscp) for dscp in range(64) if dscp not in classes)
+        yield f"qos map dscp {lossy_dscps} to traffic-class {LOSSY_CLASS}"
         for dscp, number in classes.items():
             yield f"qos map dscp {dscp} to traffic-class {number}"
-        for number in (LOSSY, *sorted(classes.values())):
+        for number in (LOSSY_CLASS, *sorted(classes.values())):
             yield f"qos map traffic-class {number} to tx-queue {number}"
         yield "!"
 
@@ -88,7 +88,7 @@ class EosQos:
             for far in np.flatnonzero(self.plan.build.topology.endpoints).tolist():
                 for layer, dscp in enumerate(dscps):
                     if far != vertex and layer != self.plan.layer[vertex, far]:
-                        number += STEP
+                        number += NUMBER_STEP
                         prefix = family.network(far)
                         yield f"   {number} permit {family.word} any {prefix} dscp {dscp}"
             yield "!"
@@ -100,7 +100,7 @@ class EosQos:
         for family in families:
             yield f"   class lossless-wrong{family.suffix}"
             yield "      set dscp 0"
-            yield f"      set traffic-class {LOSSY}"
+            yield f"      set traffic-class {LOSSY_CLASS}"
             yield "   !"
         yield "!"
 

@@ -33,11 +33,13 @@ from extensions.lossless.priority_check import WrongPriority, check_statements, 
 
 HARMLESS_QUEUE = re.compile(r"      (random-detect ecn [a-z0-9 -]+|priority strict)")
 """A line of a queue that does not change which packets are lossless, such as `priority strict`."""
+QUEUE_INDENT = "    "
+"""Begins the lines below a queue of a QoS profile; lines of the profile are indented by three."""
 ENTRY = re.compile(r"   [0-9]+ permit (ip|ipv6) any (\S+) dscp ([0-9]+)")
 """A line of an access list: `10 permit ip any 10.0.0.8/29 dscp 26`."""
 
 
-def counted(commands: Iterable[str]) -> dict[str, int]:
+def command_counts(commands: Iterable[str]) -> dict[str, int]:
     """How often each command occurs."""
     return dict(Counter(line for line in commands if bare(line) not in ("", "!")))
 
@@ -123,9 +125,10 @@ class EosPriorities:
             case ["policy-map", *_, name], ["set", word, value] if class_name:
                 self.policies[name][class_name][word] = exact_number(value)
             case ["qos", "profile", name], [*words] if line != head:
-                if line[3:4] != " ":
+                is_below_queue = line.startswith(QUEUE_INDENT)
+                if not is_below_queue:
                     self.profiles[name].add(" ".join(words))
-                return line[3:4] != " " or HARMLESS_QUEUE.fullmatch(line) is not None
+                return not is_below_queue or HARMLESS_QUEUE.fullmatch(line) is not None
             case [_, "access-list", name], _ if line == head:
                 self.lists[name] = set()
             case ["class-map", *_, name], _ if line == head:
@@ -149,8 +152,8 @@ def check_layers(
 
     Args:
         plan: the layers and their priorities.
-        commands: those about priorities, by vertex.
-        folder: of all switches.
+        commands: makes the commands about priorities of a switch, from its vertex.
+        folder: the folder with a folder of files for each switch.
         only: vertices of the switches that are there; None for all.
     """
 
@@ -158,7 +161,7 @@ def check_layers(
         """Compare the files of a switch."""
         file, avd = of_switch / "eos.cfg", of_switch / "avd.json"
         text, tree = read_exact(file), parse(read_exact(avd))
-        priorities, expected = EosPriorities.of(text), counted(commands(vertex))
+        priorities, expected = EosPriorities.of(text), command_counts(commands(vertex))
         for number, line in priorities.unread:
             differences.unread(file, number, line)
         for wrong in (
@@ -166,9 +169,9 @@ def check_layers(
             *_wrong_ports(plan, vertex, priorities),
         ):
             differences.add(file, 0, wrong.says, wrong.expected)
-        check_statements(file, counted(_priority_lines(text)), expected, differences)
+        check_statements(file, command_counts(_priority_lines(text)), expected, differences)
         cli_lines = _priority_lines(tree.get("eos_cli", ""))
-        check_statements(avd, counted(cli_lines), expected, differences)
+        check_statements(avd, command_counts(cli_lines), expected, differences)
         ports = {port["name"]: port["service_profile"] for port in tree["ethernet_interfaces"]}
         check_statements(avd, ports, priorities.ports, differences)
 

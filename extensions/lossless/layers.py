@@ -159,7 +159,7 @@ def _cycle_breakers(links: int, path_counts: dict[Dependency, int]) -> set[Depen
 
     Args:
         links: the number of links.
-        path_counts: by dependency, in ascending order, how many paths cause it.
+        path_counts: how many paths cause each dependency, in ascending order of dependencies.
     """
     next_links: list[list[int]] = [[] for _ in range(links)]
     for dependency in path_counts:

@@ -1,4 +1,8 @@
-"""What lossless priorities of all systems have in common."""
+"""What lossless priorities of all systems have in common: their option, and what they refuse.
+
+The additions of EOS and SONiC (`eos_lossless`, `sonic_lossless`) are subclasses. A *lossless
+priority* is a priority of PFC (IEEE 802.1Qbb) whose packets are paused, and not dropped.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +15,9 @@ from compilers.targets.routed.p2p_fabric import P2pFabric
 from inventory.problems import InputError
 
 LOSSLESS = "lossless"
-"""The option that asks for them."""
+"""The option that asks for lossless priorities."""
 Printed = TypeVar("Printed")
+"""What the addition gives to the templates of its target (`Addition.printed`)."""
 
 
 class LosslessAddition(Addition[P2pFabric, Printed]):

@@ -64,7 +64,7 @@ class LayerPlan:
             )
         layering = layers(build)
         if layering.count > len(usable):
-            raise _too_many(build, PAIRS, layering.count, len(usable))
+            raise _too_many_error(build, PAIRS, layering.count, len(usable))
         return cls(build, layering.layer, usable[: layering.count])
 
 
@@ -100,10 +100,10 @@ class PriorityPlan:
         usable = _usable_priorities(build)
         proof = channels(build, scheme)
         if not proof.free or proof.count > len(usable):
-            raise _too_many(build, scheme, proof.count, len(usable))
+            raise _too_many_error(build, scheme, proof.count, len(usable))
         return cls(build, scheme, usable[: proof.count], rising(build))
 
-    def marked(self, vertex: int) -> frozenset[int]:
+    def marked_ports(self, vertex: int) -> frozenset[int]:
         """The ports of a switch that are marked."""
         wiring = self.build.wiring
         is_marked = wiring.far[vertex] >= 0 if self.scheme == HOP else self.up[vertex]
@@ -119,11 +119,11 @@ def buffer_of(build: Build, vertex: int) -> BufferFacts:
     hardware = build.hardware
     buffer = hardware.types[int(build.wiring.node_type[vertex])].buffer if hardware else None
     if buffer is None:
-        raise InputError([*_missing_facts(build)])
+        raise InputError([*_fact_problems(build)])
     return buffer
 
 
-def _too_many(build: Build, scheme: str, needed: int, usable: int) -> InputError:
+def _too_many_error(build: Build, scheme: str, needed: int, usable: int) -> InputError:
     """The error of a build that needs more priorities than node types have.
 
     Args:
@@ -153,18 +153,18 @@ def _usable_priorities(build: Build) -> tuple[int, ...]:
     Raises:
         InputError: a node type does not say it, or their orders differ.
     """
-    if problems := list(_missing_facts(build)):
+    if problems := list(_fact_problems(build)):
         raise InputError(problems)
     return min((t.buffer.priorities for t in _types_in_use(build) if t.buffer), key=len)
 
 
 def _types_in_use(build: Build) -> list[NodeTypeFacts]:
     """The node types in use."""
-    used = np.unique(build.wiring.node_type).tolist()
-    return [build.hardware.types[number] for number in used] if build.hardware else []
+    numbers = np.unique(build.wiring.node_type).tolist()
+    return [build.hardware.types[number] for number in numbers] if build.hardware else []
 
 
-def _missing_facts(build: Build) -> Iterator[Problem]:
+def _fact_problems(build: Build) -> Iterator[Problem]:
     """Problems for node types in use that lack what lossless priorities need."""
     types = _types_in_use(build)
     if not types:

@@ -58,8 +58,8 @@ def on_each_switch(
     """Run a check at every switch; a file that makes no sense is a difference, too.
 
     Args:
-        build: whose switches they are.
-        folder: of all switches.
+        build: the build whose switches are checked.
+        folder: the folder with a folder of files for each switch.
         only: vertices of the switches that are there; None for all.
         file: the name of the switch's file that has priorities.
         check: called with a vertex, the switch's folder, and the list that takes differences.
@@ -74,6 +74,7 @@ def on_each_switch(
             except OSError as error:
                 differences.add(path, 0, error.strerror or "cannot be read", "a file")
             except (LookupError, TypeError, ValueError, AttributeError) as error:
+                # The argument of the error is mostly the word of the file that makes no sense.
                 word = str(error.args[0]) if error.args else ""
                 line = next(lines_of(read_exact(path), [word])) if word else 0
                 says = f"{word}, which is not there" if isinstance(error, KeyError) else str(error)
@@ -114,12 +115,13 @@ class _CheckedPort:
     priorities: PortPriorities
     """What it does with packets."""
     is_marked: bool
-    """Whether the plan marks it (`PriorityPlan`)."""
+    """Whether it is a marked port of the plan: packets that come in by a marked port and leave by
+    one move to the next channel. Nothing is marked in packets."""
     is_host: bool
     """Whether a host is at it."""
 
     @property
-    def kind(self) -> tuple[object, ...]:
+    def behaviour(self) -> tuple[object, ...]:
         """A value that is equal for ports that do the same."""
         priorities = self.priorities
         maps = (
@@ -159,26 +161,26 @@ class _ChannelCheck:
     def check(self) -> None:
         """Compare every pair of ports; of ports that do the same, only one is compared."""
         wiring = self.plan.build.wiring
-        marked = self.plan.marked(self.vertex)
+        marked_ports = self.plan.marked_ports(self.vertex)
         hosts = [port for port in wiring.host_port[self.vertex].tolist() if port]
         links = wiring.port[self.vertex][wiring.far[self.vertex] >= 0].tolist()
-        by_kind: dict[tuple[object, ...], _CheckedPort] = {}
+        by_behaviour: dict[tuple[object, ...], _CheckedPort] = {}
         for number in (*links, *hosts):
             name = wiring.port_name(self.vertex, number)
             priorities = self.ports.get(name)
             if priorities is None:
                 self.differences.add(self.folder, 0, f"no priorities of {name}", "lossless ones")
                 continue
-            port = _CheckedPort(name, priorities, number in marked, number in hosts)
-            by_kind.setdefault(port.kind, port)
+            port = _CheckedPort(name, priorities, number in marked_ports, number in hosts)
+            by_behaviour.setdefault(port.behaviour, port)
         names = {wiring.port_name(self.vertex, number) for number in links + hosts}
         for name in sorted(self.ports.keys() - names):
             line = self.ports[name].line
             self.differences.add(self.folder, line, f"priorities of {name}", "no port")
-        for port in by_kind.values():
-            for wrong in self._wrong_from(port, by_kind.values()):
+        for port in by_behaviour.values():
+            for statement in self._wrong_from(port, by_behaviour.values()):
                 line = port.priorities.line
-                self.differences.add(self.folder, line, wrong.says, wrong.expected)
+                self.differences.add(self.folder, line, statement.says, statement.expected)
 
     def _wrong_from(
         self, port: _CheckedPort, others: Collection[_CheckedPort]

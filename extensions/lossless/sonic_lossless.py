@@ -50,15 +50,15 @@ BEST_EFFORT_CLASS, CNP_CLASS, CONTROL_CLASS = 0, 6, 7
 """The traffic classes that are not lossless."""
 LOSSY_DSCP = {BEST_EFFORT_CLASS: 0, CNP_CLASS: CNP_DSCP, CONTROL_CLASS: 56}
 """The DSCP of each class that is not lossless."""
-WATCHDOG = 200
+WATCHDOG_MILLISECONDS = 200
 """Milliseconds of a pause after which the watchdog drops packets to a host."""
 MEGABITS_A_GIGABIT = 1000
 """Speeds are in Gb/s, and in Mb/s in the names of profiles."""
 METRES_PER_NANOSECOND = 0.198
 """The speed of light in fibre, and of signals in copper."""
-FRAME = 22
+FRAME_OVERHEAD = 22
 """Bytes of a frame around its IP packet: addresses, type, a VLAN tag, check sequence."""
-SMALLEST = 64
+SMALLEST_FRAME = 64
 """Bytes of the smallest frame."""
 
 
@@ -139,13 +139,13 @@ class SonicQos:
 
     def _headroom(self, ports: list[PhysicalPort], buffer: BufferFacts) -> int:
         """The headroom of all ports in bytes; a speed's profile is for its largest MTU."""
-        by_speed = _largest(ports)
+        by_speed = _largest_by_speed(ports)
         sizes = (headroom(by_speed[port.speed], buffer) for port in ports)
         return len(self.plan.priorities) * sum(sizes)
 
     def _reserved(self, ports: list[PhysicalPort], buffer: BufferFacts) -> int:
         """The bytes that are reserved for the priority groups of all ports: a packet each."""
-        by_speed = _largest(ports)
+        by_speed = _largest_by_speed(ports)
         sizes = (packet_bytes(by_speed[port.speed], buffer) for port in ports)
         return len(self.plan.priorities) * sum(sizes)
 
@@ -209,24 +209,24 @@ class SonicQos:
     def _port_maps(self, vertex: int, router: P2pRouter) -> Iterator[tuple[str, Entry]]:
         """The maps of each port, by its name."""
         build = self.fabric.routed.build
-        marked = {build.wiring.port_name(vertex, port) for port in self.plan.marked(vertex)}
-        lossless = ",".join(map(str, sorted(self.plan.priorities)))
+        marked = {build.wiring.port_name(vertex, port) for port in self.plan.marked_ports(vertex)}
+        lossless_priorities = ",".join(map(str, sorted(self.plan.priorities)))
         ends: tuple[P2pLink | HostPort, ...] = (*router.links, *router.hosts)
         for end in ends:
-            arriving = "LOSSLESS_NEXT" if end.interface in marked else "LOSSLESS_SAME"
+            ingress_map = "LOSSLESS_NEXT" if end.interface in marked else "LOSSLESS_SAME"
             # By hop every port has the same maps for leaving packets: some chips have one only.
-            leaving = "LOSSLESS_NEXT" if self.plan.scheme == HOP else arriving
+            egress_map = "LOSSLESS_NEXT" if self.plan.scheme == HOP else ingress_map
             is_host = isinstance(end, HostPort)
             yield (
                 end.interface,
                 {
-                    "dscp_to_tc_map": "LOSSLESS_HOST" if is_host else arriving,
+                    "dscp_to_tc_map": "LOSSLESS_HOST" if is_host else ingress_map,
                     "tc_to_pg_map": "LOSSLESS",
-                    "tc_to_queue_map": leaving,
-                    "tc_to_dscp_map": leaving,
+                    "tc_to_queue_map": egress_map,
+                    "tc_to_dscp_map": egress_map,
                     "pfc_to_queue_map": "LOSSLESS",
-                    "pfc_enable": lossless,
-                    "pfcwd_sw_enable": lossless if is_host else "",
+                    "pfc_enable": lossless_priorities,
+                    "pfcwd_sw_enable": lossless_priorities if is_host else "",
                 },
             )
 
@@ -245,12 +245,12 @@ class SonicQos:
         The headroom pool is enough for all ports at once, so that it never runs out. A packet is
         reserved for each priority group. The rest is shared.
         """
-        runs = list(_runs(sorted(self.plan.priorities)))
+        ranges = list(_ranges(sorted(self.plan.priorities)))
         names = {
             port.name: f"pg_lossless_{port.speed * MEGABITS_A_GIGABIT}_{buffer.cable}m_profile"
             for port in ports
         }
-        total = self._headroom(ports, buffer)
+        total_headroom = self._headroom(ports, buffer)
         profiles: Table = {
             "egress_lossless_profile": {
                 "pool": "egress_lossless_pool",
@@ -258,7 +258,7 @@ class SonicQos:
                 "static_th": str(buffer.size),
             }
         }
-        for port in _largest(ports).values():
+        for port in _largest_by_speed(ports).values():
             packet = str(packet_bytes(port, buffer))
             profiles[names[port.name]] = {
                 "pool": "ingress_lossless_pool",
@@ -274,8 +274,8 @@ class SonicQos:
                 "ingress_lossless_pool": {
                     "type": "ingress",
                     "mode": "dynamic",
-                    "size": str(buffer.size - total - self._reserved(ports, buffer)),
-                    "xoff": str(total),
+                    "size": str(buffer.size - total_headroom - self._reserved(ports, buffer)),
+                    "xoff": str(total_headroom),
                 },
                 "egress_lossless_pool": {
                     "type": "egress",
@@ -285,19 +285,19 @@ class SonicQos:
             },
             "BUFFER_PROFILE": profiles,
             "BUFFER_PG": {
-                f"{port.name}|{run}": {"profile": names[port.name]}
+                f"{port.name}|{number_range}": {"profile": names[port.name]}
                 for port in ports
-                for run in runs
+                for number_range in ranges
             },
             "BUFFER_QUEUE": {
-                f"{port.name}|{run}": {"profile": "egress_lossless_profile"}
+                f"{port.name}|{number_range}": {"profile": "egress_lossless_profile"}
                 for port in ports
-                for run in runs
+                for number_range in ranges
             },
         }
 
 
-def _largest(ports: list[PhysicalPort]) -> dict[int, PhysicalPort]:
+def _largest_by_speed(ports: list[PhysicalPort]) -> dict[int, PhysicalPort]:
     """A port of the largest MTU, by speed."""
     return {port.speed: port for port in sorted(ports, key=lambda port: port.mtu)}
 
@@ -309,7 +309,7 @@ def _complete_map(keys: range, values: dict[int, int]) -> Entry:
     return {str(key): str(values.get(key, BEST_EFFORT_CLASS)) for key in keys}
 
 
-def _runs(numbers: list[int]) -> Iterator[str]:
+def _ranges(numbers: list[int]) -> Iterator[str]:
     """Ranges of consecutive numbers: `3-4` for 3 and 4.
 
     >>> list(_runs([1, 3, 4]))
@@ -341,21 +341,21 @@ def _watchdog(router: P2pRouter) -> Iterator[tuple[str, Entry]]:
     Between switches no pause lasts for ever, but a host's adapter may send one.
     """
     if router.hosts:
-        yield "GLOBAL", {"POLL_INTERVAL": str(WATCHDOG)}
+        yield "GLOBAL", {"POLL_INTERVAL": str(WATCHDOG_MILLISECONDS)}
     for host in router.hosts:
         yield (
             host.interface,
             {
                 "action": "drop",
-                "detection_time": str(WATCHDOG),
-                "restoration_time": str(WATCHDOG),
+                "detection_time": str(WATCHDOG_MILLISECONDS),
+                "restoration_time": str(WATCHDOG_MILLISECONDS),
             },
         )
 
 
 def packet_bytes(port: PhysicalPort, buffer: BufferFacts) -> int:
     """The bytes of buffer that a port's largest packet takes."""
-    cells = ceil((port.mtu + FRAME) / buffer.cell)
+    cells = ceil((port.mtu + FRAME_OVERHEAD) / buffer.cell)
     return cells * buffer.cell
 
 
@@ -363,18 +363,18 @@ def headroom(port: PhysicalPort, buffer: BufferFacts) -> int:
     """The bytes of buffer that a lossless priority of a port needs above its threshold.
 
     Args:
-        port: with speed in Gb/s and MTU in bytes.
-        buffer: of its switch.
+        port: the port, which has a speed in Gb/s and an MTU in bytes.
+        buffer: the buffer of the port's switch.
     """
     nanoseconds = 2 * buffer.cable / METRES_PER_NANOSECOND + buffer.reaction
-    in_flight = nanoseconds * port.speed / 8 + port.mtu + FRAME
+    in_flight = nanoseconds * port.speed / 8 + port.mtu + FRAME_OVERHEAD
     cells = -(-in_flight // _worst_frame(buffer.cell))  # the exact quotient, rounded up
     return packet_bytes(port, buffer) + int(cells) * buffer.cell
 
 
 def _worst_frame(cell: int) -> float:
     """The bytes of frames that a cell holds at least, on average."""
-    return SMALLEST if cell > 2 * SMALLEST else (cell + 1) / 2
+    return SMALLEST_FRAME if cell > 2 * SMALLEST_FRAME else (cell + 1) / 2
 
 
 class SonicLossless(LosslessAddition[SonicTables]):

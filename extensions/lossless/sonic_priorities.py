@@ -88,8 +88,8 @@ def check_priorities(
 
     Args:
         plan: the channels and their priorities.
-        tables: those about priorities, by vertex.
-        folder: of all switches.
+        tables: makes the tables about priorities of a switch, from its vertex.
+        folder: the folder with a folder of files for each switch.
         only: vertices of the switches that are there; None for all.
     """
 
@@ -114,14 +114,14 @@ def _ports(
     A priority is lossless if PFC is enabled, and its priority group and queue have a profile of a
     lossless pool, whose sizes suffice.
     """
-    bound = tree.get("PORT_QOS_MAP", {})
+    port_entries = tree.get("PORT_QOS_MAP", {})
     start = text.find('"PORT_QOS_MAP"')
-    lines = lines_of(text[start:], (f'"{name}": {{' for name in bound))
+    lines = lines_of(text[start:], (f'"{name}": {{' for name in port_entries))
     lines_above = text.count("\n", 0, max(start, 0))
     groups, queues = _lossless_profiles(tree, "BUFFER_PG"), _lossless_profiles(tree, "BUFFER_QUEUE")
     _check_pools(file, text, tree, groups, differences)
     ports = {}
-    for (name, entry), line in zip(bound.items(), lines, strict=True):
+    for (name, entry), line in zip(port_entries.items(), lines, strict=True):
         for key in sorted(entry.keys() - PORT_KEYS):
             differences.add(file, lines_above + line, f"{key} of {name}", "none such")
         maps = _port_maps(tree, entry)

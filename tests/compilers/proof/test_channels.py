@@ -197,7 +197,7 @@ def test_packets_by_the_plan_of_priorities_cannot_wait_in_a_circle(
     used = tuple(range(channels(build, scheme).count))
     plan = PriorityPlan(build, scheme, used, rising(build))
     far, port = build.wiring.far.tolist(), build.wiring.port.tolist()
-    marked = [plan.marked(v) for v in range(len(far))]
+    marked = [plan.marked_ports(v) for v in range(len(far))]
     graph: networkx.DiGraph = networkx.DiGraph()
     for path in (
         over_intermediates(build) if build.forwarding.intermediates else every_path(build, "none")
