@@ -1,8 +1,9 @@
 """Bundlefly: the star product of MMS(q) and a Paley graph (Lei et al., ICS 2020).
 
-Paley graph of degree d: F_n with n = 2d + 1 ≡ 1 (mod 4), joined when the difference is a square.
-Router (x, x') is vertex x·n + x'; across a link x < y of MMS(q) it is joined to (y, ν·x') for ν
-the least non-square (PolarStar paper, §4.2; any structure graph of diameter 2 gives diameter 3).
+The Paley graph of degree d has the elements of F_n as vertices, with n = 2d + 1 ≡ 1 (mod 4). Two
+are joined if their difference is a square. Router (x, x') is vertex x·n + x'; across a link x < y
+of MMS(q) it is joined to (y, ν·x') for ν the least non-square (PolarStar paper, §4.2; any structure
+graph of diameter 2 gives diameter 3).
 """
 
 from __future__ import annotations

@@ -16,6 +16,8 @@ from compilers.topology.adjacency import Graph
 from compilers.topology.family import Design, Family, Modules, integers
 from compilers.topology.labelled_graph import Parameters, Topology
 from extensions.baselines.group_graph import (
+    GROUP,
+    PORT,
     check_groups,
     complete,
     copies,
@@ -73,9 +75,8 @@ class Dragonfly(Family):
         """The Dragonfly. Its diameter is 3, or 2 where every router has a link to every group."""
         a, h, count = shape(parameters)
         ends = global_links(count, a * h)
-        edges = np.concatenate(
-            (copies(complete(a), count, a), ends[..., 0] * a + ends[..., 1] // h)
-        )
+        between_groups = ends[..., GROUP] * a + ends[..., PORT] // h
+        edges = np.concatenate((copies(complete(a), count, a), between_groups))
         graph = Graph.from_edges(a * count, edges)
         group, router = np.divmod(np.arange(graph.order, dtype=np.int32), a)
         coordinates = np.stack((group, router), axis=1)
@@ -111,5 +112,6 @@ class Dragonfly(Family):
         a, h, count = shape(parameters)
         if count != a * h + 1:
             return None
-        local, far = 2 * a * h + 1, a * a
-        return ((a - 1) * local + h * far) / ((a - 1 + h) * max(local, far))
+        local_load, global_load = 2 * a * h + 1, a * a
+        total = (a - 1) * local_load + h * global_load  # of the links of a router
+        return total / ((a - 1 + h) * max(local_load, global_load))

@@ -91,12 +91,14 @@ class FatTree(Family):
         """The fat tree with the coordinates (level, pod, place); the core counts as pod 0."""
         k, pods, merged = shape(parameters)
         cores = k * k // merged
-        pod, left, right = np.indices((pods, k, k)).reshape(3, -1)
-        aggregation = k * pods + pod * k + left
+        # Aggregation router i of each pod is joined to edge router j of the pod, and up to core
+        # router j of its group of core routers.
+        pod, i, j = np.indices((pods, k, k)).reshape(3, -1)
+        aggregation = k * pods + pod * k + i
         edges = np.concatenate(
             (
-                np.stack((pod * k + right, aggregation), axis=1),
-                np.stack((aggregation, 2 * k * pods + left // merged * k + right), axis=1),
+                np.stack((pod * k + j, aggregation), axis=1),
+                np.stack((aggregation, 2 * k * pods + i // merged * k + j), axis=1),
             )
         )
         kind = np.repeat(np.arange(3, dtype=np.uint8), (k * pods, k * pods, cores))

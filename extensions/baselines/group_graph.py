@@ -1,9 +1,9 @@
 """Global links between the groups of a Dragonfly or a Megafly, and helpers for their edges.
 
 Each of g groups has P global ports. Port t of group i is cabled to port P - 1 - t of group
-i + (t mod (g - 1)) + 1 (mod g). This is the relative arrangement of
-Hastings et al., "Comparing global link arrangements for Dragonfly networks" (CLUSTER 2015), which
-looks the same from every group. In a group, a routers have h consecutive global ports each, so
+i + (t mod (g - 1)) + 1 (mod g). This is the relative arrangement of Hastings et al., "Comparing
+global link arrangements for Dragonfly networks" (CLUSTER 2015), which looks the same from every
+group. In a group, a routers have h consecutive global ports each, so
 P = a·h. A link that leaves a group by its router j arrives at router a - 1 - j of another group. No
 two links join the same routers as long as h < g.
 """
@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 from compilers.topology.labelled_graph import Parameters
 from inventory.problems import Problem
 
+GROUP, PORT = 0, 1
+"""Places on the last axis of `global_links`: the group of an end, and its global port there."""
+
 
 def groups(parameters: Parameters, ports: int) -> int:
     """The parameter `groups`; by default the largest number, one link between any two groups."""
@@ -23,7 +26,7 @@ def groups(parameters: Parameters, ports: int) -> int:
 
 
 def global_links(count: int, ports: int) -> NDArray[np.int64]:
-    """Both ends of each link as group and port, int64[count·ports / 2, 2, 2].
+    """The global links, int64[count·ports / 2, 2, 2]: link, end of the link, and GROUP or PORT.
 
     Args:
         count: how many groups there are.
@@ -32,7 +35,8 @@ def global_links(count: int, ports: int) -> NDArray[np.int64]:
     group, port = np.divmod(np.arange(count * ports), ports)
     far = (group + port % (count - 1) + 1) % count
     ends = np.stack((group, port, far, ports - 1 - port), axis=1).reshape(-1, 2, 2)
-    from_lower = group * ports + port < far * ports + ends[:, 1, 1]  # each link once
+    # Each link once: from the end with the lower number of its port among all ports.
+    from_lower = group * ports + port < far * ports + ends[:, 1, PORT]
     links: NDArray[np.int64] = ends[from_lower]
     return links
 

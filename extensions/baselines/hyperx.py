@@ -52,7 +52,7 @@ class HyperX(Family):
         return prod(sides(parameters))
 
     def degree(self, parameters: Parameters) -> int:
-        """The sum of all sides less 1."""
+        """The sum of side - 1 over all sides."""
         return sum(side - 1 for side in sides(parameters))
 
     def build(self, parameters: Parameters) -> Topology:

@@ -60,8 +60,8 @@ def random_regular(nodes: int, degree: int, source: np.random.PCG64) -> NDArray[
         return edges
     complement = random_regular(nodes, nodes - 1 - degree, source)
     complement.sort(axis=1)
-    all_pairs = complete(nodes)
-    return all_pairs[~np.isin(all_pairs @ [nodes, 1], complement @ [nodes, 1])]
+    all_pairs, number_pairs = complete(nodes), [nodes, 1]  # u·nodes + v numbers the pair (u, v)
+    return all_pairs[~np.isin(all_pairs @ number_pairs, complement @ number_pairs)]
 
 
 def _pairing(nodes: int, degree: int, source: np.random.PCG64) -> NDArray[np.int64] | None:
@@ -77,17 +77,17 @@ def _pairing(nodes: int, degree: int, source: np.random.PCG64) -> NDArray[np.int
 
 
 def _mend(
-    links: list[tuple[int, int]], bad: list[list[int]], source: np.random.PCG64
+    links: list[tuple[int, int]], bad_pairs: list[list[int]], source: np.random.PCG64
 ) -> NDArray[np.int64] | None:
     """The edges after each bad pair of stubs has been mended; None if a pair finds no move.
 
     Args:
         links: the good links, changed.
-        bad: pairs of vertices whose stubs are free.
+        bad_pairs: pairs of vertices whose stubs are free.
         source: the random numbers.
     """
     joined = {*links, *((v, u) for u, v in links)}
-    for u, v in bad:
+    for u, v in bad_pairs:
         for _ in range(TRIES_PER_LINK * len(links)):
             # The lowest bit chooses the direction, the other bits choose the link.
             draw = int(source.random_raw())

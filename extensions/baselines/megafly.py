@@ -16,7 +16,14 @@ from compilers.topology.adjacency import Graph
 from compilers.topology.distance import distances, neighbour_table
 from compilers.topology.family import Design, Family, Modules, integers
 from compilers.topology.labelled_graph import Parameters, Topology
-from extensions.baselines.group_graph import check_groups, copies, global_links, groups
+from extensions.baselines.group_graph import (
+    GROUP,
+    PORT,
+    check_groups,
+    copies,
+    global_links,
+    groups,
+)
 from inventory.problems import Problem
 
 
@@ -113,10 +120,10 @@ class Megafly(Family):
         """The Megafly with the coordinates (group, router); leaves are at most 3 hops apart."""
         leaves, h, count = shape(parameters)
         size = 2 * leaves
-        inside = np.stack(np.divmod(np.arange(leaves * leaves), leaves), axis=1)
-        inside[:, 1] += leaves
+        leaf, spine = np.divmod(np.arange(leaves * leaves), leaves)
+        inside = np.stack((leaf, leaves + spine), axis=1)  # the links of the first group
         ends = global_links(count, leaves * h)
-        between = ends[..., 0] * size + leaves + ends[..., 1] // h
+        between = ends[..., GROUP] * size + leaves + ends[..., PORT] // h
         graph = Graph.from_edges(
             size * count, np.concatenate((copies(inside, count, size), between))
         )
@@ -188,5 +195,6 @@ class Megafly(Family):
         There are g groups of l leaves. Each has 2l² arcs inside, and l·h to other groups.
         """
         leaves, h, count = shape(parameters)
-        local, far = count - 1 / leaves, leaves * (count - 1) / h
-        return (2 * leaves * local + h * far) / ((2 * leaves + h) * max(local, far))
+        local_load, global_load = count - 1 / leaves, leaves * (count - 1) / h
+        total = 2 * leaves * local_load + h * global_load
+        return total / ((2 * leaves + h) * max(local_load, global_load))

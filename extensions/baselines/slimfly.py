@@ -50,7 +50,7 @@ def generator_sets(q: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     ξ is a primitive element of F_q. For δ = -1 the exponents of X_0 are 0, 2, …, (q-3)/2 and
     (q-1)/2, …, q-2; those in the paper are off by one.
     """
-    xi = powers(q)
+    xi = powers(q)  # by exponent, the powers of ξ
     exponents = np.arange(0, q - 1, 2)
     if residue(q) == -1:
         exponents = np.concatenate((np.arange(0, (q - 1) // 2, 2), np.arange((q - 1) // 2, q, 2)))

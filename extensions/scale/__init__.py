@@ -93,4 +93,7 @@ class ConstructedStar:
         return star_alternates(topology, links)
 
 
-PROOF, STAR_CLASSES = ScaleProof(), ConstructedStar()
+PROOF = ScaleProof()
+"""The proofs that `compilers.proof` asks first, by the entry point `scale`."""
+STAR_CLASSES = ConstructedStar()
+"""The construction that a PolarStar's routing takes, by the entry point `polarstar`."""

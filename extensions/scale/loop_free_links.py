@@ -41,6 +41,7 @@ from extensions.scale.star_classes import StarClasses
 from extensions.scale.supernode_groups import SupernodeGroup
 
 Members = NDArray[np.intp]
+"""Numbers of members of supernodes, or of supernodes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -181,7 +182,7 @@ class _CabledPaths:
         """Whether the apex serves destinations within itself without a turn to x, bool[n, k].
 
         Args:
-            group: of the supernodes.
+            group: the group of the supernodes.
             supernodes: int[n], places of supernodes x in the group.
             apex_link: int[n], the link of each to its apex.
         """

@@ -40,13 +40,14 @@ from compilers.wiring.shared_risk import modules_of
 from extensions.scale.two_link_classes import has_unique_paths
 
 Links = NDArray[np.intp]
+"""Numbers of links of switches; -1 for none."""
 Bits = NDArray[np.bool_]
-BEHIND = 3
+LINKS_BEHIND = 3
 """The most links from where a packet meets the failure to a switch behind the neighbour."""
-DIRECT = 4
+LINKS_DIRECT = 4
 """The most links from where a packet meets the failure to the neighbour itself. Packets to the
 failed module's own switch may need more."""
-LISTED = 2
+LISTED_LINKS = 2
 """How many links of each order are looked at."""
 
 
@@ -73,8 +74,8 @@ class _RepairOrders:
 
         def links_of(ports: NDArray[Any]) -> Links:
             """The links behind the listed ports, intp[S, C, 2], from ports [S, C, n]."""
-            shape = switches, ports.shape[1], LISTED
-            flat = use.links(ports[..., :LISTED].reshape(switches, -1))
+            shape = switches, ports.shape[1], LISTED_LINKS
+            flat = use.links(ports[..., :LISTED_LINKS].reshape(switches, -1))
             return flat.astype(np.intp).reshape(shape)
 
         protection = links_of(classes.protection)
@@ -114,7 +115,7 @@ def module_bounds(build: Build) -> ModuleBounds | None:
     """Bounds on paths under the failure of any one module, if no packet is lost; None: unproved.
 
     Args:
-        build: its minimal routes deliver every pair.
+        build: a build whose minimal routes deliver every pair.
     """
     module = modules_of(build.wiring, build.hardware)
     if module is None or build.forwarding.every_hop or not polarity.is_whole(build.topology):
@@ -122,7 +123,7 @@ def module_bounds(build: Build) -> ModuleBounds | None:
     classes, far = build.tables.classes, build.wiring.far
     apex = apex_links(far)
     listed = min(classes.protection.shape[2], classes.bounce.shape[2])
-    if listed < LISTED or not has_unique_paths(far, apex) or not _are_classes_by_link(build):
+    if listed < LISTED_LINKS or not has_unique_paths(far, apex) or not _are_classes_by_link(build):
         return None
     orders = _RepairOrders.of(build, apex, module)
     if not orders.are_usable(far >= 0):
@@ -130,7 +131,9 @@ def module_bounds(build: Build) -> ModuleBounds | None:
     longest = _longest_orbit(build, orders)
     if longest is None:
         return None
-    return ModuleBounds(max(BEHIND, DIRECT, longest + 1), max(DIRECT - 1, longest))
+    return ModuleBounds(
+        max(LINKS_BEHIND, LINKS_DIRECT, longest + 1), max(LINKS_DIRECT - 1, longest)
+    )
 
 
 def _are_classes_by_link(build: Build) -> bool:
@@ -176,7 +179,8 @@ def _last_hops(build: Build, orders: _RepairOrders) -> _LastHops:
     """Follow the packets of each state to the last switch before their destination."""
     wiring, far, egress = build.wiring, build.wiring.far, build.tables.routes.egress
     links, use = far.shape[1], PortUse.of(build.wiring)
-    u, link = (part[:, None] for part in np.nonzero(far >= 0))
+    switch, number = np.nonzero(far >= 0)
+    u, link = switch[:, None], number[:, None]
     v = far[u, link].astype(np.intp)
     v_link = use.link[v, wiring.far_port[u, link]].astype(np.intp)
     # v sends the packet to r: the apex, which sends it to u, or a switch that bounces it to w.
@@ -214,10 +218,10 @@ def _longest_orbit(build: Build, orders: _RepairOrders) -> int | None:
     """
     switches, links = build.wiring.far.shape
     hops = _last_hops(build, orders)
-    arrived = switches * links * LISTED
-    state = (hops.u * links + hops.link) * LISTED + np.arange(LISTED)
+    arrived = switches * links * LISTED_LINKS
+    state = (hops.u * links + hops.link) * LISTED_LINKS + np.arange(LISTED_LINKS)
     stays = orders.module[hops.u, hops.last_link] == orders.module[hops.u, hops.link]
-    next_state = (hops.u * links + hops.last_link) * LISTED + hops.next_place
+    next_state = (hops.u * links + hops.last_link) * LISTED_LINKS + hops.next_place
     following = np.full(arrived + 1, arrived)
     following[state] = np.where(stays, next_state, arrived)
     length = np.zeros(arrived + 1, np.int64)

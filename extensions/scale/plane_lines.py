@@ -90,8 +90,8 @@ def _neighbours_on_lines(lines: Lines, first_switch: int) -> Lines:
     """
     is_itself = lines == np.arange(first_switch, first_switch + len(lines))[:, None]
     is_quadric, neighbours = is_itself.any(axis=1), lines.copy()
-    others = lines[is_quadric][~is_itself[is_quadric]]
-    neighbours[is_quadric, :-1] = others.reshape(-1, lines.shape[1] - 1)
+    neighbours_of_quadrics = lines[is_quadric][~is_itself[is_quadric]]
+    neighbours[is_quadric, :-1] = neighbours_of_quadrics.reshape(-1, lines.shape[1] - 1)
     neighbours[is_quadric, -1] = -1
     return neighbours
 

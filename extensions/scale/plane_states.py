@@ -50,8 +50,8 @@ def plane_states(
 
     Args:
         build: with sound cables and prefixes (`build_soundness.walkable`).
-        hop_counts: of `plane_lines`, which proved minimal paths for all pairs.
-        kinds: the kinds of failures, of `link` and `node`.
+        hop_counts: the result of `plane_lines`, which proved minimal paths for all pairs.
+        kinds: the kinds of failures: `link`, `node` or both.
     """
     egress, links = build.tables.routes.egress, build.wiring.far.shape[1]
     if not isinstance(egress, LineEgress) or egress.direct != links or build.forwarding.marks:
@@ -92,9 +92,9 @@ class _Cases:
 
     index: Numbers
     """int64[n], the indices of these classes among those that are looked at."""
-    down: Numbers
+    link_down: Numbers
     """int64[n], the link that is down, negative while all are up."""
-    taken: Numbers
+    link_taken: Numbers
     """int64[n], the link that packets take then, as in `ClassStates.cases`."""
 
 
@@ -102,10 +102,10 @@ def _cases(states: ClassStates, switch: Numbers, number: Numbers) -> Iterator[_C
     """The first cases of some classes (by switch and number), then the second ones, and so on."""
     index = np.arange(len(switch))
     for case in range(CASES):
-        down, taken = states.cases[switch[index], number[index], case].T
-        exists = taken != END
+        link_down, link_taken = states.cases[switch[index], number[index], case].T
+        exists = link_taken != END
         index = index[exists]
-        yield _Cases(index, down[exists], taken[exists])
+        yield _Cases(index, link_down[exists], link_taken[exists])
 
 
 def _behind_is_repaired(
@@ -116,8 +116,8 @@ def _behind_is_repaired(
     for cases in _cases(states, switch, class_link):
         link = class_link[cases.index]
         apex = classes.apex_link[switch[cases.index], link]
-        meets_neighbour = (cases.down == link) & (apex == cases.taken % TURNED)
-        if (cases.taken < 0).any() or ("node" in kinds and meets_neighbour.any()):
+        meets_neighbour = (cases.link_down == link) & (apex == cases.link_taken % TURNED)
+        if (cases.link_taken < 0).any() or ("node" in kinds and meets_neighbour.any()):
             return False
     return True
 
@@ -133,13 +133,17 @@ def _direct_stretch(
     s, k = np.nonzero(far >= 0)
     stretch = {kind: np.ones(len(far), np.int64) for kind in kinds}
     for cases in _cases(states, s, far.shape[1] + k):
-        if (cases.taken < 0).any():
+        if (cases.link_taken < 0).any():
             return None
-        arises = cases.taken < TURNED  # no packet for d comes in from d
-        index, down, taken = cases.index[arises], cases.down[arises], cases.taken[arises]
+        arises = cases.link_taken < TURNED  # no packet for d comes in from d
+        index, link_down, link_taken = (
+            cases.index[arises],
+            cases.link_down[arises],
+            cases.link_taken[arises],
+        )
         switch, direct_link = s[index], k[index]
-        in_triangle = apex[switch, direct_link] == taken
-        u, back = far[switch, taken], classes.back[switch, taken]
+        in_triangle = apex[switch, direct_link] == link_taken
+        u, back = far[switch, link_taken], classes.back[switch, link_taken]
         bounce = states.u_turn[u, back]
         returns = (bounce < 0) | (bounce == back) | (bounce == apex[u, back])
         if (~in_triangle & returns).any():
@@ -148,6 +152,6 @@ def _direct_stretch(
         destination = far[switch, direct_link]
         for kind, most in stretch.items():
             # The destination itself does not fail.
-            fails = (down >= 0) & ((kind == "link") | (down != direct_link))
+            fails = (link_down >= 0) & ((kind == "link") | (link_down != direct_link))
             np.maximum.at(most, destination[fails], added[fails])
     return stretch

@@ -75,9 +75,9 @@ def _enter_distances(distance: NDArray[np.int8], build: Build, switch: int, radi
 
     Args:
         distance: int8[S], written where a switch is within the radius.
-        build: its cables.
-        switch: to measure from.
-        radius: in links.
+        build: the build, whose cables are looked at.
+        switch: the switch to measure from.
+        radius: the radius in links.
     """
     far = build.wiring.far
     neighbours = far[switch][far[switch] >= 0]

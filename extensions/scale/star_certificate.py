@@ -47,7 +47,7 @@ from extensions.scale.two_link_classes import first_alternatives
 LONGEST = 3
 """The most links of a minimal path."""
 STRETCH = {"link": 4, "node": 3}
-"""By kind of failure: the most links that a repair adds to a path."""
+"""The most links that a repair adds to a path, by the kind of failure."""
 
 
 def star_certificate(build: Build, kinds: tuple[str, ...]) -> LocalProof | None:
@@ -55,7 +55,7 @@ def star_certificate(build: Build, kinds: tuple[str, ...]) -> LocalProof | None:
 
     Args:
         build: with sound cables and prefixes (`build_soundness.walkable`).
-        kinds: the kinds of failures, of `link` and `node`.
+        kinds: the kinds of failures: `link`, `node` or both.
     """
     classes = None if build.forwarding.marks else StarClasses.of(build)
     if classes is None:
@@ -86,7 +86,7 @@ def _path_choices(classes: StarClasses, share_counts: Numbers) -> int:
     """How many links hosts' packets may choose from, summed over all pairs of switches.
 
     Args:
-        classes: of the whole fabric.
+        classes: the classes of the whole fabric.
         share_counts: int64[S, C], how many links of each class have a share.
     """
     program = classes.members.program

@@ -53,9 +53,9 @@ def with_choices(
     """Tables with three classes a link, their alternates and repairs.
 
     Args:
-        tables: minimal.
+        tables: the tables of minimal routes.
         topology: a whole PolarStar.
-        wiring: its cables.
+        wiring: the cables of the PolarStar.
         forwarding: whether there are alternates and repair. Alternates may share links with minimal
             paths.
     """
@@ -150,10 +150,10 @@ def _apexes(group: SupernodeGroup) -> Bits:
 
 def _other_outer_links(group: SupernodeGroup) -> Bits:
     """For each outer link all the other outer links, bool[g, K, K]."""
-    others = np.zeros((len(group.supernodes), group.link_count, group.link_count), np.bool_)
+    other_links = np.zeros((len(group.supernodes), group.link_count, group.link_count), np.bool_)
     not_itself = ~np.eye(len(group.outer_links), dtype=np.bool_)
-    others[:, group.outer_links[:, None], group.outer_links] = not_itself
-    return others
+    other_links[:, group.outer_links[:, None], group.outer_links] = not_itself
+    return other_links
 
 
 def _alternate_sets(program: StarProgram, links: int) -> NDArray[np.uint8]:

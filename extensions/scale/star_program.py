@@ -68,8 +68,8 @@ def proved_members(build: Build, program: StarProgram) -> SupernodeMembers | Non
     """The members of supernodes, if the program has minimal paths for all pairs; else None.
 
     Args:
-        build: as above; its rows are those of the program.
-        program: of `program_of`.
+        build: the build, whose rows are computed from the program.
+        program: the result of `program_of`.
     """
     if not build.topology.endpoints.all() or not _one_common_neighbour(program):
         return None

@@ -79,7 +79,7 @@ class SupernodeGroup:
 
         Args:
             program: the routes of the whole PolarStar.
-            kind: of the supernodes, ORDINARY or QUADRIC.
+            kind: the kind of the supernodes, ORDINARY or QUADRIC.
             supernodes: int[g].
             smaller_neighbours: how many neighbours of each of them have smaller numbers.
             apex_places: int[g, q + 1], the apex of each link by its place on the line of x.

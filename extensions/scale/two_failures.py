@@ -93,15 +93,15 @@ from extensions.scale.two_link_classes import (
     first_alternatives,
 )
 
-WITH_APEXES = 4
+STRETCH_WITH_APEXES = 4
 """The most links that two repairs add towards a switch all of whose links have apexes. A packet is
 then on its way for two links more."""
-ONE_WITHOUT = 5
+STRETCH_WITHOUT_APEX = 5
 """The most links that two repairs add towards a switch some of whose links have no apex."""
-TWO_WITHOUT = 6
+STRETCH_WITH_SENDER = 6
 """The most links that two repairs add towards a switch of which one link without an apex sends to
 another (condition 4)."""
-MARKED_WITHOUT = 7
+STRETCH_FROM_APEX = 7
 """The most links that two repairs add towards a switch some of whose links have no apex, for
 packets that hosts send over other links than the minimal one, such as the link to an apex. A path
 may be u-r-x-y, then y's repair to u, and over the apex after all."""
@@ -130,8 +130,8 @@ def two_failures(build: Build) -> TwoFailures | None:
     if not marks and not _direct_classes_have_alternates(classes):
         return proof
     # Packets may come in from the apexes of links.
-    has_apexes = proof.stretch <= WITH_APEXES
-    return replace(proof, stretch=np.where(has_apexes, proof.stretch, MARKED_WITHOUT))
+    has_apexes = proof.stretch <= STRETCH_WITH_APEXES
+    return replace(proof, stretch=np.where(has_apexes, proof.stretch, STRETCH_FROM_APEX))
 
 
 def _direct_classes_have_alternates(classes: TwoLinkClasses) -> bool:
@@ -168,9 +168,9 @@ def _proof_of_minimal_paths(classes: TwoLinkClasses) -> TwoFailures:
     sends_back = (sends_to[:, np.maximum(sends_to, 0)] == np.arange(len(u))).any(axis=0) & sends
     holds[d[sends_back.any(axis=0)]] = False
 
-    stretch = np.full(len(far), WITH_APEXES)
-    stretch[d] = ONE_WITHOUT
-    stretch[d[sends.any(axis=0)]] = TWO_WITHOUT
+    stretch = np.full(len(far), STRETCH_WITH_APEXES)
+    stretch[d] = STRETCH_WITHOUT_APEX
+    stretch[d[sends.any(axis=0)]] = STRETCH_WITH_SENDER
     # The longest path may take the longest detour, so it grows by as many links.
     return TwoFailures(holds, stretch=stretch, beyond=stretch)
 
@@ -181,7 +181,7 @@ def _violations_behind(
     """The classes that serve switches behind their neighbour against condition 1 or 2, bool[S, C].
 
     Args:
-        classes: of the fabric.
+        classes: the classes of the fabric.
         repair: int[S, C, P], all links of repair.
         repairs: the first two of them.
         bounces: the first two links of bounce.
@@ -203,7 +203,7 @@ def _links_sent_to(
     matter then, as condition 1, 2 or 3 fails.
 
     Args:
-        classes: of the fabric.
+        classes: the classes of the fabric.
         repair: int[S, C, P], the links of repair.
         bounce: int[S, C], the first link of bounce.
         u: int[n], one end of n links without an apex.

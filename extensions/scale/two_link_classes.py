@@ -120,7 +120,7 @@ def has_unique_paths(far: NDArray[np.int32], apex_link: NDArray[np.int16]) -> bo
 
     Args:
         far: int32[S, K], the neighbours of each switch, -1 where it has fewer.
-        apex_link: its `apex_links`.
+        apex_link: int16[S, K], the `apex_links` of these neighbours.
     """
     degree = np.count_nonzero(far >= 0, axis=1)
     paths = np.where(far >= 0, degree[far] - 1, 0).sum(axis=1)
