@@ -1,4 +1,7 @@
-"""The library's functions for cables: their schedule, their check, and the links that are lost."""
+"""The library's functions for cables: their schedule, their check, and the links that are lost.
+
+Each takes a `Fabric`. The verbs `cables`, `check` and `explain` print what they return.
+"""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ from polarfab.output.next_steps import say_next
 from polarfab.output.option_names import named_problem
 from polarfab.output.verb_output import say, volume_options
 from polarfab.shared_options import be_strict
-from polarfab.verb_list import SECTIONS, VERBS, described, verb, verb_names
+from polarfab.verb_list import SECTIONS, VERBS, verb, verb_names, verbs_with_help
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -46,6 +46,7 @@ class Verbs(click.Group):
 
     def invoke(self, ctx: click.Context) -> object:
         """Run a verb; if the reader of its output has ended, exit as SIGPIPE would."""
+        # Notes of the compiler are printed on terminals only.
         listeners[:] = [say] if sys.stderr.isatty() else []
         try:
             result: object = super().invoke(ctx)
@@ -74,9 +75,9 @@ class Verbs(click.Group):
             for param in subcommand.params:
                 be_strict(param)
             if ctx.resilient_parsing:
-                from polarfab.completion import ready_for_completion
+                from polarfab.completion import prepare_for_completion
 
-                ready_for_completion(subcommand)
+                prepare_for_completion(subcommand)
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -87,7 +88,7 @@ class Verbs(click.Group):
 
         return [
             CompletionItem(verb, help=description)
-            for verb, description in described()
+            for verb, description in verbs_with_help()
             if verb.startswith(incomplete)
         ]
 
@@ -96,7 +97,7 @@ class Verbs(click.Group):
         for section in SECTIONS:
             with formatter.section(section.heading):
                 formatter.write_dl(list(section.verbs.items()))
-        of_extensions = list(described())[len(VERBS) :]
+        of_extensions = list(verbs_with_help())[len(VERBS) :]
         if of_extensions:
             with formatter.section("Extensions"):
                 formatter.write_dl(of_extensions)
@@ -155,11 +156,12 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line; never ends in a traceback."""
+    # A process without standard output, as in a service, has None there.
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115, PTH123
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115, PTH123
-    signal.signal(signal.SIGTERM, _terminated)
+    signal.signal(signal.SIGTERM, _exit_on_signal)
     if signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:  # not under nohup
-        signal.signal(signal.SIGHUP, _terminated)
+        signal.signal(signal.SIGHUP, _exit_on_signal)
     # polarfab has no plugins of pydantic. To look for them in all packages takes 30 ms.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     try:
@@ -179,16 +181,18 @@ def main() -> None:
             print(note, file=sys.stderr)
         raise
     except MemoryError as error:
-        sys.exit(_refused(MemoryError(f"this machine has too little memory for that: {error}")))
+        message = f"this machine has too little memory for that: {error}"
+        sys.exit(_print_machine_error(MemoryError(message)))
     except Exception as error:
         if isinstance(error, FileNotFoundError) and not _has_working_folder():
-            sys.exit(_refused(OSError("the working directory was deleted; cd to another one")))
+            message = "the working directory was deleted; cd to another one"
+            sys.exit(_print_machine_error(OSError(message)))
         if getattr(error, "errno", None) in MACHINE_ERRORS:
-            sys.exit(_refused(error))
+            sys.exit(_print_machine_error(error))
         sys.exit(_report_bug())
 
 
-def _terminated(number: int, _frame: FrameType | None) -> None:
+def _exit_on_signal(number: int, _frame: FrameType | None) -> None:
     """Exit as after Ctrl-C, so that partial results are removed.
 
     Further signals do not interrupt this. If a terminal is closed, the shell and the kernel send
@@ -207,7 +211,7 @@ def _has_working_folder() -> bool:
         return False
 
 
-def _refused(error: Exception) -> int:
+def _print_machine_error(error: Exception) -> int:
     """Print an error of the operating system as one message; returns the exit code."""
     message = str(error)
     if isinstance(error, OSError) and not error.filename:

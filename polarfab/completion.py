@@ -1,4 +1,8 @@
-"""Shell completion: the script of `polarfab --completion`, and the values of parameters."""
+"""Shell completion: the script of `polarfab --completion`, and the values of parameters.
+
+The parameter types here complete names of families, scenarios, patterns and build folders.
+When a shell asks for completions, `polarfab.cli` gives them to the parameters of the verb.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +89,7 @@ class ScenarioName(click.Path):
         return names or super().shell_complete(ctx, param, incomplete)
 
 
-def ready_for_completion(command: click.Command) -> None:
+def prepare_for_completion(command: click.Command) -> None:
     """Prepare a verb for completion: its parameters complete quickly, with polarfab's values.
 
     The metavar of a parameter says which values it takes, such as BUILD, OLDBUILD or BUILD|FABRIC.

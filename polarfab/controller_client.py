@@ -1,4 +1,8 @@
-"""A client of a controller's management API, for the verbs and functions of running fabrics."""
+"""A client of a controller's management API, for the verbs and functions of running fabrics.
+
+`Client` sends HTTP requests with a token to the controller's address, and returns the JSON of its
+answers. A refusal or a controller that does not answer becomes an `InputError` that says why.
+"""
 
 from __future__ import annotations
 
@@ -59,10 +63,11 @@ class Client:
             InputError: the URL is not http or https, or the file cannot be used.
         """
         try:
-            good = urlsplit(url).scheme in ("http", "https") and bool(urlsplit(url).hostname)
+            parts = urlsplit(url)
+            is_web_address = parts.scheme in ("http", "https") and bool(parts.hostname)
         except ValueError:
-            good = False
-        if not good:
+            is_web_address = False
+        if not is_web_address:
             raise InputError.of(key=key, required=f"a URL such as {HTTP}", given=repr(url))
         token = Tokens.read(Path(tokens)).accepted[0].secret.decode() if tokens else ""
         return cls(url.rstrip("/"), key, token, authority)
@@ -106,7 +111,7 @@ class Client:
         """
         options = f"accept_loss={accept_loss:d}&unverified={unverified:d}"
         options += f"&confirm_within={confirm_within}"
-        return self._followed(self.post(f"apply?{options}", archive), progress)
+        return self._last_state(self.post(f"apply?{options}", archive), progress)
 
     def roll_back(
         self, build: str = "", progress: Callable[[int, int], None] | None = None
@@ -116,9 +121,9 @@ class Client:
         Raises:
             InputError: the controller does not answer, or refuses.
         """
-        return self._followed(self.post("rollback", {"build": build} if build else {}), progress)
+        return self._last_state(self.post("rollback", {"build": build} if build else {}), progress)
 
-    def _followed(
+    def _last_state(
         self, state: dict[str, Any], progress: Callable[[int, int], None] | None
     ) -> dict[str, Any]:
         """Wait until a move has ended; returns its last state."""

@@ -1,4 +1,7 @@
-"""The library's functions for pictures of fabrics and graphs, and for charts of fabrics."""
+"""The library's functions for pictures of fabrics and graphs, and for charts of fabrics.
+
+They return SVG or HTML as a `Picture`, a text that notebooks display. `polarfab draw` writes it.
+"""
 
 from __future__ import annotations
 

@@ -14,6 +14,11 @@ DURATION = re.compile(r"([1-9][0-9]{0,6})([smhd])", re.ASCII)
 """A duration such as `10m`."""
 
 
+LIMITS = ((2 * 60, 1, "s"), (2 * 3600, 60, "min"), (2 * 86400, 3600, "h"))
+"""Of the units in which a duration is printed: below how many seconds it is used, its seconds, and
+its word. A larger unit is used from two of it on."""
+
+
 class Seconds(click.ParamType):  # type: ignore[type-arg]
     """The type of an option that takes a duration with its unit; the value is whole seconds."""
 
@@ -37,7 +42,7 @@ class Seconds(click.ParamType):  # type: ignore[type-arg]
 
 def in_words(seconds: float) -> str:
     """A duration in its largest unit: `42 s`, `3 min`, `5 h`, `9 d`."""
-    for limit, unit, word in ((120, 1, "s"), (7200, 60, "min"), (172800, 3600, "h")):
+    for limit, unit, word in LIMITS:
         if seconds < limit:
             return f"{seconds // unit:.0f} {word}"
-    return f"{seconds // 86400:.0f} d"
+    return f"{seconds // UNITS['d']:.0f} d"

@@ -1,4 +1,7 @@
-"""The library's functions that give a fabric to other programs: networkx, NetBox and others."""
+"""The library's functions that give a fabric to other programs: networkx, NetBox and others.
+
+They return a graph, or the texts of files by name; the verbs `export` and `inventory` write them.
+"""
 
 from __future__ import annotations
 

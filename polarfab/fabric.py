@@ -54,7 +54,7 @@ class Fabric:
     """The folder of its build; None for a fabric in memory."""
     compiled: tuple[Build, ...] = ()
     """The build of each plane; empty before it is compiled."""
-    _judged: list[Verification] = field(default_factory=list, init=False)
+    _verifications: list[Verification] = field(default_factory=list, init=False)
     """The results of `verify`, for `save`; the last one is the newest."""
 
     @classmethod
@@ -281,7 +281,7 @@ class Fabric:
         from compilers.tables.folders.replaced_folder import new_build
 
         path = followed(Path(folder))  # a path such as `.` changes its meaning when it is replaced
-        judged = list(self._judged) if prove is True else []
+        judged = list(self._verifications) if prove is True else []
         builds = self.builds if judged else self.compiled or self.compile().compiled
         with new_build(path) as new:
             write_planes(builds, new)
@@ -290,9 +290,9 @@ class Fabric:
                 prove(written)
             elif prove:
                 written._mark(judged)
-                written._judged[-1].require_passed(str(path))
+                written._verifications[-1].require_passed(str(path))
         saved = Fabric(self.loaded, path, written.builds)
-        saved._judged.extend(written._judged)
+        saved._verifications.extend(written._verifications)
         return saved
 
     def _mark(self, judged: Sequence[Verification]) -> None:
@@ -301,10 +301,12 @@ class Fabric:
         Raises:
             InputError: the mark cannot be written.
         """
-        self._judged.extend(verification.mark(self.builds, self.folders) for verification in judged)
-        if not self._judged:
+        self._verifications.extend(
+            verification.mark(self.builds, self.folders) for verification in judged
+        )
+        if not self._verifications:
             self.verify()
-        for verification in self._judged:
+        for verification in self._verifications:
             verification.require_marked()
 
     def verify(
@@ -361,8 +363,8 @@ class Fabric:
                 progress=progress,
                 workers=workers,
             )
-            self._judged.append(judge(self.builds, self.folders, options))
-        return self._judged[-1]
+            self._verifications.append(judge(self.builds, self.folders, options))
+        return self._verifications[-1]
 
     @property
     def proved(self) -> tuple[Proved, ...]:
@@ -400,9 +402,9 @@ class Fabric:
             if not self.folder:
                 name = stack.enter_context(TemporaryDirectory(prefix="polarfab-"))
                 fabric = self.save(
-                    Path(name) / "build", prove=bool(self._judged) and not unverified
+                    Path(name) / "build", prove=bool(self._verifications) and not unverified
                 )
-                if not (unverified or self._judged):
+                if not (unverified or self._verifications):
                     fabric.verify(failures=())
             if not unverified:
                 for folder, build in zip(fabric.folders, fabric.builds, strict=True):

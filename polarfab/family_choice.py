@@ -1,4 +1,8 @@
-"""The graph that a verb is about: of a family with parameters, of a fabric.yaml or of a build."""
+"""The graph that a verb is about: of a family with parameters, of a fabric.yaml or of a build.
+
+Verbs take their words with `graph_options`, and turn them into a graph or a fabric by the functions
+here.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ if TYPE_CHECKING:
     from polarfab.fabric import Fabric
 
 parameter_options = together(shared("--q"), shared("--supernode"), shared("--degree"))
-"""The parameters of the families that are compiled."""
+"""The options with the parameters of the families that are compiled."""
 
 
 graph_options = together(
@@ -24,10 +28,11 @@ graph_options = together(
     click.argument("parameters", nargs=-1, metavar="[NAME=VALUE]..."),
     parameter_options,
 )
-"""A family with its parameters, in words or options, a fabric.yaml or a build."""
+"""The arguments and options that name a graph: a family with its parameters, in words or options, a
+fabric.yaml or a build."""
 
 
-def given_parameters(words: tuple[str, ...], **options: int | str | None) -> dict[str, Any]:
+def read_parameters(words: tuple[str, ...], **options: int | str | None) -> dict[str, Any]:
     """The parameters of a family, by name, from words such as `h=6` and from options.
 
     An option that the user leaves out is None.

@@ -12,10 +12,11 @@ from typing import NoReturn
 def end_interrupted(error: BaseException | None = None) -> NoReturn:
     """Print `interrupted` and the notes of the exception in one line, and exit with code 130.
 
-    If Ctrl-C interrupts the exec of a text, which dataclasses use when they are defined, `python
-    -m` ends by SIGINT itself, with another exit code. Another exec resets that.
+    The definition of a dataclass runs generated code by `exec`. If Ctrl-C interrupts such an
+    `exec`, Python remembers that, and ends `python -m` by SIGINT, with another exit code than 130.
+    Python forgets it at the next `exec`.
     """
-    exec("")  # noqa: S102
+    exec("")  # noqa: S102 - does nothing but make Python forget an interrupted one
     print("; ".join(["interrupted", *notes(error)]), file=sys.stderr)
     sys.exit(130)
 

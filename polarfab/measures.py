@@ -1,4 +1,8 @@
-"""The library's measures of graphs, and of the traffic that a fabric carries by its tables."""
+"""The library's measures of graphs, and of the traffic that a fabric carries by its tables.
+
+`polarfab.analyse` measures a graph; `throughput`, `guarantee`, `guarantees_after` and `tradeoff`
+compute rates of hosts.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +56,7 @@ def analyse(
         2
     """
     from compilers.evaluation.analysis.analyses import Options, applicable, check
-    from compilers.evaluation.analysis.analyses import analyse as analysed
+    from compilers.evaluation.analysis.analyses import analyse as analyse_topology
     from compilers.memory_bound import MemoryBound
     from compilers.workers.local_processes import workers_at
 
@@ -66,7 +70,7 @@ def analyse(
         MemoryBound.of_topology(topology).require()
     with workers_at(scheduler) as workers:
         options = Options(runs, seed, clusters, workers)
-        return {name: analysed(topology, name, options, progress) for name in names}
+        return {name: analyse_topology(topology, name, options, progress) for name in names}
 
 
 def throughput(
@@ -135,13 +139,13 @@ def guarantee(
         >>> guarantee.share, guarantee.link, len(guarantee.traffic)
         (0.25, (0, 1), 2)
     """
-    from compilers.evaluation.guarantee import guarantee as guaranteed
+    from compilers.evaluation.guarantee import guarantee as guarantee_of_build
     from compilers.memory_bound import MemoryBound
     from compilers.tables.build import Build
 
     build = fabric if isinstance(fabric, Build) else fabric.build
     MemoryBound.of_build(build).require()
-    return guaranteed(build, hosts, progress)
+    return guarantee_of_build(build, hosts, progress)
 
 
 def guarantees_after(
@@ -201,8 +205,8 @@ def tradeoff(
         >>> [(p.minimal_share, round(p.uniform, 2), round(p.guaranteed, 2)) for p in parts[::5]]
         [(0.0, 0.23, 0.15), (0.5, 0.32, 0.2), (1.0, 0.5, 0.12)]
     """
-    from compilers.evaluation.tradeoff import tradeoff as traded
+    from compilers.evaluation.tradeoff import tradeoff as tradeoff_of_build
     from compilers.tables.build import Build
 
     build = fabric if isinstance(fabric, Build) else fabric.build
-    return traded(build, hosts_per_node=hosts, progress=progress)
+    return tradeoff_of_build(build, hosts_per_node=hosts, progress=progress)

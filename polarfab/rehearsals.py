@@ -1,4 +1,8 @@
-"""The library's rehearsals: a fabric on emulated switches is checked, or moved under traffic."""
+"""The library's rehearsals: a fabric on emulated switches is checked, or moved under traffic.
+
+`emulate` takes a fabric or a scenario, `rehearse` two fabrics. Each starts an emulation engine and
+returns the engine's report.
+"""
 
 from __future__ import annotations
 

@@ -23,12 +23,15 @@ if TYPE_CHECKING:
     from polarfab.controller_client import Client
 
 V = TypeVar("V", bound=Callable[..., Any])
+"""A verb: the function that click calls."""
 Decorator = Callable[[V], V]
+"""An option, which click adds to a verb as a decorator."""
 Decorated = Callable[..., Any]
+"""A verb with options."""
 
 HTTP = f"http://{API}"
 """The URL of a controller's management API by default."""
-_READ = click.Path(path_type=Path, exists=True, dir_okay=False)
+_EXISTING_FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 """The type of an option that names an existing file."""
 
 
@@ -52,10 +55,11 @@ def be_strict(param: click.Parameter) -> None:
     kind = param.type
     if isinstance(kind, click.Path) and not isinstance(kind, _Filled):
         param.type = _Filled()
-    elif type(kind) is type(click.STRING):
+    elif type(kind) is type(click.STRING):  # a text, and no type of polarfab
         param.type = _Word()
     elif isinstance(kind, click.FloatRange) and not isinstance(kind, _Finite):
         param.type = _Finite()
+    # The new type keeps the settings of the old one, such as its bounds.
     param.type.__dict__.update(kind.__dict__)
 
 
@@ -193,7 +197,7 @@ SHARED: dict[str, dict[str, Any]] = {
     },
     "--to": {"metavar": "URL", "help": f"The controller's management API  [default: {HTTP}]"},
     "--token-file": {"type": click.Path(path_type=Path), "help": "A file with a token a line"},
-    "--ca": {"type": _READ, "help": "The authority of the controller's certificate (PEM)"},
+    "--ca": {"type": _EXISTING_FILE, "help": "The authority of the controller's certificate (PEM)"},
     "--fail": {
         "metavar": "A-B|NODE|GROUP",
         "multiple": True,

@@ -1,4 +1,7 @@
-"""Functions of the library for running switches: read them, move them, push to them, check them."""
+"""Functions of the library for running switches: read them, move them, push to them, check them.
+
+`running` and `apply` ask a controller; `push` and `check_routes` work with configured routers.
+"""
 
 from __future__ import annotations
 

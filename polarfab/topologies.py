@@ -1,4 +1,7 @@
-"""The library's functions for families of graphs: build them, find paths, and compare designs."""
+"""The library's functions for families of graphs: build them, find paths, and compare designs.
+
+They take a family's name and its parameters, or limits such as a radix. No fabric is needed.
+"""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ SECTIONS = (
     ),
 )
 VERBS = {verb: section.folder for section in SECTIONS for verb in section.verbs}
-"""By verb, the folder of its module."""
+"""The folder of each verb's module, by the verb."""
 
 
 def verb_names() -> list[str]:
@@ -112,7 +112,7 @@ def verb_names() -> list[str]:
     return [*VERBS, *registered(GROUP)]
 
 
-def described() -> Iterator[tuple[str, str]]:
+def verbs_with_help() -> Iterator[tuple[str, str]]:
     """The verbs, each with its line of help."""
     for section in SECTIONS:
         yield from section.verbs.items()

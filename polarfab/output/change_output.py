@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from polarfab.fabric import Fabric
 
 MOST_PRINTED = 6
-"""Most changes of a kind that are printed without --verbose."""
+"""The most changes of a kind that are printed without --verbose."""
 AS_NUMBERS_STAY = (
     "switches that are there keep their AS numbers: `base.asn` is for new ones; write `asn` at a "
     "node to give it another"
@@ -42,7 +42,7 @@ def say_changes(before: Fabric, after: Fabric) -> None:
         for old, new in zip(before.builds, after.builds, strict=True)
         for change in changes_of(old, new)
     ]
-    _say(changes)
+    _say_first_of_each_kind(changes)
     if changes:
         say("nothing else changes")
     else:
@@ -65,9 +65,9 @@ def say_changes_of_file(fabric: Fabric) -> None:
     changes = [
         change
         for before, after in zip(listed, numbers, strict=True)
-        for change in _changed_numbers(before, after)
+        for change in _number_changes(before, after)
     ]
-    _say(changes)
+    _say_first_of_each_kind(changes)
     file = fabric.loaded.allocations_file
     say(f"{'other numbers' if changes else 'numbers'} are those of {file}; its build is not here")
     warn(
@@ -76,7 +76,7 @@ def say_changes_of_file(fabric: Fabric) -> None:
     )
 
 
-def _changed_numbers(before: Allocations, after: Allocations) -> Iterator[Change]:
+def _number_changes(before: Allocations, after: Allocations) -> Iterator[Change]:
     """Yield the numbers that come, go or change between two lists."""
     from compilers.spec.allocations import ASN, KINDS, POOL, POOL_VALUES, VERTEX
 
@@ -102,16 +102,16 @@ def _changed_numbers(before: Allocations, after: Allocations) -> Iterator[Change
                 yield f"new {numbers}", words
 
 
-def _say(changes: Sequence[Change]) -> None:
+def _say_first_of_each_kind(changes: Sequence[Change]) -> None:
     """Say the first changes of each kind, and how many more there are."""
-    count = Counter(kind for kind, _ in changes)
-    shown = Counter[str]()
+    count_of_kind = Counter(kind for kind, _ in changes)
+    count_said = Counter[str]()
     for kind, words in changes:
-        shown[kind] += 1
-        if volume() > 0 or shown[kind] <= MOST_PRINTED:
+        count_said[kind] += 1
+        if volume() > 0 or count_said[kind] <= MOST_PRINTED:
             say(words)
-        elif shown[kind] == MOST_PRINTED + 1:
-            say(f"and {count[kind] - MOST_PRINTED:,} more: {kind}")
+        elif count_said[kind] == MOST_PRINTED + 1:
+            say(f"and {count_of_kind[kind] - MOST_PRINTED:,} more: {kind}")
 
 
 def changes_of(old: Build, new: Build) -> Iterator[Change]:
@@ -132,8 +132,8 @@ def changes_of(old: Build, new: Build) -> Iterator[Change]:
     if needs_restart_of_frr(old, new):
         yield "restarts", RESTART_OF_FRR
     names = renamed_switches(old, new)
-    yield from _switches(old, new, names)
-    yield from _cables(old, new, names)
+    yield from _switch_changes(old, new, names)
+    yield from _cable_changes(old, new, names)
     hosts = host_changes(old, new)
     yield from (("hosts that go", f"host {name} goes") for name in hosts.removed)
     yield from (("new hosts", f"host {name} is new") for name in hosts.added)
@@ -142,14 +142,14 @@ def changes_of(old: Build, new: Build) -> Iterator[Change]:
     numbers = renumberings(old, new)
     for kind, owner, old_number, new_number in numbers:
         yield kind, f"{kind} changes, {owner}: {old_number} to {new_number}"
-    is_other_first = old.base.get(FIRST_ASN) != new.base.get(FIRST_ASN)
+    has_other_first = old.base.get(FIRST_ASN) != new.base.get(FIRST_ASN)
     kinds = {number.kind for number in numbers}
-    if is_other_first and new.allocations.of(ASN) and AS_NUMBER not in kinds:
+    if has_other_first and new.allocations.of(ASN) and AS_NUMBER not in kinds:
         yield "AS numbers that stay", AS_NUMBERS_STAY
     yield from _reused_numbers(old, new)
 
 
-def _switches(old: Build, new: Build, names: Mapping[str, str]) -> Iterator[Change]:
+def _switch_changes(old: Build, new: Build, names: Mapping[str, str]) -> Iterator[Change]:
     """Yield switches that come, go or are renamed, and settings of switches and cables that change.
 
     A switch without a serial number is known by its name, so with another name it is another
@@ -174,18 +174,19 @@ def _switches(old: Build, new: Build, names: Mapping[str, str]) -> Iterator[Chan
         yield f"{plural} with another {setting}", words
 
 
-def _cables(old: Build, new: Build, names: Mapping[str, str]) -> Iterator[Change]:
+def _cable_changes(old: Build, new: Build, names: Mapping[str, str]) -> Iterator[Change]:
     """Yield cables that come, go, or are plugged into other ports."""
     before, after = _ports_of_cables(old, names), _ports_of_cables(new, {})
     for ends, ports in before.items():
         if ends not in after:
-            yield "cables that go", f"cable goes: {_cable(ends, ports)}"
+            yield "cables that go", f"cable goes: {_cable_in_words(ends, ports)}"
         elif after[ends] != ports:
-            words = f"cable moves: {_cable(ends, ports)}; now {_cable(ends, after[ends])}"
+            earlier, now = _cable_in_words(ends, ports), _cable_in_words(ends, after[ends])
+            words = f"cable moves: {earlier}; now {now}"
             yield "cables that move", words
     for ends, ports in after.items():
         if ends not in before:
-            yield "new cables", f"cable is new: {_cable(ends, ports)}"
+            yield "new cables", f"cable is new: {_cable_in_words(ends, ports)}"
 
 
 def _ports_of_cables(build: Build, names: Mapping[str, str]) -> dict[Ends, Ends]:
@@ -193,7 +194,7 @@ def _ports_of_cables(build: Build, names: Mapping[str, str]) -> dict[Ends, Ends]
 
     Args:
         build: has the cables.
-        names: by old name, the new names of renamed switches.
+        names: the new names of renamed switches, by their old names.
     """
     wiring = build.wiring
     switches = [names.get(name, name) for name in wiring.names]
@@ -206,7 +207,7 @@ def _ports_of_cables(build: Build, names: Mapping[str, str]) -> dict[Ends, Ends]
     }
 
 
-def _cable(ends: Ends, ports: Ends) -> str:
+def _cable_in_words(ends: Ends, ports: Ends) -> str:
     """A cable in words, by its switches and ports."""
     return f"{ends[0]} {ports[0]} to {ends[1]} {ports[1]}"
 

@@ -1,4 +1,8 @@
-"""Chooses the widths of a table's columns, so that as many columns as possible fit a terminal."""
+"""Chooses the widths of a table's columns, so that as many columns as possible fit a terminal.
+
+`verb_output.print_table` calls `fitting_widths` with the texts of a table. Widths are counted in
+columns of the terminal, one for a character.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ EASY_TEXT_WIDTH, TIGHT_TEXT_WIDTH = 22, 10
 """The least width of a column of text, and the least if only that makes all columns fit."""
 
 
-def fitting(
+def fitting_widths(
     heads: Sequence[str], cells: Sequence[Sequence[str]], numeric: Sequence[bool], room: int
 ) -> list[int]:
     """The widths of the columns that fit, from the left; at least of the first.

@@ -1,4 +1,8 @@
-"""The output of `polarfab emulate` and `polarfab rehearse`."""
+"""The output of `polarfab emulate` and `polarfab rehearse`.
+
+Both verbs call `run` with a scenario. It runs the emulation, prints the steps, the checks, the
+timeline and the facts, and writes the report.
+"""
 
 from __future__ import annotations
 
@@ -186,14 +190,14 @@ def _print_facts(emulated: Emulated) -> None:
         facts.append((f"over {counted(hops, 'link')}", pairs))
     if result.slowed:
         facts.append(("probe slowed", "; ".join(result.slowed)))
-    more: list[tuple[str, object]] = []
+    verbose_facts: list[tuple[str, object]] = []
     if result.exercise:
-        more.append(("rules exercised", rules_in_words(result.exercise)))
+        verbose_facts.append(("rules exercised", rules_in_words(result.exercise)))
     builds = [emulated.facts["build"], *emulated.facts.get("moves_to", ())]
-    more.append(("build", " then ".join(builds)))
+    verbose_facts.append(("build", " then ".join(builds)))
     seconds = "  ".join(f"{step} {time:g}" for step, time in result.seconds.items())
-    more.append(("seconds", seconds))
-    print_facts("", facts, more)
+    verbose_facts.append(("seconds", seconds))
+    print_facts("", facts, verbose_facts)
 
 
 def _warn_of_mismatches(result: Result) -> None:

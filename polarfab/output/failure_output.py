@@ -106,8 +106,12 @@ def _surplus(words: str, context: click.Context, hint: str) -> Problem:
     arguments = (
         parameter for parameter in context.command.params if isinstance(parameter, click.Argument)
     )
-    taken = " ".join(parameter.make_metavar(context) for parameter in arguments)
-    message = f"{taken}; given {words} as well" if taken else f"no argument; given {words}"
+    arguments_taken = " ".join(parameter.make_metavar(context) for parameter in arguments)
+    message = (
+        f"{arguments_taken}; given {words} as well"
+        if arguments_taken
+        else f"no argument; given {words}"
+    )
     todo = f"did you mean -o {words}?" if "-o" in options else hint
     return Problem("", f"{context.command_path.partition(' ')[2]} takes {message}", todo)
 

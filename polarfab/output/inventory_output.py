@@ -1,4 +1,8 @@
-"""The earlier build of a fabric, and warnings about its planned switches and lost links."""
+"""The earlier build of a fabric, and warnings about its planned switches and lost links.
+
+Verbs that compile or list cables load the earlier build, whose port numbers and addresses the new
+one keeps. The warnings go to standard error, and are returned for the verb's JSON.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from polarfab.output.verb_output import say, warn
 if TYPE_CHECKING:
     from polarfab.fabric import Fabric
 
-NAMED = 10
+MOST_NAMED = 10
 """The most names of a plane that are printed."""
 
 
@@ -102,22 +106,22 @@ def warn_of_planned(fabric: Fabric) -> list[str]:
     from compilers.wiring.placed_fabric import each_plane
     from compilers.wiring.planned_nodes import PlannedNodes
 
-    every: list[str] = []
+    all_names: list[str] = []
     inventory = fabric.loaded.inventory if fabric.loaded else None
     if not (fabric.loaded and inventory):
-        return every
+        return all_names
     if all(node.state != "planned" for node in inventory.nodes):
-        return every
+        return all_names
     for planned in map(PlannedNodes.of, each_plane(fabric.loaded)):
-        every += planned.names
-        for sentence in planned.sentences[:NAMED]:
+        all_names += planned.names
+        for sentence in planned.sentences[:MOST_NAMED]:
             warn(f"planned, and left out until it is installed: {sentence}")
-        if len(planned.names) > NAMED:
-            warn(f"and {len(planned.names) - NAMED:,} more")
+        if len(planned.names) > MOST_NAMED:
+            warn(f"and {len(planned.names) - MOST_NAMED:,} more")
         cost = planned.cost()
         if cost:
             warn(f"without planned switches: {cost}")
-    return every
+    return all_names
 
 
 def warn_of_losses(fabric: Fabric) -> dict[str, list[str]]:
@@ -128,24 +132,24 @@ def warn_of_losses(fabric: Fabric) -> dict[str, list[str]]:
     """
     from polarfab.cabling import lost_links
 
-    every: dict[str, list[str]] = {"lost_links": [], "lost_hosts": []}
+    all_names: dict[str, list[str]] = {"lost_links": [], "lost_hosts": []}
     inventory = fabric.loaded.inventory if fabric.loaded else None
     if not inventory:
-        return every
+        return all_names
     has_spares = len(inventory.nodes) > sum(len(build.wiring.names) for build in fabric.builds)
     has_disabled_ports = any(node.disabled_ports for node in inventory.nodes)
     if not (has_spares or inventory.dead_links or has_disabled_ports):
-        return every
+        return all_names
     for lost_of_plane in lost_links(fabric):
         for word, names in (("link", lost_of_plane.links), ("host", lost_of_plane.hosts)):
-            every[f"lost_{word}s"] += names
-            for name in names[:NAMED]:
+            all_names[f"lost_{word}s"] += names
+            for name in names[:MOST_NAMED]:
                 warn(f"lost {word}: {name}")
-            if len(names) > NAMED:
-                warn(f"and {len(names) - NAMED:,} more")
+            if len(names) > MOST_NAMED:
+                warn(f"and {len(names) - MOST_NAMED:,} more")
         cost = lost_of_plane.cost()
         if cost:
             warn(f"without them: {cost}")
-        for move in lost_of_plane.moves[:NAMED]:
+        for move in lost_of_plane.moves[:MOST_NAMED]:
             warn(move)
-    return every
+    return all_names

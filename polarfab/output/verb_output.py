@@ -18,7 +18,7 @@ from typing import Any
 import click
 
 from inventory.problems import InputError, Problem
-from polarfab.output.column_widths import fitting
+from polarfab.output.column_widths import fitting_widths
 from polarfab.output.option_names import named_options, option_names
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")
@@ -28,14 +28,15 @@ MOST_ROWS = 40
 PIPE_WIDTH = 120
 """The columns of an output that is no terminal, unless COLUMNS sets another number."""
 RED, GREEN, YELLOW, CYAN = "bold red", "green", "yellow", "cyan"
+"""Colours as styles of rich."""
 COLOURS = {
     **dict.fromkeys(("pass", "passed", "proved", "in sync", "as built"), GREEN),
     **dict.fromkeys(("warning", "lost link", "lost host"), YELLOW),
     **dict.fromkeys(("error", "FAIL", "FAILED", "failed", "wrong", "damaged", "lost"), RED),
 }
 """The colours of verdicts, and of the first words of warnings."""
-NAMES = dict.fromkeys(("name", "node", "switch", "host", "rack", "scenario", "target"), CYAN)
-"""The colours of columns of names. Nothing else is coloured."""
+NAME_COLUMNS = dict.fromkeys(("name", "node", "switch", "host", "rack", "scenario", "target"), CYAN)
+"""The colours of columns of names, by their headings. Nothing else is coloured."""
 
 
 def painted(text: str, meaning: str) -> str:
@@ -90,7 +91,7 @@ def volume() -> int:
     return int(context.meta.get("volume", 0)) if context else 0
 
 
-def chosen_format(form: str | None, as_json: bool, usual: str = "table") -> str:
+def chosen_format(form: str | None, as_json: bool, default: str = "table") -> str:
     """The format of --format, `json` with --json, or the usual format with neither.
 
     Raises:
@@ -98,7 +99,7 @@ def chosen_format(form: str | None, as_json: bool, usual: str = "table") -> str:
     """
     if as_json and form:
         raise click.UsageError(f"leave --format {form} or --json out: each is another format")
-    return "json" if as_json else form or usual
+    return "json" if as_json else form or default
 
 
 def counted(number: int, noun: str) -> str:
@@ -141,29 +142,29 @@ def print_table(
     from rich.table import Table
 
     body = [list(row) for row in rows]
-    shown = body if whole or volume() > 0 else body[:MOST_ROWS]
+    printed_rows = body if whole or volume() > 0 else body[:MOST_ROWS]
     numeric = [
         bool(body) and all(isinstance(row[i], int | float) for row in body)
         for i, _ in enumerate(columns)
     ]
     heads = [in_words(column) for column in columns]
-    cells = [[_cell(value) for value in row] for row in shown]
+    cells = [[_cell(value) for value in row] for row in printed_rows]
     console = _console()
-    widths = fitting(heads, cells, numeric, console.width)
+    widths = fitting_widths(heads, cells, numeric, console.width)
     table = Table()
     for i, width in enumerate(widths):
         justify: Any = "right" if numeric[i] else "left"
         table.add_column(heads[i], justify=justify, overflow="fold", width=width)
     for row in cells:
-        table.add_row(*(_marked(row[i], columns[i]) for i, _ in enumerate(widths)))
+        table.add_row(*(_coloured(row[i], columns[i]) for i, _ in enumerate(widths)))
     if title:
         console.print(title, style="bold")
     console.print(table)
     left_out = heads[len(widths) :]
     if left_out:
         say(f"left out for want of width: {', '.join(left_out)}; --json has all")
-    if len(body) > len(shown):
-        say(f"{len(body) - len(shown):,} more rows: --verbose prints them, --json has all")
+    if len(body) > len(printed_rows):
+        say(f"{len(body) - len(printed_rows):,} more rows: --verbose prints them, --json has all")
 
 
 def print_facts(
@@ -176,11 +177,11 @@ def print_facts(
         facts: names and values.
         verbose: the facts that are added with --verbose; those with a name in `facts` are left out.
     """
-    shown = list(facts)
+    printed_facts = list(facts)
     if volume() > 0:
-        names = {name for name, _ in shown}
-        shown += [(name, value) for name, value in verbose if name not in names]
-    rows = [(in_words(name), _cell(value)) for name, value in shown]
+        names = {name for name, _ in printed_facts}
+        printed_facts += [(name, value) for name, value in verbose if name not in names]
+    rows = [(in_words(name), _cell(value)) for name, value in printed_facts]
     if not _print_plain(title, rows):
         _print_folded(title, rows)
 
@@ -253,11 +254,11 @@ def _cell(value: object) -> str:
     return "–" if value is None else str(value)
 
 
-def _marked(cell: str, column: str) -> Any:
+def _coloured(cell: str, column: str) -> Any:
     """A cell with its colour, if it is a verdict or a name; rich removes colours where needed."""
     from rich.text import Text
 
-    colour = COLOURS.get(cell, "") or NAMES.get(column, "")
+    colour = COLOURS.get(cell, "") or NAME_COLUMNS.get(column, "")
     return Text(cell, style=colour) if colour else cell
 
 

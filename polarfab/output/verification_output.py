@@ -1,4 +1,8 @@
-"""Prints verifications: what was proved, the faults of tables, and those of emitted files."""
+"""Prints verifications: what was proved, the faults of tables, and those of emitted files.
+
+The reports come from `Fabric.verify` and from the check of rendered files. Verbs that verify
+before they write, push or move stop here if tables are wrong.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ if TYPE_CHECKING:
     from polarfab.fabric import Fabric
 
 
-def counts(report: Report) -> list[tuple[str, object]]:
+def main_facts(report: Report) -> list[tuple[str, object]]:
     """The main facts of a report: the pairs delivered, the hops, and what is proved."""
     from compilers.proof.proved import Proved
 
@@ -30,7 +34,7 @@ def counts(report: Report) -> list[tuple[str, object]]:
     return facts
 
 
-def walks(builds: Sequence[Build], quick: bool) -> str:
+def walks_in_words(builds: Sequence[Build], quick: bool) -> str:
     """The walks that a verification of these builds makes, in words for the progress bar."""
     from compilers.proof.failures.risk_cases import kind_words
     from compilers.proof.walks.delivery import default_failures

@@ -33,6 +33,7 @@ PORT_NUMBERS_HINT = (
     "a port that is a number is an SNMP index: on Junos `set protocols lldp port-id-subtype "
     "interface-name`, and collect again"
 )
+"""The note if a port that is not in the plan is a number."""
 
 
 @click.command("spec")
@@ -58,19 +59,19 @@ def spec(fabric_file: str, inventory: Path | None, old: Path | None, as_json: bo
 
     fabric = Fabric.from_spec(fabric_file, inventory)
     fabric = fabric.compile(earlier_build(fabric, old, Path("build"), is_replaced=False))
-    planned, lost = warn_of_planned(fabric), warn_of_losses(fabric)
+    planned, losses = warn_of_planned(fabric), warn_of_losses(fabric)
     build = fabric.builds[0]
     hardware = build.hardware
-    placed = {name for plane in fabric.builds for name in plane.wiring.names}
+    names_in_use = {name for plane in fabric.builds for name in plane.wiring.names}
     nodes = fabric.loaded.inventory.nodes if fabric.loaded and fabric.loaded.inventory else ()
-    spares = [node.name for node in nodes if node.name not in placed]
+    spares = [node.name for node in nodes if node.name not in names_in_use]
     order = build.topology.graph.order
     facts = {
         "fabric": fabric.name,
         "topology": build.topology.title(),
         "nodes": order,
         "links": build.topology.graph.size,
-        **lost,
+        **losses,
         "planned": planned,
         "hosts": int((build.wiring.host_port > 0).sum()),
         "racks": len(set(hardware.rack.tolist())) if hardware else None,
@@ -81,14 +82,14 @@ def spec(fabric_file: str, inventory: Path | None, old: Path | None, as_json: bo
     if as_json:
         print_json(facts)
         return
-    shown = {"hosts": facts["hosts"], "switches": facts["nodes"], "links": facts["links"]}
+    printed_facts = {"hosts": facts["hosts"], "switches": facts["nodes"], "links": facts["links"]}
     if planned:
-        shown["switches"] = f"{order - len(planned)} of {order}"
-        shown["planned switches"] = len(planned)
-    shown |= {word: len(names) for word, names in lost.items() if names}
-    shown |= {"racks": facts["racks"], "spare switches": ", ".join(spares) or "none"}
+        printed_facts["switches"] = f"{order - len(planned)} of {order}"
+        printed_facts["planned switches"] = len(planned)
+    printed_facts |= {word: len(names) for word, names in losses.items() if names}
+    printed_facts |= {"racks": facts["racks"], "spare switches": ", ".join(spares) or "none"}
     verbose = [(word, facts[word]) for word in ("topology", "planes")]
-    print_facts(f"{fabric_file}: in order", shown.items(), verbose)
+    print_facts(f"{fabric_file}: in order", printed_facts.items(), verbose)
 
 
 @click.command("wiring")
@@ -122,10 +123,10 @@ def wiring(folder: Path, facts: tuple[Path, ...], adopt: Path | None, as_json: b
         raise click.exceptions.Exit(1)
 
 
-def _names(names: list[str]) -> str:
+def _first_names(names: list[str]) -> str:
     """The first `MOST_NAMED` names, and how many more there are."""
-    more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
-    return ", ".join(names[:MOST_NAMED]) + more
+    unnamed = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + unnamed
 
 
 def _nodes_of_missing_cables(facts: dict[str, Any]) -> set[str]:
@@ -156,11 +157,15 @@ def _print_wiring(report: WiringReport) -> None:
     print_facts(f"{report.name}: cables as wired", counts)
     empty = facts["empty_tables"]
     if empty:
-        click.echo(f"tables without a neighbour: {_names(empty)}; is LLDP on, and are ports up?")
+        click.echo(
+            f"tables without a neighbour: {_first_names(empty)}; is LLDP on, and are ports up?"
+        )
     lacking_cables = _nodes_of_missing_cables(facts)
-    dark = [name for name in facts["absent_nodes"] if name in lacking_cables]
-    if dark:
-        click.echo(f"neither read nor seen by a neighbour: {_names(dark)}; is the power on?")
+    unpowered = [name for name in facts["absent_nodes"] if name in lacking_cables]
+    if unpowered:
+        click.echo(
+            f"neither read nor seen by a neighbour: {_first_names(unpowered)}; is the power on?"
+        )
     for cycle in facts["wrong_places"]:
         turn = "in each other's place" if len(cycle) == 2 else "each in the next one's place"
         click.echo(f"{', '.join(cycle)} are {turn}: move them in the rack, or exchange their names")

@@ -19,7 +19,7 @@ from polarfab.output.verb_output import (
     say,
     volume,
 )
-from polarfab.output.verification_output import counts, stop_if_wrong, walks
+from polarfab.output.verification_output import main_facts, stop_if_wrong, walks_in_words
 from polarfab.shared_options import output_option, shared
 
 if TYPE_CHECKING:
@@ -67,9 +67,9 @@ def command(
         """Prove the build and write its numbers, before it takes the place of an earlier one."""
         nonlocal verification, allocations_note
         if not no_verify:
-            with progress(walks(written.builds, quick)) as bar:
+            with progress(walks_in_words(written.builds, quick)) as bar:
                 verification = written.verify(
-                    failures=() if quick else None,
+                    failures=() if quick else None,  # None: those that `protect` covers
                     progress=bar,
                 )
             verification.require_marked()
@@ -91,14 +91,16 @@ def command(
     reports = verification.reports if verification else [None] * len(fabric.builds)
     facts = [_facts(plane, report) for plane, report in zip(fabric.planes, reports, strict=True)]
     seconds = round(perf_counter() - start, 3)
-    place = {"folder": str(output), "seconds": seconds}
+    run_facts = {"folder": str(output), "seconds": seconds}
     if len(facts) > 1:
-        _print_planes(fabric, facts, place, as_json)
+        _print_planes(fabric, facts, run_facts, as_json)
     elif as_json:
-        print_json(facts[0] | place)
+        print_json(facts[0] | run_facts)
     elif volume() >= 0:
         title = f"{fabric.name}: {fabric.topology.title()}"
-        print_facts(title, _main_facts(facts[0], reports[0], place), (facts[0] | place).items())
+        print_facts(
+            title, _printed_facts(facts[0], reports[0], run_facts), (facts[0] | run_facts).items()
+        )
     for build, report in zip(fabric.builds, reports, strict=True):
         if report:
             stop_if_wrong(build, report)
@@ -121,25 +123,27 @@ def _say_numbers(before: Fabric | None, fabric: Fabric) -> None:
         say(f"numbers are new{todo}")
 
 
-def _main_facts(
-    facts: dict[str, Any], report: Report | None, place: dict[str, Any]
+def _printed_facts(
+    facts: dict[str, Any], report: Report | None, run_facts: dict[str, Any]
 ) -> list[tuple[str, object]]:
     """The facts that are printed without --verbose."""
     size = [("hosts", facts["hosts"]), ("switches", facts["nodes"]), ("links", facts["links"])]
-    proved = counts(report) if report else [("verified", facts["verified"])]
-    return [*size, *proved, ("folder", f"{place['folder']}, in {place['seconds']} s")]
+    proved = main_facts(report) if report else [("verified", facts["verified"])]
+    return [*size, *proved, ("folder", f"{run_facts['folder']}, in {run_facts['seconds']} s")]
 
 
 def _print_planes(
-    fabric: Fabric, planes: list[dict[str, Any]], place: dict[str, Any], as_json: bool
+    fabric: Fabric, planes: list[dict[str, Any]], run_facts: dict[str, Any], as_json: bool
 ) -> None:
     """Print the facts of each plane, as JSON or as a table."""
     if as_json:
-        print_json({"fabric": fabric.name, **place, "planes": planes})
+        print_json({"fabric": fabric.name, **run_facts, "planes": planes})
     if as_json or volume() < 0:
         return
     words = ("fabric", "build", "nodes", "links", "hosts", "pairs", "delivered", "verified")
-    title = f"{fabric.name}: {len(planes)} planes in {place['folder']}, {place['seconds']} s"
+    title = (
+        f"{fabric.name}: {len(planes)} planes in {run_facts['folder']}, {run_facts['seconds']} s"
+    )
     print_table(title, words, [[plane[word] for word in words] for plane in planes])
 
 

@@ -60,14 +60,14 @@ def command(
         for name, report in zip(names, reports, strict=True):
             say_plane(name, len(names))
             if target:
-                _show_files(report)
+                _print_files(report)
             else:
-                _show(report)
+                _print_report(report)
     if differ:
         raise click.exceptions.Exit(1)
 
 
-def _show_files(report: dict[str, Any]) -> None:
+def _print_files(report: dict[str, Any]) -> None:
     """Print the differences of rendered files, and the commands that undo them."""
     for file in report["files"]:
         click.echo(file["difference"] or f"{file['file']} differs\n", nl=False)
@@ -99,7 +99,7 @@ def _file_report(old: Build, new: Build, target: str, options: Chosen) -> dict[s
     }
 
 
-def _show(report: dict[str, Any]) -> None:
+def _print_report(report: dict[str, Any]) -> None:
     """Print a table for each kind of difference."""
     if not report["differ"]:
         say(f"{report['a']} and {report['b']} are alike")
@@ -108,20 +108,20 @@ def _show(report: dict[str, Any]) -> None:
     if facts:
         print_table("what they say", ["", report["a"], report["b"]], facts)
     for word in ("nodes_added", "nodes_removed"):
-        _list(word, [[node] for node in report[word]], ["node"])
-    _list("renamed", report["renamed"], ["was", "is"])
+        _print_rows(word, [[node] for node in report[word]], ["node"])
+    _print_rows("renamed", report["renamed"], ["was", "is"])
     for word in ("cables_added", "cables_removed"):
-        _list(word, report[word], ["one end", "other end"])
+        _print_rows(word, report[word], ["one end", "other end"])
     for word in ("hosts_added", "hosts_removed"):
-        _list(word, [[host] for host in report[word]], ["host"])
-    _list("hosts_moved", report["hosts_moved"], ["host", "was", "is"])
-    _list("settings", report["settings"], ["kind", "name", "what", "was", "is"])
-    _list("renumbered", report["renumbered"], ["number", "of", "was", "is"])
+        _print_rows(word, [[host] for host in report[word]], ["host"])
+    _print_rows("hosts_moved", report["hosts_moved"], ["host", "was", "is"])
+    _print_rows("settings", report["settings"], ["kind", "name", "what", "was", "is"])
+    _print_rows("renumbered", report["renumbered"], ["number", "of", "was", "is"])
     if report["switches"]:
         print_table("switches that stay", *counted_rows(report["switches"]))
 
 
-def _list(word: str, rows: list[list[str]], columns: list[str]) -> None:
+def _print_rows(word: str, rows: list[list[str]], columns: list[str]) -> None:
     """Print a table with its number of rows, unless it is empty."""
     if rows:
         print_table(f"{in_words(word)}: {len(rows):,}", columns, rows)

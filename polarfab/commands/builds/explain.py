@@ -81,7 +81,8 @@ def _print_methods(methods: Mapping[str, str], failed: bool) -> None:
     """Print what is proved of every pair, and by which method.
 
     Args:
-        methods: by what is proved (delivery, alternates, or a kind of failure), the method.
+        methods: the method of each proof, by what is proved: delivery, alternates or a kind of
+        failure.
         failed: whether paths under failures were printed before.
     """
     from compilers.proof.failures.risk_cases import kind_words

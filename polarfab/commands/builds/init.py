@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import click
 
 from compilers.spec.balance_words import DEMAND_FILE, TRAFFIC
-from polarfab.family_choice import given_parameters, parameter_options
+from polarfab.family_choice import parameter_options, read_parameters
 from polarfab.output.verb_output import json_option, print_json, say, write_new_files
 from polarfab.shared_options import shared
 
@@ -53,7 +53,7 @@ def command(
     from compilers.memory_bound import require_graph
     from compilers.wiring.starter_files import StarterFiles
 
-    values = given_parameters(parameters, q=q, supernode=supernode, degree=degree)
+    values = read_parameters(parameters, q=q, supernode=supernode, degree=degree)
     if family is None:
         try:
             family, values, hosts_per_node = _ask(values, hosts_per_node)

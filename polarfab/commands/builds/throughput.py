@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from compilers.tables.build import Build
     from polarfab.fabric import Fabric
 
-OPTIMUM = ("optimum", "of it")
+OPTIMUM_COLUMNS = ("optimum", "of it")
 """The columns of the most that any routing can carry, and of the part that the build carries."""
-NONE = "–"
+NO_VALUE = "–"
 """A cell without a value."""
 
 
@@ -130,16 +130,16 @@ def command(
     if not hosts_per_node:
         _warn_of_speeds(fabric.builds)
     if tradeoff:
-        _tradeoff(fabric, hosts_per_node or 0, as_json)
+        _print_tradeoffs(fabric, hosts_per_node or 0, as_json)
     elif guarantee:
         selection = FailureSelection(failures, sample or 0, seed)
-        _guarantee(fabric, selection, hosts_per_node or 0, output, as_json)
+        _print_guarantee_of_planes(fabric, selection, hosts_per_node or 0, output, as_json)
     else:
         names = (pattern,) if pattern else ()
-        _patterns(fabric, names, hosts_per_node or 0, seed, output, scheduler, as_json)
+        _print_throughput(fabric, names, hosts_per_node or 0, seed, output, scheduler, as_json)
 
 
-def _patterns(
+def _print_throughput(
     fabric: Fabric,
     names: Sequence[str],
     hosts_per_node: int,
@@ -177,9 +177,9 @@ def _patterns(
     if output:
         _plot(planes[0], title, output, form)
     if as_json:
-        print_json(_as_dict(fabric, hosts, planes))
+        print_json(_patterns_json(fabric, hosts, planes))
     else:
-        _print(builds, title, planes)
+        _print_patterns(builds, title, planes)
 
 
 def _host_counts(build: Build) -> list[int]:
@@ -201,7 +201,7 @@ def _warn_of_speeds(builds: Sequence[Build]) -> None:
             )
 
 
-def _as_dict(
+def _patterns_json(
     fabric: Fabric, hosts: int, planes: Sequence[Sequence[PatternThroughput]]
 ) -> dict[str, Any]:
     """The patterns of each plane, and of all planes together, for JSON."""
@@ -216,30 +216,37 @@ def _as_dict(
     for pattern in zip(*planes, strict=True):
         means = {routing: _mean(pattern, routing) for routing in ROUTINGS}
         totals.append({"pattern": pattern[0].pattern, **means} | _of_optimum(pattern))
-    whole = {"name": fabric.name, "ports": len(names), "patterns": totals}
-    return merged_reports(names, reports, whole)
+    all_planes = {"name": fabric.name, "ports": len(names), "patterns": totals}
+    return merged_reports(names, reports, all_planes)
 
 
-def _print(
+def _print_patterns(
     builds: Sequence[Build], title: str, planes: Sequence[Sequence[PatternThroughput]]
 ) -> None:
     """Print a table of each plane, and of all planes together."""
     from compilers.drawing.plots import ROUTINGS
     from compilers.spec.balances import own_balances_with
 
-    carrying = own_balances_with(lambda forwarding: forwarding.intermediates)[0]
+    valiant = own_balances_with(lambda forwarding: forwarding.intermediates)[0]
     for build, patterns in zip(builds, planes, strict=True):
         print_table(
             f"{build.name}: {title}; saturation",
-            ["pattern", "flows", *ROUTINGS.values(), carrying, *OPTIMUM, "hottest minimal link"],
+            [
+                "pattern",
+                "flows",
+                *ROUTINGS.values(),
+                valiant,
+                *OPTIMUM_COLUMNS,
+                "hottest minimal link",
+            ],
             [_row(build, pattern, tuple(ROUTINGS)) for pattern in patterns],
         )
     if len(builds) > 1:
         rows = []
         for pattern in zip(*planes, strict=True):
-            cells = [NONE] * len(ROUTINGS)
+            cells = [NO_VALUE] * len(ROUTINGS)
             if any(plane.flows for plane in pattern):
-                cells = [_percent(_mean(pattern, routing)) for routing in ROUTINGS]
+                cells = [_percent_cell(_mean(pattern, routing)) for routing in ROUTINGS]
             rows.append([pattern[0].pattern, *cells])
         heading = f"all {len(builds)} planes: of what a host's {len(builds)} ports carry together"
         print_table(heading, ["pattern", *ROUTINGS.values()], rows)
@@ -258,7 +265,7 @@ class FailureSelection(NamedTuple):
     """The seed by which the cases are drawn."""
 
 
-def _guarantee(
+def _print_guarantee_of_planes(
     fabric: Fabric, failures: FailureSelection, hosts: int, output: Path | None, as_json: bool
 ) -> None:
     """Print the guarantee of each plane, and write the traffic of the plane with the least."""
@@ -279,11 +286,12 @@ def _guarantee(
             for plane in builds
         ]
     if output:
-        least = min(range(len(guarantees)), key=lambda number: guarantees[number].share)
-        write_file(output, traffic_csv(builds[least], guarantees[least]))
-        say(f"{output}: a traffic that fills {link_name(builds[least], guarantees[least])}")
+        worst_plane = min(range(len(guarantees)), key=lambda number: guarantees[number].share)
+        build, worst_guarantee = builds[worst_plane], guarantees[worst_plane]
+        write_file(output, traffic_csv(build, worst_guarantee))
+        say(f"{output}: a traffic that fills {link_name(build, worst_guarantee)}")
     if as_json:
-        print_json(_guarantees_as_dict(fabric, guarantees, after))
+        print_json(_guarantees_json(fabric, guarantees, after))
         return
     title = f"{builds[0].topology.title()}: what every host gets under any traffic"
     print_guarantees(title, builds, guarantees)
@@ -292,7 +300,7 @@ def _guarantee(
             print_after_failures(plane, kind, guarantees_of_kind)
 
 
-def _guarantees_as_dict(
+def _guarantees_json(
     fabric: Fabric,
     guarantees: Sequence[Guarantee],
     after: Sequence[Mapping[str, Sequence[FailureGuarantee]]],
@@ -315,7 +323,7 @@ def _guarantees_as_dict(
     return merged_reports(names, reports, {"name": fabric.name, "share": share})
 
 
-def _tradeoff(fabric: Fabric, hosts: int, as_json: bool) -> None:
+def _print_tradeoffs(fabric: Fabric, hosts: int, as_json: bool) -> None:
     """Print the rates of uniform and of any traffic in each plane, by `minimal_share`."""
     from polarfab.measures import tradeoff
 
@@ -372,28 +380,28 @@ def _row(build: Build, measured: PatternThroughput, routings: tuple[str, ...]) -
     """
     names = build.wiring.names
     if not measured.flows:
-        return [measured.pattern, 0, *[NONE] * (len(routings) + len(OPTIMUM) + 2)]
+        return [measured.pattern, 0, *[NO_VALUE] * (len(routings) + len(OPTIMUM_COLUMNS) + 2)]
     u, v = measured.minimal.hottest
     sign = "" if measured.optimum_exact else "≤ "
     return [
         measured.pattern,
         measured.flows,
-        *(_share(getattr(measured, routing)) for routing in routings),
-        _share(measured.valiant),
-        f"{sign}{_percent(measured.optimum)}",
-        _percent(measured.share_of_optimum),
+        *(_share_cell(getattr(measured, routing)) for routing in routings),
+        _share_cell(measured.valiant),
+        f"{sign}{_percent_cell(measured.optimum)}",
+        _percent_cell(measured.share_of_optimum),
         f"{names[u]} – {names[v]}",
     ]
 
 
-def _share(saturation: Saturation | None) -> str:
+def _share_cell(saturation: Saturation | None) -> str:
     """The cell of a saturation."""
-    return _percent(saturation.share if saturation else None)
+    return _percent_cell(saturation.share if saturation else None)
 
 
-def _percent(share: float | None) -> str:
+def _percent_cell(share: float | None) -> str:
     """The cell of a share of hosts' rates."""
-    return NONE if share is None else f"{share:.1%}"
+    return NO_VALUE if share is None else f"{share:.1%}"
 
 
 def _plot(patterns: Sequence[PatternThroughput], title: str, file: Path, form: str) -> None:

@@ -21,7 +21,12 @@ from polarfab.output.verb_output import (
     say,
     warn,
 )
-from polarfab.output.verification_output import counts, say_emitted, stop_if_wrong, walks
+from polarfab.output.verification_output import (
+    main_facts,
+    say_emitted,
+    stop_if_wrong,
+    walks_in_words,
+)
 from polarfab.shared_options import failure_kinds, shared, target_options
 
 if TYPE_CHECKING:
@@ -51,7 +56,7 @@ def _say_losses(build: Build, report: Report) -> None:
             warn(f"lost: {unnamed:,} more pairs, kind of failure: {case.kind}")
 
 
-def _cases(_: click.Context, __: click.Parameter, value: str | None) -> int | None:
+def _sample_size(_: click.Context, __: click.Parameter, value: str | None) -> int | None:
     """The number of cases of several failures at once, from a number or `all`; None by default."""
     if value is None or (value.isdecimal() and int(value)):
         return int(value) if value else None
@@ -85,7 +90,7 @@ def _emitted_place(
 @click.option(
     "--sample",
     metavar="N|all",
-    callback=_cases,
+    callback=_sample_size,
     help="Try so many of the cases in which several things fail at once. By default all cases of "
     "two, if that is quick, and otherwise 1000.",
 )
@@ -166,8 +171,8 @@ def command(
     fabric = Fabric.load(folder)
     if quick and failures:
         raise click.UsageError("--quick tries no failures, and --failures names some")
-    with progress(walks(fabric.builds, quick)) as bar:
-        kinds = failures or (() if quick else None)
+    with progress(walks_in_words(fabric.builds, quick)) as bar:
+        kinds = failures or (() if quick else None)  # None: those that `protect` covers
         verification = fabric.verify(
             failures=kinds,
             sample=sample,
@@ -185,13 +190,13 @@ def command(
             files = _check_emitted(fabric, emitted, target or "", words, bar, accept)
     shares = _guarantees(fabric, files) if guarantee else ()
     if as_json:
-        print_json({**verification.as_dict(), **_emitted_facts(files), **_share_facts(shares)})
+        print_json({**verification.as_dict(), **_emitted_facts(files), **_guarantee_facts(shares)})
     for build, report in zip(fabric.builds, verification.reports, strict=True):
         if not as_json:
-            _print(build, report, method)
+            _print_report(build, report, method)
             _say_losses(build, report)
         stop_if_wrong(build, report)
-    _tell_emitted(str(emitted), files, with_options=bool(words), as_json=as_json)
+    _print_emitted(str(emitted), files, with_options=bool(words), as_json=as_json)
     if shares and not as_json:
         print_guarantees(f"by {emitted}: what every host gets", fabric.builds, shares)
     if not verification.passed or not all(report.passed for report in files):
@@ -223,7 +228,7 @@ def _check_emitted(
     return fabric.check_emitted(emitted, target, read(words), bar, accept)
 
 
-def _tell_emitted(
+def _print_emitted(
     emitted: str, files: Sequence[EmittedReport], with_options: bool, as_json: bool
 ) -> None:
     """Print the reports of emitted files.
@@ -237,8 +242,10 @@ def _tell_emitted(
     for report in files:
         if not as_json:
             facts = report.as_dict().items()
-            shown = [(key, value) for key, value in facts if key not in ("examples", "unproved")]
-            print_facts(f"emitted: {emitted}", shown)
+            printed_facts = [
+                (key, value) for key, value in facts if key not in ("examples", "unproved")
+            ]
+            print_facts(f"emitted: {emitted}", printed_facts)
         say_emitted(report)
         if not report.passed and not with_options and emitted != OPENFLOW:
             say("files that were rendered with --set: give the same --set to verify")
@@ -257,7 +264,7 @@ def _guarantees(fabric: Fabric, files: Sequence[EmittedReport]) -> tuple[Guarant
     )
 
 
-def _share_facts(shares: Sequence[Guarantee]) -> dict[str, Any]:
+def _guarantee_facts(shares: Sequence[Guarantee]) -> dict[str, Any]:
     """For JSON: the guarantee of one plane or a list of several; {} if there is none."""
     facts = [guarantee_json(share) for share in shares]
     return {"guarantee": facts[0] if len(facts) == 1 else facts} if facts else {}
@@ -269,13 +276,13 @@ def _emitted_facts(files: tuple[EmittedReport, ...]) -> dict[str, Any]:
     return {"emitted": facts[0] if len(facts) == 1 else facts} if facts else {}
 
 
-def _print(build: Build, report: Report, method: str) -> None:
+def _print_report(build: Build, report: Report, method: str) -> None:
     """Print the facts of a report, more of them with --verbose, and a table of failures."""
     facts = [(key, value) for key, value in report.as_dict().items() if key not in IN_WORDS]
     facts += _path_facts(report)
     facts += _proof_facts(report, method)
     title = f"{build.name}: {build.topology.title()}, build {build.identity}"
-    print_facts(title, counts(report), facts)
+    print_facts(title, main_facts(report), facts)
     if report.failures:
         columns = ["kind", "cases", "of", "lost pairs", "looped", "max hops", "stretch", "lost"]
         rows = [_failure_row(failures) for failures in report.failures]

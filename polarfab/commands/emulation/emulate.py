@@ -58,7 +58,7 @@ def command(
     if scenario is None:
         if engine or framework or keep or report or prompt or unverified:
             raise click.UsageError("name the SCENARIO that these options are for")
-        _list(as_json)
+        _list_scenarios(as_json)
         return
     terminal = _terminal() if prompt else ""
     loaded = with_engine(load_scenario(scenario), "mininet" if prompt else engine, framework)
@@ -78,13 +78,13 @@ def _terminal() -> str:
     return os.ttyname(sys.stdin.fileno())
 
 
-def _list(as_json: bool) -> None:
+def _list_scenarios(as_json: bool) -> None:
     """Print the scenarios that come with polarfab."""
     from mininet_scenarios.scenario.scenario_file import load_scenario, shipped
 
     loaded = {name: load_scenario(name) for name in shipped()}
     rows = [
-        {"name": name, "topology": _topology(scenario), "engine": scenario.scenario.engine}
+        {"name": name, "topology": _topology_in_words(scenario), "engine": scenario.scenario.engine}
         for name, scenario in loaded.items()
     ]
     if as_json:
@@ -93,7 +93,7 @@ def _list(as_json: bool) -> None:
         print_table("Scenarios", ["name", "topology", "engine"], [[*row.values()] for row in rows])
 
 
-def _topology(loaded: LoadedScenario) -> str:
+def _topology_in_words(loaded: LoadedScenario) -> str:
     """The family and the parameters of a scenario's fabric."""
     if loaded.fabric is None:
         raise ValueError("a scenario of a build folder has no fabric.yaml")

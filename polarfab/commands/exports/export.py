@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from compilers.entry_points import EXPORTS, registered
-from polarfab.family_choice import chosen_names, given_parameters, graph_options, is_family
+from polarfab.family_choice import chosen_names, graph_options, is_family, read_parameters
 from polarfab.output.verb_output import (
     chosen_format,
     json_option,
@@ -54,14 +54,14 @@ def command(
         polarfab export build --format booksim -o booksim
     """
     if form not in GRAPHS and form is not None:
-        _export(subject, form, output or Path(form), as_json)
+        _write_registered_format(subject, form, output or Path(form), as_json)
         return
     from compilers.memory_bound import require_graph
     from compilers.topology.families import edge_blocks, family_of
     from compilers.topology.files.graph_formats import edge_lines, pieces
 
     printed = chosen_format(form, as_json, "edges")
-    values = given_parameters(parameters, q=q, supernode=supernode, degree=degree)
+    values = read_parameters(parameters, q=q, supernode=supernode, degree=degree)
     if printed == "edges" and is_family(subject):
         if family_of(subject).holds_edges:
             require_graph(subject, values)
@@ -76,7 +76,7 @@ def command(
         sys.stdout.writelines(text)
 
 
-def _export(subject: str, form: str, place: Path, as_json: bool) -> None:
+def _write_registered_format(subject: str, form: str, place: Path, as_json: bool) -> None:
     """Write the files of a registered format into a folder."""
     from polarfab.exports import export
     from polarfab.fabric import Fabric

@@ -73,13 +73,13 @@ def command(
             say_written(output)
         return
     for summary in schedule.summaries():
-        _print(summary)
+        _print_summary(summary)
     if schedule.whole:
         items = [asdict(item) for item in schedule.bill()]
         print_table("materials", list(items[0]), [list(item.values()) for item in items])
 
 
-def _print(summary: dict[str, Any]) -> None:
+def _print_summary(summary: dict[str, Any]) -> None:
     """Print the summary of a plane's cables, and of its panels."""
     words = ("build", "loose")
     verbose: list[tuple[str, Any]] = [(word, summary[word]) for word in words if word in summary]

@@ -78,7 +78,11 @@ def command(
     from polarfab.fabric import Fabric
 
     fabric = fabric_at(folder)
-    growths = _remaining(fabric_at(str(old)), fabric) if old else _grown(fabric, clusters or "")
+    growths = (
+        _growths_to_install(fabric_at(str(old)), fabric)
+        if old
+        else _growths(fabric, clusters or "")
+    )
     if output is not None:
         _write(growths, output)
         files = Fabric.from_spec(spec) if spec else fabric
@@ -94,31 +98,33 @@ def command(
         print_json(merged_reports(names, [growth.as_dict() for growth in growths], added))
     else:
         for growth in growths:
-            _print(growth.facts, " grown" if clusters else ": more of it installed")
+            _print_growth(growth.facts, " grown" if clusters else ": more of it installed")
 
 
-def _remaining(fabric: Fabric, whole: Fabric) -> list[GrowthReport]:
+def _growths_to_install(fabric: Fabric, larger_fabric: Fabric) -> list[GrowthReport]:
     """The nodes and cables of each plane that are left to install.
 
     Args:
         fabric: the fabric as it is installed.
-        whole: the same fabric with more of it installed; compiled if it is not.
+        larger_fabric: the same fabric with more of it installed; compiled if it is not.
     """
-    if whole.loaded:
-        whole = whole.compile(fabric)
-    return [installed.remaining(larger) for installed, larger in side_by_side(fabric, whole)]
+    if larger_fabric.loaded:
+        larger_fabric = larger_fabric.compile(fabric)
+    return [
+        installed.remaining(larger) for installed, larger in side_by_side(fabric, larger_fabric)
+    ]
 
 
-def _grown(fabric: Fabric, clusters: str) -> list[GrowthReport]:
+def _growths(fabric: Fabric, clusters: str) -> list[GrowthReport]:
     """Grow each plane by clusters, in racks that no other plane uses."""
     from compilers.expansion.growth_report import GrowthReport
     from polarfab.fabric import Fabric
 
-    planes, grown = fabric.planes, list[GrowthReport]()
+    planes, growths = fabric.planes, list[GrowthReport]()
     for number, plane in enumerate(planes, 1):
-        other_planes = [*(Fabric.of(growth.build) for growth in grown), *planes[number:]]
-        grown.append(plane.expand(clusters, other_planes))
-    return grown
+        other_planes = [*(Fabric.of(growth.build) for growth in growths), *planes[number:]]
+        growths.append(plane.expand(clusters, other_planes))
+    return growths
 
 
 def _write(growths: Sequence[GrowthReport], output: Path) -> None:
@@ -168,7 +174,7 @@ def _warn_of_unreached(growths: Sequence[GrowthReport]) -> None:
         )
 
 
-def _print(report: dict[str, Any], title: str) -> None:
+def _print_growth(report: dict[str, Any], title: str) -> None:
     """Print the facts of a plane's growth, and a table of the switches that stay.
 
     Args:
@@ -186,8 +192,8 @@ def _print(report: dict[str, Any], title: str) -> None:
     columns = [
         i for i, head in enumerate(heads) if "removed" not in head or any(row[i] for row in rows)
     ]
-    shown = [[row[i] for i in columns] for row in rows]
-    print_table("switches that stay", [heads[i] for i in columns], shown)
+    printed_rows = [[row[i] for i in columns] for row in rows]
+    print_table("switches that stay", [heads[i] for i in columns], printed_rows)
 
 
 def _first_names(names: list[str]) -> str:

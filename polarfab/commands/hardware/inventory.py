@@ -114,8 +114,8 @@ def import_(paths: tuple[Path, ...], output: Path, roles: tuple[str, ...], as_js
         return
     for line in left_out.lines():
         say(line)
-    shown = [word for word, count in counts.items() if count or word in ALWAYS_COUNTED]
-    listed = (f"{counts[word]} {word.replace('_', ' ')}" for word in shown)
+    printed_counts = [word for word, count in counts.items() if count or word in ALWAYS_COUNTED]
+    listed = (f"{counts[word]} {word.replace('_', ' ')}" for word in printed_counts)
     say_written(output, f": {', '.join(listed)}")
 
 

@@ -95,7 +95,7 @@ def _say_moved(state: dict[str, Any], as_json: bool, identity: str) -> None:
     Args:
         state: the controller's answer.
         as_json: whether to print the answer as JSON.
-        identity: of the build that the fabric moves to.
+        identity: the identity of the build that the fabric moves to.
 
     Raises:
         Exit: with code 1 if the running build stays, or the controller could not store the new one.

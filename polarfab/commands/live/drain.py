@@ -71,11 +71,11 @@ def _only_element(elements: tuple[str, ...]) -> str:
     Raises:
         UsageError: several are named, perhaps because a build was named without its option.
     """
-    *others, element = elements
-    if others:
+    *other_words, element = elements
+    if other_words:
         todo = "drain them in turn"
-        if Path(others[0]).is_dir():
-            todo = f"for routers: polarfab drain {element} --build {others[0]}"
+        if Path(other_words[0]).is_dir():
+            todo = f"for routers: polarfab drain {element} --build {other_words[0]}"
         words = " ".join(elements)
         raise click.UsageError(f"required one link, node or group, given {words}; {todo}")
     return element

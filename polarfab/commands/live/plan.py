@@ -39,9 +39,9 @@ PARTS = {
 IN_PLACE = "changed one by one"
 BOTH_UNTIL_END = "both there until the last round"
 """How old rows become new ones: in place, or with both kept until the last round."""
-NAMED = 6
+MOST_NAMED = 6
 """Names or lines of one kind that are printed without --verbose."""
-NAMED_GONE = 8
+MOST_NAMED_GONE = 8
 """Switches that go which are named."""
 CONTROL_PLANE = "control_plane."
 """The beginning of facts by which every switch is configured in another way."""
@@ -73,7 +73,7 @@ def command(
     if old and controller.named:
         raise click.UsageError("say either --from OLDBUILD or --to URL")
     with Fabric.load(folder).usable(unverified) as new:
-        current = Fabric.load(old) if old else _running(controller)
+        current = Fabric.load(old) if old else _running_fabric(controller)
         pairs = side_by_side(current, new)
         with progress("planning") as bar:
             reports = [earlier.plan(later, progress=bar).as_dict() for earlier, later in pairs]
@@ -84,12 +84,12 @@ def command(
     else:
         for name, report in zip(names, reports, strict=True):
             say_plane(name, len(names))
-            _print(report, f"{name}: " if len(names) > 1 else "")
+            _print_report(report, f"{name}: " if len(names) > 1 else "")
     if not lossless:
         raise click.exceptions.Exit(1)
 
 
-def _running(controller: ControllerAddress) -> Fabric:
+def _running_fabric(controller: ControllerAddress) -> Fabric:
     """The fabric of the controller at URL.
 
     Raises:
@@ -111,20 +111,22 @@ def _running(controller: ControllerAddress) -> Fabric:
         raise InputError(problems) from error
 
 
-def _print(report: dict[str, Any], plane: str) -> None:
+def _print_report(report: dict[str, Any], plane: str) -> None:
     """Print a headline, then the changes by name; with --verbose every row and state."""
     click.secho(plane + _headline(report), bold=True)
-    for line in _by_name(report["switches"]):
+    for line in _switch_lines(report["switches"]):
         click.echo(f"  {line}")
-    for line in (*_moved_hosts(report["hosts_moved"]), *_renumbered(report["renumbered"])):
+    for line in (*_host_lines(report["hosts_moved"]), *_number_lines(report["renumbered"])):
         click.echo(f"  {line}")
-    for line in _settings(report):
+    for line in _setting_lines(report):
         click.echo(f"  {line}")
     proof, loss = report["proof"], report["loss"]
     if volume() > 0:
         _print_rows(report)
     if proof["faults"]:
-        rows = [[f["round"], f["from"], f["to"], f["what"]] for f in proof["faults"]]
+        rows = [
+            [fault["round"], fault["from"], fault["to"], fault["what"]] for fault in proof["faults"]
+        ]
         print_table("packets that go wrong", ["in round", "from", "to", "how"], rows)
     elif report["rounds"]:
         states = counted(proof["states"], "state")
@@ -134,7 +136,7 @@ def _print(report: dict[str, Any], plane: str) -> None:
             f"way; the longest {longest} has {proof['max_hops']} links (allowed {proof['bound']})"
         )
     if loss["switches"]:
-        click.echo(f"switches that go: {', '.join(loss['switches'][:NAMED_GONE])}")
+        click.echo(f"switches that go: {', '.join(loss['switches'][:MOST_NAMED_GONE])}")
     for line in _warnings(report):
         warn(plane + line)
 
@@ -154,7 +156,7 @@ def _headline(report: dict[str, Any]) -> str:
     states = Counter(
         switch["state"]
         for switch in report["switches"]
-        if switch["state"] != "stays" or is_everywhere or _changes(switch)
+        if switch["state"] != "stays" or is_everywhere or _has_changes(switch)
     )
     if is_everywhere:
         other_changes += "control plane changes; "
@@ -166,14 +168,14 @@ def _headline(report: dict[str, Any]) -> str:
     )
 
 
-def _changes(switch: dict[str, Any]) -> bool:
+def _has_changes(switch: dict[str, Any]) -> bool:
     """Whether rows or groups of a switch that stays change; its build marker does not count."""
     from compilers.update.move_report import MOVE_PARTS
 
     return any(any(switch[part].values()) for part in MOVE_PARTS)
 
 
-def _by_name(switches: Sequence[dict[str, Any]]) -> Iterator[str]:
+def _switch_lines(switches: Sequence[dict[str, Any]]) -> Iterator[str]:
     """Lines about switches: switches in which the same tables change share a line.
 
     For each table the line has the least and the most changed rows of a switch.
@@ -184,31 +186,31 @@ def _by_name(switches: Sequence[dict[str, Any]]) -> Iterator[str]:
             yield f"{verb}: {_first_names(names)}"
     by_tables = defaultdict[tuple[str, ...], list[dict[str, Any]]](list)
     for switch in switches:
-        if switch["state"] == "stays" and _changes(switch):
+        if switch["state"] == "stays" and _has_changes(switch):
             tables = tuple(table for table, count in switch["tables"].items() if count)
             by_tables[tables].append(switch)
     for tables, group in sorted(by_tables.items(), key=lambda item: (len(item[1]), item[0])):
         ranges = []
         for table in tables:
             numbers = [switch["tables"][table] for switch in group]
-            ranges.append(f"{table.replace('_', ' ')} {_range(numbers)}")
+            ranges.append(f"{table.replace('_', ' ')} {_range_in_words(numbers)}")
         nodes = _first_names([switch["node"] for switch in group])
         yield f"{nodes}: {', '.join(ranges) or 'the same routes in other rows'}"
 
 
-def _moved_hosts(moves: Sequence[Sequence[str]]) -> Iterator[str]:
+def _host_lines(moves: Sequence[Sequence[str]]) -> Iterator[str]:
     """Lines about hosts whose ports or addresses change; the first few without --verbose."""
     lines = [f"host {name} moved: {old} to {new}" for name, old, new in moves]
     return _first_lines(lines, "hosts moved")
 
 
-def _renumbered(moves: Sequence[Sequence[str]]) -> Iterator[str]:
+def _number_lines(moves: Sequence[Sequence[str]]) -> Iterator[str]:
     """Lines about addresses, AS numbers and labels; the first few without --verbose."""
     lines = [f"{kind} changes, {owner}: {old} to {new}" for kind, owner, old, new in moves]
     return _first_lines(lines, "numbers change")
 
 
-def _settings(report: dict[str, Any]) -> Iterator[str]:
+def _setting_lines(report: dict[str, Any]) -> Iterator[str]:
     """Lines about other settings of the fabric and its switches; the first few without --verbose.
 
     Lengths of cables, of which there are many, come last.
@@ -226,13 +228,13 @@ def _settings(report: dict[str, Any]) -> Iterator[str]:
 
 def _first_lines(lines: Sequence[str], ending: str) -> Iterator[str]:
     """The first lines, and a line that counts the others; with --verbose all lines."""
-    shown = lines if volume() > 0 else lines[:NAMED]
-    yield from shown
-    if len(lines) > len(shown):
-        yield f"and {len(lines) - len(shown):,} more {ending}"
+    printed_lines = lines if volume() > 0 else lines[:MOST_NAMED]
+    yield from printed_lines
+    if len(lines) > len(printed_lines):
+        yield f"and {len(lines) - len(printed_lines):,} more {ending}"
 
 
-def _range(numbers: Sequence[int]) -> str:
+def _range_in_words(numbers: Sequence[int]) -> str:
     """The least and the most of some numbers, in words."""
     least, most = min(numbers), max(numbers)
     return f"{least:,}" if least == most else f"{least:,}–{most:,}"
@@ -240,9 +242,9 @@ def _range(numbers: Sequence[int]) -> str:
 
 def _first_names(names: Sequence[str]) -> str:
     """The first few names; with --verbose all."""
-    if volume() > 0 or len(names) <= NAMED:
+    if volume() > 0 or len(names) <= MOST_NAMED:
         return ", ".join(names)
-    return f"{', '.join(names[:NAMED])} and {len(names) - NAMED:,} more"
+    return f"{', '.join(names[:MOST_NAMED])} and {len(names) - MOST_NAMED:,} more"
 
 
 def _print_rows(report: dict[str, Any]) -> None:

@@ -31,20 +31,20 @@ def command(
         _print_history(client.get("history"), as_json)
         return
     state = client.get("state")
-    follows = state["role"] == "follower"
+    is_follower = state["role"] == "follower"
     links = state["dead_links"] + state.get("doubtful_links", 0)
-    good = follows or (state["complete"] and not links and not state["shadowed"])
+    is_good = is_follower or (state["complete"] and not links and not state["shadowed"])
     if as_json:
         print_json(state)
-    elif follows:
+    elif is_follower:
         say(f"{state['name']}: this controller follows; {state['leader'] or 'none'} leads")
     else:
-        _print(state)
-    if not good:
+        _print_state(state)
+    if not is_good:
         raise click.exceptions.Exit(1)
 
 
-def _print(state: dict[str, Any]) -> None:
+def _print_state(state: dict[str, Any]) -> None:
     """Print the state of the fabric, then tables of unusual switches and of dead links."""
     proved = state["caveat"] or f"proved: {state['proved']}"
     links = counted(state["dead_links"], "dead link")
@@ -53,7 +53,7 @@ def _print(state: dict[str, Any]) -> None:
         links += f", {counted(doubtful, 'doubtful link')}"
     say(
         f"{state['name']}, build {state['build']}: {state['in_sync']} of {len(state['switches'])} "
-        f"switches in sync{_audited(state)}, {links}; {proved}; held for "
+        f"switches in sync{_oldest_audit(state)}, {links}; {proved}; held for "
         f"{in_words(state['build_age'])}, this controller runs for {in_words(state['age'])}"
     )
     if state["trial_until"]:
@@ -67,7 +67,7 @@ def _print(state: dict[str, Any]) -> None:
             switch["state"],
             in_words(switch["age"]),
             switch["peer"],
-            _age(switch["audited"]),
+            _time_ago(switch["audited"]),
             switch["error"] or _remarks(switch),
         ]
         for switch in state["switches"]
@@ -103,13 +103,13 @@ def _print_history(entries: list[dict[str, Any]], as_json: bool) -> None:
     print_table("builds", ["since", "build", "name", "by", "proved", "can come back"], rows)
 
 
-def _audited(state: dict[str, Any]) -> str:
+def _oldest_audit(state: dict[str, Any]) -> str:
     """The age of the oldest audit in words; "" if there was none."""
     oldest = state["oldest_audit"]
-    return "" if oldest is None else f", the oldest audit {_age(oldest)}"
+    return "" if oldest is None else f", the oldest audit {_time_ago(oldest)}"
 
 
-def _age(seconds: float | None) -> str:
+def _time_ago(seconds: float | None) -> str:
     """The time since a switch was compared with its program, in words; "" if it was not."""
     return "" if seconds is None else f"{in_words(seconds)} ago"
 

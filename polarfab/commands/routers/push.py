@@ -121,7 +121,7 @@ def command(
     if as_json:
         print_json(report.as_dict())
     else:
-        _print(report, dry_run)
+        _print_report(report, dry_run)
         _say_unnamed(fabric.build, report)
     if report.interrupted:
         raise KeyboardInterrupt
@@ -129,7 +129,7 @@ def command(
         raise click.exceptions.Exit(1)
 
 
-def _print(report: PushReport, dry_run: bool) -> None:
+def _print_report(report: PushReport, dry_run: bool) -> None:
     """Print the lines of a dry run, or a table of what was pushed; then the errors."""
     if dry_run:
         _print_lines(report)
@@ -142,8 +142,8 @@ def _print(report: PushReport, dry_run: bool) -> None:
 def _print_lines(report: PushReport) -> None:
     """Print the lines that a push would give each switch."""
     for switch in report.switches:
-        kept = [f"# kept: {line}" for line in switch.kept]
-        lines = [*kept, *switch.add, *switch.plan.remove, *switch.plan.save]
+        kept_lines = [f"# kept: {line}" for line in switch.kept]
+        lines = [*kept_lines, *switch.add, *switch.plan.remove, *switch.plan.save]
         if lines:
             click.echo("\n".join((f"# {switch.node}", *lines)))
 
@@ -185,8 +185,8 @@ def _named_switches(nodes: Sequence[str]) -> str:
 
     if len(nodes) == 1:
         return nodes[0]
-    more = ", …" if len(nodes) > MOST_NAMED else ""
-    return f"{len(nodes)} switches ({', '.join(nodes[:MOST_NAMED])}{more})"
+    ellipsis = ", …" if len(nodes) > MOST_NAMED else ""
+    return f"{len(nodes)} switches ({', '.join(nodes[:MOST_NAMED])}{ellipsis})"
 
 
 def _say_unnamed(build: Build, report: PushReport) -> None:
@@ -198,9 +198,9 @@ def _say_unnamed(build: Build, report: PushReport) -> None:
         if UNRESOLVED.search(switch.error) and not addresses[switch.node]
     ]
     if unresolved:
-        some = f"{unresolved[0]} and others" if len(unresolved) > 1 else unresolved[0]
+        example = f"{unresolved[0]} and others" if len(unresolved) > 1 else unresolved[0]
         warn(
-            f"required a `management` address in the inventory, given none for {some}, so "
+            f"required a `management` address in the inventory, given none for {example}, so "
             "host names were tried; add it, or compare saved tables: polarfab check routes"
         )
 

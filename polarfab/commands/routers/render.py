@@ -67,7 +67,7 @@ def command(
 
     options = read(words)
     fabric = Fabric.load(folder)
-    names = tuple(_of_types(fabric, names))
+    names = tuple(_node_names(fabric, names))
     if unverified:
         warn("warning: --unverified: these tables were not checked")
     else:
@@ -122,7 +122,7 @@ def _warn_of(renderings: Sequence[Rendering], output: Path) -> None:
         warn(f"not proved: {unproved}")
 
 
-def _of_types(fabric: Fabric, words: tuple[str, ...]) -> Iterator[str]:
+def _node_names(fabric: Fabric, words: tuple[str, ...]) -> Iterator[str]:
     """The names of nodes that words name, by a node's own name or its type.
 
     A word that is neither is passed on; the rendering refuses it.

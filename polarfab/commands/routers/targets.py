@@ -27,12 +27,12 @@ def command(name: str | None, as_json: bool) -> None:
     """
     from compilers.spec.target_names import target_names
 
-    targets = [_facts(target) for target in ([name] if name else target_names())]
+    targets = [_target_facts(target) for target in ([name] if name else target_names())]
     broken = [facts["error"] for facts in targets if "error" in facts]
     if as_json:
         print_json(targets[0] if name else targets)
     elif name and not broken:
-        _print(targets[0])
+        _print_target(targets[0])
     else:
         rows = [(facts["name"], facts["summary"]) for facts in targets if "error" not in facts]
         if rows:
@@ -43,7 +43,7 @@ def command(name: str | None, as_json: bool) -> None:
         raise click.exceptions.Exit(1)
 
 
-def _facts(name: str) -> dict[str, Any]:
+def _target_facts(name: str) -> dict[str, Any]:
     """The facts of a target for JSON, or the error of a broken one."""
     from compilers.spec.node_systems import CONTROL_KEYS
     from compilers.targets.target_lookup import target
@@ -73,7 +73,7 @@ def _facts(name: str) -> dict[str, Any]:
     }
 
 
-def _print(facts: dict[str, Any]) -> None:
+def _print_target(facts: dict[str, Any]) -> None:
     """Print the facts of a target, and tables of its options."""
     limits = [(word, facts[word]) for word in ("routes", "groups") if facts[word]]
     print_facts(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from polarfab.family_choice import chosen_topology, given_parameters, graph_options
+from polarfab.family_choice import chosen_topology, graph_options, read_parameters
 from polarfab.output.verb_output import (
     chosen_format,
     json_option,
@@ -76,7 +76,7 @@ def command(
         raise InputError(problems)
     if as_csv and len(names) != 1:
         raise click.UsageError("--format csv prints one table: say which with --what")
-    values = given_parameters(parameters, q=q, supernode=supernode, degree=degree)
+    values = read_parameters(parameters, q=q, supernode=supernode, degree=degree)
     topology = chosen_topology(subject, values, measured=not scheduler)
     analyses: dict[str, Analysis] = {}
     for name in names or applicable(topology):
@@ -85,7 +85,7 @@ def command(
                 topology, [name], orders, seed, progress=report, scheduler=scheduler
             )
         if not (as_csv or as_json):
-            _print(topology, name, analyses[name])
+            _print_analysis(topology, name, analyses[name])
     if as_json:
         print_json(_document(topology, analyses))
     elif as_csv:
@@ -105,7 +105,7 @@ def _document(topology: Topology, analyses: dict[str, Analysis]) -> dict[str, An
     }
 
 
-def _print(topology: Topology, name: str, analysis: Analysis) -> None:
+def _print_analysis(topology: Topology, name: str, analysis: Analysis) -> None:
     """Print the facts of an analysis, and its table if it has one."""
     print_facts(f"{topology.title()}: {name}", analysis.facts.items())
     if analysis.rows:

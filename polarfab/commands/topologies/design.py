@@ -133,7 +133,11 @@ class PortCount(click.IntRange):
 @click.option("--links", type=click.IntRange(1, 512), help="Links of a module of your hardware.")
 @click.option("--min-nodes", type=click.IntRange(1, 10_000_000), help="Leave out smaller fabrics.")
 @click.option(
-    "--family", "names", metavar="FAMILY", multiple=True, help="Only this family; may be repeated."
+    "--family",
+    "family_names",
+    metavar="FAMILY",
+    multiple=True,
+    help="Only this family; may be repeated.",
 )
 @click.option("--baselines", is_flag=True, help="Also the families that the papers compare with.")
 @click.option(
@@ -147,9 +151,12 @@ class PortCount(click.IntRange):
     is_flag=True,
     help="Also the part of the links that a cut in halves has; seconds for each fabric.",
 )
-@click.option("--sort", "key", help="A key of --json.  [default: nodes; with --hosts price]")
+@click.option("--sort", "sort_key", help="A key of --json.  [default: nodes; with --hosts price]")
 @click.option(
-    "--prices", "file", type=click.Path(path_type=Path), help="A YAML file with other prices."
+    "--prices",
+    "prices_file",
+    type=click.Path(path_type=Path),
+    help="A YAML file with other prices.",
 )
 @format_option("csv", what="csv has every column")
 @click.option(
@@ -170,12 +177,12 @@ def command(
     modules: int | None,
     links: int | None,
     min_nodes: int | None,
-    names: tuple[str, ...],
+    family_names: tuple[str, ...],
     baselines: bool,
     best: bool,
     with_bisection: bool,
-    key: str | None,
-    file: Path | None,
+    sort_key: str | None,
+    prices_file: Path | None,
     form: str | None,
     write: Path | None,
     as_json: bool,
@@ -212,11 +219,11 @@ def command(
         radix[0] if radix and len(radix) == 1 else radix,
         min_nodes or 1,
         links_per_module=links,
-        families=names,
+        families=family_names,
         baselines=baselines,
         best=best,
-        sort=key,
-        prices=file,
+        sort=sort_key,
+        prices=prices_file,
         hosts=hosts,
         ports=ports,
         oversubscription=oversubscription or 1.0,
@@ -239,17 +246,17 @@ def command(
     if printed == "json":
         print_json(rows)
     elif printed == "csv":
-        print_csv([_flat(row) for row in rows])
+        print_csv([_csv_row(row) for row in rows])
     elif rows:
         default_key = "price" if hosts is not None else "nodes"
         headings = SIZE_HEADINGS if is_sized else HEADINGS
-        _print(candidates, rows, title, key or default_key, headings)
+        _print_fabrics(candidates, rows, title, sort_key or default_key, headings)
         if is_sized:
             _explain_columns()
     if not rows:
-        _refuse(title, hosts, diameter, is_sized)
+        _exit_without_fabrics(title, hosts, diameter, is_sized)
     if write is not None:
-        _write(candidates, write, is_sized)
+        _write_first(candidates, write, is_sized)
 
 
 def _check_options(
@@ -304,7 +311,9 @@ def _title_of_radix(radix: range | None, min_nodes: int | None) -> str:
     return title
 
 
-def _refuse(title: str, hosts: int | None, diameter: int | None, is_sized: bool) -> NoReturn:
+def _exit_without_fabrics(
+    title: str, hosts: int | None, diameter: int | None, is_sized: bool
+) -> NoReturn:
     """Say that there are no such fabrics, and which limits to raise.
 
     Raises:
@@ -333,17 +342,17 @@ def _add_bisections(rows: Sequence[dict[str, Any]], candidates: Sequence[Candida
                 bar(done, len(rows))
 
 
-def _flat(row: dict[str, Any]) -> dict[str, Any]:
+def _csv_row(row: dict[str, Any]) -> dict[str, Any]:
     """A row for CSV, with the parameters as one text."""
     parameters = " ".join(f"{name}={value}" for name, value in row["parameters"].items())
     return {**row, "parameters": parameters}
 
 
-def _print(
+def _print_fabrics(
     candidates: Sequence[Candidate],
     rows: Sequence[dict[str, Any]],
     title: str,
-    key: str,
+    sort_key: str,
     headings: dict[str, str],
 ) -> None:
     """Print a table of fabrics.
@@ -352,11 +361,11 @@ def _print(
         candidates: the fabrics, at least one.
         rows: a row for each.
         title: the title of the table.
-        key: the key that the fabrics are sorted by.
+        sort_key: the key that the fabrics are sorted by.
         headings: the columns, by their keys.
     """
     # The key comes first, because columns that do not fit are left out from the right.
-    columns = {key: headings.get(key, key.replace("_", " "))}
+    columns = {sort_key: headings.get(sort_key, sort_key.replace("_", " "))}
     if "bisection" in rows[0]:
         columns["bisection"] = "bisection"
     columns |= headings
@@ -393,7 +402,7 @@ def _explain_columns() -> None:
     )
 
 
-def _write(candidates: Sequence[Candidate], folder: Path, is_sized: bool) -> None:
+def _write_first(candidates: Sequence[Candidate], folder: Path, is_sized: bool) -> None:
     """Write the files of the first candidate that polarfab compiles.
 
     Args:

@@ -98,14 +98,14 @@ def command(
     """
     from polarfab import drawing
 
-    marked = _marked(mark)
+    mark_words = _mark_words(mark)
     _require_show(show, "load", "--pattern", pattern)
     _require_show(show, "rounds", "--from", old)
     _require_show(show, "fabric", "--layout", layout_name)
-    _require_show(show, "fabric", "--mark", marked)
+    _require_show(show, "fabric", "--mark", mark_words)
     if show == "moore" or show == "resilience":
         _plot(show, subjects, output)
-        _tell(f"{show} plotted in {output}", {"plot": show}, output, as_json)
+        _print_result(f"{show} plotted in {output}", {"plot": show}, output, as_json)
         return
     if len(subjects) != 1:
         raise click.UsageError("name one family, fabric.yaml or build")
@@ -113,13 +113,13 @@ def command(
     words = {"q": q, "supernode": supernode, "degree": degree}
     fabric = chosen_fabric(subjects[0], words)
     if show == "fabric":
-        drawn = fabric or chosen_topology(subjects[0], words, measured=True)
-        picture: str = drawing.draw(drawn, form, layout_name, marked)
+        subject = fabric or chosen_topology(subjects[0], words, measured=True)
+        picture: str = drawing.draw(subject, form, layout_name, mark_words)
     else:
-        drawn = _require_fabric(fabric, show, subjects[0])
-        picture = _chart(drawn, show, form, pattern or "", old)
+        subject = _require_fabric(fabric, show, subjects[0])
+        picture = _chart(subject, show, form, pattern or "", old)
     write_file(output, [picture])
-    _tell_picture(drawn, output, as_json)
+    _print_picture_facts(subject, output, as_json)
 
 
 def _require_fabric(fabric: Fabric | None, show: str, subject: str) -> Fabric:
@@ -134,7 +134,7 @@ def _require_fabric(fabric: Fabric | None, show: str, subject: str) -> Fabric:
     return fabric
 
 
-def _marked(mark: str | None) -> tuple[str, ...]:
+def _mark_words(mark: str | None) -> tuple[str, ...]:
     """The racks, clusters or risk group of --mark."""
     words = tuple(word.strip() for word in mark.split(",")) if mark else ()
     if len(words) > 2:
@@ -168,12 +168,12 @@ def _chart(fabric: Fabric, show: Chart, form: PictureForm, pattern: str, old: Pa
         return chart(fabric, show, form, pattern=pattern, before=before, progress=report)
 
 
-def _tell_picture(drawn: Fabric | Topology, output: Path, as_json: bool) -> None:
+def _print_picture_facts(subject: Fabric | Topology, output: Path, as_json: bool) -> None:
     """Print which fabric or graph was drawn, and its size."""
     from polarfab.fabric import Fabric
 
-    fabric = drawn if isinstance(drawn, Fabric) else None
-    topology = drawn.topology if isinstance(drawn, Fabric) else drawn
+    fabric = subject if isinstance(subject, Fabric) else None
+    topology = subject.topology if isinstance(subject, Fabric) else subject
     title = f"{fabric.name}: {topology.title()}" if fabric else topology.title()
     facts = {
         "build": fabric.build.identity if fabric else None,
@@ -181,10 +181,10 @@ def _tell_picture(drawn: Fabric | Topology, output: Path, as_json: bool) -> None
         "nodes": topology.graph.order,
         "links": topology.graph.size,
     }
-    _tell(f"{title} drawn in {output}", facts, output, as_json)
+    _print_result(f"{title} drawn in {output}", facts, output, as_json)
 
 
-def _tell(line: str, facts: Mapping[str, object], output: Path, as_json: bool) -> None:
+def _print_result(line: str, facts: Mapping[str, object], output: Path, as_json: bool) -> None:
     """Print what was drawn: a line of text, or as JSON the facts and those of the file."""
     if not as_json:
         say(line)

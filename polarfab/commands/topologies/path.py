@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from polarfab.family_choice import given_parameters, parameter_options
+from polarfab.family_choice import parameter_options, read_parameters
 from polarfab.output.verb_output import json_option, print_json, print_table, say
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def command(
     from compilers.topology.families import family_of
     from inventory.problems import InputError
 
-    values = given_parameters((), q=q, supernode=supernode, degree=degree)
+    values = read_parameters((), q=q, supernode=supernode, degree=degree)
     parameters = {name: value for name, value in values.items() if value is not None}
     paths = family_paths(family, parameters)
     problems = paths.require_end(source, "SOURCE") + paths.require_end(destination, "DESTINATION")
@@ -63,13 +63,13 @@ def command(
         return
     title = family_of(family).title(parameters)
     for path in step_paths:
-        _print(path, title)
+        _print_steps(path, title)
     count = len(paths.every_path(source, destination))
     if count > len(vertex_paths):
         say(f"one of {count} minimal paths: --all shows them")
 
 
-def _print(path: Sequence[PathStep], title: str) -> None:
+def _print_steps(path: Sequence[PathStep], title: str) -> None:
     """Print a table with the vertices of a path, and the algebra that each follows from."""
     links = len(path) - 1
     rows = [
