@@ -241,9 +241,7 @@ def test_a_fabric_in_which_a_look_takes_long_is_refused(
         failure_guarantees(build, "link")
 
 
-@pytest.mark.parametrize(
-    "policy", ["balance: spread", "balance: spread, minimal_share: .3", "balance: minimal"]
-)
+@pytest.mark.parametrize("policy", ["balance: spread, minimal_share: .3", "balance: minimal"])
 def test_each_case_is_what_all_paths_give(policy: str) -> None:
     """Marked packets are spread over the links that are up, and none over a link that is down."""
     build = compiled(**dict(word.split(": ") for word in policy.split(", ")))

@@ -72,7 +72,6 @@ def test_no_balance_is_said_to_guarantee_more_than_distances_allow() -> None:
     "topology",
     [
         {"family": "polarfly", "q": 3},
-        {"family": "polarfly", "q": 4},
         {"family": "polarfly", "q": 5},
         {"family": "oft", "q": 2},
         {"family": "pn", "q": 3},
