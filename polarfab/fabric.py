@@ -160,10 +160,10 @@ class Fabric:
         Raises:
             InputError: the inventory cannot hold the fabric.
         """
-        from compilers.tables.folders.build_folder import identified
+        from compilers.tables.folders.build_folder import with_identity
 
         builds = self.compiled or self.compile().compiled
-        return tuple(build if build.identity else identified(build) for build in builds)
+        return tuple(build if build.identity else with_identity(build) for build in builds)
 
     @property
     def build(self) -> Build:
@@ -183,9 +183,9 @@ class Fabric:
     @property
     def folders(self) -> tuple[Path, ...]:
         """The folder of each plane's build; () for a fabric in memory."""
-        from compilers.tables.folders.build_folder import builds_in
+        from compilers.tables.folders.build_folder import plane_folders
 
-        return builds_in(self.folder) if self.folder else ()
+        return plane_folders(self.folder) if self.folder else ()
 
     @property
     def planes(self) -> tuple[Fabric, ...]:
@@ -277,10 +277,10 @@ class Fabric:
             'build'
         """
         from compilers.tables.folders.build_folder import load_planes, write_planes
-        from compilers.tables.folders.generations import followed
+        from compilers.tables.folders.folder_contents import real_path
         from compilers.tables.folders.replaced_folder import new_build
 
-        path = followed(Path(folder))  # a path such as `.` changes its meaning when it is replaced
+        path = real_path(Path(folder))  # a path such as `.` changes its meaning when it is replaced
         judged = list(self._verifications) if prove is True else []
         builds = self.builds if judged else self.compiled or self.compile().compiled
         with new_build(path) as new:
@@ -395,7 +395,7 @@ class Fabric:
         """
         from tempfile import TemporaryDirectory
 
-        from compilers.tables.folders.generations import require_verified
+        from compilers.tables.folders.folder_contents import require_verified
 
         with ExitStack() as stack:
             fabric = self
@@ -642,12 +642,12 @@ def with_installed(
         InputError: the earlier build is of another topology, or has another number of planes.
     """
     from compilers.cabling.fabric_numbers import installed_planes, require_same_topology
-    from compilers.tables.folders.build_folder import put_aside
+    from compilers.tables.folders.build_folder import last_proved_build
 
     installed = loaded.installed
     if before or not installed:
         builds = before.builds if before else ()
-        aside = put_aside(before.folder, builds) if before and before.folder else ()
+        aside = last_proved_build(before.folder, builds) if before and before.folder else ()
         if builds:
             require_same_topology(loaded, builds)
         installed = installed_planes(loaded, builds, aside)

@@ -55,7 +55,11 @@ def analyse(
         >>> polarfab.analyse(graph, ["distances"])["distances"].facts["diameter"]
         2
     """
-    from compilers.evaluation.analysis.analyses import Options, applicable, check
+    from compilers.evaluation.analysis.analyses import (
+        Options,
+        applicable,
+        unknown_analysis_problems,
+    )
     from compilers.evaluation.analysis.analyses import analyse as analyse_topology
     from compilers.memory_bound import MemoryBound
     from compilers.workers.local_processes import workers_at
@@ -63,7 +67,7 @@ def analyse(
     require_within("runs", runs, 1, 10**6)
     require_within("clusters", clusters, 0, 1000)
     names = what or applicable(topology)
-    problems = check(list(names))
+    problems = unknown_analysis_problems(list(names))
     if problems:
         raise InputError(problems)
     if not scheduler:

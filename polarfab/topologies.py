@@ -98,7 +98,7 @@ def minimal_path(family: str, source: Any, destination: Any, **parameters: int |
     for key, vertices in (("source", sources), ("destination", destinations)):
         wrong = vertices[~paths.may_end(vertices)]
         if len(wrong):
-            problems += paths.require_end(int(wrong[0]), key)
+            problems += paths.end_problems(int(wrong[0]), key)
     if problems:
         raise InputError(problems)
     return paths.paths(
@@ -167,7 +167,7 @@ def _require_ends(paths: FamilyPaths, source: int, destination: int) -> None:
     Raises:
         InputError: one of the vertices is no such end.
     """
-    problems = paths.require_end(source, "source") + paths.require_end(destination, "destination")
+    problems = paths.end_problems(source, "source") + paths.end_problems(destination, "destination")
     if problems:
         raise InputError(problems)
 
@@ -246,18 +246,20 @@ def design(
             required, todo = "the ports of a switch", "say how many, for links and hosts"
             raise InputError.of(required, "none", todo, key="ports")
         sized = designs.candidates_near_size(switches, ports, diameter, among, cost)
-        return designs.ranked(designs.within_budget(sized, budget), sort or "nodes")
+        return designs.rank_candidates(designs.within_budget(sized, budget), sort or "nodes")
     if hosts is not None:
         sizing = designs.Sizing(hosts, ports, oversubscription, min_nodes, diameter)
         candidates = designs.within_budget(
             designs.candidates_for_hosts(sizing, radixes, among, cost), budget
         )
-        return designs.ranked(designs.cheapest(candidates) if best else candidates, sort or "price")
+        return designs.rank_candidates(
+            designs.cheapest(candidates) if best else candidates, sort or "price"
+        )
     exact = radixes if radix is None or isinstance(radix, Iterable) else int(radix)
     fitting = designs.select_designs(exact, min_nodes, families, baselines)
     if best:
-        fitting = designs.largest(fitting)
-    return designs.ranked([candidate(chosen, cost) for chosen in fitting], sort or "nodes")
+        fitting = designs.largest_designs(fitting)
+    return designs.rank_candidates([candidate(chosen, cost) for chosen in fitting], sort or "nodes")
 
 
 def require_within(key: str, value: int | None, least: int, most: int) -> None:

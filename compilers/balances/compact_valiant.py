@@ -16,7 +16,7 @@ FITTED = f", adjacent: bounce, demand: {DEMAND_FILE}"
 class CompactValiant(Balance):
     """Compact Valiant (PolarFly paper, §VII-B).
 
-    Where they enter, packets go to their minimal next hop or to an alternate. Alternates are all
+    The ingress switch sends a packet to its minimal next hop or to an alternate. Alternates are all
     neighbours whose minimal path does not lead back, the default of `Balance`.
     """
 

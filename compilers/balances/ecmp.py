@@ -1,6 +1,6 @@
 """The balance `ecmp`: packets take all shortest paths equally, and no longer ones.
 
-They are shared where they enter; with `transit: ecmp`, at every hop.
+The ingress switch chooses among the paths; with `transit: ecmp`, every switch does.
 """
 
 from __future__ import annotations

@@ -16,8 +16,9 @@ from inventory.problems import Finding
 if TYPE_CHECKING:
     from compilers.spec.fabric_spec import RoutingSpec
 
-REFUSED = "pn"
-"""The family that is refused: to carry as much as `valiant`, marks would have to last longer."""
+REFUSED_FAMILY = "pn"
+"""The family that is refused. There `spread` carries less than `valiant`, as a packet loses its
+mark too early."""
 
 
 class Spread(Balance):
@@ -45,7 +46,7 @@ class Spread(Balance):
     ) -> Iterator[Finding]:
         """Refuse the family PN, where `valiant` carries as much of every permutation."""
         del routing, parameters
-        if family.name == REFUSED:
+        if family.name == REFUSED_FAMILY:
             required = f"another balance in a {family.name}"
             yield Finding(
                 ROUTING, required, self.name, "write valiant: it carries every permutation"

@@ -84,7 +84,8 @@ class Fluid:
         hops = ManyPackets.of(build)
         program = hops.program
         # The number of the first arc of each switch, [S, 1, 1].
-        first_arc = np.arange(0, len(hops.end), hops.slots, dtype=np.int32)[:, None, None]
+        first_arc = np.arange(0, len(hops.far_arc), hops.arcs_a_switch, dtype=np.int32)
+        first_arc = first_arc[:, None, None]
         # [S, C, 1 + A], the links of each class: of the minimal port, then of the alternates.
         links = np.concatenate((program.order[..., :1], program.shares[..., 1:]), axis=2)
         options = np.moveaxis(np.where(links >= 0, first_arc + links, np.int32(-1)), 2, 0)
@@ -117,7 +118,7 @@ class Fluid:
             shares: float64[1 + A, S·(C + 2)], of the options of every class: `emitted`, `minimal`
                 or others.
         """
-        load = np.zeros(len(self.hops.end))
+        load = np.zeros(len(self.hops.far_arc))
         for part in self._parts(traffic):
             if self.hops.program.every_hop and shares is self.emitted:
                 load += self._load_shared_at_every_hop(part)
@@ -133,7 +134,7 @@ class Fluid:
             part: the flows.
             shares: float64[1 + A, S·(C + 2)], of the options of every class.
         """
-        end = self.hops.end
+        end = self.hops.far_arc
         marks_alternates = self.marks and shares[1:].any()  # option 0 is the minimal port
         # float64[S·L, D], the marked traffic over each arc by its destination.
         marked = np.zeros((len(load), len(part.destinations)) if self.marks else (0, 0))
@@ -156,10 +157,10 @@ class Fluid:
         Traffic is followed over at most `MOST_HOPS` links.
         """
         hops, width = self.hops, len(part.destinations)
-        load = np.zeros(len(hops.end))
+        load = np.zeros(len(hops.far_arc))
         amount: Numbers = part.traffic.amount
         # A state of traffic is the arc that it came in by, and the place of its destination.
-        state = hops.host(part.traffic.source) * width + part.place
+        state = hops.host_arcs(part.traffic.source) * width + part.place
         for _ in range(MOST_HOPS):
             if not len(state):
                 break
@@ -167,13 +168,13 @@ class Fluid:
             amount = np.bincount(index, amount, len(distinct))
             arc, place = np.divmod(distinct, width)
             # Of each next hop of a state: the number of the state, and the arc; -1 to a host.
-            number, next_arc = hops.after(part.egress, arc, place)
+            number, next_arc = hops.next_arcs(part.egress, arc, place)
             next_hops = np.bincount(number, minlength=len(distinct))
             goes_on = next_arc >= 0
             leaving = (amount / next_hops)[number][goes_on]
             number, next_arc = number[goes_on], next_arc[goes_on]
             load += np.bincount(next_arc, leaving, minlength=len(load))
-            state = hops.end[next_arc].astype(np.int64) * width + place[number]
+            state = hops.far_arc[next_arc].astype(np.int64) * width + place[number]
             amount = leaving
         return load
 
@@ -184,15 +185,15 @@ class Fluid:
             part: the flows.
             marked: float64[S·L, D], the marked traffic that comes in by each arc.
         """
-        hops, load = self.hops, np.zeros(len(self.hops.end))
+        hops, load = self.hops, np.zeros(len(self.hops.far_arc))
         # bool[S, 1, D], whether each switch spreads marked packets to each destination.
-        spreads = hops.spreads(part.egress).T[:, None]
-        amount = marked.reshape(hops.switches, hops.slots, len(part.destinations))
+        spreads = hops.switches_spread(part.egress).T[:, None]
+        amount = marked.reshape(hops.switches, hops.arcs_a_switch, len(part.destinations))
         spread_on = np.where(spreads, self._spread_shares.transpose(0, 2, 1) @ amount, 0.0)
         leaving = spread_on.reshape(marked.shape)
         # What is not spread goes on as a packet in transit does.
         arc, place = np.nonzero(np.where(spreads, 0.0, amount).reshape(marked.shape))
-        number, next_arc = hops.after(part.egress, arc, place)
+        number, next_arc = hops.next_arcs(part.egress, arc, place)
         number, next_arc = number[next_arc >= 0], next_arc[next_arc >= 0]
         arc, place = arc[number], place[number]
         np.add.at(leaving, (next_arc, place), marked[arc, place])
@@ -216,7 +217,7 @@ class Fluid:
     def _parts(self, traffic: Traffic) -> Iterator[_FlowBlock]:
         """Yield the flows by blocks of destinations, so that memory stays small."""
         order = self.hops.switches
-        step = max(1, PACKETS_AT_ONCE // (len(self.hops.end) if self.marks else order))
+        step = max(1, PACKETS_AT_ONCE // (len(self.hops.far_arc) if self.marks else order))
         for first in range(0, order, step):
             block = traffic.between(first, first + step)
             if len(block.source):
@@ -281,7 +282,7 @@ class Fluid:
             amount=np.concatenate([part.amount for part in crossings]),
             options=options,
             row=columns,
-            arcs=len(self.hops.end),
+            arcs=len(self.hops.far_arc),
         )
 
     def _follow(
@@ -306,7 +307,7 @@ class Fluid:
             if not len(arc):
                 return
             yield arc, packet
-            came_in = hops.end.take(arc)
-            switch = came_in // hops.slots
+            came_in = hops.far_arc.take(arc)
+            switch = came_in // hops.arcs_a_switch
             column = class_columns.take(place[packet] * hops.switches + switch)
             arc = hops.transit(came_in, column)

@@ -29,8 +29,8 @@ from compilers.tables.build import Build
 Arcs = NDArray[np.int64]
 """int64[n, 2]: directions of links, each as a switch and the number of its link."""
 Reals = NDArray[np.float64]
-CELLS = 1 << 22
-"""Pairs of switches, times links, that are in memory together."""
+CELLS_AT_ONCE = 1 << 22
+"""The most pairs of switches, times links, that are in memory together."""
 
 
 class Crossings(Protocol):
@@ -138,12 +138,12 @@ class OverIntermediates:
         source, destination = np.nonzero(legs)
         flows = Traffic.of(ends[source], ends[destination], legs[source, destination])
         load = fluid.loads(flows, fluid.minimal())
-        most = load[arcs[:, 0] * fluid.hops.slots + arcs[:, 1]]
-        return LinkBounds(most, np.ones(self.size))
+        upper = load[arcs[:, 0] * fluid.hops.arcs_a_switch + arcs[:, 1]]
+        return LinkBounds(upper, np.ones(self.size))
 
 
 class Legs(NamedTuple):
-    """The path from each of S switches to each of T others."""
+    """The path from each of S switches to each of T switches."""
 
     arcs: NDArray[np.int32]
     """int32[H, S·T], the links of each path, s·K + k for link k of switch s; -1 after the last, and
@@ -172,31 +172,32 @@ class Legs(NamedTuple):
         arcs = self.arcs.reshape(len(self.arcs), *self.end.shape)[..., ends]
         return Legs(arcs.reshape(len(arcs), -1), self.end[:, ends])
 
-    def link_loads(self, amount: Reals, slots: int) -> Reals:
-        """float64[slots]: the load of each link.
+    def link_loads(self, amount: Reals, link_count: int) -> Reals:
+        """float64[S·K]: the load of each link.
 
         Args:
             amount: float64[S·T], what each pair sends.
-            slots: the number of links, S·K with the unused ones.
+            link_count: S·K, the number of links, with numbers that stand for no link.
         """
-        crossing = self.arcs >= 0
-        amounts = np.broadcast_to(amount, self.arcs.shape)[crossing]
-        return np.asarray(np.bincount(self.arcs[crossing], amounts, slots), np.float64)
+        exists = self.arcs >= 0
+        amounts = np.broadcast_to(amount, self.arcs.shape)[exists]
+        return np.asarray(np.bincount(self.arcs[exists], amounts, link_count), np.float64)
 
-    def crossed(self, links: NDArray[np.int64], slots: int) -> Reals:
+    def crossing(self, links: NDArray[np.int64], link_count: int) -> Reals:
         """float64[n, S, T]: 1 where the path of a pair crosses a link, else 0.
 
         Args:
             links: int64[n], the links, s·K + k each.
-            slots: the number of links, S·K with the unused ones.
+            link_count: S·K, the number of links, with numbers that stand for no link.
         """
-        row_of_link = np.full(slots + 1, -1)
+        # One entry more, which -1 in `arcs` reads.
+        row_of_link = np.full(link_count + 1, -1)
         row_of_link[links] = np.arange(len(links))
-        crossed = np.zeros((len(links), self.end.size))
+        crossing = np.zeros((len(links), self.end.size))
         for row_of_pair in row_of_link[self.arcs]:
             pair = np.flatnonzero(row_of_pair >= 0)
-            crossed[row_of_pair[pair], pair] = 1
-        return crossed.reshape(-1, *self.end.shape)
+            crossing[row_of_pair[pair], pair] = 1
+        return crossing.reshape(-1, *self.end.shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,8 +260,9 @@ class OverDamagedLegs:
 
     def loads(self, arcs: Arcs) -> Reals:
         """As in `Crossings`."""
-        links, slots = self.link_number[tuple(arcs.T)], self.link_number.size
-        first, second = self.first.crossed(links, slots), self.second.crossed(links, slots)
+        links, link_count = self.link_number[tuple(arcs.T)], self.link_number.size
+        first = self.first.crossing(links, link_count)
+        second = self.second.crossing(links, link_count)
         load = first.sum(axis=2)[:, :, None] / len(self.ends) + self.second_leg_share @ second
         load[:, self.ends, np.arange(self.size[1])] = 0
         return np.asarray(load, np.float64)
@@ -276,9 +278,10 @@ class OverDamagedLegs:
 
         The bound takes the second legs that begin at a switch at the largest share of any source.
         """
-        slots = self.link_number.size
+        link_count = self.link_number.size
         first = np.repeat(sends / len(self.ends), len(self.ends))
         second = (self.second_leg_share[sends > 0].max(axis=0)[:, None] * takes).ravel()
-        most = self.first.link_loads(first, slots) + self.second.link_loads(second, slots)
+        upper = self.first.link_loads(first, link_count)
+        upper += self.second.link_loads(second, link_count)
         arrives = self.second.end == self.ends
-        return LinkBounds(most[self.link_number[tuple(arcs.T)]], self.second_leg_share @ arrives)
+        return LinkBounds(upper[self.link_number[tuple(arcs.T)]], self.second_leg_share @ arrives)

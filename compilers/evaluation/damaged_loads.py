@@ -3,10 +3,11 @@
 An *element* is a link or a switch; `Program` numbers the links first, then the switches.
 `failure_guarantees` makes one `DamagedLoads` for a build, and calls `share` for each failure.
 
-The worst load of a link changes only if pairs whose packets cross the link take other paths. If
-some do, a bound is cheap: the dual prices of the intact fabric (`worst_traffic.dual_prices`) stay a
-solution of the dual problem if they are raised by as much as the pairs' shares have grown. Mostly
-this bound excludes the link. The worst traffic of the other links is computed (`worst_link`).
+The worst load of a link changes only if pairs whose packets cross the link take other paths. Then a
+bound is computed first, which is quick. The dual prices of the intact fabric
+(`worst_traffic.dual_prices`) stay a solution of the dual problem if they are raised by as much as
+the pairs' shares have grown. Mostly this bound excludes the link. The worst traffic of the links
+that are left is computed (`worst_link`).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.evaluation.crossings import CELLS, Arcs, OverTables
+from compilers.evaluation.crossings import CELLS_AT_ONCE, Arcs, OverTables
 from compilers.evaluation.host_rates import HostRates
 from compilers.evaluation.worst_link import WorstLink
 from compilers.evaluation.worst_traffic import LOAD_TOLERANCE, dual_prices, worst_traffic
@@ -79,7 +80,7 @@ class ChangedCrossings(OverTables):
         """As in `Crossings`."""
         numbers = self.number[tuple(arcs.T)]
         if self.before is None:
-            loads, before = super().loads(arcs), self.growth.none()
+            loads, before = super().loads(arcs), self.growth.without_pairs()
         else:
             loads, before = np.zeros((len(arcs), *self.size)), self.before
         write = for_packets(self.crossings.packets, write_loads)
@@ -113,7 +114,7 @@ class DamagedLoads:
         bounds = LinkBounds.of(crossings, self.arcs, *rates.by_switch(*self.crossings.size))
         self.arrives = all_arrive(bounds.arrived, rates)
         """Whether all packets arrive in the intact fabric."""
-        self.load_bounds = bounds.most
+        self.load_bounds = bounds.upper
         """float64[arcs], the load of each intact link by its worst traffic, or an upper bound."""
         self.is_exact = np.zeros(len(self.arcs), np.bool_)
         """bool[arcs], whether `load_bounds` is the exact load."""
@@ -133,7 +134,7 @@ class DamagedLoads:
     def _compute_each_link(self) -> None:
         """Find the worst traffic and prices of each link."""
         switches, ends = self.crossings.size
-        rates, step = self.rates, max(1, CELLS // (switches * ends))
+        rates, step = self.rates, max(1, CELLS_AT_ONCE // (switches * ends))
         self.pair_shares = self.crossings.crossings.pairs_by_link()
         self.pair_prices = PairPrices(*(np.zeros((len(self.arcs), n)) for n in self.crossings.size))
         for begin in range(0, len(self.arcs), step):
@@ -252,7 +253,7 @@ class DamagedLoads:
         """
         sent, taken = living.by_switch(*crossings.size)
         if self.pair_prices is None or self.pair_shares is None:
-            intact_shares, load_bounds = crossings.growth.none(), self.load_bounds
+            intact_shares, load_bounds = crossings.growth.without_pairs(), self.load_bounds
             pair_prices = PairPrices(*(np.zeros((1, n)) for n in crossings.size))
         else:
             intact_shares, pair_prices = self.pair_shares, self.pair_prices

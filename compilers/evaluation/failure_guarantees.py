@@ -35,26 +35,26 @@ go down, or packets go by intermediates."""
 MOST_CELLS = 1 << 36
 """Pairs of switches, times links, of the largest fabric, if links go down: PolarFly q = 32."""
 MOST_NODE_CELLS = 1 << 31
-"""The same if switches go down, which changes the loads of all links: PolarFly q = 19."""
+"""As MOST_CELLS, if switches go down, which changes the loads of all links: PolarFly q = 19."""
 MOST_LEGS = 1 << 27
-"""The same if packets go by intermediates, whose legs take a gigabyte."""
+"""As MOST_CELLS, if packets go by intermediates, whose legs take a gigabyte."""
 Case = tuple[str, Elements]
 """The name of what is down, and its elements."""
 
 
 @dataclass(frozen=True, slots=True)
 class FailureGuarantee:
-    """What every host that is left gets under any traffic while something is down."""
+    """The share that every host that is left gets under any traffic while something is down."""
 
     kind: str
     """link, node, or another kind of failures."""
     element: str
     """The name of what is down."""
     share: float
-    """The share of the rate of its link, as the switches repair by themselves; 0 where they lose a
-    pair, or no host is left."""
+    """The share of the rate of a host's link, while the switches repair by themselves; 0 where they
+    lose a pair, or no host is left."""
     repaired: float
-    """The share by the tables that a controller computes then."""
+    """The share by the tables that a controller computes after the failure."""
 
 
 def failure_guarantees(
@@ -145,7 +145,7 @@ def _sampled_cases(build: Build, kind: str, sample: int, seed: int) -> list[Case
 def _cases(build: Build, kind: str) -> list[Case]:
     """The name and the elements of each failure of a kind.
 
-    Names need not differ: links a–b-c and a-b–c have the same one.
+    Names need not differ: a link from a to b-c and a link from a-b to c are both named a-b-c.
     """
     names, ends = build.wiring.names, build.wiring.link_ends()
     if kind == "link":
@@ -197,5 +197,5 @@ class DamagedLegLoads:
         if not all_arrive(bounds.arrived, living):
             return 0.0
         search = WorstLink(crossings, crossings.arcs, living)
-        search.compute(np.arange(len(crossings.arcs)), bounds.most / search.capacity)
+        search.compute(np.arange(len(crossings.arcs)), bounds.upper / search.capacity)
         return search.share

@@ -26,7 +26,9 @@ from compilers.tables.build import Build
 from inventory.problems import InputError, install_extra
 
 MOST_UNBOUNDED = 1 << 24
-"""Pairs of switches, times links, up to which all links are computed without bounds first."""
+"""Pairs of switches, times links, up to which all links are computed without bounds first.
+
+With bounds, many links need not be computed."""
 SAMPLE_STEP = 64
 """In larger fabrics every so-many-th link is computed first, so that bounds exclude many others."""
 ORBIT_SIZE = 8
@@ -35,7 +37,7 @@ ORBIT_SIZE = 8
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """What the hosts of one switch send to those of another in the worst traffic."""
+    """The rate from the hosts of one switch to the hosts of another in the worst traffic."""
 
     source: int
     """The switch that sends."""
@@ -47,10 +49,13 @@ class Flow:
 
 @dataclass(frozen=True, slots=True)
 class Guarantee:
-    """What every host gets under any traffic in which no host sends or takes more than its rate."""
+    """The share that every host gets under any traffic, and the link that limits it.
+
+    In the traffic no host sends or takes more than its rate.
+    """
 
     share: float
-    """The share of the rate of its link."""
+    """The share of the rate of a host's link."""
     link: tuple[int, int] | None
     """The two switches of the link that limits it; None in a fabric without links."""
     traffic: tuple[Flow, ...]
@@ -139,8 +144,8 @@ def guarantee_of_links(
     search.compute(numbers, utilisation_bounds)
     if search.worst is None:
         return Guarantee(1.0, None, ())
-    switch, slot = arcs[search.worst_number].tolist()
-    link = switch, int(build.wiring.far[switch, slot])
+    switch, link_of_switch = arcs[search.worst_number].tolist()
+    link = switch, int(build.wiring.far[switch, link_of_switch])
     return Guarantee(search.share, link, _flows(search.worst, rates.switches))
 
 

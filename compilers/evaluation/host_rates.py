@@ -75,8 +75,10 @@ class HostRates:
 
     @cached_property
     def whole_units(self) -> Numbers | None:
-        """int64[H], what the hosts of each switch send, in units of the largest rate that divides
-        all these rates; None where rates are no whole numbers.
+        """int64[H], the rate of each switch's hosts in whole units; None without such a unit.
+
+        The unit is the largest rate that divides the rates of all switches. There is none where
+        rates are no whole numbers.
         """
         whole_rates = np.rint(self.hosts).astype(np.int64)
         if not len(whole_rates) or (whole_rates != self.hosts).any() or (whole_rates <= 0).any():
@@ -84,12 +86,15 @@ class HostRates:
         return np.asarray(whole_rates // np.gcd.reduce(whole_rates))
 
     def by_switch(self, switches: int, destinations: int) -> tuple[Reals, Reals]:
-        """What the hosts of each switch can send, float64[S], and what those of each endpoint can
-        take, float64[D].
+        """The rates of hosts by switch, for sending, and by endpoint, for receiving.
 
         Args:
             switches: S.
             destinations: D, the number of endpoints.
+
+        Returns:
+            float64[S], what the hosts of each switch can send; and float64[D], what the hosts of
+            each endpoint can take.
         """
         sends, takes = np.zeros(switches), np.zeros(destinations)
         sends[self.switches] = takes[self.columns] = self.hosts
@@ -128,8 +133,8 @@ def port_without_speed(build: Build) -> str:
     if not any(speed[in_use].any() for _, in_use, speed in speeds):
         return ""
     for port, in_use, speed in speeds:
-        for switch, slot in np.argwhere(in_use & (speed == 0))[:1].tolist():
-            name = wiring.port_name(switch, int(port[switch, slot]))
+        for switch, place in np.argwhere(in_use & (speed == 0))[:1].tolist():
+            name = wiring.port_name(switch, int(port[switch, place]))
             return f"{name} of {wiring.names[switch]}"
     return ""
 

@@ -1,5 +1,7 @@
-"""Max-min fair rates of flows that share links: progressive filling (Bertsekas and Gallager, Data
-Networks, §6.5.2), over arrays.
+"""Max-min fair rates of flows that share links, by progressive filling over arrays.
+
+`max_min` takes flows with their links, capacities and demands, and returns the rates (Bertsekas and
+Gallager, Data Networks, §6.5.2).
 """
 
 from __future__ import annotations
@@ -8,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Reals = NDArray[np.float64]
-ENOUGH = 1e-9
+TOLERANCE = 1e-9
 """The relative tolerance for a full link and a satisfied flow."""
 
 
@@ -34,14 +36,16 @@ def max_min(
     rate = np.zeros(len(demand))
     growing = demand > 0
     while growing.any():
-        pull = np.bincount(link, share * growing[flow], minlength=len(capacity))
-        used = np.bincount(link, share * rate[flow], minlength=len(capacity))
+        # By how much the load of each link grows if all growing rates grow by 1.
+        growth = np.bincount(link, share * growing[flow], minlength=len(capacity))
+        load = np.bincount(link, share * rate[flow], minlength=len(capacity))
+        # How much rates can grow until each link is full.
         room = np.full(len(capacity), np.inf)
-        np.divide(capacity - used, pull, out=room, where=pull > ENOUGH)
+        np.divide(capacity - load, growth, out=room, where=growth > TOLERANCE)
         step = max(0.0, min(room.min(initial=np.inf), (demand - rate)[growing].min()))
         rate[growing] += step
-        full = room <= step * (1 + ENOUGH)
-        done = demand - rate <= ENOUGH * np.where(np.isfinite(demand), demand, 1)
-        done[flow[full[link] & (share > 0)]] = True
-        growing &= ~done
+        is_full = room <= step * (1 + TOLERANCE)
+        stops = demand - rate <= TOLERANCE * np.where(np.isfinite(demand), demand, 1)
+        stops[flow[is_full[link] & (share > 0)]] = True
+        growing &= ~stops
     return rate

@@ -74,9 +74,9 @@ def optimum(
 
 
 def least_load(graph: Graph, traffic: Traffic) -> float:
-    """A load that the hottest link has at least, by any routing, if all links have one capacity.
+    """A lower bound of the load of the hottest link, by any routing, if links have one capacity.
 
-    It is the load if all flows took shortest paths, and were spread evenly over all links.
+    It is the load of each link if all flows take shortest paths, and load all links equally.
     """
     table, crossed = neighbour_table(graph), 0.0
     for first in range(0, graph.order, DESTINATIONS_AT_ONCE):
@@ -92,6 +92,11 @@ def concurrent_flow(
 ) -> float | None:
     """The largest share of a traffic that links carry by any paths; None where time is up.
 
+    The columns of the linear program are the flow of each commodity over each link, commodity by
+    commodity, and then the share. The share is maximised. At every switch, the flow of a commodity
+    that leaves, less the flow that comes in, is the share times what the switch sends. No link
+    carries more than its capacity.
+
     Args:
         switches: S.
         traffic: what they send each other.
@@ -104,9 +109,11 @@ def concurrent_flow(
     destinations, commodity = np.unique(traffic.destination, return_inverse=True)
     links, commodities = len(arcs.tail), len(destinations)
     link = np.arange(links)
+    # [S, links]: 1 where a link leaves a switch, -1 where it comes in.
     sign = np.concatenate((np.ones(links), -np.ones(links)))
     entries = np.concatenate((arcs.tail, arcs.head)), np.concatenate((link, link))
     incidence = coo_matrix((sign, entries), (switches, links))
+    # What each switch sends of each commodity; its destination takes all, below 0.
     demand = np.zeros((commodities, switches))
     np.add.at(demand, (commodity.ravel(), traffic.source), traffic.amount)
     np.add.at(demand, (commodity.ravel(), traffic.destination), -traffic.amount)

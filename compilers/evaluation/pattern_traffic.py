@@ -4,8 +4,7 @@ The patterns of `traffic` assume that the hosts of all switches have the same to
 numbers of hosts or speeds differ, every host still sends all that it can:
 
 - in uniform traffic each host sends to the hosts of all other switches, to each by its rate;
-- in a permutation of switches or of hosts, the two ends of a flow send and take what the slower
-  one can.
+- in a permutation of switches or of hosts, a flow has the rate of the slower of its two ends.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import numpy as np
 from compilers.demand.demand_file import host_traffic
 from compilers.demand.traffic_matrix import Traffic
 from compilers.evaluation.host_rates import HostRates, Reals
-from compilers.evaluation.traffic import HOST_PATTERNS, HOT, PATTERNS, host_numbers
+from compilers.evaluation.traffic import HOST_PATTERNS, HOTSPOT_PART, PATTERNS, host_numbers
 from compilers.tables.build import Build
 from compilers.topology.labelled_graph import Topology
 from inventory.problems import InputError, not_among
@@ -102,7 +101,7 @@ def highest_host_utilisation(traffic: Traffic, relative_rates: Reals) -> float:
 def _uneven(topology: Topology, pattern: str, rates: HostRates, seed: int) -> Traffic:
     """A pattern where the hosts of one switch can send more than those of another."""
     if pattern in ("uniform", "hotspot"):
-        return _between_all(topology, rates, HOT if pattern == "hotspot" else 0.0)
+        return _between_all(topology, rates, HOTSPOT_PART if pattern == "hotspot" else 0.0)
     if pattern == "hosts" or pattern in HOST_PATTERNS:
         switch = np.repeat(rates.switches, rates.counts)
         rate = np.repeat(rates.hosts / rates.counts, rates.counts) / rates.unit

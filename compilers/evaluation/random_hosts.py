@@ -1,4 +1,8 @@
-"""What hosts get if each sends to another that is drawn by chance: the median of many draws."""
+"""The throughput of random permutations of hosts: the median of many draws.
+
+What comes in is a build. What goes out is the share of its rate that every host can send, if each
+host sends to another one that is drawn by chance.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,7 @@ def random_hosts_share(build: Build, hosts: int, draws: int = DRAWS, seed: int =
         build: its tables and cables.
         hosts: hosts per switch.
         draws: how many permutations.
-        seed: of the first, those of the others follow it.
+        seed: the seed of the first draw; each further draw has the next number.
     """
     fluid, shares = Fluid.of(build), []
     for number in range(seed, seed + draws):

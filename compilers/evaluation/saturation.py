@@ -8,8 +8,9 @@ host's link. Queues are not modelled. `adaptive` is the estimate with weights th
 traffic, one set for each switch and class.
 
 Loads and capacities of links are in units of the largest host capacity of any switch: of what all
-hosts of a switch can send, at the switch where they can send most (`HostRates.unit`). L is the
-number of slots for links that each of the S switches has.
+hosts of a switch can send, at the switch where they can send most (`HostRates.unit`). Arrays of
+loads have L entries for each of S switches: its K links, and one entry for its hosts, which is not
+used here (`compilers.forwarding.many_packets`).
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from compilers.evaluation.pattern_traffic import (
     relative_host_rates,
     require_pattern,
 )
-from compilers.evaluation.traffic import MOST_MIDDLES, PATTERNS, over_intermediates, two_legs
+from compilers.evaluation.traffic import MOST_INTERMEDIATES, PATTERNS, over_intermediates, two_legs
 from compilers.routing.intermediates import intermediates
 from compilers.tables.build import Build
 from compilers.workers.shards import THIS_PROCESS, Workers, reported
@@ -82,7 +83,7 @@ class PatternThroughput:
     fixed."""
     valiant: Saturation | None = None
     """Over any switch but the ends, drawn for each packet; None in fabrics of more than
-    `MOST_MIDDLES`."""
+    `MOST_INTERMEDIATES`."""
     optimum: float | None = None
     """What the best routing over any paths gets; if not exact, a share that no routing exceeds."""
     optimum_exact: bool = False
@@ -100,7 +101,7 @@ class PatternThroughput:
 class LinkLoads:
     """The load of each link under a pattern if every host sends all that it can.
 
-    Loads are float64[S·L], by switch and slot.
+    Loads are float64[S·L], by switch and link.
     """
 
     fluid: Fluid
@@ -110,7 +111,7 @@ class LinkLoads:
     traffic: Traffic
     """What switches send each other, in the unit of the loads."""
     capacity: Reals
-    """float64[S·L], the capacity of each link; inf in slots without a link."""
+    """float64[S·L], the capacity of each link; inf where there is no link."""
     host_limit: float
     """The share of their rates that all hosts can send over their own links, at most 1."""
     minimal: Reals
@@ -151,10 +152,11 @@ class LinkLoads:
 
     @property
     def arcs(self) -> Arcs:
-        """The links, without empty slots."""
+        """The links that exist."""
         hops = self.fluid.hops
-        number = np.flatnonzero(hops.end >= 0)
-        tail, head = number // hops.slots, hops.end[number].astype(np.int64) // hops.slots
+        number = np.flatnonzero(hops.far_arc >= 0)
+        tail = number // hops.arcs_a_switch
+        head = hops.far_arc[number].astype(np.int64) // hops.arcs_a_switch
         return Arcs(tail, head, self.capacity[number])
 
     def saturation(self, load: Reals) -> Saturation:
@@ -165,17 +167,17 @@ class LinkLoads:
         return Saturation(
             share=min(self.host_limit, 1 / largest_use) if largest_use else self.host_limit,
             peak=float(load[hot]),
-            mean=float(load[hops.end >= 0].mean()),
-            hottest=(hot // hops.slots, int(hops.end[hot]) // hops.slots),
+            mean=float(load[hops.far_arc >= 0].mean()),
+            hottest=(hot // hops.arcs_a_switch, int(hops.far_arc[hot]) // hops.arcs_a_switch),
         )
 
 
 def link_capacity(fluid: Fluid, rates: HostRates) -> Reals:
-    """float64[S·L]: the capacity of each link; inf in slots without a link."""
+    """float64[S·L]: the capacity of each link; inf where there is no link."""
     hops = fluid.hops
-    link_rate = np.ones((hops.switches, hops.slots))
+    link_rate = np.ones((hops.switches, hops.arcs_a_switch))
     link_rate[:, : rates.links.shape[1]] = rates.links
-    capacity: Reals = np.where(hops.end >= 0, link_rate.ravel() / rates.unit, np.inf)
+    capacity: Reals = np.where(hops.far_arc >= 0, link_rate.ravel() / rates.unit, np.inf)
     return capacity
 
 
@@ -190,7 +192,7 @@ def emitted_loads(build: Build, fluid: Fluid, traffic: Traffic) -> Reals | None:
     if (fluid.emitted[1:] > 0).any():
         return fluid.loads(traffic, fluid.emitted)
     if build.forwarding.intermediates:
-        return fluid.loads(two_legs_of(build, traffic), fluid.minimal())
+        return fluid.loads(_over_own_intermediates(build, traffic), fluid.minimal())
     return None
 
 
@@ -247,17 +249,17 @@ def _fitted_loads(
     return min(fitted, best_unfitted, key=largest_use)
 
 
-def two_legs_of(build: Build, traffic: Traffic) -> Traffic:
-    """The traffic of both legs.
+def _over_own_intermediates(build: Build, traffic: Traffic) -> Traffic:
+    """The traffic to the intermediates that the build's packets carry, and from there.
 
     Raises:
         InputError: there are so many intermediates that these are too many flows.
     """
     ends = intermediates(build)
-    if len(ends) > MOST_MIDDLES:
+    if len(ends) > MOST_INTERMEDIATES:
         raise InputError.of(
             key="routing.balance",
-            required=f"at most {MOST_MIDDLES:,} switches with hosts to follow traffic over "
+            required=f"at most {MOST_INTERMEDIATES:,} switches with hosts to follow traffic over "
             "intermediates",
             given=f"{len(ends):,}",
             todo="look at a smaller fabric of the family: every traffic gets about the same",
@@ -280,8 +282,8 @@ def throughput(build: Build, pattern: str, hosts: int = 0, seed: int = 0) -> Pat
     legs = two_legs(loads.traffic, build.topology.endpoints)
     valiant = loads.saturation(loads.fluid.loads(legs, loads.fluid.minimal())) if legs else None
     routings = result.minimal, result.as_emitted, result.adaptive, valiant
-    reached = max(routing.share for routing in routings if routing)
-    best = optimum(build.topology.graph, loads.traffic, loads.arcs, loads.host_limit, reached)
+    known_share = max(routing.share for routing in routings if routing)
+    best = optimum(build.topology.graph, loads.traffic, loads.arcs, loads.host_limit, known_share)
     return replace(
         result,
         valiant=valiant,

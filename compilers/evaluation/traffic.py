@@ -2,7 +2,9 @@
 
 A pattern gives the share of a switch's traffic that goes to each other switch. Traffic within a
 switch loads no link and is left out. Switches without hosts neither send nor receive, and patterns
-number the other switches without them.
+number the other switches without them. `pattern_traffic` looks a pattern up by its name in
+`PATTERNS`; with Valiant's routing, `two_legs` and `over_intermediates` turn its traffic into that
+of both halves of the paths.
 """
 
 from __future__ import annotations
@@ -21,8 +23,8 @@ Allowed = Callable[[int], NDArray[np.int64]]
 """A function from a source to the destinations that it may have, int64[n]."""
 Pattern = Callable[[Topology, int, int], Traffic]
 """A function from the topology, the hosts of a switch and a seed to the traffic."""
-HOT = 1 / 16
-"""The part of each switch's traffic that goes to a hot spot, beside what is spread evenly."""
+HOTSPOT_PART = 1 / 16
+"""The part of each switch's traffic that goes to a hot spot, besides what is spread evenly."""
 
 
 def uniform(topology: Topology, hosts: int, seed: int) -> Traffic:  # noqa: ARG001
@@ -70,7 +72,7 @@ def _at_distance(topology: Topology, links: int, seed: int) -> Traffic:
         far = distances(table, np.array([s]), depth=links)[0]
         return np.flatnonzero((far == links) & topology.endpoints)
 
-    return _matched(np.flatnonzero(topology.endpoints), topology.graph.order, allowed, seed)
+    return _random_matching(np.flatnonzero(topology.endpoints), topology.graph.order, allowed, seed)
 
 
 def longest(topology: Topology, hosts: int, seed: int) -> Traffic:  # noqa: ARG001
@@ -88,7 +90,7 @@ def longest(topology: Topology, hosts: int, seed: int) -> Traffic:  # noqa: ARG0
             far = distances(table, np.array([s]), depth=links)[0]
             return np.flatnonzero((far == links) & is_free)
 
-        part = _matched(sources_left, topology.graph.order, allowed, seed)
+        part = _random_matching(sources_left, topology.graph.order, allowed, seed)
         parts.append(part)
         sources_left = np.setdiff1d(sources_left, part.source)
         is_free[part.destination] = False
@@ -99,12 +101,12 @@ def longest(topology: Topology, hosts: int, seed: int) -> Traffic:  # noqa: ARG0
 def hotspot(topology: Topology, hosts: int, seed: int) -> Traffic:
     """As `uniform`, but a sixteenth of each switch's traffic goes to the first (Pfister, 1985).
 
-    The first one gets as much as its hosts can, the others send in proportion.
+    The first switch receives as much as its hosts can take. All other rates are in proportion.
     """
     traffic = uniform(topology, hosts, seed)
     hot = np.flatnonzero(topology.endpoints)[0]
-    amount = traffic.amount * np.where(traffic.source == hot, 1, 1 - HOT)
-    amount += HOT * ((traffic.destination == hot) & (traffic.source != hot))
+    amount = traffic.amount * np.where(traffic.source == hot, 1, 1 - HOTSPOT_PART)
+    amount += HOTSPOT_PART * ((traffic.destination == hot) & (traffic.source != hot))
     return replace(traffic, amount=amount / max(1, amount[traffic.destination == hot].sum()))
 
 
@@ -236,7 +238,7 @@ def between_groups(topology: Topology, k: int, links: int, seed: int) -> Traffic
         count = farthest(group * k + int(ends[group].argmax())).sum(axis=1)
         return np.flatnonzero(count == count.max())
 
-    group_pairs = _matched(np.arange(modules), modules, remote, seed)
+    group_pairs = _random_matching(np.arange(modules), modules, remote, seed)
     destination_group = np.full(modules, -1)
     destination_group[group_pairs.source] = group_pairs.destination
 
@@ -246,15 +248,17 @@ def between_groups(topology: Topology, k: int, links: int, seed: int) -> Traffic
         return group * k + np.flatnonzero(farthest(s)[group])
 
     sources = np.flatnonzero((destination_group.repeat(k) >= 0) & topology.endpoints)
-    return _matched(sources, topology.graph.order, allowed, seed)
+    return _random_matching(sources, topology.graph.order, allowed, seed)
 
 
-def _matched(sources: NDArray[np.int64], order: int, allowed: Allowed, seed: int) -> Traffic:
+def _random_matching(
+    sources: NDArray[np.int64], order: int, allowed: Allowed, seed: int
+) -> Traffic:
     """A random permutation with as many allowed pairs as possible (Kuhn's matching).
 
-    The sources, in random order, get a destination each. One that finds only destinations which
-    others have looks for an augmenting path: it takes one, whose source takes another, and so on,
-    up to a destination that no source has.
+    The sources, in random order, get a destination each. If all destinations of a source are taken,
+    an augmenting path is searched: the source takes a destination of another source, which takes
+    another destination instead, and so on, up to a destination that no source has.
 
     Args:
         sources: the switches that send.
@@ -324,26 +328,25 @@ PATTERNS: dict[str, Pattern] = {
     "hotspot": hotspot,
     "adversarial": adversarial,
 }
-
-
-MOST_MIDDLES = 1024
-"""Switches in the middle up to which Valiant's traffic is followed: it has a flow for each pair."""
+"""The patterns by name."""
+MOST_INTERMEDIATES = 1024
+"""The most intermediates for which Valiant's traffic is followed: it has a flow for each pair."""
 
 
 def two_legs(traffic: Traffic, endpoints: NDArray[np.bool_]) -> Traffic | None:
     """Valiant's traffic: each packet over a switch with hosts, drawn at random, as two flows.
 
     It goes minimally to a switch that is neither of its ends, and from there (PolarFly paper,
-    §VII-B). None where there is no such switch, or more than `MOST_MIDDLES`.
+    §VII-B). None where there is no such switch, or more than `MOST_INTERMEDIATES`.
     """
     ends = np.flatnonzero(endpoints)
-    count, middles = len(ends), len(ends) - 2
-    if not 0 < middles <= MOST_MIDDLES:
+    count, intermediates = len(ends), len(ends) - 2  # all switches but the two ends
+    if not 0 < intermediates <= MOST_INTERMEDIATES:
         return None
     number = np.cumsum(endpoints) - 1  # of each switch among those with hosts
     direct = np.zeros((count, count))
     np.add.at(direct, (number[traffic.source], number[traffic.destination]), traffic.amount)
-    legs = (direct.sum(axis=1)[:, None] + direct.sum(axis=0) - 2 * direct) / middles
+    legs = (direct.sum(axis=1)[:, None] + direct.sum(axis=0) - 2 * direct) / intermediates
     np.fill_diagonal(legs, 0)
     source, destination = np.nonzero(legs > 0)
     return Traffic.of(ends[source], ends[destination], legs[source, destination])
@@ -352,8 +355,8 @@ def two_legs(traffic: Traffic, endpoints: NDArray[np.bool_]) -> Traffic | None:
 def over_intermediates(traffic: Traffic, ends: NDArray[np.int64], switches: int) -> Traffic:
     """What switches send each other over one leg or the other with `balance: valiant`.
 
-    Every switch sends each intermediate the same part of all that it sends, and each destination
-    gets the same part of what goes there from every intermediate.
+    Every switch sends the same part of its traffic to each intermediate. Each intermediate sends
+    the same part of a destination's traffic to that destination.
 
     Args:
         traffic: of hosts.

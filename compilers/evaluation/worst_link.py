@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.evaluation.crossings import CELLS, Arcs, Crossings
+from compilers.evaluation.crossings import CELLS_AT_ONCE, Arcs, Crossings
 from compilers.evaluation.host_rates import HostRates
 from compilers.evaluation.worst_traffic import LOAD_TOLERANCE, WorstTraffic, worst_traffic
 
@@ -64,7 +64,7 @@ class WorstLink:
         """
         rates = self.rates.by_switch(*self.crossings.size)
         low_enough = self.peak * float(self.capacity[numbers].min(initial=1))
-        load_bounds = self.crossings.bounds(self.arcs[numbers], *rates, low_enough).most
+        load_bounds = self.crossings.bounds(self.arcs[numbers], *rates, low_enough).upper
         return np.asarray(load_bounds / self.capacity[numbers], np.float64)
 
     def compute(self, numbers: Numbers, bounds: Reals) -> None:
@@ -75,16 +75,16 @@ class WorstLink:
             bounds: float64[m], upper bounds of their utilisation.
         """
         order, done_count, batch_size = np.argsort(-bounds, kind="stable"), 0, FIRST_BATCH
-        while done_count < len(order) and bounds[order[done_count]] > self.peak * (
-            1 + LOAD_TOLERANCE
-        ):
+        while done_count < len(order):
+            if bounds[order[done_count]] <= self.peak * (1 + LOAD_TOLERANCE):
+                return
             batch = order[done_count : done_count + batch_size]
             loads = self.rates.pairs(self.crossings.loads(self.arcs[numbers[batch]]))
             for number, bound, load in zip(numbers[batch], bounds[batch], loads, strict=True):
                 if bound > self.peak * (1 + LOAD_TOLERANCE):
                     self._compute_one(int(number), load)
             done_count += len(batch)
-            batch_size = max(1, min(2 * batch_size, CELLS // loads[0].size))
+            batch_size = max(1, min(2 * batch_size, CELLS_AT_ONCE // loads[0].size))
             if self.progress:
                 self.progress(min(done_count, len(order)), len(order))
 

@@ -15,7 +15,12 @@ from compilers.expansion.spare_ports import SparePorts, links_to_add, ports_for_
 from compilers.tables.build import Build
 from compilers.topology.families import family_before
 from compilers.topology.labelled_graph import Topology
-from compilers.topology.replicated_clusters import Expansion, added_clusters, check, expand
+from compilers.topology.replicated_clusters import (
+    Expansion,
+    added_clusters,
+    expand,
+    growth_problems,
+)
 from compilers.wiring.hardware import Hardware
 from inventory.problems import InputError, Problem
 
@@ -48,10 +53,10 @@ class BaseFabric:
             given = f"{method}, where {self.count} by {self.method} were added"
             return [Problem(f"more clusters by {self.method}", given, "", key="clusters")]
         if count < 1 or self.method == "":
-            return check(self.first, method, count)
+            return growth_problems(self.first, method, count)
         return [
             replace(problem, given=f"{self.count} installed and {count} more")
-            for problem in check(self.first, method, self.count + count)
+            for problem in growth_problems(self.first, method, self.count + count)
         ]
 
     def require(self, method: str, count: int) -> None:

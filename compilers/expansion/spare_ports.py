@@ -225,7 +225,7 @@ def far_ports(port: NDArray[np.int32], graph: Graph) -> NDArray[np.int32]:
     """The port at the far end of each link, int32[S, K], by the ports at its near end."""
     far = np.zeros_like(port)
     present = graph.padded() >= 0
-    far[present] = graph.mirrored(port[present])
+    far[present] = graph.reverse_values(port[present])
     return far
 
 

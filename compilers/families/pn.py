@@ -25,11 +25,11 @@ from compilers.topology.polarity import (
     check_q,
     headings,
     index,
+    label_in_fan,
     lines,
     order,
     points,
     quadrics,
-    scaled,
 )
 from inventory.problems import Problem
 
@@ -121,7 +121,7 @@ class ProjectiveNetwork(Family):
 def copied_points(q: int, copies: int) -> NDArray[np.int32]:
     """Return the coordinates of several copies of all points, int32[copies · N, 4].
 
-    The number of the copy, and the vector of the point.
+    The first coordinate is the number of the copy; the others are the vector of the point.
     """
     copy = np.repeat(np.arange(copies, dtype=np.int32), order(q))
     return np.column_stack((copy, np.tile(points(q), (copies, 1))))
@@ -145,7 +145,7 @@ def parallels(topology: Topology, start: int | None) -> Layout:
     copies = topology.graph.order // order(q)
     p0 = quadrics(q)[0] if start is None else start
     rack = np.where(np.arange(order(q)) == p0, 0, t + 1)
-    place = np.where(in_fan, scaled(q, t, w), q) + (q + 1) * np.arange(copies)[:, None]
+    place = np.where(in_fan, label_in_fan(q, t, w), q) + (q + 1) * np.arange(copies)[:, None]
     position = np.where(rack == 0, np.arange(copies)[:, None], place)
     return Layout(
         name="parallels",
@@ -202,8 +202,8 @@ def _singer_cycle(q: int) -> NDArray[np.int32]:
     for c, b, a in product(range(1, q), range(q), range(1, q)):
         image = _companion(q, a, b, c).tolist()
         orbit = [0]
-        while (following := image[orbit[-1]]) != 0:
-            orbit.append(following)
+        while (next_point := image[orbit[-1]]) != 0:
+            orbit.append(next_point)
         if len(orbit) == order(q):
             return np.array(orbit, np.int32)
     raise AssertionError("every finite projective plane over a field has a Singer cycle")

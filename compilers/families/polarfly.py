@@ -23,9 +23,9 @@ from compilers.topology.polarity import (
     affine,
     check_q,
     cross,
+    label_in_fan,
     order,
     points,
-    scaled,
     structure,
 )
 from inventory.problems import InputError, Problem
@@ -129,17 +129,21 @@ class PolarFly(Family):
     ) -> Any:
         """Add Compact Valiant's alternates, bounces over the conic, and protection, by algebra."""
         from compilers.routing.conic_bounces import conic_bounces
-        from compilers.routing.plane_choices import compact_valiant, polarfly, with_bounces
+        from compilers.routing.plane_choices import (
+            with_plane_alternates,
+            with_plane_bounces,
+            with_plane_repairs,
+        )
         from compilers.routing.split_classes import split_direct
 
-        tables, bounced = split_direct(tables, wiring), None
+        tables, bounce_links = split_direct(tables, wiring), None
         if forwarding.bounces:
-            bounced = conic_bounces(int(topology.parameters["q"]), wiring)
+            bounce_links = conic_bounces(int(topology.parameters["q"]), wiring)
         if forwarding.has_alternates:
-            tables = compact_valiant(tables, wiring, forwarding)
+            tables = with_plane_alternates(tables, wiring, forwarding)
         if forwarding.repairs:
-            return polarfly(tables, wiring, bounced, module)
-        return tables if bounced is None else with_bounces(tables, wiring, bounced)
+            return with_plane_repairs(tables, wiring, bounce_links, module)
+        return tables if bounce_links is None else with_plane_bounces(tables, wiring, bounce_links)
 
     def constructed_alternates(
         self, topology: Topology, wiring: Any, classes: int, forwarding: Any
@@ -232,7 +236,7 @@ def fans(topology: Topology, start: int | None) -> Layout:
     centres = near[~np.isin(near, nucleus)]
     rack = _racks_around(topology, centres)
     t, w, _ = affine(q, p0)
-    label = scaled(q, t, w)
+    label = label_in_fan(q, t, w)
     if q % 2:
         label = np.where(rack == 0, t, label)
     label[p0] = q

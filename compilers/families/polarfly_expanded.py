@@ -36,9 +36,9 @@ class ExpandedPolarFly(Family):
     parameters: tuple[str, ...] = ("q", "clusters")
     described = True
 
-    def check(self, parameters: Parameters) -> list[Problem]:
+    def growth_problems(self, parameters: Parameters) -> list[Problem]:
         """Return the problems of q, and of the clusters at this q."""
-        from compilers.topology.replicated_clusters import check
+        from compilers.topology.replicated_clusters import growth_problems
 
         if problems := check_q(parameters["q"]):
             return problems
@@ -50,7 +50,7 @@ class ExpandedPolarFly(Family):
         if match is None:
             required, todo = "a kind of clusters and how many", "write it like quadric:2"
             return [Problem(required, text, todo, key="clusters")]
-        return check(_first_polarfly(q), match[1], int(match[2]))
+        return growth_problems(_first_polarfly(q), match[1], int(match[2]))
 
     def order(self, parameters: Parameters) -> int:
         """Return the number of switches, those of the copies included."""

@@ -26,11 +26,11 @@ from inventory.problems import Problem, not_among
 
 LARGEST_DEGREE = 255
 """The largest degree of a supernode."""
-SHORT = {"inductive-quad": "IQ", "paley": "Paley", "complete": "K"}
+SHORT_NAMES = {"inductive-quad": "IQ", "paley": "Paley", "complete": "K"}
 """Short names of supernodes in titles."""
-DESIGNED = ("inductive-quad", "paley", "complete")
+DESIGNED_KINDS = ("inductive-quad", "paley", "complete")
 """The supernodes of `designs`."""
-WITH_CLASSES = ("inductive-quad", "paley", "complete", "cayley")
+KINDS_WITH_CLASSES = ("inductive-quad", "paley", "complete", "cayley")
 """Supernodes with enough links for constructed classes; those of BDF have too few."""
 
 
@@ -70,7 +70,8 @@ class PolarStar(Family):
     def title(self, parameters: Parameters) -> str:
         """Return the title with a short name of the supernode: `polarstar q=11 IQ 3`."""
         kind = str(parameters["supernode"])
-        return f"{self.name} q={parameters['q']} {SHORT.get(kind, kind)} {parameters['degree']}"
+        short = SHORT_NAMES.get(kind, kind)
+        return f"{self.name} q={parameters['q']} {short} {parameters['degree']}"
 
     def build(self, parameters: Parameters) -> Topology:
         """Build the star product; a vertex has the kind of its structure vertex.
@@ -115,7 +116,7 @@ class PolarStar(Family):
                 yield moved.ravel().astype(np.int32)
 
     def designs(self, radix: int) -> Iterator[Design]:
-        """Yield a design for every q and d' ≥ 1 of the kinds `DESIGNED` with q + 1 + d' = radix.
+        """Yield a design for every q and d' ≥ 1 of `DESIGNED_KINDS` with q + 1 + d' = radix.
 
         Inductive-Quad of degree 0 gives the family `pn`. BDF and Cayley supernodes can be built,
         but there is no radix at which they give the largest fabric.
@@ -123,7 +124,7 @@ class PolarStar(Family):
         for q in range(2, min(radix - 2, LARGEST_Q) + 1):
             if not prime_power(q):
                 continue
-            for kind in DESIGNED:
+            for kind in DESIGNED_KINDS:
                 if shape(kind, radix - 1 - q) is not None:
                     yield self.member({"q": q, "supernode": kind, "degree": radix - 1 - q})
 
@@ -147,17 +148,17 @@ class PolarStar(Family):
         if parameters["supernode"] == "bdf":
             return None
         pairs = self.order(parameters) * (self.order(parameters) - 1)
-        return self._total(parameters) / pairs
+        return self._total_distance(parameters) / pairs
 
     def utilisation(self, parameters: Parameters) -> float | None:
         """Return an estimate of u by `_largest_load`; None where no mean distance is known."""
         if self.mean_distance(parameters) is None:
             return None
         links = self.member(parameters).links
-        mean_load = self._total(parameters) / (2 * links)
+        mean_load = self._total_distance(parameters) / (2 * links)
         return min(mean_load / _largest_load(parameters), 1.0)
 
-    def _total(self, parameters: Parameters) -> int:
+    def _total_distance(self, parameters: Parameters) -> int:
         """Return the sum of the distances of all ordered pairs."""
         nodes, links = self.order(parameters), self.member(parameters).links
         one_link, two_links = polarstar_distances(parameters, links)
@@ -211,7 +212,7 @@ class PolarStar(Family):
 
     def constructed_classes(self, parameters: Parameters) -> bool:
         """Whether the supernode has links enough to construct the classes."""
-        return str(parameters["supernode"]) in WITH_CLASSES and int(parameters["degree"]) > 0
+        return str(parameters["supernode"]) in KINDS_WITH_CLASSES and int(parameters["degree"]) > 0
 
     def layouts(self, topology: Topology) -> Mapping[str, Any]:  # noqa: ARG002
         """Return the layouts with one supernode in each rack, and with clusters of supernodes."""

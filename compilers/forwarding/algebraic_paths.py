@@ -78,29 +78,30 @@ class Star(NamedTuple):
 @lru_cache(maxsize=8)
 def plane(q: int) -> Plane:
     """The vectors of ER_q."""
-    f = field(q)
+    gf = field(q)
     x, y, z = (np.ascontiguousarray(column) for column in points(q).T)
     # (0, 0, 1) is orthogonal to (x, y, 0), and (0, 1, -y/z) to (x, y, z): the first of its line.
-    near = np.where(z == 0, 0, 1 + f.mul[f.neg[y], f.inv[z]]).astype(np.int32)
-    return Plane(q, order(q), x, y, z, f.add, f.mul, f.neg, f.inv, near)
+    near = np.where(z == 0, 0, 1 + gf.mul[gf.neg[y], gf.inv[z]]).astype(np.int32)
+    return Plane(q, order(q), x, y, z, gf.add, gf.mul, gf.neg, gf.inv, near)
 
 
 @lru_cache(maxsize=8)
 def star(q: int, kind: str, degree: int) -> Star:
     """The tables of a PolarStar; kind and degree are those of the supernode."""
-    node = supernode(kind, degree)
-    edges = node.adjacency()
-    of_quadric = edges.copy()
-    of_quadric[node.loops(), node.forward[node.loops()]] = True
-    joined = np.stack((edges, of_quadric))
-    both = joined[:, :, None, :] & joined.transpose(0, 2, 1)[:, None, :, :]
-    common = np.where(both.any(axis=3), both.argmax(axis=3), NO_VERTEX).astype(np.int32)
+    pattern = supernode(kind, degree)
+    edges = pattern.adjacency()
+    edges_of_quadric = edges.copy()
+    edges_of_quadric[pattern.loops(), pattern.forward[pattern.loops()]] = True
+    joined = np.stack((edges, edges_of_quadric))
+    # bool[2, k, k, k], for members a and b whether each member is a neighbour of both.
+    is_common = joined[:, :, None, :] & joined.transpose(0, 2, 1)[:, None, :, :]
+    common = np.where(is_common.any(axis=3), is_common.argmax(axis=3), NO_VERTEX).astype(np.int32)
     structure = plane(q)
     # A quadric (0, 1, z) is the first of its own line. The next one is (1, 0, 0), of number 1 + q.
     is_itself = structure.near == np.arange(structure.size)
     neighbour = np.where(is_itself, 1 + q, structure.near).astype(np.int32)
-    image = np.stack((node.forward, node.backward))
-    return Star(structure, node.order, image, joined, common, neighbour)
+    image = np.stack((pattern.forward, pattern.backward))
+    return Star(structure, pattern.order, image, joined, common, neighbour)
 
 
 @loop
@@ -156,7 +157,7 @@ def plane_path(tables: Plane, source: int, destination: int, path: Vertices) -> 
 
 @loop
 def incidence_path(tables: Plane, source: int, destination: int, path: Vertices) -> None:
-    """Write a minimal path of PN to int32[4]; of q + 1 it is the one over the first neighbour.
+    """Write a minimal path of PN to int32[4]: of several paths, that over the first neighbour.
 
     Points are 0 to N - 1, lines N to 2N - 1; a line has the vector that it is orthogonal to.
     """
@@ -180,7 +181,7 @@ def incidence_path(tables: Plane, source: int, destination: int, path: Vertices)
 
 @loop
 def tree_path(tables: Plane, source: int, destination: int, path: Vertices) -> None:
-    """Write a minimal path of the orthogonal fat tree to int32[3]; of many the first spine's.
+    """Write a minimal path of the orthogonal fat tree to int32[3]: over the first common spine.
 
     Leaves are 0 to N - 1 and 2N to 3N - 1, spines N to 2N - 1.
     """

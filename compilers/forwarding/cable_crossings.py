@@ -1,8 +1,8 @@
 """The pairs of switches whose hosts send packets over some cables, without failures.
 
-A move from one build to another removes cables. `crossing` computes, for each destination, the
-switches whose hosts have a path over one of the removed cables. `Walks.crossing` calls it for the
-report on a move.
+A move from one build to another removes cables. `sources_over_cables` computes, for each
+destination, the switches whose hosts have a path over one of the removed cables. `Walks.crossing`
+calls it for the report on a move.
 
 With few cables, packets are followed backwards, from the ends of the cables to the hosts. With
 many, it is quicker to follow packets forwards from the hosts. What is followed are states. A
@@ -17,7 +17,13 @@ from __future__ import annotations
 import numpy as np
 
 from compilers.forwarding.machine_code import loop
-from compilers.forwarding.packet_states import NAMED_LINKS, packet_in, state_of
+from compilers.forwarding.packet_states import (
+    NAMED_LINKS,
+    count_states,
+    packet_in,
+    state_of,
+    states_a_switch,
+)
 from compilers.forwarding.rule import HOST, PLAIN, Array, Program, marks, next_links, transit
 from compilers.tables.fib import MOST_HOPS
 
@@ -50,17 +56,18 @@ def add_states_before(
     Returns:
         How many states are in `states` now.
     """
-    links_of, none = p.far.shape[1], np.empty(0, np.int64)
-    link, tags = np.empty(links_of + 1, np.int64), np.empty(links_of + 1, np.int64)
-    t, far_link, width = p.far[s, k], p.far_link[s, k], 2 * links_of + 2
-    occurring = width if marks(p) else links_of + 2  # without marks the last K do not occur
-    for state in range(s * width, s * width + occurring):
+    links_a_switch, no_failures = p.far.shape[1], np.empty(0, np.int64)
+    link, tags = np.empty(links_a_switch + 1, np.int64), np.empty(links_a_switch + 1, np.int64)
+    t, far_link, first = p.far[s, k], p.far_link[s, k], s * states_a_switch(p)
+    # The last K states of a switch are those of marked packets.
+    occurring = states_a_switch(p) if marks(p) else states_a_switch(p) - links_a_switch
+    for state in range(first, first + occurring):
         _, ingress, tag = packet_in(p, state)
         if s == d or visited[state] >= 0:
             continue
         if state_of(p, s, ingress, tag, egress[s], NAMED_LINKS) != state:
             continue  # OTHER stands for this ingress link
-        for i in range(next_links(p, s, ingress, tag, egress[s], none, link, tags)):
+        for i in range(next_links(p, s, ingress, tag, egress[s], no_failures, link, tags)):
             if link[i] == k and (
                 next_state < 0
                 or state_of(p, t, far_link, tags[i], egress[t], NAMED_LINKS) == next_state
@@ -84,8 +91,8 @@ def cable_ends(p: Program, chosen: Array) -> Array:
 
 
 @loop
-def crosses_after(
-    p: Program, egress: Array, d: int, s: int, k: int, chosen: Array, none: Array
+def uses_cable_after(
+    p: Program, egress: Array, d: int, s: int, k: int, chosen: Array, no_failures: Array
 ) -> bool:
     """Whether a packet that leaves switch s by its link k takes a chosen cable after that link.
 
@@ -93,7 +100,7 @@ def crosses_after(
     """
     t, ingress = p.far[s, k], p.far_link[s, k]
     for _ in range(MOST_HOPS):
-        k = transit(p, t, ingress, egress[t], none)
+        k = transit(p, t, ingress, egress[t], no_failures)
         if k < 0 or t == d:
             return False
         if chosen[p.cable[t, k]]:
@@ -104,7 +111,7 @@ def crosses_after(
 
 @loop
 def follow_from_hosts(
-    p: Program, egress: Array, d: int, chosen: Array, whole_path: bool, crosses: Array
+    p: Program, egress: Array, d: int, chosen: Array, whole_path: bool, uses_cable: Array
 ) -> int:
     """Mark the switches whose hosts' packets cross a chosen cable.
 
@@ -113,32 +120,32 @@ def follow_from_hosts(
         egress: int16[S], the class of each switch for d.
         d: the destination.
         chosen: bool[E], the cables.
-        whole_path: whether packets are followed to the end of their path (`crosses_after`), not
+        whole_path: whether packets are followed to the end of their path (`uses_cable_after`), not
             only over their first link.
-        crosses: bool[S], set for these switches.
+        uses_cable: bool[S], set for these switches.
 
     Returns:
-        How many switches with a route are not set in `crosses`.
+        How many switches with a route are not set in `uses_cable`.
     """
-    links_of, unmarked = p.far.shape[1], 0
-    link, tags = np.empty(links_of + 1, np.int64), np.empty(links_of + 1, np.int64)
-    none = np.empty(0, np.int64)
-    for s in range(len(crosses)):
+    links_a_switch, unmarked = p.far.shape[1], 0
+    link, tags = np.empty(links_a_switch + 1, np.int64), np.empty(links_a_switch + 1, np.int64)
+    no_failures = np.empty(0, np.int64)
+    for s in range(len(uses_cable)):
         if s == d or egress[s] < 0:
             continue
-        for i in range(next_links(p, s, HOST, PLAIN, egress[s], none, link, tags)):
-            if crosses[s] or link[i] < 0:
+        for i in range(next_links(p, s, HOST, PLAIN, egress[s], no_failures, link, tags)):
+            if uses_cable[s] or link[i] < 0:
                 break
-            crosses[s] = chosen[p.cable[s, link[i]]]
-            if whole_path and not crosses[s]:
-                crosses[s] = crosses_after(p, egress, d, s, link[i], chosen, none)
-        unmarked += not crosses[s]
+            uses_cable[s] = chosen[p.cable[s, link[i]]]
+            if whole_path and not uses_cable[s]:
+                uses_cable[s] = uses_cable_after(p, egress, d, s, link[i], chosen, no_failures)
+        unmarked += not uses_cable[s]
     return unmarked
 
 
 @loop
 def follow_back_from_cables(
-    p: Program, egress: Array, d: int, ends: Array, visited: Array, states: Array, crosses: Array
+    p: Program, egress: Array, d: int, ends: Array, visited: Array, states: Array, uses_cable: Array
 ) -> None:
     """Follow packets back from the ends of cables to the hosts, and mark the hosts' switches.
 
@@ -149,7 +156,7 @@ def follow_back_from_cables(
         ends: int64[n, 2], the ends of the cables, of `cable_ends`.
         visited: int8 by state, -1 for each before and after the call.
         states: int32, a buffer as long as there are states.
-        crosses: bool[S], set for these switches.
+        uses_cable: bool[S], set for these switches.
     """
     n, followed = 0, 0
     for s, k in ends:
@@ -157,7 +164,7 @@ def follow_back_from_cables(
     while followed < n:
         state = states[followed]
         s, ingress, tag = packet_in(p, state)
-        crosses[s] |= ingress == HOST
+        uses_cable[s] |= ingress == HOST
         followed += 1
         for k in range(p.far.shape[1]):
             t = p.far[s, k]
@@ -168,7 +175,7 @@ def follow_back_from_cables(
 
 
 @loop
-def crossing(p: Program, egresses: Array, destinations: Array, chosen: Array) -> Array:
+def sources_over_cables(p: Program, egresses: Array, destinations: Array, chosen: Array) -> Array:
     """Find the switches whose hosts have a path over one of some cables.
 
     Args:
@@ -180,17 +187,17 @@ def crossing(p: Program, egresses: Array, destinations: Array, chosen: Array) ->
     Returns:
         bool[D, S], by destination and source.
     """
-    switches, links_of = p.far.shape
-    all_states = switches * (2 * links_of + 2)  # their number, as in `packet_states`
+    switches, links_a_switch = p.far.shape
+    all_states = count_states(p)
     visited, states = np.full(all_states, -1, np.int8), np.empty(all_states, np.int32)
-    crosses = np.zeros((len(destinations), switches), np.bool_)
+    uses_cable = np.zeros((len(destinations), switches), np.bool_)
     ends = cable_ends(p, chosen)
     # From more than 4K ends, the search backwards comes to nearly every state. Packets with several
     # paths in transit cannot be followed from the hosts one by one.
-    from_hosts = len(ends) > 4 * links_of and not p.every_hop and not marks(p)
+    from_hosts = len(ends) > 4 * links_a_switch and not p.every_hop and not marks(p)
     for j in range(len(destinations)):
         d, egress = destinations[j], egresses[j]
-        unmarked = follow_from_hosts(p, egress, d, chosen, from_hosts, crosses[j])
+        unmarked = follow_from_hosts(p, egress, d, chosen, from_hosts, uses_cable[j])
         if unmarked and not from_hosts:
-            follow_back_from_cables(p, egress, d, ends, visited, states, crosses[j])
-    return crosses
+            follow_back_from_cables(p, egress, d, ends, visited, states, uses_cable[j])
+    return uses_cable

@@ -1,12 +1,12 @@
 """The loads of links before and after a change: failed elements, repaired tables, or both.
 
-`compilers.evaluation.damaged_loads` computes guarantees under failures with it. What comes in is a
-fabric before the change (`IntactPaths`) and after it (`FabricState`). What goes out is every share,
-the part of a pair's packets that crosses a link, that has changed (`ChangedShares`).
+What comes in is a fabric before the change (`IntactPaths`) and after it (`FabricState`). A *share*
+is the part of a pair's packets that crosses a link. What goes out are the shares that have changed
+(`ChangedShares`). `compilers.evaluation.damaged_loads` computes guarantees from them.
 
-Most pairs of switches keep their paths. The pairs that may lose theirs are searched backwards, from
-the links and the rows that changed (`link_crossings`). Their packets are then followed forwards,
-through the fabric before the change and through the one after it.
+Most pairs of switches keep their paths. The pairs that may take other paths are searched backwards,
+from the links and the rows that changed (`link_crossings`). Their packets are then followed
+forwards, before the change and after it.
 
 Letters in the loops: p a program, s, t and u switches, c an egress class, k a link, d the number of
 a destination. An *arc* is link k of switch s, by the number s·K + k.
@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.forwarding.link_crossings import Pairs, Towards, collect
+from compilers.forwarding.link_crossings import DestinationClasses, Pairs, collect
 from compilers.forwarding.link_shares import Hops, LinkShares
 from compilers.forwarding.machine_code import for_packets, inlined_loop, loop
 from compilers.forwarding.rule import DELIVER, Array, Program, spreads
@@ -34,11 +34,12 @@ LOST_PART = 1e-9
 """The smallest part of a pair's packets that counts as lost."""
 
 FEWEST_ENTRIES, ENTRIES_A_PAIR = 1 << 14, 64
-"""The entries for changed shares at the first try: at least, and for each pair. If they are too
-few, the pairs are followed once more, with as many as are needed."""
+"""How many changed shares there is room for at the first try: at least, and for each pair. If that
+is not enough, the pairs are followed once more, with enough room."""
 
 UNKNOWN, SAME_PATH, OTHER_PATH = -1, 0, 1
-"""Whether packets take another path after the change, from an arc to a destination."""
+"""Answers to the question: do packets take another path after the change, from an arc to a
+destination?"""
 
 
 class FabricState(NamedTuple):
@@ -408,10 +409,10 @@ def write_changed_shares(
 
 
 @loop
-def mark_crossing(
+def flag_crossing_pairs(
     p: Program,
     out: LinkShares,
-    towards: Towards,
+    towards: DestinationClasses,
     arcs: Array,
     flags: Array,
     pairs: Pairs,
@@ -437,7 +438,7 @@ def mark_crossing(
 
 
 @loop
-def mark_rows(
+def flag_changed_rows(
     before: FabricState,
     after: FabricState,
     switches: Array,
@@ -471,7 +472,7 @@ def mark_rows(
                             flags[i, ingress, d] = True
 
 
-class Changed(NamedTuple):
+class ChangeEffect(NamedTuple):
     """The effect of a change on some pairs."""
 
     shares: ChangedShares
@@ -487,7 +488,7 @@ class IntactPaths(NamedTuple):
     """The state before the change."""
     out: LinkShares
     """The shares by which packets leave in this state."""
-    towards: Towards
+    towards: DestinationClasses
     """The destinations."""
     packets: int
     """How much there is to do, as `for_packets` counts it."""
@@ -509,7 +510,7 @@ class IntactPaths(NamedTuple):
         is_changed = np.zeros((len(switches), p.order.shape[1]), np.bool_)
         is_changed[np.searchsorted(switches, classes[:, 0]), classes[:, 1]] = True
         flags = np.zeros((len(switches), links, ends), np.bool_)
-        mark_next_hops = for_packets(self.packets, mark_rows)
+        mark_next_hops = for_packets(self.packets, flag_changed_rows)
         mark_next_hops(self.state, after, switches, is_changed, flags, changed)
         # Packets in transit that come in by a flagged link have left its far end by that link.
         place, ingress = np.nonzero(flags.any(axis=2) & (p.far[switches] >= 0))
@@ -519,12 +520,12 @@ class IntactPaths(NamedTuple):
         changed_destinations = np.concatenate(
             (np.ones((len(arcs), ends), np.bool_), flags[place, ingress])
         )
-        pairs = Pairs.room(order, ends, links)
-        mark = for_packets(self.packets, mark_crossing)
+        pairs = Pairs.buffer(order, ends, links)
+        mark = for_packets(self.packets, flag_crossing_pairs)
         mark(p, self.out, self.towards, changed_arcs, changed_destinations, pairs, changed)
         return changed
 
-    def shares(self, after: FabricState, changed: NDArray[np.bool_]) -> Changed:
+    def shares(self, after: FabricState, changed: NDArray[np.bool_]) -> ChangeEffect:
         """The shares that differ, of pairs that can take other paths.
 
         Args:
@@ -541,4 +542,4 @@ class IntactPaths(NamedTuple):
                 break
             capacity = number
         cut = ChangedShares(*(column[:number] for column in shares))
-        return Changed(cut, bool((arrived > -LOST_PART).all()))
+        return ChangeEffect(cut, bool((arrived > -LOST_PART).all()))

@@ -24,8 +24,21 @@ from typing import NamedTuple
 import numpy as np
 
 from compilers.forwarding.machine_code import loop
-from compilers.forwarding.met_failures import follow, meets, needs, representative_states
-from compilers.forwarding.packet_states import flood, packet_in, start, state_of
+from compilers.forwarding.met_failures import (
+    follow,
+    meets,
+    representative_states,
+    write_next_elements,
+)
+from compilers.forwarding.packet_states import (
+    EACH_LINK,
+    count_states,
+    flood,
+    packet_in,
+    start,
+    state_of,
+    states_a_switch,
+)
 from compilers.forwarding.rule import (
     HOST,
     MARKED,
@@ -54,10 +67,16 @@ CASE, STATE, PREVIOUS, FOR_EVER = range(4)
 - PREVIOUS: the previous row of the same case; -1: none.
 - FOR_EVER: whether some of the packets are forwarded for ever.
 """
-LOST_COLUMNS = 4
-"""The columns of lost pairs, of `walk_cases`: case, source, column of the destination, and whether
-some packets are forwarded for ever.
+PAIR_CASE, PAIR_SOURCE, PAIR_COLUMN, PAIR_FOR_EVER = range(4)
+"""Columns of the lost pairs that `walk_cases` returns.
+
+- PAIR_CASE: the number of the case.
+- PAIR_SOURCE: the switch whose hosts send the packets.
+- PAIR_COLUMN: the index of the destination among the destinations that are walked.
+- PAIR_FOR_EVER: whether some of the packets are forwarded for ever.
 """
+LOST_COLUMNS = 4
+"""The number of these columns."""
 
 
 class Cases(NamedTuple):
@@ -88,8 +107,8 @@ class Scratch(NamedTuple):
     """int8[S], the links of the minimal path from each switch."""
     next_switch: Array
     """int32[S], the next switch on the minimal path."""
-    needed: Array
-    """int64, the elements that the next hops of a packet use, as `needs` writes them."""
+    next_elements: Array
+    """int64, the elements that the next hops of a packet use, of `write_next_elements`."""
     last_stamp: Array
     """int64 by case, the stamp of the last state whose packets were followed in it. Stamps are
     ascending numbers, a new one for each state, so that nothing has to be cleared."""
@@ -99,8 +118,7 @@ class Scratch(NamedTuple):
 
 def scratch_for(p: Program, cases: Cases) -> Scratch:
     """The scratch arrays for walks of a program under these sets of failures."""
-    switches, links = p.far.shape
-    all_states = switches * (2 * links + 2)  # their number, as in `packet_states`
+    switches, all_states = len(p.far), count_states(p)
     count, at_once = cases.down.shape
     return Scratch(
         depth=np.full(all_states, -1, np.int8),
@@ -109,7 +127,7 @@ def scratch_for(p: Program, cases: Cases) -> Scratch:
         reached=np.empty(all_states, np.int32),
         hops=np.empty(switches, np.int8),
         next_switch=np.empty(switches, np.int32),
-        needed=np.empty(2 * at_once + 2, np.int64),
+        next_elements=np.empty(2 * at_once + 2, np.int64),
         last_stamp=np.full(count, -1, np.int64),
         last_row=np.full(count, -1, np.int64),
     )
@@ -144,16 +162,16 @@ def edges_into(
         int64[all states + 2], where the edges into each state begin; and int32[m, 2]: the state
         that each edge leads from, and its link.
     """
-    links_of = p.far.shape[1]
-    link, tags = np.empty(links_of + 1, np.int64), np.empty(links_of + 1, np.int64)
-    none = np.empty(0, np.int64)
-    begins = np.zeros(len(p.far) * (2 * links_of + 2) + 2, np.int64)
+    links_a_switch = p.far.shape[1]
+    link, tags = np.empty(links_a_switch + 1, np.int64), np.empty(links_a_switch + 1, np.int64)
+    no_failures = np.empty(0, np.int64)
+    begins = np.zeros(count_states(p) + 2, np.int64)
     edges = np.empty((0, 2), np.int32)
     # A counting sort: first the edges into each state are counted, then they are written.
     for writes in (False, True):
         for state in states:
             s, ingress, tag = packet_in(p, state)
-            for i in range(next_links(p, s, ingress, tag, egress[s], none, link, tags)):
+            for i in range(next_links(p, s, ingress, tag, egress[s], no_failures, link, tags)):
                 k = link[i]
                 if k < 0 or s == d:
                     continue
@@ -201,13 +219,12 @@ def add_earlier(
     Returns:
         How many states there are now.
     """
-    width = 2 * p.far.shape[1] + 2
     while first < count:
         state = states[first]
         first += 1
         for x in range(begins[state], begins[state + 1]):
             before, k = edges[x, 0], edges[x, 1]
-            s = before // width
+            s = before // states_a_switch(p)
             if visited[before] >= 0 or contains(failed, p.cables + s) or not is_up(p, s, k, failed):
                 continue
             visited[before], states[count] = mark, before
@@ -242,12 +259,12 @@ def intact_paths(
     Returns:
         How many states occur.
     """
-    none = np.empty(0, np.int64)
+    no_failures = np.empty(0, np.int64)
     for s in range(len(p.far)):
         scratch.next_switch[s] = minimal_far[s, egress[s]]
     minimal_hops(d, scratch.next_switch, scratch.hops)
     count, figures[PATHS] = start(p, has_hosts, egress, d, scratch.depth, scratch.states)
-    fate = flood(p, egress, d, none, each_link, scratch.depth, scratch.states, count)
+    fate = flood(p, egress, d, no_failures, each_link, scratch.depth, scratch.states, count)
     figures[STRAYS], figures[LONGEST] = fate.lost, fate.longest
     return fate.reached
 
@@ -286,14 +303,18 @@ def packets_lost(
         int64[m, 4], the states whose packets are lost, with the columns CASE to FOR_EVER. The last
         row of each case is in `Scratch.last_row`.
     """
-    none, at_once = np.empty(0, np.int64), cases.down.shape[1]
+    no_failures, at_once = np.empty(0, np.int64), cases.down.shape[1]
     lost, count = np.empty((64, 4), np.int64), 0
     for i in range(len(states)):
         s, ingress, tag = packet_in(p, states[i])
         if tag == MARKED:
             continue
-        for at in range(needs(p, s, ingress, egress[s], at_once, none, scratch.needed)):
-            element = scratch.needed[at]
+        for at in range(
+            write_next_elements(
+                p, s, ingress, egress[s], at_once, no_failures, scratch.next_elements
+            )
+        ):
+            element = scratch.next_elements[at]
             for x in range(cases.first[element], cases.first[element + 1]):
                 case = cases.of_element[x]
                 if scratch.last_stamp[case] == stamp + i:
@@ -416,14 +437,14 @@ def any_lost(
 ) -> bool:
     """Whether any case loses packets to d.
 
-    Packets that entered by links their class does not list are treated alike; the entry link
-    matters only for naming the lost pairs. So only `representative_states` are followed.
+    A switch treats packets alike that came in by links that their class does not name. The ingress
+    link matters only for naming the lost pairs. So only `representative_states` are followed.
 
-    The arguments are those of `packets_lost`; `Scratch.last_row` is left as it was.
+    The arguments are those of `packets_lost`. `Scratch.last_row` is left as it was.
     """
     representatives = representative_states(p, egress, scratch.depth, states, cases.down.shape[1])
     lost = packets_lost(
-        p, egress, d, cases, True, representatives, stamp, scratch, figures, longest
+        p, egress, d, cases, EACH_LINK, representatives, stamp, scratch, figures, longest
     )
     for row in lost:
         scratch.last_row[row[CASE]] = -1
@@ -458,8 +479,8 @@ def walk_cases(
         longest: int64 by case, raised to the longest path of a packet that met its failures.
 
     Returns:
-        int64[m, 4]: case, source and column of each pair that loses packets, and whether some of
-        these are forwarded for ever.
+        int64[m, LOST_COLUMNS]: the pairs that lose packets, with the columns PAIR_CASE to
+        PAIR_FOR_EVER.
     """
     pairs, count = np.empty((64, LOST_COLUMNS), np.int64), 0
     all_states = len(scratch.depth)
@@ -492,8 +513,8 @@ def walk_cases(
                     p, egress, d, cases, each_link, states, lost, scratch
                 ):
                     pairs = with_space(pairs, count)
-                    pairs[count, 0], pairs[count, 1] = case, s
-                    pairs[count, 2], pairs[count, 3] = j, for_ever
+                    pairs[count, PAIR_CASE], pairs[count, PAIR_SOURCE] = case, s
+                    pairs[count, PAIR_COLUMN], pairs[count, PAIR_FOR_EVER] = j, for_ever
                     count += 1
                 for row in lost:
                     scratch.last_row[row[CASE]] = -1

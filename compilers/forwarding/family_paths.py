@@ -23,7 +23,7 @@ from compilers.topology.polarity import lines, points
 from inventory.problems import InputError, Problem
 
 PACKETS_OF_A_PAIR = 20
-"""How many packets plain Python follows in the time that the path of a pair takes it."""
+"""How long plain Python takes for the path of a pair: as long as for so many packets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +70,13 @@ class FamilyPaths(ABC):
         rule(self.tables, sources, destinations, table)
         return table
 
-    def require_end(self, vertex: int, key: str) -> list[Problem]:
-        """A problem unless a path may begin and end at a vertex."""
+    def end_problems(self, vertex: int, key: str) -> list[Problem]:
+        """The problem of a vertex at which no path may begin or end: none or one.
+
+        Args:
+            vertex: the vertex.
+            key: the name of the argument that named it, for the message.
+        """
         if 0 <= vertex < self.order:
             return []
         return [Problem(f"a vertex, from 0 to {self.order - 1:,}", str(vertex), key=key)]
@@ -175,8 +180,8 @@ class _OftPaths(_SidedPaths):
     longest = 2
     sides = 3
 
-    def require_end(self, vertex: int, key: str) -> list[Problem]:
-        """A problem unless the vertex is a leaf: spines have no hosts, and no addresses."""
+    def end_problems(self, vertex: int, key: str) -> list[Problem]:
+        """See `FamilyPaths.end_problems`: only leaves may be ends, as spines have no hosts."""
         size = self.tables.size
         if 0 <= vertex < size or 2 * size <= vertex < self.order:
             return []
@@ -221,25 +226,27 @@ class _PolarStarPaths(FamilyPaths):
         self.order = self.tables.plane.size * self.tables.members
 
     def every_path(self, source: int, destination: int) -> list[list[int]]:
-        """See `FamilyPaths.every_path`: the one of the tables' rule."""
+        """See `FamilyPaths.every_path`: the path that the tables of a build have."""
         return [self.path(source, destination)]
 
     def steps(self, path: Sequence[int]) -> Iterator[PathStep]:
         """See `FamilyPaths.steps`."""
         reason = "source"
-        for place, router in enumerate(path):
-            x, member = divmod(router, self.tables.members)
-            yield PathStep(router, (*_coordinates(self.tables.plane, x), member), reason)
+        for place, vertex in enumerate(path):
+            x, member = divmod(vertex, self.tables.members)
+            yield PathStep(vertex, (*_coordinates(self.tables.plane, x), member), reason)
             if place + 1 < len(path):
-                reason = self._reason(router, path[place + 1], path[-1])
+                reason = self._reason(vertex, path[place + 1], path[-1])
 
-    def _reason(self, router: int, following: int, destination: int) -> str:
-        """Why a router of a path is the next one."""
+    def _reason(self, vertex: int, next_vertex: int, destination: int) -> str:
+        """Why a path goes from a vertex to the next one."""
         tables = self.tables
-        (x, member), (z, image) = divmod(router, tables.members), divmod(following, tables.members)
+        x, member = divmod(vertex, tables.members)
+        z, image = divmod(next_vertex, tables.members)
         y = destination // tables.members
         bijection = "f" if x <= z else "f⁻¹"
-        if x == z and tables.joined[0, member, image]:
+        in_every_supernode = tables.joined[0]  # without the loops of quadrics
+        if x == z and in_every_supernode[member, image]:
             return f"members {member} and {image} are joined in every supernode"
         image_in_words = f"{bijection}({member}) = {image}"
         if x == z:

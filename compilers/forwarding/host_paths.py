@@ -1,8 +1,8 @@
 """All paths of hosts' packets between pairs of switches, with the part of the traffic on each.
 
-Rehearsals predict with them what hosts measure while some links and switches are down. What comes
-in are pairs of switches and the failed *elements* (cables by their numbers, then switches); what
-goes out are `HostPaths`.
+What comes in are pairs of switches and the failed *elements* (cables by their numbers, then
+switches). What goes out are `HostPaths`. Rehearsals use them to predict what hosts measure while
+some links and switches are down.
 
 A next hop depends on the switch, the ingress link, the mark and the egress class, not on the
 packet. So `TabulatedHops.of` evaluates the rule once for each of these (`state_hops`).
@@ -80,7 +80,7 @@ class TabulatedHops:
             times: how often this is done, with other elements down: for machine code.
         """
         hops = StateHops.of(walks, program, dead, times)
-        return cls(walks, program, hops, _released(walks, program, dead))
+        return cls(walks, program, hops, _released_intermediates(walks, program, dead))
 
     def with_switch(
         self, switch: int, walks: Walks, program: Program, dead: Numbers
@@ -99,7 +99,7 @@ class TabulatedHops:
         changed = StateHops.of_switch(walks, program, dead, switch)
         after = self.hops.of_states(slice(last, len(self.hops.count)))
         hops = joined([before, changed, after])
-        return TabulatedHops(walks, program, hops, _released(walks, program, dead))
+        return TabulatedHops(walks, program, hops, _released_intermediates(walks, program, dead))
 
     @property
     def paths_a_pair(self) -> int:
@@ -118,14 +118,18 @@ class TabulatedHops:
     def first_paths(self, source: Numbers, destination: Numbers) -> HostPaths:
         """For each pair of switches the path of the first next hops, over no intermediate.
 
-        source and destination: int64[n] each, switches.
+        Args:
+            source: int64[n], the first switch of each pair.
+            destination: int64[n], its last switch.
         """
         return self._followed(source, destination, only_first=True)
 
     def paths(self, source: Numbers, destination: Numbers) -> HostPaths:
         """All paths of some pairs of switches; the first of each pair is that of `first_paths`.
 
-        source and destination: int64[n] each, switches.
+        Args:
+            source: int64[n], the first switch of each pair.
+            destination: int64[n], its last switch.
         """
         if not self.walks.build.forwarding.intermediates:
             return self._followed(source, destination)
@@ -207,8 +211,8 @@ class TabulatedHops:
     ) -> HostPaths:
         """Move packets of hosts along all their paths, a link a round, until all have ended.
 
-        A packet that comes over a link again goes round for ever; where paths are shared at every
-        hop its path is cut there.
+        Where paths are shared at every hop, a path is cut where it comes over a link again, as it
+        has no end.
 
         Args:
             source: int64[n], the switch where the packets of each pair begin.
@@ -271,9 +275,9 @@ class TabulatedHops:
         paths.end(link < 0, LOST)
         arc = np.where(paths.going, paths.at * links + link, -1).astype(np.int32)
         if p.every_hop:
-            again = (paths.arcs == arc).any(axis=0)
-            paths.going &= ~again
-            arc[again] = -1
+            is_repeated = (paths.arcs == arc).any(axis=0)
+            paths.going &= ~is_repeated
+            arc[is_repeated] = -1
         marked = paths.going & self.hops.marked[hop]
         paths.arcs = np.concatenate((paths.arcs, arc[None]))
         paths.marked = np.concatenate((paths.marked, marked[None]))
@@ -350,7 +354,7 @@ class _GrowingPaths:
 
 
 def _total(first: NDArray[np.int16], second: NDArray[np.int16]) -> NDArray[np.int16]:
-    """The links of two legs together, int16[…]; the fault of the first that has one."""
+    """The links of two legs together, int16[…]; the fault of the first leg that has a fault."""
     total = np.where(second < 0, second, first + second)
     return np.where(first < 0, first, total).astype(np.int16)
 
@@ -361,7 +365,7 @@ def _by_source(paths: HostPaths, switches: int) -> NDArray[np.int32]:
     return np.ascontiguousarray(arcs, np.int32)
 
 
-def _released(walks: Walks, p: Program, dead: Numbers) -> NDArray[np.int32]:
+def _released_intermediates(walks: Walks, p: Program, dead: Numbers) -> NDArray[np.int32]:
     """int32[S, C], of `TabulatedHops.released`, while some elements are down."""
     switches, classes, _ = p.order.shape
     released = np.full((switches, classes), -1, np.int32)

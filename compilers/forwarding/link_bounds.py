@@ -1,8 +1,8 @@
 """Upper bounds of the load of links under any traffic, computed from prices.
 
-What comes in are links, and the rates at which hosts send and receive; what goes out is a load for
-each link that no traffic exceeds. `compilers.evaluation` searches for the worst traffic only on the
-links with the highest bounds.
+What comes in are links, and the rates at which hosts send and receive. What goes out is a load for
+each link that no traffic exceeds (`LinkBounds`). `compilers.evaluation` searches for the worst
+traffic only on the links with the highest bounds.
 
 Each source and each destination has a price for a link. The prices of a source and a destination
 together are at least the share of their packets that crosses the link. Then no traffic loads the
@@ -23,11 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.forwarding.link_crossings import (
+    DestinationClasses,
     LinkCrossings,
-    Merged,
+    MergedPairs,
     Pairs,
     PairsByLink,
-    Towards,
     collect,
     merge,
 )
@@ -36,7 +36,7 @@ from compilers.forwarding.machine_code import for_packets, loop
 from compilers.forwarding.rule import Array, Program
 
 Reals = NDArray[np.float64]
-SAME = 1e-12
+EQUAL_SHARES = 1e-12
 """The largest difference of two shares that count as equal."""
 TURNS = 4
 """How often the prices of sources, and then those of destinations, are lowered."""
@@ -69,22 +69,22 @@ class UnpaidShares(NamedTuple):
 
 
 @loop
-def first_prices(crossing: Merged, n: int, prices: PairPrices) -> None:
+def first_prices(crossing: MergedPairs, n: int, prices: PairPrices) -> None:
     """Write prices that suffice for n pairs: sources with many pairs pay, else destinations."""
-    begins, row, column = crossing.begins, prices.source, prices.destination
-    row[:], column[:] = 0, 0
-    for s in range(len(row)):
+    begins, source_price, destination_price = crossing.begins, prices.source, prices.destination
+    source_price[:], destination_price[:] = 0, 0
+    for s in range(len(source_price)):
         many = (begins[s + 1] - begins[s]) ** 2 > n
         for x in range(begins[s], begins[s + 1]):
             share, d = crossing.share[x], crossing.destination[x]
             if many:
-                row[s] = max(row[s], share)
+                source_price[s] = max(source_price[s], share)
             else:
-                column[d] = max(column[d], share)
+                destination_price[d] = max(destination_price[d], share)
 
 
 @loop
-def lower_sources(crossing: Merged, prices: PairPrices) -> None:
+def lower_sources(crossing: MergedPairs, prices: PairPrices) -> None:
     """Let sources pay the part of each share that destinations do not pay."""
     for s in range(len(prices.source)):
         price = 0.0
@@ -95,7 +95,7 @@ def lower_sources(crossing: Merged, prices: PairPrices) -> None:
 
 
 @loop
-def lower_destinations(crossing: Merged, prices: PairPrices) -> None:
+def lower_destinations(crossing: MergedPairs, prices: PairPrices) -> None:
     """Let destinations pay the part of each share that sources do not pay."""
     prices.destination[:] = 0
     for s in range(len(prices.source)):
@@ -105,7 +105,7 @@ def lower_destinations(crossing: Merged, prices: PairPrices) -> None:
 
 
 @loop
-def auction(crossing: Merged, n: int, prices: PairPrices) -> None:
+def auction(crossing: MergedPairs, n: int, prices: PairPrices) -> None:
     """Write prices of destinations by an auction: each source bids for its best destination.
 
     The best destination is the one with the largest share above its price.
@@ -113,44 +113,44 @@ def auction(crossing: Merged, n: int, prices: PairPrices) -> None:
     A bid raises a price by at least a part of the largest share, so there are few bids, and the
     prices are near to the best (Bertsekas, "The auction algorithm", 1988).
     """
-    begins, column, largest = crossing.begins, prices.destination, 0.0
+    begins, price, largest = crossing.begins, prices.destination, 0.0
     for x in range(n):
         largest = max(largest, crossing.share[x])
-    raises, waiting = largest / BIDS, len(prices.source)
-    owner, queue = np.full(len(column), -1, np.int64), np.arange(waiting)
-    column[:] = 0
+    least_raise, waiting = largest / BIDS, len(prices.source)
+    owner, queue = np.full(len(price), -1, np.int64), np.arange(waiting)
+    price[:] = 0
     while waiting > 0:
         waiting -= 1
         s = queue[waiting]
-        best, second, at = 0.0, 0.0, -1
+        best, second_best, best_destination = 0.0, 0.0, -1
         for x in range(begins[s], begins[s + 1]):
-            surplus = crossing.share[x] - column[crossing.destination[x]]
+            surplus = crossing.share[x] - price[crossing.destination[x]]
             if surplus > best:
-                best, second, at = surplus, best, crossing.destination[x]
-            elif surplus > second:
-                second = surplus
-        if at >= 0:
-            column[at] += best - second + raises
-            if owner[at] >= 0:
-                queue[waiting] = owner[at]
+                best, second_best, best_destination = surplus, best, crossing.destination[x]
+            elif surplus > second_best:
+                second_best = surplus
+        if best_destination >= 0:
+            price[best_destination] += best - second_best + least_raise
+            if owner[best_destination] >= 0:
+                queue[waiting] = owner[best_destination]  # outbid: this source bids again
                 waiting += 1
-            owner[at] = s
+            owner[best_destination] = s
 
 
 @loop
 def bound_links(
     p: Program,
     out: LinkShares,
-    towards: Towards,
+    towards: DestinationClasses,
     arcs: Array,
     sends: Array,
     takes: Array,
     enough: float,
     pairs: Pairs,
-    most: Array,
+    upper: Array,
     arrived: Array,
 ) -> None:
-    """Write the most that each of some links carries, and the shares that arrive over them.
+    """Write an upper bound of the load of each of some links, and the shares that arrive over them.
 
     Args:
         p: the tables in links.
@@ -159,9 +159,9 @@ def bound_links(
         arcs: int64[n, 2], the arcs, each as switch and link.
         sends: float64[S], the rate at which the hosts of each switch can send.
         takes: float64[D], the rate at which the hosts of each destination can receive.
-        enough: a bound that need not be lower.
+        enough: a bound that is low enough: it need not be lowered further.
         pairs: a buffer.
-        most: float64[n], written: the bounds.
+        upper: float64[n], written: the bounds.
         arrived: float64[S, D], the share of each pair that came to its destination; added to.
     """
     prices = PairPrices(np.empty(len(sends)), np.empty(len(takes)))
@@ -174,20 +174,20 @@ def bound_links(
             if pairs.destination[x] == head:
                 arrived[pairs.source[x], head] += pairs.share[x]
         first_prices(pairs.merged, n, prices)
-        most[i], turn = paid(prices, sends, takes), 0
-        while most[i] > enough and turn < TURNS:
+        upper[i], turn = payment(prices, sends, takes), 0
+        while upper[i] > enough and turn < TURNS:
             lower_sources(pairs.merged, prices)
             lower_destinations(pairs.merged, prices)
-            most[i], turn = min(most[i], paid(prices, sends, takes)), turn + 1
-        if most[i] > enough:
+            upper[i], turn = min(upper[i], payment(prices, sends, takes)), turn + 1
+        if upper[i] > enough:
             auction(pairs.merged, n, prices)
             lower_sources(pairs.merged, prices)
             lower_destinations(pairs.merged, prices)
-            most[i] = min(most[i], paid(prices, sends, takes))
+            upper[i] = min(upper[i], payment(prices, sends, takes))
 
 
 @loop
-def paid(prices: PairPrices, sends: Array, takes: Array) -> float:
+def payment(prices: PairPrices, sends: Array, takes: Array) -> float:
     """The payment of all sources and destinations for all packets that they can send and take."""
     total = 0.0
     for s in range(len(sends)):
@@ -213,7 +213,7 @@ def write_loads(before: PairsByLink, growth: PairsByLink, arcs: Array, loads: Ar
         for x in range(growth.begins[arcs[i]], growth.begins[arcs[i] + 1]):
             s, d = growth.source[x], growth.destination[x]
             share = loads[i, s, d] + growth.share[x]
-            loads[i, s, d] = share if share > SAME else 0.0
+            loads[i, s, d] = share if share > EQUAL_SHARES else 0.0
 
 
 @loop
@@ -266,9 +266,9 @@ def raise_bounds(
             else:
                 by_either.destination[d] = max(by_either.destination[d], share)
         raised[arc] = min(
-            paid(by_either, sends, takes),
-            paid(by_source, sends, takes),
-            paid(by_destination, sends, takes),
+            payment(by_either, sends, takes),
+            payment(by_source, sends, takes),
+            payment(by_destination, sends, takes),
         )
 
 
@@ -314,7 +314,7 @@ def write_unpaid(
 class LinkBounds(NamedTuple):
     """Bounds of the load of n links, and the shares that arrive over them."""
 
-    most: Reals
+    upper: Reals
     """float64[n], a load that no traffic exceeds on each link."""
     arrived: Reals
     """float64[S, D], the share of each pair's packets that arrives at the destination over these
@@ -336,10 +336,19 @@ class LinkBounds(NamedTuple):
             arcs: int64[n, 2], the arcs, each as switch and link.
             sends: float64[S], the rate at which the hosts of each switch can send.
             takes: float64[D], the rate at which the hosts of each destination can receive.
-            enough: a bound that need not be lower.
+            enough: a bound that is low enough: it need not be lowered further.
         """
-        c = crossings
-        most, arrived = np.zeros(len(arcs)), np.zeros(c.size)
-        bound = for_packets(c.packets, bound_links)
-        bound(c.program, c.out, c.towards, arcs, sends, takes, enough, c.room(), most, arrived)
-        return cls(most, arrived)
+        upper, arrived = np.zeros(len(arcs)), np.zeros(crossings.size)
+        for_packets(crossings.packets, bound_links)(
+            crossings.program,
+            crossings.out,
+            crossings.towards,
+            arcs,
+            sends,
+            takes,
+            enough,
+            crossings.pair_buffer(),
+            upper,
+            arrived,
+        )
+        return cls(upper, arrived)

@@ -1,6 +1,6 @@
-"""The pairs of switches whose packets cross a link, with the share of their packets that does.
+"""The pairs of switches whose packets cross a link, each with the share that crosses it.
 
-What comes in is a build, and the elements that are down; what goes out are pairs of switches with
+What comes in is a build, and the elements that are down. What goes out are pairs of switches with
 shares, for the guaranteed throughput (`compilers.evaluation`), bounds (`link_bounds`) and
 symmetries (`link_orbits`). Other modules call `LinkCrossings`. `collect` does the search for one
 link, and writes into `Pairs`.
@@ -33,52 +33,54 @@ from compilers.tables.fib import MOST_HOPS, Fib
 Reals = NDArray[np.float64]
 NONE_DOWN = np.zeros(0, np.int64)
 """The failed elements where everything is up."""
+FIRST_CAPACITY = 1 << 14
+"""How many pairs `LinkCrossings.pairs_by_link` makes room for at first."""
 PACKETS_A_CROSSING = 8
-"""The time that one crossing takes, as so many packets of `for_packets`."""
+"""How long one crossing takes: as long as so many packets, as `for_packets` counts them."""
 
 
-class Towards(NamedTuple):
+class DestinationClasses(NamedTuple):
     """The D destinations, which are the switches with hosts, by the classes that switches have."""
 
     egress: Array
     """int16[D, S], the class of each switch for each destination."""
     order: Array
-    """int32[S, D], the destinations of a switch by their class."""
+    """int32[S, D], by switch the numbers of the destinations, sorted by their class there."""
     begins: Array
-    """int32[S, C + 1], where each class begins there."""
+    """int32[S, C + 1], where each class begins in `order`."""
     number: Array
-    """int32[S], the number of each destination; -1 of another switch."""
+    """int32[S], the number of each switch as a destination; -1 for a switch without hosts."""
 
 
-class Merged(NamedTuple):
+class MergedPairs(NamedTuple):
     """The pairs that cross a link, sorted by their sources, each pair once."""
 
     begins: Array
     """int64[S + 1], where the pairs of each source begin."""
     destination: Array
-    """int32[room], the destination of each pair."""
+    """int32[capacity], the number of the destination of each pair."""
     share: Array
-    """float64[room], the share of the pair's traffic that crosses the link."""
+    """float64[capacity], the share of the pair's traffic that crosses the link."""
     place: Array
     """int64[S], a buffer: where the next entry of each source is written."""
     last: Array
     """int64[D], a buffer: where the last pair with each destination is."""
 
 
-class Back(NamedTuple):
+class BackwardPackets(NamedTuple):
     """Packets in transit that are followed backwards."""
 
-    at: Array
-    """int64[n], the switch of each."""
-    by: Array
+    switch: Array
+    """int64[n], the switch that each packet leaves."""
+    link: Array
     """int64[n], the link by which it leaves."""
     hops: Array
     """int64[n], the number of links up to the link in question, both ends counted."""
     part: Array
     """float64[n], the part of these packets that crosses the link in question."""
     returning: Array
-    """bool[n], whether they count: where only packets count that have returned
-    (`LinkShares.only_returning`), whether they have; else always."""
+    """bool[n], whether these packets count. If only packets that have returned count
+    (`LinkShares.only_returning`), then those count; else all packets count."""
 
 
 class Pairs(NamedTuple):
@@ -89,28 +91,28 @@ class Pairs(NamedTuple):
     """
 
     source: Array
-    """int32[room], the switch of each entry that sends."""
+    """int32[capacity], the switch of each entry that sends."""
     destination: Array
-    """int32[room], the number of the destination."""
+    """int32[capacity], the number of the destination."""
     share: Array
-    """float64[room], a share of the pair's traffic that crosses the link."""
+    """float64[capacity], a share of the pair's traffic that crosses the link."""
     number: Array
     """int64[1], n, the number of entries."""
-    merged: Merged
+    merged: MergedPairs
     """The pairs with one entry each, once `merge` has written them."""
-    back: Back
+    back: BackwardPackets
     """A buffer for packets that are followed backwards."""
 
     @classmethod
-    def room(cls, switches: int, ends: int, links: int) -> Pairs:
-        """Room for the pairs of S switches with K links and D destinations."""
+    def buffer(cls, switches: int, ends: int, links: int) -> Pairs:
+        """No pairs yet, and room for those of S switches with K links and D destinations."""
         steps, entries = MOST_HOPS * links, 2 * switches * ends
-        at, by, hops = np.zeros((3, steps), np.int64)
+        switch, link, hops = np.zeros((3, steps), np.int64)
         source, destination, ordered = np.empty((3, entries), np.int32)
         share, merged_share = np.empty((2, entries))
         begins, place = np.zeros(switches + 1, np.int64), np.zeros(switches, np.int64)
-        merged = Merged(begins, ordered, merged_share, place, np.zeros(ends, np.int64))
-        back = Back(at, by, hops, np.zeros(steps), np.zeros(steps, np.bool_))
+        merged = MergedPairs(begins, ordered, merged_share, place, np.zeros(ends, np.int64))
+        back = BackwardPackets(switch, link, hops, np.zeros(steps), np.zeros(steps, np.bool_))
         return cls(source, destination, share, np.zeros(1, np.int64), merged, back)
 
 
@@ -126,7 +128,7 @@ class PairsByLink(NamedTuple):
     share: Array
     """float64[n], the share of the pair's traffic that crosses the link."""
 
-    def none(self) -> PairsByLink:
+    def without_pairs(self) -> PairsByLink:
         """No pairs on as many links."""
         return PairsByLink(np.zeros_like(self.begins), *(column[:0] for column in self[1:]))
 
@@ -190,7 +192,9 @@ def merge(pairs: Pairs) -> int:
 
 
 @loop
-def collect(p: Program, out: LinkShares, towards: Towards, s: int, k: int, pairs: Pairs) -> None:
+def collect(
+    p: Program, out: LinkShares, towards: DestinationClasses, s: int, k: int, pairs: Pairs
+) -> None:
     """Collect the pairs that cross link k of switch s.
 
     Args:
@@ -230,7 +234,7 @@ def collect(p: Program, out: LinkShares, towards: Towards, s: int, k: int, pairs
 
 @inlined_loop
 def collect_transit(
-    p: Program, out: LinkShares, towards: Towards, s: int, k: int, d: int, pairs: Pairs
+    p: Program, out: LinkShares, towards: DestinationClasses, s: int, k: int, d: int, pairs: Pairs
 ) -> None:
     """Collect the pairs of packets in transit to d that leave switch s by link k without a mark.
 
@@ -238,12 +242,12 @@ def collect_transit(
     switch.
     """
     classes, links = out.host.shape[1], out.host.shape[2]
-    has_marks, (at, by, hops, part, returning) = marks(p), pairs.back
-    at[0], by[0], part[0], hops[0], n = s, k, 1.0, 1, 1
+    has_marks, (switch, link, hops, part, returning) = marks(p), pairs.back
+    switch[0], link[0], part[0], hops[0], n = s, k, 1.0, 1, 1
     returning[0] = not out.only_returning
     while n > 0:
         n -= 1
-        t, leaves_by, share, hop, counts = at[n], by[n], part[n], hops[n], returning[n]
+        t, leaves_by, share, hop, counts = switch[n], link[n], part[n], hops[n], returning[n]
         c = towards.egress[d, t]
         entry = (t * links + leaves_by) * classes + c
         # Marked packets that a switch spreads are collected elsewhere.
@@ -261,7 +265,7 @@ def collect_transit(
                 if has_marks and spreads(p, sender_class):
                     collect_marked(p, out, towards, sender, back, d, sent_part, pairs)
             if hop < MOST_HOPS:
-                at[n], by[n], part[n], hops[n] = sender, back, sent_part, hop + 1
+                switch[n], link[n], part[n], hops[n] = sender, back, sent_part, hop + 1
                 returning[n] = counted
                 n += 1
 
@@ -270,7 +274,7 @@ def collect_transit(
 def collect_marked(
     p: Program,
     out: LinkShares,
-    towards: Towards,
+    towards: DestinationClasses,
     s: int,
     k: int,
     d: int,
@@ -289,7 +293,7 @@ def collect_marked(
 
 @loop
 def write_shares(
-    p: Program, out: LinkShares, towards: Towards, arcs: Array, pairs: Pairs, load: Array
+    p: Program, out: LinkShares, towards: DestinationClasses, arcs: Array, pairs: Pairs, load: Array
 ) -> None:
     """Write the shares of all pairs that cross some arcs.
 
@@ -298,7 +302,7 @@ def write_shares(
         out: the shares by which packets leave.
         towards: the destinations.
         arcs: int64[n, 2], the arcs.
-        pairs: room.
+        pairs: a buffer.
         load: float64[n, S, D], added to.
     """
     for i in range(len(arcs)):
@@ -310,12 +314,25 @@ def write_shares(
 
 @loop
 def write_pairs(
-    p: Program, out: LinkShares, towards: Towards, arcs: Array, pairs: Pairs, by_link: PairsByLink
+    p: Program,
+    out: LinkShares,
+    towards: DestinationClasses,
+    arcs: Array,
+    pairs: Pairs,
+    by_link: PairsByLink,
 ) -> int:
-    """Write the pairs that cross each of some arcs, int64[n, 2], as far as there is room.
+    """Write the pairs that cross each of some arcs, as far as there is room.
+
+    Args:
+        p: the tables in links.
+        out: the shares by which packets leave.
+        towards: the destinations.
+        arcs: int64[n, 2], the arcs.
+        pairs: a buffer.
+        by_link: written.
 
     Returns:
-        How many pairs there are, which `by_link` needs room for.
+        How many pairs there are. If `by_link` has no room for so many, the rest is not written.
     """
     written = 0
     for i in range(len(arcs)):
@@ -343,7 +360,7 @@ class LinkCrossings:
     """The links by which packets leave, by their ingress links."""
     out: LinkShares
     """The shares of packets in transit, by the links by which they leave."""
-    towards: Towards
+    towards: DestinationClasses
     """The destinations."""
     packets: int
     """How much there is to do, as `for_packets` counts it."""
@@ -374,31 +391,32 @@ class LinkCrossings:
         """S and D."""
         return len(self.program.far), len(self.towards.egress)
 
-    def room(self) -> Pairs:
-        """Room for the pairs that cross one link."""
-        return Pairs.room(*self.size, self.program.far.shape[1])
+    def pair_buffer(self) -> Pairs:
+        """A buffer for the pairs that cross one link."""
+        return Pairs.buffer(*self.size, self.program.far.shape[1])
 
     def loads(self, arcs: NDArray[np.int64]) -> Reals:
         """float64[n, S, D]: the share of what each switch sends to each destination on each arc."""
         load = np.zeros((len(arcs), *self.size))
         write = for_packets(self.packets, write_shares)
-        write(self.program, self.out, self.towards, arcs, self.room(), load)
+        write(self.program, self.out, self.towards, arcs, self.pair_buffer(), load)
         return load
 
     def pairs_by_link(self) -> PairsByLink:
         """The pairs that cross each link."""
-        write, room = for_packets(self.packets, write_pairs), 1 << 14
+        write, buffer = for_packets(self.packets, write_pairs), self.pair_buffer()
+        capacity = FIRST_CAPACITY
         while True:
             begins = np.zeros(len(self.arcs) + 1, np.int64)
-            source, destination = np.zeros((2, room), np.int16)
-            pairs = PairsByLink(begins, source, destination, np.zeros(room))
-            number = write(self.program, self.out, self.towards, self.arcs, self.room(), pairs)
-            if number <= room:
+            source, destination = np.zeros((2, capacity), np.int16)
+            pairs = PairsByLink(begins, source, destination, np.zeros(capacity))
+            count = write(self.program, self.out, self.towards, self.arcs, buffer, pairs)
+            if count <= capacity:
                 return pairs
-            room = number
+            capacity = count
 
 
-def _towards(build: Build, p: Program) -> Towards:
+def _towards(build: Build, p: Program) -> DestinationClasses:
     """The destinations of a build, whose program is p, by the classes that switches have."""
     ends = np.flatnonzero(build.topology.endpoints)
     egress = egress_classes(build, ends, Fib.of(build.tables, build.wiring.cables()))
@@ -408,4 +426,4 @@ def _towards(build: Build, p: Program) -> Towards:
     begins = np.stack([np.searchsorted(row, classes) for row in ordered])
     number = np.full(len(p.far), -1, np.int32)
     number[ends] = np.arange(len(ends))
-    return Towards(egress, order.astype(np.int32), begins.astype(np.int32), number)
+    return DestinationClasses(egress, order.astype(np.int32), begins.astype(np.int32), number)

@@ -28,9 +28,9 @@ from compilers.topology.families import family_named
 from compilers.topology.labelled_graph import Topology
 
 Numbers = NDArray[np.int64]
-CELLS = 1 << 20
+CELLS_AT_ONCE = 1 << 20
 """The most pairs of a destination and a link that are in memory together."""
-SAME = 1e-12
+EQUAL_SHARES = 1e-12
 """The largest difference of two shares that count as equal."""
 
 
@@ -59,13 +59,13 @@ def orbit_of_arc(topology: Topology, crossings: LinkCrossings) -> Numbers:
         moved = MovedTables.of(crossings, vertex.astype(np.int64))
         if moved is None:
             continue
-        joined = _joined(orbit, arc_at[vertex[s], moved.link[s, k]])
+        joined = _join_orbits(orbit, arc_at[vertex[s], moved.link[s, k]])
         if (joined != orbit).any() and check.holds_for(moved):
             orbit = joined
     return orbit
 
 
-def _joined(orbit: Numbers, image: Numbers) -> Numbers:
+def _join_orbits(orbit: Numbers, image: Numbers) -> Numbers:
     """Join the orbit of each arc with the orbit of its image.
 
     Args:
@@ -132,34 +132,35 @@ def states_met(crossings: LinkCrossings) -> NDArray[np.bool_]:
     """bool[S, C, K]: the switches, classes and ingress links that packets in transit meet."""
     egress, ingress = crossings.towards.egress, IngressLinks.of(crossings)
     met = np.zeros(crossings.hops.transit.shape[:3], np.bool_)
-    step = max(1, CELLS // crossings.program.far.size)
+    step = max(1, CELLS_AT_ONCE // crossings.program.far.size)
     for begin in range(0, len(egress), step):
         block = egress[begin : begin + step]
-        comes = ingress.of_hosts(block)
-        visited = np.zeros(comes.shape, np.bool_)
-        while comes.any():
-            visited |= comes
-            comes = ingress.behind_links(_leaving(crossings, comes, block, met)) & ~visited
+        is_ingress = ingress.of_hosts(block)
+        visited = np.zeros(is_ingress.shape, np.bool_)
+        while is_ingress.any():
+            visited |= is_ingress
+            leaves = _leaving(crossings, is_ingress, block, met)
+            is_ingress = ingress.behind_links(leaves) & ~visited
     return met
 
 
 def _leaving(
-    crossings: LinkCrossings, comes: NDArray[np.bool_], egress: Array, met: NDArray[np.bool_]
+    crossings: LinkCrossings, is_ingress: NDArray[np.bool_], egress: Array, met: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
     """bool[n, S, K]: the links by which packets for n destinations leave in transit.
 
     Args:
         crossings: the tables.
-        comes: bool[n, S, K], their ingress links.
+        is_ingress: bool[n, S, K], their ingress links.
         egress: int16[n, S], the classes for the destinations.
         met: bool[S, C, K], written: the states of these packets.
     """
-    _, switches, links = comes.shape
-    cell = np.flatnonzero(comes)
-    row = cell // links
+    _, switches, links = is_ingress.shape
+    cell = np.flatnonzero(is_ingress)
+    row = cell // links  # a destination and a switch
     c = egress.ravel()[row]
     cell, row, c = cell[c >= 0], row[c >= 0], c[c >= 0]
-    transit, leaves = crossings.hops.transit, np.zeros(comes.shape, np.bool_)
+    transit, leaves = crossings.hops.transit, np.zeros(is_ingress.shape, np.bool_)
     state = (row % switches * transit.shape[1] + c) * links + cell % links
     met.ravel()[state] = True
     for link in transit.reshape(-1, transit.shape[3])[state].T:
@@ -205,9 +206,14 @@ class MovedTables(NamedTuple):
 
     @classmethod
     def of(cls, crossings: LinkCrossings, vertex: Numbers) -> MovedTables | None:
-        """The images under an automorphism, the image of each vertex in int64[S].
+        """The images under an automorphism; None if the tables do not have it.
 
-        None: a link has no image, or the destinations of a class go to different classes.
+        They do not have it if a link has no image, or if the images of a class's destinations are
+        in different classes.
+
+        Args:
+            crossings: the tables.
+            vertex: int64[S], the image of each vertex.
         """
         p, egress = crossings.program, crossings.towards.egress
         order = len(p.far)
@@ -236,7 +242,9 @@ class MovedTables(NamedTuple):
         image_link = np.where(exists, self.link[s], 0)
         for share in of_hosts:
             of_image = share[image_switch[:, None], image_class[:, None], image_link]
-            if not np.allclose(np.where(exists, of_image, 0), share[s, c], rtol=0, atol=SAME):
+            if not np.allclose(
+                np.where(exists, of_image, 0), share[s, c], rtol=0, atol=EQUAL_SHARES
+            ):
                 return False
         return not len(out.marked) or self._keeps_onward(p, c, image_class)
 

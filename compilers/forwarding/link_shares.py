@@ -121,11 +121,20 @@ class LinkShares(NamedTuple):
         order = np.argsort(leaves_by, kind="stable")
         first = np.zeros(switches * links * classes + 1, np.int64)
         np.cumsum(np.bincount(leaves_by, minlength=len(first) - 1), out=first[1:])
-        by_link = first, ingress[order].astype(np.int16), part[order]
-        shares = hops.host, hops.marked, *by_link, hops.onward
         if returning is None:
-            return cls(*shares, np.zeros(len(leaves_by), np.bool_), only_returning=False)
-        return cls(*shares, returning[s, c, ingress][order], only_returning=True)
+            entry_returns = np.zeros(len(leaves_by), np.bool_)
+        else:
+            entry_returns = returning[s, c, ingress][order]
+        return cls(
+            host=hops.host,
+            marked=hops.marked,
+            first=first,
+            ingress=ingress[order].astype(np.int16),
+            part=part[order],
+            onward=hops.onward,
+            returning=entry_returns,
+            only_returning=returning is not None,
+        )
 
 
 @loop
@@ -142,7 +151,7 @@ def write_hops(
         switches: int64[m], the switches.
         hops: written for these switches.
     """
-    _, classes, links, most = hops.transit.shape
+    _, classes, links, next_links_in_transit = hops.transit.shape
     link, tags = np.empty(links + 1, np.int64), np.empty(links + 1, np.int64)
     for s in switches:
         for ingress in range(links):
@@ -151,7 +160,7 @@ def write_hops(
             hops.up[s, ingress] = is_up(p, s, ingress, dead)
             for c in range(classes):
                 n = next_links(p, s, ingress, PLAIN, c, dead, link, tags)
-                for i in range(most):
+                for i in range(next_links_in_transit):
                     hops.transit[s, c, ingress, i] = link[i] if i < n else -1
             if len(hops.onward) > 0:
                 n = next_links(p, s, ingress, MARKED, ANY_SPREAD, dead, link, tags)

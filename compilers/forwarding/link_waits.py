@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from compilers.forwarding.machine_code import loop
-from compilers.forwarding.packet_states import EACH_LINK, packet_in, start, state_of
+from compilers.forwarding.packet_states import EACH_LINK, count_states, packet_in, start, state_of
 from compilers.forwarding.rule import HOST, MARKED, PLAIN, Array, Program, next_links, transit
 from compilers.tables.fib import MOST_HOPS
 
@@ -43,7 +43,7 @@ class ChannelScratch(NamedTuple):
     are False, so several scratches can have the same array."""
 
 
-class Raised(NamedTuple):
+class RaisedChannels(NamedTuple):
     """The result of `raise_channels`."""
 
     reached: int
@@ -56,7 +56,7 @@ class Raised(NamedTuple):
 
 @loop
 def single_link(
-    p: Program, s: int, ingress: int, c: int, none: Array, link: Array, tags: Array
+    p: Program, s: int, ingress: int, c: int, no_failures: Array, link: Array, tags: Array
 ) -> int:
     """The next link of a packet without failures, if it has just one.
 
@@ -68,7 +68,7 @@ def single_link(
         s: the switch that the packet is in.
         ingress: its ingress link.
         c: its egress class.
-        none: int64[0], no failed elements.
+        no_failures: int64[0], no failed elements.
         link: int64[K + 1], overwritten.
         tags: int64[K + 1], overwritten.
 
@@ -83,7 +83,7 @@ def single_link(
                 count += 1
                 single = p.shares[s, c, i]
         return single if count == 1 else NO_SINGLE_LINK
-    if next_links(p, s, ingress, PLAIN, c, none, link, tags) > 1:
+    if next_links(p, s, ingress, PLAIN, c, no_failures, link, tags) > 1:
         return NO_SINGLE_LINK
     return int(link[0])
 
@@ -97,7 +97,7 @@ def raise_channels(
     waits: Array,
     scratch: ChannelScratch,
     count: int,
-) -> Raised:
+) -> RaisedChannels:
     """Follow packets over all their paths, with the highest channel that they can have in a state.
 
     Args:
@@ -111,11 +111,12 @@ def raise_channels(
         count: how many states to begin with.
     """
     channels, reached, is_queued = scratch.channels, scratch.reached, scratch.is_queued
-    links_of, highest = p.far.shape[1], 0
-    link, tags = np.empty(links_of + 1, np.int64), np.empty(links_of + 1, np.int64)
+    links_a_switch, highest = p.far.shape[1], 0
+    link, tags = np.empty(links_a_switch + 1, np.int64), np.empty(links_a_switch + 1, np.int64)
     current = reached[:count].copy()
     for _ in range(MOST_HOPS + 2):
-        later, count_later = np.empty(min(len(current) * links_of, len(channels)), np.int32), 0
+        later = np.empty(min(len(current) * links_a_switch, len(channels)), np.int32)
+        count_later = 0
         for state in current:
             is_queued[state] = False
             s, ingress, tag = packet_in(p, state)
@@ -141,7 +142,7 @@ def raise_channels(
             break
     for state in current:
         is_queued[state] = False
-    return Raised(count, highest, len(current) > 0)
+    return RaisedChannels(count, highest, len(current) > 0)
 
 
 @loop
@@ -249,10 +250,9 @@ def link_waits(
     Returns:
         The highest channel, from 0, and whether packets are forwarded for ever.
     """
-    switches, links_of = p.far.shape
-    states = switches * (2 * links_of + 2)  # the number of states, as in `packet_states`
-    none, failed = np.empty(0, np.int64), np.empty(1, np.int64)
-    link, tags = np.empty(links_of + 1, np.int64), np.empty(links_of + 1, np.int64)
+    links_a_switch, states = p.far.shape[1], count_states(p)
+    no_failures, failed = np.empty(0, np.int64), np.empty(1, np.int64)
+    link, tags = np.empty(links_a_switch + 1, np.int64), np.empty(links_a_switch + 1, np.int64)
     is_queued = np.zeros(states, np.bool_)
     without_failure = ChannelScratch(
         np.full(states, -1, np.int16), np.empty(states, np.int32), is_queued
@@ -266,7 +266,7 @@ def link_waits(
         d, egress = destinations[j], egresses[j]
         count, _ = start(p, has_hosts, egress, d, depth, without_failure.reached)
         without_failure.channels[without_failure.reached[:count]] = 0
-        raised = raise_channels(p, egress, none, changes, waits, without_failure, count)
+        raised = raise_channels(p, egress, no_failures, changes, waits, without_failure, count)
         highest, endless = max(highest, raised.highest), endless or raised.endless
         for is_node_failure in (False, True):
             fails = node_fails if is_node_failure else link_fails
@@ -275,7 +275,7 @@ def link_waits(
                 s, ingress, tag = packet_in(p, state)
                 if tag == MARKED:
                     continue  # a switch has two or more links for a marked packet (`onward`)
-                k = single_link(p, s, ingress, egress[s], none, link, tags)
+                k = single_link(p, s, ingress, egress[s], no_failures, link, tags)
                 if k < 0 or (is_node_failure and p.far[s, k] == d):
                     continue
                 failed[0] = p.cables + p.far[s, k] if is_node_failure else p.cable[s, k]

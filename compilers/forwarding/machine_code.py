@@ -1,4 +1,4 @@
-"""Run inner loops as Python or as machine code of numba, whichever is sooner done.
+"""Run inner loops as Python or as machine code of numba, whichever is faster.
 
 A *loop* is a plain Python function over arrays and numbers, marked by `loop`. `for_packets` decides
 how it runs. With little to do it runs as Python. With much to do numba translates the same source,
@@ -28,9 +28,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 PYTHON_UP_TO = 400_000
 """The most packets that plain Python follows, in five seconds."""
-CHOICE = "POLARFAB_LOOPS"
-"""The environment variable that chooses for all loops: one of `CHOICES`."""
-CHOICES = ("python", "machine")
+LOOPS_VARIABLE = "POLARFAB_LOOPS"
+"""The environment variable that says for all loops how they run."""
+LOOPS_VALUES = ("python", "machine")
+"""The values that the environment variable may have."""
 
 DAMAGED = (
     UnpicklingError,
@@ -78,10 +79,10 @@ def for_packets(packets: int, function: F) -> F:
     Raises:
         InputError: the environment variable `POLARFAB_LOOPS` is neither `python` nor `machine`.
     """
-    choice = os.environ.get(CHOICE) or ("python" if packets <= PYTHON_UP_TO else "machine")
-    if choice not in CHOICES:
+    choice = os.environ.get(LOOPS_VARIABLE) or ("python" if packets <= PYTHON_UP_TO else "machine")
+    if choice not in LOOPS_VALUES:
         todo = "unset the environment variable: polarfab chooses by the size of the fabric"
-        raise InputError.of(" or ".join(CHOICES), choice, todo, key=CHOICE)
+        raise InputError.of(" or ".join(LOOPS_VALUES), choice, todo, key=LOOPS_VARIABLE)
     return function if choice == "python" else compiled(function)
 
 
@@ -111,7 +112,7 @@ def compiled_for(function: F, *arguments: Any) -> F:
 
 
 def _signature(value: object) -> object:
-    """A value that is equal for arguments of equal numba types, found sooner than by numba.
+    """A value that is equal for arguments of equal numba types, computed faster than by numba.
 
     >>> _signature(1) == _signature(2), _signature(1) == _signature(1.5)
     (True, False)

@@ -41,6 +41,12 @@ from compilers.forwarding.tabulation import (
 from compilers.forwarding.walks import Walks
 from compilers.tables.build import Build
 
+SWITCH, INGRESS, TAG, CLASS = range(4)
+"""Columns of an array of packets: the switch that a packet is in, its ingress link there, its tag,
+and its egress class."""
+LINK, NEXT_TAG = range(2)
+"""Columns of an array of next hops: the link, or DELIVER or DROP, and the packet's tag there."""
+
 
 @loop
 def next_of_packets(p: Program, packets: Array, failed: Array) -> tuple[Array, Array]:
@@ -48,26 +54,27 @@ def next_of_packets(p: Program, packets: Array, failed: Array) -> tuple[Array, A
 
     Args:
         p: what switches hold.
-        packets: int64[n, 4]: switch, ingress link, tag and egress class of each.
-        failed: int64[n, F], the failed elements for each; -1: none.
+        packets: int64[n, 4], with the columns SWITCH to CLASS.
+        failed: int64[n, F], the failed elements for each packet; -1: none.
 
     Returns:
-        int64[n], how many next links each packet has; and int64[m, 2], packet after packet: each of
-        these links, or one DELIVER or DROP, and the packet's tag there.
+        int64[n], how many next hops each packet has; and int64[m, 2], the next hops packet after
+        packet, with the columns LINK and NEXT_TAG.
     """
-    links_of = p.far.shape[1]
-    link, tags = np.empty(links_of + 1, np.int64), np.empty(links_of + 1, np.int64)
+    links_a_switch = p.far.shape[1]
+    link, tags = np.empty(links_a_switch + 1, np.int64), np.empty(links_a_switch + 1, np.int64)
     count, hops, m = np.zeros(len(packets), np.int64), np.empty((len(packets), 2), np.int64), 0
     for i in range(len(packets)):
-        s, ingress, tag, c = packets[i, 0], packets[i, 1], packets[i, 2], packets[i, 3]
+        s, ingress = packets[i, SWITCH], packets[i, INGRESS]
+        tag, c = packets[i, TAG], packets[i, CLASS]
         count[i] = next_links(p, s, ingress, tag, c, failed[i], link, tags)
         if m + count[i] > len(hops):
-            larger = np.empty((2 * len(hops) + links_of, 2), np.int64)
+            larger = np.empty((2 * len(hops) + links_a_switch, 2), np.int64)
             for x in range(m):
-                larger[x, 0], larger[x, 1] = hops[x, 0], hops[x, 1]
+                larger[x, LINK], larger[x, NEXT_TAG] = hops[x, LINK], hops[x, NEXT_TAG]
             hops = larger
         for x in range(count[i]):
-            hops[m, 0], hops[m, 1] = link[x], tags[x]
+            hops[m, LINK], hops[m, NEXT_TAG] = link[x], tags[x]
             m += 1
     return count, hops[:m].copy()
 
@@ -75,7 +82,7 @@ def next_of_packets(p: Program, packets: Array, failed: Array) -> tuple[Array, A
 class ArcCounts(NamedTuple):
     """The crossings of each arc by the paths of one pair of switches over its intermediates."""
 
-    met: Array
+    paths: Array
     """int64[arcs], the number of intermediates whose path crosses the arc."""
     crossings: Array
     """int64[arcs], how many times the current path crosses it; 0 between paths."""
@@ -84,7 +91,7 @@ class ArcCounts(NamedTuple):
     largest: Array
     """int64[arcs], the most times that a path crosses it."""
     touched: Array
-    """int64[arcs], the arcs with `met` above 0."""
+    """int64[arcs], the arcs with `paths` above 0."""
 
 
 @loop
@@ -129,11 +136,11 @@ def count_path(path: Array, counts: ArcCounts, touched: int) -> int:
         times = counts.crossings[arc]
         if times:
             counts.crossings[arc] = 0
-            if counts.met[arc] == 0:
+            if counts.paths[arc] == 0:
                 counts.touched[touched] = arc
                 counts.fewest[arc], counts.largest[arc] = times, times
                 touched += 1
-            counts.met[arc] += 1
+            counts.paths[arc] += 1
             counts.fewest[arc] = min(counts.fewest[arc], times)
             counts.largest[arc] = max(counts.largest[arc], times)
     return touched
@@ -177,12 +184,12 @@ def add_packet_bounds(
                 touched = count_path(path[:n], counts, touched)
             for arc in counts.touched[:touched]:
                 most[arc] += packets[s, d] * counts.largest[arc]
-                if counts.met[arc] == vias:
+                if counts.paths[arc] == vias:
                     fewest[arc] += packets[s, d] * counts.fewest[arc]
-                counts.met[arc] = 0
+                counts.paths[arc] = 0
 
 
-class Onward(NamedTuple):
+class NextArcs(NamedTuple):
     """The next hops that packets may take, a row for each packet and next hop."""
 
     packet: Array
@@ -220,17 +227,18 @@ class ManyPackets:
 
     walks: Walks
     """The build as a program."""
-    end: Array
-    """int32[S·L], the arc at the other end of each link; -1 where there is none."""
+    far_arc: Array
+    """int32[S·L], the arc at the far end of the same link; -1 where there is none."""
 
     @classmethod
     def of(cls, build: Build) -> ManyPackets:
         """Lower the tables of a build to links."""
         walks = Walks.of(build)
         p = walks.program
-        end = np.where(p.far >= 0, p.far * (p.far.shape[1] + 1) + p.far_link, -1)
-        end = np.pad(end, ((0, 0), (0, 1)), constant_values=-1).ravel().astype(np.int32)
-        return cls(walks, end)
+        far_arc = np.where(p.far >= 0, p.far * (p.far.shape[1] + 1) + p.far_link, -1)
+        # One column more, for the arcs of hosts, which have no far end.
+        far_arc = np.pad(far_arc, ((0, 0), (0, 1)), constant_values=-1)
+        return cls(walks, far_arc.ravel().astype(np.int32))
 
     @property
     def program(self) -> Program:
@@ -243,7 +251,7 @@ class ManyPackets:
         return len(self.program.far)
 
     @property
-    def slots(self) -> int:
+    def arcs_a_switch(self) -> int:
         """L, the number of arcs of a switch."""
         return int(self.program.far.shape[1]) + 1
 
@@ -257,22 +265,19 @@ class ManyPackets:
         """C + 2, how many rows a switch has in `_ArcTable`: for its classes, DROP and DELIVER."""
         return self.classes + 2
 
-    @property
-    def ends(self) -> Array:
-        """int64[S·L], the switch at the other end of each arc; -1 where there is none."""
-        return np.where(self.end >= 0, self.end // self.slots, -1)
-
     @cached_property
     def _table(self) -> _ArcTable:
         """The tables of the switches in arcs."""
-        p, first = self.program, np.arange(self.switches)[:, None, None] * self.slots
+        p, first_arc = self.program, np.arange(self.switches)[:, None, None] * self.arcs_a_switch
         step = for_packets(self.walks.packets, tabulate)(p).step[..., WITHOUT_FAILURE]
-        far_arc = (step >> LINK_BITS) * self.slots + (step & LINK_MASK)
+        ingress_arc = (step >> LINK_BITS) * self.arcs_a_switch + (step & LINK_MASK)
         with_two_classes_more = (0, 0), (0, 2), (0, 0)
-        next_arc = np.where(step >= 0, self.end[np.where(step >= 0, far_arc, 0)], DROP)
+        # The packet leaves by the far end of the arc by which it comes in at the next switch.
+        leaves_by = self.far_arc[np.where(step >= 0, ingress_arc, 0)]
+        next_arc = np.where(step >= 0, leaves_by, DROP)
         next_arc = np.pad(next_arc, with_two_classes_more)
         next_arc[:, -2:] = np.array((DROP, DELIVER))[:, None]
-        order = np.where(p.order >= 0, first + p.order, DROP)
+        order = np.where(p.order >= 0, first_arc + p.order, DROP)
         order = np.pad(order, with_two_classes_more, constant_values=DROP)
         named = np.ascontiguousarray(order.reshape(-1, order.shape[2]).T.astype(np.int32))
         return _ArcTable(named, next_arc.astype(np.int32).ravel())
@@ -308,19 +313,19 @@ class ManyPackets:
         leaves_by: Array = next_arc.take(entry)
         return leaves_by
 
-    def spreads(self, egress: Egress) -> Array:
+    def switches_spread(self, egress: Egress) -> Array:
         """Whether switches spread marked packets of some classes: bool[D, S], as `egress`."""
         by_class = np.array([spreads(self.program, c) for c in range(DROP, self.classes)])
         switch_spreads: Array = by_class[egress.astype(np.intp) - DROP]
         return switch_spreads
 
-    def after(
+    def next_arcs(
         self,
         egress: Egress,
         arc: Array,
         column: Array,
         dead: Array | None = None,
-    ) -> Onward:
+    ) -> NextArcs:
         """The next hops that packets without a mark may take.
 
         Args:
@@ -329,14 +334,16 @@ class ManyPackets:
             column: int64[n], the row of its destination in `egress`.
             dead: int64[D, F], the failed elements for packets to each destination; None: none.
         """
-        switch, ingress = np.divmod(arc, self.slots)
+        switch, ingress = np.divmod(arc, self.arcs_a_switch)
         packets = np.zeros((len(arc), 4), np.int64)
-        packets[:, 0], packets[:, 1] = switch, np.where(ingress == self.slots - 1, HOST, ingress)
-        packets[:, 2], packets[:, 3] = PLAIN, egress[column, switch]
+        packets[:, SWITCH] = switch
+        packets[:, INGRESS] = np.where(ingress == self.arcs_a_switch - 1, HOST, ingress)
+        packets[:, TAG], packets[:, CLASS] = PLAIN, egress[column, switch]
         down = np.zeros((len(egress), 0), np.int64) if dead is None else dead
         next_of, distinct = for_packets(self.walks.packets, next_of_packets), np.arange(len(arc))
         if next_of is next_of_packets:  # plain Python is slow: equal packets are evaluated once
-            key = arc * self.rows_of_switch + packets[:, 3] - DROP  # from 0: DROP is the least
+            # One number for each arc and class; classes count from 0, as DROP is the least.
+            key = arc * self.rows_of_switch + packets[:, CLASS] - DROP
             if dead is not None:
                 key = key * len(egress) + column
             _, first, distinct = np.unique(key, return_index=True, return_inverse=True)
@@ -346,10 +353,12 @@ class ManyPackets:
         count, begins = count[distinct], begins[distinct]
         packet = np.repeat(np.arange(len(arc)), count)
         nth_hop = np.arange(len(packet)) - np.repeat(np.cumsum(count) - count, count)
-        link = hops[np.repeat(begins, count) + nth_hop, 0]
-        return Onward(packet, np.where(link >= 0, switch[packet] * self.slots + link, link))
+        link = hops[np.repeat(begins, count) + nth_hop, LINK]
+        return NextArcs(
+            packet, np.where(link >= 0, switch[packet] * self.arcs_a_switch + link, link)
+        )
 
-    def host(self, switch: Array) -> Array:
+    def host_arcs(self, switch: Array) -> Array:
         """The arcs of packets from hosts at some switches, int64[n] both."""
-        arcs: Array = switch * self.slots + self.slots - 1
+        arcs: Array = switch * self.arcs_a_switch + self.arcs_a_switch - 1
         return arcs

@@ -3,8 +3,8 @@
 Walks under failures call these functions (`failure_sets`, `pairs_of_failures`). A packet *meets*
 failures where its next links are down, or where a host's packet has no share that is up (a share is
 a link that packets of hosts may take). Up to there it travelled as without failures. So a walk
-takes each state without failures, asks `needs` which elements can fail there, and lets `follow` go
-on from there with these elements down.
+takes each state without failures, asks `write_next_elements` which elements can fail there, and
+lets `follow` go on from there with these elements down.
 
 A *state* is all that the rule asks about a packet whose destination is known: the switch that it
 is in, its ingress link there, and its tag (none or marked). States are numbers (`packet_states`).
@@ -35,8 +35,14 @@ from compilers.tables.fib import MOST_HOPS
 
 
 @loop
-def needs(
-    p: Program, s: int, ingress: int, c: int, failures: int, none: Array, needed: Array
+def write_next_elements(
+    p: Program,
+    s: int,
+    ingress: int,
+    c: int,
+    failures: int,
+    no_failures: Array,
+    next_elements: Array,
 ) -> int:
     """Write the elements that the next hops of a packet use without failures.
 
@@ -47,9 +53,9 @@ def needs(
         c: its egress class.
         failures: how many elements fail at once. For a host's packet with more shares than that,
             nothing is written, as one share is always up.
-        none: int64[0], no failed elements.
-        needed: int64[2·failures], written: for each next link the element of its cable, then that
-            of the switch behind it.
+        no_failures: int64[0], no failed elements.
+        next_elements: int64[2·failures], written: for each next link the element of its cable, then
+            the element of the switch at its far end.
 
     Returns:
         How many elements are written.
@@ -60,14 +66,14 @@ def needs(
             if k >= 0:
                 if n == 2 * failures:
                     return 0
-                needed[n], needed[n + 1] = p.cable[s, k], p.cables + p.far[s, k]
+                next_elements[n], next_elements[n + 1] = p.cable[s, k], p.cables + p.far[s, k]
                 n += 2
         if n:
             return n
-    k = transit(p, s, ingress, c, none)
+    k = transit(p, s, ingress, c, no_failures)
     if k < 0:
         return 0
-    needed[0], needed[1] = p.cable[s, k], p.cables + p.far[s, k]
+    next_elements[0], next_elements[1] = p.cable[s, k], p.cables + p.far[s, k]
     return 2
 
 
@@ -76,7 +82,7 @@ def meets(p: Program, s: int, ingress: int, c: int, d: int, failed: Array) -> bo
     """Whether a packet gets to switch s under these failures, and meets them there.
 
     It does if it still reaches s, and none of its shares is up. A failed element has to be among
-    those that `needs` wrote for the packet.
+    those that `write_next_elements` wrote for the packet.
 
     Args:
         p: what switches hold.
@@ -92,7 +98,7 @@ def meets(p: Program, s: int, ingress: int, c: int, d: int, failed: Array) -> bo
             return False
     if ingress >= 0 and not is_up(p, s, ingress, failed):
         return False
-    if ingress == HOST:  # `needs` named a link of it, so there is a class
+    if ingress == HOST:  # `write_next_elements` named a link of it, so there is a class
         for k in p.shares[s, c]:
             if k >= 0 and is_up(p, s, k, failed):
                 return False
@@ -167,8 +173,8 @@ def follow_all(
     The arguments and the result are those of `follow`. Up to the first switch with several next
     links they have one path.
     """
-    links_of = p.far.shape[1]
-    link, tags = np.empty(links_of + 1, np.int64), np.empty(links_of + 1, np.int64)
+    links_a_switch = p.far.shape[1]
+    link, tags = np.empty(links_a_switch + 1, np.int64), np.empty(links_a_switch + 1, np.int64)
     for links in range(MOST_HOPS):
         choices = next_links(p, s, ingress, PLAIN, egress[s], failed, link, tags)
         if choices > 1:

@@ -33,21 +33,36 @@ from compilers.forwarding.rule import (
 from compilers.tables.fib import MOST_HOPS
 
 EACH_LINK, NAMED_LINKS = True, False
-"""For `each_link` of `state_of`: each ingress link has a state of its own, or only those have one
-that the packet's class names."""
+"""Values of `each_link` of `state_of`.
+
+EACH_LINK: each ingress link has a state of its own. NAMED_LINKS: only the links that the packet's
+class names have states of their own.
+"""
 
 
 class Flood(NamedTuple):
-    """What became of packets that were followed over all their paths."""
+    """The outcome for packets that were followed over all their paths."""
 
     reached: int
     """How many states occur."""
     lost: int
     """In how many states packets are lost, or still forwarded after `MOST_HOPS` links."""
     endless: bool
-    """Whether packets are still forwarded then."""
+    """Whether packets are still forwarded after `MOST_HOPS` links."""
     longest: int
     """The links of the longest path."""
+
+
+@loop
+def states_a_switch(p: Program) -> int:
+    """The number of states of a switch, 2K + 2."""
+    return 2 * int(p.far.shape[1]) + 2
+
+
+@loop
+def count_states(p: Program) -> int:
+    """The number of states of all switches."""
+    return len(p.far) * states_a_switch(p)
 
 
 @loop
@@ -65,7 +80,7 @@ def state_of(p: Program, s: int, ingress: int, tag: int, c: int, each_link: bool
             fails.
     """
     links: int = p.far.shape[1]
-    first: int = s * (2 * links + 2)
+    first: int = s * states_a_switch(p)
     if ingress == HOST:
         return first + links
     if tag == MARKED and spreads(p, c):
@@ -82,14 +97,14 @@ def state_of(p: Program, s: int, ingress: int, tag: int, c: int, each_link: bool
 def packet_in(p: Program, state: int) -> tuple[int, int, int]:
     """The switch, the ingress link (or HOST, or OTHER) and the tag of a state."""
     links = p.far.shape[1]
-    s, at = state // (2 * links + 2), state % (2 * links + 2)
-    if at < links:
-        return s, at, PLAIN
-    if at == links:
+    s, index = state // states_a_switch(p), state % states_a_switch(p)
+    if index < links:
+        return s, index, PLAIN
+    if index == links:
         return s, HOST, PLAIN
-    if at == links + 1:
+    if index == links + 1:
         return s, OTHER, PLAIN
-    return s, at - links - 2, MARKED
+    return s, index - links - 2, MARKED
 
 
 @loop
@@ -109,11 +124,10 @@ def start(
     Returns:
         How many states these are, and how many paths the hosts may choose.
     """
-    links_of = p.far.shape[1]
     count, paths = 0, 0
     for s in range(len(has_hosts)):
         if has_hosts[s] and s != d:
-            reached[count] = s * (2 * links_of + 2) + links_of
+            reached[count] = state_of(p, s, HOST, PLAIN, egress[s], EACH_LINK)
             depth[reached[count]] = 0
             count += 1
             if egress[s] >= 0:
@@ -145,12 +159,12 @@ def flood(
         reached: int32, the states that occur: those to begin with; others are appended.
         count: how many states to begin with.
     """
-    links_of = p.far.shape[1]
-    link, tags = np.empty(links_of + 1, np.int64), np.empty(links_of + 1, np.int64)
+    links_a_switch = p.far.shape[1]
+    link, tags = np.empty(links_a_switch + 1, np.int64), np.empty(links_a_switch + 1, np.int64)
     current = reached[:count].copy()
     links, lost, longest = 0, 0, 0
     while len(current) and links < MOST_HOPS:
-        later, count_later = np.empty(min(len(current) * links_of, len(depth)), np.int32), 0
+        later, count_later = np.empty(min(len(current) * links_a_switch, len(depth)), np.int32), 0
         links += 1
         for state in current:
             s, ingress, tag = packet_in(p, state)
@@ -158,7 +172,7 @@ def flood(
             lost += choices == 0
             for i in range(choices):
                 k = link[i]
-                if k < 0 or s == d:
+                if k < 0 or s == d:  # the path ends here: at d the packet should be delivered
                     lost += k != DELIVER or s != d
                     longest = max(longest, links - 1)
                     continue

@@ -8,8 +8,8 @@ the *first* failure. The packet is followed without that element. Each element t
 a *second* failure (`walk_second`). All other second failures leave the packet's path as it is, so
 one walk is enough for all of them.
 
-`walk_two` writes for each destination whether packets are lost; which ones, `failure_sets` counts
-exactly. `Walks.follow_pairs_of_failures` calls `walk_two`.
+`walk_two` writes for each destination whether packets are lost. `failure_sets` then counts the lost
+packets exactly. `Walks.follow_pairs_of_failures` calls `walk_two`.
 """
 
 from __future__ import annotations
@@ -17,20 +17,28 @@ from __future__ import annotations
 import numpy as np
 
 from compilers.forwarding.machine_code import loop
-from compilers.forwarding.met_failures import follow, meets, needs, representative_states
-from compilers.forwarding.packet_states import EACH_LINK, flood, packet_in, start
+from compilers.forwarding.met_failures import (
+    follow,
+    meets,
+    representative_states,
+    write_next_elements,
+)
+from compilers.forwarding.packet_states import EACH_LINK, count_states, flood, packet_in, start
 from compilers.forwarding.rule import DELIVER, DROP, HOST, MARKED, Array, Program, contains, transit
 from compilers.forwarding.single_failures import minimal_hops
 from compilers.tables.fib import MOST_HOPS
 
 LONGEST_MET, ADDED, LOSES = range(3)
-"""Columns of what `walk_two` writes for a destination: the most links of a path that met two
-failures, the most links that two failures add to a path, and 1 if a packet is lost, else 0.
+"""Columns of what `walk_two` writes for a destination.
+
+- LONGEST_MET: the most links of a path that met two failures.
+- ADDED: the most links that two failures add to a path.
+- LOSES: 1 if a packet is lost, else 0.
 """
 AT_ONCE = 2
 """How many elements fail at once."""
-NEEDED = 2 * AT_ONCE
-"""The most elements that `needs` writes."""
+MOST_NEXT_ELEMENTS = 2 * AT_ONCE
+"""The most elements that `write_next_elements` writes."""
 
 
 @loop
@@ -57,7 +65,7 @@ def has_other(p: Program, s: int, ingress: int, d: int, used: Array) -> bool:
 
 @loop
 def used_under(
-    p: Program, egress: Array, d: int, s: int, ingress: int, first_only: Array, used: Array
+    p: Program, egress: Array, d: int, s: int, ingress: int, failed: Array, used: Array
 ) -> tuple[int, bool]:
     """Write the elements that a packet uses on its way while one is down.
 
@@ -67,7 +75,7 @@ def used_under(
         d: the destination.
         s: the switch that the packet is in.
         ingress: its ingress link.
-        first_only: int64[1], the element that is down.
+        failed: int64[1], the element that is down.
         used: int64[2·MOST_HOPS], written: cables and switches in the order of the path.
 
     Returns:
@@ -75,7 +83,7 @@ def used_under(
     """
     t, entry, count, k = s, ingress, 0, DROP
     while count < 2 * MOST_HOPS:
-        k = transit(p, t, entry, egress[t], first_only)
+        k = transit(p, t, entry, egress[t], failed)
         if k < 0:
             break
         used[count], used[count + 1] = p.cable[t, k], p.cables + p.far[t, k]
@@ -111,18 +119,18 @@ def walk_second(
         reached: scratch, int32, as long as there are states.
         figures: int64[3], raised: LONGEST_MET, ADDED, LOSES.
     """
-    none, first_only = np.empty(0, np.int64), np.empty(1, np.int64)
-    failed, needed = np.empty(AT_ONCE, np.int64), np.empty(NEEDED, np.int64)
+    no_failures, first_only = np.empty(0, np.int64), np.empty(1, np.int64)
+    failed, next_elements = np.empty(AT_ONCE, np.int64), np.empty(MOST_NEXT_ELEMENTS, np.int64)
     # The elements of the path under the first failure, then the other elements of a host's shares.
     # One place is left for `first`.
-    used = np.empty(2 * MOST_HOPS + NEEDED + 1, np.int64)
+    used = np.empty(2 * MOST_HOPS + MOST_NEXT_ELEMENTS + 1, np.int64)
     s, ingress, _ = packet_in(p, state)
     c, first_only[0] = egress[s], first
     count, arrives = used_under(p, egress, d, s, ingress, first_only, used)
     if ingress == HOST:  # only where all its shares are down does a host's packet meet a failure
-        for x in range(needs(p, s, ingress, c, AT_ONCE, none, needed)):
-            if needed[x] != first:
-                used[count] = needed[x]
+        for x in range(write_next_elements(p, s, ingress, c, AT_ONCE, no_failures, next_elements)):
+            if next_elements[x] != first:
+                used[count] = next_elements[x]
                 count += 1
     if not arrives and meets(p, s, ingress, c, d, first_only):
         figures[LOSES] = 1
@@ -162,29 +170,30 @@ def walk_two(
         minimal_far: int32[S, C + 2], of `minimal_next`.
         figures: int64[D, 3], all 0; written, with the columns LONGEST_MET to LOSES.
     """
-    switches, links_of = p.far.shape
-    all_states = switches * (2 * links_of + 2)  # their number, as in `packet_states`
-    # Without failures: by state the most links to it, and the states that occur.
+    switches, all_states = len(p.far), count_states(p)
+    # Without failures: by state the most links of a path to it; and the states that occur.
     depth, states = np.full(all_states, -1, np.int8), np.empty(all_states, np.int32)
     # The same for `follow`, under failures.
     visited, reached = np.full(all_states, -1, np.int8), np.empty(all_states, np.int32)
     # By switch the links of its minimal path, and the next switch on it.
     hops, next_switch = np.empty(switches, np.int8), np.empty(switches, np.int32)
-    none, needed = np.empty(0, np.int64), np.empty(NEEDED, np.int64)
+    no_failures, next_elements = np.empty(0, np.int64), np.empty(MOST_NEXT_ELEMENTS, np.int64)
     for j in range(len(destinations)):
         d, egress = destinations[j], egresses[j]
         for s in range(switches):
             next_switch[s] = minimal_far[s, egress[s]]
         minimal_hops(d, next_switch, hops)
         count, _ = start(p, has_hosts, egress, d, depth, states)
-        count = flood(p, egress, d, none, EACH_LINK, depth, states, count).reached
+        count = flood(p, egress, d, no_failures, EACH_LINK, depth, states, count).reached
         for state in representative_states(p, egress, depth, states[:count], AT_ONCE):
             s, ingress, tag = packet_in(p, state)
             if tag == MARKED:
                 continue
-            for x in range(needs(p, s, ingress, egress[s], AT_ONCE, none, needed)):
+            for x in range(
+                write_next_elements(p, s, ingress, egress[s], AT_ONCE, no_failures, next_elements)
+            ):
                 walk_second(
-                    p, egress, d, state, needed[x], depth, hops, visited, reached, figures[j]
+                    p, egress, d, state, next_elements[x], depth, hops, visited, reached, figures[j]
                 )
         for state in states[:count]:
             depth[state] = -1

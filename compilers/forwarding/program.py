@@ -34,8 +34,8 @@ def program_of(build: Build, only: int | None = None, *, shares: bool = True) ->
     Args:
         build: its tables and wiring.
         only: the number of the one switch; None: all.
-        shares: whether the program has what hosts' packets choose among: shares, also at every hop,
-            and marks. Without them it is as if every balance were minimal.
+        shares: whether the program has shares and marks. Without them it forwards as if the balance
+            were minimal.
 
     Raises:
         InputError: a link's ends do not name each other, as in an edited build.
@@ -57,11 +57,11 @@ def program_of(build: Build, only: int | None = None, *, shares: bool = True) ->
     classes = build.tables.classes
     port = classes.port[rows][..., None]
     order = np.concatenate((port, np.asarray(classes.protection[rows])), axis=2)
-    shared = np.zeros((0, 0, 0), np.int16)
+    share_links = np.zeros((0, 0, 0), np.int16)
     if shares:
         ports = np.concatenate((port, np.asarray(classes.alternate[rows])), axis=2)
-        shared = _links(link_at, ports)
-        shared[np.asarray(classes.weight[rows]) == 0] = -1
+        share_links = _links(link_at, ports)
+        share_links[np.asarray(classes.weight[rows]) == 0] = -1
     return Program(
         far=far,
         far_link=far_link,
@@ -69,7 +69,7 @@ def program_of(build: Build, only: int | None = None, *, shares: bool = True) ->
         cables=cables,
         order=_links(link_at, order),
         bounce=_links(link_at, np.asarray(classes.bounce[rows])),
-        shares=shared,
+        shares=share_links,
         every_hop=build.forwarding.every_hop and shares,
         onward=onward,
     )
@@ -121,7 +121,7 @@ def egress_classes(build: Build, destinations: NDArray[np.int64], fib: Fib | Non
 
     Returns:
         int16[D, S]: the class; DELIVER at the switch that delivers to its own hosts; DROP where
-        there is no route, or where it names a class that the switch has not.
+        there is no route, or where the route names a class that the switch does not have.
     """
     fib = fib or Fib.of(build.tables, build.wiring.cables())
     value = fib.egress(destinations)

@@ -1,5 +1,9 @@
 """Bounds of the load of links, where packets that return to a switch break the symmetry of tables.
 
+What comes in are the pairs of switches that cross links (`LinkCrossings`), and the rates of hosts.
+What goes out is a load for each link that no traffic exceeds. `compilers.evaluation` calls
+`bounds_by_symmetry`.
+
 A packet of the balance `spread` may come to a switch by the link that is the minimal one there. A
 switch that repairs failures treats it as a packet that came back, and sends it by a repair port,
 although nothing is down. Repair ports follow tie-breaks, and not the automorphisms of the graph. So
@@ -37,23 +41,24 @@ def bounds_by_symmetry(
         sends: float64[S], the rate at which the hosts of each switch can send; all are equal.
         takes: float64[D], the rate at which they can receive; all are equal.
     """
-    outward, returned = parted(crossings)
-    orbits = orbit_of_arc(topology, outward)
+    not_returned, returned = split_where_packets_return(crossings)
+    orbits = orbit_of_arc(topology, not_returned)
     representatives, orbit_of_link = np.unique(orbits, return_inverse=True)
-    bounds = LinkBounds.of(outward, crossings.arcs[representatives], sends, takes)
-    symmetric = bounds.most[orbit_of_link]
-    return np.asarray(symmetric + LinkBounds.of(returned, crossings.arcs, sends, takes).most)
+    bounds_of_orbits = LinkBounds.of(not_returned, crossings.arcs[representatives], sends, takes)
+    bounds_of_returned = LinkBounds.of(returned, crossings.arcs, sends, takes)
+    return np.asarray(bounds_of_orbits.upper[orbit_of_link] + bounds_of_returned.upper)
 
 
-def parted(crossings: LinkCrossings) -> tuple[LinkCrossings, LinkCrossings]:
-    """The pairs that cross links before their packets return, and those that cross links after.
+def split_where_packets_return(crossings: LinkCrossings) -> tuple[LinkCrossings, LinkCrossings]:
+    """The pairs that cross links before their packets return, and the pairs that cross links after.
 
     A packet returns where it comes in by the minimal link.
     """
-    minimal, transit = crossings.program.order[:, :, :1], crossings.hops.transit
-    returning = minimal == np.arange(transit.shape[2])
-    outward = crossings.hops._replace(transit=np.where(returning[..., None], -1, transit))
+    minimal_link, transit = crossings.program.order[:, :, :1], crossings.hops.transit
+    # bool[S, C, K], by switch, class and ingress link.
+    returns = minimal_link == np.arange(transit.shape[2])
+    before_return = crossings.hops._replace(transit=np.where(returns[..., None], -1, transit))
     return (
-        replace(crossings, hops=outward, out=LinkShares.of(outward)),
-        replace(crossings, out=LinkShares.of(crossings.hops, returning)),
+        replace(crossings, hops=before_return, out=LinkShares.of(before_return)),
+        replace(crossings, out=LinkShares.of(crossings.hops, returns)),
     )

@@ -138,7 +138,7 @@ def spreads(p: Program, c: int) -> bool:
 def next_links(
     p: Program, s: int, ingress: int, tag: int, c: int, failed: Array, link: Array, tags: Array
 ) -> int:
-    """Write the links that a packet may leave by, and its tag on each; the number of these links.
+    """Write the links that a packet may leave by, and its tag on each; returns their number.
 
     Args:
         p: what switches hold.

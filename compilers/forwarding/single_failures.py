@@ -33,6 +33,8 @@ from compilers.forwarding.tabulation import (
     LINK_MASK,
     NAMED,
     SEVERAL,
+    WHILE_DOWN,
+    WITHOUT_FAILURE,
     Tabulation,
     place_of,
 )
@@ -48,20 +50,23 @@ PATHS, LONGEST, SUSPECT, LINK_LONGEST, LINK_ADDED, NODE_LONGEST, NODE_ADDED = ra
 - LONGEST: the links of the longest path.
 - SUSPECT: whether a packet is lost.
 - LINK_LONGEST: the longest path of a packet that met a failed link.
-- LINK_ADDED: the most links that such a failure adds to a path.
+- LINK_ADDED: the most links that a failed link adds to a path.
 - NODE_LONGEST, NODE_ADDED: the same for failed switches.
 """
 COLUMNS = 7
+"""The number of these columns."""
+LINK_DOWN, NODE_DOWN = False, True
+"""What `links_around` takes down: the next link of a packet, or the next switch."""
 
 
 class StateLayout(NamedTuple):
-    """How a state, a switch and an ingress place there, is one number: switch << bits | place."""
+    """How a state is one number: switch << bits | place, with the ingress place at the switch."""
 
     bits: int
-    """The bits of a place."""
+    """The number of bits of a place."""
     marked_from: int
-    """The place of marked packets that came by link 0, after those of `tabulation`; the others
-    follow in the order of links."""
+    """The place of marked packets that came by link 0, the first after the places of `tabulation`.
+    The places of marked packets that came by other links follow, in the order of links."""
 
     def states(self, switches: int) -> int:
         """The number of states of so many switches."""
@@ -86,9 +91,9 @@ class Buffers(NamedTuple):
     spreads_now: Array
     """bool[S], whether a switch spreads marked packets in this round."""
     spreaders: Array
-    """int32[S], the switches that do."""
+    """int32[S], the switches that spread marked packets in this round."""
     leaves: Array
-    """bool[S, K], the links by which these packets leave."""
+    """bool[S, K], the links by which marked packets leave in this round."""
 
 
 class Start(NamedTuple):
@@ -103,7 +108,7 @@ class Start(NamedTuple):
 
 
 class Followed(NamedTuple):
-    """What became of the packets to a destination that met no failure."""
+    """The outcome for the packets to a destination that met no failure."""
 
     reached: int
     """How many states they come to."""
@@ -143,7 +148,7 @@ def minimal_hops(d: int, next_switch: Array, hops: Array) -> None:
 
     Args:
         d: the destination.
-        next_switch: int32[S], the switch behind the minimal link of each; DROP.
+        next_switch: int32[S], the switch at the far end of the minimal link of each; or DROP.
         hops: int8[S], written: the links; DROP, LOOPED or ELSEWHERE where the path does not end at
             d.
     """
@@ -179,7 +184,7 @@ def links_around(
     v: int,
     node_fails: bool,
 ) -> tuple[int, bool]:
-    """Follow a packet from s to d while its next hop v, or the link from s to v, is down.
+    """Follow a packet from s to d while the next switch v, or the link from s to v, is down.
 
     Args:
         order: of `Program`.
@@ -188,8 +193,8 @@ def links_around(
         d: the destination.
         s: the switch that the packet is in.
         place: its ingress place there.
-        v: the next hop that it would take without failures.
-        node_fails: whether v is down, else the link.
+        v: the next switch on its path without failures.
+        node_fails: whether v is down; else the link is down.
 
     Returns:
         Its links, or DROP or LOOPED; and whether it would have come to v again.
@@ -199,14 +204,14 @@ def links_around(
         if c < 0:
             arrives = c == DELIVER and t == d
             return links if arrives else DROP, times_met > 1
-        hop = step[t, c, place, 0]
+        hop = step[t, c, place, WITHOUT_FAILURE]
         u = hop >> LINK_BITS
         if u == v:
             times_met += 1
             if node_fails or t == s:
-                hop = step[t, c, place, 1]
+                hop = step[t, c, place, WHILE_DOWN]
         elif u == s and t == v and not node_fails:  # the failed link, from its other end
-            hop = step[t, c, place, 1]
+            hop = step[t, c, place, WHILE_DOWN]
         if hop < 0:
             return DROP, times_met > 1
         t = hop >> LINK_BITS
@@ -217,7 +222,7 @@ def links_around(
 
 @loop
 def reach(depth: Array, reached: Array, count: int, state: int, links: int) -> int:
-    """Note that packets come to a state after so many links; how many states are reached now."""
+    """Note that packets come to a state after so many links; returns the number of states."""
     if depth[state] < 0:
         reached[count] = state
         count += 1
@@ -282,14 +287,17 @@ def send_over_one(
     b: Buffers,
     count: int,
 ) -> int:
-    """Note the states of hosts' packets that have one next hop at switch s; the number of states.
+    """Note the states of hosts' packets that have one next hop at switch s.
 
     The packets in the switch are a state of their own, as they may meet a failure there.
+
+    Returns:
+        How many states are reached.
     """
     c = egress[s]
-    hop = tabulation.step[s, c, FROM_HOST, 0]
+    hop = tabulation.step[s, c, FROM_HOST, WITHOUT_FAILURE]
     count = reach(b.depth, b.reached, count, s << layout.bits, 0)
-    if tabulation.number[s, c] == 0 and hop >= 0:  # no share: they leave as packets in transit
+    if tabulation.share_count[s, c] == 0 and hop >= 0:  # no share: they leave as packets in transit
         t = hop >> LINK_BITS
         state = (t << layout.bits) + place_of(p.order, t, egress[t], hop & LINK_MASK)
         count = reach(b.depth, b.reached, count, state, 1)
@@ -300,7 +308,11 @@ def send_over_one(
 def push_shares(
     p: Program, layout: StateLayout, egress: Array, s: int, marking: bool, b: Buffers, count: int
 ) -> int:
-    """Note the states behind each share of hosts' packets at switch s; the number of states."""
+    """Note the states that hosts' packets of switch s come to by each of their shares.
+
+    Returns:
+        How many states are reached.
+    """
     for i in range(p.shares.shape[2]):
         k = p.shares[s, egress[s], i]
         if k < 0:
@@ -328,8 +340,11 @@ def pull_shares(
 ) -> int:
     """Note the ingress places of switch s by which neighbours send packets of their hosts.
 
-    This asks for each place of s whether packets come, while `push_shares` goes through all shares
-    of a neighbour. It is quicker where classes have many alternates.
+    This function goes through the ingress places of a switch, `push_shares` through the shares of a
+    switch. Where classes have many alternates, going through the places is quicker.
+
+    Returns:
+        How many states are reached.
     """
     c = egress[s]
     if c >= 0:
@@ -365,15 +380,15 @@ def leave_hosts(
     """Send the packets of all hosts to d over their first links."""
     count, paths, lost = 0, 0, 0
     marking = marks(p)
-    pushes = marking or p.shares.shape[2] <= 2
+    pushes = marking or p.shares.shape[2] <= 2  # with at most one alternate pushing is quicker
     for s in range(len(has_hosts)):
         c = egress[s]
         if has_hosts[s] and s != d:
             if c < 0:
                 lost += 1
             else:
-                paths += tabulation.number[s, c]
-                hop = tabulation.step[s, c, FROM_HOST, 0]
+                paths += tabulation.share_count[s, c]
+                hop = tabulation.step[s, c, FROM_HOST, WITHOUT_FAILURE]
                 if hop != SEVERAL:
                     count = send_over_one(p, tabulation, layout, egress, s, b, count)
                     if hop < 0:
@@ -387,7 +402,7 @@ def leave_hosts(
 
 @loop
 def add_onward(p: Program, s: int, ingress: int, leaves: Array) -> bool:
-    """Add the links by which marked packets leave switch s; whether they have any."""
+    """Add the links by which marked packets leave switch s; returns whether there are any."""
     any_link = False
     for k in range(p.far.shape[1]):
         if p.onward[s, ingress, k]:
@@ -481,7 +496,7 @@ def follow_without_failures(
                     spreaders += 1
                 lost += not add_onward(p, s, place - layout.marked_from, b.leaves)
                 continue
-            hop = step[s, c, place, 0]
+            hop = step[s, c, place, WITHOUT_FAILURE]
             if hop < 0 or s == d:
                 lost += 1
                 continue
@@ -505,7 +520,7 @@ def meet_failures(
     count: int,
     figures: Array,
 ) -> bool:
-    """Let the next link of every state fail, and the switch behind it; whether a packet is lost.
+    """Let the next link of every state fail, or the next switch; returns whether a packet is lost.
 
     Args:
         p: what switches hold.
@@ -525,20 +540,20 @@ def meet_failures(
         c = egress[s]
         if c < 0 or place >= layout.marked_from:
             continue  # another link is up for marked packets
-        hop = step[s, c, place, 0]
+        hop = step[s, c, place, WITHOUT_FAILURE]
         if hop < 0:
             continue
         v = hop >> LINK_BITS
         if place >= NAMED and p.order[s, c, place - NAMED] == p.far_link[v, hop & LINK_MASK]:
             continue  # it goes back over its ingress link, which was up when it came
-        links, meets_again = links_around(p.order, step, egress, d, s, place, v, False)
+        links, meets_again = links_around(p.order, step, egress, d, s, place, v, LINK_DOWN)
         if link_fails:
             lost |= links < 0
             if links >= 0:
                 raise_lengths(figures, LINK_LONGEST, b.depth[state] + links, links - b.hops[s])
         if node_fails and v != d:
             if meets_again:  # else the failed switch is as good as the failed link
-                links, _ = links_around(p.order, step, egress, d, s, place, v, True)
+                links, _ = links_around(p.order, step, egress, d, s, place, v, NODE_DOWN)
             lost |= links < 0
             if links >= 0:
                 raise_lengths(figures, NODE_LONGEST, b.depth[state] + links, links - b.hops[s])

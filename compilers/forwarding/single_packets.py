@@ -22,7 +22,7 @@ from compilers.tables.fib import LOOPED, LOST, MISDELIVERED, MOST_HOPS, UNCABLED
 from compilers.tables.intermediate_form import local, no_route
 
 HOME, DROPPED = -11, -12
-"""In place of a link, unequal to any fault: delivered here, dropped."""
+"""In place of a link: the packet is delivered here, or dropped. Both differ from any fault."""
 WHOLE = Fraction(1)
 """All packets."""
 
@@ -34,8 +34,8 @@ class Path(NamedTuple):
     """The switches on the path, in order."""
     outcome: int
     """HOME, DROPPED or LOOPED: what becomes of the packets at the last switch."""
-    first: int = DROPPED
-    """The first link of the path."""
+    first_link: int = DROPPED
+    """The first link of the path; DROPPED if it has none."""
     part: Fraction = WHOLE
     """The part of the packets with this first link that takes the path; where paths are shared at
     every hop, the part of all packets."""
@@ -117,7 +117,7 @@ class SinglePackets:
         weights = classes.weight[switch, number].tolist()
         return {k: weight for k, weight in zip(shares, weights, strict=True) if k >= 0}
 
-    def moves(self, switch: int, ingress: int, tag: int = PLAIN) -> list[tuple[int, int]]:
+    def next_hops(self, switch: int, ingress: int, tag: int = PLAIN) -> list[tuple[int, int]]:
         """The links that a packet may leave by, and its tag on each; HOME or DROPPED alone."""
         program = self.program(switch)
         link = np.zeros(program.far.shape[1] + 1, np.int64)
@@ -126,7 +126,7 @@ class SinglePackets:
         count = next_links(program, 0, ingress, tag, egress, self._down(switch), link, tags)
         hops = zip(link[:count].tolist(), tags[:count].tolist(), strict=True)
         outcomes = {DELIVER: HOME, DROP: DROPPED}
-        return [(outcomes.get(k, k), mark) for k, mark in hops] or [(DROPPED, PLAIN)]
+        return [(outcomes.get(k, k), next_tag) for k, next_tag in hops] or [(DROPPED, PLAIN)]
 
     def paths(self, source: int, ingress: int = HOST) -> Iterator[Path]:
         """Yield every path of packets of hosts at a switch, or of packets that came by a link.
@@ -144,18 +144,19 @@ class SinglePackets:
         unfinished = [(Path((source,), HOME), [(source, ingress)], PLAIN)]
         while unfinished:
             path, passed, tag = unfinished.pop()
-            moves = self.moves(*passed[-1], tag)
-            for link, next_tag in reversed(moves):
+            switch, switch_ingress = passed[-1]
+            next_hops = self.next_hops(switch, switch_ingress, tag)
+            for link, next_tag in reversed(next_hops):
                 if link < 0:
                     yield path._replace(outcome=link)
                     continue
-                arrival = self.over(passed[-1][0], link)
+                arrival = self.far_end(switch, link)
                 is_first = len(passed) == 1
                 longer = Path(
                     switches=(*path.switches, arrival[0]),
                     outcome=LOOPED,
-                    first=link if is_first else path.first,
-                    part=path.part if is_first and not shared else path.part / len(moves),
+                    first_link=link if is_first else path.first_link,
+                    part=path.part if is_first and not shared else path.part / len(next_hops),
                 )
                 if len(longer.switches) > MOST_HOPS or (shared and arrival in passed):
                     yield longer
@@ -165,11 +166,11 @@ class SinglePackets:
     def over_intermediates(self, source: int) -> Iterator[tuple[int, Path]]:
         """Yield each intermediate, ascending, with the path over it to the destination."""
         for via in intermediates(self.build).tolist():
-            first = replace(self, destination=via)._to_intermediate(source)
-            if first.outcome == HOME:
-                onward_path = next(self.paths(first.switches[-1]))
-                first = Path(first.switches + onward_path.switches[1:], onward_path.outcome)
-            yield via, first
+            path = replace(self, destination=via)._to_intermediate(source)
+            if path.outcome == HOME:
+                second_leg = next(self.paths(path.switches[-1]))
+                path = Path(path.switches + second_leg.switches[1:], second_leg.outcome)
+            yield via, path
 
     def _to_intermediate(self, source: int) -> Path:
         """The path to the intermediate, or to its neighbour that gives it up.
@@ -182,15 +183,15 @@ class SinglePackets:
             arrived = switch == self.destination
             if arrived or gives_up(program, 0, self.destination, self._class(switch), down):
                 return Path(tuple(path), HOME)
-            link = self.moves(switch, ingress)[0][0]
+            (link, _), *_ = self.next_hops(switch, ingress)
             if link < 0:
                 return Path(tuple(path), link)
-            switch, ingress = self.over(switch, link)
+            switch, ingress = self.far_end(switch, link)
             path.append(switch)
         return Path(tuple(path), LOOPED)
 
-    def over(self, switch: int, link: int) -> tuple[int, int]:
-        """The switch behind a link, and the link by which a packet comes in there.
+    def far_end(self, switch: int, link: int) -> tuple[int, int]:
+        """The switch at the far end of a link, and the link by which a packet comes in there.
 
         Raises:
             InputError: it has no such link, as in an edited build.
@@ -216,6 +217,7 @@ class SinglePackets:
             k
             for pair in self.dead_links
             if switch in pair
-            for k in np.flatnonzero(far == sum(pair) - switch).tolist()
+            for k in np.flatnonzero(far == sum(pair) - switch).tolist()  # the other end of the pair
         ]
-        return np.array([*links, *(len(far) + at for at in self.dead_switches)], np.int64)
+        switches = [len(far) + dead_switch for dead_switch in self.dead_switches]
+        return np.array([*links, *switches], np.int64)

@@ -1,9 +1,9 @@
 """The next hops of every state of some switches, by asking the rule once for each.
 
-A *state* is all that a next hop depends on, besides the elements that are down: a switch, an
+A *state* is here all that a next hop depends on, besides the elements that are down: a switch, an
 ingress place and an egress class. States are numbered in this order. The *ingress places* of a
-switch are its K links, and hosts; where packets are marked, K more follow, for marked packets by
-ingress link.
+switch are its K links, then one place for hosts. Where packets are marked, K places follow, for
+marked packets by their ingress link.
 
 `host_paths` follows the packets of hosts with the `StateHops` of a build.
 """
@@ -17,7 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.forwarding.machine_code import for_packets
-from compilers.forwarding.many_packets import next_of_packets
+from compilers.forwarding.many_packets import (
+    CLASS,
+    INGRESS,
+    LINK,
+    NEXT_TAG,
+    SWITCH,
+    next_of_packets,
+)
 from compilers.forwarding.rule import HOST, MARKED, PLAIN, Program, marks
 from compilers.forwarding.walks import Numbers, Walks
 
@@ -137,8 +144,8 @@ def _hops_of_switches(
     count[state] = hop_count
     return StateHops(
         count=count.ravel(),
-        link=hops[:, 0].astype(np.int16),
-        marked=hops[:, 1] == MARKED,
+        link=hops[:, LINK].astype(np.int16),
+        marked=hops[:, NEXT_TAG] == MARKED,
         part=_parts(walks, p, packets, hop_count, hops),
     )
 
@@ -154,15 +161,15 @@ def _parts(
     Args:
         walks: of the build, which has the weights.
         p: what switches hold.
-        packets: int64[n, 4], switch, ingress link, tag and egress class of each state.
+        packets: int64[n, 4], a packet of each state, as `next_of_packets` takes it.
         hop_count: int64[n], how many next hops each state has.
-        hops: int64[m, 2], link and tag of each next hop.
+        hops: int64[m, 2], the next hops, as `next_of_packets` returns them.
     """
     state = np.repeat(np.arange(len(packets)), hop_count)
     weight = np.ones(len(hops))
     if not p.every_hop:
-        from_host = packets[state, 1] == HOST
-        s, c = packets[state[from_host], 0], packets[state[from_host], 3]
+        from_host = packets[state, INGRESS] == HOST
+        s, c = packets[state[from_host], SWITCH], packets[state[from_host], CLASS]
         weight[from_host] = _host_weights(walks, p, s, c, hops[from_host])
     total = np.bincount(state, weight, len(packets))[state]
     equal: NDArray[np.float64] = 1 / hop_count[state]
@@ -179,9 +186,9 @@ def _host_weights(
         p: what switches hold.
         s: int64[h], the switch of each next hop.
         c: int64[h], the egress class.
-        hops: int64[h, 2], its link and tag.
+        hops: int64[h, 2], the next hops, as `next_of_packets` returns them.
     """
-    link, marked = hops[:, 0], hops[:, 1] == MARKED
+    link, marked = hops[:, LINK], hops[:, NEXT_TAG] == MARKED
     # bool[h, 1 + A]: a link may be the minimal share and, with a mark, an alternate.
     is_share = p.shares[s, c] == link[:, None]
     is_alternate = np.arange(is_share.shape[1]) > 0

@@ -1,8 +1,9 @@
 """The next hops of every switch, egress class and ingress link, computed once by asking the rule.
 
-What a switch does with a packet depends on the destination only through the egress class, and one
-failed link or switch takes one link from a switch. So two answers are all that a walk under any
-single failure needs: the next hop, and the next hop while that one is down. `single_failures` and
+What comes in is a program (`rule.Program`). What goes out is a `Tabulation`. What a switch does
+with a packet depends on the destination only through the egress class, and one failed link or
+switch takes one link from a switch. So a walk under any single failure needs only two next hops:
+the usual one, and the one that is taken while the usual one is down. `single_failures` and
 `many_packets` read them from the table instead of asking the rule for each packet.
 
 Paths that are shared at every hop are not tabulated: there a packet in transit has several next
@@ -19,26 +20,30 @@ from compilers.forwarding.machine_code import loop
 from compilers.forwarding.rule import DROP, HOST, OTHER, Array, Program, transit
 
 FROM_HOST, FROM_OTHER, NAMED = 0, 1, 2
-"""Ingress places of a class: a host's port, a link that the class does not name, and from NAMED on
-the links of its `order`."""
+"""Ingress places of a class, which tell how a packet came in.
+
+FROM_HOST: from a host. FROM_OTHER: by a link that the class does not name. NAMED + i: by the link
+at index i of `Program.order`.
+"""
 LINK_BITS = 12
 LINK_MASK = (1 << LINK_BITS) - 1
 """A next hop is one number, a switch and the ingress link there: switch << LINK_BITS | link."""
-WITHOUT_FAILURE = 0
-"""The place of the next hop without failures in the last axis of `Tabulation.step`."""
+WITHOUT_FAILURE, WHILE_DOWN = 0, 1
+"""Indices in the last axis of `Tabulation.step`: the next hop without failures, and the next hop
+while that one is down."""
 SEVERAL = HOST
-"""In place of a next hop: hosts choose among several shares."""
+"""In place of a next hop: hosts choose among several shares. It differs from DROP and DELIVER."""
 
 
 class Tabulation(NamedTuple):
     """The next hops of S switches with C classes, K links and P protecting links a class."""
 
     step: Array
-    """int32[S, C, NAMED + 1 + P, 2], by ingress place the next hop, and the next hop while that
-    one is down; DROP or SEVERAL."""
+    """int32[S, C, NAMED + 1 + P, 2], by ingress place the next hop WITHOUT_FAILURE, and the one
+    WHILE_DOWN; DROP or SEVERAL in place of a next hop."""
     shared: Array
     """bool[S, C, K], the links that packets of hosts may take."""
-    number: Array
+    share_count: Array
     """int16[S, C], how many links packets of hosts may take."""
 
 
@@ -48,7 +53,7 @@ def tabulate(p: Program) -> Tabulation:
     switches, classes, named = p.order.shape
     step = np.full((switches, classes, named + NAMED, 2), DROP, np.int32)
     shared = np.zeros((switches, classes, p.far.shape[1]), np.bool_)
-    number = np.zeros((switches, classes), np.int16)
+    share_count = np.zeros((switches, classes), np.int16)
     dead = np.empty(1, np.int64)
     for s in range(switches):
         for c in range(classes):
@@ -66,26 +71,28 @@ def tabulate(p: Program) -> Tabulation:
                         if share >= 0:
                             k = share
                             shared[s, c, share] = True
-                            number[s, c] += 1
-                    if number[s, c] > 1:
-                        step[s, c, place, 0] = SEVERAL
-                        step[s, c, place, 1] = SEVERAL
+                            share_count[s, c] += 1
+                    if share_count[s, c] > 1:
+                        step[s, c, place, WITHOUT_FAILURE] = SEVERAL
+                        step[s, c, place, WHILE_DOWN] = SEVERAL
                         continue
                 if k >= 0:
-                    step[s, c, place, 0] = p.far[s, k] << LINK_BITS | p.far_link[s, k]
+                    hop = p.far[s, k] << LINK_BITS | p.far_link[s, k]
+                    step[s, c, place, WITHOUT_FAILURE] = hop
                     dead[0] = p.cable[s, k]
                     k = transit(p, s, ingress, c, dead)
                     if k >= 0:
-                        step[s, c, place, 1] = p.far[s, k] << LINK_BITS | p.far_link[s, k]
-    return Tabulation(step, shared, number)
+                        hop = p.far[s, k] << LINK_BITS | p.far_link[s, k]
+                        step[s, c, place, WHILE_DOWN] = hop
+    return Tabulation(step, shared, share_count)
 
 
 @loop
 def minimal_next(p: Program) -> Array:
-    """int32[S, C + 2]: the switch behind the minimal link of each class; DROP where there is none.
+    """int32[S, C + 2]: the switch at the far end of each class's minimal link; DROP for none.
 
-    The last two columns are for DROP and DELIVER in place of a class, whose numbers are -2 and -1:
-    DROP, and the switch itself.
+    The last two columns are read with the indices DROP = -2 and DELIVER = -1, which stand in place
+    of a class. They hold DROP, and the switch itself.
     """
     switches, classes, _ = p.order.shape
     table = np.full((switches, classes + 2), DROP, np.int32)
@@ -99,7 +106,7 @@ def minimal_next(p: Program) -> Array:
 
 @loop
 def place_of(order: Array, s: int, c: int, ingress: int) -> int:
-    """The ingress place of a packet in transit, by its link."""
+    """The ingress place of a packet in transit of class c at switch s, by its ingress link."""
     if c >= 0:
         for i in range(order.shape[2]):
             if order[s, c, i] == ingress:

@@ -1,14 +1,17 @@
 """Follow every packet of a build: `Walks` is a build made ready for the loops that do this.
 
 What comes in is a build. What goes out are lengths of paths, and the pairs of switches that lose
-packets: without failures, and under failures of links and switches (*elements*: links by their
-numbers, then switches). The loops are in `single_failures`, `failure_sets`, `pairs_of_failures` and
-`cable_crossings`; `Walks` gives them arrays, and turns the columns of numbers that they write into
-values with names. `BlockWalk` calls a function of `Walks` for one block of destinations after the
-other, in several processes if there are any. `minimal_hops` needs no `Walks`: it follows packets
-over minimal ports only, of all sources at once.
+packets: without failures, and under failures of links and switches. `compilers.proof` calls these
+functions, and so do rehearsals and pictures.
 
-`compilers.proof` calls these functions, and so do rehearsals and pictures.
+- `Walks` calls the loops of `single_failures`, `failure_sets`, `pairs_of_failures` and
+  `cable_crossings`, and turns the columns of numbers that they write into values with names.
+- `BlockWalk` calls a function of `Walks` for one block of destinations after the other, in several
+  processes if there are any.
+- `minimal_hops` needs no `Walks`. It follows packets over minimal ports only.
+
+An *element* is what can fail: a link, by its number, or switch s, as E + s. A *state* is a switch,
+an ingress link there and a tag (`packet_states`).
 """
 
 from __future__ import annotations
@@ -22,8 +25,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.forwarding import failure_sets, single_failures
-from compilers.forwarding.cable_crossings import crossing
-from compilers.forwarding.failure_sets import Cases, scratch_for, walk_cases
+from compilers.forwarding.cable_crossings import sources_over_cables
+from compilers.forwarding.failure_sets import (
+    PAIR_CASE,
+    PAIR_COLUMN,
+    Cases,
+    scratch_for,
+    walk_cases,
+)
 from compilers.forwarding.machine_code import for_packets
 from compilers.forwarding.pairs_of_failures import ADDED, LONGEST_MET, LOSES, walk_two
 from compilers.forwarding.program import Egress, egress_classes, program_of
@@ -42,7 +51,7 @@ CELLS_AT_ONCE = 1 << 22
 PAIRS_AT_ONCE = 1 << 18
 """The most pairs of failed elements that are walked at once."""
 PAIR_COST = 8
-"""How many times as long as one failure two failures take, for a packet."""
+"""How much longer it takes to follow a packet under two failures than under one: as a factor."""
 LEAST_BLOCKS = 4
 """The fewest blocks of destinations for which a second process saves more than it costs."""
 Progress = Callable[[int, int], None]
@@ -74,50 +83,58 @@ class Lengths:
 
 
 @dataclass(frozen=True, slots=True)
-class Alternates:
-    """All paths that packets of hosts may take without failures, over all pairs of switches."""
+class HostPathFigures:
+    """Figures of all paths that packets of hosts may take without failures.
+
+    Between two switches there is one path for each port with a weight.
+    """
 
     paths: int = 0
     """How many paths hosts may choose: pairs of switches times ports with a weight."""
     strays: int = 0
-    """How many states on these paths lose packets (`packet_states`)."""
+    """How many states on these paths lose packets."""
     max_hops: int = 0
     """The links of the longest path, or a bound on them."""
     exact: bool = True
     """Whether a packet was seen to take `max_hops` links; otherwise it is a bound."""
 
-    def joined(self, others: Alternates) -> Alternates:
-        """These paths, and those to other destinations."""
+    def joined(self, others: HostPathFigures) -> HostPathFigures:
+        """The figures of these paths and of paths to other destinations, together."""
         longest = max(self.max_hops, others.max_hops)
-        exact = any(part.exact and part.max_hops == longest for part in (self, others))
-        return Alternates(self.paths + others.paths, self.strays + others.strays, longest, exact)
+        return HostPathFigures(
+            paths=self.paths + others.paths,
+            strays=self.strays + others.strays,
+            max_hops=longest,
+            exact=any(part.exact and part.max_hops == longest for part in (self, others)),
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SingleFailures:
     """The result of `Walks.follow_single_failures` for some destinations."""
 
-    alternates: Alternates
-    """All paths without failures, to the destinations that are not `suspect`."""
+    alternates: HostPathFigures
+    """The paths without failures, to the destinations that are not `suspect`."""
     link: Lengths
-    """The lengths under each failure of one link, to these destinations."""
+    """The lengths under each failure of one link, to the same destinations."""
     node: Lengths
-    """The lengths under each failure of one switch, to these destinations."""
+    """The lengths under each failure of one switch, to the same destinations."""
     suspect: Numbers
-    """int64[n], the destinations to which some packet is lost, or cannot be tabulated."""
+    """int64[n], the destinations to which some packet is lost, or whose next hops cannot be
+    tabulated."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CasesWalked:
     """The result of `Walks.follow_cases` for some destinations."""
 
-    alternates: Alternates
-    """All paths without failures."""
+    alternates: HostPathFigures
+    """The paths without failures."""
     lengths: Lengths
     """The lengths under the failures."""
     lost: Numbers
-    """int64[n, 4], the pairs that lose packets: case, source, column of the destination, and
-    whether some packets are forwarded for ever."""
+    """int64[n, 4], the pairs that lose packets, with the columns PAIR_CASE to PAIR_FOR_EVER of
+    `failure_sets`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,11 +144,11 @@ class Walks:
     build: Build
     """The build, in which failed elements are named."""
     program: Program
-    """Its tables in links, of which the rule is asked."""
+    """Its tables in links, which the rule reads."""
     fib: Fib
     """Its routes, for the egress classes of destinations."""
     packets: int
-    """How many packets are followed: how long loops take, for `for_packets`."""
+    """How many packets are followed, for `for_packets`."""
 
     @classmethod
     def of(cls, build: Build, destinations: int | None = None) -> Walks:
@@ -220,7 +237,7 @@ class Walks:
             node_fails: whether each switch fails, one at a time.
         """
         if self.program.every_hop:  # several next hops in transit cannot be tabulated
-            return SingleFailures(Alternates(), Lengths(), Lengths(), destinations)
+            return SingleFailures(HostPathFigures(), Lengths(), Lengths(), destinations)
         figures = np.zeros((len(destinations), single_failures.COLUMNS), np.int64)
         for_packets(self.packets, walk_paths)(
             self.program,
@@ -237,7 +254,7 @@ class Walks:
         )
         suspect = figures[:, single_failures.SUSPECT] != 0
         good = figures[~suspect]
-        alternates = Alternates(
+        alternates = HostPathFigures(
             paths=int(good[:, single_failures.PATHS].sum()),
             max_hops=int(good[:, single_failures.LONGEST].max(initial=0)),
         )
@@ -273,7 +290,7 @@ class Walks:
             figures,
             np.zeros(len(rows), np.int64) if longest is None else longest,
         )
-        alternates = Alternates(
+        alternates = HostPathFigures(
             paths=int(figures[:, failure_sets.PATHS].sum()),
             strays=int(figures[:, failure_sets.STRAYS].sum()),
             max_hops=int(figures[:, failure_sets.LONGEST].max(initial=0)),
@@ -309,9 +326,10 @@ class Walks:
         blocks = [NO_ROWS]
         for rows in self._pairs_of_elements():
             lost = self.follow_cases(destinations[loses], rows).lost
-            case, column = lost[:, 0], lost[:, 2]
-            lost[:, 0] = rows[case] @ (self.elements, 1)
-            lost[:, 2] = loses[column]
+            case, column = lost[:, PAIR_CASE], lost[:, PAIR_COLUMN]
+            # The case of the elements a < b is a·(E + S) + b.
+            lost[:, PAIR_CASE] = rows[case] @ (self.elements, 1)
+            lost[:, PAIR_COLUMN] = loses[column]
             blocks.append(lost)
         return lengths, np.concatenate(blocks)
 
@@ -325,10 +343,13 @@ class Walks:
             first, second = np.nonzero(np.arange(len(failing)) > block[:, None])
             yield np.stack((failing[block[first]], failing[second]), axis=1)
 
-    def crossing(self, destinations: Numbers, cables: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """From which switches some path of hosts' packets takes one of the cables.
+    def sources_over_cables(
+        self, destinations: Numbers, cables: NDArray[np.bool_]
+    ) -> NDArray[np.bool_]:
+        """The switches from which some path of hosts' packets takes one of the cables.
 
-        Where packets go by intermediates, the path is one leg, to or from the intermediate.
+        Where packets go over intermediates, each leg is such a path: to the intermediate, and from
+        it.
 
         Args:
             destinations: int64[D].
@@ -337,7 +358,7 @@ class Walks:
         Returns:
             bool[D, S], by destination and source.
         """
-        crosses: NDArray[np.bool_] = for_packets(self.packets, crossing)(
+        crosses: NDArray[np.bool_] = for_packets(self.packets, sources_over_cables)(
             self.program, self.egress(destinations), destinations, cables
         )
         return crosses
@@ -390,40 +411,41 @@ class BlockWalk(Generic[T]):
 def minimal_hops(fib: Fib, destinations: NDArray[np.int64]) -> NDArray[np.int8]:
     """The links of the minimal path from every switch to some destinations.
 
-    All packets step together. Each cell of `after` holds the flat index of the cell that its packet
-    moves to, so one look-up moves every packet by a link. Below the rows of the switches there is a
-    row for each fault, whose cells point to themselves.
+    A packet is a cell of a table: its row is the switch that it is in, its column the destination.
+    `next_cell` has for each cell the cell that the packet moves to. Cells are numbered row by row,
+    so that one look-up moves all packets by a link. Below the rows of the switches there is a row
+    for each fault. A packet that comes to such a row stays there.
 
     Returns:
         int8[S, D]: the links; 0 from a switch to itself; LOST, UNCABLED, LOOPED or MISDELIVERED
         where a packet does not arrive.
     """
     order, count = len(fib.step), len(destinations)
+    faults = -MISDELIVERED  # they are numbered from -1 to MISDELIVERED
     column = np.arange(count)
-    after = np.empty((order - MISDELIVERED, count), np.int64)  # faults are -1 to MISDELIVERED
-    after[:order] = fib.next_switch(destinations)
-    after[order:] = np.arange(order, len(after))[:, None]
-    after[after < 0] += len(after)  # a fault becomes the number of its row
-    after *= count  # from rows to flat indices of cells
-    after += column
-    arrived = destinations * count + column  # int64[D], the cell of each destination
+    next_row = np.empty((order + faults, count), np.int64)
+    next_row[:order] = fib.next_switch(destinations)
+    next_row[order:] = np.arange(order, len(next_row))[:, None]
+    next_row[next_row < 0] += len(next_row)  # a fault becomes the number of its row
+    next_cell = next_row * count + column
+    destination_cell = destinations * count + column  # int64[D]
 
-    at = after[:order]  # int64[S, D], the cell of each packet, after its first link
-    leaves = at != np.arange(order)[:, None] * count + column
-    hops: NDArray[np.int8] = leaves.astype(np.int8)
-    delivers = bool((after[destinations, column] == arrived).all())
+    cell = next_cell[:order]  # int64[S, D], the cell of each packet, after its first link
+    leaves_switch = cell != np.arange(order)[:, None] * count + column
+    hops: NDArray[np.int8] = leaves_switch.astype(np.int8)
+    delivers = bool((next_cell[destinations, column] == destination_cell).all())
     for _ in range(MOST_HOPS):
-        if delivers and (at == arrived).all():
+        if delivers and (cell == destination_cell).all():
             return hops
-        moved = after.take(at)
-        moving = moved != at
-        if not moving.any():
+        following = next_cell.take(cell)
+        is_moving = following != cell
+        if not is_moving.any():
             break
-        hops += moving
-        at = moved
+        hops += is_moving
+        cell = following
     else:
-        hops[moving] = LOOPED
-    return _with_faults(hops, at // count, destinations, order)
+        hops[is_moving] = LOOPED
+    return _with_faults(hops, cell // count, destinations, order)
 
 
 def _with_faults(
@@ -431,7 +453,11 @@ def _with_faults(
 ) -> NDArray[np.int8]:
     """The hops, and the fault in place of hops that do not end at the destination.
 
-    row: int64[S, D], the row where each packet stopped: a switch, or a fault below `order` rows.
+    Args:
+        hops: int8[S, D], the links of each packet, or LOOPED; changed.
+        row: int64[S, D], the row where each packet stopped: a switch, or from `order` on a fault.
+        destinations: int64[D].
+        order: S, the number of switches.
     """
     astray = (row != destinations) & (hops != LOOPED)
     hops[astray] = np.where(row < order, MISDELIVERED, row - order + MISDELIVERED)[astray]

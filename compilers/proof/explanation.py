@@ -19,7 +19,7 @@ import numpy as np
 
 from compilers.forwarding.single_packets import DROPPED, HOME, Path, SinglePackets
 from compilers.proof.failures.risk_cases import elements
-from compilers.proof.lossless.channels import along
+from compilers.proof.lossless.channels import channels_along
 from compilers.tables.build import Build
 from compilers.tables.fib import FAULTS, LOOPED, MISDELIVERED
 from compilers.wiring.shared_risk import GROUP_KINDS, rack_in_words, resolve_name
@@ -97,7 +97,11 @@ class Explanation:
         return not self.fault and not any(case.fault for case in self.failing)
 
     def as_dict(self, build: Build) -> dict[str, Any]:
-        """The explanation as values for JSON. build: the build that was explained, for names."""
+        """The explanation as values for JSON.
+
+        Args:
+            build: the build that was explained, for names.
+        """
         return {
             "source": self.source,
             "destination": self.destination,
@@ -114,7 +118,7 @@ class Explanation:
     def _channels(self, build: Build) -> list[list[int]]:
         """The virtual channel of each link of each alternate."""
         if not self.intermediates:
-            return [along(build, path) for path in self.alternates]
+            return [channels_along(build, path) for path in self.alternates]
         paths = zip(self.alternates, self.intermediates, strict=True)
         return [channels_over(build, path, via) for path, via in paths]
 
@@ -124,10 +128,11 @@ def channels_over(build: Build, path: tuple[int, ...], via: int) -> list[int]:
 
     The second leg uses the channels after the last one of the first leg.
     """
-    turn = path.index(via)
-    first, second = along(build, path[: turn + 1]), along(build, path[turn:])
-    last = first[-1] + 1 if first else 0
-    return [*first, *(last + channel for channel in second)]
+    place = path.index(via)
+    first_leg = channels_along(build, path[: place + 1])
+    second_leg = channels_along(build, path[place:])
+    next_channel = first_leg[-1] + 1 if first_leg else 0
+    return [*first_leg, *(next_channel + channel for channel in second_leg)]
 
 
 def explain(build: Build, source: int, destination: int, dead: Sequence[int] = ()) -> Explanation:
@@ -179,7 +184,8 @@ def _over_intermediates(
 ) -> dict[str, Any]:
     """`alternates`, `weights` and `intermediates`, if packets go by intermediates.
 
-    Each intermediate has weight 1. The paths over some of them are the minimal path.
+    Each intermediate has weight 1. The path over some intermediates is the minimal path, whose
+    weight is the number of these intermediates.
     """
     path_over = {via: path.switches for via, path in packets.over_intermediates(source)}
     alternates = {via: path for via, path in path_over.items() if path != minimal}
@@ -192,7 +198,7 @@ def _over_intermediates(
 
 def _hops(build: Build, path: Sequence[int]) -> tuple[Hop, ...]:
     """The links of a path of switches, with their channels."""
-    channels = along(build, path)
+    channels = channels_along(build, path)
     return tuple(_hop(build, *ends, k) for ends, k in zip(pairwise(path), channels, strict=True))
 
 
@@ -252,7 +258,7 @@ def _whole_weights(
     """
     if not weights:
         return ()
-    fractions = [weights[path.first] * path.part for path in paths]
+    fractions = [weights[path.first_link] * path.part for path in paths]
     scale = lcm(*(fraction.denominator for fraction in fractions))
     path_weights = [
         (path.switches, int(fraction * scale))
@@ -322,7 +328,7 @@ def find_switch(build: Build, named: str | int, key: str = "", todo: str = "") -
         build: its nodes, hosts and addresses are searched.
         named: the name of a node, a vertex number, the name of a host, or an address.
         key: names the option or argument in the error.
-        todo: what to do where there is none; "" for a name that is like it.
+        todo: what the error advises; "" to suggest a similar name.
 
     Raises:
         InputError: the fabric has none of these.

@@ -1,5 +1,6 @@
-"""The options of `verify`: what is to be proved of a build, by which method, and by which
-processes.
+"""The options of `verify`: what is to be proved of a build, by which method and processes.
+
+The verbs and the library make a `ProofOptions`; `compilers.proof.verification` reads it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from compilers.workers.shards import THIS_PROCESS, Workers
 from inventory.problems import InputError, shown
 
 METHODS = get_args(Method)
+"""The words for a method of proof: `auto`, `walk` and `local`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

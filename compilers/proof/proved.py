@@ -1,7 +1,7 @@
-"""The proved properties of a build, as the mark in its folder lists them.
+"""The proved properties of a build, as the file `verified.json` in its folder lists them.
 
-`verify` writes the mark, `verified.json`. Verbs that use a build read it as a `Proved`, and say
-what the policy promises and nobody has proved (`caveat`).
+`verify` writes this file, the *mark* of a build folder. Verbs that use a build read it as a
+`Proved`. They also say which promises of the policy are not proved (`caveat`).
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import Any
 from compilers.proof.failures.risk_cases import kind_words
 from compilers.spec.policy import PROTECTED_FAILURES
 from compilers.tables.build import Build
-from compilers.tables.folders.generations import verification_mark
+from compilers.tables.folders.folder_contents import verification_mark
 
 
 @dataclass(frozen=True, slots=True)
 class Proved:
-    """What is proved of a build."""
+    """The proved properties of a build."""
 
     delivery: bool = False
     """Whether every pair of switches is delivered over a minimal path."""
@@ -30,18 +30,22 @@ class Proved:
     failures: tuple[str, ...] = ()
     """The kinds of failures that lose no pair that is still joined."""
     channels: bool = False
-    """Whether a lossless fabric cannot deadlock, also while packets take a repair that the policy
-    promises."""
+    """Whether virtual channels keep a lossless fabric free of deadlock, also while packets take a
+    repair that the policy promises."""
     certified: tuple[str, ...] = ()
-    """The properties among `alternates` and failures that were proved state by state, not by walks.
-    """
+    """The properties and kinds of failures that were proved state by state, not by walks."""
     promised: tuple[str, ...] = ()
     """The kinds of failures that the policy promises to survive."""
 
     @classmethod
     def read(cls, folder: Path, build: Build) -> Proved:
-        """What the mark in a folder says of a build; nothing if it has none, or of another
-        build.
+        """The properties in the mark of a build's folder.
+
+        Nothing is proved if the folder has no mark, or if the mark is for another build.
+
+        Args:
+            folder: of the build.
+            build: says what the policy promises.
         """
         promised = PROTECTED_FAILURES.get(build.forwarding.protect, ())
         try:
@@ -54,7 +58,7 @@ class Proved:
 
     @classmethod
     def of(cls, facts: Mapping[str, Any], promised: tuple[str, ...]) -> Proved:
-        """What `Report.proved` says.
+        """The properties that `Report.proved` lists.
 
         Args:
             facts: of `Report.proved`, perhaps read from JSON, with lists in place of tuples.

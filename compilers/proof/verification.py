@@ -18,8 +18,8 @@ from compilers.proof.soundness.build_soundness import unsound
 from compilers.proof.walks.delivery import default_failures, verify
 from compilers.proof.walks.delivery_report import Report
 from compilers.tables.build import Build
-from compilers.tables.build_codec import first_alike
-from compilers.tables.folders.generations import mark_verified
+from compilers.tables.build_codec import first_plane_forwarding_alike
+from compilers.tables.folders.folder_contents import mark_verified
 from compilers.tables.folders.written_file import place_of
 from compilers.topology.families import family_of, require_family
 from inventory.problems import InputError
@@ -66,14 +66,14 @@ class Verification:
         return all(report.passed for report in self.reports)
 
     def mark(self, builds: Sequence[Build], folders: Sequence[Path]) -> Verification:
-        """Mark the folders of the builds that were verified; the verification with `unmarked`.
+        """Mark the folders of the builds that were verified, and return this with `unmarked` set.
 
         Args:
             builds: the verified builds, one for each plane.
             folders: their folders.
 
         Raises:
-            InputError: these are other builds, or verified ones had no identity.
+            InputError: these are not the builds that were verified, or they had no identity.
         """
         identities = tuple(build.identity for build in builds)
         if self.passed and (identities != self.identities or "" in identities):
@@ -85,9 +85,7 @@ class Verification:
         return replace(self, unmarked=next(filter(None, faults), ""))
 
     def as_dict(self) -> dict[str, Any]:
-        """As values for JSON: the report, or with several planes a report for each, with its
-        name.
-        """
+        """Values for JSON: the report; with several planes, the name and report of each."""
         if len(self.reports) == 1:
             return self.reports[0].as_dict()
         named = zip(self.names, self.reports, strict=True)
@@ -110,7 +108,7 @@ def judge(
 ) -> Verification:
     """Verify every plane of a fabric.
 
-    Planes that forward alike, and whose elements fail together alike, share one walk.
+    Planes share one walk if they forward alike, and if the same elements fail together in them.
 
     Args:
         builds: one for each plane.
@@ -128,7 +126,7 @@ def judge(
     reports: list[Report] = []
     unmarked = ""
     for plane, build in enumerate(builds):
-        earlier = first_alike(builds, plane)
+        earlier = first_plane_forwarding_alike(builds, plane)
         kinds = default_failures(build) if options.failures is None else options.failures
         if earlier is None or not fail_alike(builds[earlier], build, kinds):
             report = verify(build, options)

@@ -43,12 +43,12 @@ def balanced(
     except Exception as error:  # another package's code may raise any exception
         if not package_of_balance(balance):
             raise
-        raise _wrong(balance, RESULT, f"{type(error).__name__}: {error}") from error
+        raise _balance_error(balance, RESULT, f"{type(error).__name__}: {error}") from error
     match result:
-        case (Tables() as changed, Forwarding() as meaning):
-            _require_classes(balance, tables.classes, changed.classes)
-            return changed, meaning
-    raise _wrong(balance, RESULT, f"{type(result).__name__}")
+        case (Tables() as new_tables, Forwarding() as new_forwarding):
+            _require_classes(balance, tables.classes, new_tables.classes)
+            return new_tables, new_forwarding
+    raise _balance_error(balance, RESULT, f"{type(result).__name__}")
 
 
 def _require_classes(balance: str, before: Classes, classes: Classes) -> None:
@@ -64,14 +64,14 @@ def _require_classes(balance: str, before: Classes, classes: Classes) -> None:
         same_switches_and_classes = new.ndim == old.ndim and new.shape[:2] == old.shape[:2]
         if new.dtype != old.dtype or not same_switches_and_classes:
             required = f"{field.name} as {old.dtype}{list(old.shape)}"
-            raise _wrong(balance, required, f"{new.dtype}{list(new.shape)}")
+            raise _balance_error(balance, required, f"{new.dtype}{list(new.shape)}")
     if classes.weight.shape[2] != classes.alternate.shape[2] + 1:
         required = "a weight for the minimal port and one for each alternate"
         given = f"{classes.weight.shape[2]} for {classes.alternate.shape[2]} alternates"
-        raise _wrong(balance, required, given)
+        raise _balance_error(balance, required, given)
 
 
-def _wrong(balance: str, required: str, given: str) -> InputError:
+def _balance_error(balance: str, required: str, given: str) -> InputError:
     """Return the error that a balance returned something wrong, with the package it comes from."""
     if package := package_of_balance(balance):
         given += f" ({package})"

@@ -1,21 +1,25 @@
 """Bounce links in ER_q with which two failures lose no packets.
 
-A packet *bounces* at a switch if it came in on the port that it would leave by: then it leaves by
-another port.
+A switch *bounces* a packet if the packet came in on the port that it would leave by: then it leaves
+by another port. What comes in are minimal tables and wiring. What goes out are the links that come
+first in the lists of repair ports (`BounceGoals`). `plane_choices` and `module_orders` call it.
 
 Let u be a neighbour of a quadric d, and let the link u–d fail. Packets of u for d go u–r–w–y–d: u
 sends them to a neighbour r, r bounces them to w, and w sends them to y = w×d, a neighbour of d. If
-y–d fails as well, y repairs in the same way, and if its packets come to u, they loop. No other two
-failures lose packets.
+the link y–d fails as well, y repairs in the same way. If its packets then come to u, they loop. No
+other two failures lose packets.
 
-So the neighbours of d are put in a cyclic order, the *ring* of d, and y shall be σ_d(u), the next
-switch after u in the ring: σ_d has no 2-cycle. The *goal* of r for packets from u is this switch,
-and r bounces them to w = r×σ_d(u). In detail, for q ≥ 3:
+So the neighbours of d are put in a cyclic order, the *ring* of d. Let σ_d(u) be the next switch
+after u in the ring. The path shall lead over y = σ_d(u): then the packets of y do not come to u,
+as σ_d(y) is not u. This switch is the *goal* of r for packets from u, and r bounces them to
+w = r×σ_d(u). In detail, for q ≥ 3:
 
-- Odd q: u next to two quadrics d, e. Its other neighbours have the goals σ_d(u) and σ_e(u) in turn;
-  e has σ_d(u), and d has σ_e(u). A quadric u: its neighbours bounce to a switch next to no quadric.
-- Even q: the nucleus n, next to all quadrics, is in no ring. u next to one quadric d: all
-  neighbours but d have σ_d(u). A quadric u: all but n have σ_n(u).
+- Odd q, u next to two quadrics d and e: the other neighbours of u have the goals σ_d(u) and σ_e(u)
+  in turn. The quadric e has the goal σ_d(u), and d has σ_e(u).
+- Odd q, u a quadric: its neighbours bounce packets to a switch next to no quadric.
+- Even q: the nucleus n, which is next to all quadrics, is in no ring.
+- Even q, u next to one quadric d: all neighbours of u but d have the goal σ_d(u).
+- Even q, u a quadric: all neighbours of u but n have the goal σ_n(u).
 
 `polarfab verify --failures 2` follows the packets of all pairs of failures: none is lost for q from
 3 to 16, and with minimal routes for q up to 27.
@@ -42,8 +46,8 @@ class BounceGoals:
     """The links that come first in the orders of repair, of S switches with K links."""
 
     first_bounce: NDArray[np.int16]
-    """int16[S, K], the link for packets that came in on a link and would go back over it; -1 where
-    any will do."""
+    """int16[S, K], by ingress link the first link for packets that bounce; -1 where any link will
+    do."""
     quadrics: Bits
     """bool[S, K], whether the neighbour is a quadric."""
     far_from_quadrics: Bits
@@ -93,18 +97,18 @@ class BounceGoals:
         no_switch = np.full(far.shape, -1, np.int32)
         return cls(np.full(far.shape, -1, np.int16), none, none, no_switch, no_switch)
 
-    def bouncing(self, switches: slice) -> Bits:
-        """bool[n, K, K]: by link of n switches, those over which packets bounce first."""
+    def preferred_bounces(self, switches: slice) -> Bits:
+        """bool[n, K, K]: by ingress link of n switches, the links to bounce over first."""
         first = self.quadrics[switches, :, None] & self.far_from_quadrics[switches, None, :]
         first_bounce = self.first_bounce[switches]
         s, k = np.nonzero(first_bounce >= 0)
         first[s, k, first_bounce[s, k]] = True
         return first
 
-    def repairing(self, switches: slice) -> Bits:
-        """bool[n, K, K]: by link of n switches, those that repair its direct class first.
+    def preferred_repairs(self, switches: slice) -> Bits:
+        """bool[n, K, K]: by link of n switches, the links that repair its direct class first.
 
-        Their goal is the next in the ring of the quadric on that link.
+        The goal of their neighbours is the next switch in the ring of the quadric on that link.
         """
         next_in_ring, goal = self.next_in_ring[switches], self.goal[switches]
         first = np.zeros((*next_in_ring.shape, next_in_ring.shape[1]), np.bool_)
@@ -166,7 +170,7 @@ def _next_in_ring(ring: NDArray[np.int32], module: NDArray[np.int32]) -> NDArray
     after = np.roll(cycle, -1)
     is_odd = len(ring) % 2 == 1 and len(ring) > SMALLEST_WITH_GOALS
     if uses_several_modules and is_odd and module[cycle[-1]] == module[cycle[0]]:
-        # The last is followed by the second, and the one before the last by the first.
+        # The last switch is followed by the second, and the last but one by the first.
         after[-1], after[-2] = cycle[1], cycle[0]
     next_in_ring = np.empty_like(ring)
     next_in_ring[cycle] = ring[after]

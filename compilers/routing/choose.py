@@ -3,13 +3,13 @@
 At switch u, let v be the next hop towards d. What a neighbour r of u can do for packets to d
 depends on its own minimal path to d:
 
-- r is an *alternate* for d if its path does not meet u; an *edge-disjoint* one if it also shares no
-  link with the minimal path of u.
+- r is an *alternate* for d if its path does not meet u. It is an *edge-disjoint* alternate if its
+  path also shares no link with the minimal path of u.
 - r *repairs* d if its path meets neither u nor v: r helps whether the link u–v or the switch v has
   failed.
 
-Rows of a switch with the same next hop, alternates and repairs form one class, so that no state per
-destination is needed. In PolarStar that makes 4 to 6 classes per link.
+Rows of a switch with the same next hop, alternates and repairs form one class, so that a switch
+needs no groups for single destinations. In PolarStar there are 4 to 6 classes per link.
 
 Where too few neighbours repair, others can still help, in this order:
 
@@ -24,9 +24,9 @@ whose path does not meet u, and neighbours that bounce packets of u.
 Where packets in transit take any shortest path, a class with several next hops needs no other
 repair: packets that came in by one of them try the others (`searched_repairs`).
 
-All this is found by a search over the paths (`searched`), which works in any graph. Families whose
-algebra describes it construct it instead (`Family.choices`), in the same orders of ports
-(`compilers.routing.port_ranking`).
+`search_choices` finds all this by a search over the paths, which works in any graph. A family whose
+algebra describes it constructs it instead (`Family.choices`), with the ports in the same order
+(`compilers.routing.port_ranking`). `compile` calls `choices`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 from compilers.routing.alternate_weights import with_alternates
 from compilers.routing.class_paths import Bits, ClassPaths
 from compilers.routing.link_choices import split_by_choices
-from compilers.routing.port_ranking import ranked
+from compilers.routing.port_ranking import ranked_ports
 from compilers.routing.searched_repairs import bouncing_links, with_repairs
 from compilers.routing.split_classes import split_direct
 from compilers.spec.forwarding import Forwarding
@@ -78,7 +78,7 @@ def choices(
         if constructed is not None:
             return constructed
     # Direct classes first: an adjacent switch has other alternates or none, and another repair.
-    return searched(split_direct(tables, wiring), topology, wiring, forwarding, module)
+    return search_choices(split_direct(tables, wiring), topology, wiring, forwarding, module)
 
 
 def require_searchable(topology: Topology, forwarding: Forwarding, balance: str) -> None:
@@ -109,7 +109,7 @@ def require_searchable(topology: Topology, forwarding: Forwarding, balance: str)
     raise Refused(Finding(path, required, given, todo))
 
 
-def searched(
+def search_choices(
     tables: Tables,
     topology: Topology,
     wiring: Wiring,
@@ -133,7 +133,7 @@ def searched(
     if forwarding.repairs:
         paths = with_repairs(paths, links, forwarding.every_hop, module)
     elif forwarding.bounces:
-        paths = paths.with_orders(bounce=ranked(links.repair, paths.classes.port, wiring, 1))
+        paths = paths.with_orders(bounce=ranked_ports(links.repair, paths.classes.port, wiring, 1))
     alternate = links.alternate
     if forwarding.bounces:
         bounce = paths.classes.bounce

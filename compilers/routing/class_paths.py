@@ -36,7 +36,7 @@ class KeyGroups(NamedTuple):
     """int64[n], the places of all keys in sorted order."""
 
 
-def grouped(keys: Numbers) -> KeyGroups:
+def group_equal_keys(keys: Numbers) -> KeyGroups:
     """Sort keys, [n], and return where each distinct one begins."""
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
@@ -48,9 +48,10 @@ class UTurn(NamedTuple):
     """The packets that would leave a switch by their ingress link, and where they go instead."""
 
     returns: Bits
-    """bool[…, D], whether the switch that a packet came from is a next hop where it is now."""
+    """bool[…, D], whether a packet came from a switch that is a next hop at the present switch."""
     onward: Numbers
-    """int32[…, D], the switch where they go instead; -1: back, as there is no other next hop."""
+    """int32[…, D], the switch to which such a packet goes instead of back; -1 where there is none,
+    so that it goes back."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,7 +143,7 @@ class ClassPaths:
         return passed
 
     def u_turn(self, sender: Numbers | int, at: Numbers) -> UTurn:
-        """Return what happens to packets that came from a next hop, where several are shared.
+        """Return what happens to packets from a next hop, if several next hops share packets.
 
         Args:
             sender: the switch that packets came from.
@@ -181,7 +182,7 @@ class ClassPaths:
         for switch in self.cabled_switches():
             routed = self.remote_columns(switch)
             by_destination = property_of(switch)
-            groups = grouped(self.egress[switch, routed])
+            groups = group_equal_keys(self.egress[switch, routed])
             ordered = by_destination[..., routed[groups.order]]
             by_class = np.logical_and.reduceat(ordered, groups.starts, axis=2)
             if common is None:
@@ -198,7 +199,7 @@ def _other_next_hops(
 ) -> NDArray[np.int32]:
     """Return the next switch on a shortest path other than `after`, int32[S, D], -1 without one.
 
-    Of several it is that of the first link after the minimal one, round the switch, as in
+    If there are several, the first in cyclic order after the minimal link is taken, as in
     `compilers.routing.port_ranking`.
 
     Args:

@@ -1,11 +1,12 @@
 """Egress classes at the ends of failed links: failed ports are replaced by ports that work.
 
-`compilers.routing.link_repair` calls `refilled` with the fabric after failures, whose routes use no
-failed link any more. A failed port is removed from the alternates of each class, with its weight,
-and from its two lists of repair ports, `protection` and `bounce`. The other ports of a list keep
-their order. Its empty places get ports to neighbours that *repair* the class: their paths to every
-destination of the class avoid the switch and its next hop, as in `compilers.routing.choose`. A
-class whose minimal port has failed stays as it is, as no row leads to it.
+`compilers.routing.link_repair` calls `repaired_classes` with the fabric after failures,
+whose routes use no failed link any more. A failed port is removed from the alternates of each
+class, with its weight, and from its two lists of repair ports, `protection` and `bounce`. The
+other ports of a list keep their order. Its empty places get ports to neighbours that *repair* the
+class: their paths to every destination of the class avoid the switch and its next hop, as in
+`compilers.routing.choose`. A class whose minimal port has failed stays as it is, as no row leads
+to it.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.routing.port_ranking import filled_from, ranked
-from compilers.routing.split_classes import deciding_rows
+from compilers.routing.port_ranking import filled_from, ranked_ports
+from compilers.routing.split_classes import longest_prefix_rows
 from compilers.tables.copy_on_write import CopyOnWrite
 from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import Classes, Tables
@@ -68,7 +69,7 @@ class ClassParts:
         return cls(**{part.name: CopyOnWrite(getattr(classes, part.name)) for part in fields(cls)})
 
 
-def refilled(fabric: DamagedFabric, parts: ClassParts) -> tuple[Classes, NDArray[np.int64]]:
+def repaired_classes(fabric: DamagedFabric, parts: ClassParts) -> tuple[Classes, NDArray[np.int64]]:
     """Remove failed ports from classes, and fill their places in `protection` and `bounce`.
 
     Args:
@@ -130,7 +131,7 @@ def _repairing_links(
         numbers: int64[n], classes of the switch.
     """
     routes, far = fabric.tables.routes, fabric.wiring.far[switch]
-    row, has_row = deciding_rows(routes, switch, fabric.ends)
+    row, has_row = longest_prefix_rows(routes, switch, fabric.ends)
     class_of_end = routes.egress[switch, row].astype(np.int64)
     in_classes = has_row & np.isin(class_of_end, numbers)
     class_of_end, ends = class_of_end[in_classes], fabric.ends[in_classes]
@@ -194,5 +195,5 @@ def _filled(
     is_listed = (port[..., None] == ports[:, None, :]).any(axis=2)
     minimal = fabric.tables.classes.port[only_switch, numbers]
     wiring = replace(fabric.wiring, port=port)
-    added = ranked((repairs & ~is_listed)[None], minimal, wiring, ports.shape[1])
+    added = ranked_ports((repairs & ~is_listed)[None], minimal, wiring, ports.shape[1])
     return filled_from(ports[None], added).reshape(ports.shape)

@@ -1,23 +1,24 @@
 """Bounces in ER_q over conics, so that few bounced paths to a neighbour share their last link.
 
-A switch *bounces* a packet if it would send it back over its ingress link, and sends it by another
-link instead. What comes in is the wiring of a whole ER_q; what goes out is the link by which each
-switch bounces packets from each of its links. The balances with bounced paths call `conic_bounces`.
+A switch *bounces* a packet if the packet's next hop is the switch from which it came: then it sends
+the packet by another link. What comes in is the wiring of a whole ER_q. What goes out is, for each
+link of each switch, the link by which the switch bounces packets from there. The family PolarFly
+calls `conic_bounces` for balances with bounced paths.
 
 *The problem.* A switch s next to d may send a packet for d to any other neighbour r. Unless r is
 next to d, the path from r to d leads back over s. So r bounces the packet to a neighbour w, and
-from there it takes two links: s–r–w–(w×d)–d. Any w but s and the apex r×s will do. If the w of all
-r were on one line, these paths could share their last link. So they are put on a conic, which has
-at most two points on any line.
+from there it takes two links: s–r–w–(w×d)–d. Any w but s and the apex r×s will do. If the switches
+w of all r were on one line, these paths could share their last link. So they are chosen on a conic,
+which has at most two points on any line.
 
 *The formula.* If r is no quadric, then w is the image M(s) of s. With indices modulo 3,
 
     M(s) = a·s + b·(r×s), with b = t·r_i and a = N(r_{i+1}, r_{i+2}), N(x, y) = x² + uxy + vy²
 
 where N has no zero but (0, 0). M permutes the neighbours of r if a² + b²(r·r) ≠ 0. If a, b ≠ 0 then
-w is neither s nor the apex, unless s is a quadric: M maps a quadric to itself. The images of such
-an s and of another neighbour are exchanged. A quadric r is in no triangle, so it bounces the
-packets of its k-th link over a link some places after the k-th.
+w is neither s nor the apex, unless s is a quadric. M maps a quadric to itself, so its image is
+exchanged with the image of another neighbour. If r is a quadric, it is in no triangle, and bounces
+the packets of its k-th link over a link some places after the k-th.
 
 At most 7 of these paths share their last link (q from 4 to 31).
 """
@@ -73,65 +74,65 @@ def _images(q: int, switches: slice, far: NDArray[np.int32], a: Elements, b: Ele
         a: int32[n], the first coefficient of each.
         b: int32[n], the second one.
     """
-    f, vectors = field(q), points(q)
+    gf, vectors = field(q), points(q)
     s = vectors[far]
     r = np.broadcast_to(vectors[switches, None], s.shape)
-    along_s = f.mul[a[:, None, None], s]
-    along_cross = f.mul[b[:, None, None], _cross(f, r, s)]
-    return point(q, f.add[along_s, along_cross])
+    along_s = gf.mul[a[:, None, None], s]
+    along_cross = gf.mul[b[:, None, None], _cross(gf, r, s)]
+    return point(q, gf.add[along_s, along_cross])
 
 
-def _cross(f: Field, r: Elements, s: Elements) -> Elements:
+def _cross(gf: Field, r: Elements, s: Elements) -> Elements:
     """The cross products of vectors, int32[…, 3]: part i is r_{i+1} s_{i+2} - r_{i+2} s_{i+1}."""
     r1, r2 = np.roll(r, -1, axis=-1), np.roll(r, -2, axis=-1)
     s1, s2 = np.roll(s, -1, axis=-1), np.roll(s, -2, axis=-1)
-    cross: Elements = f.add[f.mul[r1, s2], f.neg[f.mul[r2, s1]]]
+    cross: Elements = gf.add[gf.mul[r1, s2], gf.neg[gf.mul[r2, s1]]]
     return cross
 
 
-def _coefficients(f: Field, r: Elements) -> tuple[Elements, Elements]:
+def _coefficients(gf: Field, r: Elements) -> tuple[Elements, Elements]:
     """Return the coefficients a and b of every point, int32[N] each; both are 0 for quadrics.
 
     Args:
-        f: the field.
+        gf: the field.
         r: int32[N, 3], the vectors of the points.
     """
-    u, v = _without_zeros(f)
+    u, v = _form_without_zeros(gf)
     a, b = np.zeros((2, len(r)), np.int32)
-    squares = f.mul[r, r]
-    dot = f.add[f.add[squares[:, 0], squares[:, 1]], squares[:, 2]]
-    without_form = np.flatnonzero(dot)
+    squares = gf.mul[r, r]
+    dot = gf.add[gf.add[squares[:, 0], squares[:, 1]], squares[:, 2]]
+    missing = np.flatnonzero(dot)  # the points without coefficients so far
     # For a few points, such as (0, 0, 1), no form N gives a valid a: i = None stands for constants
     # in place of a and b, which are valid from q = 4 on.
-    for i, t in product((0, 1, 2, None), range(1, f.q)):
+    for i, t in product((0, 1, 2, None), range(1, gf.q)):
         if i is None:
-            first, second = np.ones_like(without_form), np.full_like(without_form, t)
+            new_a, new_b = np.ones_like(missing), np.full_like(missing, t)
         else:
-            x, y, z = r[without_form, (i + 1) % 3], r[without_form, (i + 2) % 3], r[without_form, i]
-            first = f.add[f.add[f.mul[x, x], f.mul[u, f.mul[x, y]]], f.mul[v, f.mul[y, y]]]
-            second = f.mul[t, z]
-        norm = f.add[f.mul[first, first], f.mul[f.mul[second, second], dot[without_form]]]
-        serves = (first > 0) & (second > 0) & (norm > 0)
-        a[without_form[serves]], b[without_form[serves]] = first[serves], second[serves]
-        without_form = without_form[~serves]
+            x, y, z = r[missing, (i + 1) % 3], r[missing, (i + 2) % 3], r[missing, i]
+            new_a = gf.add[gf.add[gf.mul[x, x], gf.mul[u, gf.mul[x, y]]], gf.mul[v, gf.mul[y, y]]]
+            new_b = gf.mul[t, z]
+        norm = gf.add[gf.mul[new_a, new_a], gf.mul[gf.mul[new_b, new_b], dot[missing]]]
+        is_valid = (new_a > 0) & (new_b > 0) & (norm > 0)
+        a[missing[is_valid]], b[missing[is_valid]] = new_a[is_valid], new_b[is_valid]
+        missing = missing[~is_valid]
     return a, b
 
 
-def _without_zeros(f: Field) -> tuple[int, int]:
+def _form_without_zeros(gf: Field) -> tuple[int, int]:
     """Return u and v such that x² + ux + v has no zero: the least v, and for it the least u."""
-    x = np.arange(f.q)
-    for v, u in product(range(1, f.q), range(f.q)):
-        if f.add[f.add[f.mul[x, x], f.mul[u, x]], v].all():
+    x = np.arange(gf.q)
+    for v, u in product(range(1, gf.q), range(gf.q)):
+        if gf.add[gf.add[gf.mul[x, x], gf.mul[u, x]], v].all():
             return u, v
-    raise ValueError(f.q)
+    raise ValueError(gf.q)
 
 
 def _bounce_by_shift(
     bounced: NDArray[np.int16], quadrics: NDArray[np.int64], degree: NDArray[np.int64]
 ) -> None:
-    """Have each quadric bounce packets of its k-th link over its (k + shift)-th link.
+    """Let each quadric bounce packets of its k-th link over its (k + shift)-th link.
 
-    The shift depends on the number of the quadric, so that quadrics differ.
+    The shift depends on the number of the quadric, so that quadrics use different shifts.
 
     Args:
         bounced: int16[S, K], where the rows of quadrics are written.

@@ -1,8 +1,9 @@
-"""Minimal tables of a fabric with missing nodes or links, for a compile.
+"""Minimal tables of a fabric with missing nodes or links; `compile` calls `damaged_tables`.
 
-They are the tables that the controller would install after the same links failed
-(`compilers.routing.link_repair`), without what belongs to missing parts: only the links that are
-left have classes, and there are no rows at missing nodes or towards them.
+What comes in are the tables of the whole fabric and what is missing. What goes out are the tables
+that the controller would install after the same links failed (`compilers.routing.link_repair`),
+without the parts that are missing: only the links that are left have classes, and there are no rows
+at missing nodes or towards them.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ def damaged_tables(
 def _without_missing(routes: Routes, damage: Damage) -> Routes:
     """Return routes with classes numbered by the links that are left.
 
-    Rows towards missing nodes are removed, and so are those for aggregates of missing nodes only.
-    All rows of a missing node use missing links, so they go with these.
+    Rows towards missing nodes are removed, and rows for aggregates that cover missing nodes only.
+    All rows of a missing node use missing links, so they are removed with these links.
     """
     egress = routes.egress.copy()
     none = no_route(egress)

@@ -1,10 +1,10 @@
 """Routes around failures: new rows where a next hop has failed or is on no shortest path any more.
 
-An *exact* row is a route for a single destination; other rows are for aggregates, which cover
-several destinations. After failures a row keeps its next hop if that is one link nearer to the
-destination in the fabric that is left; otherwise a neighbour that is nearer takes its place. So
+An *exact* row is a route for a single destination. Other rows are for aggregates, which cover
+several destinations. After failures a row keeps its next hop if the next hop is one link nearer to
+the destination in the fabric that is left. Otherwise the row gets a neighbour that is nearer. So
 every hop of every packet leads nearer, and nothing loops. A row for an aggregate is removed if its
-link has failed; the members of the aggregate get exact rows.
+link has failed. The members of the aggregate get exact rows.
 
 `compilers.routing.link_repair` calls `nearer_links`, which finds the rows that change, and
 `with_rows`, which writes them into routes.
@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.routing.split_classes import rows_of
+from compilers.routing.split_classes import exact_rows_of
 from compilers.tables.intermediate_form import Routes, no_route
 from compilers.topology.distance import BEYOND
 
@@ -65,20 +65,21 @@ def nearer_links(
     order, links = far.shape
     nearer = distance[after, np.arange(len(ends))] + 1 == distance
     must_change = ~((after >= 0) & nearer) & (distance > 0) & (distance != BEYOND)
-    column, switch = np.nonzero(must_change.T)  # the distances of one destination lie together
+    # By destination, so that distances that are close in memory are read together.
+    column, switch = np.nonzero(must_change.T)
     first_link = (switch + ends[column]) % links
     # Each list of neighbours twice, so that its cyclic order from any link on is one range.
     far_twice = np.concatenate((far, far), axis=1).ravel()
     flat_distance, nearer_distance = distance.T.ravel(), distance[switch, column] - 1
     link = np.empty(len(switch), np.int64)
-    open_rows = np.arange(len(switch))
+    open_rows = np.arange(len(switch))  # rows without a link so far
     for tried_links in (np.arange(min(LINKS_TRIED_FIRST, links)), np.arange(links)):
         start = switch[open_rows] * 2 * links + first_link[open_rows]
         neighbour = far_twice.take(start[:, None] + tried_links)
-        of_neighbour = flat_distance.take((column[open_rows] * order)[:, None] + neighbour)
-        closer = (of_neighbour == nearer_distance[open_rows, None]) & (neighbour >= 0)
-        link[open_rows] = (first_link[open_rows] + closer.argmax(axis=1)) % links
-        open_rows = open_rows[~closer.any(axis=1)]
+        its_distance = flat_distance.take((column[open_rows] * order)[:, None] + neighbour)
+        is_nearer = (its_distance == nearer_distance[open_rows, None]) & (neighbour >= 0)
+        link[open_rows] = (first_link[open_rows] + is_nearer.argmax(axis=1)) % links
+        open_rows = open_rows[~is_nearer.any(axis=1)]
     return ExactRows(switch, ends[column], link)
 
 
@@ -96,11 +97,11 @@ def with_rows(
         destination: int64[n], the destination of each row.
         egress_class: int64[n], the class of each row.
     """
-    row, has_row = rows_of(routes, switch, destination)
+    row, has_row = exact_rows_of(routes, switch, destination)
     if not has_row.all():
         group = switch[~has_row] * len(routes.prefix) // len(routes.egress)
         routes = _with_prefixes(routes, group, destination[~has_row])
-        row, _ = rows_of(routes, switch, destination)
+        row, _ = exact_rows_of(routes, switch, destination)
     egress = routes.egress.copy()
     egress[switch, row] = egress_class.astype(egress.dtype)
     return replace(routes, egress=egress)

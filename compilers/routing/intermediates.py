@@ -1,17 +1,19 @@
 """Valiant's routing: packets go to a switch drawn at random, the intermediate, and on from there.
 
-Both legs are minimal. The intermediate is drawn where a packet enters, for each flow, among all
-switches with hosts, its own and the destination's included: then the path is minimal. So every
-traffic loads links as two uniform traffics do, whoever sends to whom (L. G. Valiant, "A Scheme for
-Fast Parallel Communication", 1982).
+Both legs are minimal. The ingress switch draws an intermediate for each flow, among all switches
+with hosts. If it draws itself or the destination, the whole path is minimal. So every traffic loads
+links as two uniform traffics do, whoever sends to whom (L. G. Valiant, "A Scheme for Fast Parallel
+Communication", 1982).
 
-The packet carries the number of its intermediate, so N rows by that number are all that a switch
-needs besides its routes, and they lead where the routes to the intermediates lead. The intermediate
-takes the number off, and from there the packet is one that a host of the intermediate sends.
+The packet carries the number of its intermediate. Besides its routes a switch needs one row for
+each such number, which leads where the route to that intermediate leads. The intermediate takes the
+number off. From there on the packet is forwarded like one of the intermediate's own hosts.
 
-While links or switches are down, each leg is repaired as minimal routes are. A switch whose link to
-the intermediate, its neighbour, is down takes the number off in its place: the intermediate may be
-down, and the packet does not want to go there anyway.
+While links or switches are down, each leg is repaired as minimal routes are. A neighbour of the
+intermediate whose link to it is down takes the number off in its place. The intermediate itself may
+be down, and the packet is not for its hosts.
+
+Targets, the proof and walks call `intermediates` for the switches that are drawn from.
 """
 
 from __future__ import annotations

@@ -1,10 +1,13 @@
 """What the neighbour at each link can do for the packets of each egress class, by a search.
 
-The *choices* of a destination at a switch are three sets of links (`LinkChoices`): those whose
-neighbour repairs, those whose neighbour may be an alternate, and those whose neighbour does not
+The *choices* of a destination at a switch are three sets of links (`LinkChoices`): links whose
+neighbour can repair, links whose neighbour can be an alternate, and links whose neighbour does not
 send packets back. `split_by_choices` takes minimal tables, and splits their classes so that all
 destinations of a class have the same next hop and the same choices. `compilers.routing.choose`
-calls it, and its docstring says what repairs and alternates are.
+calls it.
+
+Let u be the switch, v its next hop and r a neighbour. r is an alternate if its path does not come
+to u again. r repairs if its path comes neither to u nor to v.
 """
 
 from __future__ import annotations
@@ -15,15 +18,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from compilers.routing.class_paths import Bits, ClassPaths, Numbers, grouped
-from compilers.routing.split_classes import deciding_rows
+from compilers.routing.class_paths import Bits, ClassPaths, Numbers, group_equal_keys
+from compilers.routing.split_classes import longest_prefix_rows
 from compilers.spec.forwarding import Forwarding
 from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import Classes, Tables, empty_egress, local, no_route
 
 
 class LinkChoices(NamedTuple):
-    """What the neighbour at each link can do: bool[S, C, K] of classes, bool[K, D] at a switch."""
+    """What the neighbour at each link can do.
+
+    The fields are bool[S, C, K], by switch, class and link; or for one switch bool[K, D], by link
+    and destination.
+    """
 
     repair: Bits
     """Whether the neighbour's path meets neither this switch nor the next hop."""
@@ -39,8 +46,8 @@ class _SplitRows:
 
     row: Numbers
     """int64[R], the rows."""
-    number: Numbers
-    """int64[R], the class of each row."""
+    new_class: Numbers
+    """int64[R], the new class of each row."""
     port: Numbers
     """int32[C], the minimal port of each class."""
     links: Bits
@@ -63,15 +70,15 @@ def split_by_choices(paths: ClassPaths, forwarding: Forwarding) -> tuple[ClassPa
     port = np.zeros((tables.switches, most_classes), np.int32)
     choices_of_class = np.zeros((3, tables.switches, most_classes, links), np.bool_)
     for switch, rows in rows_of.items():
-        egress[switch, rows.row] = rows.number
+        egress[switch, rows.row] = rows.new_class
         egress[switch, tables.routes.egress[switch] == local(tables.routes.egress)] = local(egress)
         port[switch, : len(rows.port)] = rows.port
         by_choice = rows.links.transpose(1, 0, 2)
-        choices_of_class[:, switch, rows.number, : by_choice.shape[2]] = by_choice
+        choices_of_class[:, switch, rows.new_class, : by_choice.shape[2]] = by_choice
     routes = replace(tables.routes, egress=egress)
     split = Tables(routes=routes, classes=Classes.minimal(port))
-    number = Fib.of(split, paths.wiring.cables()).egress(paths.ends)
-    new_paths = replace(paths, tables=split, egress=np.ascontiguousarray(number))
+    class_of_end = Fib.of(split, paths.wiring.cables()).egress(paths.ends)
+    new_paths = replace(paths, tables=split, egress=np.ascontiguousarray(class_of_end))
     return new_paths, LinkChoices(*choices_of_class)
 
 
@@ -80,15 +87,16 @@ def _split_rows(paths: ClassPaths, switch: int, forwarding: Forwarding) -> _Spli
 
     The choices of a row are those that all destinations of the row have.
     """
-    old_ports, routed = paths.classes.port[switch], paths.remote_columns(switch)
-    row_of_end, _ = deciding_rows(paths.tables.routes, switch, paths.ends)
-    rows = grouped(row_of_end[routed])
-    of_ends = np.stack(_choices_at(paths, switch, forwarding))[..., routed[rows.order]]
+    old_ports, remote = paths.classes.port[switch], paths.remote_columns(switch)
+    row_of_end, _ = longest_prefix_rows(paths.tables.routes, switch, paths.ends)
+    rows = group_equal_keys(row_of_end[remote])
+    # bool[3, K, n], the choices of the n destinations, sorted by their rows.
+    of_ends = np.stack(_choices_at(paths, switch, forwarding))[..., remote[rows.order]]
     links = np.logical_and.reduceat(of_ends, rows.starts, axis=2).transpose(2, 0, 1)
     if forwarding.every_hop:  # a class with several next hops needs no other repair
         repair, alternate, away = range(3)  # the fields of `LinkChoices`
-        several = links[:, alternate].any(axis=1)
-        links[several, repair] = links[several, away] = False
+        has_several_hops = links[:, alternate].any(axis=1)
+        links[has_several_hops, repair] = links[has_several_hops, away] = False
     old_class = paths.tables.routes.egress[switch, rows.keys]
     keys = np.column_stack((old_class, np.packbits(links.reshape(len(rows.keys), -1), axis=1)))
     distinct, inverse = np.unique(keys, axis=0, return_inverse=True)
@@ -98,7 +106,7 @@ def _split_rows(paths: ClassPaths, switch: int, forwarding: Forwarding) -> _Spli
     new_number = np.where(is_first, old_number, len(old_ports) - 1 + np.cumsum(~is_first))
     return _SplitRows(
         row=rows.keys,
-        number=new_number[inverse.ravel()],
+        new_class=new_number[inverse.ravel()],
         port=np.concatenate((old_ports, old_ports[old_number[~is_first]])),
         links=links,
     )

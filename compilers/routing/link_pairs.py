@@ -1,8 +1,10 @@
 """Sets of links for each link of a switch, as bool[n, K, K] over n switches with K links.
 
-Alternates, bounces and the links for marked packets are such sets: entry [s, k, j] says of link j
-whether it may be used for what has to do with link k of the same switch. All switches at once would
-take too much memory, so callers go through blocks of switches (`link_blocks`).
+Entry [s, k, j] says whether switch s may use link j for packets that link k stands for: packets
+whose minimal link is k (alternates), or that came in by link k (bounces and marked packets). All
+switches at once would take too much memory, so callers go through blocks of switches
+(`link_blocks`). In a triangle of switches, the *apex* of a link is the switch opposite it: the
+common neighbour of both ends.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ LINK_PAIRS_AT_ONCE = 1 << 20
 
 
 @lru_cache(maxsize=1)
-def apex_of(wiring: Wiring) -> NDArray[np.int16]:
+def apex_links_of(wiring: Wiring) -> NDArray[np.int16]:
     """Return `compilers.topology.triangles.apex_links` of a fabric, int16[S, K]."""
     return apex_links(wiring.far)
 
@@ -45,17 +47,17 @@ def other_links(far: NDArray[np.int32]) -> NDArray[np.bool_]:
            [1, 0, 0],
            [0, 0, 0]])
     """
-    present = far >= 0
-    others: NDArray[np.bool_] = present[:, :, None] & present[:, None, :]
+    exists = far >= 0
+    others: NDArray[np.bool_] = exists[:, :, None] & exists[:, None, :]
     number = np.arange(far.shape[1])
     others[:, number, number] = False
     return others
 
 
-def apexes(apex: NDArray[np.int16]) -> NDArray[np.bool_]:
+def in_one_triangle(apex: NDArray[np.int16]) -> NDArray[np.bool_]:
     """Return whether the j-th and the k-th neighbour are cabled to each other, bool[n, K, K].
 
-    In ER_q that is at most one j for each k, the apex of the triangle on link k.
+    In ER_q there is at most one such j for each k: the link to the apex of link k.
 
     Args:
         apex: int16[n, K], `compilers.topology.triangles.apex_links` of some switches.

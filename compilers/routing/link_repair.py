@@ -1,17 +1,20 @@
 """Tables around links that have failed, made from the build's tables with as few changes as can be.
 
-The controller repairs switches with these tables, and a compile of a damaged fabric starts from
-them (`compilers.routing.damaged_tables`). Without failures they are the tables of the build.
+What comes in is a build (`Intact`) and the links that have failed. What goes out are tables that
+use none of these links (`Repaired`). The controller repairs switches with them, and a compile of a
+damaged fabric starts from them (`compilers.routing.damaged_tables`). Without failures they are the
+tables of the build.
 
-- **Rows** change only for destinations towards which some row used a failed link; packets to all
-  others keep their paths. Of these rows, those change whose next hop has failed or is no longer on
-  a shortest path (`compilers.routing.exact_rows`). In ER_q these are O(q) rows for a failed link. A
-  row takes a class that its switch has for the new link: the one with most alternates, if none of
-  them leads packets to this destination back to the switch, else one without alternates.
+- **Rows** change only for destinations towards which some row used a failed link. Packets to all
+  other destinations keep their paths. A row towards such a destination changes if its next hop has
+  failed, or is no longer on a shortest path (`compilers.routing.exact_rows`). In ER_q these are
+  O(q) rows for a failed link. The row gets a class that its switch has for the new link: the class
+  with most alternates of which none leads packets for this destination back to the switch.
 - **Classes** change only at the ends of failed links (`compilers.routing.class_repair`). Where
   packets are shared at every hop, classes elsewhere also lose next hops that no longer lead nearer.
-- Rows for destinations that are **cut off** are removed at the ends of failed links only; rows
-  elsewhere lead packets there, where they are dropped. A switch without links keeps its tables.
+- Rows for destinations that are **cut off** are removed at the ends of failed links only. Rows of
+  other switches still lead packets to these ends, where they are dropped. A switch without links
+  keeps its tables.
 - A **drained** switch, which may or may not work, gets packets for itself, and none in transit. Its
   own tables change only where a link of its own has failed, for the packets of its hosts.
 """
@@ -24,7 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.routing.class_repair import ClassParts, DamagedFabric, arrives, refilled
+from compilers.routing.class_repair import ClassParts, DamagedFabric, arrives, repaired_classes
 from compilers.routing.cut_off_pairs import cut_off_pairs
 from compilers.routing.exact_rows import ExactRows, covered_destinations, nearer_links, with_rows
 from compilers.tables.build import Build
@@ -58,7 +61,7 @@ class Intact:
     """int32[S, ports + 1], the switch at each port, as of `Wiring.cables()`."""
     fib: Fib
     """The tables joined with the cables."""
-    link: NDArray[np.int64]
+    link_of_class: NDArray[np.int64]
     """int64[S, C], the link of each class by its place in `Wiring.port`, K where there is none."""
     first_class: NDArray[np.int64]
     """int64[S, K + 1], the first class of each link, -1 where there is none."""
@@ -105,7 +108,7 @@ class Intact:
             diameter=topology.diameter,
             cables=cables,
             fib=Fib.of(tables, cables),
-            link=of_class,
+            link_of_class=of_class,
             first_class=first_class,
             egress=CopyOnWrite(routes.egress),
             class_parts=ClassParts.of(classes),
@@ -118,7 +121,7 @@ class Intact:
             return replace(self.fib, routes=routes)
         return Fib.of(Tables(routes, self.tables.classes), self.cables)
 
-    def without(self, dead: NDArray[np.bool_]) -> NDArray[np.int32]:
+    def cables_without(self, dead: NDArray[np.bool_]) -> NDArray[np.int32]:
         """Return `cables` without dead links, bool[S, K]: no switch is at their ports."""
         cables = self.cables.copy()
         switch, link = np.nonzero(dead)
@@ -179,8 +182,8 @@ def repaired(
     routes, removed = _without_rows(intact, avoided, dead, at_failures)
     ends = covered_destinations(routes, removed[:, 1])
     detours = _Detours.of(intact, routes, avoided, live, repairable, is_drained & repairable)
-    rows = detours.towards(ends[intact.endpoints[ends]])
-    routes = with_rows(routes, rows.switch, rows.destination, rows.number)
+    rows = detours.new_rows(ends[intact.endpoints[ends]])
+    routes = with_rows(routes, rows.switch, rows.destination, rows.new_class)
     tables = replace(intact.tables, routes=routes)
     damaged = DamagedFabric(
         tables=tables,
@@ -191,7 +194,7 @@ def repaired(
         ends=np.flatnonzero(intact.endpoints),
         depth=rows.depth,
     )
-    classes, changed = refilled(damaged, intact.class_parts)
+    classes, changed = repaired_classes(damaged, intact.class_parts)
     if intact.every_hop:
         classes, farther = detours.without_farther_hops(classes, damaged.fib, ends)
         changed = distinct(np.concatenate((changed, farther)))
@@ -236,13 +239,13 @@ def distinct(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _NewRows:
-    """The n rows that change, and the longest of the shortest paths."""
+    """The n rows that change, and the length of the longest path that is left."""
 
     switch: Numbers
     """int64[n], the switches."""
     destination: Numbers
     """int64[n], the destinations."""
-    number: Numbers
+    new_class: Numbers
     """int64[n], the class of each row."""
     depth: int
     """The most links of a shortest path that is left."""
@@ -260,7 +263,7 @@ class _Detours:
     """int32[S, ports + 1], the switch at each port, without avoided links."""
     far: NDArray[np.int32]
     """int32[S, K], the neighbours that are left, -1 beyond the last."""
-    number: NDArray[np.int64]
+    place: NDArray[np.int64]
     """int64[S, K], the links to these neighbours by their places in `Wiring.port`."""
     table: NDArray[np.int64]
     """The neighbours in the form that `distances` takes."""
@@ -290,16 +293,22 @@ class _Detours:
             sources: bool[S], the repairable switches that are drained.
         """
         far = without_gaps(intact.wiring.far, live, -1)
-        number = without_gaps(np.tile(np.arange(live.shape[1]), (len(live), 1)), live, -1)
-        fib, cables = intact.fib_of(routes), intact.without(avoided)
+        place = without_gaps(np.tile(np.arange(live.shape[1]), (len(live), 1)), live, -1)
         return cls(
-            intact, fib, cables, far, number, table_of(far), repairable, np.flatnonzero(sources)
+            intact=intact,
+            fib=intact.fib_of(routes),
+            cables=intact.cables_without(avoided),
+            far=far,
+            place=place,
+            table=table_of(far),
+            repairable=repairable,
+            sources=np.flatnonzero(sources),
         )
 
-    def towards(self, ends: NDArray[np.int64]) -> _NewRows:
+    def new_rows(self, ends: NDArray[np.int64]) -> _NewRows:
         """Return the rows that change towards destinations, int64[D], ascending.
 
-        In blocks of destinations, so that memory does not grow with the damage.
+        They are computed in blocks of destinations, so that memory does not grow with the damage.
         """
         step = max(1, CELLS_AT_ONCE // len(self.far))
         blocks = [self._block(ends[first : first + step]) for first in range(0, len(ends), step)]
@@ -307,7 +316,7 @@ class _Detours:
         return _NewRows(
             switch=np.concatenate([none, *(block.switch for block in blocks)]),
             destination=np.concatenate([none, *(block.destination for block in blocks)]),
-            number=np.concatenate([none, *(block.number for block in blocks)]),
+            new_class=np.concatenate([none, *(block.new_class for block in blocks)]),
             depth=max([self.intact.diameter, *(block.depth for block in blocks)]),
         )
 
@@ -319,20 +328,20 @@ class _Detours:
         rows = nearer_links(after, self.far, ends, distance)
         changes = repairable[rows.switch]
         switch, end = rows.switch[changes], rows.destination[changes]
-        link = self.number[switch, rows.link[changes]]
+        link = self.place[switch, rows.link[changes]]
         after[switch, np.searchsorted(ends, end)] = self.intact.wiring.far[switch, link]
         reached = distance != BEYOND
         return _NewRows(
             switch=switch,
             destination=end,
-            number=_classes(self.intact, self.cables, after, ends, ExactRows(switch, end, link)),
+            new_class=_classes(self.intact, self.cables, after, ends, ExactRows(switch, end, link)),
             depth=int(distance[reached].max(initial=0)),
         )
 
     def _measure_sources(
         self, after: NDArray[np.int32], ends: NDArray[np.int64], distance: NDArray[np.uint8]
     ) -> None:
-        """Set the distances from drained switches: no link leads to them, but theirs lead on.
+        """Set the distances from drained switches: no link leads to them, but their links lead on.
 
         Args:
             after: int32[S, D], the next switch towards each of `ends`, negative where none is left.
@@ -406,9 +415,10 @@ def _without_rows(
     routes, wiring = intact.tables.routes, intact.wiring
     no_link = wiring.far.shape[1]
     # One more column stands for `local` and `no_route`, and one for no link.
-    link_of_class = np.pad(intact.link[at_failures], ((0, 0), (0, 1)), constant_values=no_link)
-    number = np.minimum(routes.egress[at_failures], link_of_class.shape[1] - 1).astype(np.intp)
-    link = np.take_along_axis(link_of_class, number, axis=1)
+    link_of_class = intact.link_of_class[at_failures]
+    link_of_value = np.pad(link_of_class, ((0, 0), (0, 1)), constant_values=no_link)
+    number = np.minimum(routes.egress[at_failures], link_of_value.shape[1] - 1).astype(np.intp)
+    link = np.take_along_axis(link_of_value, number, axis=1)
     is_avoided = np.pad(avoided[at_failures], ((0, 0), (0, 1)))
     place, row = np.nonzero(np.take_along_axis(is_avoided, link, axis=1))
     switch, link = at_failures[place], link[place, row]
@@ -429,8 +439,8 @@ def _classes(
 ) -> NDArray[np.int64]:
     """Choose a class of its link for each row that changes, int64[n].
 
-    Of the classes of the link it is the one with most alternates from all of which packets come to
-    the destination and never to the switch again.
+    A class is suitable if packets come to the destination from all its alternates, and never to the
+    switch again. Of the suitable classes of the link, the one with most alternates is chosen.
 
     Args:
         intact: the build.
@@ -442,7 +452,8 @@ def _classes(
     classes = intact.tables.classes
     if not classes.alternate.shape[2]:
         return intact.first_class[rows.switch, rows.link]
-    row, number = np.nonzero(intact.link[rows.switch] == rows.link[:, None])
+    # One entry for each row and each class of its link.
+    row, number = np.nonzero(intact.link_of_class[rows.switch] == rows.link[:, None])
     switch, end = rows.switch[row, None], rows.destination[row, None]
     column = np.searchsorted(ends, rows.destination)[row, None]
     first = cables[switch, classes.alternate[rows.switch[row], number]]

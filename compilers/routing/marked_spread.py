@@ -28,10 +28,10 @@ This is the rule of Spraypoint (RNG, arXiv 2604.15261) in any graph. The paper c
 the neighbour of d by which the packet enters; in PolarFly each link of r leads over another
 waypoint, so to choose a link is to choose a waypoint.
 
-Fixed weights carry every permutation about equally well: which part of the packets crosses a link
-hardly depends on who sends to whom. With p = (q + 1)/2 hosts a switch, at least .45 of the hosts'
-rate is carried at q = 5, .46 at 7, .48 at 13, and .49 at 31. In an OFT, whose leaves have a twin,
-it is exactly (q + 1)/2p.
+The load of a link hardly depends on who sends to whom, so every permutation is carried about
+equally well. With p = (q + 1)/2 hosts a switch, at least .45 of the hosts' rate is carried at
+q = 5, .46 at 7, .48 at 13, and .49 at 31. In an OFT, whose leaves have a twin, exactly (q + 1)/2p
+of it is carried.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.routing.link_pairs import apex_of, apexes, link_blocks, other_links
+from compilers.routing.link_pairs import apex_links_of, in_one_triangle, link_blocks, other_links
 from compilers.topology.triangles import SEVERAL
 from compilers.wiring.wiring import Wiring
 from inventory.problems import Finding, Refused
 
 LEAST_ONWARD = 2
-"""The fewest links that a switch must have for marked packets of another link."""
+"""The fewest links that a switch must have for the marked packets that come in by a link."""
 
 
 def onward_links(wiring: Wiring) -> Iterator[tuple[slice, NDArray[np.bool_]]]:
@@ -70,7 +70,7 @@ def fewest_onward(wiring: Wiring) -> int:
 def _fewest_by_switch(wiring: Wiring) -> NDArray[np.int64]:
     """Return the fewest links over which each switch spreads marked packets of a link, int64[S].
 
-    K + 1 for a switch without links.
+    For a switch without links it is K + 1, which is more than any switch has.
     """
     no_links = wiring.far.shape[1] + 1
     fewest = np.full(len(wiring.far), no_links)
@@ -125,8 +125,8 @@ def _onward(wiring: Wiring, switches: slice) -> NDArray[np.bool_]:
 
 def _triangles(wiring: Wiring, switches: slice) -> NDArray[np.bool_]:
     """Return whether the neighbours at links k and j are cabled to each other, bool[n, K, K]."""
-    far, apex = wiring.far, apex_of(wiring)[switches]
-    cabled = apexes(apex)
+    far, apex = wiring.far, apex_links_of(wiring)[switches]
+    cabled = in_one_triangle(apex)
     # A link in several triangles has several apexes. Look up whether the neighbour there is cabled
     # to each other neighbour.
     s, k = np.nonzero(apex == SEVERAL)
@@ -144,5 +144,5 @@ def _triangles(wiring: Wiring, switches: slice) -> NDArray[np.bool_]:
 
 @lru_cache(maxsize=1)
 def _twins(wiring: Wiring) -> NDArray[np.int64]:
-    """Return a number for each switch that it shares with switches with the same neighbours."""
+    """Return a number for each switch, int64[S]; switches with the same neighbours share one."""
     return np.unique(wiring.far, axis=0, return_inverse=True)[1].ravel()

@@ -1,7 +1,8 @@
 """Minimal routes: a shortest path from every switch to every destination.
 
-A family whose algebra says the next hop computes its routes itself (`Family.routes`). For all other
-graphs they are found here by breadth-first search.
+What comes in is a topology and its wiring. What goes out are tables with one egress class for each
+link. `compile` calls `minimal`. A family whose algebra says the next hop computes its routes itself
+(`Family.routes`). For all other graphs this module finds them by breadth-first search.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from compilers.topology.labelled_graph import Topology
 from compilers.wiring.wiring import Wiring
 
 LARGEST_SHORTEST = 8192
-"""The most switches of a fabric whose routes are searched when it grows."""
+"""The most switches of a fabric for which `expand` searches shortest paths."""
 SOURCES_AT_ONCE = 256
 """How many sources the breadth-first search starts from at once."""
 NO_EARLIER_LINKS = np.empty((0, 0), np.int64)
@@ -53,6 +54,7 @@ def routes(topology: Topology, earlier: NDArray[np.integer]) -> Routes:
         One row for each destination.
     """
     graph = topology.graph
+    # int[S, K], the neighbour at each link, negative where there is none.
     order, near = graph.order, graph.padded()
     # uint8[S, S], the links between any two switches.
     distance = np.empty((order, order), np.uint8)

@@ -1,29 +1,36 @@
-"""Orders of repair in ER_q that lose nothing when a whole module of a switch fails.
+"""Orders of repair ports in ER_q with which nothing is lost when a whole module of a switch fails.
 
-When module M of switch u fails, all links u–v on it go down at once. With minimal routes and one
-repair for each class, nothing is lost if and only if
+What comes in are tables, wiring and the module (line card) of each link. What goes out are the
+lists `protection` and `bounce` of every class (`module_orders`). `plane_choices` calls it.
 
-1. every class of u has a port outside its own module (a second one where the first may be the port
-   that the packet came in on), and
-2. for each v behind M, the sequence v, T(v), T(T(v)), … leaves M, where T(v) is the last switch
-   before u to which the repair of v towards u leads: the apex of the triangle on u–v where that
-   is the repair, else w×u, with w the bounce of the repairing neighbour.
+*The condition.* When module M of switch u fails, all links u–v on it go down at once. With minimal
+routes and one repair for each class, nothing is lost if and only if
+
+1. every class of u has a repair port outside its own module. A second such port is needed where the
+   first may be the port that the packet came in on;
+2. for each neighbour v of u on M, the sequence v, T(v), T(T(v)), … leaves M. Here T(v) is the last
+   switch before u on the path by which v repairs its link to u. If v repairs over the apex of the
+   triangle on u–v, T(v) is the apex. Otherwise a neighbour of v bounces the packets to a switch w,
+   and T(v) = w×u.
 
 Packets that do not come to u are not affected. For a class behind v every neighbour but v and the
 apex repairs (`compilers.routing.plane_choices`), so these orders need no more rows than the orders
-for a single link. They put first
+for a single link.
 
-- for a class behind a neighbour: links on other modules, no two of one module while there are
-  others; where the next hop is a quadric, the other quadric comes last;
-- for a neighbour on a triangle: the apex, if that is on another module; then neighbours whose
-  bounce comes to the end by a module of neither of the triangle's links there;
-- for a neighbour in no triangle: links on other modules whose bounce comes to the end by another
-  module there, links of the goal first (`compilers.routing.bounce_goals`);
+*The orders.* Direct classes lead to a neighbour itself, which is then called the *end*. First come
+
+- for a class behind a neighbour: links on other modules, each on another one as far as possible. If
+  the next hop is a quadric, the other quadric comes last;
+- for a direct class whose link is in a triangle: the apex, if it is on another module. Then
+  neighbours that bounce packets so that they reach the end by a third module: not by the module of
+  its link to this switch, and not by the module of its link to the apex;
+- for a direct class whose link is in no triangle: links on other modules whose neighbours bounce
+  packets so that they reach the end by another module than that of its link to this switch. Links
+  that lead over the goal come first (`compilers.routing.bounce_goals`);
 - for a bounce: the link of `_first_links`, then links on other modules than that link.
 
 An order is made by *scores*: each link of a switch has a score for each class, and the link with
-the least score is taken first. What comes in are tables, wiring and the module of each link; what
-goes out are the ports of repair and of bounce of every class (`module_orders`).
+the least score is taken first.
 """
 
 from __future__ import annotations
@@ -34,7 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.routing.bounce_goals import BounceGoals
-from compilers.routing.link_pairs import apexes, link_blocks, links_back, other_links
+from compilers.routing.link_pairs import in_one_triangle, link_blocks, links_back, other_links
 from compilers.tables.intermediate_form import Tables
 from compilers.wiring.wiring import Wiring
 
@@ -42,16 +49,19 @@ Bits = NDArray[np.bool_]
 Scores = NDArray[np.int32]
 """int32[n, C, K], the score of each link for each class of n switches."""
 NEVER = np.int32(1 << 30)
-"""The score of a link that is never taken. The other scores are sums of the four below, of which
-the largest decides first."""
+"""The score of a link that is never taken.
+
+Other scores are sums of the four summands below and of the link's turn (`_turn`). They are powers
+of two so far apart that a larger summand always decides before the smaller ones.
+"""
 ON_OWN_MODULE = np.int32(1 << 27)
 """The link is on the module of the class's own link."""
 WORSE_PATH = np.int32(1 << 24)
 """For each step by which the link's path to the end is worse (`_ranks_of_paths`)."""
 MODULE_IN_ORDER = np.int32(1 << 18)
 """For each link of the same module that the order has already."""
-LESS_WANTED = np.int32(1 << 17)
-"""The link leads to the other quadric, or is on the apex's module. Only turns are less."""
+LAST_CHOICE = np.int32(1 << 17)
+"""The link leads to the other quadric, or is on the apex's module."""
 
 
 def module_orders(
@@ -59,7 +69,7 @@ def module_orders(
     wiring: Wiring,
     module: NDArray[np.int32],
     apex: NDArray[np.int16],
-    bounced: NDArray[np.int16] | None,
+    bounce_links: NDArray[np.int16] | None,
     count: int,
 ) -> tuple[NDArray[np.uint16], NDArray[np.uint16]]:
     """Return protection and bounce of a whole ER_q, uint16[S, 2K, count] each.
@@ -69,8 +79,9 @@ def module_orders(
         wiring: the cables.
         module: int32[S, K], the module of its switch that each link is on.
         apex: int16[S, K], the link to the apex of the triangle on each link, of
-            `compilers.routing.link_pairs.apex_of`.
-        bounced: int16[S, K], the links of bounced paths, which come first where no goal is set.
+            `compilers.routing.link_pairs.apex_links_of`.
+        bounce_links: int16[S, K], the links of bounced paths, which come first where no goal is
+            set; None without bounced paths.
         count: the ports of an order.
     """
     fabric = _Fabric(
@@ -83,15 +94,16 @@ def module_orders(
         goals=BounceGoals.of(tables, wiring, module),
     )
     order, links = wiring.far.shape
-    bounce = _bounce_links(fabric, _first_links(fabric, bounced), count)
+    bounce = _bounce_links(fabric, _first_links(fabric, bounce_links), count)
     protection = np.full((order, 2 * links, count), -1, np.int16)
     for switches in link_blocks(wiring):
         behind = _scores_behind(fabric, switches)
         protection[switches, :links] = _take_least(behind, module[switches], count)
         direct = _scores_direct(fabric, switches, bounce)
         protection[switches, links:] = _take_least(direct, module[switches], count)
-    both_halves = np.tile(bounce, (1, 2, 1))  # the direct class of a link bounces alike
-    return _ports(wiring, protection), _ports(wiring, both_halves)
+    # The direct class of a link bounces like its other class.
+    bounce_of_classes = np.tile(bounce, (1, 2, 1))
+    return _ports(wiring, protection), _ports(wiring, bounce_of_classes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,7 +111,7 @@ class _Fabric:
     """A whole ER_q with direct classes, whose switches have K links on several modules."""
 
     tables: Tables
-    """Minimal tables, or such with alternates."""
+    """Minimal tables, with or without alternates."""
     wiring: Wiring
     """The cables."""
     module: NDArray[np.int32]
@@ -139,7 +151,7 @@ def _scores_behind(fabric: _Fabric, switches: slice) -> Scores:
     near, module = fabric.wiring.far[switches], fabric.module[switches]
     same_module = module[:, :, None] == module[:, None, :]
     score: Scores = _turn(near, fabric.apex[switches]) + np.where(same_module, ON_OWN_MODULE, 0)
-    score += LESS_WANTED * _both_quadrics(fabric, near)
+    score += LAST_CHOICE * _both_quadrics(fabric, near)
     return score
 
 
@@ -163,10 +175,10 @@ def _scores_direct(fabric: _Fabric, switches: slice, bounce: NDArray[np.int16]) 
     rank = _ranks_of_paths(fabric, switches, bounce)
     same_module = module[:, :, None] == module[:, None, :]
     score: Scores = _turn(near, apex) + np.where(same_module, ON_OWN_MODULE, 0) + WORSE_PATH * rank
-    score += LESS_WANTED * _both_quadrics(fabric, near)
+    score += LAST_CHOICE * _both_quadrics(fabric, near)
     s, k = np.nonzero(apex >= 0)
     to_apex = apex[s, k]
-    score[s, k] += np.where(module[s] == module[s, to_apex][:, None], LESS_WANTED, 0)
+    score[s, k] += np.where(module[s] == module[s, to_apex][:, None], LAST_CHOICE, 0)
     score[s, k, to_apex] = np.where(module[s, to_apex] == module[s, k], ON_OWN_MODULE, -1)
     return score
 
@@ -184,13 +196,16 @@ def _ranks_of_paths(fabric: _Fabric, switches: slice, bounce: NDArray[np.int16])
     """
     far, module, back = fabric.wiring.far, fabric.module, fabric.back[switches]
     near, apex, goals = far[switches], fabric.apex[switches], fabric.goals
-    over = bounce[near, back, 0]
-    w = np.where(over >= 0, far[near, np.maximum(over, 0)], -1)
+    # int[n, K]: the link by which each neighbour bounces packets of this switch, and the switch w
+    # at its other end; -1 where it does not bounce.
+    bounce_link = bounce[near, back, 0]
+    w = np.where(bounce_link >= 0, far[near, np.maximum(bounce_link, 0)], -1)
     end = np.maximum(near, 0)[:, :, None]
     # The link of the end by which it is reached from w: that of its own minimal route to w.
     arrival = fabric.tables.routes.egress[end, np.maximum(w, 0)[:, None, :]]
     arrival = arrival.astype(np.intp) % far.shape[1]
     arrival = np.where((w < 0)[:, None, :] | (w[:, None, :] == end), -1, arrival)
+    # -2 equals no module, not even the -1 that stands for the module of a missing cable.
     arrival_module = np.where(arrival >= 0, module[end, np.maximum(arrival, 0)], -2)
     back_module = np.take_along_axis(module[near], back[..., None].astype(np.intp), 2)
     apex_at_end = fabric.apex[near, back].astype(np.intp)[..., None]
@@ -199,7 +214,8 @@ def _ranks_of_paths(fabric: _Fabric, switches: slice, bounce: NDArray[np.int16])
     same_module = (arrival_module == back_module) | (has_apex & (arrival_module == apex_module))
     next_in_ring = goals.next_in_ring[switches][..., None]
     misses_goal = (next_in_ring >= 0) & (next_in_ring != goals.goal[switches][:, None, :])
-    rank = np.where(has_apex, same_module, 2 * same_module + (misses_goal & ~same_module)) + 0
+    rank_without_apex = 2 * same_module + (misses_goal & ~same_module)
+    rank = np.where(has_apex, same_module.astype(np.int64), rank_without_apex)
     rank[np.broadcast_to((w < 0)[:, None, :], rank.shape)] = 3
     ranks: Scores = rank.astype(np.int32)
     return ranks
@@ -220,7 +236,7 @@ def _turn(far: NDArray[np.int32], apex: NDArray[np.int16]) -> Scores:
     """
     number = np.arange(far.shape[1], dtype=np.int32)
     turn = (number - number[:, None]) % np.int32(len(number))
-    usable = other_links(far) & ~apexes(apex)
+    usable = other_links(far) & ~in_one_triangle(apex)
     return np.where(usable, turn, NEVER)
 
 
@@ -248,18 +264,19 @@ def _take_least(score: Scores, module: NDArray[np.int32], count: int) -> NDArray
     return least
 
 
-def _first_links(fabric: _Fabric, bounced: NDArray[np.int16] | None) -> NDArray[np.int16]:
+def _first_links(fabric: _Fabric, bounce_links: NDArray[np.int16] | None) -> NDArray[np.int16]:
     """Return the first link by which packets of each link bounce, int16[S, K], -1 for any.
 
-    That is the link of the goal, else that of bounced paths. Packets of a switch v in no triangle
-    and in no ring bounce to the switch from which they come to most ends by another module than
-    that of the end's link to v.
+    This is the link of the goal; without a goal, the link of bounced paths. A switch v that is in
+    no triangle and in no ring is treated on its own. Its neighbours bounce its packets to a switch
+    w. Of all w, that one is taken from which packets come to most neighbours of v by another module
+    than the module of the neighbour's link to v.
     """
     far, module, goals = fabric.wiring.far, fabric.module, fabric.goals
     links = far.shape[1]
     first_links = goals.first_bounce.copy()
-    if bounced is not None:
-        first_links = np.where(first_links >= 0, first_links, bounced)
+    if bounce_links is not None:
+        first_links = np.where(first_links >= 0, first_links, bounce_links)
     in_no_triangle = fabric.quadric | goals.quadrics.all(axis=1)
     in_no_ring = (goals.next_in_ring < 0).all(axis=1)
     for v in np.flatnonzero(in_no_triangle & in_no_ring):

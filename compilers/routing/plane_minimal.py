@@ -1,7 +1,8 @@
 """Minimal routes in ER_q, PN and OFT by algebra: a row for each switch that has hosts.
 
-Switches are points and lines of the projective plane PG(2, q). Lines have the numbers of the points
-that they are orthogonal to.
+What comes in is a topology. What goes out are its routes, without a search. The families PolarFly,
+PN and OFT call these functions. Switches are points and lines of the projective plane PG(2, q).
+Lines have the numbers of the points that they are orthogonal to, and s×d is the cross product.
 
 - **ER_q** (PolarFly): the next hop from s to d is d itself where the two are adjacent, else the
   point s×d (PolarFly paper, §IV-D), where the lines of s and d meet (`compilers.tables.line_rows`).
@@ -9,10 +10,10 @@ that they are orthogonal to.
   s×d. A point s and a line d that is not through it have q + 1 minimal paths, one over each line
   through s. A correlation a maps every line to a point, and the path takes the line through s and
   a(d). This spreads the destinations over the lines through s, and the destinations of each line
-  over its points, except for lines d through their own point a(d). The correlation used here has
-  one such line, number 0, whose rows follow a conic instead. The loads of a fabric's links differ
-  by a few paths only.
-- **OFT**: leaves in two columns, joined by a column of spines in between; rows are those of PN.
+  over its points. It fails for lines d that pass through their own point a(d). With the correlation
+  used here, only line 0 does so. The rows towards line 0 follow a conic instead. The loads of a
+  fabric's links differ by a few paths only.
+- **OFT**: leaves in two columns, joined by a column of spines in between. Its rows are those of PN.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def pn_routes(topology: Topology) -> Routes:
     n = len(near)
     egress = empty_egress(2 * n, 2 * n, q + 1)
     for block in _blocks(n):
-        same_side = meets(near, block)
+        same_side = meeting_places(near, block)
         other_side = across.classes(block, same_side)
         egress[block, :n] = egress[n + block, n:] = same_side
         egress[block, n:] = egress[n + block, :n] = other_side
@@ -67,7 +68,7 @@ def oft_routes(topology: Topology) -> Routes:
     egress = empty_egress(3 * n, 3 * n, 2 * (q + 1))
     leaf, spine = egress[:n], egress[n : 2 * n]
     for block in _blocks(n):
-        same_side = meets(near, block)
+        same_side = meeting_places(near, block)
         leaf[block, :n] = same_side
         spine[block, :n] = across.classes(block, same_side)
     np.fill_diagonal(leaf[:, :n], np.arange(n) % (q + 1))
@@ -81,7 +82,7 @@ def oft_routes(topology: Topology) -> Routes:
     return Routes.without_aggregates(egress)
 
 
-def meets(lines: NDArray[np.int32], points: NDArray[np.integer]) -> NDArray[np.int16]:
+def meeting_places(lines: NDArray[np.int32], points: NDArray[np.integer]) -> NDArray[np.int16]:
     """Return the place of s×d among the q + 1 points orthogonal to s, int16[B, N].
 
     The point s×d is orthogonal to both s and d. Let r be the k-th point orthogonal to s. Then s×d
@@ -107,21 +108,21 @@ class _Across:
         """int32[N, q + 1]: the lines through each point."""
         self.partner = _correlation(q)
         """int32[N]: the point a(d) of each line d."""
-        f = field(q)
+        gf = field(q)
         x, y, z = points(q).T
-        y = f.mul[y, f.inv[z]]
-        self.conic = 1 + f.add[f.mul[x, f.inv[z]], f.mul[y, y]]
+        x_over_z, y_over_z = gf.mul[x, gf.inv[z]], gf.mul[y, gf.inv[z]]
+        self.conic = 1 + gf.add[x_over_z, gf.mul[y_over_z, y_over_z]]
         """int32[N]: the class of each point (x, y, z) towards line 0: 1 + x/z + (y/z)²."""
 
-    def classes(self, block: NDArray[np.int64], same: NDArray[np.int16]) -> NDArray[np.int16]:
+    def classes(self, block: NDArray[np.int64], same_side: NDArray[np.int16]) -> NDArray[np.int16]:
         """Return the classes of switches towards the other side, int16[B, N].
 
         Args:
             block: int64[B], switches of one side.
-            same: int16[B, N], their `meets`.
+            same_side: int16[B, N], their classes towards their own side (`meeting_places`).
         """
         width = self.near.shape[1]
-        table = same[:, self.partner]
+        table = same_side[:, self.partner]
         # Where line 0 passes through s it is the first of the lines through s.
         over_0 = (table == 0) & (self.near[block, :1] == 0)
         row, column = np.nonzero(over_0 | (block[:, None] == self.partner))
@@ -137,17 +138,18 @@ def _correlation(q: int) -> NDArray[np.int32]:
     t² + bt + c is the first polynomial without a root. A line passes through its own point where
     x² + bxy + cy² = 0, which is so for (0, 0, 1) only.
     """
-    f = field(q)
+    gf = field(q)
     t = np.arange(q)
     # [q, q], the value of t² + bt by b and t. The polynomial has the root t for c = -(t² + bt).
-    values = f.add[f.mul[t, t], f.mul[t[:, None], t]]
-    has_no_root = np.ones((q, q), np.bool_)
-    has_no_root[t[:, None], f.neg[values]] = False
+    values = gf.add[gf.mul[t, t], gf.mul[t[:, None], t]]
+    has_no_root = np.ones((q, q), np.bool_)  # by b and c
+    has_no_root[t[:, None], gf.neg[values]] = False
     b, c = np.argwhere(has_no_root)[0]
     x, y, z = points(q).T
-    u, v, w = f.add[x, f.mul[b, y]], f.add[f.mul[c, y], z], f.neg[y]
-    scale = f.inv[np.where(u != 0, u, np.where(v != 0, v, w))]
-    return index(q, np.stack([f.mul[part, scale] for part in (u, v, w)], axis=-1))
+    u, v, w = gf.add[x, gf.mul[b, y]], gf.add[gf.mul[c, y], z], gf.neg[y]
+    # The first coordinate that is not 0 becomes 1, as in all vectors of points.
+    scale = gf.inv[np.where(u != 0, u, np.where(v != 0, v, w))]
+    return index(q, np.stack([gf.mul[part, scale] for part in (u, v, w)], axis=-1))
 
 
 def _blocks(n: int) -> list[NDArray[np.int64]]:

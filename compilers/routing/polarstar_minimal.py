@@ -1,13 +1,14 @@
 """Minimal routes in PolarStar: exact rows for near supernodes, one row for each remote supernode.
 
 Switch (x, x') is member x' of supernode x. Two supernodes that are adjacent in the structure graph
-are joined by a bijection of their members: g is that bijection along the arc from x, which is f or
+are joined by a bijection of their members. Here g is the bijection from x to its neighbour: f or
 its inverse. The next hop of (x, x') towards (y, y'), with z = x×y, is
 
 - for y = x: y' itself where a link leads there (in the supernode, or a quadric's loop link); else a
   common neighbour of x' and y'; else (w, g(x')) for any neighbour w of x;
-- for y next to x: the destination if y' = g(x'); else (x, g⁻¹(y')) where x' is joined to that; else
-  (y, g(x')) where that is joined to y'; else, for involutions only, y' = x', two links away over z;
+- for y next to x: the destination if y' = g(x'); else (x, g⁻¹(y')) if a link joins x' and g⁻¹(y');
+  else (y, g(x')) if a link joins g(x') and y'; else (z, g(x')). The last case occurs only where g
+  is an involution and y' = x'; the destination is two links away over z;
 - for all other y: (z, g(x')), whatever y' is. So one row for the aggregate of y is enough.
 
 Property R* or R1 of the supernode leaves no other cases, so the rules hold for every kind of
@@ -36,9 +37,9 @@ from compilers.topology.supernodes import Supernode
 
 def routes(topology: Topology) -> Routes:
     """Return minimal routes; rows of a large fabric are computed when they are read."""
-    of_topology = star_program(topology)
-    egress, prefix = unless_large(StarEgress(of_topology)), StarPrefixes(of_topology)
-    n, k = len(of_topology.around), of_topology.members
+    stored = star_program(topology)
+    egress, prefix = unless_large(StarEgress(stored)), StarPrefixes(stored)
+    n, k = len(stored.around), stored.members
     return Routes(
         prefix=unless_large(prefix, egress),
         egress=egress,
@@ -88,7 +89,7 @@ def program(supernode: Supernode, around: NDArray[np.int32]) -> StarProgram:
 def _case(
     edges: NDArray[np.bool_], along: NDArray[np.integer], back: NDArray[np.integer]
 ) -> NDArray[np.int8]:
-    """Return the rule from x' to y' of a neighbour supernode, int8[k, k].
+    """Return the first hop from x' to y' of a neighbour supernode, int8[k, k]: TO_Y and so on.
 
     Args:
         edges: bool[k, k], the links within a supernode.

@@ -1,8 +1,9 @@
 """Rank the usable ports of each class in cyclic order, beginning after its minimal port.
 
-Repair and bounce ports are ranked so. Every class begins at another link: the link after its
-minimal one comes first, then those with higher numbers, then those from link 0 on. So the traffic
-of several classes that lost their links at once spreads over many ports.
+What comes in is a set of usable links for each egress class. What goes out is the order in which a
+switch tries their ports, for the lists `protection` and `bounce` of `Classes`. The link after the
+minimal one comes first, then links with higher numbers, then links from 0 on. So classes that lose
+their links at once use different ports.
 
 The links of a class are bits in words of 64. In each step the first bit in cyclic order is taken
 and cleared, until enough ports are ranked.
@@ -15,15 +16,15 @@ from numpy.typing import NDArray
 
 from compilers.wiring.wiring import Wiring
 
-ORDER = 2
-"""The most ports in an order of protection or bounce."""
+MOST_REPAIR_PORTS = 2
+"""The most ports in a list of `protection` or `bounce`."""
 RANKED_ENTRIES_AT_ONCE = 1 << 20
 """About how many pairs of a class and a link are ranked at once."""
 Bits = NDArray[np.bool_]
 Words = NDArray[np.uint64]
 
 
-def ranked(
+def ranked_ports(
     usable: Bits,
     minimal: NDArray[np.int32],
     wiring: Wiring,
@@ -93,7 +94,7 @@ def _take_first(sets: list[Words], beyond: Words) -> NDArray[np.int64]:
     candidates = np.where(later.any(axis=2, keepdims=True), later, nonempty)
     word = (candidates != 0).argmax(axis=2)[..., None]
     bits = np.take_along_axis(candidates, word, axis=2)
-    lowest = bits & (~bits + np.uint64(1))
+    lowest = bits & (~bits + np.uint64(1))  # in two's complement this leaves the lowest bit
     for links in sets:
         others = np.take_along_axis(links, word, axis=2) & ~lowest
         np.put_along_axis(links, word, others, axis=2)

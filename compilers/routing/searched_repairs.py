@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from compilers.routing.class_paths import Bits, ClassPaths
 from compilers.routing.link_choices import LinkChoices
-from compilers.routing.port_ranking import ORDER, filled_from, ranked
+from compilers.routing.port_ranking import MOST_REPAIR_PORTS, filled_from, ranked_ports
 from compilers.wiring.shared_risk import uses_several_modules
 
 ROUNDS = 2
 """How often `bounce` is chosen, where several next hops share packets.
 
-The choice of a switch depends on that of its neighbours in the round before.
+The choice of a switch depends on what its neighbours have chosen in the round before.
 """
 
 
@@ -32,11 +32,16 @@ def with_repairs(
 ) -> ClassPaths:
     """Add protection and bounce to classes.
 
-    `protection` has ports of four kinds, in this order: ports that repair; ports whose neighbour
-    bounces the packet past the next hop; ports whose neighbour does not send it back; ports whose
-    neighbour bounces it so that it does not come back. Ports that repair are also `bounce`. Where a
-    class has no port of the first two kinds, as above the leaves of a tree, `bounce` begins with
-    ports whose paths avoid the switch after the next hop: the link from there may have failed.
+    `protection` has ports of four kinds, in this order:
+
+    1. ports whose neighbour repairs;
+    2. ports whose neighbour bounces the packet onto a path that avoids the next hop;
+    3. ports whose neighbour does not send the packet back;
+    4. ports whose neighbour bounces the packet so that it does not come back.
+
+    `bounce` has the ports whose neighbour repairs. A class may have no port of the first two kinds,
+    as above the leaves of a tree. Then `bounce` begins with ports whose paths avoid the switch
+    after the next hop, as the link from the next hop to that switch may have failed.
 
     Args:
         paths: of tables with classes by choices.
@@ -48,31 +53,34 @@ def with_repairs(
     minimal, wiring, repair, away = paths.classes.port, paths.wiring, links.repair, links.away
     # bool[S, C, 1], the classes with several next hops that share packets.
     several: Bits = np.logical_and(links.alternate.any(axis=2, keepdims=True), every_hop)
-    first: Bits | None = None
+    preferred: Bits | None = None
     if module is not None and uses_several_modules(module):
-        first = _on_other_modules(module, wiring.port, minimal)
-    order = bounce = ranked(repair, minimal, wiring, ORDER, before=first)
+        preferred = _on_other_modules(module, wiring.port, minimal)
+    # Kind 1: ports whose neighbour repairs. They begin both lists.
+    order = bounce = ranked_ports(repair, minimal, wiring, MOST_REPAIR_PORTS, before=preferred)
     if every_hop:
         for _ in range(ROUNDS):
             bounce = _among_next_hops(paths, links.alternate, bounce)
             paths = replace(paths, next_tries=_next_tries(paths, several, bounce))
         order = np.where(several, np.uint16(0), order)
     avoiding_hop, avoiding_switch = _bouncing_by_class(paths, bounce, repair.shape)
-    helped = (repair | avoiding_hop | several).any(axis=2)
-    if (_used_classes(paths, repair.shape) & ~helped).any():
-        before = paths.by_class(lambda switch: _avoiding_second(paths, switch), repair.shape)[0]
-        avoiding_second = ranked(repair, minimal, wiring, ORDER, before=before)
+    has_repair = (repair | avoiding_hop | several).any(axis=2)
+    # Some class in use has no port of kinds 1 and 2: other ports come first in `bounce`.
+    if (_used_classes(paths, repair.shape) & ~has_repair).any():
+        avoids = paths.by_class(lambda switch: _avoiding_second(paths, switch), repair.shape)[0]
+        avoiding_second = ranked_ports(repair, minimal, wiring, MOST_REPAIR_PORTS, before=avoids)
         bounce = np.where(several, bounce, avoiding_second)
         avoiding_hop, avoiding_switch = _bouncing_by_class(paths, bounce, repair.shape)
     allowed = ~several
     if every_hop:  # a neighbour that repairs, and sent the packet here, has other next hops
         allowed = allowed & ~repair.any(axis=2, keepdims=True)
-    for usable in (
+    for usable in (  # kinds 2 to 4
         avoiding_hop & ~repair,
         away & ~repair,
         avoiding_switch & ~(avoiding_hop | away | repair),
     ):
-        order = filled_from(order, ranked(usable & allowed, minimal, wiring, ORDER, before=first))
+        ports = ranked_ports(usable & allowed, minimal, wiring, MOST_REPAIR_PORTS, before=preferred)
+        order = filled_from(order, ports)
     return paths.with_orders(protection=order, bounce=bounce)
 
 
@@ -142,12 +150,14 @@ def _next_tries(paths: ClassPaths, several: Bits, bounce: NDArray[np.uint16]) ->
 def _among_next_hops(
     paths: ClassPaths, others: Bits, bounce: NDArray[np.uint16]
 ) -> NDArray[np.uint16]:
-    """Return the bounce, uint16[S, C, B], where classes with several next hops bounce among these.
+    """Return `bounce`, uint16[S, C, B], where classes with several next hops bounce among them.
 
-    A packet comes back from a next hop v if v itself has a single next hop, its *only hop*, which
-    is down. So the packet goes to a next hop with another only hop than that of the minimal next
-    hop. If there is none, it goes over a link from which no path meets an only hop; else to any
-    next hop.
+    A packet comes back from a next hop v if v itself has a single next hop, and that is down. Call
+    this single next hop of v its *only hop*. The packet then goes
+
+    1. to a next hop whose only hop is not the only hop of the minimal next hop;
+    2. if there is none, over a link from which no path meets an only hop;
+    3. else to any next hop.
 
     Args:
         paths: any shortest paths.
@@ -165,21 +175,23 @@ def _among_next_hops(
         """bool[2, K, D]: next hops with another only hop; links that meet no only hop."""
         near, hop = paths.neighbours(switch), paths.after[switch]
         nearer = np.equal(paths.distance[near, ends] + 1, paths.distance[switch, ends])
-        behind = np.asarray(np.where(nearer, only_hop[near, column], -1))
-        differs = (behind < 0) | (behind != only_hop[hop, column])
+        # int32[K, D], the only hop of the neighbour behind each link, -1 for none.
+        only_hops = np.asarray(np.where(nearer, only_hop[near, column], -1))
+        differs = (only_hops < 0) | (only_hops != only_hop[hop, column])
         turn = paths.u_turn(switch, near)
         start = np.where(turn.returns, turn.onward, near)
         clear = ~nearer & (start >= 0)
-        for switch_behind in behind:
-            clear &= ~paths.meets(start, switch_behind) | (switch_behind < 0)
+        for hop_of_one_link in only_hops:
+            clear &= ~paths.meets(start, hop_of_one_link) | (hop_of_one_link < 0)
         both: Bits = np.stack((nearer & differs, clear)) & (near != hop)
         return both
 
     disjoint, clear = paths.by_class(next_hops, others.shape)
     has_disjoint = (others & disjoint).any(axis=2, keepdims=True)
     sets = others & disjoint, clear & ~others & ~has_disjoint, others & ~has_disjoint
-    first, *further = (ranked(usable, minimal, wiring, bounce.shape[2]) for usable in sets)
-    first[..., 1:] = 0  # to the minimal next hop then, which has another one
+    first, *further = (ranked_ports(usable, minimal, wiring, bounce.shape[2]) for usable in sets)
+    # One port is enough: after it packets go to the minimal next hop, which has another only hop.
+    first[..., 1:] = 0
     return np.where(others.any(axis=2, keepdims=True), reduce(filled_from, further, first), bounce)
 
 
@@ -200,14 +212,17 @@ def bouncing_links(
     """
     near, hop = paths.neighbours(switch), paths.after[switch]
     cables = paths.wiring.cables()
+    # [K, D]: the first bounce port of the neighbour behind each link, and the switch behind it.
     port = bounce[near, np.minimum(paths.egress[near[:, 0]], bounce.shape[1] - 1), 0]
-    over = cables[near, port]
+    bounced_to = cables[near, port]
     sent_back = paths.after[near[:, 0]] == switch
-    serves: Bits = sent_back & (port > 0) & (near != hop)
+    bounces: Bits = sent_back & (port > 0) & (near != hop)
     if paths.shared_at_every_hop:
-        serves &= paths.u_turn(switch, near).onward < 0
-        turn = paths.u_turn(near, over)
-        over = np.where(turn.returns, turn.onward, over)
-        serves &= over >= 0
-    met = paths.meets(over, switch if only_link else hop)
-    return serves & ~met if only_link else serves & (~met | (hop == paths.ends))
+        bounces &= paths.u_turn(switch, near).onward < 0
+        turn = paths.u_turn(near, bounced_to)
+        bounced_to = np.where(turn.returns, turn.onward, bounced_to)
+        bounces &= bounced_to >= 0
+    avoids: Bits = ~paths.meets(bounced_to, switch if only_link else hop)
+    if not only_link:
+        avoids |= hop == paths.ends  # a next hop that is the destination cannot be avoided
+    return bounces & avoids

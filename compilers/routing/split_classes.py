@@ -1,8 +1,9 @@
 """Two classes per link: one for destinations behind the neighbour, one for the neighbour itself.
 
-A neighbour is reached minimally only (PolarFly paper, §VII), and other ports repair its link than
-for destinations behind it. With K links, class k < K leads to destinations behind the k-th
-neighbour, and class K + k, the *direct class*, to that neighbour itself.
+Packets for the neighbour itself take the minimal path only (PolarFly paper, §VII), and are repaired
+by other ports than packets for destinations behind it. With K links, class k < K leads to
+destinations behind the k-th neighbour, and class K + k, the *direct class*, to that neighbour
+itself. Families and `compilers.routing.choose` call `split_direct` before they add alternates.
 """
 
 from __future__ import annotations
@@ -33,24 +34,25 @@ def split_direct(tables: Tables, wiring: Wiring) -> Tables:
     if isinstance(routes.egress, LineEgress):
         egress: Any = routes.egress.split(links)
     else:
-        egress = _split(routes, wiring, links)
+        egress = _with_direct_classes(routes, wiring, links)
     return Tables(
         routes=replace(routes, egress=egress),
         classes=Classes.minimal(np.tile(tables.classes.port, 2)),
     )
 
 
-def _split(routes: Routes, wiring: Wiring, links: int) -> Egress:
+def _with_direct_classes(routes: Routes, wiring: Wiring, links: int) -> Egress:
     """Return stored egress values with the rows of neighbours in the direct classes."""
     egress = _widened(routes.egress, 2 * links)
     switch, link = np.nonzero(wiring.far >= 0)
-    row, direct = rows_of(routes, switch, wiring.far[switch, link])
-    direct &= routes.egress[switch, row] == link  # a spine of an OFT has no row: no own address
+    row, direct = exact_rows_of(routes, switch, wiring.far[switch, link])
+    # No row leads to a spine of an OFT, which has no address.
+    direct &= routes.egress[switch, row] == link
     egress[switch[direct], row[direct]] = (links + link[direct]).astype(egress.dtype)
     return egress
 
 
-def rows_of(
+def exact_rows_of(
     routes: Routes, switch: NDArray[np.int64], prefix: NDArray[np.integer]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Look rows of switches up by exact prefixes.
@@ -73,7 +75,7 @@ def rows_of(
     return place % rows, keys[place] == key
 
 
-def deciding_rows(
+def longest_prefix_rows(
     routes: Routes, switch: int, ends: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Look destinations up at a switch by longest-prefix match.

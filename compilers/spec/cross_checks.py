@@ -35,7 +35,7 @@ from compilers.spec.policy import (
 )
 from compilers.spec.target_names import SHIPPED_SYSTEMS, meant_target, system_names
 from compilers.spec.value_checks import OF_BLOCKS, OF_FABRIC, OF_INVENTORY, Values, findings
-from compilers.topology.families import check_topology, likely
+from compilers.topology.families import check_topology, likely_family
 from compilers.topology.family import Family
 from compilers.topology.labelled_graph import Parameters
 from inventory.document_errors import M, well_formed
@@ -81,7 +81,7 @@ def check_spec(data: Data, spec: FabricSpec | None) -> Iterator[Finding]:
             continue
         path = ("topology", problem.key)
         yield Finding(path, problem.required, shown(problem.given), problem.todo)
-    likely_member = likely(topology.family, topology.parameters())
+    likely_member = likely_family(topology.family, topology.parameters())
     if likely_member is None:
         return
     family, parameters = likely_member
@@ -148,7 +148,7 @@ def check_blocks(
 def _values(data: Data) -> Values:
     """Return the well-formed values of fabric.yaml, with defaults in place of wrong ones."""
     topology = well_formed(TopologySpec, data.get("topology"))
-    likely_member = likely(topology.family, topology.parameters()) if topology else None
+    likely_member = likely_family(topology.family, topology.parameters()) if topology else None
     order = 0
     if likely_member:
         family, parameters = likely_member
@@ -446,7 +446,7 @@ def _vertex_findings(data: Data, examined: ExaminedInventory, planes: int) -> It
     topology = well_formed(TopologySpec, data.get("topology"))
     if topology is None or check_topology(topology.family, topology.parameters()):
         return
-    family, parameters = likely(topology.family, topology.parameters()) or (None, {})
+    family, parameters = likely_family(topology.family, topology.parameters()) or (None, {})
     order = family.order(parameters) if family else 0
     path: KeyPath = ("nodes",)
     for plane in range(1, planes + 1) if examined.nodes else ():

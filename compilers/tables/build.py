@@ -30,7 +30,7 @@ class Build:
     name: str
     """The name of the fabric, or of the plane."""
     balance: str
-    """The word of the spec's `routing.balance`, for reports and for compiling again."""
+    """The name of the balance, as in the spec's `routing.balance`."""
     forwarding: Forwarding
     """What the tables mean: whether packets are marked, what weights are, and so on."""
     inputs: Mapping[str, str]
@@ -48,7 +48,7 @@ class Build:
     identity: str = ""
     """16 hexadecimal digits that every emitted file names, "" before the build is saved."""
     policy: Mapping[str, str] = field(default_factory=dict)
-    """Other words of the spec's `routing`, for reports and for compiling again."""
+    """The other entries of the spec's `routing`, for reports and for compiling again."""
     base: Mapping[str, Any] = field(default_factory=dict)
     """What switches need besides forwarding, as the spec says it."""
     vars: Mapping[str, Any] = field(default_factory=dict)
@@ -56,12 +56,15 @@ class Build:
     node_vars: Mapping[str, Any] = field(default_factory=dict)
     """The variables of nodes and of their groups, by the node's name."""
     allocations: Allocations = field(default_factory=Allocations)
-    """The numbers that stay; none where they follow from the ports of links."""
+    """The numbers of links, cables and hosts that stay when the fabric is compiled again.
+
+    It is empty where all numbers follow from the ports of links.
+    """
 
     systems: tuple[str, ...] = ()
     """The system of each switch; () where neither fabric.yaml nor the inventory names one."""
     control: Mapping[str, str] = field(default_factory=dict)
-    """What both ends of a link have agreed on, as options of targets; those that are named."""
+    """The options of targets that both ends of a link must have alike, as far as they are set."""
     disabled_ports: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The names of the ports that the inventory disables, by the node's name."""
 

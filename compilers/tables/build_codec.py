@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from compilers.tables.build import Build
 from compilers.tables.computed_array import ComputedArray, ComputedEgress
-from compilers.tables.folders.generations import FABRIC
+from compilers.tables.folders.folder_contents import FABRIC
 from compilers.tables.intermediate_form import Classes, Routes
 from compilers.tables.line_rows import LineEgress, LineProgram
 from compilers.tables.packed_alternates import AlternateLinks, AlternatePorts, AlternateWeights
@@ -68,11 +68,12 @@ NODE_TYPES = {"names": "type_names", "ports": "port_names"}
 OF_THE_USER = ("base", "vars", "node_vars")
 """Fields of `Build` whose content is the user's: it is stored as it is."""
 IF_NOT_EMPTY = ("systems", "control", "disabled_ports")
-"""Fields of `Build` that are stored only if they have items, as they came later."""
+"""Fields of `Build` that are stored only if they have items, as earlier releases had no such
+fields."""
 TEXTS = (IPv4Network, IPv6Network, Fraction)
 """Types whose values are texts in JSON."""
 OF_ONE_PLANE = ("datapath_id", "host_mac", "hardware_")
-"""How names of arrays begin that differ between planes although these forward alike."""
+"""The first letters of the names of arrays that differ between planes that forward alike."""
 LENGTH = re.compile(r"(\d*)([A-Za-z]*)\+?(\d*)")
 """A declared length such as S, 2E, S+1 or 2: a factor, a name, and a number to add."""
 Sizes = dict[str, int]
@@ -98,26 +99,32 @@ class Misfit(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
+class Declaration:
     """The declaration of an array or of a list."""
 
     name: str
     """The name of the array, or of the list's field."""
     kind: Any
     """The type, without what `Annotated` adds."""
-    types: tuple[str, ...]
-    """The names of the scalar types that an array may have; none for a list."""
+    scalar_types: tuple[str, ...]
+    """The names of the scalar types that an array may have; () for a list."""
     shape: str
     """The dimensions of an array, or the length of a list."""
     rule: str = ""
     """The range of an array's values, or `name` for a list of names.
 
-    In the range "0..C marks" the two largest numbers of the type are values, too.
+    In the range "0..C marks" the two largest numbers of the type are values, too: `no_route` and
+    `local`.
     """
+
+    @property
+    def is_array(self) -> bool:
+        """Whether this declares an array; else it declares a list."""
+        return bool(self.scalar_types)
 
     def __str__(self) -> str:
         """The form in messages: `int32[S, K]`."""
-        return f"{' or '.join(self.types)}[{', '.join(self.shape.split())}]"
+        return f"{' or '.join(self.scalar_types)}[{', '.join(self.shape.split())}]"
 
     def misfit(self, value: Any, sizes: Sizes) -> str:
         """Return in words how a value's type or shape differs from the declaration, "" if it fits.
@@ -126,11 +133,11 @@ class Declared:
             value: an array or a list.
             sizes: the lengths known so far; lengths that this value is the first to have are added.
         """
-        words, shape = self.shape.split(), value.shape if self.types else (len(value),)
-        fits = len(shape) == len(words) and all(map(_fits, words, shape, repeat(sizes)))
-        if not self.types and not fits:
+        declared, shape = self.shape.split(), value.shape if self.is_array else (len(value),)
+        fits = len(shape) == len(declared) and all(map(_fits, declared, shape, repeat(sizes)))
+        if not self.is_array and not fits:
             return f"{self.name} has {len(value)} items, not {self.shape}"
-        if self.types and not (fits and str(value.dtype) in self.types):
+        if self.is_array and not (fits and str(value.dtype) in self.scalar_types):
             return f"{self.name} is {value.dtype}{list(shape)}, not {self}"
         if self.rule == "name":
             wrong = next(filterfalse(NAME.fullmatch, value), None)
@@ -178,14 +185,14 @@ def _length(declared: str, sizes: Sizes) -> int:
 
 @cache
 def _fields(dataclass_type: Any) -> dict[str, Any]:
-    """Return the fields of a dataclass by name: `Declared` for arrays and lists, else the type."""
+    """Return the fields of a dataclass by name: declarations of arrays and lists, else types."""
     prefix = PREFIX.get(dataclass_type, "")
     types_of = get_type_hints(dataclass_type, include_extras=True)
     for name, hint in types_of.items():
         if get_origin(hint) is Annotated:
             value, *shape_and_rule = get_args(hint)
             types = () if get_origin(value) is tuple else tuple(_scalar_types(value))
-            types_of[name] = Declared(prefix + name, value, types, *shape_and_rule)
+            types_of[name] = Declaration(prefix + name, value, types, *shape_and_rule)
     return types_of
 
 
@@ -200,7 +207,7 @@ def _scalar_types(hint: Any) -> Iterator[str]:
         yield from _scalar_types(inner)
 
 
-def arrays_of(value: Any) -> Iterator[tuple[Declared, NDArray[Any]]]:
+def arrays_of(value: Any) -> Iterator[tuple[Declaration, NDArray[Any]]]:
     """Yield every stored array of a dataclass and of the dataclasses in it, with its declaration.
 
     They come in the order of the fields. An array that serves two computed arrays comes once.
@@ -208,22 +215,22 @@ def arrays_of(value: Any) -> Iterator[tuple[Declared, NDArray[Any]]]:
     arrays = {
         declared.name: (declared, array)
         for declared, array in _declared_in(value)
-        if declared.types
+        if declared.is_array
     }
     for declared, array in arrays.values():
         if not isinstance(array, ComputedArray):
             yield declared, array
 
 
-def first_alike(builds: Sequence[Build], plane: int) -> int | None:
+def first_plane_forwarding_alike(builds: Sequence[Build], plane: int) -> int | None:
     """Return the first plane before this one that forwards alike, None where none does."""
     for earlier in range(plane):
-        if alike(builds[earlier], builds[plane]):
+        if forward_alike(builds[earlier], builds[plane]):
             return earlier
     return None
 
 
-def alike(first: Build, second: Build) -> bool:
+def forward_alike(first: Build, second: Build) -> bool:
     """Whether two builds forward alike: the same meaning, tables, ports and graph."""
     if first.forwarding != second.forwarding or first.policy != second.policy:
         return False
@@ -243,14 +250,14 @@ def _forwarding_arrays(build: Build) -> dict[str, NDArray[Any]]:
     }
 
 
-def _declared_in(value: Any) -> Iterator[tuple[Declared, Any]]:
+def _declared_in(value: Any) -> Iterator[tuple[Declaration, Any]]:
     """Yield all arrays and lists of a dataclass and of the dataclasses in its fields.
 
     Each comes with its declaration.
     """
     for name, field in _fields(value.__class__).items():
         inner = getattr(value, name)
-        if isinstance(field, Declared):
+        if isinstance(field, Declaration):
             yield field, inner
         if isinstance(inner, ComputedArray):
             yield from _declared_in(inner.packed)
@@ -274,17 +281,17 @@ def require_declared(build: Build) -> None:
     declared = list(_declared_in(build))
     for field, value in declared:
         if wrong := field.misfit(value, sizes):
-            raise Misfit(field.name if field.types else "", wrong)
+            raise Misfit(field.name if field.is_array else "", wrong)
     supernodes = sizes["S"] // build.topology.hierarchy if build.topology.hierarchy > 1 else 0
     sizes |= {"prefixes": sizes["S"] + supernodes, "macs": 1 << 48}
-    _require_sound(build, sizes)
+    _require_fitting_parts(build, sizes)
     for field, value in declared:
-        stored = field.types and not isinstance(value, ComputedArray)
-        if stored and (wrong := field.out_of_range(value, sizes)):
+        is_stored = field.is_array and not isinstance(value, ComputedArray)
+        if is_stored and (wrong := field.out_of_range(value, sizes)):
             raise Misfit(field.name, wrong)
 
 
-def _require_sound(build: Build, sizes: Sizes) -> None:
+def _require_fitting_parts(build: Build, sizes: Sizes) -> None:
     """Pass when the parts of a build fit together, where no declaration of one array says so.
 
     Raises:
@@ -294,7 +301,7 @@ def _require_sound(build: Build, sizes: Sizes) -> None:
         raise Misfit("route_prefix", "route_prefix has no row for S/G switches")
     if build.systems and len(build.systems) != sizes["S"]:
         raise Misfit("", f"systems has {len(build.systems)} items, not S")
-    if not _member_of_family(build.topology):
+    if not _is_member_of_family(build.topology):
         title = shown(build.topology.title())
         raise Misfit("", f"topology: no member of {build.topology.family} is {title}")
     graph, offsets = build.topology.graph, build.topology.graph.offsets
@@ -310,16 +317,16 @@ def _require_sound(build: Build, sizes: Sizes) -> None:
         raise Misfit("class_port", text)
 
 
-def _member_of_family(topology: Topology) -> bool:
+def _is_member_of_family(topology: Topology) -> bool:
     """Whether a topology's family has a member with its parameters and its number of vertices.
 
-    Passes where that cannot be known: the family is not installed, or it is described by a file.
+    True where that cannot be known: the family is not installed, or it is described by a file.
     """
     family = family_named(topology.family)
     if family is None or family.described:
         return True
     try:
-        if family.check(topology.parameters):  # problems with the parameters
+        if family.check(topology.parameters):  # a list of problems
             return False
         return family.order(topology.parameters) == topology.graph.order
     except (KeyError, TypeError, ValueError):
@@ -372,8 +379,8 @@ def _plain(value: Any) -> Any:
 def _optional(dataclass_type: Any) -> dict[str, Any]:
     """Return the defaults of fields that are stored only if they have another value.
 
-    These are lists that are empty by default, and fields declared so. What a later release adds so
-    leaves builds without it, and their identity, as they were.
+    These are lists that are empty by default, and fields whose metadata says so. A later release
+    adds fields in this way: builds that have the defaults keep their bytes and their identity.
     """
     return {
         field.name: field.default
@@ -421,8 +428,8 @@ def from_json(fabric: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], **m
 class _Arrays(dict[Any, Any]):
     """The arrays of a build by their names.
 
-    An array that is not stored is computed from stored ones. The dataclass of these is made once,
-    and kept under its class.
+    An array that is not stored is computed from stored ones. The stored ones are the fields of a
+    dataclass, which is made once, and kept under its class.
     """
 
     def __missing__(self, name: str) -> Any:
@@ -443,7 +450,7 @@ def _restore(kind: Any, value: Any, arrays: _Arrays, name: str = "") -> Any:
     """Return a value of a type, from plain data and arrays.
 
     Args:
-        kind: the type, or `Declared` for an array or list.
+        kind: the type, or `Declaration` for an array or list.
         value: the plain data.
         arrays: all arrays of the build.
         name: of the field, for messages.
@@ -451,8 +458,8 @@ def _restore(kind: Any, value: Any, arrays: _Arrays, name: str = "") -> Any:
     Raises:
         KeyError, TypeError, ValueError: a part is missing, or of another type.
     """
-    if isinstance(kind, Declared):
-        return arrays[kind.name] if kind.types else _restore(kind.kind, value, arrays, name)
+    if isinstance(kind, Declaration):
+        return arrays[kind.name] if kind.is_array else _restore(kind.kind, value, arrays, name)
     origin, parts = get_origin(kind), get_args(kind)
     if kind is Any or (NoneType in parts and value is None):
         return value
@@ -483,7 +490,7 @@ def _restore_dataclass(dataclass_type: Any, plain: Mapping[str, Any], arrays: _A
     values = {**_optional(dataclass_type), **plain}
     restored = {}
     for name, kind in _fields(dataclass_type).items():
-        is_array = isinstance(kind, Declared) and kind.types
+        is_array = isinstance(kind, Declaration) and kind.is_array
         restored[name] = _restore(kind, None if is_array else values[name], arrays, name)
     return dataclass_type(**restored)
 

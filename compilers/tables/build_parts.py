@@ -35,13 +35,13 @@ def switch_blocks(build: Build) -> Iterator[slice]:
     A range has about half a million pairs of a class and a link; where alternates are packed, eight
     times as many, as a pair is a bit.
     """
-    weight, repair = build.tables.classes.weight, build.tables.classes.protection
-    switches, classes, options = weight.shape
-    entries = classes * options
-    if options > 1 or repair.shape[2]:  # alternates and repair ports are looked up by link
-        entries = classes * max(options, build.wiring.far.shape[1])
+    weight, protection = build.tables.classes.weight, build.tables.classes.protection
+    switches, classes, shares = weight.shape
+    entries = classes * shares
+    if shares > 1 or protection.shape[2]:  # alternates and repair ports are looked up by link
+        entries = classes * max(shares, build.wiring.far.shape[1])
     if isinstance(weight, AlternateArray):
-        entries //= 8
+        entries //= 8  # a bit in place of a byte
     step = max(1, CLASS_ENTRIES_AT_ONCE // max(1, entries))
     for first in range(0, switches, step):
         yield slice(first, min(first + step, switches))
@@ -76,7 +76,7 @@ def towards(build: Build, destinations: NDArray[np.int64]) -> Build:
     packets depends on the numbers of classes.
 
     Args:
-        build: any.
+        build: the whole build.
         destinations: int64[D], ascending.
     """
     tables, count = build.tables, len(destinations)
@@ -89,10 +89,12 @@ def towards(build: Build, destinations: NDArray[np.int64]) -> Build:
     egress[...] = np.where(whole_egress < classes, np.arange(count), no_route(egress))
     egress[whole_egress == local(whole_egress)] = local(egress)
     routes = Routes.without_aggregates(egress, destinations)
-    # `local` and `no_route` have no class: the last one stands in, and no row leads to it.
-    number = np.minimum(whole_egress, classes - 1).astype(np.intp)
+    # [S, D], the class whose fields are copied. `local` and `no_route` name no class: the last
+    # class stands in for them, and no row leads to the copy.
+    class_number = np.minimum(whole_egress, classes - 1).astype(np.intp)
     switch = np.arange(len(whole_egress))[:, None]
-    copied = {
-        field.name: getattr(tables.classes, field.name)[switch, number] for field in fields(Classes)
+    class_fields = {
+        field.name: getattr(tables.classes, field.name)[switch, class_number]
+        for field in fields(Classes)
     }
-    return replace(build, tables=Tables(routes, Classes(**copied)))
+    return replace(build, tables=Tables(routes, Classes(**class_fields)))

@@ -2,8 +2,8 @@
 
 A fabric of 627,570 routers has 9 billion egress values. They follow from a few megabytes by rules
 of its graph. So a build stores these megabytes, and has a `ComputedArray` in place of the array. It
-computes just the rows that are read. `line_rows` (PolarFly), `star_rows`
-(PolarStar) and `packed_alternates` are such arrays.
+computes just the rows that are read. The modules `line_rows` (PolarFly), `star_rows` (PolarStar)
+and `packed_alternates` have such arrays.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ from numpy.typing import NDArray
 COMPUTED_CELLS_AT_ONCE = 1 << 20
 """About how many values are computed at once."""
 STORED_CELLS = 1 << 24
-"""The most values of an array that is stored although it could be computed: it is read sooner."""
+"""The most values of an array that is stored although it could be computed.
+
+A stored array is read faster.
+"""
 
 
 class ComputedArray(NDArrayOperatorsMixin, ABC):
@@ -74,17 +77,17 @@ class ComputedArray(NDArrayOperatorsMixin, ABC):
 
     def blocks(self) -> Iterator[tuple[int, NDArray[Any]]]:
         """Yield all rows in blocks, each with the number of its first row."""
-        step = self._at_once()
+        step = self._rows_of_a_block()
         for first in range(0, len(self), step):
             yield first, self.rows(np.arange(first, min(first + step, len(self))))
 
-    alike = 1
-    """How many consecutive rows are computed together, as one costs about as much as all."""
+    group_size = 1
+    """The number of consecutive rows that cost together about as much as one of them alone."""
 
-    def _at_once(self) -> int:
-        """Return how many rows a block has: a multiple of `alike`."""
+    def _rows_of_a_block(self) -> int:
+        """Return how many rows a block has: a multiple of `group_size`."""
         rows = COMPUTED_CELLS_AT_ONCE // max(1, prod(self.shape[1:]))
-        return max(1, rows // self.alike) * self.alike
+        return max(1, rows // self.group_size) * self.group_size
 
     def __getitem__(self, index: Any) -> Any:
         """Return values as an array does; only rows that the first index names are computed."""
@@ -106,28 +109,30 @@ class ComputedArray(NDArrayOperatorsMixin, ABC):
         return self._cells(np.broadcast_arrays(number, *columns))
 
     def _cells(self, index: Any) -> NDArray[Any]:
-        """Return the values at places, given by arrays of one shape, one for each index.
+        """Return the values of single cells, as NumPy does when it is indexed with arrays.
 
         Each row is computed once, and no more rows at once than a block has.
+
+        Args:
+            index: arrays of one shape, one for each axis: row numbers, then column numbers.
         """
         number, *columns = (part.ravel() for part in index)
         values = np.empty((number.size, *self.shape[len(index) :]), self.dtype)
-        rows, row_of_place = np.unique(number, return_inverse=True)
-        order = np.argsort(row_of_place, kind="stable")
-        step = self._at_once()
-        # Where the places of each block of rows begin in `order`, and where the last ends.
-        ends = np.searchsorted(row_of_place[order], np.arange(0, len(rows) + step, step))
+        rows, row_of_cell = np.unique(number, return_inverse=True)
+        order = np.argsort(row_of_cell, kind="stable")
+        step = self._rows_of_a_block()
+        # Where the cells of each block of rows begin in `order`, and where the last ends.
+        ends = np.searchsorted(row_of_cell[order], np.arange(0, len(rows) + step, step))
         for first, start, end in zip(range(0, len(rows), step), ends, ends[1:], strict=False):
-            places = order[start:end]
+            cells = order[start:end]
             block = self.rows(rows[first : first + step])
-            values[places] = block[
-                (row_of_place[places] - first, *(part[places] for part in columns))
-            ]
+            columns_of_cells = (column[cells] for column in columns)
+            values[cells] = block[(row_of_cell[cells] - first, *columns_of_cells)]
         return values.reshape(index[0].shape + values.shape[1:])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """Compute the whole array."""
-        if self._at_once() >= len(self):
+        if self._rows_of_a_block() >= len(self):
             return np.asarray(self.rows(np.arange(len(self))), dtype or self.dtype)
         whole = np.empty(self.shape, dtype or self.dtype)
         for first, block in self.blocks():
@@ -160,7 +165,7 @@ class ComputedEgress(ComputedArray):
         """
 
     @abstractmethod
-    def routed(self) -> NDArray[np.int64]:
+    def row_counts(self) -> NDArray[np.int64]:
         """Count the rows of each switch, int64[S], without computing them."""
 
 
@@ -169,8 +174,8 @@ def unless_large(array: ComputedArray, like: Any = None) -> Any:
 
     Args:
         array: a computed array.
-        like: the result for another array that is read together with this one: the two are both
-            stored or both computed. Without it, the size decides.
+        like: an array that this function returned, and that is read together with this one: both
+            are stored, or both are computed. Without it, the size decides.
     """
     stored = array.size <= STORED_CELLS if like is None else isinstance(like, np.ndarray)
     return np.asarray(array) if stored else array

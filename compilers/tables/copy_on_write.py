@@ -20,30 +20,30 @@ from numpy.typing import NDArray
 class CopyOnWrite:
     """An array whose copies take memory and time only for what is changed in them.
 
-    It is in a file in memory (memfd_create(2)), and every copy is a private mapping of that file. A
-    process that may open no more files gets ordinary copies.
+    The array is in a file in memory (memfd_create(2)), and every copy is a private mapping of that
+    file. A process that may open no more files gets ordinary copies.
     """
 
     def __init__(self, array: NDArray[Any]) -> None:
-        self._shape, self._dtype, self._whole = array.shape, array.dtype, array
+        self._shape, self._dtype, self._original = array.shape, array.dtype, array
         self._file: int | None = None
         with suppress(OSError):
             file = os.memfd_create("array")
             finalize(self, os.close, file)
             os.ftruncate(file, max(array.nbytes, 1))  # an empty file cannot be mapped
-            self._whole = self._in(mmap(file, 0))
-            self._whole[...] = array
+            self._original = self._view_of(mmap(file, 0))
+            self._original[...] = array
             self._file = file
         if self._file is None:
-            self._whole = array.copy()
+            self._original = array.copy()
 
     def copy(self) -> NDArray[Any]:
         """Return a copy that can be written to, independent of other copies."""
         if self._file is not None:
             with suppress(OSError):  # a mapping takes a file descriptor, too
-                return self._in(mmap(self._file, 0, access=ACCESS_COPY))
-        return self._whole.copy()
+                return self._view_of(mmap(self._file, 0, access=ACCESS_COPY))
+        return self._original.copy()
 
-    def _in(self, memory: mmap) -> NDArray[Any]:
+    def _view_of(self, memory: mmap) -> NDArray[Any]:
         """Return the array in mapped memory, without a copy."""
         return np.ndarray(self._shape, self._dtype, memory)

@@ -37,12 +37,12 @@ class Fib:
     routes: Routes
     """The rows of all switches, as the tables have them."""
     step: NDArray[np.int32]
-    """int32[S, C + 3], the switch behind each egress value.
+    """int32[S, C + 3], the switch at the far end of the port of each egress value.
 
-    The switch itself where it delivers, LOST or UNCABLED where nothing is forwarded. The columns
-    are `no_route`, `local`, the C classes, and one for all other values. `no_route` and `local` are
-    the two largest values of the type of the egress, so that an egress value plus 2, modulo the
-    size of that type, is its column.
+    It is the switch itself where it delivers, LOST or UNCABLED where nothing is forwarded. The
+    columns are `no_route`, `local`, the C classes, and one for all other values. `no_route` and
+    `local` are the two largest values of the type of the egress, so that an egress value plus 2,
+    modulo the size of that type, is its column.
     """
     by_prefix: NDArray[np.int64]
     """int64[G·R], the entries of `Routes.prefix` in the order of their prefixes.
@@ -50,7 +50,7 @@ class Fib:
     Empty where there is one row for each destination, or where rows are computed.
     """
     first: NDArray[np.int64]
-    """int64[P + 1], where the entries of each prefix begin in `by_prefix`, and their end."""
+    """int64[P + 1], for P prefixes: where the entries of each begin in `by_prefix`, and the end."""
 
     @classmethod
     def of(cls, tables: Tables, cables: NDArray[np.int32]) -> Fib:
@@ -62,8 +62,8 @@ class Fib:
         """
         port = tables.classes.port
         step = np.full((len(port), port.shape[1] + 3), UNCABLED, np.int32)
-        step[:, 0] = LOST
-        step[:, 1] = np.arange(len(port))
+        step[:, 0] = LOST  # `no_route`
+        step[:, 1] = np.arange(len(port))  # `local`
         for begin in range(0, len(port), STEP_ROWS_AT_ONCE):
             block = slice(begin, begin + STEP_ROWS_AT_ONCE)
             has_port = (port[block] > 0) & (port[block] < cables.shape[1])
@@ -107,15 +107,16 @@ class Fib:
         groups, rows = self.routes.prefix.shape
         # [G, S/G, R]: the switches of a group have the same prefixes.
         by_group = egress.reshape(groups, len(egress) // groups, rows)
+        # [D, G, S/G], the egress value of each switch for each destination.
         values = np.full((len(destinations), *by_group.shape[:2]), none, egress.dtype)
-        for of_switches, destination in zip(values, destinations, strict=True):
+        for value, destination in zip(values, destinations, strict=True):
             # The aggregate first, so that the longer prefix overwrites it where there is one.
             for prefix in (self.routes.aggregate[destination], destination):
                 if 0 <= prefix < len(self.first) - 1:
                     entries = self.by_prefix[self.first[prefix] : self.first[prefix + 1]]
                     group, row = np.divmod(entries, rows)
                     matched = by_group[group, :, row]
-                    of_switches[group] = np.where(matched == none, of_switches[group], matched)
+                    value[group] = np.where(matched == none, value[group], matched)
         return values.reshape(len(destinations), len(egress)).T
 
     def next_switch(self, destinations: NDArray[np.int64]) -> NDArray[np.int32]:
@@ -130,6 +131,7 @@ class Fib:
         row_start = (np.arange(len(self.step)) * width)[:, None]
         egress = self.egress(destinations)
         last = min(width - 1, np.iinfo(egress.dtype).max)
+        # The sum wraps around: `no_route` and `local` become 0 and 1, class c becomes c + 2.
         column = np.minimum(egress + egress.dtype.type(2), last)
         following: NDArray[np.int32] = self.step.ravel().take(row_start + column)
         return following

@@ -103,8 +103,8 @@ class Routes:
     def aggregated(self) -> bool:
         """Whether any switch has a row for an aggregate."""
         order = len(self.egress)
-        # The last group is looked at first: mostly it has aggregates if any group has, and to
-        # look at all rows of a large fabric takes long.
+        # The last group is looked at first, as looking at all rows of a large fabric takes long.
+        # If any group has aggregates, the last one mostly has them, too.
         return any(bool((rows >= order).any()) for rows in (self.prefix[-1], self.prefix))
 
     def prefixes(self, switch: int) -> NDArray[np.int32]:
@@ -115,7 +115,7 @@ class Routes:
     def of(self, switch: int) -> tuple[NDArray[np.int32], NDArray[np.integer]]:
         """Return the prefix numbers, int32[n], and the classes, int[n], of a switch's routes.
 
-        Its own prefix, which it delivers, is no route.
+        The row of the switch's own prefix is left out: packets for it are delivered.
         """
         egress = self.egress[switch]
         is_route = egress < no_route(egress)
@@ -123,8 +123,8 @@ class Routes:
 
     def rows(self) -> NDArray[np.int64]:
         """Count the rows of each switch, int64[S], its own prefix included."""
-        if routed := getattr(self.egress, "routed", None):
-            return np.asarray(routed())  # a computed array knows the number without its rows
+        if row_counts := getattr(self.egress, "row_counts", None):
+            return np.asarray(row_counts())  # a computed array knows the number without its rows
         none = no_route(self.egress)
         # One switch at a time is thirty times faster than counting along an axis.
         return np.array([np.count_nonzero(row != none) for row in self.egress], np.int64)
@@ -143,15 +143,18 @@ class Classes:
       it came in on. If there is none, it goes back out of the port it came in on, if that is the
       minimal port or one of `protection`; else it is dropped.
     - With shortest paths shared at every hop (`Forwarding.every_hop`) a packet in transit takes any
-      port that is up and has a weight, as one from a host does; one that came in on such a port
-      tries those of `bounce`, and then the minimal one. A class with several such ports has no
-      others that protect it.
+      port that is up and has a weight, as a packet from a host does. If it came in on a port with a
+      weight, it tries the ports of `bounce`, and then the minimal port. A class with several ports
+      that have a weight has no ports of `protection`.
     """
 
     port: Annotated[NDArray[np.int32], "S C", "0..ports+1"]
     """int32[S, C], the minimal port, 0 where the switch has no such class."""
     alternate: Annotated[NDArray[np.uint16], "S C A", "0..ports+1"]
-    """uint16[S, C, A], ports that share the class's ingress traffic, 0 beyond the last."""
+    """uint16[S, C, A], the alternates: ports that share packets of hosts with the minimal port.
+
+    0 stands beyond the last alternate of a class.
+    """
     weight: Annotated[NDArray[np.uint16], "S C A+1"]
     """uint16[S, C, A + 1], the weights of the minimal port and of each alternate."""
     protection: Annotated[NDArray[np.uint16], "S C F", "0..ports+1"]
@@ -188,10 +191,10 @@ class Classes:
         weight = np.where(ports > 0, weights, 0)
         # Classes without a port keep the weight of their minimal port: `minimal` gives them one.
         weight[..., 0] = weights[..., 0]
-        whole = weight.astype(np.uint16)
-        if (whole != weight).any():
+        stored = weight.astype(np.uint16)
+        if (stored != weight).any():
             raise ValueError("weights are whole numbers from 0 to 65,535")
-        return replace(self, weight=whole)
+        return replace(self, weight=stored)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

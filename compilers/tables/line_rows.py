@@ -6,11 +6,12 @@ s is a quadric. Any two lines meet in exactly one point. So the minimal path fro
 - one hop where t is on the line of s (the *direct* class of the neighbour t), or
 - two hops, by the one switch on both lines (the *two-hop* class of that neighbour).
 
-A class of s has the index of its neighbour on the line of s, in ascending order (PolarFly paper,
-§IV-D). A quadric has no link to itself, so on its line the indices after its own are smaller by one
-(the *quadric shift*). K is the number of links of a switch, S that of switches, C that of classes.
-`compilers.routing.plane_minimal` gives these routes to fabrics that are too large to store them:
-q + 1 numbers a switch take the place of S egress values.
+A class of s is numbered by the index of its neighbour on the line of s, in ascending order
+(PolarFly paper, §IV-D). A quadric has no link to itself, so the classes of the neighbours after
+itself have numbers that are smaller by one (the *quadric shift*). K is the number of links of a
+switch, S that of switches, C that of classes. `compilers.routing.plane_minimal` gives these routes
+to fabrics that are too large to store them: q + 1 numbers a switch take the place of S egress
+values.
 """
 
 from __future__ import annotations
@@ -56,10 +57,10 @@ class LineEgress(ComputedEgress):
         self.line_points = packed.around.astype(np.intp)
         # intp[q + 1], the indices of points on a line.
         self.index_on_line = np.arange(line_length)
-        # [(q + 1)²], the first-hop index for each point two hops away: those behind the first
-        # point of a line, then those behind its second point, …
-        self.behind: Egress = self.index_on_line.astype(self.dtype).repeat(line_length)
-        self.local, self.no_route = local(self.behind), no_route(self.behind)
+        # [(q + 1)²], the two-hop classes of a switch that is no quadric: for each point on the
+        # line of its first neighbour, for each point on the line of its second one, …
+        self.two_hop_classes: Egress = self.index_on_line.astype(self.dtype).repeat(line_length)
+        self.local, self.no_route = local(self.two_hop_classes), no_route(self.two_hop_classes)
 
     def split(self, links: int) -> LineEgress:
         """Return these routes with the direct classes numbered from `links` on."""
@@ -69,31 +70,34 @@ class LineEgress(ComputedEgress):
         """Return the egress values of switches, [n, S], for their numbers, int64[n]."""
         egress: Egress = np.full((len(number), len(self)), self.no_route, self.dtype)
         lines = self.line_points[number]
+        # Two-hop classes go to all points of the neighbours' lines. What does not belong there is
+        # overwritten: first the rows of quadrics, then neighbours, then the switch itself.
         for row, line in zip(egress, lines, strict=True):
-            row[self.line_points.take(line, axis=0).ravel()] = self.behind
+            row[self.line_points.take(line, axis=0).ravel()] = self.two_hop_classes
         index_on_line = np.broadcast_to(self.index_on_line, lines.shape)
         is_itself = lines == number[:, None]
         if is_itself.any():
             is_after_itself = is_itself.cumsum(axis=1) - is_itself
             index_on_line = index_on_line - is_after_itself  # the quadric shift
             for i in np.flatnonzero(is_itself.any(axis=1)).tolist():
-                behind = index_on_line[i].astype(self.dtype).repeat(len(self.index_on_line))
-                egress[i, self.line_points.take(lines[i], axis=0).ravel()] = behind
-        row_of = np.arange(len(number))
-        egress[row_of[:, None], lines] = index_on_line + self.direct
-        egress[row_of, number] = self.local
+                two_hop_classes = index_on_line[i].astype(self.dtype).repeat(lines.shape[1])
+                egress[i, self.line_points.take(lines[i], axis=0).ravel()] = two_hop_classes
+        row = np.arange(len(number))
+        egress[row[:, None], lines] = index_on_line + self.direct
+        egress[row, number] = self.local
         return egress
 
     def _cells(self, index: Any) -> Egress:
         """Return the egress value of each pair of a switch and a destination.
 
-        `index` has the switches and the destinations, two arrays of one shape.
+        If the stored lines are not the lines of a plane, two of them need not meet in one point.
+        Then the values are taken from whole rows, which are defined for any lines.
 
-        Lines that are not those of a plane do not meet in one point. Their values are taken from
-        whole rows, which are defined for any lines.
+        Args:
+            index: the switches and the destinations, two arrays of one shape.
         """
-        keys = self.keys
-        if len(index) != 2 or keys is None or self.class_behind is None:
+        keys = self.neighbour_keys
+        if len(index) != 2 or keys is None or self.class_at_neighbour is None:
             egress: Egress = super()._cells(index)
             return egress
         switch, destination = (np.asarray(part).ravel().astype(np.intp) for part in index)
@@ -132,24 +136,26 @@ class LineEgress(ComputedEgress):
 
     def towards(self, destinations: NDArray[np.int64]) -> Egress:
         """Return the egress values of all switches, [S, D], for destinations, int64[D]."""
-        class_behind = self.class_behind
-        if class_behind is None:
+        class_at_neighbour = self.class_at_neighbour
+        if class_at_neighbour is None:
             return np.concatenate([rows[:, destinations] for _, rows in self.blocks()])
         egress: Egress = np.full((len(destinations), len(self)), self.no_route, self.dtype)
         for column, destination in zip(egress, destinations.tolist(), strict=True):
             line = self.line_points[destination]
-            behind = class_behind.take(line, axis=0)
-            column[self.line_points.take(line, axis=0).ravel()] = behind.ravel()
-            column[line] = class_behind[destination] + self.dtype.type(self.direct)
+            two_hop_classes = class_at_neighbour.take(line, axis=0)
+            column[self.line_points.take(line, axis=0).ravel()] = two_hop_classes.ravel()
+            column[line] = class_at_neighbour[destination] + self.dtype.type(self.direct)
             column[destination] = self.local
         return egress.T
 
     @cached_property
-    def class_behind(self) -> Egress | None:
-        """The class of the switch t = line_points[s, j] that leads to s and behind it, [S, q + 1].
+    def class_at_neighbour(self) -> Egress | None:
+        """The class by which each neighbour of s sends packets over s, [S, q + 1].
 
-        None where some switch t on the line of s does not have s on its own line, which happens
-        in no whole PolarFly.
+        The neighbour is t = line_points[s, j], and the class is the two-hop class of s at t.
+
+        None where some switch t on the line of s does not have s on its own line. This happens only
+        if the stored lines are not the lines of a plane.
         """
         line_points, switch = self.line_points, np.arange(len(self))[:, None]
         # [S, q + 1], the index of s on the line of line_points[s, j]: sorting all entries of all
@@ -165,7 +171,7 @@ class LineEgress(ComputedEgress):
         return classes
 
     @cached_property
-    def keys(self) -> Numbers | None:
+    def neighbour_keys(self) -> Numbers | None:
         """One number s·S + t for each t on the line of s, intp[S·(q + 1)]; None if unsorted."""
         keys: Numbers = (np.arange(len(self))[:, None] * len(self) + self.line_points).ravel()
         return keys if (keys[1:] > keys[:-1]).all() else None
@@ -176,21 +182,21 @@ class LineEgress(ComputedEgress):
         quadric: NDArray[np.bool_] = (self.line_points == np.arange(len(self))[:, None]).any(axis=1)
         return quadric
 
-    def served(self, classes: int) -> NDArray[np.int64]:
+    def destination_counts(self, classes: int) -> NDArray[np.int64]:
         """Count the destinations of each of the first `classes` classes, int64[S, C].
 
-        A neighbour t of s has q + 1 points on its line. Not behind t are s itself, and the point
-        where the lines of s and t meet, to which s has a direct class. If s is a quadric, these
-        two points are one.
+        A neighbour t of s has q + 1 points on its line. Its two-hop class at s leads to all of them
+        but two: s itself, and the point where the lines of s and t meet, to which s has a direct
+        class. If s is a quadric, these two points are one.
         """
         line_length = len(self.index_on_line)
         has_class = self.index_on_line < (line_length - self.quadric)[:, None]
-        behind = (line_length - 2 + self.quadric)[:, None]
-        served = np.zeros((len(self), classes), np.int64)
-        served[:, :line_length] += np.where(has_class, behind, 0)
-        served[:, self.direct : self.direct + line_length] += has_class
-        return served
+        two_hop_destinations = (line_length - 2 + self.quadric)[:, None]
+        counts = np.zeros((len(self), classes), np.int64)
+        counts[:, :line_length] += np.where(has_class, two_hop_destinations, 0)
+        counts[:, self.direct : self.direct + line_length] += has_class
+        return counts
 
-    def routed(self) -> NDArray[np.int64]:
+    def row_counts(self) -> NDArray[np.int64]:
         """Return the number of rows of each switch, int64[S]: a row for every destination."""
         return np.full(len(self), len(self))

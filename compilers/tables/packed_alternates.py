@@ -35,15 +35,15 @@ class AlternateLinks:
     port: Annotated[NDArray[np.uint16], "S K", "0..ports+1"]
     """uint16[S, K], the port of each link."""
     weight: Annotated[NDArray[np.uint16], "S C 2"]
-    """uint16[S, C, 2], the weight of the minimal port, and that of every alternate."""
+    """uint16[S, C, 2], the weight of the minimal port, and the weight of every alternate."""
 
     @cached_property
-    def most(self) -> int:
-        """The most alternates of a class, A; 1 where no class has any."""
+    def most_alternates(self) -> int:
+        """The largest number of alternates of a class, A; 1 where no class has any."""
         step = max(1, BYTES_COUNTED_AT_ONCE // max(1, prod(self.links.shape[1:])))
         most = 0
         for first in range(0, len(self.links), step):
-            count = counts(self.links[first : first + step])
+            count = set_bits(self.links[first : first + step])
             most = max(most, int(count.max(initial=0)))
         return most or 1
 
@@ -51,8 +51,8 @@ class AlternateLinks:
         """Return the alternates of a range of switches."""
         return AlternateLinks(self.links[switches], self.port[switches], self.weight[switches])
 
-    def usable(self, *index: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return which links are alternates, bool[…, K].
+    def is_alternate(self, *index: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which links are alternates: bool[n, C, K], or bool[n, K] for one class of each.
 
         Args:
             index: int64[n], switches; with a second int64[n], one class of each.
@@ -65,13 +65,13 @@ def _bits(packed: NDArray[np.uint8], count: int) -> NDArray[np.bool_]:
     return np.unpackbits(packed, axis=-1, count=count).view(np.bool_)
 
 
-def counts(links: NDArray[np.uint8]) -> NDArray[np.uint16]:
+def set_bits(links: NDArray[np.uint8]) -> NDArray[np.uint16]:
     """Count the bits that are set along the last axis, uint16[…], of uint8[…, n].
 
     The bits of a word are added pairwise, then the pairs, and the fours (the classic "population
     count" of Hacker's Delight, §5-1), as NumPy 1 has no function for it.
 
-    >>> counts(np.array([[0b10100000], [0b11111111]], np.uint8))
+    >>> set_bits(np.array([[0b10100000], [0b11111111]], np.uint8))
     array([2, 8], dtype=uint16)
     """
     words = np.ascontiguousarray(links).view(_widest_word(links.shape[-1]))
@@ -107,15 +107,16 @@ class AlternateArray(ComputedArray):
     extra = 0
     """The number of values of a class besides those of its A alternates."""
 
-    def __init__(self, packed: AlternateLinks, most: int = 0) -> None:
+    def __init__(self, packed: AlternateLinks, most_alternates: int = 0) -> None:
         """Compute the array from `packed`.
 
         Args:
             packed: the alternates of the switches.
-            most: A, where these are some switches of a fabric whose classes have up to A
-                alternates; 0 to count them.
+            most_alternates: A, where these are some switches of a fabric whose classes have up to
+                A alternates; 0 to count them.
         """
-        shape = *packed.links.shape[:2], (most or packed.most) + self.extra
+        width = (most_alternates or packed.most_alternates) + self.extra
+        shape = *packed.links.shape[:2], width
         super().__init__(packed, shape, np.uint16)
 
     def part(self, switches: slice) -> Self:
@@ -128,26 +129,29 @@ class AlternatePorts(AlternateArray):
 
     def rows(self, number: NDArray[np.int64]) -> NDArray[np.uint16]:
         """Return the alternate ports of switches, uint16[n, C, A], in the order of their links."""
-        return self._ports(self.packed.usable(number), self.packed.port[number][:, None])
+        return self._ports(self.packed.is_alternate(number), self.packed.port[number][:, None])
 
     def _cells(self, index: Any) -> NDArray[np.uint16]:
         """Return the alternate ports of single classes: of arrays of switches and of classes."""
         if len(index) != 2:
             return super()._cells(index)
-        return self._ports(self.packed.usable(*index), self.packed.port[index[0]])
+        return self._ports(self.packed.is_alternate(*index), self.packed.port[index[0]])
 
-    def _ports(self, usable: NDArray[np.bool_], port: NDArray[np.uint16]) -> NDArray[np.uint16]:
-        """Return the ports of usable links, then zeros, uint16[…, A].
+    def _ports(
+        self, is_alternate: NDArray[np.bool_], port: NDArray[np.uint16]
+    ) -> NDArray[np.uint16]:
+        """Return the ports of the links that are alternates, then zeros, uint16[…, A].
 
         Args:
-            usable: bool[…, K].
+            is_alternate: bool[…, K].
             port: uint16[…, K], the port of each link.
         """
-        ports = np.zeros((*usable.shape[:-1], self.shape[2]), np.uint16)
-        # Both masks select, class by class, as many values: the usable links in their order, and
-        # the first places of the row.
-        first_places = np.arange(self.shape[2]) < np.count_nonzero(usable, axis=-1)[..., None]
-        ports[first_places] = np.broadcast_to(port, usable.shape)[usable]
+        ports = np.zeros((*is_alternate.shape[:-1], self.shape[2]), np.uint16)
+        # Both masks select, class by class, as many values: the alternates in the order of their
+        # links, and the first places of the row.
+        count = np.count_nonzero(is_alternate, axis=-1)[..., None]
+        first_places = np.arange(self.shape[2]) < count
+        ports[first_places] = np.broadcast_to(port, is_alternate.shape)[is_alternate]
         return ports
 
 
@@ -170,7 +174,8 @@ class AlternateWeights(AlternateArray):
         Args:
             index: int64[n], switches; with a second int64[n], one class of each.
         """
-        weight, count = self.packed.weight[index], counts(self.packed.links[index])
+        weight, count = self.packed.weight[index], set_bits(self.packed.links[index])
+        of_minimal_port, of_each_alternate = weight[..., :1], weight[..., 1:]
         has_alternate = np.arange(self.shape[2] - 1) < count[..., None]
-        of_alternates = np.where(has_alternate, weight[..., 1:], np.uint16(0))
-        return np.concatenate((weight[..., :1], of_alternates), axis=-1)
+        of_alternates = np.where(has_alternate, of_each_alternate, np.uint16(0))
+        return np.concatenate((of_minimal_port, of_alternates), axis=-1)

@@ -28,14 +28,14 @@ from compilers.tables.computed_array import ComputedArray, ComputedEgress
 from compilers.tables.intermediate_form import Egress, empty_egress, local, no_route
 
 TO_Y, WITHIN, OVER_Z = range(3)
-"""The rules from (x, x') to (y, y') of a neighbour supernode y: values of `StarProgram.case`.
+"""The first hop from (x, x') to (y, y') of a neighbour supernode y: values of `StarProgram.case`.
 
-TO_Y: over the link to y. WITHIN: over a link within x first. OVER_Z: over z, the common neighbour
-of x and y; of a quadric x, over the loop link.
+TO_Y: over the link to y. WITHIN: over a link within x. OVER_Z: to z, the common neighbour of x and
+y; if x is a quadric, over the loop link.
 """
 ALONG, AGAINST = range(2)
-"""Indexes of an axis *arc*: from a supernode along the bijection f of two joined ones, or against
-it."""
+"""Indexes of an axis *arc*: from one of two joined supernodes to the other along their bijection f,
+or against it."""
 Numbers = NDArray[Any]
 
 
@@ -59,7 +59,10 @@ class StarProgram:
     links: Annotated[NDArray[np.int16], "2 members", "0..members"]
     """int16[2, k], how many links each member has within its supernode."""
     step: Annotated[NDArray[np.int16], "2 members members", "-1..members"]
-    """int16[2, k, k], the place of the link from x' towards y' of the same supernode, or -1."""
+    """int16[2, k, k], the place of the link from x' towards y' of the same supernode.
+
+    -1 where the path leaves the supernode.
+    """
     case: Annotated[NDArray[np.int8], "2 members members", "0..3"]
     """int8[arc, k, k], the rule from x' to y' across an arc: TO_Y, WITHIN or OVER_Z."""
     within: Annotated[NDArray[np.int16], "2 2 members members", "-1..members"]
@@ -98,7 +101,7 @@ class StarProgram:
         return quadric
 
     def near(self, x: int) -> NDArray[np.int32]:
-        """Return supernode x and its neighbours, int32[D + 1], ascending."""
+        """Return the near supernodes of x, int32[D + 1], ascending: x itself and its neighbours."""
         around = self.around[x]
         return around if x in around else np.sort(np.append(around, np.int32(x)))
 
@@ -171,14 +174,14 @@ class StarEgress(ComputedEgress):
         self.classes = links + int(packed.shift.max())
         shape = len(packed.around) * k, packed.width
         super().__init__(packed, shape, empty_egress(0, 0, self.classes).dtype)
-        self.alike = k
+        self.group_size = k
         # The supernode whose members were computed last, and their rows.
         self.latest: tuple[int, Egress] | None = None
         self.quadric = packed.quadric
 
     def rows(self, number: NDArray[np.int64]) -> Egress:
         """Return the egress values of switches, [n, R], for their numbers, int64[n]."""
-        x, member = np.divmod(number, self.alike)
+        x, member = np.divmod(number, self.group_size)
         if len(number) == 1 and (self.latest is None or self.latest[0] != x[0]):
             # One switch alone is computed without the others of its supernode.
             return self._rows_of(int(x[0]), member)
@@ -191,7 +194,7 @@ class StarEgress(ComputedEgress):
     def supernode(self, x: int) -> Egress:
         """Return the egress values of all members of x, [k, R], and keep them for the next call."""
         if self.latest is None or self.latest[0] != x:
-            self.latest = x, self._rows_of(x, np.arange(self.alike))
+            self.latest = x, self._rows_of(x, np.arange(self.group_size))
         return self.latest[1]
 
     def _rows_of(self, x: int, members: NDArray[np.int64]) -> Egress:
@@ -199,11 +202,11 @@ class StarEgress(ComputedEgress):
         program: StarProgram = self.packed
         neighbours, remote = program.neighbours(x), program.remote(x)
         below = int(np.count_nonzero(neighbours < x))
-        exact = (len(neighbours) + 1) * self.alike
+        exact = (len(neighbours) + 1) * self.group_size
         none = no_route(np.empty(0, self.dtype))
         egress: Egress = np.full((len(members), self.shape[1]), none, self.dtype)
         # [m, D + 1, k], a view of the exact rows: by supernode, and member there.
-        near = egress[:, :exact].reshape(len(members), -1, self.alike)
+        near = egress[:, :exact].reshape(len(members), -1, self.group_size)
         near[:, below] = self._rows_within(x, members)
         # Neighbours below x are reached against the bijection, those above x along it.
         middle = program.middle_places(x).astype(self.dtype)
@@ -255,7 +258,7 @@ class StarEgress(ComputedEgress):
         neighbours = program.neighbours(x)
         below = int(np.count_nonzero(neighbours < x))
         is_quadric = int(self.quadric[x])
-        detour = np.add.outer(members, np.arange(self.alike)) % len(neighbours)
+        detour = np.add.outer(members, np.arange(self.group_size)) % len(neighbours)
         outside = program.links_to(x, detour.astype(self.dtype), members)
         step = program.step[is_quadric][members]
         classes: Egress = np.where(step >= 0, (below + step).astype(self.dtype), outside)
@@ -278,7 +281,7 @@ class StarEgress(ComputedEgress):
         values of all of them are computed at once. Those near y have an exact row.
         """
         program: StarProgram = self.packed
-        around, k = program.around, self.alike
+        around, k = program.around, self.group_size
         supernodes = np.arange(len(around))
         y, member = divmod(destination, k)
         # int32[N], the middle z of the path x, z, y from each supernode x.
@@ -295,7 +298,10 @@ class StarEgress(ComputedEgress):
             egress[x] = self.supernode(x)[:, place_of_y * k + member]
         return egress
 
-    def routed(self) -> NDArray[np.int64]:
+    def row_counts(self) -> NDArray[np.int64]:
         """Count the rows of each switch, int64[N·k]: fewer where its supernode is a quadric."""
+        # int64[N], how many supernodes are near each one: a quadric has a neighbour less.
         near: NDArray[np.int64] = self.packed.around.shape[1] + 1 - self.quadric.astype(np.int64)
-        return (near * self.alike + len(near) - near).repeat(self.alike)
+        remote = len(near) - near
+        # A row for each member of a near supernode, and one for each remote supernode.
+        return (near * self.group_size + remote).repeat(self.group_size)

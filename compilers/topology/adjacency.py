@@ -1,7 +1,7 @@
 """An undirected simple graph as two arrays (compressed sparse rows).
 
-Memory grows with the number of edges. An *entry* is a place in `Graph.targets`: each edge has two,
-one in the neighbour list of either end.
+Memory grows with the number of edges. An *entry* is a place in `Graph.targets`. Each edge u–v has
+two entries: u→v in the neighbour list of u, and v→u in the list of v.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Number = TypeVar("Number", bound=np.number)
-ENDS_AT_ONCE = 1 << 17
+ENTRIES_AT_ONCE = 1 << 17
 """About how many entries a block has."""
 
 
@@ -113,7 +113,7 @@ class Graph:
         Yields:
             The range of entries, and the vertex whose list each of them is in.
         """
-        step = max(1, ENDS_AT_ONCE * self.order // max(1, len(self.targets)))
+        step = max(1, ENTRIES_AT_ONCE * self.order // max(1, len(self.targets)))
         for first in range(0, self.order, step):
             offsets = self.offsets[first : first + step + 1]
             tails = np.arange(first, first + len(offsets) - 1, dtype=np.int32)
@@ -126,12 +126,12 @@ class Graph:
         table[np.arange(table.shape[1]) < degrees[:, None]] = self.targets
         return table
 
-    def mirrored(self, values: NDArray[Number]) -> NDArray[Number]:
+    def reverse_values(self, values: NDArray[Number]) -> NDArray[Number]:
         """Return for each entry u→v the value of the entry v→u, [2E], of values [2E]."""
-        mirrored = np.empty_like(values)
+        reverse_values = np.empty_like(values)
         for entries, _, reverse in self.reverse_blocks():
-            mirrored[entries] = values[reverse]
-        return mirrored
+            reverse_values[entries] = values[reverse]
+        return reverse_values
 
     def reverse_blocks(
         self,

@@ -1,4 +1,9 @@
-"""Distances between the vertices of a graph, by breadth-first search from many sources at once."""
+"""Distances between the vertices of a graph, by breadth-first search from many sources at once.
+
+What comes in is a table of neighbours (`neighbour_table`) and some sources. What goes out are the
+distances from each source (`distances`), or only how many pairs are how far apart (`pairs_within`).
+Routing, repairs and the analyses of topologies call these functions.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +23,9 @@ LOOKED_AT_FIRST = 4
 
 
 def neighbour_table(graph: Graph) -> NDArray[np.int64]:
-    """Return the neighbour lists in the form that searches take, int64[N + 1, K].
+    """Return the neighbour lists of a graph in the form that searches take, int64[N + 1, K].
 
-    Lists are padded with N, and the last row, that of no vertex, is all N.
+    Lists are padded with N, which is no vertex. The last row stands for this N, and is all N.
     """
     degrees = graph.degrees
     table = np.full((graph.order + 1, int(degrees.max(initial=0))), graph.order)
@@ -29,7 +34,11 @@ def neighbour_table(graph: Graph) -> NDArray[np.int64]:
 
 
 def table_of(padded: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Return `neighbour_table` for neighbour lists int32[N, K], padded with -1."""
+    """Return the table of `neighbour_table` from neighbour lists instead of a graph.
+
+    Args:
+        padded: int32[N, K], the neighbour lists, padded with -1.
+    """
     order = len(padded)
     table = np.full((order + 1, padded.shape[1]), order)
     np.copyto(table[:-1], padded, where=padded >= 0)
@@ -148,8 +157,8 @@ def pairs_within(
         nearer, near = near, near.copy()
         if pairs[-1] == len(sources) * np.count_nonzero(targets):
             break
-        for slot in table.T:
-            near |= nearer[slot]
+        for neighbour in table.T:  # int64[N + 1], the k-th neighbour of each vertex
+            near |= nearer[neighbour]
         if np.array_equal(near, nearer):
             break
     return pairs

@@ -30,8 +30,8 @@ from inventory.problems import InputError, Problem, did_you_mean, nearest, not_a
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-SEARCHED = 2048
-"""The most vertices of a graph whose diameter is searched for: 25 ms."""
+DIAMETER_CHECKED_UP_TO = 2048
+"""The most vertices of a graph whose stated diameter is checked by a search, which takes 25 ms."""
 MOST_VALUE = 10**6
 """The largest parameter of a graph that any machine could hold."""
 MOST_SWITCHES = 1 << 27
@@ -75,14 +75,14 @@ def family_named(name: str) -> Family | None:
 
 
 def family_of(name: str) -> Family:
-    """Return the family of a name, or one without formulas if there is no such family.
+    """Return the family of a name, or a family without formulas if there is no such family.
 
-    So is a topology that is no family's member any more, such as an expanded PolarFly.
+    The topology may be no member of a family any more, such as an expanded PolarFly.
 
     Raises:
         InputError: two packages register the name, or the package that does is broken.
     """
-    return family_named(name) or _ANY
+    return family_named(name) or _NO_MEMBER
 
 
 @cache
@@ -117,6 +117,7 @@ def _of_package(entry: EntryPoint) -> Family:
 
 
 _INSTANCES: dict[type[Family], Family] = {}
+"""The one instance of each family's class."""
 
 
 def _instance(family: type[Family]) -> Family:
@@ -136,7 +137,8 @@ class _NoMember(Family):
         raise LookupError(f"no family has the parameters {parameters}")
 
 
-_ANY = _NoMember()
+_NO_MEMBER = _NoMember()
+"""The family without formulas."""
 
 
 class Families(Mapping[str, Family]):
@@ -168,6 +170,7 @@ class Families(Mapping[str, Family]):
 
 
 FAMILIES, BASELINES = Families(compared=False), Families(compared=True)
+"""The families by name: those of fabrics, and with them those that papers compare with."""
 
 
 def known_families() -> list[str]:
@@ -214,7 +217,7 @@ def _missing_values(
     if member_of.compared:
         return []
     return [
-        _missing(parameter, name, arguments)
+        _missing_parameter(parameter, name, arguments)
         for parameter in member_of.parameters
         if arguments.get(parameter) is None and parameter not in member_of.optional
     ]
@@ -258,7 +261,9 @@ def _too_many(family: Family, values: Parameters) -> list[Problem]:
     return [Problem(required, f"one of {order:,}", "take smaller parameters", key=key)]
 
 
-def _missing(name: str, family: str, arguments: Mapping[str, int | str | None]) -> Problem:
+def _missing_parameter(
+    name: str, family: str, arguments: Mapping[str, int | str | None]
+) -> Problem:
     """Return the problem of a missing parameter; for a supernode's degree, with examples."""
     required = f"{_VALUES.get(name, 'a value')}, {family} needs it"
     kind, todo = str(arguments.get("supernode")), ""
@@ -283,13 +288,13 @@ def _likely_name(family: str, arguments: Mapping[str, int | str | None]) -> str:
     return nearest(family, known_families()) or next(same_parameters, "")
 
 
-def likely(
+def likely_family(
     family: str, arguments: Mapping[str, int | str | None]
 ) -> tuple[Family, Parameters] | None:
     """Return the family and parameters that were likely meant, None if that is unclear.
 
-    A family of a similar name, and the next larger q. With these, sizes in the rest of a spec can
-    be checked although its topology is wrong.
+    This is a family of a similar name, with the next larger q if there is none for this q. With
+    these, sizes in the rest of a spec can be checked although its topology is wrong.
     """
     name, q = _likely_name(family, arguments), arguments.get("q")
     named = family_named(name)
@@ -352,7 +357,8 @@ def build_topology(family: str, arguments: Mapping[str, int | str | None]) -> To
 
     Raises:
         InputError: an unknown family or wrong parameters, all problems at once; or the family
-            states another diameter than its graph has, in a graph of up to `SEARCHED` vertices.
+            states another diameter than its graph has, in a graph of up to
+            `DIAMETER_CHECKED_UP_TO` vertices.
 
     >>> build_topology("polarfly", {"q": 7})
     <Topology polarfly q=7: 57 vertices, 224 edges>
@@ -361,7 +367,7 @@ def build_topology(family: str, arguments: Mapping[str, int | str | None]) -> To
     if (problems := check_topology(family, arguments)) or named is None:
         raise InputError(problems)
     topology = named.build(parameters(family, arguments))
-    if topology.graph.order <= SEARCHED:
+    if topology.graph.order <= DIAMETER_CHECKED_UP_TO:
         measured = diameter(topology.graph)
         if measured not in (topology.diameter, BEYOND):
             required = f"the diameter of the graph that it builds, {measured}"

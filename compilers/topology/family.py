@@ -1,8 +1,8 @@
 """The base class of all families of topologies: what the compiler asks a family.
 
-A new family must know its number of vertices and build its graph; everything else has a default. It
-may also know formulas (sizes, distances, loads), racks, and routes by algebra. Values of other
-rooms (`Tables`, `Wiring`) are typed `Any` here, as this room is below theirs.
+A new family must know its number of vertices and build its graph. Everything else has a default. A
+family may also know formulas (sizes, distances, loads), racks, and routes by algebra. Types of
+folders that this folder may not import (`Tables`, `Wiring`) are `Any` here.
 """
 
 from __future__ import annotations
@@ -96,7 +96,8 @@ class Modules:
     rest: int = 0
     """The nodes of a last, smaller module."""
     loose: int = 0
-    """The links within the last module, and others that never leave a module."""
+    """Links that `inside` does not count, although they never leave a module: those within the last
+    module, and those that only some modules have."""
     bundles: int | None = None
     """The number of pairs of modules that are cabled; None for all pairs."""
     splits: bool = False

@@ -1,9 +1,9 @@
 """Finite fields F_q as lookup tables, in the numbering of `galois`.
 
-Elements are the integers 0..q-1; for q = p^n the base-p digits are the coefficients of a
-polynomial modulo the Conway polynomial, which is what `galois.GF(q)` uses. Importing galois and
-making a field costs seconds, so its Conway polynomials for q ≤ 1,024 are kept in `conway` and only
-larger fields import it.
+Elements are the integers 0..q-1. For q = p^n the base-p digits of an integer are the coefficients
+of a polynomial modulo the Conway polynomial, as in `galois.GF(q)`. Importing galois and making a
+field takes seconds. So `conway` has the Conway polynomials for q ≤ 1,024, and only larger fields
+import galois.
 """
 
 from __future__ import annotations

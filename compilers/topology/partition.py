@@ -1,9 +1,9 @@
 """Cuts a graph into parts of given sizes with few links between them.
 
-It puts vertices into racks where the family has no layout. Parts grow one after the other by the
-vertex with most links into them; then vertices of two parts change places while that saves links
-(Kernighan and Lin, 1970, one pair at a time). Only integers are compared, so the parts are the same
-on every machine.
+`partition` puts vertices into racks where the family has no layout. Parts grow one after the other:
+each time the vertex with most links into the part is added. Then vertices of two parts change
+places as long as that saves links (Kernighan and Lin, 1970, one pair at a time). Only integers are
+compared, so the parts are the same on every machine.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def partition(
     in_order = start.astype(np.int32)
     in_order[free] = np.repeat(np.arange(len(sizes)), sizes)
     candidates = [
-        _exchanged(graph, part, free, len(sizes))
-        for part in (in_order, _grown(graph, sizes, start))
+        _exchange_vertices(graph, part, free, len(sizes))
+        for part in (in_order, _grow_parts(graph, sizes, start))
     ]
     return min(candidates, key=lambda part: links_cut(graph, part))
 
@@ -56,7 +56,9 @@ def links_cut(graph: Graph, part: NDArray[np.integer]) -> int:
     return int(np.count_nonzero(u != v))
 
 
-def _grown(graph: Graph, sizes: Sequence[int], start: NDArray[np.integer]) -> NDArray[np.int32]:
+def _grow_parts(
+    graph: Graph, sizes: Sequence[int], start: NDArray[np.integer]
+) -> NDArray[np.int32]:
     """Grow parts one after the other, int32[N].
 
     The next vertex of a part is the one with most links into it; of several, the one with fewest
@@ -78,6 +80,7 @@ def _grown(graph: Graph, sizes: Sequence[int], start: NDArray[np.integer]) -> ND
         for v in np.flatnonzero(start == number).tolist():
             inside[graph.neighbours(v)] += 1
         for _ in range(size):
+            # `inside` decides; `to_free` is less than the factor, and decides between equals.
             rank = np.where(free, inside * more_than_any - to_free, -more_than_any)
             v = int(rank.argmax())
             part[v], free[v] = number, False
@@ -87,7 +90,7 @@ def _grown(graph: Graph, sizes: Sequence[int], start: NDArray[np.integer]) -> ND
     return part
 
 
-def _exchanged(
+def _exchange_vertices(
     graph: Graph, part: NDArray[np.int32], free: NDArray[np.bool_], parts: int
 ) -> NDArray[np.int32]:
     """Exchange pairs of vertices while that saves links, and return the parts, int32[N].

@@ -21,12 +21,12 @@ from compilers.topology.labelled_graph import Topology
 from inventory.problems import Problem
 
 VERTEX_KINDS = ("W", "V1", "V2")
-"""Quadrics, their neighbours, and all other vertices."""
+"""The kinds of vertices: W for quadrics, V1 for their neighbours, V2 for all other vertices."""
 MIRRORS = 5
 """The least number of reflections among the automorphisms that `symmetries` yields. Together they
 move each link to all other links of its orbit."""
 CELLS_AT_ONCE = 1 << 18
-"""The ends of links that are computed in one call, so that Ctrl-C need not wait for long."""
+"""How many neighbours of points are computed in one call: few enough that Ctrl-C acts at once."""
 
 
 def order(q: int) -> int:
@@ -64,21 +64,21 @@ def index(q: int, vectors: NDArray[np.int32]) -> NDArray[np.int32]:
     return np.where(x == 1, 1 + q + y * q + z, np.where(y == 1, 1 + z, 0)).astype(np.int32)
 
 
-def lines(q: int, of: NDArray[np.int32] | None = None) -> NDArray[np.int32]:
+def lines(q: int, vectors: NDArray[np.int32] | None = None) -> NDArray[np.int32]:
     """Return the points orthogonal to each point, int32[n, q + 1], ascending.
 
-    A quadric is among its own. Solves a·x + b·y + c·z = 0 over the normal forms (1, y, z),
-    (0, 1, z), (0, 0, 1) for all points (a, b, c) at once.
+    A quadric is orthogonal to itself. The equation a·x + b·y + c·z = 0 is solved over the normal
+    forms (1, y, z), (0, 1, z), (0, 0, 1) for all points (a, b, c) at once.
 
     Args:
         q: the order of the field.
-        of: int32[n, 3], the vectors of some points; None for all points.
+        vectors: int32[n, 3], the vectors of some points; None for all points.
 
     >>> lines(2)[:2].tolist()
     [[1, 3, 5], [0, 3, 4]]
     """
     f = field(q)
-    a, b, c = (points(q) if of is None else of).T
+    a, b, c = (points(q) if vectors is None else vectors).T
     y = np.arange(q, dtype=np.int32)
     table = np.empty((len(a), q + 1), np.int32)
 
@@ -164,9 +164,9 @@ def structure(q: int) -> tuple[Graph, NDArray[np.bool_]]:
 def symmetries(q: int) -> Iterator[NDArray[np.int32]]:
     """Yield automorphisms of ER_q, as the vertex that each vertex moves to, int32[N] each.
 
-    The first one rotates the three coordinates. The others are reflections at vectors w: where q is
-    odd, v moves to (w·w)v - 2(v·w)w, with w·w ≠ 0; where q is even, to v + (v·w)w, with w·w = 0.
-    All keep which vectors are orthogonal.
+    The first one rotates the three coordinates. The others are reflections at vectors w. For odd q,
+    v moves to (w·w)v - 2(v·w)w, with w·w ≠ 0. For even q, v moves to v + (v·w)w, with w·w = 0.
+    Orthogonal vectors stay orthogonal.
     """
     f, vectors = field(q), points(q)
     yield point(q, np.roll(vectors, 1, axis=1))
@@ -213,7 +213,7 @@ class AffineCoordinates(NamedTuple):
 def affine(q: int, start: int | None = None) -> AffineCoordinates:
     """Return affine coordinates of ER_q, in which all fans look the same.
 
-    The chart is that of a quadric P0, another quadric P1, and P0×P1. The neighbours of P0 are the
+    The base vectors are a quadric P0, another quadric P1, and P0×P1. The neighbours of P0 are the
     centres of the fans. Every other vertex, except P0, is (t, w), in fan t.
 
     - For odd q, (t, w) and (s, v) are joined where w + v = -(s - t)²; for even q where w + v = st.
@@ -238,7 +238,7 @@ def affine(q: int, start: int | None = None) -> AffineCoordinates:
     return AffineCoordinates(t.astype(np.int32), np.where(a, w, 0).astype(np.int32), a != 0)
 
 
-def scaled(q: int, t: NDArray[np.int32], w: NDArray[np.int32]) -> NDArray[np.int32]:
+def label_in_fan(q: int, t: NDArray[np.int32], w: NDArray[np.int32]) -> NDArray[np.int32]:
     """Return a label of (t, w) by which all fans have the same links inside, int32[…].
 
     w for odd q, w/t² for even q.
@@ -275,7 +275,7 @@ def headings(q: int, far: NDArray[np.int32]) -> NDArray[np.int32]:
     between = f.add[t[target], f.neg[t[source]]] if q % 2 else f.mul[t[target], inverse_t]
     log = np.zeros(q, np.int32)
     log[powers(q)] = np.arange(1, q)
-    from_centre = scaled(q, np.broadcast_to(t[source], far.shape), w[target])
+    from_centre = label_in_fan(q, np.broadcast_to(t[source], far.shape), w[target])
     element = np.where(in_fan[source], between, from_centre)
     number = np.where(in_fan[target], log[element], q)
     p0 = quadrics(q)[0]

@@ -69,7 +69,7 @@ def whole_topology(topology: Topology) -> Topology:
     return expand(first, method, count).topology
 
 
-def check(topology: Topology, method: str, count: int) -> list[Problem]:
+def growth_problems(topology: Topology, method: str, count: int) -> list[Problem]:
     """Return the problems of growing a topology by `count` clusters, [] if it can grow so.
 
     The method is one of `METHODS`: `quadric` is for odd q, `nucleus` for even q, `fan` for both.
@@ -88,7 +88,7 @@ def check(topology: Topology, method: str, count: int) -> list[Problem]:
         todo = "use quadric or fan"
         return [Problem(key="clusters", required="even q for nucleus", given=str(q), todo=todo)]
     fans = q if q % 2 else q - 1
-    most = {"quadric": MOST_QUADRICS, "fan": fans, "nucleus": 1}[method]
+    most = {"quadric": MOST_COPIES_OF_QUADRICS, "fan": fans, "nucleus": 1}[method]
     if 1 <= count <= most:
         return []
     required = f"1 to {most} for {method}" if most > 1 else f"1 for {method}"
@@ -111,7 +111,7 @@ def expand(topology: Topology, method: str, count: int = 1, start: int | None = 
     Raises:
         InputError: the topology cannot grow by this method and count.
     """
-    if problems := check(topology, method, count):
+    if problems := growth_problems(topology, method, count):
         raise InputError(problems)
     return METHODS[method](topology, layout(topology, "fans", start), count)
 
@@ -131,7 +131,7 @@ def _quadric(topology: Topology, clusters: Layout, count: int) -> Expansion:
         _pairs(copies[:, :, None], np.broadcast_to(neighbours, (count, *neighbours.shape))),
         _pairs(originals_and_copies[first], originals_and_copies[second]),
     ]
-    return _grown(
+    return _expansion_of(
         topology,
         clusters,
         np.concatenate(edges),
@@ -148,10 +148,12 @@ def _fan(topology: Topology, clusters: Layout, count: int) -> Expansion:
 
     The paper copies one fan after the other, each from the graph so far. So a copy is joined to
     the neighbours of its original in other clusters and to their copies, and in its own cluster to
-    copies only. Balancing links are for odd q: for every other fan C_j, one vertex of the copied
-    fan that is not its centre has no link to C_j; its copy is joined to the centre of C_j, and to
-    the copy of that centre if there is one. For even q only the centre has no such link, so there
-    is nothing to balance.
+    copies only.
+
+    Balancing links are for odd q. For every other fan C_j, the copied fan has one vertex besides
+    its centre that has no link to C_j. The copy of this vertex is joined to the centre of C_j, and
+    to the copy of that centre if there is one. For even q only the centre has no link to C_j, so
+    there is nothing to balance.
     """
     q, order = int(topology.parameters["q"]), topology.graph.order
     copied = np.concatenate([clusters.members(i) for i in range(1, count + 1)])
@@ -174,7 +176,7 @@ def _fan(topology: Topology, clusters: Layout, count: int) -> Expansion:
         centre = clusters.centre[other]
         links += [_pairs(unlinked, centre), _pairs(unlinked, copy_of[centre])]
     added = np.concatenate(links)
-    return _grown(
+    return _expansion_of(
         topology,
         clusters,
         added[(added >= 0).all(axis=1)],
@@ -203,7 +205,7 @@ def _nucleus(topology: Topology, clusters: Layout, count: int) -> Expansion:
     """Add a copy of the nucleus: every vertex then has degree q+1, and the diameter stays 2."""
     nucleus = clusters.centre[:1]
     neighbours = topology.graph.neighbours(int(nucleus[0]))
-    return _grown(
+    return _expansion_of(
         topology,
         clusters,
         _pairs(np.full(len(neighbours), topology.graph.order), neighbours),
@@ -221,7 +223,7 @@ def _pairs(u: NDArray[np.integer], v: NDArray[np.integer]) -> Edges:
     return np.stack((u.ravel(), v.ravel()), axis=1).astype(np.int64)
 
 
-def _grown(
+def _expansion_of(
     topology: Topology,
     clusters: Layout,
     added: Edges,
@@ -275,10 +277,11 @@ def _grown(
     return Expansion(larger, added.astype(np.int32), origin, grown)
 
 
-MOST_QUADRICS = 1024
+MOST_COPIES_OF_QUADRICS = 1024
 """The most clusters that a topology grows by with the method `quadric`."""
 METHODS: dict[str, Callable[[Topology, Layout, int], Expansion]] = {
     "quadric": _quadric,
     "fan": _fan,
     "nucleus": _nucleus,
 }
+"""The methods of growth by name: each takes the topology, its clusters, and how many to add."""

@@ -1,8 +1,10 @@
 """Supernodes: the small graphs that PolarStar puts in place of a structure vertex (§5.1, §6.2).
 
-Neighbouring copies of a supernode are joined by a bijection f of its members. So that the star
-product with ER_q has diameter 3, f needs one of two properties, which every supernode is checked
-for:
+What comes in is a kind and a degree. What goes out is a `Supernode`, or its size by formula. The
+family PolarStar calls `supernode` and `shape`.
+
+Neighbouring copies of a supernode are joined by a bijection f of its members. The star product with
+ER_q has diameter 3 if f has one of two properties. Every supernode is checked for its property:
 
 - Property R*, where f is its own inverse (an involution): for all members x', y' one of these
   holds: y' = x', y' = f(x'), x' is joined to y', f(x') is joined to f(y');
@@ -51,7 +53,7 @@ class Supernode:
         """
         self.forward.flags.writeable = False
         self.backward.flags.writeable = False
-        if not self.covers():
+        if not self.has_property():
             raise ValueError(f"{self.name} lacks Property {'R*' if self.involution else 'R1'}")
 
     @property
@@ -86,8 +88,8 @@ class Supernode:
         table[self.graph.tails(), self.graph.targets] = True
         return table
 
-    def covers(self) -> bool:
-        """Whether Property R* holds where f is an involution, else Property R1."""
+    def has_property(self) -> bool:
+        """Whether f has Property R* if it is an involution, else Property R1."""
         edges = self.adjacency()
         joined = edges | edges[np.ix_(self.forward, self.forward)]
         members = np.arange(self.order)
@@ -191,14 +193,18 @@ def _between(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.in
     return np.stack(np.meshgrid(left, right), axis=-1).reshape(-1, 2)
 
 
-def _dominations(order: list[tuple[int, int]]) -> NDArray[np.int64]:
-    """Join the next member of pair i to both members of pair j, for each (i, j): int64[n, 2].
+def _dominations(dominated: list[tuple[int, int]]) -> NDArray[np.int64]:
+    """Return the edges by which pairs of members dominate other pairs, int64[n, 2].
 
-    The members of a pair take turns. No other two links between two pairs give Property R*.
+    If pair i dominates pair j, one member of i is joined to both members of j. The two members of i
+    take turns at this. No other two links between two pairs give Property R*.
+
+    Args:
+        dominated: (i, j) for each pair j that a pair i dominates.
     """
-    turn: dict[int, int] = {}
+    turn: dict[int, int] = {}  # by pair, which of its members is next: 0 or 1
     edges = []
-    for i, j in order:
+    for i, j in dominated:
         member = 2 * i + turn.get(i, 0)
         turn[i] = 1 - turn.get(i, 0)
         edges += [(member, 2 * j), (member, 2 * j + 1)]
@@ -220,13 +226,13 @@ def _bdf(degree: int) -> Supernode:
     pair take turns at the pairs that it dominates. Where that leaves all degrees at d'-1, the
     members of each pair are joined as well.
     """
-    order = [
+    dominated = [
         (i, (i + step) % degree)
         for i in range(degree)
         for step in range(1, degree // 2 + 1)
         if 2 * step < degree or i < degree // 2
     ]
-    edges = _dominations(order)
+    edges = _dominations(dominated)
     if degree % 4 == 1:
         edges = np.concatenate((edges, np.arange(2 * degree).reshape(-1, 2)))
     return _involutive("bdf", 2 * degree, edges)
@@ -256,9 +262,10 @@ def _paley(degree: int) -> Supernode:
 
     f(x) = νx with the smallest non-square ν.
     """
-    f = field(2 * degree + 1)
-    squares = np.unique(np.diag(f.mul)[1:])
-    return _cayley_graph("paley", f.q, squares, int(np.setdiff1d(np.arange(1, f.q), squares)[0]))
+    gf = field(2 * degree + 1)
+    squares = np.unique(np.diag(gf.mul)[1:])
+    smallest_non_square = int(np.setdiff1d(np.arange(1, gf.q), squares)[0])
+    return _cayley_graph("paley", gf.q, squares, smallest_non_square)
 
 
 def _cayley_order(degree: int) -> int | None:
@@ -286,7 +293,8 @@ def _cayley(degree: int) -> Supernode:
 def cayley(order: int) -> Supernode:
     """Make the Cayley graph of McKay, Miller and Širáň of an order, a prime power.
 
-    Its steps are X, so that X ∪ ξX is everything. f(x) = ξx with the least primitive element ξ.
+    Two elements of the field are joined if their difference is in the connection set X. With the
+    least primitive element ξ, X ∪ ξX is the whole field without 0, and f(x) = ξx.
     """
     xi = powers(order)
     exponents = np.arange(0, order - 1, 2)
@@ -296,20 +304,20 @@ def cayley(order: int) -> Supernode:
     return _cayley_graph("cayley", order, xi[exponents], int(xi[1 % len(xi)]))
 
 
-def _cayley_graph(name: str, q: int, steps: NDArray[np.int32], factor: int) -> Supernode:
-    """Return Cay(F_q, steps) with f(x) = factor·x.
+def _cayley_graph(name: str, q: int, connection: NDArray[np.int32], factor: int) -> Supernode:
+    """Return the Cayley graph Cay(F_q, X) of a connection set X, with f(x) = factor·x.
 
     Args:
         name: the kind of supernode.
         q: the order of the field.
-        steps: int32[n], the differences of elements that are joined, closed under negation.
+        connection: int32[n], X, the differences of elements that are joined, closed under negation.
         factor: the factor of f.
     """
-    f = field(q)
-    tails, heads = np.repeat(np.arange(q), len(steps)), f.add[:, steps].ravel()
+    gf = field(q)
+    tails, heads = np.repeat(np.arange(q), len(connection)), gf.add[:, connection].ravel()
     ascending = np.flatnonzero(tails < heads)
     edges: NDArray[np.int64] = np.stack((tails[ascending], heads[ascending]), axis=1)
-    forward, backward = f.mul[factor].copy(), f.mul[f.inv[factor]].copy()
+    forward, backward = gf.mul[factor].copy(), gf.mul[gf.inv[factor]].copy()
     return Supernode(name, Graph.from_edges(q, edges), forward, backward)
 
 

@@ -1,4 +1,8 @@
-"""Triangles of a graph: the vertex that is a neighbour of both ends of a link, its *apex*."""
+"""Triangles of a graph: the vertex that is a neighbour of both ends of a link, its *apex*.
+
+What comes in are the neighbours of each switch. What goes out are links to apexes. Routing calls
+`apex_links`: in ER_q the apex of a link is a repair for it.
+"""
 
 from __future__ import annotations
 

@@ -155,7 +155,7 @@ def _exposed_pairs(build: Build, missing: NDArray[np.bool_], hosts: NDArray[np.i
     cables = np.zeros(walks.links, np.bool_)
     cables[walks.program.cable[missing]] = True
     # bool[D, S]: packets from switch s to the d-th end may take a missing link.
-    crosses = walks.crossing(ends, cables)
+    crosses = walks.sources_over_cables(ends, cables)
     if not build.forwarding.intermediates:
         return int((crosses @ hosts) @ hosts[ends])
     # A path is two legs: to an intermediate switch, which may be any, and from it. A pair is

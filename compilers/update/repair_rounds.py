@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from compilers.routing.exact_rows import covered_destinations
 from compilers.routing.link_repair import Repaired, distinct
-from compilers.routing.split_classes import rows_of
+from compilers.routing.split_classes import exact_rows_of
 from compilers.tables.fib import MOST_HOPS, Fib
 from compilers.tables.intermediate_form import Routes, no_route
 from compilers.update.matching import find_numbers
@@ -365,6 +365,6 @@ def _egress_of_rows(routes: Routes, rows: NDArray[np.int64]) -> NDArray[np.int64
         rows: int64[n, 2], the switch and the prefix number of each row.
     """
     switch, prefix = rows.T
-    row, is_present = rows_of(routes, switch, prefix)
+    row, is_present = exact_rows_of(routes, switch, prefix)
     egress = routes.egress[switch, row]
     return np.where(is_present & (egress != no_route(egress)), egress.astype(np.int64), GONE)

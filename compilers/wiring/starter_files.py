@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from compilers.spec.balance_words import FIGURES_FABRIC
 from compilers.spec.balances import HostThroughput, balance_for, measured_balances
 from compilers.topology.families import build_topology, check_topology, parameters
-from compilers.topology.replicated_clusters import METHODS, check
+from compilers.topology.replicated_clusters import METHODS, growth_problems
 from inventory.problems import InputError
 from templates import environment
 
@@ -131,8 +131,7 @@ class StarterFiles:
             fuller=tuple(_evenly_spaced(np.flatnonzero(topology.endpoints), more)),
             traffic=traffic,
             routing=balance_for(traffic, topology) if traffic else "",
-            # `check` returns the problems of growing by one cluster in this way.
-            grows=any(not check(topology, how, 1) for how in METHODS),
+            grows=any(not growth_problems(topology, how, 1) for how in METHODS),
         )
 
     @property

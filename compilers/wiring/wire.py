@@ -72,7 +72,7 @@ def wire(
     as_numbers = planned_as_numbers(first_asn, [node.asn for node in nodes], before)
     far = topology.graph.padded()
     far_port = np.zeros_like(ports.links)
-    far_port[far >= 0] = topology.graph.mirrored(ports.links[far >= 0])
+    far_port[far >= 0] = topology.graph.reverse_values(ports.links[far >= 0])
     findings = [
         *ports.findings,
         *site.pattern_name_findings(host_names, hosts_per_node, inventory.host_names),

@@ -25,7 +25,7 @@ import numpy as np
 
 from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import load
-from compilers.tables.folders.generations import identity_in
+from compilers.tables.folders.folder_contents import identity_in
 from compilers.workers.shards import groups, in_window
 from compilers.workers.source_digest import source_digest
 from inventory.problems import InputError, install_extra
@@ -35,21 +35,24 @@ if TYPE_CHECKING:
 
 PROTOCOLS = ("tcp", "tls", "ws", "wss")
 """Dask's protocols over sockets; its others need special hardware, or stay within a process."""
-LISTENS_IN, ANSWERS_IN = 2.0, 10.0
-"""The seconds that a scheduler may take to accept a connection, and to answer."""
+CONNECT_TIMEOUT, ANSWER_TIMEOUT = 2.0, 10.0
+"""Seconds: how long a scheduler may take to accept a connection, and to answer."""
 LONGEST_GREETING = 1 << 20
 """The most bytes of a scheduler's greeting; other servers do not begin with such a length."""
 WAITING_A_THREAD = 4
 """For each thread of the workers: how many tasks may be under way, or done and not yet taken."""
 MOST_SENDS = 4
-"""How often a job is sent to the workers, if it is lost with some of them."""
+"""The most times that a job is sent to the workers. It is sent again if it is lost with workers."""
 SCHEDULER_OPTION = "scheduler"
 """The option that names the scheduler, for messages."""
 INSTALL_SAME_VERSION = "install the same there"
 """What to do if a worker has other versions."""
 G = TypeVar("G")
+"""The type of the shared data."""
 P = TypeVar("P")
+"""The type of a piece."""
 T = TypeVar("T")
+"""The type of a result."""
 BuildPlace = tuple[str, str]
 """The folder and the identity of a build."""
 
@@ -139,8 +142,8 @@ class _Submission:
 class _SentJob:
     """A job on all workers, and the groups of pieces that they compute by it.
 
-    Dask cannot make it again: with the last worker that holds it, it is lost, and so is all work
-    that waits for it (dask/distributed issue 3149). Then it has to be sent again.
+    Dask cannot make the job again. When the last worker that holds it dies, the job is lost, and so
+    is all work that waits for it (dask/distributed issue 3149). Then it has to be sent again.
     """
 
     def __init__(self, client: Client, job: bytes) -> None:
@@ -209,7 +212,7 @@ class _SentJob:
 
 @contextmanager
 def connected(address: str, folders: Sequence[tuple[Build, Path]] = ()) -> Iterator[DaskCluster]:
-    """Give the workers of a scheduler, all with the same polarfab, Python and NumPy as here.
+    """Yield the workers of a scheduler, all with the same polarfab, Python and NumPy as here.
 
     Args:
         address: of the scheduler, HOST:PORT or another form that Dask takes.
@@ -230,13 +233,13 @@ def connected(address: str, folders: Sequence[tuple[Build, Path]] = ()) -> Itera
         ) from error
     try:
         _require_listener(address)
-        client = Client(address, timeout=ANSWERS_IN, set_as_default=False)
+        client = Client(address, timeout=ANSWER_TIMEOUT, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:
         required = "the address of a Dask scheduler, such as 192.0.2.1:8786"
         todo = "start one: dask scheduler"
         raise InputError.of(required, address, todo, key=SCHEDULER_OPTION) from error
     with client:
-        _require_alike(client, address)
+        _require_same_versions(client, address)
         yield DaskCluster(client, folders)
 
 
@@ -257,15 +260,15 @@ def _require_listener(address: str) -> None:
     scheme, place = parse_address(address)
     if scheme not in PROTOCOLS:
         raise ValueError("another protocol")
-    with socket.create_connection(parse_host_port(place), LISTENS_IN) as stream:
+    with socket.create_connection(parse_host_port(place), CONNECT_TIMEOUT) as stream:
         if scheme == "tcp":  # with the others, the client speaks first
-            stream.settimeout(ANSWERS_IN)
+            stream.settimeout(ANSWER_TIMEOUT)
             length = stream.recv(8, socket.MSG_WAITALL)
             if not 0 < int.from_bytes(length, sys.byteorder) <= LONGEST_GREETING:
                 raise ConnectionError("no scheduler")
 
 
-def _require_alike(client: Client, address: str) -> None:
+def _require_same_versions(client: Client, address: str) -> None:
     """Pass when there are workers, and all have the versions of this process.
 
     Raises:
@@ -325,7 +328,7 @@ def _visible(places: Sequence[BuildPlace]) -> list[BuildPlace]:
 
 
 def _packed(job: object, shared: Sequence[tuple[Build, BuildPlace]]) -> bytes:
-    """Pickle a job; in the place of a build that all workers see is its folder and identity."""
+    """Pickle a job; a build that all workers see is replaced by its folder and identity."""
     stream = BytesIO()
     pickler = pickle.Pickler(stream, pickle.HIGHEST_PROTOCOL)
     places = {id(build): place for build, place in shared}

@@ -1,7 +1,8 @@
 """Work on the cores of this machine, by processes that are forked from this one.
 
 A forked process has all data of its parent without a copy, so neither the build nor the function is
-pickled. This also has `workers_at`, which chooses between these processes and a cluster.
+pickled. `LocalProcesses` has the interface of `compilers.workers.shards.Workers`. Verbs call
+`workers_at`, which chooses between these processes and a cluster.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ SWITCHES_A_TASK = 8
 """The number of switches that a process takes together."""
 WAITING_A_CORE = 4
 """For each process: how many tasks may be under way, or done and not yet taken."""
-GARBAGE = 100_000
-"""The number of new objects after which a child process looks for garbage."""
-LOOK = 2.0
+GARBAGE_THRESHOLD = 100_000
+"""The number of new objects after which a child process collects garbage."""
+LIVENESS_CHECK_AFTER = 2.0
 """The seconds of waiting after which the parent looks whether all child processes live."""
-GRACE = 2.0
+TERMINATION_TIMEOUT = 2.0
 """The seconds that a child process has to end when its work is no longer wanted."""
 G = TypeVar("G")
 P = TypeVar("P")
@@ -108,7 +109,7 @@ def on_all_cores(
 
 @contextmanager
 def _ending(pool: Pool, others: set[int | None]) -> Iterator[None]:
-    """End a pool after the block, and kill child processes that still live GRACE seconds later.
+    """End a pool after the block, and kill child processes that do not end in time.
 
     A process in a long call of a library in C does not handle SIGTERM until the call returns, and a
     process that was forked a moment ago, in place of a killed one, may never handle it.
@@ -132,7 +133,7 @@ def _ending(pool: Pool, others: set[int | None]) -> Iterator[None]:
     try:
         yield
     finally:
-        timer = threading.Timer(GRACE, kill)
+        timer = threading.Timer(TERMINATION_TIMEOUT, kill)
         timer.daemon = True
         timer.start()
         pool.terminate()
@@ -160,7 +161,7 @@ def _wait_for(result: AsyncResult[list[T]], children: set[int | None]) -> list[T
 
     while True:
         try:
-            return result.get(LOOK)
+            return result.get(LIVENESS_CHECK_AFTER)
         except multiprocessing.TimeoutError:
             if not children <= _children():
                 message = "a process was killed, most likely for want of memory"
@@ -168,11 +169,11 @@ def _wait_for(result: AsyncResult[list[T]], children: set[int | None]) -> list[T
 
 
 def _set_up_child() -> None:
-    """Have a child process leave Ctrl-C to its parent, and end cleanly when the parent ends it."""
+    """Let a child process leave Ctrl-C to its parent, and end cleanly when the parent ends it."""
     # Objects of the parent stay, and most objects of a child are freed at once by their counts of
     # references, so garbage is rare.
     gc.freeze()
-    gc.set_threshold(GARBAGE)
+    gc.set_threshold(GARBAGE_THRESHOLD)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
 
@@ -184,7 +185,7 @@ def _call(group: tuple[Any, ...]) -> list[Any]:
 
 @contextmanager
 def workers_at(scheduler: str, folders: Iterable[tuple[Build, Path]] = ()) -> Iterator[Workers]:
-    """Give the workers of a Dask scheduler, or processes of this machine.
+    """Yield the workers of a Dask scheduler, or processes of this machine.
 
     Args:
         scheduler: the address of the scheduler, "" for processes of this machine.

@@ -1,8 +1,9 @@
 """The interface of parallel work: a function of shared data is applied to many small pieces.
 
-The proof follows packets in blocks of switches in this way: the shared data is a build, a piece is
-a block. `Workers` has three forms: `ThisProcess` here, `LocalProcesses` on the cores of this
-machine, and `DaskCluster` on other machines. Results do not depend on which is used.
+For example, the proof follows packets to blocks of destinations: the shared data is a build, and a
+piece is a block. Three classes have the interface `Workers`: `ThisProcess` here, `LocalProcesses`
+for the cores of this machine, and `DaskCluster` for other machines. The results are the same with
+each of them.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ class ThisProcess:
 
 
 THIS_PROCESS = ThisProcess()
-"""The workers of those who name no others."""
+"""The default of parameters that take workers."""
 
 
 def in_blocks(numbers: Block, step: int) -> list[Block]:

@@ -1,7 +1,7 @@
 """Digests of folders, and of polarfab's own sources.
 
 Results follow from their input and from the sources. A digest of the sources tells two checkouts of
-the same version apart: workers of a cluster must have the same one.
+the same version apart. `dask_cluster` requires the same digest of all workers of a cluster.
 """
 
 from __future__ import annotations

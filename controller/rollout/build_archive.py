@@ -12,7 +12,7 @@ from math import inf
 from pathlib import Path
 from zipfile import BadZipFile, ZipFile
 
-from compilers.tables.folders.generations import MANIFEST, SUM, VERIFIED, identity_of, sum_of
+from compilers.tables.folders.folder_contents import MANIFEST, SUM, VERIFIED, identity_of, sum_of
 from inventory.problems import InputError
 
 MOST_BUILD = 1 << 30

@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.proof.lossless.channels import ranking
+from compilers.proof.lossless.channels import switch_ranks
 from compilers.tables.build import Build
 from compilers.tables.fib import MOST_HOPS, Fib
 
@@ -87,7 +87,7 @@ def layers(build: Build) -> Layers:
 
 def _shapes(build: Build, ends: NDArray[np.int64]) -> NDArray[np.uint8]:
     """The shapes of each path to an endpoint, bits of RISES_FIRST and FALLS_FIRST, uint8[S, S]."""
-    rank = ranking(build)
+    rank = switch_ranks(build)
     shapes = np.zeros((len(rank), len(rank)), np.uint8)
     fib = Fib.of(build.tables, build.wiring.cables())
     size = max(1, LAYER_CELLS_AT_ONCE // len(rank))

@@ -85,7 +85,7 @@ class PriorityPlan:
     priorities: tuple[int, ...]
     """The priority of each channel."""
     up: NDArray[np.bool_]
-    """bool[S, K], whether each link leads up, see `rising`."""
+    """bool[S, K], whether each link leads up, see `rising_links`."""
 
     @classmethod
     def of(cls, build: Build, scheme: str) -> PriorityPlan:
@@ -95,13 +95,13 @@ class PriorityPlan:
             InputError: a deadlock can occur, there are more channels than priorities, or the node
                 types do not say what is needed.
         """
-        from compilers.proof.lossless.channels import channels, rising
+        from compilers.proof.lossless.channels import channels, rising_links
 
         usable = _usable_priorities(build)
         proof = channels(build, scheme)
         if not proof.free or proof.count > len(usable):
             raise _too_many_error(build, scheme, proof.count, len(usable))
-        return cls(build, scheme, usable[: proof.count], rising(build))
+        return cls(build, scheme, usable[: proof.count], rising_links(build))
 
     def marked_ports(self, vertex: int) -> frozenset[int]:
         """The ports of a switch that are marked."""

@@ -145,7 +145,7 @@ def _are_classes_by_link(build: Build) -> bool:
     switch, link = np.nonzero(far >= 0)
     if not bool((egress[switch, far[switch, link]] == links + link).all()):
         return False
-    if computed_counts := getattr(egress, "served", None):
+    if computed_counts := getattr(egress, "destination_counts", None):
         direct_counts: NDArray[Any] = np.asarray(computed_counts(2 * links))[:, links:]
         return bool((direct_counts == (far >= 0)).all())
     neighbours = np.count_nonzero(far >= 0, axis=1)

@@ -34,7 +34,7 @@ from compilers.proof.local.class_cases import (
     ClassStates,
 )
 from compilers.proof.local.class_states import class_states
-from compilers.proof.local.local_proof import PROVED, LocalProof, Numbers
+from compilers.proof.local.local_proof import PROVABLE_KINDS, LocalProof, Numbers
 from compilers.tables.build import Build
 from compilers.tables.line_rows import LineEgress
 from extensions.scale.two_link_classes import TwoLinkClasses
@@ -59,7 +59,7 @@ def plane_states(
     classes = TwoLinkClasses.of(build)
     if classes is None:
         return None
-    states = class_states(build, np.array([kind in kinds for kind in PROVED]))
+    states = class_states(build, np.array([kind in kinds for kind in PROVABLE_KINDS]))
     is_cabled = build.wiring.far >= 0
     behind, direct = states.summary[:, :links], states.summary[:, links : 2 * links]
     if (direct[is_cabled] & DETOURS_BIT).any() or not _are_numbered_by_link(classes):

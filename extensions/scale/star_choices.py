@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from compilers.routing import polarstar_minimal
 from compilers.routing.alternate_weights import with_alternates
-from compilers.routing.port_ranking import ORDER, ranked
+from compilers.routing.port_ranking import MOST_REPAIR_PORTS, ranked_ports
 from compilers.spec.forwarding import Forwarding
 from compilers.tables.computed_array import unless_large
 from compilers.tables.intermediate_form import Classes, Tables
@@ -93,7 +93,7 @@ class _RepairLinks:
     preferred: Bits
     """bool[…, K, K], those of them to take before all others."""
 
-    def ranked(self, wiring: Wiring) -> NDArray[np.uint16]:
+    def ranked_ports(self, wiring: Wiring) -> NDArray[np.uint16]:
         """The first usable links of each class, uint16[…, K, P]: link k as k + 1, 0 for none."""
         rows, links = len(self.usable), self.usable.shape[-1]
         usable, preferred = (
@@ -101,32 +101,34 @@ class _RepairLinks:
         )
         port = np.tile(np.arange(1, links + 1, dtype=np.int32), (rows, 1))
         minimal = np.tile(port, usable.shape[1] // links)
-        first_links = ranked(usable, minimal, replace(wiring, port=port), ORDER, preferred)
-        return first_links.reshape(*self.usable.shape[:-1], ORDER)
+        first_links = ranked_ports(
+            usable, minimal, replace(wiring, port=port), MOST_REPAIR_PORTS, preferred
+        )
+        return first_links.reshape(*self.usable.shape[:-1], MOST_REPAIR_PORTS)
 
 
 def _repair_ports(program: StarProgram, wiring: Wiring) -> NDArray[np.uint16]:
     """The ports that repair each class, in order, uint16[S, 3K, P]; bounces are the same."""
     switches, links = wiring.port.shape
-    repair_ports = np.zeros((switches, 3, links, ORDER), np.uint16)
+    repair_ports = np.zeros((switches, 3, links, MOST_REPAIR_PORTS), np.uint16)
     paths = MemberPaths.of(program)
     # The ports by link number + 1; port 0, no port, for link 0.
     ports = np.pad(wiring.port.astype(np.uint16), ((0, 0), (1, 0)))
     for group in SupernodeGroup.all_of(program):
-        shape = len(group.supernodes), program.members, 3, group.link_count, ORDER
+        shape = len(group.supernodes), program.members, 3, group.link_count, MOST_REPAIR_PORTS
         link_number = np.zeros(shape, np.intp)
-        link_number[...] = paths.repairs(group).ranked(wiring)
+        link_number[...] = paths.repairs(group).ranked_ports(wiring)
         # Repairs of outer links are the same for all members, save for classes beside.
         outer = group.outer_links
         for part, repairs in (
             (BEYOND, _outer_beyond_repairs(group)),
             (DIRECT, _outer_direct_repairs(group)),
         ):
-            link_number[:, :, part, outer] = repairs.ranked(wiring)[:, None, outer]
+            link_number[:, :, part, outer] = repairs.ranked_ports(wiring)[:, None, outer]
         by_switch = link_number.reshape(-1, *shape[2:])
         group_ports = ports[group.switches[:, None, None, None], by_switch]
         repair_ports[group.switches, :, : group.link_count] = group_ports
-    return repair_ports.reshape(switches, 3 * links, ORDER)
+    return repair_ports.reshape(switches, 3 * links, MOST_REPAIR_PORTS)
 
 
 def _outer_beyond_repairs(group: SupernodeGroup) -> _RepairLinks:

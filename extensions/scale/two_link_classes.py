@@ -72,7 +72,7 @@ class TwoLinkClasses:
         direct = np.zeros(wiring.far.shape, np.intp)
         direct[switch, cabled_link] = egress[switch, wiring.far[switch, cabled_link]]
         if isinstance(egress, LineEgress):
-            behind = egress.served(classes)
+            behind = egress.destination_counts(classes)
         else:
             behind = _destination_counts(egress, classes)
         np.subtract.at(behind, (switch, direct[switch, cabled_link]), 1)

@@ -17,7 +17,7 @@ from compilers.evaluation.traffic import HOST_PATTERNS, PATTERNS, host_pairs
 from compilers.forwarding.program import egress_classes, program_of
 from compilers.forwarding.rule import DROP, Program
 from compilers.forwarding.walks import minimal_hops
-from compilers.proof.lossless.channels import rising
+from compilers.proof.lossless.channels import rising_links
 from compilers.routing.intermediates import intermediates
 from compilers.tables.build import Build
 from compilers.tables.fib import Fib
@@ -105,7 +105,7 @@ class SimulatedNetwork(NamedTuple):
         end = np.full((order, ports), NOWHERE, np.int32)
         end[:, :links] = np.where(p.far >= 0, p.far * ports + p.far_link, NOWHERE)
         up = np.zeros((order, ports), np.int32)
-        up[:, :links] = rising(build)
+        up[:, :links] = rising_links(build)
         weight = np.pad(build.tables.classes.weight, ((0, 0), (0, 2), (0, 0))).astype(np.int32)
         carries = build.forwarding.intermediates
         host_arcs, transit_arcs = arcs_of(p.shares), arcs_of(p.order)

@@ -28,7 +28,7 @@ from compilers.proof.proof_options import ProofOptions
 from compilers.proof.verification import judge
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
-from compilers.tables.folders.build_folder import builds_in, load, save_planes
+from compilers.tables.folders.build_folder import load, plane_folders, save_planes
 from inventory.document_errors import validate
 from inventory.problems import InputError, shown
 from inventory.values import LONGEST_PATH
@@ -81,7 +81,7 @@ class Emulation:
             EngineError: an engine failed.
         """
         loaded = self.loaded
-        folders = builds_in(loaded.folder) if loaded.folder else ()
+        folders = plane_folders(loaded.folder) if loaded.folder else ()
         planes = len(folders) or (loaded.fabric.spec.planes if loaded.fabric else 1)
         if planes > 1 and self.terminal:
             raise InputError.of("a fabric of one plane", f"{planes} planes", "name one", key="cli")
@@ -252,7 +252,7 @@ def _compiled(emulation: Emulation, folder: Path) -> tuple[Path, ...]:
     step = "compile all planes, and walk every pair through their tables"
     with emulation.observer.step(step) as progress:
         builds = save_planes(compile_planes(fabric), folder)
-        folders = builds_in(folder)
+        folders = plane_folders(folder)
         reports = judge(builds, folders, ProofOptions(failures=(), progress=progress)).reports
     for build, report in zip(builds, reports, strict=True):
         if not report.passed and not emulation.unverified:

@@ -19,8 +19,8 @@ from compilers.proof.verification import judge
 from compilers.proof.walks.delivery_report import Report
 from compilers.spec.fabric_file import LoadedFabric, load_fabric
 from compilers.tables.build import Build
-from compilers.tables.folders.build_folder import identified, load, save
-from compilers.tables.folders.generations import mark_verified, require_verified
+from compilers.tables.folders.build_folder import load, save, with_identity
+from compilers.tables.folders.folder_contents import mark_verified, require_verified
 from compilers.update.loss import loss
 from compilers.update.move_plan import plan as plan_move
 from compilers.update.update_proof import prove
@@ -347,7 +347,7 @@ class _Planner:
         Raises:
             WrongTables: a pair does not arrive, and only verified builds are taken.
         """
-        build = identified(build)
+        build = with_identity(build)
         (report,) = judge([build], (), ProofOptions(failures=(), progress=progress)).reports
         if not report.passed and not self.unverified:
             raise WrongTables(build, report)

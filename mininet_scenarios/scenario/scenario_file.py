@@ -17,9 +17,9 @@ from compilers.evaluation.pattern_traffic import FILE
 from compilers.spec.fabric_file import LoadedFabric, load_fabric
 from compilers.spec.fabric_spec import FabricSpec, RoutingSpec
 from compilers.tables.build import Build
-from compilers.tables.folders.build_folder import builds_in
 from compilers.tables.folders.build_folder import load as load_build
-from compilers.tables.folders.generations import is_build
+from compilers.tables.folders.build_folder import plane_folders
+from compilers.tables.folders.folder_contents import is_build
 from inventory.document_errors import validate
 from inventory.json_schema import schema_of
 from inventory.problems import InputError, Problem, did_you_mean
@@ -389,7 +389,7 @@ def _with_rates_path(scenario: Scenario, file: str) -> Scenario:
 
 def _name(folder: Path) -> str:
     """The name of the fabric in a build folder, without that of a plane."""
-    first, *more = builds_in(folder)
+    first, *more = plane_folders(folder)
     name = load_build(first).name
     return name.removesuffix("-p1") if more else name
 

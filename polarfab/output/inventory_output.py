@@ -35,15 +35,15 @@ def earlier_build(
         InputError: a build that is to be replaced is of another fabric, or cannot be read.
     """
     from compilers.cabling.fabric_numbers import require_same_topology
-    from compilers.tables.folders.generations import fabric_in, followed, is_build
+    from compilers.tables.folders.folder_contents import fabric_name_in, is_build, real_path
     from polarfab.fabric import Fabric
 
     if named:
         return Fabric.load(named)
     loaded = fabric.loaded
-    if loaded is None or not is_build(followed(output)):
+    if loaded is None or not is_build(real_path(output)):
         return None
-    name, todo = fabric_in(output), "compile into another folder, or move this build away"
+    name, todo = fabric_name_in(output), "compile into another folder, or move this build away"
     if name not in (fabric.name, f"{fabric.name}-p1"):
         if not is_replaced:
             return None

@@ -40,11 +40,11 @@ def side_by_side(first: Fabric, second: Fabric) -> tuple[PlanePair, ...]:
 
 def of_each_plane(fabric: Fabric, measure: Callable[[Fabric], Measurement]) -> list[Measurement]:
     """Measure each plane; of planes that forward alike, only the first."""
-    from compilers.tables.build_codec import first_alike
+    from compilers.tables.build_codec import first_plane_forwarding_alike
 
     planes, results = fabric.planes, list[Measurement]()
     for number, plane in enumerate(planes):
-        earlier = first_alike(fabric.builds, number)
+        earlier = first_plane_forwarding_alike(fabric.builds, number)
         results.append(measure(plane) if earlier is None else results[earlier])
     return results
 

@@ -319,7 +319,7 @@ def write_file(
     Raises:
         InputError: the file cannot be written, or is inside a build or a render.
     """
-    from compilers.tables.folders.generations import require_outside_ours
+    from compilers.tables.folders.folder_contents import require_outside_ours
     from compilers.tables.folders.written_file import STDOUT, put_file
 
     require_outside_ours(file, todo)

@@ -17,7 +17,7 @@ from typing import Any
 from compilers.pipeline import compile_placed
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
-from compilers.tables.folders.build_folder import identified
+from compilers.tables.folders.build_folder import with_identity
 from compilers.wiring.placed_fabric import PlacedFabric, place_fabric
 from inventory.problems import InputError
 from polarfab.fabric import Fabric
@@ -149,7 +149,7 @@ def cases() -> Iterator[Case]:
 def identity(case: Case) -> str:
     """The build's identity, or the first words of why there is none."""
     try:
-        return identified(case.compiled()).identity
+        return with_identity(case.compiled()).identity
     except InputError as error:
         return f"refused: {' '.join(str(error).split())[:60]}"
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 from pathlib import Path
 
-from compilers.tables.folders.generations import sum_of
+from compilers.tables.folders.folder_contents import sum_of
 
 
 def sign(folder: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from compilers.proof.lossless.channels import channels, ranking
+from compilers.proof.lossless.channels import channels, switch_ranks
 from polarfab.fabric import Fabric
 from tests.compilers.targets.ovs_text_fabric import TextFabric, channels_needed
 
@@ -72,7 +72,7 @@ def test_every_way(routing, topology, tmp_path):
     (emitted,) = fabric.check_emitted(tmp_path / "out")
     assert emitted.passed
 
-    build, rank = fabric.build, ranking(fabric.build)
+    build, rank = fabric.build, switch_ranks(fabric.build)
     text = TextFabric(tmp_path / "out", build.wiring.names, *by_port(build.wiring), rank)
     whole = text.every_path()
     walks = {"": whole, "link": text.one_link_down(whole), "node": text.one_switch_down(whole)}

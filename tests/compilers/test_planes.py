@@ -21,8 +21,8 @@ from compilers.proof.walks.delivery import verify
 from compilers.spec.fabric_file import load_fabric
 from compilers.spec.forwarding import Forwarding
 from compilers.tables.build import Build
-from compilers.tables.build_codec import alike
-from compilers.tables.folders.build_folder import builds_in, load, save_planes
+from compilers.tables.build_codec import forward_alike
+from compilers.tables.folders.build_folder import load, plane_folders, save_planes
 from compilers.wiring.placed_fabric import part_of
 from inventory.problems import InputError
 
@@ -112,7 +112,7 @@ def test_a_plane_with_other_ports_has_tables_of_its_own(tmp_path: Path) -> None:
     one, two = planes(tmp_path, inventory=listed(extra=cable))
     assert one.tables is not two.tables
     assert two.wiring.port[0, 0] == 32
-    assert not alike(one, two)
+    assert not forward_alike(one, two)
     assert one.wiring.port[0, 0] != 32
     assert verify(one).passed
     assert verify(two).passed
@@ -145,22 +145,22 @@ def test_pools_are_divided(count: int) -> None:
 
 def test_folders(tmp_path: Path) -> None:
     builds = save_planes(planes(tmp_path, SPEC.replace("2", "3")), tmp_path / "build")
-    folders = builds_in(tmp_path / "build")
+    folders = plane_folders(tmp_path / "build")
     assert [folder.name for folder in folders] == ["plane-1", "plane-2", "plane-3"]
     assert [load(folder).identity for folder in folders] == [b.identity for b in builds]
     assert len({b.identity for b in builds}) == 3
     table = "arrays/route_egress.npy"
     assert len({(folder / table).stat().st_ino for folder in folders}) == 1
     assert len({(folder / "arrays/datapath_id.npy").stat().st_ino for folder in folders}) == 3
-    assert alike(builds[0], builds[2])
-    assert not alike(builds[0], replace(builds[2], forwarding=Forwarding(every_hop=True)))
+    assert forward_alike(builds[0], builds[2])
+    assert not forward_alike(builds[0], replace(builds[2], forwarding=Forwarding(every_hop=True)))
     with pytest.raises(InputError, match="given a folder of several planes; name one of them"):
         load(tmp_path / "build")
     other = planes(tmp_path, SPEC + "routing: {protect: link}\n")
     saved = save_planes(other, tmp_path / "build")
-    assert len(builds_in(tmp_path / "build")) == len(saved) == 2
+    assert len(plane_folders(tmp_path / "build")) == len(saved) == 2
     save_planes(builds, tmp_path / "again")
-    assert not alike(saved[0], builds[0])
+    assert not forward_alike(saved[0], builds[0])
 
 
 def test_without_links_between_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from compilers.tables.folders.build_folder import load, put_back
-from compilers.tables.folders.generations import identity_in, last_place
+from compilers.tables.folders.folder_contents import identity_in, last_place
 from compilers.tables.folders.replaced_folder import new_build, remove_all_parts
 from compilers.targets.rendering.folder_check import check_folder
 from compilers.targets.rendering.rendered_folder import put_rendered, put_texts, rendered_lists

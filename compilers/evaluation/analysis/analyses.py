@@ -1,4 +1,8 @@
-"""The analyses of a topology by name, as `polarfab analyse` prints them: facts and a table."""
+"""The analyses of a topology by name, as `polarfab analyse` prints them: facts and a table.
+
+`analyse` takes a topology and the name of an analysis, and returns an `Analysis`. The library and
+the verb call it. Each analysis is computed in a module of its own.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,10 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from compilers.evaluation.analysis import bisection as halves
+from compilers.evaluation.analysis.bisection import available as bisection_available
+from compilers.evaluation.analysis.bisection import bisection
 from compilers.evaluation.analysis.distances import distribution
-from compilers.evaluation.analysis.growth import grows, growth
+from compilers.evaluation.analysis.growth import growth, growth_methods
 from compilers.evaluation.analysis.link_load import uniform
 from compilers.evaluation.analysis.neighbour_sums import Report
 from compilers.evaluation.analysis.path_diversity import PATH_LENGTHS, diversity
@@ -43,17 +48,17 @@ class Analysis:
 
 
 Analyser = Callable[[Topology, Options, Report | None], Analysis]
-"""A function from a topology, options, and what hears of the progress to the result."""
+"""A function from a topology, options, and a function that reports progress, to the result."""
 
 
-def check(names: list[str]) -> list[Problem]:
+def unknown_analysis_problems(names: list[str]) -> list[Problem]:
     """A problem for every unknown analysis."""
     return [not_among(name, ANALYSES, "what") for name in names if name not in ANALYSES]
 
 
 def applicable(topology: Topology) -> list[str]:
     """The analyses that this topology and installation allow."""
-    left_out = {"bisection": not halves.available(), "expansion": not grows(topology)}
+    left_out = {"bisection": not bisection_available(), "expansion": not growth_methods(topology)}
     return [name for name in ANALYSES if not left_out.get(name)]
 
 
@@ -65,7 +70,7 @@ def analyse(
     Raises:
         InputError: the name is unknown, the topology does not allow it, or a library is missing.
     """
-    if problems := check([name]):
+    if problems := unknown_analysis_problems([name]):
         raise InputError(problems)
     return ANALYSES[name](topology, options, report)
 
@@ -109,7 +114,7 @@ def _load(topology: Topology, options: Options, report: Report | None) -> Analys
 
 
 def _bisection(topology: Topology, _: Options, report: Report | None) -> Analysis:  # noqa: ARG001
-    cut = halves.bisection(topology)
+    cut = bisection(topology)
     facts = {"cut": cut.cut, "links": cut.links, "fraction": cut.fraction}
     sides = ((0, ~cut.half), (1, cut.half))
     rows = [
@@ -139,7 +144,7 @@ def _resilience(topology: Topology, options: Options, report: Report | None) -> 
 
 def _expansion(topology: Topology, options: Options, report: Report | None) -> Analysis:
     return Analysis(
-        {"methods": ", ".join(grows(topology))},
+        {"methods": ", ".join(growth_methods(topology))},
         [asdict(step) for step in growth(topology, options.racks, report)],
     )
 
@@ -152,3 +157,4 @@ ANALYSES: dict[str, Analyser] = {
     "resilience": _resilience,
     "expansion": _expansion,
 }
+"""The analyses by name."""

@@ -1,4 +1,8 @@
-"""Bisection: the fewest links that METIS finds to cut the fabric in half."""
+"""Bisection: the fewest links that METIS finds to cut the fabric in half.
+
+`bisection` takes a topology and returns a cut. It is the analysis `bisection`, and gives `design`
+an upper bound.
+"""
 
 from __future__ import annotations
 

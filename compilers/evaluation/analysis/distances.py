@@ -1,4 +1,7 @@
-"""Distances between the nodes with hosts."""
+"""Distances between the nodes with hosts: how many pairs are how many links apart.
+
+It is the analysis `distances`. The analyses of growth and resilience use its figures.
+"""
 
 from __future__ import annotations
 
@@ -54,8 +57,8 @@ def distribution(
     """
     count = np.zeros(BEYOND + 1, np.int64)
     counter = partial(_counter, graph=graph)
-    for of_block in over_blocks(counter, topology, workers, report, SOURCES_AT_ONCE):
-        count += of_block
+    for block_count in over_blocks(counter, topology, workers, report, SOURCES_AT_ONCE):
+        count += block_count
     unreachable, count[BEYOND] = int(count[BEYOND]), 0
     count[0] = 0
     return Distances(

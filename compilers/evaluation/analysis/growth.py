@@ -12,7 +12,7 @@ from compilers.evaluation.analysis.distances import distribution
 from compilers.evaluation.analysis.link_load import uniform
 from compilers.evaluation.analysis.neighbour_sums import Report
 from compilers.topology.labelled_graph import Topology
-from compilers.topology.replicated_clusters import METHODS, check, expand
+from compilers.topology.replicated_clusters import METHODS, expand, growth_problems
 from inventory.problems import InputError
 
 
@@ -42,9 +42,9 @@ class Growth:
     """The hosts of a node at which uniform traffic fills the fullest link."""
 
 
-def grows(topology: Topology) -> tuple[str, ...]:
+def growth_methods(topology: Topology) -> tuple[str, ...]:
     """The methods by which a topology can grow, none if it cannot."""
-    return tuple(method for method in METHODS if not check(topology, method, 1))
+    return tuple(method for method in METHODS if not growth_problems(topology, method, 1))
 
 
 def growth(topology: Topology, racks: int = 4, report: Report | None = None) -> list[Growth]:
@@ -53,15 +53,15 @@ def growth(topology: Topology, racks: int = 4, report: Report | None = None) -> 
     Raises:
         InputError: it is no PolarFly.
     """
-    methods = grows(topology)
+    methods = growth_methods(topology)
     if not methods:
         required = "a PolarFly to grow"
         raise InputError.of(key="expansion", required=required, given=topology.title())
     cases = list(_cases(topology, methods, racks))
-    figures = [_measured(None, 0, topology, 0)]
+    figures = [_measure(None, 0, topology, 0)]
     for done, (method, count) in enumerate(cases):
         larger = expand(topology, method, count)
-        figures.append(_measured(method, count, larger.topology, len(larger.added)))
+        figures.append(_measure(method, count, larger.topology, len(larger.added)))
         if report:
             report(done + 1, len(cases))
     return figures
@@ -71,11 +71,11 @@ def _cases(topology: Topology, methods: tuple[str, ...], racks: int) -> Iterator
     """Yield each method and number of additions that the topology allows."""
     for method in methods:
         for count in range(1, racks + 1):
-            if not check(topology, method, count):
+            if not growth_problems(topology, method, count):
                 yield method, count
 
 
-def _measured(method: str | None, racks: int, topology: Topology, added: int) -> Growth:
+def _measure(method: str | None, racks: int, topology: Topology, added: int) -> Growth:
     """Measure a grown fabric.
 
     Args:

@@ -1,7 +1,7 @@
 """The load of every arc under uniform traffic, split evenly over all shortest paths.
 
-It is the analysis `load`, and gives the hosts per node that uniform traffic runs at full rate. An
-arc is one direction of a link.
+It is the analysis `load`. From the loads it computes how many hosts a node can have in uniform
+traffic at full rate. An arc is one direction of a link.
 """
 
 from __future__ import annotations

@@ -1,4 +1,12 @@
-"""Sums over neighbours for many sources at once, the kernel behind all path counts."""
+"""Sums over neighbours for many sources at once, with which paths are counted.
+
+`over_neighbours` is one step of a walk from many sources: `link_load` and `path_diversity` count
+paths with it. `over_blocks` divides the sources of an analysis into blocks, and the blocks among
+processes.
+
+In tables of neighbours, short lists are padded with N, the number of a row below those of the N
+vertices. Values have 0 in this row, so the padding adds nothing.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +26,7 @@ SOURCES_AT_ONCE = 128
 LEAST_BLOCKS = 4
 """Blocks of sources below which another process costs more than it saves."""
 T = TypeVar("T")
+"""The type of the result for a block of sources."""
 
 
 def over_neighbours(table: NDArray[np.int64], values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -27,16 +36,17 @@ def over_neighbours(table: NDArray[np.int64], values: NDArray[np.float64]) -> ND
         table: int64[N + 1, K], `distance.neighbour_table`.
         values: float64[N + 1, B], a column for each source, 0 in the last row.
     """
-    total, of_neighbours = np.zeros_like(values), np.empty_like(values)
-    for slot in table.T:
-        total += values.take(slot, axis=0, out=of_neighbours, mode="clip")
+    total, of_neighbour = np.zeros_like(values), np.empty_like(values)
+    for neighbour in table.T:  # int64[N + 1], the k-th neighbour of each vertex
+        # Only with mode="clip" does NumPy write to `out` without a copy. No index is out of range.
+        total += values.take(neighbour, axis=0, out=of_neighbour, mode="clip")
     return total
 
 
-def blocks(
+def reported_blocks(
     sources: NDArray[np.int64], report: Report | None = None, size: int = SOURCES_AT_ONCE
 ) -> Iterator[NDArray[np.int64]]:
-    """The sources, `size` at a time; report(done, all) after each."""
+    """Yield the sources, `size` at a time, and report progress after each block."""
     parts = in_blocks(sources, size)
     return reported(parts, parts, report)
 

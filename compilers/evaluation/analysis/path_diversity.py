@@ -1,4 +1,8 @@
-"""Path diversity: simple paths of 1 to 4 links between two vertices (PolarFly paper, Table VI)."""
+"""Path diversity: simple paths of 1 to 4 links between two vertices (PolarFly paper, Table VI).
+
+It is the analysis `paths`. `diversity` takes a topology and returns a `PathClass` for each class of
+pairs.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.evaluation.analysis.neighbour_sums import Report, blocks, over_neighbours
+from compilers.evaluation.analysis.neighbour_sums import Report, over_neighbours, reported_blocks
 from compilers.topology.distance import neighbour_table
 from compilers.topology.labelled_graph import Topology
 
@@ -63,7 +67,7 @@ def diversity(topology: Topology, report: Report | None = None) -> list[PathClas
     closed = _closed_threes(table)
     classes: dict[int, PathCounts] = {}
     """The counts of each class, by its code."""
-    for sources in blocks(np.arange(order), report):
+    for sources in reported_blocks(np.arange(order), report):
         counts = _simple_paths(table, sources, closed)
         distinct = np.ones(counts.shape[1:], np.bool_)
         distinct[order] = False
@@ -100,9 +104,11 @@ def _codes(
     kinds = len(topology.kinds)
     kind = np.append(topology.kind, 0).astype(np.float64)[:, None]
     low, high = np.minimum(kind, kind[sources].T), np.maximum(kind, kind[sources].T)
-    sum_of_kinds = over_neighbours(table, (kind + 1) * counts[0])
-    middle = np.where(counts[1] == 1, sum_of_kinds, 0)
-    codes: NDArray[np.float64] = ((counts[0] * kinds + low) * kinds + high) * (kinds + 1) + middle
+    is_adjacent, paths_of_2, *_ = counts
+    # With one path of two links, the sum over common neighbours has one summand.
+    sum_of_kinds = over_neighbours(table, (kind + 1) * is_adjacent)
+    middle = np.where(paths_of_2 == 1, sum_of_kinds, 0)
+    codes: NDArray[np.float64] = ((is_adjacent * kinds + low) * kinds + high) * (kinds + 1) + middle
     return codes
 
 
@@ -133,7 +139,7 @@ def _closed_threes(table: NDArray[np.int64]) -> NDArray[np.float64]:
     """float64[N + 1, 1]: closed walks of three links at each vertex, twice its triangles."""
     order = len(table) - 1
     closed = np.zeros((order + 1, 1))
-    for sources in blocks(np.arange(order)):
+    for sources in reported_blocks(np.arange(order)):
         near = over_neighbours(table, _one_hot(order, sources))
         closed[sources, 0] = (near * over_neighbours(table, near)).sum(axis=0)
     return closed

@@ -1,8 +1,9 @@
 """Resilience to random link failures (PolarFly paper §IX-B, PolarStar paper §11.2).
 
-The papers' protocol: in each of 100 runs, links fail in random order until the network is
-disconnected. Diameter and mean distance of the run with the median disconnection ratio are drawn
-over the fraction of failed links, since the mean over all runs would be infinite.
+It is the analysis `resilience`, by the papers' protocol. In each of 100 runs, links fail in random
+order until the network is disconnected. The *disconnection ratio* of a run is the fraction of links
+that have failed then. Diameter and mean distance of the run with the median ratio are drawn over
+the fraction of failed links, since the mean over all runs would be infinite.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class Resilience:
     """The result of the failure runs."""
 
     ratios: tuple[float, ...]
-    """The disconnection ratio of each run, ascending: the failed links that disconnected it."""
+    """The disconnection ratio of each run, ascending."""
     median: float
     """The median ratio; of an even number of runs, the lower of the two in the middle."""
     curve: tuple[Point, ...]
@@ -68,18 +69,21 @@ def resilience(
     links by the raw output of PCG64 seeded with (seed, i).
     """
     edges = topology.graph.edges()
-    survived = []
+    survived = []  # by run, how many links can fail before the network is disconnected
+    # More than there are runs: a small topology is worked on in this process.
     least = runs + 1 if len(edges) < LEAST_LINKS else 2
-    survivals = workers.over(partial(_run, seed=seed), topology, range(runs), least=least)
+    survivals = workers.over(
+        partial(_survival_of_run, seed=seed), topology, range(runs), least=least
+    )
     for run, links in enumerate(survivals):
         survived.append(links)
         if report:
             report(run + 1, 2 * runs)
     ranked = sorted(range(runs), key=lambda run: (survived[run], run))
-    median = ranked[(runs - 1) // 2]
-    counts = _steps(len(edges), survived[median], step)
+    median_run = ranked[(runs - 1) // 2]
+    counts = _steps(len(edges), survived[median_run], step)
     curve = []
-    point_of = partial(_curve, order=_order(len(edges), seed, median))
+    point_of = partial(_point_of_failed, order=_order(len(edges), seed, median_run))
     for done, point in enumerate(workers.over(point_of, topology, counts, least=least)):
         curve.append(point)
         if report:
@@ -88,13 +92,13 @@ def resilience(
     return Resilience(tuple(ratios), ratios[(runs - 1) // 2], tuple(curve))
 
 
-def _run(topology: Topology, seed: int) -> Callable[[int], int]:
+def _survival_of_run(topology: Topology, seed: int) -> Callable[[int], int]:
     """Return the function from a run's number to the links that it survives."""
     edges = topology.graph.edges()
     return lambda run: _survives(topology, edges[_order(len(edges), seed, run)])
 
 
-def _curve(topology: Topology, order: NDArray[np.int64]) -> Callable[[int], Point]:
+def _point_of_failed(topology: Topology, order: NDArray[np.int64]) -> Callable[[int], Point]:
     """Return the function from a number of failed links to the point of the curve."""
     edges = topology.graph.edges()
     return lambda failed: _point(topology, edges, order, failed)
@@ -116,19 +120,20 @@ def _survives(topology: Topology, edges: NDArray[np.int32]) -> int:
     with_hosts = sum(hosts_in)
 
     def root(vertex: int) -> int:
+        """The root of a vertex's tree of connected vertices, whose path is halved (union-find)."""
         while parent[vertex] != vertex:
             parent[vertex] = vertex = parent[parent[vertex]]
         return vertex
 
-    left = len(edges)
+    failed = len(edges)
     for u, v in zip(*edges[::-1].T.tolist(), strict=True):
-        left -= 1
+        failed -= 1
         a, b = root(u), root(v)
         if a != b:
             parent[a] = b
             hosts_in[b] += hosts_in[a]
             if hosts_in[b] == with_hosts:
-                return left
+                return failed
     return 0
 
 

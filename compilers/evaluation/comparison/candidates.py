@@ -38,7 +38,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One design, compared."""
+    """One design with all the figures by which it is compared."""
 
     design: Design
     """The design."""
@@ -174,7 +174,7 @@ def candidate(
         prices: what things cost.
         hosts: the hosts of a node; None for the number at full throughput.
         electrical: the number of cables inside groups; None for that of `packing`.
-        like: the total hosts by which optical cables are priced; None for those of the design.
+        like: the number of hosts by which optical cables are priced; None for that of the design.
         more: the number of nodes that have one host more.
         ports: the ports of the routers on offer; None for as many as are used.
     """
@@ -205,11 +205,9 @@ def largest_hosts(design: Design, figures: Formulas) -> float:
     """The most hosts of a node: 1.005·Δ0; without a formula for Δ0, the radix over the diameter."""
     hosts_at_full_rate = figures.full_throughput_hosts
     hosts_by_diameter = figures.leaf_degree // design.host_diameter
-    return (
-        float(hosts_by_diameter)
-        if hosts_at_full_rate is None
-        else hosts_at_full_rate * (1 + HOSTS_SLACK)
-    )
+    if hosts_at_full_rate is None:
+        return float(hosts_by_diameter)
+    return hosts_at_full_rate * (1 + HOSTS_SLACK)
 
 
 def router_ports(design: Design, figures: Formulas, hosts: int) -> int:
@@ -240,11 +238,9 @@ def _cost(
     optical = (design.links - electrical_links) * prices.optical(like or hosts)
     is_indirect = design.endpoints < design.nodes
     optical_ports = 2 * design.links / hosts + 2 * is_indirect
-    saturation = (
-        prices.saturation_permutation_indirect
-        if is_indirect
-        else prices.saturation_permutation_direct
-    )
+    saturation = prices.saturation_permutation_direct
+    if is_indirect:
+        saturation = prices.saturation_permutation_indirect
     return Cost(
         dollars=(routers + prices.link_gbps * (electrical + optical)) / hosts,
         watts=design.nodes * ports * prices.watts_per_port / hosts,
@@ -286,8 +282,10 @@ def packing(design: Design, hosts: float, group_hosts: float) -> Packing | None:
 
 def _options(modules: Modules, hosts: float, group_hosts: float) -> Iterator[Packing]:
     """Yield the packings whose groups are several modules, one module, or parts of a module."""
-    most = 1 if modules.between is None else max(1, int(group_hosts / (modules.size * hosts)) + 1)
-    for merged in range(1, min(most, modules.count) + 1):
+    most_merged = 1
+    if modules.between is not None:
+        most_merged = max(1, int(group_hosts / (modules.size * hosts)) + 1)
+    for merged in range(1, min(most_merged, modules.count) + 1):
         size, groups = modules.nodes(merged), modules.groups(merged)
         yield Packing(size, groups, modules.electrical(merged), modules.bundles)
     if modules.splits:

@@ -26,7 +26,10 @@ from inventory.problems import InputError, not_among
 LARGEST_RADIX = 1025
 """The largest radix at which designs are searched."""
 SWITCHES_PER_LEAF = 4
-"""More than any family has switches for each one with hosts; spares formulas for what is larger."""
+"""An upper bound of the switches for each switch with hosts, in any family.
+
+Designs with more switches are left out before their figures are computed.
+"""
 LESS_IS_BETTER = (
     "radix",
     "links",
@@ -69,7 +72,8 @@ class Sizing:
     ports: int | None = None
     """Ports of a switch, for hosts and links; None for as many as it needs."""
     oversubscription: float = 1.0
-    """The largest allowed ratio of hosts to those that uniform traffic runs at full rate for."""
+    """The largest allowed ratio of hosts to Δ0, the hosts that uniform traffic runs at full rate
+    for."""
     min_nodes: int = 1
     """The fewest switches."""
     diameter: int | None = None
@@ -83,8 +87,8 @@ class Sizing:
             return None
         figures = formulas(design)
         hosts, more = divmod(self.hosts, design.endpoints)
-        full = largest_hosts(design, figures) * self.oversubscription
-        if not hosts or self.hosts > full * design.endpoints:
+        most_hosts = largest_hosts(design, figures) * self.oversubscription
+        if not hosts or self.hosts > most_hosts * design.endpoints:
             return None
         if self.ports and router_ports(design, figures, hosts + (more > 0)) > self.ports:
             return None
@@ -213,7 +217,7 @@ def candidates_near_size(
                 if diameter is not None and design.host_diameter > diameter:
                     continue
                 nearest_of_kind = below if design.nodes <= switches else above
-                best = nearest_of_kind.get(kind(design))
+                best = nearest_of_kind.get(design_key(design))
                 if best and abs(best.design.nodes - switches) < abs(design.nodes - switches):
                     continue
                 figures = formulas(design)
@@ -223,15 +227,15 @@ def candidates_near_size(
                 compared = candidate(design, prices, hosts, ports=ports)
                 same_size = best is not None and best.design.nodes == design.nodes
                 if not (best and same_size and best.total_hosts >= compared.total_hosts):
-                    nearest_of_kind[kind(design)] = compared
+                    nearest_of_kind[design_key(design)] = compared
     exact = {key for key, fabric in below.items() if fabric.design.nodes == switches}
     return [*below.values(), *(fabric for key, fabric in above.items() if key not in exact)]
 
 
-def largest(designs: Iterable[Design]) -> list[Design]:
+def largest_designs(designs: Iterable[Design]) -> list[Design]:
     """The largest design of each family, and of each supernode of PolarStar, at each radix."""
-    ordered = sorted(designs, key=lambda design: (design.radix, *kind(design), -design.nodes))
-    groups = groupby(ordered, key=lambda design: (design.radix, *kind(design)))
+    ordered = sorted(designs, key=lambda design: (design.radix, *design_key(design), -design.nodes))
+    groups = groupby(ordered, key=lambda design: (design.radix, *design_key(design)))
     return _largest_first(next(group) for _, group in groups)
 
 
@@ -255,13 +259,13 @@ def cheapest(candidates: Iterable[Candidate]) -> list[Candidate]:
     """The cheapest candidate of each family, and of each supernode of PolarStar."""
     best: dict[tuple[str, str], Candidate] = {}
     for fabric in candidates:
-        least = best.setdefault(kind(fabric.design), fabric)
+        least = best.setdefault(design_key(fabric.design), fabric)
         if fabric.price < least.price:
-            best[kind(fabric.design)] = fabric
+            best[design_key(fabric.design)] = fabric
     return [*best.values()]
 
 
-def ranked(candidates: Iterable[Candidate], key: str) -> list[Candidate]:
+def rank_candidates(candidates: Iterable[Candidate], key: str) -> list[Candidate]:
     """The candidates, best first by one of `KEYS`; those without the figure come last.
 
     Raises:
@@ -278,7 +282,7 @@ def ranked(candidates: Iterable[Candidate], key: str) -> list[Candidate]:
     return sorted(candidates, key=sort_key)
 
 
-def kind(design: Design) -> tuple[str, str]:
+def design_key(design: Design) -> tuple[str, str]:
     """The key of one family in a comparison; PolarStar counts once a supernode."""
     return design.family, design.supernode or ""
 
@@ -299,12 +303,15 @@ def _designs_at_or_below(family: Family, radix: int) -> list[Design]:
 def _designs_of_smallest_radix(family: Family, min_nodes: int) -> Iterator[Design]:
     """The designs of the smallest radix of each kind; stops once every kind has its radix."""
     smallest: dict[tuple[str, str], int] = {}
-    """The smallest radix of each kind, by `kind`."""
+    """The smallest radix of each kind, by `design_key`."""
     kinds = set()
     for radix in range(2, LARGEST_RADIX + 1):
         for design in family.designs(radix):
-            kinds.add(kind(design))
-            if design.nodes >= min_nodes and smallest.setdefault(kind(design), radix) == radix:
+            kinds.add(design_key(design))
+            if (
+                design.nodes >= min_nodes
+                and smallest.setdefault(design_key(design), radix) == radix
+            ):
                 yield design
         if kinds and len(smallest) == len(kinds) and radix > max(smallest.values()):
             return

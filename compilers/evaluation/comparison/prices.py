@@ -1,4 +1,8 @@
-"""Prices of the papers' two cost models, and a reader for other prices."""
+"""Prices of the papers' two cost models, and a reader for other prices.
+
+`prices` returns the prices of the papers, or of a user's file. `candidates` computes costs with
+them.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from typing import Any
 from inventory.problems import InputError, Problem, did_you_mean, shown
 from inventory.yamlfile import Document, read
 
-DEFAULT = Path(__file__).with_name("prices.yaml")
+PAPER_PRICES = Path(__file__).with_name("prices.yaml")
 """The prices of the papers."""
 PRICE = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 """A price, such as 350.4 or -892.3."""
@@ -59,12 +63,12 @@ class Prices:
 
 
 def prices(file: str | Path | None = None) -> Prices:
-    """The prices of the papers, with those of `file` in their place.
+    """The prices of the papers; prices in `file` take their place.
 
     Raises:
         InputError: the file cannot be read, has an unknown key, or a value that is no number.
     """
-    values = _values(read(DEFAULT))
+    values = _values(read(PAPER_PRICES))
     if file is not None:
         values |= _values(read(file))
     return Prices(**values)

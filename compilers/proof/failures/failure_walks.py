@@ -23,18 +23,30 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.forwarding.failure_sets import (
+    PAIR_CASE,
+    PAIR_COLUMN,
+    PAIR_FOR_EVER,
+    PAIR_SOURCE,
+)
 from compilers.forwarding.walks import (
     NO_CASES,
     NO_ROWS,
-    Alternates,
     BlockWalk,
+    HostPathFigures,
     Lengths,
     Numbers,
     Progress,
     Walks,
     packets,
 )
-from compilers.proof.failures.risk_cases import at_once, is_file, joined, named_elements, padded
+from compilers.proof.failures.risk_cases import (
+    as_rows,
+    cases_at_once,
+    is_file,
+    named_elements,
+    union_of_groups,
+)
 from compilers.tables.build import Build
 from compilers.topology.distance import components, neighbour_table
 from compilers.workers.shards import THIS_PROCESS, Workers
@@ -43,10 +55,11 @@ from inventory.problems import InputError
 LOSS_EXAMPLES = 10
 """The most lost pairs that a report names."""
 NO_DESTINATIONS = np.zeros(0, np.int64)
+"""An empty block of destinations."""
 SAMPLE = 1000
 """How many cases of several failures at once are tried by default."""
 PAIRS_UP_TO = 1 << 22
-"""The most packets for which all pairs of failures are walked by default, in ten seconds or so."""
+"""The most packets for which all pairs of failures are walked by default: in about ten seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +110,7 @@ class FailureReport:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FailureCases:
-    """The cases of a kind of failure: those that there are, and those that are tried."""
+    """The cases of a kind of failure: how many there are, and which are tried."""
 
     all_cases: int
     """How many cases there are."""
@@ -157,10 +170,12 @@ class FailureCases:
         elements = [list(of_kind.values()) for of_kind in groups]
         most = sample if len(kinds) > 1 else len(names[0])
         # A choice has the index of a group of each kind.
-        choices, all_cases = at_once(elements, len({*kinds}) == 1, most, seed)
-        cases = [joined([elements[i][n] for i, n in enumerate(choice)]) for choice in choices]
+        choices, all_cases = cases_at_once(elements, len({*kinds}) == 1, most, seed)
+        cases = [
+            union_of_groups([elements[i][n] for i, n in enumerate(choice)]) for choice in choices
+        ]
         case_names = [" and ".join(names[i][n] for i, n in enumerate(choice)) for choice in choices]
-        rows = padded(cases, walks.elements)
+        rows = as_rows(cases, walks.elements)
         return cls(all_cases, walks.elements, rows, tuple(case_names))
 
     @classmethod
@@ -208,10 +223,10 @@ def _sample_of_sets(elements: int, at_once: int, sample: int, seed: int) -> Numb
 
 
 @dataclass(frozen=True, slots=True)
-class Walked:
-    """All paths of hosts' packets, and what failures do to them, by kind."""
+class WalkResults:
+    """The results of a walk: figures of all paths of hosts' packets, and a report for each kind."""
 
-    alternates: Alternates
+    alternates: HostPathFigures
     """All paths while nothing is down."""
     failures: tuple[FailureReport, ...]
     """One report for each kind of failure."""
@@ -224,7 +239,7 @@ def walk(
     destinations: Numbers | None = None,
     walks: Walks | None = None,
     workers: Workers = THIS_PROCESS,
-) -> Walked:
+) -> WalkResults:
     """Walk every path that packets of hosts may take, and try every failure of one link or switch.
 
     Args:
@@ -244,12 +259,12 @@ def walk(
         _require_paths(walks, of_kind)
     walk_block = partial(_single_failures, tuple(kinds), cases)
     block_walk = BlockWalk(walk_block, None if workers.remote else walks)
-    no_packets = Walked(
-        Alternates(),
+    no_packets = WalkResults(
+        HostPathFigures(),
         tuple(_report(walks, kind, of_kind) for kind, of_kind in zip(kinds, cases, strict=True)),
     )
     parts = block_walk.over(build, workers, progress, destinations)
-    return reduce(_walked_together, parts, no_packets)
+    return reduce(_merge_results, parts, no_packets)
 
 
 def walk_failures(
@@ -293,7 +308,7 @@ def walk_failures(
     walk_block = partial(_by_rule, kind, cases)
     block_walk = BlockWalk(walk_block, None if workers.remote else walks)
     parts = block_walk.over(build, workers, progress, destinations)
-    return reduce(_merged, parts, _report(walks, kind, cases))
+    return reduce(_merge_reports, parts, _report(walks, kind, cases))
 
 
 def _require_paths(walks: Walks, cases: FailureCases) -> None:
@@ -336,7 +351,7 @@ def _down_at_one(walks: Walks, failed: list[int]) -> int:
 
 def _single_failures(
     kinds: tuple[str, ...], cases: tuple[FailureCases, ...], walks: Walks, block: Numbers
-) -> Walked:
+) -> WalkResults:
     """What the packets to a block of destinations do without failures, and under single ones.
 
     Destinations to which tabulated next hops cannot show that all packets arrive (`suspect`) are
@@ -348,12 +363,12 @@ def _single_failures(
         for kind, of_kind in zip(kinds, cases, strict=True)
     ]
     if not len(quick.suspect):
-        return Walked(quick.alternates, tuple(reports))
+        return WalkResults(quick.alternates, tuple(reports))
     alternates = walks.follow_cases(quick.suspect, NO_CASES).alternates
     for i, (kind, of_kind) in enumerate(zip(kinds, cases, strict=True)):
         of_suspect = _by_rule(kind, of_kind, walks, quick.suspect)
-        reports[i] = _merged(reports[i], of_suspect)
-    return Walked(quick.alternates.joined(alternates), tuple(reports))
+        reports[i] = _merge_reports(reports[i], of_suspect)
+    return WalkResults(quick.alternates.joined(alternates), tuple(reports))
 
 
 def _by_rule(kind: str, cases: FailureCases, walks: Walks, block: Numbers) -> FailureReport:
@@ -384,8 +399,10 @@ def _report(
         block: int64[D], the destinations.
     """
     build, with_hosts = walks.build, int(np.count_nonzero(walks.has_hosts))
-    lost = lost[np.lexsort((lost[:, 2], lost[:, 1], lost[:, 0]))]
-    case, source, destination = lost[:, 0], lost[:, 1], block[lost[:, 2]]
+    # By case, then by source, then by destination.
+    lost = lost[np.lexsort((lost[:, PAIR_COLUMN], lost[:, PAIR_SOURCE], lost[:, PAIR_CASE]))]
+    case, source = lost[:, PAIR_CASE], lost[:, PAIR_SOURCE]
+    destination = block[lost[:, PAIR_COLUMN]]
     counts_cut_off = build.forwarding.repairs and len(lost)
     examples = (column[:LOSS_EXAMPLES].tolist() for column in (case, source, destination))
     return FailureReport(
@@ -393,7 +410,7 @@ def _report(
         cases=cases.tried,
         all_cases=cases.all_cases,
         lost_pairs=len(lost),
-        looped=int(lost[:, 3].sum()),
+        looped=int(lost[:, PAIR_FOR_EVER].sum()),
         max_hops=lengths.max_hops,
         stretch=lengths.stretch,
         losses=tuple(
@@ -406,14 +423,14 @@ def _report(
     )
 
 
-def _walked_together(walked: Walked, more: Walked) -> Walked:
+def _merge_results(walked: WalkResults, more: WalkResults) -> WalkResults:
     """The results for two blocks of destinations together."""
     pairs = zip(walked.failures, more.failures, strict=True)
-    reports = tuple(_merged(first, second) for first, second in pairs)
-    return Walked(walked.alternates.joined(more.alternates), reports)
+    reports = tuple(_merge_reports(first, second) for first, second in pairs)
+    return WalkResults(walked.alternates.joined(more.alternates), reports)
 
 
-def _merged(report: FailureReport, more: FailureReport) -> FailureReport:
+def _merge_reports(report: FailureReport, more: FailureReport) -> FailureReport:
     """The report on the destinations of two reports together, which have the same cases."""
     return replace(
         report,

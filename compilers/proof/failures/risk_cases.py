@@ -105,7 +105,12 @@ def elements(build: Build, group: RiskGroup) -> Elements:
 
 
 def _elements(group: RiskGroup, element: Mapping[tuple[int, int], int]) -> Elements:
-    """The elements of a group. element: of each link, by `element_of_links`."""
+    """The elements of a group.
+
+    Args:
+        group: its links and switches.
+        element: the element of each link, of `element_of_links`.
+    """
     return (*(element[link] for link in group.links), *(len(element) + s for s in group.switches))
 
 
@@ -180,7 +185,7 @@ def _of_file(build: Build, file: str) -> Sequence[RiskGroup]:
     return groups_of_kind
 
 
-def at_once(
+def cases_at_once(
     kinds: Sequence[Sequence[Elements]], same: bool, sample: int, seed: int
 ) -> tuple[list[tuple[int, ...]], int]:
     """Cases in which one group of each kind fails at once.
@@ -195,7 +200,7 @@ def at_once(
     Returns:
         The cases, each a number of a group for each kind; and how many cases there are.
 
-    >>> at_once([[(0,), (1,)], [(2,), (3,)]], same=False, sample=10, seed=1)
+    >>> cases_at_once([[(0,), (1,)], [(2,), (3,)]], same=False, sample=10, seed=1)
     ([(0, 0), (0, 1), (1, 0), (1, 1)], 4)
     """
     sizes = [len(groups) for groups in kinds]
@@ -215,10 +220,10 @@ def at_once(
     return sorted(chosen), count
 
 
-def padded(failures: Sequence[Elements], beyond: int) -> NDArray[np.int64]:
+def as_rows(failures: Sequence[Elements], beyond: int) -> NDArray[np.int64]:
     """int64[n, F]: the elements that fail in each of n cases, `beyond` in places after the last.
 
-    >>> padded([(3,), (1, 2)], beyond=9).tolist()
+    >>> as_rows([(3,), (1, 2)], beyond=9).tolist()
     [[3, 9], [1, 2]]
     """
     most = max(map(len, failures), default=1)
@@ -226,10 +231,10 @@ def padded(failures: Sequence[Elements], beyond: int) -> NDArray[np.int64]:
     return np.array(rows, np.int64).reshape(-1, most)
 
 
-def joined(groups: Sequence[Elements]) -> Elements:
+def union_of_groups(groups: Sequence[Elements]) -> Elements:
     """The elements of several groups, in order, each once.
 
-    >>> joined([(1, 2), (2, 3)])
+    >>> union_of_groups([(1, 2), (2, 3)])
     (1, 2, 3)
     """
     return tuple(dict.fromkeys(chain.from_iterable(groups)))

@@ -25,6 +25,8 @@ from compilers.forwarding.rule import HOST, OTHER, Array, Program, transit
 
 CASES = 4
 """The most cases of a class."""
+DOWN, NEXT_LINK = 0, 1
+"""Columns of a case: the link that is down, and the link that packets take then."""
 FAILS, END = -1, -2
 """In place of the next link of a case: packets have none and are lost; here the list ends."""
 NONE, SEVERAL = -1, -2
@@ -58,8 +60,8 @@ class ClassStates(NamedTuple):
     """Whether the ingress switch marks packets of hosts, so that the next switch sends them over
     any of its links but some."""
     cases: Array
-    """int16[S, C, CASES, 2], the cases: the link that is down, or NONE while all are up; and the
-    next link that packets take then, with TURNED added, or FAILS, or END."""
+    """int16[S, C, CASES, 2], the cases, with the columns DOWN and NEXT_LINK. DOWN is NONE while all
+    links are up. NEXT_LINK is a link, perhaps with TURNED added, or FAILS, or END."""
     u_turn: Array
     """int16[S, C], the link that packets take if they came in by the minimal link."""
     summary: Array
@@ -210,19 +212,19 @@ def write_cases(states: ClassStates, s: int, c: int, kinds: Array, failed: Array
             failed[0] = p.cable[s, next_link]
             count = add_case(cases, count, next_link, transit(p, s, ingress, c, failed), turned)
     if count > CASES:
-        cases[0, 0], cases[0, 1] = NONE, FAILS
+        cases[0, DOWN], cases[0, NEXT_LINK] = NONE, FAILS
         count = 1
     if count < CASES:
-        cases[count, 1] = END
+        cases[count, NEXT_LINK] = END
     return count
 
 
 @loop
 def add_case(cases: Array, count: int, down: int, next_link: int, turned: int) -> int:
-    """Add a case, unless an earlier one implies it.
+    """Add a case, unless an earlier case implies it.
 
-    An earlier case does if packets take the same next link there, and the link that is down in the
-    new case, if any, is down there, too.
+    An earlier case implies the new one if packets take the same next link in both, and if the same
+    link is down in both, or no link in the new one.
 
     Args:
         cases: int16[CASES, 2], written.
@@ -235,18 +237,21 @@ def add_case(cases: Array, count: int, down: int, next_link: int, turned: int) -
         How many cases there are now, including those beyond CASES, which are not written.
     """
     for i in range(min(count, CASES)):
-        same_link = cases[i, 1] == next_link or cases[i, 1] == next_link + turned
-        if next_link >= 0 and same_link and (cases[i, 0] == down or down == NONE):
+        same_link = cases[i, NEXT_LINK] == next_link or cases[i, NEXT_LINK] == next_link + turned
+        if next_link >= 0 and same_link and (cases[i, DOWN] == down or down == NONE):
             return count
     if count < CASES:
-        cases[count, 0], cases[count, 1] = down, next_link + turned if next_link >= 0 else FAILS
+        cases[count, DOWN] = down
+        cases[count, NEXT_LINK] = next_link + turned if next_link >= 0 else FAILS
     return count + 1
 
 
 @loop
 def cases_are_clear(cases: Array, count: int, joined: Array) -> bool:
-    """Whether each case has a next link, and no cable joins the switch behind it to the switch
-    behind the link that is down.
+    """Whether the cases of a class make it clear (`ClassStates.summary`).
+
+    Each case must have a next link. No cable may join the switch at its far end to the switch at
+    the far end of the link that is down.
 
     Args:
         cases: int16[CASES, 2].
@@ -254,7 +259,7 @@ def cases_are_clear(cases: Array, count: int, joined: Array) -> bool:
         joined: bool[K, K], by `write_joined`.
     """
     for i in range(count):
-        down, next_link = cases[i, 0], cases[i, 1]
+        down, next_link = cases[i, DOWN], cases[i, NEXT_LINK]
         if next_link < 0 or (down >= 0 and joined[down, next_link & (TURNED - 1)]):
             return False
     return True

@@ -27,7 +27,7 @@ from compilers.proof.soundness.link_sets import bits, packed_alternates
 from compilers.proof.soundness.port_use import PortUse
 from compilers.tables.build import Build
 from compilers.tables.build_parts import classes_of, switch_blocks
-from compilers.tables.packed_alternates import AlternateLinks, AlternateWeights, counts
+from compilers.tables.packed_alternates import AlternateLinks, AlternateWeights, set_bits
 
 MINIMAL_LINK = 0
 """The place of the minimal link in the order of a class's links."""
@@ -66,7 +66,7 @@ def class_states(build: Build, kinds: NDArray[np.bool_]) -> ClassStates:
         part = classes_of(build, block)
         shared = links_with_shares(part, use.part(block), program.order[block, :, MINIMAL_LINK])
         shared_links[block], shares[block] = shared.links, shared.shares
-        links_with_share = counts(shared.links)
+        links_with_share = set_bits(shared.links)
         sole_link[block][links_with_share > 1] = SEVERAL
         single = np.nonzero(links_with_share == 1)
         sole_link[block][single] = np.unpackbits(shared.links[single], axis=1).argmax(axis=1)
@@ -113,7 +113,7 @@ def links_with_shares(build: Build, use: PortUse, minimal: NDArray[np.int16]) ->
 def _shares_of_packed(weight: AlternateWeights, packed: AlternateLinks) -> SharedLinks:
     """The alternates with a share, if all alternates of a class have the same weight."""
     has_weight = weight.packed.weight[..., ALTERNATES_WEIGHT] > 0
-    count = np.minimum(counts(packed.links), counts(weight.packed.links)).astype(np.int64)
+    count = np.minimum(set_bits(packed.links), set_bits(weight.packed.links)).astype(np.int64)
     links = np.where(has_weight[..., None], packed.links, np.uint8(0))
     return SharedLinks(links, np.where(has_weight, count, 0))
 

@@ -2,7 +2,8 @@
 
 `local_proof` makes the class states of a build, and lets `state_proof.prove_states` look at one
 block of destinations after the other, in threads. A `LocalProof` says for each destination whether
-delivery and repairs are proved, and how long paths are at most. `judged` completes it by walks.
+delivery and repairs are proved, and how long paths are at most. `proof_results` completes it by
+walks of the destinations that are left open.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from compilers.forwarding.machine_code import for_packets
 from compilers.forwarding.walks import Progress, packets
 from compilers.proof.local.class_states import class_states
 from compilers.proof.local.destination_blocks import destination_blocks
-from compilers.proof.local.minimal_paths import MOST, Findings
+from compilers.proof.local.minimal_paths import LINKS_LIMIT, Findings
 from compilers.proof.local.state_proof import prove_states
 from compilers.routing.marked_spread import fewest_onward
 from compilers.tables.build import Build
 
-PROVED = ("link", "node")
+PROVABLE_KINDS = ("link", "node")
 """The kinds of failures that can be proved, in the order of `Findings.repaired`."""
 
 Bits = NDArray[np.bool_]
@@ -36,8 +37,8 @@ Numbers = NDArray[np.int64]
 class LocalProof:
     """What is proved of D destinations: all switches with hosts.
 
-    A proof that treats all destinations at once (`of_all`) knows only sums of `paths` and
-    `hop_counts`; these stand at the first destination.
+    A proof that treats all destinations at once (`of_all`) knows only the sums of `paths` and of
+    `hop_counts`. It has these sums at the first destination.
     """
 
     destinations: Numbers
@@ -51,13 +52,13 @@ class LocalProof:
     stretch: dict[str, Numbers]
     """By kind of failure int64[D], the most links that a repair adds to a path, or a bound."""
     hops: dict[str, Numbers]
-    """By kind of failure int64[D], the most links of a packet that meets one, or a bound."""
+    """By kind of failure int64[D], the most links of a packet that meets a failure, or a bound."""
     longest: Numbers
     """int64[D], the most links of a path while all is up, or a bound."""
     paths: Numbers
     """int64[D], how many ports hosts may choose, over all switches."""
     hop_counts: Numbers
-    """int64[D, MOST], the pairs of switches by the links of their minimal path."""
+    """int64[D, LINKS_LIMIT], the pairs of switches by the links of their minimal path."""
 
     @classmethod
     def of_all(
@@ -74,7 +75,7 @@ class LocalProof:
         switches = len(next(iter(stretch.values()))) if stretch else isqrt(sum(hop_counts)) + 1
         paths_of_first = np.zeros(switches, np.int64)
         paths_of_first[0] = paths
-        pairs_of_first = np.zeros((switches, MOST), np.int64)
+        pairs_of_first = np.zeros((switches, LINKS_LIMIT), np.int64)
         pairs_of_first[0, : len(hop_counts)] = hop_counts
         holds = np.ones(switches, np.bool_)
         return cls(
@@ -90,7 +91,7 @@ class LocalProof:
 
     @property
     def open(self) -> Numbers:
-        """The destinations to which delivery or a repair is not proved, though it may hold."""
+        """int64[n], the destinations to which delivery or a repair is not proved."""
         holds: Bits = np.logical_and.reduce([self.delivers, *self.repaired.values()])
         return self.destinations[~holds]
 
@@ -118,18 +119,18 @@ def local_proof(
         kinds: the kinds of failures, of `link` and `node`.
         progress: called with destinations done and all.
     """
-    may_fail = np.array([kind in kinds for kind in PROVED])
+    may_fail = np.array([kind in kinds for kind in PROVABLE_KINDS])
     states = class_states(build, may_fail)
     prove: Callable[..., None] = for_packets(packets(build), prove_states)
     destinations, blocks = np.flatnonzero(build.topology.endpoints), destination_blocks(build)
     count = len(destinations)
     findings = Findings(
         delivers=np.ones(count, np.bool_),
-        repaired=np.ones((count, len(PROVED)), np.bool_),
-        stretch=np.zeros((count, len(PROVED)), np.int64),
+        repaired=np.ones((count, len(PROVABLE_KINDS)), np.bool_),
+        stretch=np.zeros((count, len(PROVABLE_KINDS)), np.int64),
         longest=np.zeros(count, np.int64),
         choices=np.zeros(count, np.int64),
-        hop_counts=np.zeros((count, MOST), np.int64),
+        hop_counts=np.zeros((count, LINKS_LIMIT), np.int64),
     )
 
     def prove_block(number: int) -> int:
@@ -149,7 +150,7 @@ def local_proof(
 
 def _proof_of(destinations: Numbers, findings: Findings, kinds: tuple[str, ...]) -> LocalProof:
     """The findings as a proof, for the kinds of failures that were asked for."""
-    columns = {kind: column for column, kind in enumerate(PROVED) if kind in kinds}
+    columns = {kind: column for column, kind in enumerate(PROVABLE_KINDS) if kind in kinds}
     delivers, stretch, longest = findings.delivers, findings.stretch, findings.longest
     return LocalProof(
         destinations=destinations,

@@ -1,9 +1,10 @@
 """Follow the minimal paths of all switches to the destinations of a block (`destination_blocks`).
 
-The local proof begins with them: it needs the next switch of every switch, the links of its path,
-and that all packets arrive over shortest paths. In a block with an aggregate, most switches have
-one class for all destinations. Their paths are followed once, up to the first switch that has a row
-for each destination. Such a switch is *listed*, and its paths are followed for each destination.
+The local proof begins with these paths. It needs the next switch of every switch, the links of its
+path, and a proof that all packets arrive over shortest paths. In a block with an aggregate, most
+switches have one class for all destinations, their *default*. Their paths are followed once, up to
+the first switch that has a row for each destination. Such a switch is *listed*, and its paths are
+followed for each destination.
 
 `state_proof.prove_states` calls the functions in the order of this file.
 
@@ -28,7 +29,7 @@ from compilers.proof.local.class_cases import (
     share_count,
 )
 
-MOST = 64
+LINKS_LIMIT = 64
 """No path has as many links as this."""
 UNREACHED = 127
 """In place of the links of a path that does not arrive."""
@@ -58,8 +59,8 @@ class MinimalPaths(NamedTuple):
     hops: Array
     """int8[n, k], the links from each listed switch to each destination, or UNREACHED."""
     onward: Array
-    """int32[S], the next switch of a switch that is not listed; of a listed one ~row, which is
-    negative."""
+    """int32[S], the next switch of a switch that is not listed. For a listed switch, its place in
+    `DestinationRows.listed` as ~place, which is negative."""
     entry: Array
     """int32[S], the row of the first listed switch on the path."""
     entry_hops: Array
@@ -81,7 +82,7 @@ class Findings(NamedTuple):
     choices: Array
     """int64[k], how many links hosts may choose, over all switches."""
     hop_counts: Array
-    """int64[k, MOST], the pairs of switches by the links of their minimal path."""
+    """int64[k, LINKS_LIMIT], the pairs of switches by the links of their minimal path."""
 
 
 @inlined_loop
@@ -131,7 +132,7 @@ def links_after_u_turn(
     if k < 0:
         return 0
     u = states.program.far[s, k]
-    while u >= 0 and u != d and links < MOST:
+    while u >= 0 and u != d and links < LINKS_LIMIT:
         u = next_switch(paths, u, j)
         links += 1
     return links
@@ -139,8 +140,10 @@ def links_after_u_turn(
 
 @loop
 def follow_defaults(states: ClassStates, rows: DestinationRows, paths: MinimalPaths) -> bool:
-    """Write `onward`, `entry` and `entry_hops`; whether all switches in use come to a listed
-    one.
+    """Write `onward`, `entry` and `entry_hops` of all switches.
+
+    Returns:
+        Whether the packets of all switches in use come to a listed switch.
     """
     default, onward = rows.default, paths.onward
     for s in range(len(default)):
@@ -156,7 +159,7 @@ def follow_defaults(states: ClassStates, rows: DestinationRows, paths: MinimalPa
             onward[s] = s
     for s in range(len(default)):
         u, links = onward[s], 0
-        while u >= 0 and links < MOST:
+        while u >= 0 and links < LINKS_LIMIT:
             u = onward[u]
             links += 1
         if u >= 0 and states.in_use[s]:
@@ -169,9 +172,7 @@ def follow_defaults(states: ClassStates, rows: DestinationRows, paths: MinimalPa
 def write_next_hops(
     states: ClassStates, rows: DestinationRows, paths: MinimalPaths, findings: Findings
 ) -> None:
-    """Write `next_hop`, and prove that each destination, and no other switch, delivers its
-    packets.
-    """
+    """Write `next_hop`, and prove that each destination alone delivers its packets."""
     for i in range(len(rows.listed)):
         s = rows.listed[i]
         for j in range(len(rows.destinations)):
@@ -188,11 +189,10 @@ def write_next_hops(
 def follow_listed(
     states: ClassStates, rows: DestinationRows, paths: MinimalPaths, findings: Findings
 ) -> None:
-    """Write `hops` of the listed switches, and prove that their packets arrive over listed
-    switches.
+    """Write `hops` of the listed switches, and prove that their packets arrive.
 
-    Where the next switch may send a packet of its own host back to s, `longest` is raised to the
-    links of that packet.
+    These packets go over listed switches only. If the next switch may send a packet of its own host
+    back to s, `longest` is raised to the links of that packet.
     """
     p, row, next_hop = states.program, rows.row, paths.next_hop
     for i in range(len(rows.listed)):
@@ -208,7 +208,7 @@ def follow_listed(
                     findings.delivers[j] = False
                 continue
             u, links = first, 1
-            while u >= 0 and row[u] >= 0 and u != d and links < MOST:
+            while u >= 0 and row[u] >= 0 and u != d and links < LINKS_LIMIT:
                 u = hop_switch(next_hop[row[u], j])
                 links += 1
             if u == d:
@@ -227,28 +227,30 @@ def follow_listed(
 def count_pairs(
     states: ClassStates, rows: DestinationRows, paths: MinimalPaths, findings: Findings
 ) -> int:
-    """Write `hop_counts`, and raise `longest` to the minimal paths; the links of the longest
-    one.
+    """Write `hop_counts`, and raise `longest` to the links of minimal paths.
+
+    Returns:
+        The links of the longest minimal path.
     """
     most = 0
     # By listed switch and links to it, how many switches with hosts come to it first.
-    by_entry = np.zeros((len(rows.listed), MOST + 1), np.int64)
+    by_entry = np.zeros((len(rows.listed), LINKS_LIMIT + 1), np.int64)
     for s in range(len(rows.default)):
         if states.in_use[s]:
             by_entry[paths.entry[s], paths.entry_hops[s]] += states.has_hosts[s]
     for i in range(len(rows.listed)):
-        for before in range(MOST):
+        for before in range(LINKS_LIMIT):
             if not by_entry[i, before]:
                 continue
             for j in range(len(rows.destinations)):
-                if paths.hops[i, j] < UNREACHED and before + paths.hops[i, j] < MOST:
+                if paths.hops[i, j] < UNREACHED and before + paths.hops[i, j] < LINKS_LIMIT:
                     findings.hop_counts[j, before + paths.hops[i, j]] += by_entry[i, before]
         for j in range(len(rows.destinations)):
             if paths.hops[i, j] < UNREACHED and states.in_use[rows.listed[i]]:
                 most = max(most, paths.hops[i, j])
     for j in range(len(rows.destinations)):
         findings.hop_counts[j, 0] = 0
-        for links in range(MOST):
+        for links in range(LINKS_LIMIT):
             if findings.hop_counts[j, links]:
                 most = max(most, links)
                 findings.longest[j] = max(findings.longest[j], links)
@@ -257,7 +259,7 @@ def count_pairs(
 
 @loop
 def count_choices(states: ClassStates, rows: DestinationRows, findings: Findings) -> bool:
-    """Write `choices`; whether any hosts may take other links than the minimal one."""
+    """Write `choices`; returns whether any hosts may take other links than the minimal one."""
     by_default, detours = 0, False
     for s in range(len(rows.default)):
         if rows.row[s] < 0 and states.has_hosts[s]:
@@ -318,7 +320,10 @@ def require_shortest(
 def unite_shared_links(states: ClassStates, rows: DestinationRows, united: Array) -> None:
     """Write the links that hosts may use for any of the destinations.
 
-    united: uint8[n, B], written: a set of links for each listed switch.
+    Args:
+        states: the links with a share.
+        rows: the classes of the listed switches.
+        united: uint8[n, B], written: a set of links for each listed switch.
     """
     united[:] = 0
     for i in range(len(rows.listed)):

@@ -2,7 +2,7 @@
 
 A package registers such a proof by an entry point of the group `polarfab.proofs`. It may prove a
 very large fabric by its algebra, without a look at each row, or prove two failures at once.
-`delivery.verify` asks all of them by `first`.
+`delivery.verify` asks all of them by `first_result`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class TwoFailures:
 
 @dataclass(frozen=True, slots=True)
 class ModuleBounds:
-    """Bounds that no packet exceeds which meets a dead module, counted from the switch there."""
+    """Bounds for packets that meet a dead module, counted from the switch where they meet it."""
 
     links: int
     """The links of its whole path."""
@@ -75,23 +75,31 @@ class WholeFabricProof(Protocol):
         """
 
     def two_failures(self, build: Build) -> TwoFailures | None:
-        """Prove what any two failures do in a build with minimal delivery and single repairs
-        proved.
+        """Prove that two failures lose no packets to some destinations, with bounds on the paths.
 
-        None: not proved.
+        Args:
+            build: minimal delivery and the repair of single failures are proved.
+
+        Returns:
+            What is proved; None: nothing is.
         """
 
     def modules(self, build: Build) -> ModuleBounds | None:
         """Prove that the failure of any one module loses no packet, with bounds on the paths.
 
-        None: not proved.
+        Args:
+            build: minimal delivery is proved.
+
+        Returns:
+            The bounds; None: it is not proved.
         """
 
 
-def first(ask: Callable[[WholeFabricProof], T | None]) -> T | None:
+def first_result(ask: Callable[[WholeFabricProof], T | None]) -> T | None:
     """The first result that is not None, of all proofs that packages registered.
 
-    ask: calls one method of a proof.
+    Args:
+        ask: calls one method of a proof.
     """
     proofs = (load(entry) for entries in registered(PROOFS).values() for entry in entries)
     return next((result for proof in proofs if (result := ask(proof)) is not None), None)

@@ -1,11 +1,11 @@
 """Put the report of `verify` together from a local proof and from walks of a few destinations.
 
 A `LocalProof` says of each destination whether all its packets arrive, without failures and under
-each kind of failure; it may leave destinations open. `proof_results` walks the open ones, that is,
-follows every packet to them hop by hop, which gives exact counts. It also walks a few destinations
-that are proved, as a check: if a walk loses a packet or takes more links than the proof says, the
-proof is wrong. `compilers.proof.walks.delivery` calls it for builds that are too large to be walked
-whole.
+each kind of failure. It may leave destinations open. `proof_results` *walks* the open destinations:
+it follows every packet to them hop by hop, which gives exact counts. As a check, it also walks a
+few destinations that are proved. If a walk loses a packet or takes more links than the proof says,
+the proof is wrong. `compilers.proof.walks.delivery` calls it for builds that are too large to be
+walked as a whole.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.forwarding.walks import Alternates, Walks
+from compilers.forwarding.walks import HostPathFigures, Walks
 from compilers.proof.failures.failure_walks import FailureReport, walk, walk_failures
 from compilers.proof.local.local_proof import Bits, LocalProof
 from compilers.tables.build import Build
@@ -50,7 +50,7 @@ class LocalUse:
 class ProofResults:
     """What the proof and the walks show together."""
 
-    alternates: Alternates
+    alternates: HostPathFigures
     """All paths while nothing is down."""
     failures: tuple[FailureReport, ...]
     """One report for each kind of failure."""
@@ -111,8 +111,9 @@ class _Walks:
     def of(cls, build: Build, proof: LocalProof, sample: Vertices) -> _Walks:
         """Prepare the walks.
 
-        Walked are the destinations of the sample, those left open, and for each kind of failure the
-        one with the longest path and the one with the most added links (stretch).
+        The walked destinations are: those of the sample; those that are left open; and for each
+        kind of failure, the destination with the longest path, and the destination with the most
+        added links (stretch).
         """
         checked = np.isin(proof.destinations, sample)
         for kind, passed in proof.repaired.items():
@@ -125,7 +126,7 @@ class _Walks:
         part = towards(build, walked)
         return cls(proof, part, Walks.of(part, len(walked)), checked)
 
-    def alternates(self) -> tuple[Alternates, bool]:
+    def alternates(self) -> tuple[HostPathFigures, bool]:
         """All paths without failures, and whether a walk contradicts the proof."""
         destinations, delivers = self.proof.destinations, self.proof.delivers
         hops_bound = int(self.proof.longest[delivers].max(initial=0))
@@ -135,7 +136,7 @@ class _Walks:
         )
         contradicts = check.strays > 0 or check.max_hops > hops_bound
         hops_walked = max(unproved.max_hops, check.max_hops)
-        alternates = Alternates(
+        alternates = HostPathFigures(
             paths=int(self.proof.paths[delivers].sum()) + unproved.paths,
             strays=unproved.strays + check.strays,
             max_hops=max(hops_walked, hops_bound),

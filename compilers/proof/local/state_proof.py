@@ -44,9 +44,11 @@ from compilers.forwarding.machine_code import loop
 from compilers.forwarding.rule import DELIVER, DROP, HOST, Array, spreads, transit
 from compilers.proof.local.class_cases import (
     CASES,
+    DOWN,
     END,
     FAILS,
     LINK,
+    NEXT_LINK,
     NODE,
     NONE,
     TURNED,
@@ -55,7 +57,7 @@ from compilers.proof.local.class_cases import (
     is_clear,
 )
 from compilers.proof.local.minimal_paths import (
-    MOST,
+    LINKS_LIMIT,
     DestinationRows,
     Findings,
     MinimalPaths,
@@ -191,7 +193,7 @@ def prove_defaults(
     # For each listed switch: the destinations by distance, and how many are nearer than a number
     # of links.
     by_hops = np.empty((len(rows.listed), count), np.int16)
-    nearer = np.zeros((len(rows.listed), MOST), np.int16)
+    nearer = np.zeros((len(rows.listed), LINKS_LIMIT), np.int16)
     sort_by_hops(paths, most_hops, by_hops, nearer)
     for s in range(len(rows.default)):
         if rows.row[s] >= 0 or not states.in_use[s]:
@@ -218,7 +220,8 @@ def sort_by_hops(paths: MinimalPaths, most_hops: int, by_hops: Array, nearer: Ar
         paths: the minimal paths.
         most_hops: the links of the longest minimal path.
         by_hops: int16[n, k], written: the indexes of the destinations, the nearest first.
-        nearer: int16[n, MOST], written: nearer[i, h] destinations are less than h links away.
+        nearer: int16[n, LINKS_LIMIT], written: nearer[i, h] destinations are less than h links
+            away.
     """
     listed, destinations = paths.hops.shape
     for i in range(listed):
@@ -229,7 +232,7 @@ def sort_by_hops(paths: MinimalPaths, most_hops: int, by_hops: Array, nearer: Ar
                 if paths.hops[i, j] == links:
                     by_hops[i, count] = j
                     count += 1
-        for links in range(most_hops + 1, MOST):
+        for links in range(most_hops + 1, LINKS_LIMIT):
             nearer[i, links] = count
 
 
@@ -277,10 +280,10 @@ def cases_avoid(
 ) -> bool:
     """Whether in every case of a class the packets arrive, by points 1 and 2 of the argument.
 
-    If the class is clear, a minimal path from u that is no longer than that from s needs no look.
-    It does not meet s, nor the switch v behind the link that is down. A path from u over s would
-    be longer than that from s. As v is at most one link nearer than s, v could only come right
-    after u, but in a clear class no cable joins u and v.
+    If the class is clear, the minimal path from u need not be looked at if it is not longer than
+    the minimal path from s. It meets neither s nor the switch v behind the link that is down: a
+    path from u over s would be longer than the path from s. And as v is at most one link nearer
+    than s, v could only come right after u, but in a clear class no cable joins u and v.
 
     The arguments are those of `prove_class`; `stretch` is raised if the answer is yes.
     """
@@ -288,7 +291,7 @@ def cases_avoid(
     clear = is_clear(states.summary[s, c])
     most_by_link, most_by_node = 0, 0
     for i in range(CASES):
-        down, next_link = states.cases[s, c, i, 0], states.cases[s, c, i, 1]
+        down, next_link = states.cases[s, c, i, DOWN], states.cases[s, c, i, NEXT_LINK]
         if next_link == END:
             break
         if next_link == FAILS:
@@ -421,7 +424,7 @@ def links_followed(
         failed: int64[n], the failed elements.
     """
     p, d = states.program, rows.destinations[j]
-    for links in range(MOST):
+    for links in range(LINKS_LIMIT):
         c = class_of(rows, s, j)
         if c < 0:
             return links if c == DELIVER and s == d else DROP

@@ -1,10 +1,13 @@
 """Count the virtual channels that keep a lossless fabric free of deadlock, and prove that they do.
 
+What comes in is a build and a scheme. What goes out are `Channels`. `verify` and the lossless
+extension call `channels`.
+
 On lossless links a packet holds the buffer of the link that it came over while it waits for the
-buffer of the next link. If such waits can form a cycle, the fabric can stop for ever. If the graph
-of all waits that the tables can cause has no cycle, it cannot (the channel dependency graph: Dally
-and Seitz, 1987). To break cycles, buffers are split into virtual channels, and a packet changes to
-the next channel on its way. A *scheme* says where:
+buffer of the next link. If such waits can form a cycle, the fabric can stop for ever: a deadlock.
+There can be no deadlock if the graph of all waits that the tables can cause has no cycle (the
+channel dependency graph: Dally and Seitz, 1987). To break cycles, buffers are split into virtual
+channels, and a packet changes to the next channel on its way. A *scheme* says where:
 
 - *hop*: at every switch. It needs as many channels as the longest path has links.
 - *valley*: where a packet came down and goes up again, in a ranking of the switches. One channel
@@ -57,7 +60,7 @@ class Channels:
         return self.count > 0 and not self.cycle
 
 
-def ranking(build: Build) -> NDArray[np.int64]:
+def switch_ranks(build: Build) -> NDArray[np.int64]:
     """The rank of each switch in the scheme *valley*, int64[S].
 
     Switches without hosts are above the others, and among equals the number decides. So in an OFT,
@@ -67,16 +70,16 @@ def ranking(build: Build) -> NDArray[np.int64]:
     return np.where(build.topology.endpoints, 0, order) + np.arange(order)
 
 
-def rising(build: Build) -> NDArray[np.bool_]:
+def rising_links(build: Build) -> NDArray[np.bool_]:
     """Whether each link leads to a switch of higher rank, bool[S, K]."""
-    rank, far = ranking(build), build.wiring.far
+    rank, far = switch_ranks(build), build.wiring.far
     up: NDArray[np.bool_] = (far >= 0) & (rank[far] > rank[:, None])
     return up
 
 
-def along(build: Build, path: Sequence[int]) -> list[int]:
+def channels_along(build: Build, path: Sequence[int]) -> list[int]:
     """The channel of each link of a path of switches in the scheme *valley*, from 0."""
-    rank = ranking(build)[list(path)]
+    rank = switch_ranks(build)[list(path)]
     valleys = (rank[:-2] > rank[1:-1]) & (rank[1:-1] < rank[2:])
     return [0, *np.cumsum(valleys).tolist()][: len(path) - 1]
 
@@ -135,7 +138,7 @@ def _channel_changes(build: Build, scheme: str) -> NDArray[np.int8]:
     """How many channels a packet goes up, int8[S, K, K], by switch, ingress link and next link."""
     switches, links = build.wiring.far.shape
     if scheme == "valley":
-        up = rising(build)
+        up = rising_links(build)
         return (up[:, :, None] & up[:, None]).astype(np.int8)
     return np.full((switches, links, links), int(scheme == "hop"), np.int8)
 
@@ -147,7 +150,9 @@ def _cycle(waits: NDArray[np.bool_], program: Program) -> list[int]:
     switch s by its link k. They wait for the link by which they leave, at its far end. Links that
     nobody waits for are removed until none are left (Kahn, 1962). What remains has a cycle.
 
-    waits: bool[S, K, K], by switch, ingress link and next link.
+    Args:
+        waits: bool[S, K, K], by switch, ingress link and next link.
+        program: its cables.
     """
     width = waits.shape[2]
     waits = waits.reshape(-1, width)

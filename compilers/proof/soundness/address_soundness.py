@@ -47,7 +47,7 @@ def names(build: Build) -> Iterator[Unsound]:
 
 
 def _names(word: str, texts: Sequence[str]) -> Iterator[Unsound]:
-    """Texts that are empty, or that stand earlier in their list.
+    """Texts that are empty, or that occur earlier in the list.
 
     Args:
         word: the key of the list.
@@ -101,9 +101,7 @@ def mac_addresses(build: Build) -> Iterator[Unsound]:
 
 
 def blocks(build: Build) -> Iterator[Unsound]:
-    """Address pools too small for the blocks of all switches, blocks too small for the hosts, and
-    blocks that begin elsewhere than allocations say.
-    """
+    """Address pools and blocks that are too small, or begin at another address than allocated."""
     addressing, order, hierarchy = build.addressing, build.tables.switches, build.topology.hierarchy
     if addressing.hierarchy != hierarchy:
         yield Unsound.one("addressing.hierarchy", f"{hierarchy}", f"{addressing.hierarchy}")

@@ -8,11 +8,12 @@ switches repair. Each function here yields the values that contradict one of the
 `build_soundness` calls them.
 
 Which links can be alternates or repairs follows from the minimal paths of the neighbours, as for
-loop-free alternates (RFC 5286): a neighbour *serves* a class if its own path does not come back
-(`loop_free_alternates`). A class is *direct* if its destination is the neighbour at its minimal
-port, and *behind* if its destinations are switches behind that neighbour.
+loop-free alternates (RFC 5286). A neighbour *serves* a class if its own paths to the destinations
+of the class do not come back to the switch (`loop_free_alternates`). A class is *direct* if its
+destination is the neighbour at its minimal port, and *behind* if its destinations are switches
+behind that neighbour.
 
-In the findings, s is a switch, c a class of it, and n an index in an order of ports.
+In the findings, s is a switch, c an egress class of the switch, and n an index in a list of ports.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from compilers.proof.soundness.unsound import Unsound, unsound_where
 from compilers.proof.walks.loop_free_alternates import Conflict, NeighbourPaths
 from compilers.routing.alternate_weights import weight_pairs
 from compilers.tables.build import Build
-from compilers.tables.packed_alternates import AlternatePorts, AlternateWeights, counts
+from compilers.tables.packed_alternates import AlternatePorts, AlternateWeights, set_bits
 from compilers.topology import polarity
 from inventory.problems import Finding
 
@@ -42,10 +43,14 @@ def weights(build: Build) -> Iterator[Unsound]:
     forwarding, classes = build.forwarding, build.tables.classes
     if forwarding.weights in ("fitted", "any") or not classes.alternate.shape[2]:
         return
-    w = _class_weights(build)
-    # [S, C, 2], the ratio of the minimal port's weight to that of each alternate.
-    ratio = weight_pairs(w.alternates, forwarding.minimal_share).astype(np.int64)
-    has_ratio = (w.least == w.most) & (w.minimal * ratio[..., 1] == w.most * ratio[..., 0])
+    of_classes = _class_weights(build)
+    # [S, C, 2], the required ratio: of the minimal port's weight to the weight of each alternate.
+    ratio = weight_pairs(of_classes.alternates, forwarding.minimal_share).astype(np.int64)
+    minimal_part, alternate_part = ratio[..., 0], ratio[..., 1]
+    are_equal = of_classes.least_alternate == of_classes.greatest_alternate
+    has_ratio = are_equal & (
+        of_classes.minimal * alternate_part == of_classes.greatest_alternate * minimal_part
+    )
 
     def finding(s: int, c: int) -> Finding:
         """The finding for class c of a switch."""
@@ -53,7 +58,7 @@ def weights(build: Build) -> Iterator[Unsound]:
         path = (build.wiring.names[s], "weight", c)
         return Finding(path, words, " ".join(map(str, classes.weight[s, c].tolist())))
 
-    yield from unsound_where(~has_ratio & (w.alternates > 0), finding)
+    yield from unsound_where(~has_ratio & (of_classes.alternates > 0), finding)
 
 
 class _ClassWeights(NamedTuple):
@@ -63,9 +68,9 @@ class _ClassWeights(NamedTuple):
     """How many alternates the class has."""
     minimal: NDArray[Any]
     """The weight of the minimal port."""
-    least: NDArray[Any]
+    least_alternate: NDArray[Any]
     """The least weight of an alternate."""
-    most: NDArray[Any]
+    greatest_alternate: NDArray[Any]
     """The greatest weight of an alternate."""
 
 
@@ -76,17 +81,25 @@ def _class_weights(build: Build) -> _ClassWeights:
         classes.weight, AlternateWeights
     ):
         ports, packed = classes.alternate.packed, classes.weight.packed
-        count = counts(ports.links & np.packbits(ports.port > 0, axis=1)[:, None])
-        weighted = counts(packed.links)
-        weight = packed.weight[..., 1]  # one weight for all alternates that have any
-        least = np.where(weighted >= count, weight, 0)
-        most = np.where(weighted > 0, weight, 0)
-        return _ClassWeights(count, packed.weight[..., 0], least, most)
+        count = set_bits(ports.links & np.packbits(ports.port > 0, axis=1)[:, None])
+        weighted = set_bits(packed.links)
+        # One weight for the minimal port, and one for all alternates that have a weight.
+        minimal, alternate = packed.weight[..., 0], packed.weight[..., 1]
+        return _ClassWeights(
+            alternates=count,
+            minimal=minimal,
+            least_alternate=np.where(weighted >= count, alternate, 0),
+            greatest_alternate=np.where(weighted > 0, alternate, 0),
+        )
     is_port, weight = np.asarray(classes.alternate) > 0, np.asarray(classes.weight)
-    alternates = weight[..., 1:]
-    least = np.where(is_port, alternates, np.iinfo(np.uint16).max).min(axis=2)
-    most = np.where(is_port, alternates, 0).max(axis=2)
-    return _ClassWeights(np.count_nonzero(is_port, axis=2), weight[..., 0], least, most)
+    minimal, alternate = weight[..., 0], weight[..., 1:]
+    above_all = np.iinfo(np.uint16).max
+    return _ClassWeights(
+        alternates=np.count_nonzero(is_port, axis=2),
+        minimal=minimal,
+        least_alternate=np.where(is_port, alternate, above_all).min(axis=2),
+        greatest_alternate=np.where(is_port, alternate, 0).max(axis=2),
+    )
 
 
 def class_rows(build: Build, paths: NeighbourPaths) -> Iterator[Unsound]:
@@ -138,9 +151,9 @@ def alternates(build: Build, use: PortUse, paths: NeighbourPaths) -> Iterator[Un
 
 
 def _alternates_by_paths(build: Build, paths: NeighbourPaths) -> tuple[Sets, Sets]:
-    """The alternates that classes must have, and those that they may have.
+    """The alternates that classes must have, and the alternates that they may have.
 
-    Of the first, classes may lack some where `Forwarding.alternates` is "some".
+    Where `Forwarding.alternates` is "some", classes may lack required alternates.
     """
     forwarding = build.forwarding
     loop_free = paths.candidates_below(Conflict.LATER if forwarding.disjoint else Conflict.BACK)
@@ -148,14 +161,14 @@ def _alternates_by_paths(build: Build, paths: NeighbourPaths) -> tuple[Sets, Set
         downstream = np.packbits(paths.downstream_for_all, axis=2)
         downstream &= loop_free
         return downstream, downstream
-    if forwarding.marks:  # any neighbour: it sends marked packets on by a link that serves
+    if forwarding.marks:  # any neighbour may be an alternate, as it spreads marked packets
         loop_free = paths.candidates_below(Conflict.ANY)
     else:
         loop_free[~(paths.behind & ~paths.direct)] = 0
     if not forwarding.bounces:
         return loop_free, loop_free
     # A neighbour can also be reached over links whose far end bounces packets. In a whole PolarFly
-    # every neighbour bounces; elsewhere only loop-free ones are required.
+    # every neighbour bounces. In other graphs only loop-free neighbours are required.
     to_neighbour, whole = paths.direct & ~paths.behind, polarity.is_whole(build.topology)
     any_link = paths.candidates_below(Conflict.ANY)
     required = loop_free.copy()
@@ -275,7 +288,7 @@ def _repairs(
             n of them if it has room for n.
     """
     does_repair = has(repairs, use.links(order))
-    must_repair = np.arange(order.shape[2]) < counts(repairs)[..., None]
+    must_repair = np.arange(order.shape[2]) < set_bits(repairs)[..., None]
     yield from unsound_where(
         is_checked[..., None] & must_repair & ~does_repair,
         lambda s, c, n: Finding(

@@ -1,6 +1,8 @@
 """Sets of links as bits: for each class of each switch the links of its alternates.
 
-A set has a bit for each link of its switch. All sets of a fabric are one array, `Sets`.
+A set has a bit for each link of its switch. All sets of a fabric are one array, `Sets`. What comes
+in are a build and the use of its ports (`port_use`); the checks of this package ask which links are
+in which sets.
 """
 
 from __future__ import annotations
@@ -34,9 +36,9 @@ def has(sets: Sets, link: NDArray[np.integer]) -> Bits:
     >>> has(np.array([[[0b10100000]]], np.uint8), np.array([[[0, 1, 2, -1]]])).tolist()
     [[[True, False, True, False]]]
     """
-    place = np.maximum(link, 0)
-    byte = np.take_along_axis(sets, place >> 3, axis=2)
-    contains: Bits = ((byte >> (7 - (place & 7))) & 1 > 0) & (link >= 0)
+    number = np.maximum(link, 0)
+    byte = np.take_along_axis(sets, number >> 3, axis=2)
+    contains: Bits = ((byte >> (7 - (number & 7))) & 1 > 0) & (link >= 0)
     return contains
 
 

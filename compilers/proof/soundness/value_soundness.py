@@ -1,8 +1,9 @@
 """Check the values of a build one by one: types, graph, ports, cables, prefixes, rows and classes.
 
-Each function looks at one kind of values, and yields those that are wrong as `Unsound`. They need
-no walk and no `Forwarding`: a port has one use, both ends of a cable agree, and rows name classes
-that exist. `build_soundness` calls them in order.
+Each function looks at one kind of values, and yields wrong values as `Unsound`. The functions
+follow no packets, and do not look at `Forwarding`. They check, for example, that a port has one
+use, that both ends of a cable agree, and that rows name classes that exist. `build_soundness` calls
+them in order.
 
 In the findings, s is a switch, k a class or a link of it, and n a place in a list of ports.
 """
@@ -27,7 +28,7 @@ from compilers.tables.packed_alternates import (
     AlternateLinks,
     AlternatePorts,
     AlternateWeights,
-    counts,
+    set_bits,
 )
 from compilers.tables.star_rows import StarPrefixes
 from compilers.topology.adjacency import Graph
@@ -61,14 +62,15 @@ def node_types(build: Build) -> Iterator[Unsound]:
 def graph(build: Build) -> Iterator[Unsound]:
     """Lists of neighbours that are no undirected graph, or differ from the cables."""
     g, wiring = build.topology.graph, build.wiring
-    steps = np.diff(g.offsets)
-    whole = bool(g.offsets[0] == 0 and g.offsets[-1] == len(g.targets) and (steps >= 0).all())
-    if not whole or not _is_graph(g):
+    ascends = bool((np.diff(g.offsets) >= 0).all())
+    covers_targets = g.offsets[0] == 0 and g.offsets[-1] == len(g.targets)
+    if not (covers_targets and ascends and _is_graph(g)):
         yield Unsound.one("graph", "lists of neighbours that name each other", "others")
         return
-    far = g.padded()  # [S, degree], to be compared with `Wiring.far`, [S, K]
-    missing = wiring.far.shape[1] - far.shape[1]
-    far = np.pad(far, ((0, 0), (0, max(missing, 0))), constant_values=-1)[:, : wiring.far.shape[1]]
+    # int[S, K], the neighbours in the graph, with as many columns as `Wiring.far`.
+    far, links = g.padded(), wiring.far.shape[1]
+    missing = max(links - far.shape[1], 0)
+    far = np.pad(far, ((0, 0), (0, missing)), constant_values=-1)[:, :links]
     yield from unsound_where(
         wiring.far != far,
         lambda s, k: Finding(
@@ -224,26 +226,23 @@ def _name(build: Build, vertex: int) -> str:
 
 
 def prefixes(build: Build) -> Iterator[Unsound]:
-    """Prefix numbers that do not ascend or do not exist, and aggregates that cover other
-    switches.
-    """
+    """Prefix numbers that do not ascend or do not exist, and aggregates of other supernodes."""
     routes, hierarchy = build.tables.routes, build.topology.hierarchy
     order = len(routes.egress)
-    whole = _aggregates(build)
+    end = order + _count_aggregates(build)  # the first number that is no prefix
     prefix = routes.prefix
     if isinstance(prefix, StarPrefixes) and (np.diff(prefix.packed.around, axis=1) <= 0).any():
         yield Unsound.one("routes.prefix", "supernodes around each that ascend", "others")
         return
-    # Sets of prefixes with fewer rows than others are filled up with the first number that is no
-    # prefix, order + whole.
+    # Sets of prefixes with fewer rows than others are filled up with `end`.
     for first, rows in blocks_of(prefix):
-        wrong = (rows < 0) | (rows > order + whole)
-        wrong[:, 1:] |= (rows[:, 1:] <= rows[:, :-1]) & (rows[:, 1:] < order + whole)
+        wrong = (rows < 0) | (rows > end)
+        wrong[:, 1:] |= (rows[:, 1:] <= rows[:, :-1]) & (rows[:, 1:] < end)
         yield from unsound_where(
             wrong,
             lambda g, r: Finding(
                 ("routes", "prefix", g, r),
-                f"ascending numbers below {order + whole}",
+                f"ascending numbers below {end}",
                 f"{prefix[g, r]}",
             ),
             first,
@@ -262,16 +261,14 @@ def prefixes(build: Build) -> Iterator[Unsound]:
         yield Unsound.one("routes.prefix", f"sets that divide {order}", f"{len(prefix)}")
 
 
-def _aggregates(build: Build) -> int:
+def _count_aggregates(build: Build) -> int:
     """How many aggregate prefixes there are: one for each supernode."""
     hierarchy = build.topology.hierarchy
     return build.tables.switches // hierarchy if hierarchy > 1 else 0
 
 
 def rows(build: Build) -> Iterator[Unsound]:
-    """Rows that name a class that does not exist, lead to no switch, or deliver at a wrong
-    switch.
-    """
+    """Rows that name no class, lead to no switch, or deliver at a wrong switch."""
     routes, port = build.tables.routes, build.tables.classes.port
     egress, order = routes.egress, len(routes.egress)
     delivery, nothing = local(egress), no_route(egress)
@@ -280,8 +277,8 @@ def rows(build: Build) -> Iterator[Unsound]:
     classes = min(port.shape[1], nothing)
     allowed[:, :classes] = port[:, :classes] > 0
     allowed[:, nothing] = True
-    endpoints = np.append(build.topology.endpoints, np.ones(_aggregates(build) + 1, np.bool_))
-    endpoints[-1] = False
+    endpoints = np.append(build.topology.endpoints, np.ones(_count_aggregates(build) + 1, np.bool_))
+    endpoints[-1] = False  # for the number that fills rows, which is no prefix
     set_size = order // len(routes.prefix)  # so many consecutive switches have the same prefixes
     for s, row in enumerate(egress):
         if s % set_size == 0:
@@ -333,7 +330,8 @@ def classes(build: Build, use: PortUse) -> Iterator[Unsound]:
     minimal = c.port
     yield from _ports(build, use, "class", minimal[..., None], (minimal != 0)[..., None])
     packed = packed_alternates(build, use)
-    # As a set, alternates are fabric ports and occur once; only the minimal port has to be tried.
+    # Packed alternates are fabric ports, and none occurs twice. Only the minimal port may be among
+    # them.
     alternates_sound = packed and not has(packed.links, use.links(minimal)[..., None]).any()
     orders = ("protection", "bounce") if alternates_sound else ("alternate", "protection", "bounce")
     for word in orders:
@@ -363,11 +361,11 @@ def _occurs_before(minimal: NDArray[np.int32], ports: Ports) -> NDArray[np.bool_
     """
     occurs_before: NDArray[np.bool_] = (ports == minimal[..., None]) & (ports != 0)
     before, after = ports[..., :-1], ports[..., 1:]
-    # Where ports ascend none occurs twice. Only the other orders are sorted to find out.
-    mixed = np.argwhere(((after != 0) & ((after <= before) | (before == 0))).any(axis=2))
-    ranked = np.sort(ports[tuple(mixed.T)], axis=1)
+    # Where ports ascend, none occurs twice. Only orders that do not ascend are sorted to find out.
+    unordered = np.argwhere(((after != 0) & ((after <= before) | (before == 0))).any(axis=2))
+    ranked = np.sort(ports[tuple(unordered.T)], axis=1)
     twice = ((ranked[:, 1:] == ranked[:, :-1]) & (ranked[:, 1:] != 0)).any(axis=1)
-    for s, k in mixed[twice].tolist():
+    for s, k in unordered[twice].tolist():
         order = ports[s, k]
         occurs_before[s, k] |= repeated(order) & (order != 0)
     return occurs_before
@@ -426,10 +424,10 @@ def _packed_weights(ports: AlternateLinks, weights: AlternateLinks, most: int) -
         bool[S, C].
     """
     # A link without a port is no alternate, as in the array of ports.
-    count = counts(ports.links & np.packbits(ports.port > 0, axis=1)[:, None])
-    weighted = np.minimum(counts(weights.links), most)
-    weight = np.where(weighted > 0, weights.weight[..., 1], 0)
-    good: NDArray[np.bool_] = ((weight == 0) | (count == weighted)) & (
-        (weights.weight[..., 0] > 0) | (weight > 0)
-    )
+    count = set_bits(ports.links & np.packbits(ports.port > 0, axis=1)[:, None])
+    weighted = np.minimum(set_bits(weights.links), most)
+    minimal_weight = weights.weight[..., 0]
+    alternate_weight = np.where(weighted > 0, weights.weight[..., 1], 0)
+    all_weighted = (alternate_weight == 0) | (count == weighted)
+    good: NDArray[np.bool_] = all_weighted & ((minimal_weight > 0) | (alternate_weight > 0))
     return good

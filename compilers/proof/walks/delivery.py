@@ -20,10 +20,10 @@ from math import comb, isqrt
 
 import numpy as np
 
-from compilers.forwarding.walks import Alternates, packets
+from compilers.forwarding.walks import HostPathFigures, packets
 from compilers.proof.failures.failure_walks import walk, walk_failures
 from compilers.proof.local import other_proofs
-from compilers.proof.local.local_proof import PROVED, LocalProof, local_proof, provable
+from compilers.proof.local.local_proof import PROVABLE_KINDS, LocalProof, local_proof, provable
 from compilers.proof.local.proof_results import LocalUse, proof_results, sample_destinations
 from compilers.proof.lossless.channels import channels
 from compilers.proof.proof_options import WITHOUT_FAILURES, ProofOptions
@@ -42,7 +42,7 @@ SINGLE_FAILURES = PROTECTED_FAILURES["node"]
 LEAST_MARKED_TWICE = 4
 """The smallest q of a PolarFly at which two failures leave every marked packet a path."""
 TWO_FAILURES_UP_TO = 1 << 17
-"""The most packets for which two failures are walked unasked: PolarFly up to q = 9, in a second."""
+"""The most packets for which two failures are walked by default: PolarFly up to q = 9, a second."""
 CHANNELS_UP_TO = 1 << 26
 """The most packets for which channels are counted by default."""
 WALKED_UP_TO = 1 << 25
@@ -57,6 +57,7 @@ DELIVERY, ALTERNATES, MODULE = "delivery", "alternates", "module"
 WRONG_PROOF = Unsound.one(
     "local proof", "what a walk of a few destinations finds", "something else; all were walked"
 )
+"""The finding that a walk contradicts the proof."""
 
 
 def verify(build: Build, options: ProofOptions = WITHOUT_FAILURES) -> Report:
@@ -142,7 +143,7 @@ def _prove_without_walks(build: Build, kinds: tuple[str, ...], options: ProofOpt
 
     Proofs that packages add come first. Such a proof treats a whole fabric at once.
     """
-    counts = other_proofs.first(lambda p: p.delivery(build, options.seed))
+    counts = other_proofs.first_result(lambda p: p.delivery(build, options.seed))
     if counts == ():  # see `WholeFabricProof.delivery`
         return _Proofs(is_contradicted=True)
     hop_counts = counts or ()
@@ -152,7 +153,7 @@ def _prove_without_walks(build: Build, kinds: tuple[str, ...], options: ProofOpt
         return _Proofs(hop_counts)
     local = None
     if hop_counts:
-        local = other_proofs.first(lambda p: p.states(build, hop_counts, single))
+        local = other_proofs.first_result(lambda p: p.states(build, hop_counts, single))
     return _Proofs(hop_counts, local=local or local_proof(build, single, options.progress))
 
 
@@ -189,7 +190,7 @@ def _over_intermediates(legs: Report) -> Report:
     host there.
     """
     count = (1 + isqrt(1 + 4 * legs.pairs)) // 2  # of n switches there are n(n - 1) pairs
-    alternates = Alternates(legs.pairs * count, 0, 2 * legs.max_hops)
+    alternates = HostPathFigures(legs.pairs * count, 0, 2 * legs.max_hops)
     return replace(legs, legs=True, alternates=alternates)
 
 
@@ -263,7 +264,7 @@ def _with_proof(
     results = proof_results(build, proof, kinds, options.seed)
     if results.wrong:
         wrong = Unsound.of((WRONG_PROOF, report.unsound))
-        single = tuple(kind for kind in kinds if kind in PROVED)
+        single = tuple(kind for kind in kinds if kind in PROVABLE_KINDS)
         return _with_walks(replace(report, unsound=wrong, local=None), build, single, options)
     proved = (DELIVERY, ALTERNATES, *kinds) if has_alternates else (DELIVERY, *kinds)
     return replace(
@@ -279,7 +280,7 @@ def _with_modules(report: Report, build: Build, seed: int) -> Report:
 
     A few destinations are walked as a check. If these contradict the bounds, the proof is wrong.
     """
-    bounds = other_proofs.first(lambda p: p.modules(build))
+    bounds = other_proofs.first_result(lambda p: p.modules(build))
     if bounds is None:
         return report
     longest = report.alternates.max_hops if report.alternates else report.max_hops
@@ -299,7 +300,7 @@ def _with_modules(report: Report, build: Build, seed: int) -> Report:
 
 def _provable_failures(build: Build, kinds: tuple[str, ...]) -> tuple[str, ...]:
     """The kinds of failures for the local proof: none if switches do not repair failures."""
-    return tuple(kind for kind in kinds if kind in PROVED and build.forwarding.repairs)
+    return tuple(kind for kind in kinds if kind in PROVABLE_KINDS and build.forwarding.repairs)
 
 
 def _proves_two_failures(build: Build, kinds: tuple[str, ...], sample: int | None) -> bool:
@@ -310,7 +311,7 @@ def _proves_two_failures(build: Build, kinds: tuple[str, ...], sample: int | Non
 
 def _with_two_failures(build: Build, proof: LocalProof) -> LocalProof:
     """The proof with two failures at once, if a package proves them for most destinations."""
-    failures = other_proofs.first(lambda p: p.two_failures(build))
+    failures = other_proofs.first_result(lambda p: p.two_failures(build))
     if failures is None or np.count_nonzero(~failures.holds) > OPEN_TO_TWO:
         return proof
     holds = failures.holds[proof.destinations] & proof.delivers

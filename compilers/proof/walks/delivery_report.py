@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from itertools import zip_longest
 from typing import Any
 
-from compilers.forwarding.walks import Alternates
+from compilers.forwarding.walks import HostPathFigures
 from compilers.proof.failures.failure_walks import FailureReport
 from compilers.proof.failures.risk_cases import FAILURE_KINDS
 from compilers.proof.local.proof_results import LocalUse
@@ -31,7 +31,7 @@ class PairFault:
     destination: int
     """The vertex that they are for."""
     fault: str
-    """What becomes of them, in words."""
+    """Why the packets are lost, or which detour they take, in words."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -50,7 +50,7 @@ class Report:
     """`hop_counts[h]` pairs were delivered over h links by the minimal ports."""
     faults: tuple[PairFault, ...]
     """The first few pairs that are not delivered over a shortest path."""
-    alternates: Alternates | None = None
+    alternates: HostPathFigures | None = None
     """None where there are no alternates."""
     failures: tuple[FailureReport, ...] = ()
     """One report per kind tried."""
@@ -124,7 +124,7 @@ class Report:
         A kind of failures is in it if all its cases were tried and none lost a pair that is still
         joined.
         """
-        whole = [case for case in self.failures if case.cases == case.all_cases]
+        exhaustive = [report for report in self.failures if report.cases == report.all_cases]
         repaired = {kind for kind in self.promised if kind in PROTECTED_FAILURES["node"]}
         free = self.channels is not None and self.channels.free
         return {
@@ -132,9 +132,9 @@ class Report:
             "identities": True,
             "alternates": self.alternates is not None,
             "failures": [
-                case.kind
-                for case in whole
-                if case.lost_pairs == case.cut_off and case.kind in FAILURE_KINDS
+                report.kind
+                for report in exhaustive
+                if report.lost_pairs == report.cut_off and report.kind in FAILURE_KINDS
             ],
             "channels": free and repaired <= set(self.channels_under),
             "certified": list(self.local.proved) if self.local else [],

@@ -5,11 +5,11 @@ the switch. It is node-protecting if that path also avoids the switch's next hop
 path shares no switch with the switch's own minimal path, and *downstream* if it is strictly closer
 to the destination than the switch.
 
-Next hops towards one destination make a tree. So two paths to it that meet share all links from
-there on, and what the neighbour's path meets first on the switch's own path is the `Conflict` of
-the neighbour. `NeighbourPaths` holds, for each class and link, the best and the worst conflict over
-all destinations of the class. The soundness checks judge the alternates and the repairs of a build
-by it (`compilers.proof.soundness.forwarding_soundness`).
+The next hops towards one destination form a tree. So two paths to the destination that meet share
+all links from there on. The `Conflict` of a neighbour says where its path meets the path of the
+switch first. `NeighbourPaths` has, for each class and link, the best and the worst conflict over
+all destinations of the class. With it the soundness checks judge the alternates and the repairs of
+a build (`compilers.proof.soundness.forwarding_soundness`).
 """
 
 from __future__ import annotations
@@ -214,9 +214,7 @@ def _switches_after(next_switch: Vertices, ends: Vertices) -> list[Vertices]:
 
 
 def _hops(after: list[Vertices], ends: Vertices) -> NDArray[np.uint8]:
-    """uint8[S, D], the links of every path; where a path does not end, at least as many as
-    `after` has.
-    """
+    """uint8[S, D], the links of every path; if a path does not end, at least as many as `after`."""
     hops: NDArray[np.uint8] = (np.arange(len(after[0]))[:, None] != ends).astype(np.uint8)
     for at in after[:-1]:
         hops += at != ends

@@ -1,5 +1,4 @@
-"""Walk the minimal paths of a build: which pairs of switches get their packets, over how many
-links.
+"""Walk the minimal paths of a build: which pairs are delivered, and over how many links.
 
 Every switch forwards by the minimal port of its row alone. The length of each path is compared
 with the distance in the graph. `compilers.proof.walks.delivery` walks the destinations to which

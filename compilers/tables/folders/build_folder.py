@@ -5,9 +5,10 @@ A folder holds
 - `manifest.json`: the inputs of the build, and a digest of every file,
 - `manifest.sha256`: the digest of the manifest,
 - `fabric.json`: names, addresses and policy,
-- `allocations.csv`: the numbers that stay, unless they follow from the ports of links,
-- `arrays/*.npy`: the arrays, which are memory-mapped when the build is read, or copied by those
-  who run for long,
+- `allocations.csv`: the numbers of links, cables and hosts that stay when the fabric is compiled
+  again, unless they follow from the ports of links,
+- `arrays/*.npy`: the arrays. They are memory-mapped when the build is read, or copied by programs
+  that run for long,
 - `verified.json`: the mark that `verify` has passed, once it has.
 
 The build's identity is the digest of the manifest: the same inputs give the same bytes, and so the
@@ -45,20 +46,20 @@ from compilers.tables.build_codec import (
     to_json,
 )
 from compilers.tables.folders.build_format import FORMAT, converted, readable, unread_format
-from compilers.tables.folders.folder_files import FolderFiles, read
-from compilers.tables.folders.generations import (
+from compilers.tables.folders.folder_contents import (
     DAMAGED,
     FABRIC,
     MANIFEST,
     PLANES,
     RENDERED,
     SUM,
-    followed,
     identity_of,
     is_build,
     last_place,
+    real_path,
     sum_of,
 )
+from compilers.tables.folders.folder_files import FolderFiles, read
 from compilers.tables.folders.replaced_folder import link_file, new_build, undo
 from compilers.tables.folders.written_file import place_of
 from compilers.topology.families import family_named
@@ -66,11 +67,12 @@ from inventory.problems import InputError, Problem, few
 
 ENTRIES = {"format": int, "switches": int, "links": int, "inputs": dict, "files": dict}
 """The entries of a manifest that are needed to read the build, with their types."""
-MOST_HEADER = 1 << 17
+HEADER_BYTES = 1 << 17
 """Bytes that hold the header of a .npy file of version 1.0: its length has 16 bits."""
-AGAIN_SOMEWHERE = "make one with: polarfab compile fabric.yaml -o DIR"
-AGAIN = "compile the build again"
-"""What to do about a folder, in messages."""
+COMPILE_ANOTHER = "make one with: polarfab compile fabric.yaml -o DIR"
+"""What to do about a folder without a build, in messages."""
+COMPILE_AGAIN = "compile the build again"
+"""What to do about a damaged build, in messages."""
 Write = Callable[[bytes], object]
 """Takes the next bytes of a file."""
 WriteContent = Callable[[Write], object]
@@ -145,7 +147,7 @@ def write(build: Build, folder: Path, written: Mapping[int, Path] = MappingProxy
     return identity_of(text)
 
 
-def identified(build: Build) -> Build:
+def with_identity(build: Build) -> Build:
     """Return the build with the identity that its folder would have, without writing one."""
     digests = {}
     for name, _, write_content in _contents(build):
@@ -165,7 +167,7 @@ def _contents(build: Build) -> Iterator[tuple[str, NDArray[Any] | None, WriteCon
 
 
 def _write_allocations(build: Build, write: Write) -> None:
-    """Write the numbers that stay, as the rows of `allocations.csv`."""
+    """Write the allocations of a build as the rows of `allocations.csv`."""
     plane = build.hardware.plane if build.hardware else 0
     for text in text_of([(plane, build.allocations)]):
         write(text.encode())
@@ -192,7 +194,7 @@ def _manifest(build: Build, digests: Mapping[str, str]) -> str:
     return json.dumps(manifest, indent=1)
 
 
-def builds_in(folder: Path) -> tuple[Path, ...]:
+def plane_folders(folder: Path) -> tuple[Path, ...]:
     """Return the folder of each plane, in order; for a fabric of one plane, the folder itself.
 
     Raises:
@@ -238,16 +240,20 @@ def identities_in(folder: Path) -> dict[Path, str]:
             file=str(folder / PLANES),
             required="the list of a fabric's planes",
             given=f"a damaged file ({error})",
-            todo=AGAIN,
+            todo=COMPILE_AGAIN,
         ) from error
 
 
-def put_aside(folder: Path, builds: Sequence[Build]) -> tuple[Build, ...]:
-    """Return the last proved build that was in the place of these, () if there is none.
+def last_proved_build(folder: Path, builds: Sequence[Build]) -> tuple[Build, ...]:
+    """Return the last proved build that was in a folder before its present build.
 
-    A build of another fabric, and one that cannot be read, is left out.
+    () where there is none, where it is of another fabric, or where it cannot be read.
+
+    Args:
+        folder: the place of the present build.
+        builds: the present build, by planes.
     """
-    last_build = last_place(followed(folder))
+    last_build = last_place(real_path(folder))
     if not is_build(last_build):
         return ()
     try:
@@ -258,10 +264,10 @@ def put_aside(folder: Path, builds: Sequence[Build]) -> tuple[Build, ...]:
 
 
 def put_back(folder: Path) -> tuple[Build, ...]:
-    """Exchange the build in a place with the last proved build before it, which is kept beside it.
+    """Exchange the build in a folder with the last proved build before it, which is kept beside it.
 
     Returns:
-        The build of each plane that is in the place now.
+        The build of each plane that is in the folder now.
 
     Raises:
         InputError: no proved build is kept, it is damaged, or it cannot be put back.
@@ -283,7 +289,7 @@ def load(folder: Path, expect: str = "", in_memory: bool = False) -> Build:
         InputError: it is no build, one of another format or identity, or damaged; all damaged files
             are named.
     """
-    # Another build may take the place of one that is being read. Then read again, but not for ever.
+    # Another build may take the place of one that is being read. Then read again, a few times.
     for _ in range(3):
         try:
             with FolderFiles(folder) as files:
@@ -294,7 +300,7 @@ def load(folder: Path, expect: str = "", in_memory: bool = False) -> Build:
                     if not files.moved():
                         raise
         except OSError as error:
-            raise _unreadable(folder, *_instead(folder)) from error
+            raise _unreadable(folder, *_no_build_reason(folder)) from error
     if expect and build.identity != expect:
         raise _unreadable(folder, f"build {build.identity}, not {expect}")
     return build
@@ -307,24 +313,28 @@ def _read(files: FolderFiles, in_memory: bool) -> Build:
         InputError: it is no build, one of another format, or damaged.
     """
     text, manifest = read_manifest(files)
-    if problems := damaged(files, manifest["files"]):
+    if problems := damage_problems(files, manifest["files"]):
         raise InputError(few(problems))
     arrays = dict(_arrays(files, manifest["files"], in_memory))
     try:
         fabric = converted(json.loads(files.read(FABRIC)), manifest["format"])
         build = from_json(fabric, arrays, inputs=manifest["inputs"], identity=identity_of(text))
     except Misfit as error:
-        raise InputError(_damage(files.path / error.file, f"a damaged file ({error})")) from error
+        raise InputError(
+            _damage_problem(files.path / error.file, f"a damaged file ({error})")
+        ) from error
     except KeyError as error:
         raise _unreadable(files.path, f"a damaged build (no {error.args[0]})") from error
     except (OSError, ValueError, TypeError, RecursionError) as error:
-        raise InputError(_damage(files.path / FABRIC, f"a damaged file ({error})")) from error
+        raise InputError(
+            _damage_problem(files.path / FABRIC, f"a damaged file ({error})")
+        ) from error
     build = replace(build, allocations=_allocations(files, manifest["files"]))
     expected = {FABRIC, ALLOCATIONS, *(array_file(field.name) for field, _ in arrays_of(build))}
     counts = build.tables.switches, build.topology.graph.size
     other_files = not manifest["files"].keys() <= expected
     if other_files or counts != (manifest["switches"], manifest["links"]):
-        raise InputError(_damage(files.path / MANIFEST, "one of another build"))
+        raise InputError(_damage_problem(files.path / MANIFEST, "one of another build"))
     return build
 
 
@@ -339,7 +349,9 @@ def _allocations(files: FolderFiles, names: Mapping[str, str]) -> Allocations:
     try:
         text = files.read(ALLOCATIONS)
     except (OSError, ValueError) as error:
-        raise InputError(_damage(files.path / ALLOCATIONS, f"a damaged file ({error})")) from error
+        raise InputError(
+            _damage_problem(files.path / ALLOCATIONS, f"a damaged file ({error})")
+        ) from error
     planes = read_allocations(text, str(place_of(files.path / ALLOCATIONS)))
     return next(iter(planes.values()), Allocations())
 
@@ -359,17 +371,19 @@ def read_manifest(files: FolderFiles) -> tuple[str, dict[str, Any]]:
         if wrong or FABRIC not in manifest["files"]:
             raise TypeError(", ".join(wrong) or FABRIC)
         if files.read(SUM) != sum_of(text):
-            raise InputError(_damage(files.path / MANIFEST, "a changed file"))
+            raise InputError(_damage_problem(files.path / MANIFEST, "a changed file"))
     except FileNotFoundError as error:
         if (files.path / MANIFEST).is_file():
-            raise InputError(_damage(files.path / SUM, "no file")) from error
-        raise _unreadable(files.path, *_instead(files.path)) from error
+            raise InputError(_damage_problem(files.path / SUM, "no file")) from error
+        raise _unreadable(files.path, *_no_build_reason(files.path)) from error
     except DAMAGED as error:
-        raise InputError(_damage(files.path / MANIFEST, f"a damaged file ({error})")) from error
+        raise InputError(
+            _damage_problem(files.path / MANIFEST, f"a damaged file ({error})")
+        ) from error
     return text, manifest
 
 
-def damaged(files: FolderFiles, digests: Mapping[str, str]) -> list[Problem]:
+def damage_problems(files: FolderFiles, digests: Mapping[str, str]) -> list[Problem]:
     """Return a problem for each file that differs from its digest in the manifest.
 
     Args:
@@ -380,10 +394,10 @@ def damaged(files: FolderFiles, digests: Mapping[str, str]) -> list[Problem]:
     problems = []
     for name, digest in digests.items():
         if actual[name] != digest:
-            # A file that cannot be read has words in the place of its digest.
+            # A file that cannot be read has words in the place of its 64 hexadecimal digits.
             has_digest = len(actual[name]) == 64
             given = "a changed file" if has_digest else actual[name]
-            problems.append(_damage(files.path / name, given))
+            problems.append(_damage_problem(files.path / name, given))
     return problems
 
 
@@ -406,7 +420,7 @@ def _arrays(
                 data = _copied(file, digests[name]) if in_memory else _mapped(file)
                 yield Path(name).stem, _array(data)
         except Exception as error:  # NumPy's reader of headers raises a dozen kinds
-            raise InputError(_damage(files.path / name, f"no array ({error})")) from error
+            raise InputError(_damage_problem(files.path / name, f"no array ({error})")) from error
 
 
 def _mapped(file: BufferedReader) -> mmap:
@@ -432,7 +446,7 @@ def _array(data: mmap | bytes) -> NDArray[Any]:
     Raises:
         ValueError, TypeError: they hold no array, are too few, or hold Python objects.
     """
-    header = BytesIO(data[:MOST_HEADER])
+    header = BytesIO(data[:HEADER_BYTES])
     if (version := np.lib.format.read_magic(header)) != (1, 0):
         raise ValueError(f"version {version}")
     shape, fortran_order, dtype = np.lib.format.read_array_header_1_0(header)
@@ -441,34 +455,34 @@ def _array(data: mmap | bytes) -> NDArray[Any]:
     return np.ndarray(shape, dtype, data, header.tell(), order="F" if fortran_order else "C")
 
 
-def _damage(file: Path, given: str) -> Problem:
+def _damage_problem(file: Path, given: str) -> Problem:
     """Return the problem of a file that is not as it was compiled."""
-    return Problem("the file as it was compiled", given, AGAIN, str(place_of(file)))
+    return Problem("the file as it was compiled", given, COMPILE_AGAIN, str(place_of(file)))
 
 
-def _instead(folder: Path) -> tuple[str, str]:
+def _no_build_reason(folder: Path) -> tuple[str, str]:
     """Return in words what a folder without a build is, and what to do about it."""
     if folder.is_file():
         if folder.suffix in (".yaml", ".yml"):
             return "a spec", f"compile it first: polarfab compile {folder} -o build"
-        return "a file", AGAIN_SOMEWHERE
+        return "a file", COMPILE_ANOTHER
     if (folder / PLANES).is_file():
         return "a folder of several planes", f"name one of them, such as {folder / 'plane-1'}"
     if (folder / RENDERED).is_file():
         return "a folder that render wrote", "name the build that it was rendered from"
     if not folder.is_dir():
-        return "no such folder", AGAIN_SOMEWHERE
+        return "no such folder", COMPILE_ANOTHER
     if (spec := folder / "fabric.yaml").is_file():
         return f"a folder with {spec.name}", f"compile it first: polarfab compile {spec} -o build"
-    return f"a folder without {MANIFEST}", AGAIN_SOMEWHERE
+    return f"a folder without {MANIFEST}", COMPILE_ANOTHER
 
 
 def _of_other_format(files: FolderFiles, number: object) -> InputError:
-    """Return the refusal of a build whose format this release does not read.
+    """Return the error for a build whose format this release does not read.
 
-    It names the build's balance and family if this release has none of that name.
+    The error names the balance and the family of the build if this release does not have them.
     """
-    refusal = unread_format(number)
+    words = unread_format(number)
     missing = []
     with suppress(*DAMAGED, InputError):
         fabric = json.loads(files.read(FABRIC))
@@ -477,13 +491,13 @@ def _of_other_format(files: FolderFiles, number: object) -> InputError:
             missing.append(f"balance {balance}")
         if family_named(family) is None:
             missing.append(f"family {family}")
-    found_format = refusal.given
+    given = words.given
     if missing:
-        found_format += f", with {' and '.join(missing)}, which this polarfab has not"
-    return InputError.of(refusal.required, found_format, refusal.todo, str(place_of(files.path)))
+        given += f", with {' and '.join(missing)}, which this polarfab has not"
+    return InputError.of(words.required, given, words.todo, str(place_of(files.path)))
 
 
-def _unreadable(folder: Path, given: str, todo: str = AGAIN_SOMEWHERE) -> InputError:
-    """The error that a folder is no build of this version."""
+def _unreadable(folder: Path, given: str, todo: str = COMPILE_ANOTHER) -> InputError:
+    """Return the error that a folder is no build of this version."""
     required = "a build folder of this version of polarfab"
     return InputError.of(required, given, todo, str(folder))

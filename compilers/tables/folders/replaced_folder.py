@@ -24,14 +24,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
-from compilers.tables.folders.generations import (
+from compilers.tables.folders.folder_contents import (
     RENDERED,
     distinguishing_file,
-    followed,
     is_build,
+    is_proved,
     last_place,
     our_files,
-    proved,
+    real_path,
 )
 from compilers.tables.folders.written_file import (
     OTHER_FOLDER,
@@ -56,7 +56,7 @@ LOCK_TIMEOUT, LOCK_POLL = 60.0, 0.05
 """Seconds: how long to wait for a folder that another command has locked, and between attempts."""
 T = TypeVar("T")
 Removed = tuple[Path, Path | None]
-"""A part that a killed process left, and the path that it was put back at; None: it was removed."""
+"""A part that a killed process left, and the path where it was put back; None: it was removed."""
 
 
 @contextmanager
@@ -67,7 +67,7 @@ def new_build(folder: Path) -> Iterator[Path]:
         InputError: a build may not be put there (`require_place`), or it cannot be written.
     """
     with writing(folder):
-        place = prepared(folder)
+        place = prepared_place(folder)
         require_place(place)
         with new_folder(place) as new:
             yield new
@@ -97,13 +97,13 @@ def require_place(place: Path) -> None:
 def replaced(folder: Path) -> Iterator[Path]:
     """Yield a new folder, which takes the place of `folder` when the block ends.
 
-    Unlike `new_build` it does not ask what is there.
+    Unlike `new_build`, it replaces any folder that is there.
 
     Raises:
         InputError: it cannot be written.
     """
     with writing(folder):
-        place = prepared(folder)
+        place = prepared_place(folder)
         with new_folder(place) as new:
             yield new
             with taking_place(new, place):
@@ -123,13 +123,14 @@ def writing(folder: Path) -> Iterator[None]:
         raise unwritable_folder(folder, error) from error
 
 
-def prepared(folder: Path) -> Path:
+def prepared_place(folder: Path) -> Path:
     """Return the place of a folder, after removing parts that killed processes left beside it.
 
     Raises:
-        InputError: it cannot be replaced (`replaceable`), or a folder cannot be read or changed.
+        InputError: it cannot be replaced (`replaceable_place`), or a folder cannot be read or
+            changed.
     """
-    place = replaceable(folder)
+    place = replaceable_place(folder)
     remove_parts(place)
     return place
 
@@ -173,7 +174,7 @@ def undo(folder: Path, read: Callable[[Path], T]) -> T:
             not be replaced.
     """
     with writing(folder):
-        place = prepared(folder)
+        place = prepared_place(folder)
         require_place(place)
         with locked_folder(place.parent):
             if not is_build(last_place(place)):
@@ -185,13 +186,13 @@ def undo(folder: Path, read: Callable[[Path], T]) -> T:
         return build
 
 
-def replaceable(folder: Path) -> Path:
+def replaceable_place(folder: Path) -> Path:
     """Return the place of a folder: its path with links followed.
 
     Raises:
         InputError: it is standard output, or the working directory is this folder or in it.
     """
-    place = followed(folder)
+    place = real_path(folder)
     working = Path.cwd()
     reason = ""
     if place.name == "-":
@@ -308,7 +309,7 @@ def _swap(new: Path, place: Path) -> None:
         _move_git(new, place)
         # `new` is the name of the folder that was in the place.
         is_another = distinguishing_file(new) != distinguishing_file(place)
-        if new != last_build and proved(new) and is_another:
+        if new != last_build and is_proved(new) and is_another:
             if os.path.lexists(last_build):
                 _exchange(new, last_build)
             else:
@@ -375,7 +376,9 @@ def _new_part(place: Path) -> Iterator[Path]:
 
 
 def remove_parts(place: Path, act: bool = True) -> list[Removed]:
-    """Remove parts that killed processes left beside a place, and put back what they put aside.
+    """Remove parts that killed processes left beside a place, and put an old folder back.
+
+    An old folder has another name if the process was killed between renames (`_exchange`).
 
     Args:
         place: of a folder or a file.
@@ -410,7 +413,7 @@ def remove_all_parts(folder: Path) -> list[Removed]:
     Raises:
         InputError: a folder cannot be read or changed.
     """
-    place = followed(folder)
+    place = real_path(folder)
     removed = remove_parts(place)
     if place.is_dir():
         matches = [PART.fullmatch(path.name) for path in place.iterdir()]

@@ -23,10 +23,10 @@ from inventory.problems import InputError
 OTHER_FOLDER = "name another folder with -o"
 OTHER_FILE = "name another one with -o"
 """What to do about a place that cannot be written, in messages."""
-FULL = (errno.ENOSPC, errno.EDQUOT, None)
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT, None)
 """The error numbers of a full disk; NumPy raises its error without a number."""
 PART = re.compile(r"\.(?P<place>.+)\.[0-9a-f]{8}\.polarfab", re.DOTALL)
-"""The name of a part, with the name of what it is for."""
+"""The name of a part: `.build.0123abcd.polarfab` is for the place `build`."""
 ANY_WRITES = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 """The mode bits by which user, group or others may write."""
 STDOUT = Path("/proc/self/fd/1")
@@ -103,10 +103,10 @@ def _stream(file: Path) -> BinaryIO | None:
 
 
 def _require_writable(file: Path) -> None:
-    """Pass unless a folder is in the place of a file, or a file that is read-only for all.
+    """Pass unless a folder or a read-only file is in the place of a file.
 
     Raises:
-        OSError: a folder is there, or such a file.
+        OSError: a folder or a read-only file is there.
     """
     with suppress(FileNotFoundError):
         mode = file.lstat().st_mode
@@ -162,7 +162,7 @@ def lock(descriptor: int) -> bool | None:
 
 @contextmanager
 def opened_folder(folder: Path) -> Iterator[int]:
-    """Open a folder, and give its descriptor.
+    """Open a folder, and yield its descriptor.
 
     Raises:
         OSError: it cannot be opened.
@@ -217,7 +217,7 @@ def in_place() -> Iterator[None]:
 
 def unwritable_folder(folder: Path, error: OSError) -> InputError:
     """Return the message that a folder cannot be written, for an error of the operating system."""
-    todo = f"{OTHER_FOLDER}, or make room" if error.errno in FULL else OTHER_FOLDER
+    todo = f"{OTHER_FOLDER}, or make room" if error.errno in DISK_FULL else OTHER_FOLDER
     return _unwritable(folder, "a folder that can be written", error, todo)
 
 

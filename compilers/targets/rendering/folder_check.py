@@ -15,24 +15,24 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from compilers.tables.folders.build_folder import (
-    damaged,
+    damage_problems,
     identities_in,
     load,
     load_planes,
     read_manifest,
 )
-from compilers.tables.folders.folder_files import FolderFiles, read
-from compilers.tables.folders.generations import (
+from compilers.tables.folders.folder_contents import (
     MANIFEST,
     RENDERED,
     SUM,
     VERIFIED,
-    followed,
     identity_in,
     is_build,
     last_place,
+    real_path,
     verified_identity,
 )
+from compilers.tables.folders.folder_files import FolderFiles, read
 from compilers.tables.folders.replaced_folder import GIT, remove_parts
 from compilers.targets.rendering.rendered_folder import rendered_lists
 from inventory.problems import InputError, Problem
@@ -72,7 +72,7 @@ def check_folder(folder: Path) -> FolderState:
         return _check_build(folder)
     if (folder / RENDERED).is_file():
         return _check_render(folder)
-    if is_build(last_place(followed(folder))):
+    if is_build(last_place(real_path(folder))):
         todo = f"the last proved build is kept: polarfab folder --undo {folder}"
     else:
         todo = "name another folder"
@@ -167,7 +167,7 @@ def _mark_problems(folder: Path) -> list[Problem]:
 
 def _previous_build(folder: Path) -> str:
     """The identities of the planes of the previous build, or `damaged`; "" without one."""
-    previous = last_place(followed(folder))
+    previous = last_place(real_path(folder))
     if not is_build(previous):
         return ""
     try:
@@ -187,7 +187,7 @@ def _check_render(folder: Path) -> FolderState:
     with FolderFiles(folder) as files:
         problems = [
             Problem(problem.required, problem.given, "render again", problem.file)
-            for problem in damaged(files, digests)
+            for problem in damage_problems(files, digests)
         ]
         strays = _strays(files, {*digests, RENDERED}, RENDERED)
     return FolderState(
@@ -203,7 +203,7 @@ def _check_render(folder: Path) -> FolderState:
 
 def _unfinished_files(folder: Path) -> tuple[str, ...]:
     """The paths of unfinished files that killed processes left."""
-    return tuple(str(path) for path, _ in remove_parts(followed(folder), act=False))
+    return tuple(str(path) for path, _ in remove_parts(real_path(folder), act=False))
 
 
 def _strays(files: FolderFiles, listed: Collection[str], list_name: str = "") -> list[str]:

@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
+from compilers.tables.folders.folder_contents import RENDERED, is_build
 from compilers.tables.folders.folder_files import FolderFiles, read
-from compilers.tables.folders.generations import RENDERED, is_build
 from compilers.tables.folders.replaced_folder import (
     link_file,
     new_folder,
-    prepared,
+    prepared_place,
     require_only_ours,
     require_outside,
     taking_place,
@@ -62,7 +62,7 @@ def put_rendered(
         InputError: the folder is a file or a build, has other files, or cannot be written.
     """
     with writing(folder):
-        place = prepared(folder)
+        place = prepared_place(folder)
         _require_rendered(place)
         with new_folder(place) as new:
             result = fill(new)

@@ -1,1 +1,1 @@
-"""Graphs in files: forms that are read, and forms that are written."""
+"""Graphs in files: formats that are read, and formats that are written."""

@@ -1,8 +1,9 @@
 """Reading a graph from a file: recognise its format, read it with networkx, and check the graph.
 
-networkx reads GraphML, GML, its two kinds of JSON, edge lists and adjacency lists. Formats that it
-does not know are converted into one of these: BookSim's anynet, the components of SST, numbered
-adjacency lists (EvalNet, METIS), and the JSON of `polarfab export`.
+What comes in is the path of a file, what goes out a `GraphFile`. The family `graph` calls
+`graph_file`. networkx reads GraphML, GML, its two kinds of JSON, edge lists and adjacency lists.
+Formats that it does not know are converted into one of these: BookSim's anynet, the components of
+SST, numbered adjacency lists (EvalNet, METIS), and the JSON of `polarfab export`.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ REFUSED_FORMATS = (
 """The formats that are recognised but not read."""
 ROUTER = "hr_router"
 """A part of the type of SST's components that are switches."""
-CARRYING = ("endpoint", "endpoints")
+HOST_ATTRIBUTES = ("endpoint", "endpoints")
 """The attributes that say whether a vertex carries hosts, or how many: polarfab's and SST's."""
 
 
@@ -143,12 +144,12 @@ def _hosts(graph: Graph[Any], numbers: dict[Any, int]) -> NDArray[np.bool_]:
     """Return which vertices carry hosts, bool[N], by their attributes; all if none has one.
 
     Args:
-        graph: with the attributes `CARRYING`.
+        graph: with the attributes `HOST_ATTRIBUTES`.
         numbers: the number of each vertex.
     """
     carries_hosts = {}
     for vertex, data in graph.nodes(data=True):
-        for key in CARRYING:
+        for key in HOST_ATTRIBUTES:
             if data.get(key) is not None:
                 value = str(data[key]).strip().lower()
                 carries_hosts[numbers[vertex]] = value not in ("false", "0", "")
@@ -213,7 +214,7 @@ def _read(file: TextFile) -> Graph[Any]:
     for form in REFUSED_FORMATS:
         if re.match(form.begins, file.text, re.IGNORECASE | re.MULTILINE):
             conversion = form.conversion.format(file=Path(file.name).name)
-            raise _wrong(file, 1, FORMS, form.name, f"networkx converts it: {conversion}")
+            raise _line_error(file, 1, FORMS, form.name, f"networkx converts it: {conversion}")
     if start.startswith("<"):
         return _by_networkx(file, "GraphML", _graphml)
     if start.startswith(("{", "[")):
@@ -239,9 +240,11 @@ def _by_lines(file: TextFile) -> Graph[Any]:
     if file.name.endswith(".adjlist"):
         if _has_weights(lines):
             given, todo = "links with weights", "name it FILE.edges"
-            raise _wrong(file, lines[0].number, "a vertex and its neighbours a line", given, todo)
+            raise _line_error(
+                file, lines[0].number, "a vertex and its neighbours a line", given, todo
+            )
         return _neighbours([line.text for line in lines])
-    if (first := _numbered_from(lines)) is not None:
+    if (first := _first_vertex_number(lines)) is not None:
         return _neighbours([f"{v} {line.text}" for v, line in enumerate(lines[1:], first)])
     return _edge_list(file, lines)
 
@@ -262,11 +265,11 @@ def _by_networkx(file: TextFile, form: str, read: Callable[[TextFile], Graph[Any
     except InputError:
         raise
     except json.JSONDecodeError as error:
-        raise _wrong(file, error.lineno, form, error.msg) from None
+        raise _line_error(file, error.lineno, form, error.msg) from None
     except RecursionError:
-        raise _wrong(file, 0, form, "too deep nesting") from None
+        raise _line_error(file, 0, form, "too deep nesting") from None
     except KeyError as error:
-        raise _wrong(file, 0, form, f"no {error}") from None
+        raise _line_error(file, 0, form, f"no {error}") from None
     except Exception as error:
         message = " ".join(str(error).split()) or type(error).__name__
         raise InputError.of(form, shown(message, 160), file=file.name) from None
@@ -377,7 +380,7 @@ def _components(file: TextFile, data: dict[str, Any]) -> Graph[Any]:
     return graph
 
 
-def _numbered_from(lines: list[Line]) -> int | None:
+def _first_vertex_number(lines: list[Line]) -> int | None:
     """Return the number of the first vertex of a numbered adjacency list, None for other files.
 
     Such a file has a line `N E`, and N lines of neighbours, with each link in two of them. Numbers
@@ -421,7 +424,7 @@ def _edge_list(file: TextFile, lines: list[Line]) -> Graph[Any]:
             if re.search("[,;]", line.text):
                 todo = "separate the names by blanks, in place of commas and semicolons"
             required = "two names, the ends of a link, and a number as its weight at most"
-            raise _wrong(file, line.number, required, line.text, todo)
+            raise _line_error(file, line.number, required, line.text, todo)
     weighted = bool(lines) and all(len(line.words) == 3 for line in lines)
     graph = nx.parse_edgelist(
         [line.text for line in lines], create_using=nx.MultiDiGraph, data=False
@@ -502,10 +505,10 @@ def _pairs(file: TextFile, line: Line) -> list[tuple[str, str]]:
     kinds = [kind for kind, _ in pairs]
     if words or (kinds[0] == "node" and "node" in kinds[1:]):
         required = "`router NUMBER` or `node NUMBER`, then those that it is linked to"
-        raise _wrong(file, line.number, required, line.text)
+        raise _line_error(file, line.number, required, line.text)
     return pairs
 
 
-def _wrong(file: TextFile, line: int, required: str, given: str, todo: str = "") -> InputError:
-    """Return the error of a line, 0 for the whole file."""
+def _line_error(file: TextFile, line: int, required: str, given: str, todo: str = "") -> InputError:
+    """Return the error of a line; line 0 stands for the whole file."""
     return InputError([Problem(required, shown(given), todo, file.name, line)])

@@ -64,14 +64,14 @@ def command(
         polarfab analyse dragonfly h=6 a=12 --what bisection,load
         polarfab analyse build --what distances
     """
-    from compilers.evaluation.analysis.analyses import applicable, check
+    from compilers.evaluation.analysis.analyses import applicable, unknown_analysis_problems
     from inventory.problems import InputError, install_extra
     from polarfab.measures import analyse
 
     printed = chosen_format(form, as_json)
     as_csv, as_json = printed == "csv", printed == "json"
     names = [name.strip() for name in what.split(",")] if what else []
-    problems = check(names)
+    problems = unknown_analysis_problems(names)
     if problems:
         raise InputError(problems)
     if as_csv and len(names) != 1:

@@ -50,7 +50,7 @@ def command(
     values = read_parameters((), q=q, supernode=supernode, degree=degree)
     parameters = {name: value for name, value in values.items() if value is not None}
     paths = family_paths(family, parameters)
-    problems = paths.require_end(source, "SOURCE") + paths.require_end(destination, "DESTINATION")
+    problems = paths.end_problems(source, "SOURCE") + paths.end_problems(destination, "DESTINATION")
     if problems:
         raise InputError(problems)
     vertex_paths = (

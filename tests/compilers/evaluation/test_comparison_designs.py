@@ -9,13 +9,13 @@ from compilers.evaluation.analysis.distances import distribution
 from compilers.evaluation.analysis.link_load import uniform
 from compilers.evaluation.comparison.candidates import candidate, packing
 from compilers.evaluation.comparison.designs import (
+    design_key,
     designs_near_radix,
     designs_of_radixes,
     designs_of_smallest_radix,
     families,
-    kind,
-    largest,
-    ranked,
+    largest_designs,
+    rank_candidates,
 )
 from compilers.evaluation.comparison.formulas import ESTIMATE, EXACT, formulas
 from compilers.evaluation.comparison.prices import prices
@@ -177,7 +177,7 @@ def test_the_largest_polarstar_at_every_radix():
                 best.setdefault(radix, {})[q, "inductive-quad"] = n * (2 * d + 2)
             if d >= 1 and (2 * d + 1) in powers and (2 * d + 1) % 4 == 1:
                 best.setdefault(radix, {})[q, "paley"] = n * (2 * d + 1)
-    found = largest(designs_of_radixes(range(8, 129), among=families(["polarstar"])))
+    found = largest_designs(designs_of_radixes(range(8, 129), among=families(["polarstar"])))
     winners = {}
     for supernode in ("inductive-quad", "paley"):
         wanted = {
@@ -202,7 +202,7 @@ def test_nearest_stand_in_for_one_radix_only():
 @given(st.integers(1, 200_000))
 def test_reaching_takes_the_smallest_radix(nodes):
     found = designs_of_smallest_radix(nodes, families(["polarfly", "polarstar", "slimfly"]))
-    assert {kind(d)[1] for d in found if d.family == "polarstar"} == {
+    assert {design_key(d)[1] for d in found if d.family == "polarstar"} == {
         "inductive-quad",
         "paley",
         "complete",
@@ -211,7 +211,9 @@ def test_reaching_takes_the_smallest_radix(nodes):
         assert design.nodes >= nodes
         family = FAMILIES.get(design.family) or BASELINES[design.family]
         for radix in range(max(2, design.radix - 3), design.radix):
-            smaller = [d.nodes for d in family.designs(radix) if kind(d) == kind(design)]
+            smaller = [
+                d.nodes for d in family.designs(radix) if design_key(d) == design_key(design)
+            ]
             assert all(size < nodes for size in smaller)
 
 
@@ -222,13 +224,13 @@ def test_every_baseline_with_designs_is_compared():
 
 def test_ranked_puts_the_cheap_first_and_the_unknown_last():
     found = [candidate(d, PRICES) for d in designs_near_radix(24, among=families(baselines=True))]
-    costs = [each.cost.dollars for each in ranked(found, "cost_per_host")]
+    costs = [each.cost.dollars for each in rank_candidates(found, "cost_per_host")]
     assert costs == sorted(costs)
-    means = [each.figures.mean_distance for each in ranked(found, "mean_distance")]
+    means = [each.figures.mean_distance for each in rank_candidates(found, "mean_distance")]
     known = [mean for mean in means if mean is not None]
     assert None in means
     assert means[: len(known)] == sorted(known)
-    nodes = [each.design.nodes for each in ranked(found, "nodes")]
+    nodes = [each.design.nodes for each in rank_candidates(found, "nodes")]
     assert nodes == sorted(nodes, reverse=True)
 
 

@@ -84,7 +84,7 @@ def parts_of(packets: SinglePackets, source: int) -> list[tuple[Path, float]]:
         paths = [path for _, path in packets.over_intermediates(source)]
         return [(path, 1 / len(paths)) for path in paths]
     weights, paths = packets.weights_of(source), [*packets.paths(source)]
-    parts = [weights.get(path.first, 0) or (len(paths) == 1) for path in paths]
+    parts = [weights.get(path.first_link, 0) or (len(paths) == 1) for path in paths]
     return [(path, part / sum(parts)) for path, part in zip(paths, parts, strict=True)]
 
 

@@ -25,7 +25,7 @@ from compilers.evaluation.worst_traffic import (
 )
 from compilers.forwarding.link_crossings import LinkCrossings, Pairs, add, merge
 from compilers.forwarding.link_orbits import orbit_representatives
-from compilers.forwarding.returning_packets import bounds_by_symmetry, parted
+from compilers.forwarding.returning_packets import bounds_by_symmetry, split_where_packets_return
 from compilers.pipeline import compile_fabric
 from compilers.proof.explanation import explain
 from compilers.spec.fabric_file import load_fabric
@@ -106,7 +106,7 @@ def test_bounds_are_no_less_than_any_traffic_loads(fabric: str, policy: str) -> 
     for hosts in (np.ones(len(ends)), rate):
         sends = np.zeros(crossings.size[0])
         sends[ends] = hosts
-        most = crossings.bounds(arcs, sends, hosts).most
+        most = crossings.bounds(arcs, sends, hosts).upper
         copies = np.repeat(np.arange(len(ends)), hosts.astype(np.int64))
         for bound, load in zip(most, crossings.loads(arcs)[:, ends], strict=True):
             assert peak([load[np.ix_(copies, copies)]]) <= bound + 1e-9
@@ -131,7 +131,7 @@ def test_a_fabric_whose_repair_ports_break_its_symmetry_gets_the_same(
     """Bounds before and after a packet returns are added; they are no less than the load."""
     build = compiled(STAR, "balance: spread, protect: node")
     crossings = LinkCrossings.of(build)
-    parts = parted(crossings)
+    parts = split_where_packets_return(crossings)
     unlike, unlike_outward = (
         len(orbit_representatives(build.topology, part)) for part in (crossings, parts[0])
     )
@@ -149,7 +149,7 @@ def test_a_fabric_whose_repair_ports_break_its_symmetry_gets_the_same(
 
 
 def test_pairs_that_fill_their_room_are_merged() -> None:
-    pairs = Pairs.room(3, 2, 1)
+    pairs = Pairs.buffer(3, 2, 1)
     entries = [(s, d, 1 / (1 + s + d + n)) for n in range(9) for s in range(3) for d in range(2)]
     for s, d, share in entries:
         add(pairs, s, d, share)

@@ -54,7 +54,7 @@ def test_a_slow_link_is_full_before_others() -> None:
     capacity[hot] = loads.minimal[hot] / 2
     slow = replace(loads, capacity=capacity).saturation(loads.minimal)
     assert slow.share == pytest.approx(0.5)
-    assert slow.hottest == (hot // hops.slots, hops.end[hot] // hops.slots)
+    assert slow.hottest == (hot // hops.arcs_a_switch, hops.far_arc[hot] // hops.arcs_a_switch)
     assert rates.unit == 100
 
 

@@ -114,7 +114,7 @@ def assert_same(build: Build, by_rule: tuple[Judgement, list[Losses]] | None = N
 def test_walks_are_those_of_the_oracle(
     name: str, choice: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(machine_code.CHOICE, choice)
+    monkeypatch.setenv(machine_code.LOOPS_VARIABLE, choice)
     assert_same(known()[name].compiled(), expected_of(name))
 
 
@@ -146,7 +146,7 @@ def test_two_failures_of_a_ring_are_those_of_the_oracle(
     choice: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # What a repair takes is the whole ring, so no other link or switch can fail as well.
-    monkeypatch.setenv(machine_code.CHOICE, choice)
+    monkeypatch.setenv(machine_code.LOOPS_VARIABLE, choice)
     build, expected = ring()
     found = walk_failures(build, "2", sample=len(failing(build, "2")))
     assert (found.lost_pairs, found.looped, found.max_hops, found.stretch) == expected

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from compilers.forwarding.walks import Alternates
+from compilers.forwarding.walks import HostPathFigures
 from compilers.pipeline import compile_fabric
 from compilers.proof.failures.failure_walks import (
     FailureReport,
@@ -169,7 +169,7 @@ def assert_minimal(build: Build, proof: LocalProof, note: str) -> None:
 
 
 def assert_found(
-    found: ProofResults, alternates: Alternates, walked: list[FailureReport], note: str
+    found: ProofResults, alternates: HostPathFigures, walked: list[FailureReport], note: str
 ) -> None:
     assert not found.wrong, note
     assert replace(found.alternates, max_hops=alternates.max_hops, exact=True) == alternates, note

@@ -10,7 +10,7 @@ from itertools import pairwise
 import networkx
 import pytest
 
-from compilers.proof.lossless.channels import along, channels, ranking, rising
+from compilers.proof.lossless.channels import channels, channels_along, rising_links, switch_ranks
 from compilers.tables.build import Build
 from extensions.lossless.priorities import HOP, VALLEY, PriorityPlan
 from tests.compilers.proof.makers import one_alternate
@@ -67,7 +67,7 @@ def every_path(build: Build, failures: str) -> list[list[int]]:
 
 def by_hand(build: Build, scheme: str, failures: str) -> tuple[int, bool, int]:
     """The channels that the paths need, whether their waits have no cycle, waits on one channel."""
-    rank = ranking(build)
+    rank = switch_ranks(build)
     graph: networkx.DiGraph = networkx.DiGraph()
     most = 0
     for path in every_path(build, failures):
@@ -172,12 +172,12 @@ def test_packets_that_loop_have_no_channels() -> None:
 def test_channels_along_a_path_end_where_the_walk_does(name: str) -> None:
     made, failures = BUILDS[name]
     build = made()
-    paths = [along(build, path) for path in every_path(build, failures)]
+    paths = [channels_along(build, path) for path in every_path(build, failures)]
     assert max(map(max, paths)) + 1 == channels(build, "valley", kinds(failures)).count
     assert all(first == 0 for first, *_ in paths)
-    assert along(build, [5]) == []
+    assert channels_along(build, [5]) == []
     up, down = int(build.wiring.far[12, 0]), int(build.wiring.far[0, -2])
-    assert along(build, [12, up]) == along(build, [0, down]) == [0]
+    assert channels_along(build, [12, up]) == channels_along(build, [0, down]) == [0]
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_packets_by_the_plan_of_priorities_cannot_wait_in_a_circle(
     """Each packet by the ports that the plan marks alone, in plain Python."""
     build = built({"family": "polarfly", "q": 3}, **routing)
     used = tuple(range(channels(build, scheme).count))
-    plan = PriorityPlan(build, scheme, used, rising(build))
+    plan = PriorityPlan(build, scheme, used, rising_links(build))
     far, port = build.wiring.far.tolist(), build.wiring.port.tolist()
     marked = [plan.marked_ports(v) for v in range(len(far))]
     graph: networkx.DiGraph = networkx.DiGraph()
@@ -217,7 +217,7 @@ def test_two_legs_need_the_channels_of_their_longest_path(
     parameters: dict[str, int | str], scheme: str
 ) -> None:
     build = policed("valiant", **parameters)
-    rank = ranking(build).tolist()
+    rank = switch_ranks(build).tolist()
     most = 0
     for path in over_intermediates(build):
         triples = zip(path, path[1:], path[2:], strict=False)

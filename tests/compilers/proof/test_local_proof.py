@@ -219,7 +219,7 @@ def test_the_mark_says_what_was_proved_without_a_walk(tmp_path) -> None:  # type
 def test_it_is_the_same_in_machine_code(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     build, found = fabric(name, True), []
     for choice in ("python", "machine"):
-        monkeypatch.setenv(machine_code.CHOICE, choice)
+        monkeypatch.setenv(machine_code.LOOPS_VARIABLE, choice)
         proof = local_proof(build, KINDS)
         parts = (proof.longest, proof.paths, proof.hop_counts, *proof.stretch.values())
         found.append([part.tolist() for part in (proof.open, *parts)])

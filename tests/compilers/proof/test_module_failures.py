@@ -14,7 +14,7 @@ from compilers.proof.failures.failure_walks import walk_failures
 from compilers.proof.failures.risk_cases import named_elements, require_kind
 from compilers.proof.proof_options import ProofOptions
 from compilers.proof.verification import judge
-from compilers.routing.plane_choices import polarfly
+from compilers.routing.plane_choices import with_plane_repairs
 from compilers.spec.fabric_file import load_fabric
 from compilers.wiring.shared_risk import resolve_name, risk_groups
 from extensions.simulation.build_simulation import settings_for
@@ -88,7 +88,7 @@ def test_orders_alone_keep_cables():
 
 def by_turn(build):
     """The tables of a build as if all links were on one module."""
-    return polarfly(build.tables, build.wiring)
+    return with_plane_repairs(build.tables, build.wiring)
 
 
 def test_protection_against_modules_needs_some():

@@ -31,24 +31,24 @@ def test_single_packets_go_where_all_packets_go(words: dict[str, Any]) -> None:
     hops, fib = ManyPackets.of(build), Fib.of(build.tables, build.wiring.cables())
     chance = np.random.default_rng(1)
     ends = np.flatnonzero(build.topology.endpoints)
-    arcs = np.flatnonzero(hops.end >= 0)
+    arcs = np.flatnonzero(hops.far_arc >= 0)
     for destination in chance.choice(ends, 8):
         towards = np.array([destination])
         minimal = minimal_hops(fib, towards)[:, 0]
         for arc in chance.choice(arcs, 30).tolist():
-            switch, link = divmod(arc, hops.slots)
+            switch, link = divmod(arc, hops.arcs_a_switch)
             dead = int(chance.integers(hops.program.cables + hops.switches))
             packets = SinglePackets.under(build, int(destination), (dead,))
             (found,) = packets.paths(switch, link)
             path, at, column = [switch], np.array([arc]), np.zeros(1, np.int64)
             while len(path) <= MOST_HOPS:
                 down = np.array([[dead]])
-                out = hops.after(hops.walks.egress(towards), at, column, down).arc
+                out = hops.next_arcs(hops.walks.egress(towards), at, column, down).arc
                 if out[0] < 0:
                     assert found.outcome == {DELIVER: HOME, DROP: DROPPED}[int(out[0])]
                     break
-                at = hops.end[out]
-                path.append(int(at[0]) // hops.slots)
+                at = hops.far_arc[out]
+                path.append(int(at[0]) // hops.arcs_a_switch)
             assert list(found.switches) == path
             assert packets.minimal(switch)[1] == minimal[switch]
 

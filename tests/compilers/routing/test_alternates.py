@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from compilers.pipeline import compile_fabric
 from compilers.proof.explanation import Failing, explain, find_failure
-from compilers.routing.choose import choices, searched
+from compilers.routing.choose import choices, search_choices
 from compilers.routing.minimal_routes import minimal
 from compilers.routing.split_classes import split_direct
 from compilers.spec.fabric_file import load_fabric
@@ -165,7 +165,7 @@ def test_explain_says_what_is_lost() -> None:
 def test_search_finds_what_is_constructed(q: int) -> None:
     built = polarfly(q)
     tables = split_direct(routed(q=q).tables, built.wiring)
-    found = searched(tables, built.topology, built.wiring, built.forwarding)
+    found = search_choices(tables, built.topology, built.wiring, built.forwarding)
     ours, theirs = built.tables.classes, found.classes
     assert (np.sort(ours.alternate, axis=2) == np.sort(theirs.alternate, axis=2)).all()
     quadric = np.count_nonzero(built.wiring.far >= 0, axis=1) == q

@@ -16,7 +16,7 @@ from compilers.proof.proof_options import ProofOptions
 from compilers.proof.soundness.build_soundness import broken_claims
 from compilers.proof.walks.delivery import verify
 from compilers.routing.conic_bounces import conic_bounces
-from compilers.routing.link_pairs import apex_of
+from compilers.routing.link_pairs import apex_links_of
 from compilers.routing.link_repair import Intact, repaired
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
@@ -36,7 +36,7 @@ def bounced(q: int, protect: str = "none") -> Build:
 @pytest.mark.parametrize("q", [4, 5, 7])
 def test_bounces_are_a_permutation_and_few_share_the_last_link(q: int) -> None:
     wiring = routed(q=q).wiring
-    far, link, apex = wiring.far, conic_bounces(q, wiring), apex_of(wiring)
+    far, link, apex = wiring.far, conic_bounces(q, wiring), apex_links_of(wiring)
     for r, near in enumerate(far):
         count = np.count_nonzero(near >= 0)
         assert sorted(link[r, :count]) == list(range(count))
@@ -108,9 +108,9 @@ def test_a_path_that_is_missing_and_a_bounce_to_the_apex_are_reported() -> None:
     lacks = replace(build, tables=replace(build.tables, classes=replace(c, alternate=fewer)))
     lacking = "7.alternate[8]: required port 6, a fabric port, given nothing"
     assert lacking in broken_claims(lacks).texts()
-    s, k = np.argwhere(apex_of(build.wiring) >= 0)[0]
+    s, k = np.argwhere(apex_links_of(build.wiring) >= 0)[0]
     other = c.bounce.copy()
-    other[s, k] = build.wiring.port[s, apex_of(build.wiring)[s, k]]
+    other[s, k] = build.wiring.port[s, apex_links_of(build.wiring)[s, k]]
     back = replace(build, tables=replace(build.tables, classes=replace(c, bounce=other)))
     assert "a port whose neighbour repairs the class" in broken_claims(back).texts()[0]
     none = replace(build, forwarding=replace(build.forwarding, bounces=False))

@@ -104,8 +104,8 @@ def test_loads_are_those_of_every_path(build: Build) -> None:
                 load[link] += 1
     f = found.fluid.hops
     assert found.as_emitted is not None
-    for arc in np.flatnonzero(f.end >= 0).tolist():
-        link = arc // f.slots, int(f.end[arc]) // f.slots
+    for arc in np.flatnonzero(f.far_arc >= 0).tolist():
+        link = arc // f.arcs_a_switch, int(f.far_arc[arc]) // f.arcs_a_switch
         assert found.as_emitted[arc] == pytest.approx(load[link] / order)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from compilers.routing.port_ranking import ranked
+from compilers.routing.port_ranking import ranked_ports
 
 
 def by_rule(port: Any, own: int, usable: Any, before: Any, count: int) -> list[int]:
@@ -30,7 +30,7 @@ def test_ports_are_ranked_by_turns(links: int) -> None:
         usable = random.random((3, 4, links)) < share
         before = random.random((3, 4, links)) < 0.2
         for first in (before, None):
-            found = ranked(usable, minimal, wiring, 3, first)
+            found = ranked_ports(usable, minimal, wiring, 3, first)
             known = before if first is not None else np.zeros_like(before)
             rule = [
                 [by_rule(port[s], own[s, c], usable[s, c], known[s, c], 3) for c in range(4)]

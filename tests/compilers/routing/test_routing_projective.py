@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from compilers.forwarding.walks import minimal_hops
-from compilers.routing.plane_minimal import meets
+from compilers.routing.plane_minimal import meeting_places
 from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import Classes, Routes, Tables, local, no_route
 from compilers.topology.distance import distances, neighbour_table
@@ -84,6 +84,6 @@ def test_loads_of_pn_are_at_most_a_few_paths_above_the_mean(q: int) -> None:
 @pytest.mark.parametrize("q", Q)
 def test_meets_are_cross_products(q: int) -> None:
     near = lines(q)
-    table = meets(near, np.arange(len(near)))
+    table = meeting_places(near, np.arange(len(near)))
     s, d = np.nonzero(~np.eye(len(near), dtype=bool))
     assert (near[s, table[s, d]] == cross(q, s, d)).all()

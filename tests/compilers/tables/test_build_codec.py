@@ -82,7 +82,7 @@ class Alike:
 
 def test_an_array_is_declared_with_any_numpy() -> None:
     found = arrays_of(Alike(*[np.zeros(3)] * 4))
-    types = {field.name: field.types for field, _ in found}
+    types = {field.name: field.scalar_types for field, _ in found}
     assert types.pop("either") == ("uint8", "uint16")
     assert types == dict.fromkeys(["now", "plain", "alias"], ("int16",))
 

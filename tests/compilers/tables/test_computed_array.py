@@ -20,7 +20,7 @@ from compilers.tables import computed_array
 from compilers.tables.build import Build
 from compilers.tables.computed_array import ComputedArray
 from compilers.tables.fib import Fib
-from compilers.tables.folders.build_folder import identified, load, save
+from compilers.tables.folders.build_folder import load, save, with_identity
 from compilers.tables.line_rows import LineEgress
 from compilers.tables.star_rows import StarEgress, StarPrefixes
 from inventory.problems import InputError
@@ -104,7 +104,7 @@ def test_a_folder_keeps_what_arrays_are_computed_from(
     build = built(words, forwarding)
     back = save(build, tmp_path / "build")
     again = save(back, tmp_path / "again")
-    assert identified(build).identity == back.identity == again.identity
+    assert with_identity(build).identity == back.identity == again.identity
     files = {path.stem for path in (tmp_path / "build" / "arrays").iterdir()}
     for name, array in ARRAYS.items():
         if isinstance(array(build), ComputedArray):

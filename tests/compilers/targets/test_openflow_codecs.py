@@ -10,7 +10,7 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from compilers.tables.folders.build_folder import identified
+from compilers.tables.folders.build_folder import with_identity
 from compilers.targets.openflow import group_and_flow_bytes as rows
 from compilers.targets.openflow import message_parts as parts
 from compilers.targets.openflow import protocol
@@ -154,7 +154,7 @@ def programs():
     """Those of two switches of builds of each kind, for every profile that can do what they do."""
     for balance, protect in POLICIES:
         routing = {"balance": balance, "protect": protect}
-        build = identified(Case("", POLARFLY, routing, None, ADDRESSED).compiled())
+        build = with_identity(Case("", POLARFLY, routing, None, ADDRESSED).compiled())
         for profile in list(PROFILES.values())[: 1 if balance in ("spread", "valiant") else None]:
             encoder = Encoder(build, [profile] * build.tables.switches)
             yield encoder.program(0)

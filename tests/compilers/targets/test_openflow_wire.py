@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from compilers.pipeline import compile_fabric
 from compilers.routing.minimal_routes import minimal
-from compilers.routing.plane_choices import compact_valiant, polarfly
+from compilers.routing.plane_choices import with_plane_alternates, with_plane_repairs
 from compilers.routing.split_classes import split_direct
 from compilers.spec.address_blocks import ipv4_block_length
 from compilers.spec.fabric_file import load_fabric
@@ -109,9 +109,9 @@ def with_policy(made, disjoint=True, share=None, protect="link"):
     """A build with alternates, and protection or none."""
     forwarding = with_alternates(share, disjoint, protect)
     tables = split_direct(made.tables, made.wiring)
-    tables = compact_valiant(tables, made.wiring, forwarding)
+    tables = with_plane_alternates(tables, made.wiring, forwarding)
     if forwarding.repairs:
-        tables = polarfly(tables, made.wiring)
+        tables = with_plane_repairs(tables, made.wiring)
     return replace(made, balance="compact-valiant", forwarding=forwarding, tables=tables)
 
 
@@ -126,7 +126,7 @@ def test_alternates_or_protection_alone_read_back():
     made = build(3)
     check(with_policy(made, protect="none", share=Fraction(0)))
     check(with_policy(made, protect="none"))
-    tables = polarfly(split_direct(made.tables, made.wiring), made.wiring)
+    tables = with_plane_repairs(split_direct(made.tables, made.wiring), made.wiring)
     check(replace(made, forwarding=Forwarding(protect="link"), tables=tables))
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from compilers.pipeline import compile_fabric
-from compilers.routing.plane_choices import compact_valiant, polarfly
+from compilers.routing.plane_choices import with_plane_alternates, with_plane_repairs
 from compilers.routing.split_classes import split_direct
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.folders.build_folder import load, save
@@ -40,8 +40,8 @@ def with_policies(made):
     """Alternates and protection; one alternate has no weight, so that it is for repair only."""
     tables = split_direct(made.tables, made.wiring)
     forwarding = replace(with_alternates(disjoint=False, protect="link"), weights="any")
-    tables = compact_valiant(tables, made.wiring, forwarding)
-    tables = polarfly(tables, made.wiring)
+    tables = with_plane_alternates(tables, made.wiring, forwarding)
+    tables = with_plane_repairs(tables, made.wiring)
     weight = tables.classes.weight.copy()
     weight[..., 1] = 0
     classes = replace(tables.classes, weight=weight)

@@ -11,7 +11,7 @@ import pytest
 
 from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import save
-from compilers.tables.folders.generations import VERIFIED
+from compilers.tables.folders.folder_contents import VERIFIED
 from compilers.targets.rendering.folder_check import check_folder
 from compilers.targets.rendering.plane_rendering import PlaneRendering
 from compilers.targets.rendering.rendered_folder import RENDERED

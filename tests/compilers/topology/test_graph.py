@@ -44,8 +44,8 @@ def test_tables_of_neighbours_end_in_a_row_for_nobody(graph: Graph) -> None:
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_an_entry_is_mirrored_by_the_entry_the_other_way(graph: Graph) -> None:
     tails = graph.tails()
-    np.testing.assert_array_equal(graph.mirrored(graph.targets), tails)
-    np.testing.assert_array_equal(graph.mirrored(tails), graph.targets)
+    np.testing.assert_array_equal(graph.reverse_values(graph.targets), tails)
+    np.testing.assert_array_equal(graph.reverse_values(tails), graph.targets)
     blocks = [(tails, back) for _, tails, back in graph.reverse_blocks()]
     np.testing.assert_array_equal(np.concatenate([block[0] for block in blocks]), tails)
     back = np.concatenate([block[1] for block in blocks])

@@ -25,7 +25,7 @@ import numpy as np
 
 from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import load
-from compilers.tables.folders.generations import identity_in
+from compilers.tables.folders.folder_contents import identity_in
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from mininet_scenarios.ovs.openvswitch import OpenVSwitchError, PrivateOvs

@@ -15,7 +15,7 @@ from time import monotonic
 import pytest
 
 from compilers.tables.folders.build_folder import load
-from compilers.tables.folders.generations import identity_in
+from compilers.tables.folders.folder_contents import identity_in
 from mininet_scenarios.ovs.openvswitch import PrivateOvs
 from tests.controller import makers
 from tests.controller.makers import SWITCHES, called, own_network, polarfab

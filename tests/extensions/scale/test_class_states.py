@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from compilers.proof.local.local_proof import PROVED, LocalProof, local_proof
+from compilers.proof.local.local_proof import PROVABLE_KINDS, LocalProof, local_proof
 from compilers.proof.walks.minimal_walk import walk_minimal
 from compilers.tables import computed_array
 from compilers.tables.build import Build
@@ -41,19 +41,19 @@ def plane(q: int, spread: bool = True, protect: str = "node") -> Build:
     return routed(q=q, spread=spread, protect=protect)
 
 
-def of_plane(build: Build, kinds: tuple[str, ...] = PROVED) -> LocalProof | None:
+def of_plane(build: Build, kinds: tuple[str, ...] = PROVABLE_KINDS) -> LocalProof | None:
     counts = proved_lines(build)
     return plane_states(build, counts, kinds) if counts else None
 
 
 def of_star(build: Build) -> LocalProof | None:
-    return star_certificate(build, PROVED) if proved_program(build) else None
+    return star_certificate(build, PROVABLE_KINDS) if proved_program(build) else None
 
 
 @pytest.mark.parametrize(
     ("q", "spread", "kinds"),
     [
-        *((q, spread, PROVED) for q in PLANES for spread in (False, True)),
+        *((q, spread, PROVABLE_KINDS) for q in PLANES for spread in (False, True)),
         *((4, True, kinds) for kinds in (("link",), ())),
     ],
 )
@@ -81,7 +81,7 @@ def test_a_spoilt_plane_is_proved_only_where_each_destination_is() -> None:
         found = of_plane(mutant)
         left += found is None
         if found:
-            assert not len(local_proof(mutant, PROVED).open)
+            assert not len(local_proof(mutant, PROVABLE_KINDS).open)
             require_walks_agree(mutant, found)
     assert left
 
@@ -112,7 +112,7 @@ def test_a_star_without_these_classes_is_left_to_others() -> None:
     minimal = routed("polarstar", q=3, supernode="paley", degree=2)
     assert StarClasses.of(minimal) is None
     searched = routed("polarstar", q=3, spread=True, supernode="paley", degree=2)
-    assert star_certificate(searched, PROVED) is None
+    assert star_certificate(searched, PROVABLE_KINDS) is None
     build = by_class(*STARS[0])
     marked = replace(build, forwarding=replace(build.forwarding, marks=True))
-    assert star_certificate(marked, PROVED) is None
+    assert star_certificate(marked, PROVABLE_KINDS) is None

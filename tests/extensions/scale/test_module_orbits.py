@@ -13,7 +13,7 @@ from compilers.proof.verification import judge
 from compilers.proof.walks.delivery import verify
 from compilers.routing.choose import choices
 from compilers.routing.minimal_routes import minimal
-from compilers.routing.plane_choices import polarfly
+from compilers.routing.plane_choices import with_plane_repairs
 from compilers.wiring.shared_risk import modules_of
 from extensions.scale.module_orbits import module_bounds
 from tests.compilers.modular import modular
@@ -85,7 +85,9 @@ def test_what_orbits_cannot_judge():
     for wrong in (own,):
         edited = replace(build.tables, classes=replace(classes, protection=wrong))
         assert module_bounds(replace(build, tables=edited)) is None
-    by_turn = replace(modular(7, 2), tables=polarfly(modular(7, 2).tables, modular(7, 2).wiring))
+    by_turn = replace(
+        modular(7, 2), tables=with_plane_repairs(modular(7, 2).tables, modular(7, 2).wiring)
+    )
     assert module_bounds(by_turn) is None
     assert walk_failures(by_turn, "module").lost_pairs
 

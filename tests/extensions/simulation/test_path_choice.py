@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from compilers.demand.traffic_matrix import Traffic
-from compilers.proof.lossless.channels import along
+from compilers.proof.lossless.channels import channels_along
 from compilers.tables.build import Build
 from compilers.topology.families import BASELINES
 from extensions.simulation import simulate as simulate_fabric
@@ -168,7 +168,7 @@ def test_channels_are_those_of_all_shortest_paths(family: str) -> None:
         path for s in ends for t in ends if s != t for path in nx.all_shortest_paths(graph, s, t)
     ]
     net = SimulatedNetwork.of(build, 1).with_distances()
-    valleys = 1 + max(along(build, path)[-1] for path in paths)
+    valleys = 1 + max(channels_along(build, path)[-1] for path in paths)
     assert path_channels(net, "shortest", "valley") == valleys
     assert path_channels(net, "shortest", "hop") == max(map(len, paths)) - 1
     assert {path_channels(net, routing, "valley") for routing in TWO_PATHS} == {2 * valleys}

@@ -15,7 +15,7 @@ from compilers.forwarding.host_paths import TabulatedHops
 from compilers.forwarding.walks import Walks
 from compilers.proof.explanation import explain
 from compilers.proof.failures.risk_cases import element_of_links
-from compilers.routing.plane_choices import compact_valiant, polarfly
+from compilers.routing.plane_choices import with_plane_alternates, with_plane_repairs
 from compilers.routing.split_classes import split_direct
 from compilers.tables.folders.build_folder import save
 from compilers.targets.openflow.flow_tables import entries
@@ -29,8 +29,8 @@ pytestmark = pytest.mark.live
 def protected(build, disjoint=True, share=None):
     forwarding = with_alternates(share, disjoint, "link")
     tables = split_direct(build.tables, build.wiring)
-    tables = compact_valiant(tables, build.wiring, forwarding)
-    tables = polarfly(tables, build.wiring)
+    tables = with_plane_alternates(tables, build.wiring, forwarding)
+    tables = with_plane_repairs(tables, build.wiring)
     return replace(build, balance="compact-valiant", forwarding=forwarding, tables=tables)
 
 

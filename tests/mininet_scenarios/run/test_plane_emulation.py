@@ -8,7 +8,7 @@ from compilers.planes import compile_planes
 from compilers.proof.proof_options import WITHOUT_FAILURES
 from compilers.proof.verification import judge
 from compilers.spec.fabric_file import load_fabric
-from compilers.tables.folders.build_folder import builds_in, save_planes
+from compilers.tables.folders.build_folder import plane_folders, save_planes
 from inventory.problems import InputError
 from mininet_scenarios.run.emulation import Emulation
 from mininet_scenarios.scenario.scenario_file import load_scenario
@@ -99,7 +99,7 @@ def test_folders_of_planes_have_to_be_verified(tmp_path):
     builds = save_planes(compile_planes(load_fabric(spec)), folder)
     with pytest.raises(InputError, match="plane-1"):
         emulate(str(folder), engine="model")
-    judge(builds, builds_in(folder), WITHOUT_FAILURES)
+    judge(builds, plane_folders(folder), WITHOUT_FAILURES)
     found = emulate(str(folder), engine="model", keep=tmp_path / "keep")
     assert (found.passed, found.facts["scenario"]) == (True, "lab")
     with pytest.raises(InputError, match="cli: required a fabric of one plane, given 2 planes"):

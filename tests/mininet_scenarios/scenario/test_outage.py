@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from compilers.proof.failures.failure_walks import walk_failures
-from compilers.routing.plane_choices import compact_valiant, polarfly
+from compilers.routing.plane_choices import with_plane_alternates, with_plane_repairs
 from compilers.routing.split_classes import split_direct
 from mininet_scenarios.scenario.outage import Miswire, Outage, PhysicalChange
 from mininet_scenarios.verdict.predict import Prediction
@@ -16,7 +16,9 @@ from tests.compilers.routed import with_alternates
 def protected(build):
     forwarding = with_alternates(protect="link")
     tables = split_direct(build.tables, build.wiring)
-    tables = polarfly(compact_valiant(tables, build.wiring, forwarding), build.wiring)
+    tables = with_plane_repairs(
+        with_plane_alternates(tables, build.wiring, forwarding), build.wiring
+    )
     return replace(build, balance="compact-valiant", forwarding=forwarding, tables=tables)
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compilers.routing.plane_choices import compact_valiant
+from compilers.routing.plane_choices import with_plane_alternates
 from compilers.routing.split_classes import split_direct
 from compilers.tables.fib import LOOPED, MOST_HOPS
 from mininet_scenarios.verdict.predict import Prediction
@@ -68,7 +68,9 @@ def test_any_traffic_and_one_wrong_route(compiled, data):
 
 def spread(build):
     forwarding = with_alternates()
-    tables = compact_valiant(split_direct(build.tables, build.wiring), build.wiring, forwarding)
+    tables = with_plane_alternates(
+        split_direct(build.tables, build.wiring), build.wiring, forwarding
+    )
     return replace(build, balance="compact-valiant", forwarding=forwarding, tables=tables)
 
 

@@ -17,7 +17,7 @@ from compilers.pipeline import compile_fabric
 from compilers.proof.verification import judge
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.folders.build_folder import load, save
-from compilers.tables.folders.generations import sum_of
+from compilers.tables.folders.folder_contents import sum_of
 from inventory.problems import InputError
 from tests.compilers.proof.soundness.outside import Outside, objections
 

@@ -1,8 +1,8 @@
-"""What is in a folder that polarfab wrote: a build, its mark, and the files that its lists name.
+"""What is in a folder that polarfab wrote: a build, the mark of its proof, and polarfab's files.
 
 A folder may be replaced only if all files in it are polarfab's own. The manifest of a build and the
-list of a render (`.polarfab.json`) name these. The functions here read such folders without a check
-of every file: also damaged ones, which are replaced like others.
+list of a render (`.polarfab.json`) name polarfab's files. The functions here do not compare files
+with their digests. So they also work for damaged folders, which are replaced like others.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def require_outside_ours(file: Path, todo: str) -> None:
 
 
 def our_files(folder: Path) -> set[str]:
-    """Return the paths below a folder of the files that polarfab wrote: of a build and renders."""
+    """Return the paths below a folder of polarfab's files: those of a build and of renders."""
     names = {RENDERED}
     with suppress(*DAMAGED):
         names |= {
@@ -97,12 +97,12 @@ def build_files(folder: Path) -> set[str]:
     These are the files that the manifest lists; if it is damaged, all arrays and the allocations.
     """
     names = {PLANES}
-    for above in ("", *(f"{plane}/" for plane in _planes(folder))):
-        listed = json_document(folder / above, MANIFEST).get("files")
+    for prefix in ("", *(f"{plane}/" for plane in _planes(folder))):
+        listed = json_document(folder / prefix, MANIFEST).get("files")
         if not listed:
-            arrays = (folder / above / "arrays").glob("*.npy")
+            arrays = (folder / prefix / "arrays").glob("*.npy")
             listed = [ALLOCATIONS, *(f"arrays/{array.name}" for array in arrays)]
-        names |= {f"{above}{name}" for name in (MANIFEST, SUM, FABRIC, VERIFIED, *listed)}
+        names |= {f"{prefix}{name}" for name in (MANIFEST, SUM, FABRIC, VERIFIED, *listed)}
     return names
 
 
@@ -145,13 +145,13 @@ def is_build(folder: Path) -> bool:
     return (folder / PLANES).is_file() and (folder / "plane-1").is_dir()
 
 
-def fabric_in(folder: Path) -> str:
+def fabric_name_in(folder: Path) -> str:
     """Return the name of the fabric whose build is in a folder, "" where none can be read."""
     first = folder / "plane-1" if (folder / PLANES).is_file() else folder
     return str(json_document(first, MANIFEST).get("name", ""))
 
 
-def followed(folder: Path) -> Path:
+def real_path(folder: Path) -> Path:
     """Return a path with its links followed; links that lead in a circle stay in it."""
     return Path(os.path.realpath(folder))
 
@@ -165,7 +165,7 @@ def last_place(place: Path) -> Path:
     return place.with_name(f".{place.name}.last")
 
 
-def proved(folder: Path) -> bool:
+def is_proved(folder: Path) -> bool:
     """Whether verification has passed on the build in a folder, on every plane of it."""
     return all(verified_identity(folder / plane) for plane in _planes(folder) or [""])
 
@@ -193,7 +193,7 @@ def mark_verified(folder: Path, identity: str, result: Mapping[str, Any] | None)
 
 
 def _seal(mark: Mapping[str, Any]) -> str:
-    """Return the digest of a mark, by which it is known if someone edits it."""
+    """Return the digest of a mark, which shows whether somebody edited the mark."""
     plain = {name: value for name, value in mark.items() if name != "digest"}
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
@@ -205,7 +205,7 @@ def verified_identity(folder: Path) -> str:
 
 
 def verification_mark(folder: Path) -> Mapping[str, Any]:
-    """Return the content of the mark in a folder, {} where it was edited or there is none."""
+    """Return the content of the mark in a folder; {} where there is no mark, or it was edited."""
     mark = json_document(folder, VERIFIED)
     return mark if mark.get("digest") == _seal(mark) else {}
 
