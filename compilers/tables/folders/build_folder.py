@@ -69,6 +69,8 @@ ENTRIES = {"format": int, "switches": int, "links": int, "inputs": dict, "files"
 """The entries of a manifest that are needed to read the build, with their types."""
 HEADER_BYTES = 1 << 17
 """Bytes that hold the header of a .npy file of version 1.0: its length has 16 bits."""
+READ_ATTEMPTS = 3
+"""How often a build is read if another one takes its place each time."""
 COMPILE_ANOTHER = "make one with: polarfab compile fabric.yaml -o DIR"
 """What to do about a folder without a build, in messages."""
 COMPILE_AGAIN = "compile the build again"
@@ -290,14 +292,14 @@ def load(folder: Path, expect: str = "", in_memory: bool = False) -> Build:
             are named.
     """
     # Another build may take the place of one that is being read. Then read again, a few times.
-    for _ in range(3):
+    for attempt in range(1, READ_ATTEMPTS + 1):
         try:
             with FolderFiles(folder) as files:
                 try:
                     build = _read(files, in_memory)
                     break
                 except InputError:
-                    if not files.moved():
+                    if attempt == READ_ATTEMPTS or not files.moved():
                         raise
         except OSError as error:
             raise _unreadable(folder, *_no_build_reason(folder)) from error

@@ -82,6 +82,16 @@ def test_a_build_must_be_verified_and_unchanged(tmp_path: Path) -> None:
     assert not (tmp_path / "b" / "verified.json").exists()
 
 
+def test_a_damaged_build_that_is_replaced_again_and_again_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save(polarfly_build(3), tmp_path / "b")
+    (tmp_path / "b" / "arrays" / "far.npy").write_bytes(b"")
+    monkeypatch.setattr(FolderFiles, "moved", lambda _: True)
+    with pytest.raises(InputError, match=r"far\.npy"):
+        load(tmp_path / "b")
+
+
 @pytest.mark.parametrize("name", ["arrays", "arrays/far.npy", "fabric.json", "manifest.json"])
 def test_links_in_a_build_are_not_followed(tmp_path: Path, name: str) -> None:
     save(polarfly_build(3), tmp_path / "b")
