@@ -652,5 +652,5 @@ def with_installed(
             require_same_topology(loaded, builds)
         installed = installed_planes(loaded, builds, aside)
     if not ports_stay:
-        installed = tuple(replace(plane, link={}, host={}) for plane in installed)
+        installed = tuple(replace(plane, port_of_link={}, port_of_host={}) for plane in installed)
     return replace(loaded, installed=installed)

@@ -186,9 +186,9 @@ def installed_in(build: Build) -> Installed:
     return Installed(
         names=wiring.names,
         serials=hardware.serial if hardware else (),
-        link=wiring.link_ports(),
-        host=wiring.host_ports(),
-        number=_host_numbers_in(build),
+        port_of_link=wiring.link_ports(),
+        port_of_host=wiring.host_ports(),
+        number_of_host=_host_numbers_in(build),
         allocations=numbers_in(build),
         places=_racks_and_units(hardware) if hardware else (),
         block_length=build.addressing.ipv4_length,

@@ -347,7 +347,7 @@ def _hosts(plane: PlacedFabric, node: Node, vertex: int | None) -> list[dict[str
     If an earlier build has given hosts their ports, all hosts of the node, with names and ports.
     """
     listed = [host.model_dump(mode="json", exclude_none=True) for host in node.hosts]
-    if vertex is None or plane.installed is None or not plane.installed.host:
+    if vertex is None or plane.installed is None or not plane.installed.port_of_host:
         return [facts for facts, host in zip(listed, node.hosts, strict=True) if not host.absent]
     wiring, hosts = plane.wiring, list[dict[str, Any]]()
     width = wiring.host_port.shape[1]

@@ -22,11 +22,11 @@ class Installed:
     """The name of the node of each vertex; "" where there is none."""
     serials: tuple[str, ...] = ()
     """The serial of the node of each vertex, "" where it is not known; () without any."""
-    link: Mapping[tuple[int, int], str] = field(default_factory=dict)
+    port_of_link: Mapping[tuple[int, int], str] = field(default_factory=dict)
     """The name of a link's port at the first of the two vertices that it joins."""
-    host: Mapping[tuple[int, int], str] = field(default_factory=dict)
+    port_of_host: Mapping[tuple[int, int], str] = field(default_factory=dict)
     """The name of each host's port, by its vertex and its number there, from 0."""
-    number: Mapping[tuple[int, str], int] = field(default_factory=dict)
+    number_of_host: Mapping[tuple[int, str], int] = field(default_factory=dict)
     """The number of each host at its switch, by its vertex and its name."""
     allocations: Allocations = field(default_factory=Allocations)
     """The numbers of links, cables, hosts and switches."""
@@ -53,7 +53,7 @@ class Installed:
         return cls(
             names=tuple(names),
             serials=tuple(serials),
-            number=number,
+            number_of_host=number,
             allocations=allocations,
             block_length=allocations.of(POOL).used.get(LENGTH, 0),
         )
@@ -86,7 +86,7 @@ class Installed:
             reserved[int(key.partition("/")[0])].append(number)
         return reserved
 
-    def moved(self, vertices: Mapping[int, int]) -> Installed:
+    def at_new_vertices(self, vertices: Mapping[int, int]) -> Installed:
         """What is installed, at other vertices.
 
         Args:
@@ -96,11 +96,19 @@ class Installed:
             return self
         return replace(
             self,
-            link={
+            port_of_link={
                 (vertices[u], vertices[v]): port
-                for (u, v), port in self.link.items()
+                for (u, v), port in self.port_of_link.items()
                 if u in vertices and v in vertices
             },
-            host={(vertices[v], h): p for (v, h), p in self.host.items() if v in vertices},
-            number={(vertices[v], n): h for (v, n), h in self.number.items() if v in vertices},
+            port_of_host={
+                (vertices[v], host): port
+                for (v, host), port in self.port_of_host.items()
+                if v in vertices
+            },
+            number_of_host={
+                (vertices[v], name): host
+                for (v, name), host in self.number_of_host.items()
+                if v in vertices
+            },
         )

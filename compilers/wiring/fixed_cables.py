@@ -211,12 +211,12 @@ def with_installed(
         used = {*links.get(v, {}).values(), *hosts.get(v, {}).values()}
         used |= {*switches.disabled.get(v, ())}
         for k, w in enumerate(topology.graph.neighbours(v).tolist()):
-            port = number_of.get(installed.link.get((v, w)) or "", 0)
+            port = number_of.get(installed.port_of_link.get((v, w)) or "", 0)
             if k not in links.get(v, {}) and port in ports.fabric and port not in used:
                 links.setdefault(v, {})[k] = port
                 used.add(port)
         for h in host_places:
-            port = number_of.get(installed.host.get((v, h)) or "", 0)
+            port = number_of.get(installed.port_of_host.get((v, h)) or "", 0)
             if h not in hosts.get(v, {}) and port in ports.host and port not in used:
                 hosts.setdefault(v, {})[h] = port
                 used.add(port)

@@ -86,9 +86,9 @@ def with_previous_host_places(
     for vertex, i in enumerate(node_indexes(order, inventory)):
         node = nodes[i]
         before = {
-            host.name: installed.number[vertex, host.name]
+            host.name: installed.number_of_host[vertex, host.name]
             for host in node.hosts
-            if host.name and (vertex, host.name) in installed.number
+            if host.name and (vertex, host.name) in installed.number_of_host
         }
         host_count = inventory.host_count(node, place_count)
         nodes[i] = _with_hosts_at(node, before, reserved.get(vertex, ()), place_count, host_count)

@@ -167,7 +167,7 @@ def _installed_at_new_vertices(
     new_vertex |= {
         v: v for v in range(len(installed.names)) if v not in new_vertex and v not in used
     }
-    at_new_vertices = installed.moved(new_vertex)
+    at_new_vertices = installed.at_new_vertices(new_vertex)
     if not is_named or at_new_vertices is installed:
         return at_new_vertices
     return replace(
