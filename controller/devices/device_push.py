@@ -1,13 +1,14 @@
 """A push of a build to routers: reads them, adds missing lines, removes stale ones, proves, saves.
 
-`polarfab push` and the library's `push` make a `DevicePush` and call its `run`. All switches are
-read before any is changed, and a plan of each one's changes is made from that reading; a switch
-whose plan is empty is only read. All switches of a batch get their new lines before the first loses
-its old ones. From a known build all switches change together, in the proved rounds of
-`controller.devices.push_rounds`: a round is done when the tables of every switch show it.
+`polarfab push` and the library's `push` make a `DevicePush` and call its `run`. First all switches
+are read, and a plan of each switch's changes is made. A switch whose plan is empty is not changed.
+All switches of a batch get their new lines before the first loses its old ones. From a known build
+all switches change together, in the proved rounds of `controller.devices.push_rounds`: a round is
+done when the tables of every switch show it.
 
-A switch is saved once its own tables are those of the build (`controller.devices.push_proof`). One
-on which a step fails undoes the last change, or has its old configuration again after a reboot.
+The configuration of a switch is saved once the switch's own tables are those of the build
+(`controller.devices.push_proof`). Where a step fails on a switch, its last change is undone. Where
+that fails too, a reboot brings the saved configuration back.
 """
 
 from __future__ import annotations
@@ -43,15 +44,15 @@ from compilers.targets.system_names import SystemNames, hostname
 from compilers.targets.target import Progress, Target
 from compilers.targets.target_lookup import installed_systems, target
 from controller.devices.push_proof import PushProof
-from controller.devices.push_report import PushedSwitch, PushReport, named
+from controller.devices.push_report import PushedSwitch, PushReport, first_prefixes
 from controller.devices.push_rounds import BEFORE, PushRounds
 from inventory.problems import InputError, Problem, install_extra
 
 DETOUR_TEXT = "go around what is shut or drained"
 """The report's words for routes that are not as built."""
-VARIABLE = "POLARFAB_PASSWORD"
+PASSWORD_VARIABLE = "POLARFAB_PASSWORD"  # noqa: S105 - the name of a variable
 """The environment variable with the password for NAPALM's drivers."""
-AT_ONCE = 20
+MOST_SESSIONS = 20
 """Most sessions that are used at the same time."""
 MOST_FAILED = 1
 """The failures after which a push in rounds ends: the next round needs every switch of this one."""
@@ -79,7 +80,7 @@ class PushSettings:
     """
     options: Mapping[str, str] = field(default_factory=dict)
     """Options of NAPALM's drivers, `username` among them. The password is in the environment
-    variable VARIABLE.
+    variable PASSWORD_VARIABLE.
     """
 
 
@@ -100,8 +101,8 @@ class DevicePush:
     progress: Progress = None
     """Called with (rounds on a switch done, all rounds), from several threads."""
     old: tuple[Build, Path] | None = None
-    """The build that the switches hold now and the folder that it was rendered in, if they are
-    known.
+    """The build that the switches hold now, and the folder that it was rendered in; None where the
+    build is not known.
     """
     switches: tuple[PushedSwitch, ...] = ()
     """The switches that are pushed to."""
@@ -112,21 +113,21 @@ class DevicePush:
     proof: PushProof = field(init=False)
     """What the switches' tables are to be."""
     steps: Iterator[int] = field(default_factory=lambda: count(1))
-    """Counts the steps that are done, from 1."""
+    """Counts the steps that are done, from 1. A step is one task on one switch."""
     all_steps: int = 0
     """The number of steps of the whole push."""
 
     def run(self, only: Sequence[str] = ()) -> PushReport:
-        """Push to these switches, or to all; Ctrl-C has what was begun end, and begins no more.
+        """Push to these switches, or to all. After Ctrl-C, tasks under way end and no other begins.
 
         Raises:
             InputError: there is no such target or switch, no NAPALM or ssh; or the move from the
                 old build has no rounds.
         """
         system = target(self.target) if self.target else system_target(self.build)
-        parts = system.by_vertex(len(self.build.wiring.names))
-        kinds = {part.name: device_kind(part.name) for part in parts}
-        self._require_possible(system, parts, kinds)
+        systems = system.by_vertex(len(self.build.wiring.names))
+        device_classes = {part.name: device_kind(part.name) for part in systems}
+        self._require_possible(system, systems, device_classes)
         vertices = self._vertices(only)
         self.names = system.names(self.build)
         build, chosen = system.check(self.build, self.options)
@@ -137,26 +138,30 @@ class DevicePush:
         if self.old:
             self.rounds = PushRounds.of(system, *self.old, expected, chosen, self.options)
         self.proof = PushProof(chosen, expected)
-        self._reach(kinds, parts, vertices)
+        self._open_sessions(device_classes, systems, vertices)
         was_interrupted = self._carry_out(system)
         return PushReport(system.title, self.switches, was_interrupted)
 
     def _require_possible(
-        self, system: Target, parts: Sequence[Target], kinds: Mapping[str, type[RouterDevice]]
+        self,
+        system: Target,
+        systems: Sequence[Target],
+        device_classes: Mapping[str, type[RouterDevice]],
     ) -> None:
         """Refuse settings and builds that a push to these systems cannot follow.
 
         Args:
             system: the target of the push.
-            parts: the system of each vertex.
-            kinds: the devices of each system.
+            systems: the system of each vertex.
+            device_classes: the devices of each system.
         """
-        overrules = sorted({NAMES}.union(*(kind.can_overrule for kind in kinds.values())))
-        refused = sorted(self.settings.overrule.difference(overrules))
+        overrules = {name for kind in device_classes.values() for name in kind.can_overrule}
+        overrules.add(NAMES)
+        refused = sorted(self.settings.overrule - overrules)
         if refused:
             todo = f"target {system.title} keeps what others set there: take it away by hand"
-            raise InputError.of(", ".join(overrules), refused[0], todo, key="overrule")
-        if self.build.forwarding.marks and any(isinstance(part, P2pTarget) for part in parts):
+            raise InputError.of(", ".join(sorted(overrules)), refused[0], todo, key="overrule")
+        if self.build.forwarding.marks and any(isinstance(part, P2pTarget) for part in systems):
             required = "another balance: push configures no VRF for each link"
             todo = "load the rendered files (docs/how-to/push.md#ansible)"
             raise InputError.of(required, self.build.balance, todo, key="routing.balance")
@@ -173,14 +178,14 @@ class DevicePush:
         return [vertex for vertex in present if not only or names[vertex] in only]
 
     def _carry_out(self, system: Target) -> bool:
-        """Go through the steps of the push; returns whether Ctrl-C has ended it."""
+        """Go through the stages of the push; returns whether Ctrl-C has ended it."""
         stages = self._stages()
         self.all_steps = sum(len(batch) for _, batch in stages)
         try:
             for number, (task, batch) in enumerate(stages):
                 if number == 1:  # all switches have been read by the first task
                     self.proof.note_shut(self.switches, system, self.rendered)
-                if self._stopped():
+                if self._is_stopped():
                     break
                 self._on_all(task, batch)
         except KeyboardInterrupt:
@@ -189,45 +194,49 @@ class DevicePush:
             self._close_sessions()
         return False
 
-    def _reach(
+    def _open_sessions(
         self,
-        kinds: Mapping[str, type[RouterDevice]],
-        parts: Sequence[Target],
+        device_classes: Mapping[str, type[RouterDevice]],
+        systems: Sequence[Target],
         vertices: Sequence[int],
     ) -> None:
         """Open a session with each switch; refuse if the program for it is missing.
 
         Args:
-            kinds: the devices of each system.
-            parts: the system of each vertex.
+            device_classes: the devices of each system.
+            systems: the system of each vertex.
             vertices: the switches.
         """
         wiring = self.build.wiring
         switches: list[PushedSwitch] = []
         options = dict(self.settings.options)
-        user, password = options.pop("username", getuser()), os.environ.get(VARIABLE, "")
+        user, password = options.pop("username", getuser()), os.environ.get(PASSWORD_VARIABLE, "")
         for vertex in vertices:
-            name, system = wiring.names[vertex], parts[vertex]
-            kind, vrf = kinds[system.name], getattr(system, "vrf", "")
+            name, system = wiring.names[vertex], systems[vertex]
+            device_class, vrf = device_classes[system.name], getattr(system, "vrf", "")
             values = {"node": name, "address": wiring.management[vertex] or hostname(name)}
-            shell: Any = DeviceShell(tuple(_filled("run", self.settings.run, values)))
-            if kind.driver:
-                shell = NapalmSession(kind.driver, values["address"], user, password, options)
-            (etc,) = _filled("etc", shlex.quote(self.settings.etc), values)
+            shell: Any = DeviceShell(tuple(_filled_words("run", self.settings.run, values)))
+            if device_class.driver:
+                shell = NapalmSession(
+                    device_class.driver, values["address"], user, password, options
+                )
+            (etc,) = _filled_words("etc", shlex.quote(self.settings.etc), values)
             pools, bgp = self.proof.expected.pools, self.proof.bgp
             files = self.rendered / name
-            overrule = self.settings.overrule & {*kind.can_overrule, NAMES}
-            device = kind(shell, files, etc, pools, vrf, overrule, bgp)
+            overrule = self.settings.overrule & {*device_class.can_overrule, NAMES}
+            device = device_class(shell, files, etc, pools, vrf, overrule, bgp)
             switches.append(PushedSwitch(name, vertex, device))
         self.switches = tuple(switches)
         program = next(iter(shlex.split(self.settings.run)), "")
-        need_shell = any(not kinds[parts[vertex].name].driver for vertex in vertices)
-        if need_shell and not which(program):
+        needs_program = any(not device_classes[systems[vertex].name].driver for vertex in vertices)
+        if needs_program and not which(program):
             debian = " (Debian: openssh-client)" if program == "ssh" else ""
             raise InputError.of(f"{program or 'a program'}{debian}", "none", key="run")
 
     def _stages(self) -> list[tuple[Task, Sequence[PushedSwitch]]]:
-        """The steps of the push and their switches: all are read, then batches go, or rounds."""
+        """The stages of the push: each a task and the switches that it runs on, one stage after the
+        other. First all switches are read; then they are changed in batches, or in rounds.
+        """
         switches = self.switches
         size = self.settings.batch or len(switches)
         if self.settings.dry:
@@ -242,7 +251,7 @@ class DevicePush:
         tasks = self._set_interfaces, self._add_lines, self._remove_lines
         return [(self._read, switches), *((task, batch) for batch in batches for task in tasks)]
 
-    def _stopped(self) -> bool:
+    def _is_stopped(self) -> bool:
         """Whether so many switches have failed that no other begins a change."""
         most = MOST_FAILED if self.rounds and not self.settings.dry else self.settings.stop_on
         return bool(most) and sum(switch.state == "failed" for switch in self.switches) >= most
@@ -250,16 +259,16 @@ class DevicePush:
     def _on_all(self, task: Task, batch: Sequence[PushedSwitch]) -> None:
         """Run a task on several switches at once; their failures are noted."""
         working = [switch for switch in batch if switch.state != "failed"]
-        threads = ThreadPoolExecutor(AT_ONCE)
+        threads = ThreadPoolExecutor(MOST_SESSIONS)
         try:
             list(threads.map(partial(self._try, task), working))
-        finally:  # what has not begun does not
-            threads.shutdown(cancel_futures=True)
+        finally:
+            threads.shutdown(cancel_futures=True)  # tasks that have not begun are cancelled
 
     def _try(self, task: Task, switch: PushedSwitch) -> None:
         """Run a task on one switch; its failure is noted."""
         with switch.busy:
-            if task != self._read and self._stopped():
+            if task != self._read and self._is_stopped():
                 return
             try:
                 task(switch)
@@ -271,7 +280,10 @@ class DevicePush:
             self.progress(next(self.steps), self.all_steps)
 
     def _failed(self, switch: PushedSwitch, reason: str) -> None:
-        """Note a failure, and undo the last change; where that fails, the device's timer may."""
+        """Note a failure, and undo the last change.
+
+        Where that fails, a device that commits with a timer undoes the change by itself.
+        """
         switch.state, switch.error = "failed", reason
         pending = switch.device.pending
         try:
@@ -300,23 +312,25 @@ class DevicePush:
             device.lock(f"{getuser()} at {gethostname()}, since {datetime.now():%Y-%m-%d %H:%M:%S}")
         switch.plan = device.plan()
         routes, tables = self.proof.routes(switch), device.tables()
+        # `foreign` compares the same text again, with or without some lines.
         compare = cache(partial(self.proof.differences, switch, routes))
         if tables.strip():
             # This also shows, before anything is changed, whether the tables can be read.
             differing = {difference.place for difference in compare(tables)}
             places = {(table, prefix) for table, choices in routes.items() for prefix in choices}
-            switch.right = frozenset() if self.proof.bgp else frozenset(places - differing)
+            # BGP's routes also depend on other switches, which are being changed: none is awaited.
+            switch.correct_routes = frozenset() if self.proof.bgp else frozenset(places - differing)
             switch.differences = tuple(device.foreign_routes(tables, compare))
         if switch.differences:
             raise DeviceError(
                 "required no routes of others in the fabric's address pools, "
-                f"given {named(switch.differences)}; take them away first, a push does not"
+                f"given {first_prefixes(switch.differences)}; take them away first, a push does not"
             )
         self._find_round(switch)
         switch.state = "to do" if switch.plan.lines or switch.plan.save else "as built"
 
     def _identify(self, switch: PushedSwitch) -> None:
-        """Refuse a switch that says that it is another one."""
+        """Refuse a switch whose own host name is that of another switch, or of none."""
         name = switch.device.name()
         vertex = self.names.vertex(name) if name else switch.vertex
         if vertex is None and NAMES not in self.settings.overrule:
@@ -336,7 +350,7 @@ class DevicePush:
         routes_after = self.rounds.routes_by_round(device, switch.vertex)
         running = device.lines(device.running())
         for number in range(self.rounds.move.last, BEFORE - 1, -1):
-            switch.after = number
+            switch.round_at_start = number
             if not remediation(running, routes_after(number).lines):
                 return
         required = "the routes of the build before, or of a round from it to this one"
@@ -348,14 +362,14 @@ class DevicePush:
         switch.device.type(switch.plan.links)
 
     def _add_lines(self, switch: PushedSwitch) -> None:
-        """Add the missing lines; they stay if no route is lost that was right.
+        """Add the missing lines; they stay if no route is lost that was correct before.
 
         The new routes are proved only at the end: the neighbour at a new port may not be configured
         yet.
         """
         if switch.plan.lines:
             switch.device.type(switch.plan.add)
-            self.proof.wait(switch, self.proof.routes(switch), switch.right)
+            self.proof.wait(switch, self.proof.routes(switch), switch.correct_routes)
             switch.device.confirm()
 
     def _remove_lines(self, switch: PushedSwitch) -> None:
@@ -364,14 +378,17 @@ class DevicePush:
         self._prove_and_save(switch)
 
     def _carry_out_round(self, number: int, switch: PushedSwitch) -> None:
-        """Give a switch the routes of a round, unless it has a later one's.
+        """Give a switch the routes of a round, unless it has those of a later round already.
 
-        The first round also configures its interfaces.
+        The first round, 0, also configures its interfaces.
         """
         device, rounds = switch.device, self.rounds
-        if not rounds or not isinstance(device, ConfiguredDevice) or 0 < number <= switch.after:
+        if not rounds or not isinstance(device, ConfiguredDevice):
             return
-        wanted = rounds.routes_by_round(device, switch.vertex)(max(number, switch.after))
+        if 0 < number <= switch.round_at_start:
+            return
+        round_routes = rounds.routes_by_round(device, switch.vertex)
+        wanted = round_routes(max(number, switch.round_at_start))
         change = device.route_changes(wanted.lines, device.running())
         typed = (*change.add, *change.remove) if number else device.plan(wanted.lines).lines
         if typed:
@@ -411,8 +428,17 @@ def _first_of(lines: Sequence[str]) -> str:
     return f"{' '.join(lines[0].split())}{more}"
 
 
-def _filled(option: str, template: str, values: Mapping[str, str]) -> Iterator[str]:
-    """The words of a template; one with other names in braces than these is refused."""
+def _filled_words(option: str, template: str, values: Mapping[str, str]) -> Iterator[str]:
+    """The words of a template, with values in place of the names in braces.
+
+    Args:
+        option: the option that has the template, for the error.
+        template: words, such as "ssh {address}".
+        values: the value of each name.
+
+    Raises:
+        InputError: the template has another name in braces.
+    """
     try:
         yield from [word.format(**values) for word in shlex.split(template)]
     except (LookupError, ValueError) as error:
@@ -422,10 +448,10 @@ def _filled(option: str, template: str, values: Mapping[str, str]) -> Iterator[s
 
 
 def device_kind(target_name: str) -> type[RouterDevice]:
-    """The devices of a target.
+    """The class of a target's devices.
 
     Raises:
-        InputError: they are none that a push configures, or there is no NAPALM for them.
+        InputError: a push does not configure devices of this target, or NAPALM is not installed.
     """
     kind = target(target_name).device
     if kind is None:

@@ -1,8 +1,8 @@
-"""The proof of a push: the routes that switches are to hold, compared with their own tables.
+"""The proof of a push: a check that the routing tables of switches converge to the build's routes.
 
 `controller.devices.device_push` waits here (`PushProof.wait`) after each change of a switch, until
-the switch's own routing tables show it. Where ports are shut or switches are drained, other routes
-are expected than those of the build, or other next hops are accepted.
+the switch's own routing tables show the change. Somebody may have shut ports or drained switches:
+then other routes are expected than those of the build, or differences are accepted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from compilers.targets.options import Chosen
 from compilers.targets.routed.bgp.bgp_options import ROUTING
 from compilers.targets.target import Target
 from compilers.wiring.wiring import Wiring
-from controller.devices.push_report import PushedSwitch, named
+from controller.devices.push_report import PushedSwitch, first_prefixes
 from inventory.problems import InputError
 
 PROOF_PATIENCE, PROOF_POLL = 10.0, 0.25
@@ -39,12 +39,12 @@ class PushProof:
     expected: ExpectedRoutes
     """The routes of the build."""
     shut: frozenset[tuple[str, str]] = frozenset()
-    """The ports that stay shut, and those at the other end of their cables: (node, port)."""
+    """The ports that somebody has shut, and the far ends of their cables: (node, port)."""
     drained: bool = False
     """Whether any switch is drained."""
     ports_left: Mapping[str, Mapping[str, frozenset[str]]] = field(default_factory=dict)
-    """The ports of BGP's paths without the shut ones, by switch and prefix, where they are known.
-    """
+    """The ports of BGP's paths that do not use shut ports, by switch and prefix. Empty where this
+    is not known."""
 
     @property
     def bgp(self) -> bool:
@@ -59,7 +59,7 @@ class PushProof:
 
         Args:
             switches: the switches that were read.
-            system: the target of the push.
+            system: the push's target, the system of the switches.
             rendered: the folder that the build was rendered in.
         """
         build = self.expected.build
@@ -97,8 +97,9 @@ class PushProof:
 
         Args:
             switch: the switch.
-            wanted: its routes.
-            places: only these differences count, as pairs of table and prefix; None: all do.
+            wanted: the routes that it is to hold.
+            places: only differences in these routes count, as pairs of table and prefix; None: all
+                do.
 
         Returns:
             The differences that are accepted, as ports are shut or switches are drained.
@@ -122,25 +123,31 @@ class PushProof:
                 routes = f"{len(pending):,} routes are not the build's"
                 # A device with a NAPALM driver has saved the change already.
                 unsaved = "" if switch.device.driver else "; it is not saved"
-                raise DeviceError(f"{routes} ({named(pending)}){unsaved}")
+                raise DeviceError(f"{routes} ({first_prefixes(pending)}){unsaved}")
             time.sleep(PROOF_POLL)
 
     def _is_acceptable(self, difference: RouteDifference) -> bool:
         """Whether a difference comes from shut ports or drained switches.
 
-        With static routes only the next hops over shut ports may be missing. BGP finds others in
-        their place, also at neighbours of these switches. Where BGP's ports are known, routes over
-        them are expected, and only weights may differ.
+        - Where the ports that BGP uses instead are known (`ports_left`), the expected route has
+          them already, and only weights may differ.
+        - Where they are not known, BGP may use any other next hops while a port is shut or a switch
+          is drained, also at neighbours of these switches.
+        - A static route may lack its next hops over shut ports, and nothing else.
         """
-        if difference.table == MAIN and difference.prefix in self.ports_left.get(
-            difference.switch, ()
-        ):
+        switch = difference.switch
+        if difference.table == MAIN and difference.prefix in self.ports_left.get(switch, ()):
             return difference.kind == "weight"
         wanted = {hop for hops in difference.wanted for hop in hops}
         actual = {hop for hops in difference.found for hop in hops}
-        over_shut_ports = {hop for hop in wanted if (difference.switch, hop[1]) in self.shut}
+        over_shut_ports = {
+            (gateway, port, weight)
+            for gateway, port, weight in wanted
+            if (switch, port) in self.shut
+        }
         if self.bgp:
-            return bool(over_shut_ports or (wanted and actual and (self.shut or self.drained)))
+            is_detour = wanted and actual and (self.shut or self.drained)
+            return bool(over_shut_ports or is_detour)
         missing, extra = wanted - actual, actual - wanted
         return bool(over_shut_ports) and not extra and missing <= over_shut_ports
 
@@ -161,6 +168,7 @@ def _shut_ends(switch: PushedSwitch, wiring: Wiring) -> Iterator[tuple[str, str]
     shut = switch.plan.shut
     yield from ((switch.node, port) for port in shut)
     columns = wiring.port, wiring.far, wiring.far_port
-    for port, far, far_port in zip(*(c[switch.vertex].tolist() for c in columns), strict=True):
+    links = zip(*(column[switch.vertex].tolist() for column in columns), strict=True)
+    for port, far, far_port in links:
         if far >= 0 and wiring.port_name(switch.vertex, port) in shut:
             yield wiring.names[far], wiring.port_name(far, far_port)

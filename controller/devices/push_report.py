@@ -36,12 +36,12 @@ class PushedSwitch:
     """The state of the switch."""
     plan: DevicePlan = field(default_factory=DevicePlan)
     """The lines that are added, removed and saved."""
-    right: frozenset[RouteKey] = frozenset()
+    correct_routes: frozenset[RouteKey] = frozenset()
     """The build's routes that the switch's tables had when it was read."""
-    after: int = 0
+    round_at_start: int = 0
     """The number of the round whose routes the switch had when it was read."""
     notes: tuple[str, ...] = ()
-    """Further things that stay as they are, in words."""
+    """Sentences about what the push leaves different from the build."""
     differences: tuple[RouteDifference, ...] = ()
     """The routes in which the switch's own tables still differ from the build."""
     error: str = ""
@@ -108,7 +108,7 @@ def _without_names(error: str, node: str) -> str:
     return ADDRESS.sub("ADDRESS", re.sub(name, "SWITCH", error))
 
 
-def named(differences: Sequence[RouteDifference]) -> str:
+def first_prefixes(differences: Sequence[RouteDifference]) -> str:
     """The first prefixes, as a message names them."""
     names = [f"{route.prefix} in table {route.table}" for route in differences[:MOST_NAMED]]
     return ", ".join([*names, "…"] if len(differences) > MOST_NAMED else names)

@@ -1,8 +1,9 @@
-"""The rounds of a push from a known build: the routes of every switch after each of them.
+"""The rounds of a push from a known build: the routes of every switch after each round.
 
 Where switches hold a build that polarfab rendered, `controller.devices.device_push` moves all of
-them together, in the rounds that `compilers.update.router_move` has proved: in no mixture of two
-rounds is a packet lost. The key of a route is its table and its prefix.
+them together, in the rounds of `compilers.update.router_move`. These are proved: no packet is lost
+while some switches are at a round and others at the round before. The key of a route is its table
+and its prefix.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ BEFORE = -1
 """The number of the round before the first: what switches have of the old build."""
 
 
-class _KeyedRoute(NamedTuple):
-    """The route of a key."""
+class _Route(NamedTuple):
+    """A route: its lines in a configuration, and its next hops."""
 
     lines: tuple[RouteLine, ...]
     """The lines of a configuration that make it."""
@@ -60,8 +61,8 @@ class PushRounds:
     """The routes of a switch of the old build, by its vertex."""
     routes_after: Callable[[int], RouteTables]
     """The routes of a switch of the new build, by its vertex."""
-    hosts: tuple[str, ...]
-    """The table of packets from hosts, by vertex of the new build."""
+    host_tables: tuple[str, ...]
+    """The name of the table that forwards packets from hosts, by vertex of the new build."""
     has_policy_rules: tuple[bool, ...]
     """Whether policy rules lead packets from hosts to that table, by vertex."""
 
@@ -78,36 +79,36 @@ class PushRounds:
         """The rounds from a build that was rendered with the same options.
 
         Args:
-            system: the target of both.
+            system: the target of both builds.
             old: the build that the switches hold.
-            rendered: the folder that it was rendered in.
-            new: the routes that they are to hold.
-            chosen: the value of every option.
-            options: the user's values.
+            rendered: the folder that the old build was rendered in.
+            new: the routes of the new build.
+            chosen: the value of every option for the new build.
+            options: the options that the user has set.
 
         Raises:
-            InputError: the routes cannot go in rounds, or no order of rows is safe, or
-                links are lossless, which mixtures of two builds could deadlock.
+            InputError: the routes cannot change in rounds, no order of rows is safe, or links are
+                lossless: these could deadlock between two builds.
         """
         parts = system.by_vertex(len(new.build.wiring.names))
         for part in dict.fromkeys(parts):
             if part.device and part.device.no_mix_reason:
                 given = f"`from` and target {part.name}: {part.device.no_mix_reason}"
                 raise InputError.of("another target", given, key="from")
-        earlier = system.chosen(old, options)
-        _require_static(system, chosen, earlier)
-        old = system.with_port_names(old, earlier)
-        system.require(old, earlier)
-        before = ExpectedRoutes.of(system, old, earlier).tables
+        old_chosen = system.chosen(old, options)
+        _require_static(system, chosen, old_chosen)
+        old = system.with_port_names(old, old_chosen)
+        system.require(old, old_chosen)
+        routes_before = ExpectedRoutes.of(system, old, old_chosen).tables
         has_policy_rules = tuple(part.policy_rules for part in parts)
         vrfs = (getattr(part, "vrf", "") for part in parts)
-        hosts = tuple(
+        host_tables = tuple(
             str(ENTER) if has_rules else vrf
             for has_rules, vrf in zip(has_policy_rules, vrfs, strict=True)
         )
         move = RouterMove.of(old, new.build)
-        rounds = cls(move, rendered, before, new.tables, hosts, has_policy_rules)
-        problems = list(rounds._other_links())
+        rounds = cls(move, rendered, routes_before, new.tables, host_tables, has_policy_rules)
+        problems = list(rounds._gateway_problems())
         if problems:
             raise InputError(few(problems))
         return rounds
@@ -117,24 +118,24 @@ class PushRounds:
     ) -> Callable[[int], RoundRoutes]:
         """A function that returns the routes of a switch after a round, by the round's number.
 
-        BEFORE is the number for the old build. Policy rules are the new ones from the first round
-        on.
+        BEFORE is the number for the old build. Policy rules are those of the new build from the
+        first round on.
 
         Args:
             device: the switch's device.
             vertex: its vertex in the new build.
         """
-        earlier = self.move.before(vertex)
-        rounds = self.move.rounds(vertex, self.hosts[vertex], self.has_policy_rules[vertex])
-        routes, old = self.routes_after(vertex), dict[RouteKey, _KeyedRoute]()
+        old_vertex = self.move.before(vertex)  # -1 where the old build does not have the switch
+        rounds = self.move.rounds(vertex, self.host_tables[vertex], self.has_policy_rules[vertex])
+        routes, old = self.routes_after(vertex), dict[RouteKey, _Route]()
         new = _by_key(device.lines(device.rendered()), routes)
-        if earlier >= 0:
-            files = self.old / self.move.update.old.wiring.names[earlier]
+        if old_vertex >= 0:
+            files = self.old / self.move.update.old.wiring.names[old_vertex]
             text = replace(device, files=files).rendered()
-            old = _by_key(device.lines(text), self.routes_before(earlier))
+            old = _by_key(device.lines(text), self.routes_before(old_vertex))
 
         def routes_after_round(number: int) -> RoundRoutes:
-            by_key = old if number == BEFORE else rounds.held_after(old, new, number, _moved)
+            by_key = old if number == BEFORE else rounds.held_after(old, new, number, _with_prefix)
             tables = {table: dict(routes[table]) for table in RULES if table in routes}
             for (table, prefix), route in by_key.items():
                 if route.choices:
@@ -144,14 +145,14 @@ class PushRounds:
 
         return routes_after_round
 
-    def _other_links(self) -> Iterator[Problem]:
+    def _gateway_problems(self) -> Iterator[Problem]:
         """Problems for the interfaces whose links lead to another address after the move."""
         new = self.move.update.new
         for vertex in np.flatnonzero(new.topology.present).tolist():
-            earlier = self.move.before(vertex)
-            if earlier < 0:
+            old_vertex = self.move.before(vertex)
+            if old_vertex < 0:
                 continue
-            before = _gateways(self.routes_before(earlier))
+            before = _gateways(self.routes_before(old_vertex))
             after = _gateways(self.routes_after(vertex))
             for interface, is_ipv6 in sorted(before.keys() & after.keys()):
                 addresses = before[interface, is_ipv6], after[interface, is_ipv6]
@@ -165,15 +166,15 @@ class PushRounds:
                     )
 
 
-def _require_static(system: Target, chosen: Chosen, earlier: Chosen) -> None:
-    """Refuse options with which routes cannot go in rounds.
+def _require_static(system: Target, chosen: Chosen, old_chosen: Chosen) -> None:
+    """Refuse options with which routes cannot change in rounds.
 
     Args:
         system: the target.
         chosen: the value of every option for the new build.
-        earlier: those for the old build.
+        old_chosen: the value of every option for the old build.
     """
-    if "bgp" in (chosen.get(ROUTING), earlier.get(ROUTING)):
+    if "bgp" in (chosen.get(ROUTING), old_chosen.get(ROUTING)):
         required = "static routes in both builds"
         raise InputError.of(required, "eBGP, which converges", key="from")
     for addition in system.requested_additions(chosen):
@@ -181,7 +182,10 @@ def _require_static(system: Target, chosen: Chosen, earlier: Chosen) -> None:
 
 
 def _gateways(tables: RouteTables) -> dict[tuple[str, bool], str]:
-    """The gateway at each interface, by the interface and whether it is of IPv6; without hosts."""
+    """The gateway at each interface, by the interface and whether the gateway's address is IPv6.
+
+    Interfaces to hosts are left out: there the gateway is the destination itself.
+    """
     return {
         (interface, ":" in gateway): gateway
         for prefix, choices in tables.get(MAIN, {}).items()
@@ -191,8 +195,11 @@ def _gateways(tables: RouteTables) -> dict[tuple[str, bool], str]:
     }
 
 
-def _by_key(lines: Iterable[RouteLine], routes: RouteTables) -> dict[RouteKey, _KeyedRoute]:
-    """The routes by key. Lines are sorted, so that texts of the same routes give equal values."""
+def _by_key(lines: Iterable[RouteLine], routes: RouteTables) -> dict[RouteKey, _Route]:
+    """The routes by key.
+
+    Lines are sorted, so that two configurations with the same routes in another order are equal.
+    """
     lines_at: dict[RouteKey, tuple[RouteLine, ...]] = {}
     for line in sorted(lines, key=lambda line: line.words):
         lines_at[line.place] = (*lines_at.get(line.place, ()), line)
@@ -203,11 +210,11 @@ def _by_key(lines: Iterable[RouteLine], routes: RouteTables) -> dict[RouteKey, _
         for prefix, choices in choices_of.items()
     }
     return {
-        key: _KeyedRoute(lines_at.get(key, ()), choices_at.get(key, ()))
+        key: _Route(lines_at.get(key, ()), choices_at.get(key, ()))
         for key in dict.fromkeys((*lines_at, *choices_at))
     }
 
 
-def _moved(route: _KeyedRoute, prefix: str) -> _KeyedRoute:
-    """The route of an aggregate with this prefix instead; its next hops stay."""
-    return _KeyedRoute(tuple(line.moved(prefix) for line in route.lines), route.choices)
+def _with_prefix(route: _Route, prefix: str) -> _Route:
+    """The route of an aggregate, for this prefix instead, over the same next hops."""
+    return _Route(tuple(line.moved(prefix) for line in route.lines), route.choices)
