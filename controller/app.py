@@ -2,9 +2,9 @@
 
 `serve` runs the controller until a signal ends it. Connections
 (`controller.switches.connections.connection`) put messages into an `Inbox`, whose thread passes
-them to the sessions of the fabric. A thousand replies may arrive at once. If each were handled on
-receipt, the echo request of a switch would wait for all of them: they are handled in slices, in the
-order of their arrival.
+them to the sessions of the fabric, in the order of their arrival. A thousand replies may arrive at
+once. They are handled in slices, between which the connections answer echo requests, so that no
+switch waits for all of them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 from compilers.readers.openflow.rows import Malformed
 from controller.composition import Controller
@@ -24,7 +24,7 @@ from controller.switches.connections import connection
 from controller.switches.current import Current
 from controller.switches.events import UnnamedPeer
 from controller.switches.framework import Framework
-from controller.switches.peers import Allowance
+from controller.switches.peers import TokenBucket
 from controller.upkeep.background import SLICE, freeze
 from controller.watchdog import end_process
 
@@ -40,7 +40,19 @@ UNKNOWN_PEERS_RATE = 2000.0
 """Most messages a second of all peers together that are no switches of the build."""
 NAMED, ENDED = b"named", b"ended"
 """Notes in the inbox among the messages: a switch has sent its datapath id; a connection has ended.
+They are told from messages by identity (`is`), not by their bytes.
 """
+
+
+class _Waiting(NamedTuple):
+    """A message or a note in the inbox."""
+
+    datapath: Any
+    """The connection that it came from."""
+    message: bytes
+    """The message, or NAMED or ENDED."""
+    arrived: float
+    """When it came, by the fabric's clock."""
 
 
 class Inbox:
@@ -56,8 +68,8 @@ class Inbox:
         member = controller.member
         self._sessions = member.roles if member else controller.fabric
         """Handles the messages: the fabric, or with several controllers their roles first."""
-        self._waiting: deque[tuple[Any, bytes, float]] = deque()
-        """The messages, each with its connection and the time at which it came."""
+        self._waiting: deque[_Waiting] = deque()
+        """The messages and notes, in the order in which they came."""
         self._bytes = 0
         """The bytes of all messages."""
         self._bytes_of: dict[Any, int] = {}
@@ -68,42 +80,42 @@ class Inbox:
         """Whether the hub has been asked to have them send."""
         self._arrived = hub.Event()
         """Set while messages wait."""
-        self._unknown_peers = Allowance(controller.fabric.clock, UNKNOWN_PEERS_RATE)
+        self._unknown_peers = TokenBucket(controller.fabric.clock, UNKNOWN_PEERS_RATE)
         """Limits the messages of peers that are no switches of the build."""
 
     # Called by connections
 
-    def changed(self, datapath: Any, named: bool) -> None:
-        """Note that a switch has sent its datapath id (`named`), or that a connection has ended.
+    def note_change(self, datapath: Any, named: bool) -> None:
+        """Note that a switch has sent its datapath id (`named`), or that its connection has ended.
 
         The note is handled after the messages that came before.
         """
         if named:
-            self._controller.entrance.identified(datapath.address, self.of_build(datapath))
+            self._controller.entrance.identified(datapath.address, self.is_of_build(datapath))
         self.put(datapath, NAMED if named else ENDED)
 
-    def of_build(self, datapath: Any) -> bool:
+    def is_of_build(self, datapath: Any) -> bool:
         """Whether a connection is that of a switch of the build."""
         return datapath.id in self._fabric.current.programs.by_datapath_id
 
     def accepts(self, datapath: Any, messages: int) -> bool:
         """Whether so many more messages of a peer are accepted.
 
-        Those of the build's switches always are, and with other apps those of all peers, which may
-        be these apps' switches. Else unknown peers are limited: as each echo request is answered,
-        they could keep switches waiting.
+        The build's switches are not limited. With other apps no peer is limited, as any may be a
+        switch of these apps. Otherwise unknown peers are limited: each of their echo requests is
+        answered, so they could keep switches waiting.
         """
-        is_unlimited = self._controller.settings.apps or self.of_build(datapath)
+        is_unlimited = self._controller.settings.apps or self.is_of_build(datapath)
         return bool(is_unlimited) or self._unknown_peers.take(messages)
 
     def put(self, datapath: Any, message: bytes) -> None:
         """Add a message that has arrived."""
-        self._waiting.append((datapath, message, self._fabric.clock()))
+        self._waiting.append(_Waiting(datapath, message, self._fabric.clock()))
         self._count(datapath, len(message))
         if not self._arrived.is_set():
             self._arrived.set()
 
-    def unsent(self, datapath: Any) -> None:
+    def note_unsent(self, datapath: Any) -> None:
         """Note that a connection has messages to send.
 
         They are sent after the message that is being handled, or at the next turn of the hub. So
@@ -114,33 +126,37 @@ class Inbox:
             self._sends_soon = True
             self._hub.spawn(self._send)
 
-    def full(self, datapath: Any) -> bool:
+    def must_pause(self, datapath: Any) -> bool:
         """Whether receiving from a connection must pause."""
         if self._bytes > MOST_WAITING_BYTES:
             return True
         return self._bytes_of.get(datapath, 0) > MOST_CONNECTION_BYTES
 
     @property
-    def silenced(self) -> bool:
+    def is_silenced(self) -> bool:
         """Whether sending is forbidden, because another controller leads."""
         return self._controller.member is not None and self._controller.member.lapsed
 
-    def malformed(self, datapath: Any, text: str) -> None:
+    def report_malformed(self, datapath: Any, text: str) -> None:
         """Report that a connection is closed because of malformed data."""
         self._fabric.malformed(datapath, text)
 
-    def bug(self, error: Exception) -> None:
+    def report_bug(self, error: Exception) -> None:
         """Report that a connection is closed because of an internal error."""
         self._controller.watchdog.record_error("handling what switches say", error)
 
     # Handling
 
     @property
-    def oldest(self) -> float | None:
-        """When the oldest waiting message came; None without one, 0 while receiving stops."""
+    def oldest_arrival(self) -> float | None:
+        """When the oldest waiting message came; None without one, 0 while receiving stops.
+
+        The time up to which all switches have been heard is computed from it. While receiving
+        stops, messages may wait unread in the sockets, since nobody knows when.
+        """
         if self._bytes > MOST_WAITING_BYTES:
             return 0.0
-        return self._waiting[0][2] if self._waiting else None
+        return self._waiting[0].arrived if self._waiting else None
 
     def work(self) -> None:
         """Handle messages for ever; a bad message ends only its own connection."""
@@ -152,8 +168,7 @@ class Inbox:
                 datapath, message, _ = self._waiting.popleft()
                 self._count(datapath, -len(message))
                 self._handle(datapath, message)
-                while self._unsent:
-                    self._unsent.popitem()[0].flush()
+                self._flush_unsent()
                 if perf_counter() - began > SLICE:
                     self._hub.sleep(0)
                     began = perf_counter()
@@ -171,14 +186,19 @@ class Inbox:
             datapath.abort(str(error))
         except Exception as error:
             with suppress(Exception):  # nothing may end the loop
-                self.bug(error)
+                self.report_bug(error)
                 datapath.end()
 
     def _send(self) -> None:
-        """Send the queued messages of all connections."""
+        """Send the queued messages of all connections, as a green thread of its own."""
         self._sends_soon = False
+        self._flush_unsent()
+
+    def _flush_unsent(self) -> None:
+        """Send the queued messages of all connections."""
         while self._unsent:
-            self._unsent.popitem()[0].flush()
+            datapath, _ = self._unsent.popitem()
+            datapath.flush()
 
     def _count(self, datapath: Any, size: int) -> None:
         """Add to the bytes that wait, or subtract from them where `size` is negative."""
@@ -220,14 +240,14 @@ def app_class(framework: Framework, hang_ups: list[int]) -> Any:
             super().__init__(*args, **kwargs)
             self.controller = controller
             self.inbox = Inbox(hub, controller)
-            others = bool(controller.settings.apps)
-            datapath_class = connection.use_connections(framework, self.inbox, others)
+            has_other_apps = bool(controller.settings.apps)
+            datapath_class = connection.use_connections(framework, self.inbox, has_other_apps)
             controller.fabric.send = datapath_class.enqueue
 
         def start(self) -> None:
             """Start handling and reporting."""
             super().start()
-            freeze()  # a collection took a quarter of a switch's time
+            freeze()  # garbage collection took a quarter of the time that a switch needs
             framework.drop_error_log()
             self.threads.append(hub.spawn(self._ticks))
             # It never ends, so the framework must not wait for it as for `threads`.
@@ -245,7 +265,7 @@ def app_class(framework: Framework, hang_ups: list[int]) -> Any:
                 if hang_ups:
                     hang_ups.clear()
                     self.controller.reload()
-                self.controller.fabric.heard.update(self.inbox.oldest)
+                self.controller.fabric.heard.update(self.inbox.oldest_arrival)
                 self.controller.tick(checks_certificates=ticks % TICKS_A_FILE_CHECK == 0)
                 ticks += 1
                 hub.sleep(TICK)

@@ -1,7 +1,8 @@
 """Puts a controller together from its settings, and runs its parts at each tick.
 
-The app of the framework (`controller.app`) makes a `Controller`, and calls `begin`, `tick` and
-`end`.
+`controller.app` makes a `Controller` and calls `begin`, `tick` and `end`. The parts are the fabric
+with its sessions, the keeper that repairs tables, the audit, the mover, the reporter, and where
+they are configured the management API and the membership in a cluster.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from controller.reporter import Reporter
 from controller.rollout.build_archive import MOST_BUILD
 from controller.rollout.build_history import BuildHistory
 from controller.rollout.folder_lock import FolderLock
-from controller.rollout.mover import journalled
+from controller.rollout.mover import mover_with_journal
 from controller.settings import Settings
 from controller.state import Overview, State
 from controller.switches import events
@@ -36,7 +37,7 @@ from controller.switches.current import Current
 from controller.switches.events import Event
 from controller.switches.framework import Framework
 from controller.switches.session import LiveFabric
-from controller.upkeep.background import InOrder, Slices, freeze, in_thread
+from controller.upkeep.background import NO_LIMIT, InOrder, Slices, freeze, in_thread
 from controller.upkeep.port_counters import PortCounters
 from controller.upkeep.repair_keeper import Keeper
 from controller.upkeep.rolling_audit import RollingAudit
@@ -114,8 +115,8 @@ class Controller:
             self.member = cluster_member.join(settings, fabric, keeper, history)
             self.mover = self.member.mover
         else:
-            files = InOrder(0, "build history").add
-            self.mover = journalled(fabric, history, keeper, files=files)
+            files = InOrder(NO_LIMIT, "build history").add
+            self.mover = mover_with_journal(fabric, history, keeper, files=files)
         self._slices = Slices(self._hub.sleep)
         """Lets other work go on while something takes long."""
         self._frozen_identity = ""
@@ -199,7 +200,7 @@ class Controller:
             step("counting", self.counters.tick)
         step("ending idle connections", self.entrance.tick)
         if checks_certificates:
-            step("looking for new certificates", self.follow_files)
+            step("looking for new certificates", self.follow_certificates)
         step("reporting", self._report)
         self.watchdog.end_round()
 
@@ -256,18 +257,24 @@ class Controller:
         """Read build, certificates and tokens again, at a SIGHUP; faults are only reported."""
         # Repairs go on while the action log waits for the disk.
         self._hub.spawn(self.watchdog.step, "reading the build again", self._reload_build)
-        self.watchdog.step("reading certificates again", partial(self.follow_files, now=True))
+        self.watchdog.step(
+            "reading certificates again", partial(self.follow_certificates, now=True)
+        )
         if self.api:
             self.watchdog.step("reading tokens again", self.api.read_tokens_again)
 
-    def follow_files(self, now: bool = False) -> None:
-        """Use new certificates and revocation lists, if they have changed."""
-        tls = self.entrance.tls
-        if tls is None:
+    def follow_certificates(self, now: bool = False) -> None:
+        """Use new certificates and revocation lists, if they have changed.
+
+        Args:
+            now: whether to read them also where they seem not to have changed.
+        """
+        tls_files = self.entrance.tls
+        if tls_files is None:
             return
-        file = str(tls.tls.certificate)
+        file = str(tls_files.tls.certificate)
         try:
-            if tls.follow(now):
+            if tls_files.follow(now):
                 self.fabric.tell(events.CertificatesLoaded(file))
                 self.entrance.end_revoked()
                 if self._http:
@@ -343,6 +350,7 @@ def _http_settings(settings: Settings) -> dict[str, Any]:
     return {
         "private": settings.token_to_read,
         "most_build": MOST_BUILD,
-        # With TLS the certificate proves the name; nobody else's page has one of that name.
+        # Against DNS rebinding. With TLS it needs no list: a page of another site cannot show a
+        # certificate of its own name here.
         "hosts": None if settings.tls else sorted(host.lower() for host in hosts),
     }

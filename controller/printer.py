@@ -1,8 +1,9 @@
-"""The printer of a controller's output: a thread, so that nobody who reads it holds up a repair.
+"""The printer of a controller's output: it prints in a thread, so that output holds up no repair.
 
-A terminal whose user has typed Ctrl-S takes nothing, nor does a pipe whose reader stands still, and
-a log file may be on a full disk. Then lines wait, and beyond `MOST_LINES` further ones are left
-out; switches are served and repaired all the same.
+`controller.composition` makes a `Printer`, to which the reporter passes its lines. A terminal takes
+no output after Ctrl-S, a pipe takes none while its reader stands still, and a log file may be on a
+full disk. Then lines wait, and beyond `MOST_LINES` further ones are left out; switches are served
+and repaired all the same.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from controller.upkeep.background import InOrder
 
 MOST_LINES = 10_000
 """Lines that may wait."""
-LONGEST = 5.0
+LINE_PATIENCE = 5.0
 """Seconds that a line may take until it counts as not printed."""
 
 
@@ -32,8 +33,8 @@ class Printer:
         self._write, self._in_order = write, InOrder(MOST_LINES, "printer")
         self._refused = ""
         """Why the last line could not be printed; "" if it could."""
-        self._since: float | None = None
-        """When the line was begun that is printed now; None while there is none."""
+        self._line_start: float | None = None
+        """When the printing of the present line began; None while no line is being printed."""
 
     def __call__(self, line: str) -> None:
         """Print a line soon; it is left out if too many wait."""
@@ -42,8 +43,8 @@ class Printer:
     @property
     def trouble(self) -> str:
         """Why nothing can be printed now; "" while that works."""
-        since = self._since
-        if since is not None and monotonic() - since > LONGEST:
+        line_start = self._line_start
+        if line_start is not None and monotonic() - line_start > LINE_PATIENCE:
             return "nobody takes the output"
         return self._refused
 
@@ -53,7 +54,7 @@ class Printer:
 
     def _print(self, line: str) -> None:
         """Print a line now."""
-        self._since = monotonic()
+        self._line_start = monotonic()
         try:
             self._write(line)
         except (OSError, ValueError) as error:
@@ -61,18 +62,19 @@ class Printer:
         else:
             self._refused = ""
         finally:
-            self._since = None
+            self._line_start = None
 
 
 def to_output(line: str) -> None:
-    """Print a line on standard output, past Python's buffer: a thread that waits in there would
-    have the process hang when it ends. Nothing is printed by a process that was started without it
-    (`>&-`): its number is that of another file or connection then.
+    """Print a line on standard output, without Python's buffer.
+
+    Python flushes the buffer when the process ends. If a thread were waiting in it, the process
+    would hang.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: standard output cannot be written.
     """
-    if sys.stdout is None:
+    if sys.stdout is None:  # started with `>&-`: descriptor 1 is another file or connection
         return
     data = memoryview(f"{line}\n".encode(errors="backslashreplace"))
     while data:

@@ -22,15 +22,17 @@ from inventory.problems import InputError
 
 LINES_AT_ONCE = 5
 """Events of one kind that get a line each; further ones in the same tick share a line."""
-REMIND = 10.0
+REMINDER_PERIOD = 10.0
 """Seconds of silence after which an incomplete fabric lists the switches it waits for."""
-PROGRESS = 1.0
+PROGRESS_PERIOD = 1.0
 """Seconds between two counts of programmed switches."""
 
 PERIOD_PER_WORK = 20
-"""Between events the status is made again after this many times the seconds that making it took."""
+"""Without an event the status is made again after this many times the seconds that making it took.
+"""
 STATUS_AGE = 2.0
-"""Most seconds until it is made again: on a busy machine making it may take long by chance."""
+"""Most seconds until the status is made again: on a busy machine making it may take long by chance.
+"""
 LINE_PATIENCE, START_PATIENCE, END_PATIENCE = 0.02, 1.0, 2.0
 """Most seconds for which the reporter waits until the status is on the disk: before it prints
 lines, at the controller's start, and at its end."""
@@ -54,7 +56,7 @@ class Reporter:
     """The file that the state is written to; None for none."""
     clock: Callable[[], float] = monotonic
     """Seconds on a clock that is never set."""
-    wall: Callable[[], float] = time
+    time_of_day: Callable[[], float] = time
     """Seconds since the epoch."""
     start_write: Start = at_once
     """Runs a write of the status file, in a thread or at once."""
@@ -113,7 +115,7 @@ class Reporter:
 
     def _say(self, line: str) -> None:
         """Print a line with the time of day."""
-        self.write(f"{strftime(STAMP, gmtime(self.wall()))} {line}")
+        self.write(f"{strftime(STAMP, gmtime(self.time_of_day()))} {line}")
 
     def _lines(self, events: list[Event]) -> Iterable[str]:
         """The lines of events, and one on the progress of programming where that is due."""
@@ -125,17 +127,18 @@ class Reporter:
             took = f"{complete[-1].seconds:.2f} s"
             yield f"{done}/{fabric.expected} programmed in {took}: the fabric is complete"
             self._reported_switches = done
-        elif done != self._reported_switches and self.clock() - self._last_line > PROGRESS:
+        elif done != self._reported_switches and self.clock() - self._last_line > PROGRESS_PERIOD:
             yield f"{done}/{fabric.expected} programmed"
             self._reported_switches = done
-        elif self.clock() - self._last_line > REMIND and not fabric.complete:
+        elif self.clock() - self._last_line > REMINDER_PERIOD and not fabric.complete:
             self._last_line = self.clock()
             if self.state().role["role"] != "follower":  # the leader waits for its switches
-                yield f"{done}/{fabric.expected} programmed; waiting for {_some(fabric.missing())}"
+                missing = _first_names(fabric.missing())
+                yield f"{done}/{fabric.expected} programmed; waiting for {missing}"
 
     def _write_status_if_due(self, patience: float) -> list[Event]:
-        """Write the status if that is due: at every event, before its line is printed, or after a
-        while. With thousands of switches making it takes long.
+        """Write the status if that is due: after events, before their lines are printed, and
+        otherwise at intervals. With thousands of switches making the status takes long.
 
         Args:
             patience: most seconds to wait for the disk, so that the line follows the status.
@@ -165,14 +168,14 @@ def _grouped(events: list[Event]) -> Iterable[str]:
     for event in events:
         if event.type.line:
             by_kind.setdefault(event.type, []).append(event)
-    for of_kind in by_kind.values():
-        yield from map(str, of_kind[:LINES_AT_ONCE])
-        rest = of_kind[LINES_AT_ONCE:]
-        if rest:
-            yield f"{len(rest)} more of these, the first: {rest[0]}"
+    for events_of_kind in by_kind.values():
+        yield from map(str, events_of_kind[:LINES_AT_ONCE])
+        further = events_of_kind[LINES_AT_ONCE:]
+        if further:
+            yield f"{len(further)} more of these, the first: {further[0]}"
 
 
-def _some(names: list[str]) -> str:
+def _first_names(names: list[str]) -> str:
     """The first names, and how many more there are."""
     more = len(names) - LINES_AT_ONCE
     return ", ".join(names[:LINES_AT_ONCE]) + (f" and {more} more" if more > 0 else "")

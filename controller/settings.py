@@ -1,6 +1,7 @@
 """Settings of a controller: addresses, TLS, foreign rows, repair, load, other controllers.
 
-What is wrong in them raises an InputError that names the option.
+The verb `controller` makes them from its options, and `controller.app.serve` runs a controller with
+them. A setting that cannot be used raises an InputError that names the option.
 """
 
 from __future__ import annotations
@@ -120,7 +121,7 @@ class Tls:
             context.verify_flags |= ssl.VerifyFlags.VERIFY_CRL_CHECK_LEAF
         return context
 
-    def asking(self) -> ssl.SSLContext:
+    def client_context(self) -> ssl.SSLContext:
         """A client's context: the authority must have signed the server's certificate."""
         import ssl
 
@@ -291,7 +292,7 @@ class Settings:
                 todo="give https URLs with `tls_ca`, or `insecure` to allow it",
             )
             for url in (self.group.urls if self.group else ())
-            if url.startswith("http:") and not _loopback(urlsplit(url).hostname or "")
+            if url.startswith("http:") and not _is_loopback(urlsplit(url).hostname or "")
         ]
         problems += [
             Problem(
@@ -304,7 +305,7 @@ class Settings:
                 (self.listen, "impersonate a switch"),
                 (self.http, "read everything, including tokens"),
             )
-            if address and not _loopback(address.host) and not self.tls
+            if address and not _is_loopback(address.host) and not self.tls
         ]
         if problems:
             raise InputError(problems)
@@ -320,7 +321,7 @@ def _unusable(key: str, file: str, error: Exception) -> Problem:
     )
 
 
-def _loopback(host: str) -> bool:
+def _is_loopback(host: str) -> bool:
     """Whether a host can be reached from this machine only."""
     try:
         return ip_address(host).is_loopback

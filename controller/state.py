@@ -106,7 +106,8 @@ class State:
         watchdog: Watchdog | None = None,
     ) -> State:
         """The state now."""
-        # A set: during a move there are vertices of the new build, which the mask does not have.
+        # A set and not the mask: during a move `_switches` also asks for vertices of the new build,
+        # for which the mask has no entry.
         drained = {*np.flatnonzero(keeper.drained).tolist()} if keeper else set[int]()
         return cls(
             fabric.current,
@@ -148,7 +149,7 @@ class State:
     def role(self) -> dict[str, str]:
         """The controller's role among several, and the leader's name."""
         leading = self.leading or {"role": "leader", "leader": ""}
-        return {word: str(leading[word]) for word in ("role", "leader")}
+        return {key: str(leading[key]) for key in ("role", "leader")}
 
     @property
     def status(self) -> dict[str, Any]:
@@ -261,7 +262,7 @@ class Overview:
             "errors": sum(bool(switch.error) for switch in switches),
             "shadowed": sum(bool(switch.shadowed) for switch in switches),
             "oldest_audit": max((age for age in audited if age is not None), default=None),
-            "dead_links": int(np.count_nonzero(state.dead)) // 2,
+            "dead_links": int(np.count_nonzero(state.dead)) // 2,  # each is dead at both ends
             "doubtful_links": len(state.links.get("doubtful", ())),
             "trial_until": (state.rollout or {}).get("until"),
             "move_waits_for": (state.rollout or {}).get("waits_for", ""),
@@ -342,7 +343,10 @@ class Overview:
 
 
 def _subjects(event: Event) -> list[tuple[str, str]]:
-    """What an event tells the state of, as keys: a switch with port "", or a link's two ends."""
+    """The switch, or the link, that an event puts into another state, as keys of `_state_events`.
+
+    A switch has the key (switch, ""). A link has two keys, the (switch, port) of its ends.
+    """
     if event.type in OF_A_SWITCH:
         return [(event.switch, "")]
     if event.type in OF_A_LINK:
@@ -356,12 +360,13 @@ def in_words(state: str) -> str:
 
 
 def dead_links(state: State) -> list[dict[str, Any]]:
-    """The dead links, each from its end at the switch of the smaller number."""
+    """The dead links for the status page, each from its end at the vertex of the smaller number."""
     if not state.dead.any():
         return []
     build = state.build
-    once = state.dead & (build.wiring.far > np.arange(len(state.dead))[:, None])
-    return [_ends(build, vertex, link) for vertex, link in np.argwhere(once).tolist()]
+    # bool[S, K]: each dead link at one of its ends only.
+    dead_once = state.dead & (build.wiring.far > np.arange(len(state.dead))[:, None])
+    return [_ends(build, vertex, link) for vertex, link in np.argwhere(dead_once).tolist()]
 
 
 def _ends(build: Build, vertex: int, link: int) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Writes the status file in a thread, so that no switch waits for a disk that does not answer.
 
-`controller.reporter` passes the status, a JSON text, of which the file always has one whole.
+`controller.reporter` passes the status, a JSON text. The file is replaced in one step, so it always
+has a complete status.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class StatusFile:
     _write: Future[None] | None = None
     """The write under way; None while there is none."""
     _write_start: float = 0.0
-    """When that write began, by `clock`."""
+    """When the write under way began, by `clock`."""
 
     def awaits_disk(self) -> bool:
         """Take the result of the write under way; returns whether it has not ended yet."""
@@ -61,8 +62,8 @@ class StatusFile:
 
         Args:
             status: the status.
-            patience: most seconds to wait for the end of the write, which takes a disk that answers
-                less than a millisecond.
+            patience: most seconds to wait for the end of the write. A disk that works takes less
+                than a millisecond.
         """
         if self.awaits_disk() or status == self._written:
             return

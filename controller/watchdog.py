@@ -1,9 +1,10 @@
 """The controller's watchdog: it guards the steps of the loops, and ends a process that hangs.
 
-An exception in a step is an internal error: it is reported, counted and survived, since switches
-forward on and the next step may succeed. A round in which all steps succeed is a heartbeat, of
-which systemd is notified. The main thread checks a few times a second, and ends the process after
-`MOST_MISSED` checks without a heartbeat.
+`controller.composition` runs each step of the controller through `Watchdog.step`. An exception in a
+step is an internal error: it is reported and counted, and the controller goes on, since switches
+forward all the same and the next step may succeed. A round in which all steps succeed is a
+heartbeat, of which systemd is notified. The main thread checks a few times a second, and ends the
+process after `MOST_MISSED` checks without a heartbeat.
 """
 
 from __future__ import annotations
@@ -24,15 +25,15 @@ from controller.switches.events import BugFound, Event
 LOG = logging.getLogger("polarfab.controller")
 """Gets the tracebacks of internal errors."""
 MOST_MISSED = 100
-"""Watchdog checks missed before exit: 10 s, as `controller.app` checks. Checks are counted, not
-seconds, because a long computation delays the checker too."""
+"""Checks without a heartbeat until the process ends: 10 s, as `controller.app` checks. Checks are
+counted, not seconds, because a long computation delays the checker too."""
 GUARD_PERIOD = 1.0
 """Seconds between two looks of the thread that guards the checks."""
 MOST_IDLE_LOOKS = 60
 """Looks of this thread without a check of the main thread between them, before the process ends.
 Looks are counted, so that a process that was stopped does not end when it goes on."""
 UNHEALTHY_AFTER = 30
-"""Watchdog checks missed before the status page and `/health` say so."""
+"""Checks without a heartbeat until the status page and `/health` say that the loop is stuck."""
 
 
 @dataclass(slots=True)

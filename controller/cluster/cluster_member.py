@@ -27,7 +27,7 @@ from controller.rollout.mover import Mover
 from controller.settings import Settings
 from controller.switches import events
 from controller.switches.session import LiveFabric
-from controller.upkeep.background import InOrder, in_thread
+from controller.upkeep.background import NO_LIMIT, InOrder, in_thread
 from controller.upkeep.repair_keeper import Keeper
 from inventory.problems import InputError
 
@@ -37,6 +37,8 @@ LEASE_MARGIN = 1.0
 """Seconds by which a leader stops before its lease ends."""
 LEADER_PERIOD = 0.5
 """Seconds between two requests to the store."""
+THREAD_PATIENCE = 5.0
+"""Most seconds to wait at the end for the thread of the election."""
 STUCK = 30.0
 """Seconds without a tick after which the controller's event loop counts as stuck: then the lease is
 not renewed."""
@@ -56,19 +58,19 @@ class Leadership:
     term: int = 0
     """The leader's term; 0 while it is unknown."""
     until: float = -inf
-    """The time, by the store's lease, until which this instance leads."""
+    """When this instance's leadership ends unless it renews its lease, by the election's clock."""
     trouble: str = ""
     """Why the store does not answer; "" while it does."""
 
 
 class Election:
-    """One instance's part in an election, in a thread for as long as the event loop ticks.
-
-    Other threads may read `view`: it is replaced whole.
-    """
+    """One instance's part in an election, in a thread for as long as the event loop ticks."""
 
     def __init__(self, store: Etcd, name: str, clock: Callable[[], float] = boottime) -> None:
-        self.name, self.view = name, Leadership()
+        self.name = name
+        """This instance's name in the store."""
+        self.view = Leadership()
+        """The leader as this instance knows it. Other threads may read it: it is replaced whole."""
         self._store, self._clock = store, clock
         self._lease: int | None = None
         """This instance's lease; None without one."""
@@ -89,7 +91,7 @@ class Election:
     def end(self) -> None:
         """Resign, and leave the election."""
         self._ended.set()
-        self._thread.join(5.0)
+        self._thread.join(THREAD_PATIENCE)
         self.resign()
 
     def _work(self) -> None:
@@ -138,8 +140,9 @@ class Election:
                 self.view = Leadership()
         if self._lease is None:
             self._lease, seconds = self._store.grant(LEASE_SECONDS)
-        leader, term, is_ours = self._store.claim(self._lease, self.name)
-        return Leadership(leader, term, requested_at + seconds - LEASE_MARGIN if is_ours else -inf)
+        claimed = self._store.claim(self._lease, self.name)
+        until = requested_at + seconds - LEASE_MARGIN if claimed.is_ours else -inf
+        return Leadership(claimed.leader, claimed.term, until)
 
 
 RECORD_RETRY = 2.0
@@ -261,11 +264,11 @@ def join(
     group = settings.group
     if group is None:
         raise ValueError("no group")
-    context = settings.tls.asking() if settings.tls else None
+    context = settings.tls.client_context() if settings.tls else None
     record = SharedRecord(Etcd(group.urls, group.prefix, context), history)
     # In a thread of its own, so with a connection of its own.
     election = Election(Etcd(group.urls, group.prefix, context), group.name)
     election.start()
-    files = InOrder(0, "build history").add
+    files = InOrder(NO_LIMIT, "build history").add
     mover = Mover(fabric, keeper, history, record, start=in_thread, files=files)
     return ClusterMember(mover, record, election)

@@ -1,9 +1,10 @@
 """OpenFlow roles (OpenFlow 1.3.5, §6.3.6): only a leader's connections reach the fabric.
 
-This sits between the app and the fabric. A switch that connects gets our role; the fabric learns
-of it once the switch has confirmed us as its master. A switch accepts a role only from the highest
-term it has seen, and changes nothing for a slave, so late messages of a deposed leader are refused.
-No I/O.
+With several controllers, the app (`controller.app`) passes connections and messages to a `Roles`
+instead of the fabric. `Roles` requests our role of each switch. The fabric learns of a switch once
+the switch has confirmed us as its master. A switch accepts a role only from the highest term that
+it has seen, and changes nothing for a slave: so it refuses late messages of a deposed leader. No
+I/O.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from controller.switches.connections.sending import SendPriority
 from controller.switches.events import RoleContested
 from controller.switches.session import LiveFabric
 
-AGAIN = 1.0
+ROLE_RETRY = 1.0
 """Seconds before a switch that refused our role is asked again."""
 
 
@@ -53,7 +54,7 @@ class _RolePeer:
 
 
 class Roles:
-    """All connections, and those that the fabric knows."""
+    """Requests our role of all switches; passes on to the fabric those whose master we are."""
 
     def __init__(self, fabric: LiveFabric) -> None:
         self._fabric = fabric
@@ -68,7 +69,7 @@ class Roles:
         return len(self._peers)
 
     def follow(self, term: int) -> None:
-        """Another instance leads in this term: become a slave of all switches."""
+        """Become a slave of all switches, as another instance leads in this term."""
         if term != self._term and not self._leads:
             self._term = term
             for key in self._peers:
@@ -87,12 +88,23 @@ class Roles:
         peer: str = "",
         certificate: frozenset[str] | None = None,
     ) -> None:
-        """A switch has named itself; certificate: the nodes that its certificate names."""
+        """Request our role of a switch that has named itself.
+
+        Args:
+            key: the connection.
+            datapath_id: the switch's OpenFlow datapath id.
+            peer: the address that the switch connects from.
+            certificate: the nodes that the switch's certificate names; None without TLS.
+        """
         self._peers[key] = _RolePeer(datapath_id, peer, certificate)
         self._ask(key)
 
     def received(self, key: Hashable, message: bytes) -> None:
-        """A switch has sent a message; the caller closes the connection if it is malformed."""
+        """Take a message of a switch; the caller closes the connection if it is malformed.
+
+        With a master's messages, a switch may report that another controller is its master now:
+        then the connection is closed.
+        """
         peer = self._peers.get(key)
         kind, _, xid = header(message)
         if peer is None:
@@ -102,12 +114,12 @@ class Roles:
         elif peer.master and not _contests(kind, message):
             self._fabric.received(key, message)
         elif peer.master:
-            self._fabric.send(key, SendPriority.URGENT, None)
+            self._fabric.send(key, SendPriority.URGENT, None)  # None closes the connection
         elif self._leads and kind == MessageType.ERROR and xid == SessionXid.ROLE:
             self._refused(peer.datapath_id)
 
     def closed(self, key: Hashable) -> None:
-        """A connection has ended."""
+        """Forget a connection that has ended."""
         peer = self._peers.pop(key, None)
         if peer is not None and peer.master:
             self._fabric.closed(key)
@@ -116,7 +128,7 @@ class Roles:
         """Ask switches again that have refused or not answered."""
         now = self._fabric.clock()
         for key, peer in self._peers.items():
-            late = peer.requested is not None and now - peer.requested > AGAIN
+            late = peer.requested is not None and now - peer.requested > ROLE_RETRY
             if self._leads and not peer.master and late:
                 self._ask(key)
 
@@ -128,13 +140,13 @@ class Roles:
             self._fabric.send(key, SendPriority.URGENT, request(role, self._term))
 
     def _refused(self, datapath_id: int) -> None:
-        """A switch does not accept us as its master: reported once."""
+        """Report once that a switch does not accept us as its master."""
         if datapath_id not in self._contested:
             self._contested.add(datapath_id)
             self._fabric.tell(RoleContested(f"{datapath_id:016x}"))
 
     def _confirmed(self, key: Hashable, peer: _RolePeer, message: bytes) -> None:
-        """A switch has confirmed a role: tell the fabric if we are its master now."""
+        """Tell the fabric of a switch that has confirmed us as its master."""
         reply = ROLE.read(message, HEADER.size)
         confirmed = (reply.role, reply.generation) == (ControllerRole.MASTER, self._term)
         if self._leads and not peer.master and confirmed:

@@ -18,7 +18,7 @@ from typing import Any
 
 from controller.cluster.store import Etcd, Unavailable
 from controller.rollout.build_history import BuildHistory
-from controller.rollout.fabric_record import FabricRecord, Record, decoded, encoded
+from controller.rollout.fabric_record import FabricRecord, Record, record_from_json, record_to_json
 from controller.switches.current import Current
 from controller.upkeep.background import Start, in_thread
 from inventory.problems import InputError
@@ -32,7 +32,8 @@ FASTEST_COMPRESSION = 1
 
 
 Inherited = tuple[Record | None, dict[str, Current]]
-"""A predecessor's record, and the builds that it names besides the one running here, proved."""
+"""A predecessor's record, None if there is none; and by identity the builds that it names, proved,
+without the build that runs here."""
 
 
 class SharedRecord(FabricRecord):
@@ -69,14 +70,14 @@ class SharedRecord(FabricRecord):
             answer = Unavailable(f"the store's content cannot be used: {error!r}")
         deliver(answer)
 
-    def inherit(self, identity: str, answer: Callable[[Inherited | Unavailable], None]) -> None:
+    def inherit(self, identity: str, deliver: Callable[[Inherited | Unavailable], None]) -> None:
         """Begin to read a predecessor's record and the builds that it names.
 
         Args:
             identity: the identity of the build that runs here, which is not read.
-            answer: takes the record and the builds, or why they cannot be had.
+            deliver: takes the record and the builds, or why they cannot be had.
         """
-        self._job = self._start(partial(_inherit, self._store, identity, self.history)), answer
+        self._job = self._start(partial(_inherit, self._store, identity, self.history)), deliver
 
     def lead(self, term: int, record: Record | None) -> None:
         """Write records from now on, as the leader of this term.
@@ -120,8 +121,8 @@ class SharedRecord(FabricRecord):
 def _inherit(store: Etcd, identity_here: str, history: BuildHistory) -> Inherited:
     """Read the record and its builds: from this machine, else from the store.
 
-    Those of the store are proved, and added to the builds on this machine. A build that the leader
-    was told to take unverified is taken over although its walk finds faults: the fabric holds it.
+    A build from the store is proved, and added to the builds on this machine. One that the leader
+    was told to take unverified is added although its walk finds faults: the fabric holds it.
 
     Raises:
         Unavailable: the store does not answer, or a build is nowhere or cannot be used.
@@ -130,7 +131,7 @@ def _inherit(store: Etcd, identity_here: str, history: BuildHistory) -> Inherite
     builds = {}
     for identity in sorted(record.builds - {identity_here}) if record else ():
         try:
-            if identity in history.kept():
+            if identity in history.kept_builds():
                 builds[identity] = history.read(identity)
                 continue
             packed = fetch(store, identity)
@@ -146,7 +147,7 @@ def _inherit(store: Etcd, identity_here: str, history: BuildHistory) -> Inherite
 def read(store: Etcd) -> Record | None:
     """The record, or None if there is none."""
     stored = store.get("record")
-    return decoded(stored) if stored else None
+    return record_from_json(stored) if stored else None
 
 
 def write(
@@ -168,6 +169,7 @@ def write(
     Returns:
         Whether all was written; False if another controller leads by now.
     """
+    # A build whose key `builds/IDENTITY/parts` is there is stored completely.
     stored = {key.split("/")[1] for key in store.keys("builds/") if key.endswith("/parts")}
     needed = record.builds
     for identity in sorted(needed - stored):
@@ -179,7 +181,7 @@ def write(
             return False
         if not _put_build(store, term, identity, packed):
             return False
-    if not store.put("record", encoded(record), term):
+    if not store.put("record", record_to_json(record), term):
         return False
     return all(store.delete(f"builds/{identity}/", term) for identity in sorted(stored - needed))
 

@@ -35,14 +35,14 @@ class Unavailable(Exception):
     """The store does not answer, or refuses."""
 
 
-class Claimed(NamedTuple):
-    """The answer to a claim of leadership."""
+class Claim(NamedTuple):
+    """The store's answer to a claim of leadership."""
 
     leader: str
     """The leader's name."""
     term: int
     """The leader's term."""
-    ours: bool
+    is_ours: bool
     """Whether the leader is the instance that claimed."""
 
 
@@ -90,12 +90,12 @@ class Etcd:
         """End a lease."""
         self._call("lease/revoke", {"ID": str(lease)})
 
-    def claim(self, lease: int, name: str) -> Claimed:
+    def claim(self, lease: int, name: str) -> Claim:
         """Write this name as the leader's, if there is no leader; returns who leads then."""
         epoch = self._read_epoch()  # first: a store that is made anew after it refuses the lease
         leader = self._get_or_create("leader", name.encode(), lease)
         term = (epoch << EPOCH_SHIFT) + leader.revision
-        return Claimed(leader.value.decode(errors="replace"), term, leader.lease == lease)
+        return Claim(leader.value.decode(errors="replace"), term, leader.lease == lease)
 
     def get(self, key: str) -> bytes | None:
         """The value of a key, or None."""

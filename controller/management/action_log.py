@@ -5,9 +5,9 @@ before it carries it out. A request that cannot be written is refused, except a 
 build. If a request is refused, a second line says why. Lines are only ever appended, in a thread
 and in order: other work goes on while a request waits for the disk.
 
-A full file is numbered 1, and the numbers of earlier ones go up. Of more than `KEPT` files the
-oldest is deleted, but not before a week has passed since its last line: nobody can flush actions
-out of the log. The file is opened for each line, so logrotate may move it at any time.
+A full file is numbered 1, and the numbers of earlier ones go up. Of more than `MOST_FULL_FILES`
+files the oldest is deleted, but not before a week has passed since its last line: nobody can flush
+actions out of the log. The file is opened for each line, so logrotate may move it at any time.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from inventory.problems import InputError
 
 MOST_BYTES = 8 << 20
 """Size at which the log goes on in another file: some 40,000 lines."""
-KEPT = 12
+MOST_FULL_FILES = 12
 """Most full files that are kept whatever their age."""
 WEEK = 7 * 86400.0
 """Seconds after its last line for which a full file is kept at least."""
@@ -73,11 +73,11 @@ class ActionLog:
         tell: Callable[[Event], None],
         breathe: Callable[[float], object] = sleep,
     ) -> None:
-        place = folder.resolve()
-        self.file, self._tell = place.with_name(f".{place.name}.actions"), tell
+        path = folder.resolve()
+        self.file, self._tell = path.with_name(f".{path.name}.actions"), tell
         """The file of the log."""
         self._breathe, self._in_order = breathe, InOrder(MOST_LINES, "action log")
-        self._left_out = 0
+        self._dropped_lines = 0
         """The number of lines that were dropped, as too many waited for the disk."""
         self._unawaited: list[Future[None]] = []
         """The writes under way for which no request waits."""
@@ -116,6 +116,7 @@ class ActionLog:
         try:
             self.write(actor, action, what, outcome)
         except InputError as error:
+            # A late line may still reach the disk: the second one says that nothing was done.
             if isinstance(error.__cause__, TimeoutError):
                 self.note(actor, action, what, f"refused: {error}")
             raise
@@ -182,8 +183,9 @@ class ActionLog:
         line = json.dumps({"at": round(event.at, 3), **event.fields}).encode() + b"\n"
         written = self._in_order(partial(self._put, line))
         if written is None:
-            self._left_out += 1
-            given = f"{MOST_LINES:,} lines wait for the disk, and {self._left_out:,} are left out"
+            self._dropped_lines += 1
+            dropped = f"{self._dropped_lines:,} are left out"
+            given = f"{MOST_LINES:,} lines wait for the disk, and {dropped}"
             written = Future()
             written.set_exception(OSError(errno.ENOBUFS, given))
         return written
@@ -192,7 +194,7 @@ class ActionLog:
         """Append a line and flush it to the disk; runs in the thread."""
         self._make_room()
         with open(self.file, "a+b", buffering=0, opener=_private) as file:
-            _append(file, line)
+            _append_line(file, line)
             os.fsync(file.fileno())
 
     def _make_room(self) -> None:
@@ -203,7 +205,7 @@ class ActionLog:
             full = 0
             while self._full_file(full + 1).exists():
                 full += 1
-            while full >= KEPT and self._full_file(full).stat().st_mtime < time() - WEEK:
+            while full >= MOST_FULL_FILES and self._full_file(full).stat().st_mtime < time() - WEEK:
                 self._full_file(full).unlink()
                 full -= 1
             for number in range(full, 0, -1):
@@ -232,7 +234,7 @@ def _private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-def _append(file: BinaryIO, line: bytes) -> None:
+def _append_line(file: BinaryIO, line: bytes) -> None:
     """Append a line; an unfinished line before it is ended first."""
     if file.seek(0, os.SEEK_END):
         file.seek(-1, os.SEEK_END)

@@ -3,7 +3,7 @@
 A frame is the length of its header, the length of its body, the header in JSON, and the body. A
 header has one key that says what the frame is:
 
-- `parts`, to the HTTP process: pages, which readers get from now on. Its value has the name and the
+- `pages`, to the HTTP process: pages, which readers get from now on. Its value has the name and the
   length of each page, in the order in which they follow each other in the body.
 - `reload`, to the HTTP process: the TLS files have changed.
 - `request`, to the controller: the number of a request, which the controller has to answer.
@@ -32,16 +32,16 @@ def frame(header: Header, body: bytes = b"") -> bytes:
     return b"".join((LENGTHS.pack(len(text), len(body)), text, body))
 
 
-def parts_frame(parts: Mapping[str, bytes]) -> bytes:
-    """A frame with these pages."""
-    lengths = {name: len(part) for name, part in parts.items()}
-    return frame({"parts": lengths}, b"".join(parts.values()))
+def pages_frame(pages: Mapping[str, bytes]) -> bytes:
+    """A frame with these pages, by name."""
+    lengths = {name: len(page) for name, page in pages.items()}
+    return frame({"pages": lengths}, b"".join(pages.values()))
 
 
-def parts_in(header: Header, body: bytes) -> dict[str, bytes]:
-    """The pages of such a frame, by name."""
-    parts, offset = {}, 0
-    for name, length in header["parts"].items():
-        parts[name] = body[offset : offset + length]
+def pages_in(header: Header, body: bytes) -> dict[str, bytes]:
+    """The pages in a frame of `pages_frame`, by name."""
+    pages, offset = {}, 0
+    for name, length in header["pages"].items():
+        pages[name] = body[offset : offset + length]
         offset += length
-    return parts
+    return pages

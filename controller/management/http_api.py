@@ -122,43 +122,43 @@ class Api:
 
     # What readers get
 
-    def parts(self) -> dict[str, bytes]:
+    def changed_pages(self) -> dict[str, bytes]:
         """The pages that have changed since the last call, by name, and the new events.
 
         `health` is always there: without it the controller's loop counts as stuck. Other work goes
-        on in between, but never another call of this method.
+        on between two pages (`slices`); the caller has to lock out another call meanwhile.
         """
         state = self.overview.current_state()
         # All pages are of this one moment: a move may end while other work goes on.
         health = self.overview.health(state)
         good = health["alive"] and (health["complete"] or health["role"] == "follower")
-        parts = {
+        pages = {
             "health": _json(health),
             "health_status": b"200" if good else b"503",
             "move": _json(self.mover.progress()),
-            **self._history_part(),
+            **self._history_page(),
             "tokens": _json(
                 [(token.name, token.role, token.secret.decode()) for token in self.tokens.accepted]
             ),
-            **self._floor_part(state.build),
+            **self._floor_page(state.build),
         }
         self.slices()
-        parts["state"] = _json(self.overview.state_for_page(state, self.slices))
+        pages["state"] = _json(self.overview.state_for_page(state, self.slices))
         self.slices()
-        new = {name: part for name, part in parts.items() if self._sent.get(name) != part}
-        new["health"] = parts["health"]
-        self._sent |= new
-        return new | self._events_part()
+        changed = {name: page for name, page in pages.items() if self._sent.get(name) != page}
+        changed["health"] = pages["health"]
+        self._sent |= changed
+        return changed | self._events_page()
 
-    def everything(self) -> dict[str, bytes]:
+    def all_pages(self) -> dict[str, bytes]:
         """All pages, for an HTTP process that has just been started, except the metrics."""
         self._sent.clear()
         self._last_event = 0
-        pages = [name for name, _ in READ.values() if "/" in name]
-        return {name: (TEMPLATES / name).read_bytes() for name in pages} | self.parts()
+        files = [name for name, _ in READ.values() if "/" in name]  # others are made here
+        return {name: (TEMPLATES / name).read_bytes() for name in files} | self.changed_pages()
 
     def exposition(self) -> Iterator[bytes]:
-        """Metrics in Prometheus' text format, so many samples at a time."""
+        """Metrics in Prometheus' text format, `SAMPLES_AT_ONCE` samples of a metric at a time."""
         for metric in self.metrics.registry.collect():
             samples = metric.samples
             for first in range(0, max(len(samples), 1), SAMPLES_AT_ONCE):
@@ -166,7 +166,7 @@ class Api:
                 text = generate_latest(_RegistryOfOne(metric))
                 yield text.split(b"\n", HEADER_LINES)[-1] if first else text
 
-    def _events_part(self) -> dict[str, bytes]:
+    def _events_page(self) -> dict[str, bytes]:
         """The events that the HTTP process was not sent yet, a line of JSON each."""
         events = self.overview.events(self._last_event)
         if not events:
@@ -174,10 +174,11 @@ class Api:
         self._last_event = events[-1]["number"]
         return {"events": b"".join(map(_json, events))}
 
-    def _history_part(self) -> dict[str, bytes]:
+    def _history_page(self) -> dict[str, bytes]:
         """The builds that the fabric ran earlier, once a thread has read them from the disk.
 
-        Nothing while it reads, or where it cannot: readers keep the page that they have.
+        No page while the thread reads, or where the disk fails: readers keep the page that they
+        have.
         """
         reading = self._history or self.start(self.mover.history.past)
         self._history = None if reading.done() else reading
@@ -188,14 +189,14 @@ class Api:
         except OSError:
             return {} if "history" in self._sent else {"history": _json([])}
 
-    def _floor_part(self, build: Build) -> dict[str, bytes]:
+    def _floor_page(self, build: Build) -> dict[str, bytes]:
         """The floor plan of this build, once a thread has made it."""
         floor = self._floor.of(
             build.identity, self.start, lambda: _json(self.overview.topology_for_page(build))
         )
         return {"floor": floor.result()} if floor.done() else {}
 
-    # What they change
+    # What requests change
 
     def answer(self, request: PassedRequest, needs: Role) -> Answer:
         """Carry out a request; errors become answers, too.
@@ -257,7 +258,7 @@ class Api:
             # Some may have disconnected while the action was logged.
             chosen = [vertex for vertex in chosen if vertex in fabric.present]
             for vertex in chosen:
-                fabric.present[vertex].wait()
+                fabric.present[vertex].request_reading()
         return Answer(202, _json({"switches": len(chosen)}))
 
     def _drain(self, request: PassedRequest) -> Answer:
@@ -350,7 +351,7 @@ _CHANGES: Mapping[str, Callable[[Api, PassedRequest], Answer]] = {
     "/api/confirm": Api._confirm,
     "/api/rollback": Api._rollback,
 }
-"""By path, the method that does what is asked for there."""
+"""By path, the method that carries out its requests."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from controller.management.frames import LENGTHS, Header, frame, parts_in
+from controller.management.frames import LENGTHS, Header, frame, pages_in
 from controller.management.site import Answer, ManagementApi, Refusal
 from controller.switches.peers import HalfOpen
 
@@ -68,7 +68,10 @@ class ClientListener(socket.socket):
         return sock, address
 
     def waits(self, address: tuple[str, int]) -> None:
-        """Start the time in which a client has to send or read something; one may be ended."""
+        """Start the time in which this client has to send or read something.
+
+        If more than `MOST_IDLE` connections wait for their clients, the oldest of them is ended.
+        """
         if address in self._sockets:
             self._idle.leave(address)
             oldest = self._idle.enter(address)
@@ -76,7 +79,7 @@ class ClientListener(socket.socket):
                 self._end(oldest)
 
     def works(self, address: tuple[str, int]) -> None:
-        """Stop that time: now the client waits for an answer."""
+        """Stop this client's time: now the client waits for an answer."""
         self._idle.leave(address)
 
     def end_slow(self) -> None:
@@ -118,7 +121,7 @@ class ControllerLink:
         number = next(self._numbers)
         answer = self._waiting[number] = asyncio.get_running_loop().create_future()
         self._writer.write(frame({"request": number, **header}, body))
-        # A request whose client is gone keeps its place: the controller is at it all the same.
+        # Also a request whose client is gone counts: the controller works on it all the same.
         answer.add_done_callback(lambda _: self._waiting.pop(number))
         return await asyncio.shield(answer)
 
@@ -174,7 +177,7 @@ async def serve(listener: ClientListener, link: socket.socket) -> None:
     reading = asyncio.create_task(controller.read_frames(frames))
     reading.add_done_callback(_exit)
     header, body = await frames.get()
-    settings = json.loads(parts_in(header, body)["settings"])
+    settings = json.loads(pages_in(header, body)["settings"])
     hosts = settings["hosts"]
     site = ManagementApi(
         listener,
@@ -184,7 +187,7 @@ async def serve(listener: ClientListener, link: socket.socket) -> None:
         settings["private"],
         settings["most_build"],
     )
-    await site.receive_pages(parts_in(header, body))
+    await site.receive_pages(pages_in(header, body))
     tls = TlsContext(_tls(settings["tls"])) if settings["tls"] else None
     server = uvicorn.Server(_server_config(site, tls))
     tasks = [
@@ -228,8 +231,8 @@ async def _handle_frames(
     while True:
         header, body = await frames.get()
         try:
-            if "parts" in header:
-                await site.receive_pages(parts_in(header, body))
+            if "pages" in header:
+                await site.receive_pages(pages_in(header, body))
             elif tls:
                 tls.read_again()
         except Exception as error:

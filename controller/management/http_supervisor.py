@@ -25,7 +25,7 @@ from typing import Any
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from controller.management.action_log import Actor
-from controller.management.frames import LENGTHS, Header, frame, parts_frame
+from controller.management.frames import LENGTHS, Header, frame, pages_frame
 from controller.management.http_api import Api, PassedRequest
 from controller.management.site import refused
 from controller.management.tls_copies import TlsCopies
@@ -33,11 +33,14 @@ from controller.switches.events import EVENTS_KEPT, ApiRestarted, Event
 from controller.upkeep.background import LONGEST_WAIT, Backoff
 
 MODULE = "controller.management.http_process"
-"""What the process runs."""
+"""The module that the process runs."""
+RECEIVE_BYTES = 1 << 20
+"""Most bytes that are received at once."""
 PERIOD_PER_WORK = 20
 """Pages are made again after this many times the seconds that making them took."""
 PERIOD_PER_WORK_AFTER_EVENT = 5
-"""The same if an event has happened since they were made."""
+"""Where an event has happened since they were made, pages are made again after this many times the
+seconds that making them took."""
 MOST_AGE = 2.0
 """Most seconds until pages are made again."""
 LEAST_METRICS_AGE, MOST_METRICS_AGE = 0.25, 5.0
@@ -108,7 +111,7 @@ class HttpProcess:
     def run(self, api: Api) -> None:
         """Serve for ever, in a green thread of its own."""
         backoff = Backoff(self._clock)
-        self._hub.spawn(self._metrics, api)
+        self._hub.spawn(self._refresh_metrics, api)
         while True:
             began = self._clock()
             try:
@@ -120,7 +123,7 @@ class HttpProcess:
                 backoff.succeeded()
             backoff.failed(RuntimeError(reason))  # each wait is twice as long as the last
             api.metrics.http["restarts"] += 1
-            wait = max(backoff.again - self._clock(), 0.0)
+            wait = max(backoff.retry_at - self._clock(), 0.0)
             self._tell(ApiRestarted(reason, wait))
             self._hub.sleep(wait)
 
@@ -137,10 +140,11 @@ class HttpProcess:
             return
         if began < (self._next_pages_after_event if has_event else self._next_pages):
             return
-        if self._making:  # a request's green thread: repairs wait for this loop, so it goes on
+        if self._making:
+            # A request's green thread makes pages. This loop must not wait for it: it also repairs.
             self._next_pages = self._next_pages_after_event = began
             return
-        self._put_new(api)
+        self._make_changed_pages(api)
         took = self._clock() - began
         self._next_pages = began + min(PERIOD_PER_WORK * took, MOST_AGE)
         self._next_pages_after_event = began + PERIOD_PER_WORK_AFTER_EVENT * took
@@ -158,7 +162,7 @@ class HttpProcess:
         """Pass the TLS files on as they are now; the caller has checked that they can be used."""
         if self._tls:
             self._tls.renew()
-        self._send(frame({"reload": True}))
+        self._queue_frame(frame({"reload": True}))
 
     def end(self) -> None:
         """Kill the process, so that its address can be used again."""
@@ -194,7 +198,7 @@ class HttpProcess:
             self._frames.clear()
             self._events.clear()
             settings = {"settings": json.dumps(self._settings).encode()}
-            self._put(settings | api.everything())
+            self._queue_pages(settings | api.all_pages())
         # The writer starts only now: the settings have to be the first that the process reads.
         writer = self._hub.spawn(self._write, link)
         self._connected = True
@@ -232,11 +236,14 @@ class HttpProcess:
             env=environment,
         )
 
-    def _put_new(self, api: Api) -> None:
-        """Make the pages that have changed; a bug in making them is only reported."""
+    def _make_changed_pages(self, api: Api) -> None:
+        """Make the pages that have changed, and queue them for the process.
+
+        A bug in making them is only reported.
+        """
         try:
             with self._making_pages():
-                self._put(api.parts())
+                self._queue_pages(api.changed_pages())
         except Exception as error:
             api.report_bug("making what readers get", error)
 
@@ -251,7 +258,7 @@ class HttpProcess:
         finally:
             self._making = False
 
-    def _put(self, pages: dict[str, bytes]) -> None:
+    def _queue_pages(self, pages: dict[str, bytes]) -> None:
         """Queue pages for the process, by name; they replace those that are not sent yet.
 
         New events are added to the unsent ones. If these are too many, the oldest are dropped.
@@ -260,13 +267,16 @@ class HttpProcess:
         self._unsent_pages |= pages
         self._unsent.set()
 
-    def _send(self, data: bytes) -> None:
+    def _queue_frame(self, data: bytes) -> None:
         """Queue a frame for the process."""
         self._frames.append(data)
         self._unsent.set()
 
     def _write(self, link: Any) -> None:
-        """Write what is queued, for ever: pages before answers, which may have changed them."""
+        """Write what is queued to the process, for ever.
+
+        Pages go before answers: who has an answer to a change reads pages that show the change.
+        """
         with suppress(OSError):  # `_handle_frames` notices, too, that the process has ended
             while True:
                 self._unsent.wait()
@@ -277,7 +287,7 @@ class HttpProcess:
                     self._unsent_pages.clear()
                     self._events.clear()
                     self._frames.clear()
-                    link.sendall(parts_frame(pages) + answers)
+                    link.sendall(pages_frame(pages) + answers)
 
     def _handle_frames(self, link: Any, api: Api) -> None:
         """Handle the frames of the process until it ends."""
@@ -313,34 +323,34 @@ class HttpProcess:
             api.failed("a request", error)
             answer = refused(500, "an internal error: the controller's log has it")
         if header["method"] != "GET" and process is self._process:
-            self._put_new(api)
+            self._make_changed_pages(api)
         if process is not self._process:
             return  # the process that passed it on is gone, and the next one counts anew
-        head = {"status": answer.status, "type": answer.kind, "headers": answer.headers}
-        self._send(frame({"answer": header["request"], **head}, answer.body))
+        head = {"status": answer.status, "type": answer.content_type, "headers": answer.headers}
+        self._queue_frame(frame({"answer": header["request"], **head}, answer.body))
         now = self._clock()
         self._rest_until = now + min(now - began, MOST_REST)
 
-    def _metrics(self, api: Api) -> None:
-        """Make the metrics page, for ever."""
+    def _refresh_metrics(self, api: Api) -> None:
+        """Make the metrics page again and again, for ever."""
         while True:
             wait = LEAST_METRICS_AGE
             if self._connected:
                 try:
-                    wait = PERIOD_PER_WORK * self._put_metrics(api)
+                    wait = PERIOD_PER_WORK * self._make_metrics(api)
                     wait = min(max(wait, LEAST_METRICS_AGE), MOST_METRICS_AGE)
                 except Exception as error:
                     api.report_bug("making the metrics", error)
                     wait = MOST_METRICS_AGE
             self._hub.sleep(wait)
 
-    def _put_metrics(self, api: Api) -> float:
-        """Make and queue the metrics page; other work goes on after each metric.
+    def _make_metrics(self, api: Api) -> float:
+        """Make the metrics page and queue it for the process; other work goes on after each metric.
 
         Returns:
             The seconds that making it took.
         """
-        took, texts, metrics = 0.0, [b""], api.exposition()
+        took, texts, metrics = 0.0, list[bytes](), api.exposition()
         while True:
             began = self._clock()
             text = next(metrics, None)
@@ -349,7 +359,9 @@ class HttpProcess:
                 break
             texts.append(text)
             self._hub.sleep(0)
-        self._put({"metrics": b"".join(texts), "metrics_type": CONTENT_TYPE_LATEST.encode()})
+        self._queue_pages(
+            {"metrics": b"".join(texts), "metrics_type": CONTENT_TYPE_LATEST.encode()}
+        )
         return took
 
 
@@ -361,8 +373,8 @@ def _exactly(link: Any, size: int) -> bytes:
     """Read so many bytes of a socket; no bytes where the other end is closed."""
     data = bytearray()
     while len(data) < size:
-        more = link.recv(min(size - len(data), 1 << 20))
-        if not more:
+        chunk = link.recv(min(size - len(data), RECEIVE_BYTES))
+        if not chunk:
             return b""
-        data += more
+        data += chunk
     return bytes(data)

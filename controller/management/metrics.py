@@ -126,23 +126,25 @@ class Metrics(Collector):
         if self.counters is None:
             return
         wiring = build.wiring
-        counters = {
-            vertex: of_ports
-            for vertex, of_ports in self.counters.by_vertex.items()
+        # By vertex, the columns of a switch: its ports, and their counters.
+        columns = {
+            vertex: of_switch
+            for vertex, of_switch in self.counters.by_vertex.items()
             if vertex < len(wiring.names)
         }
-        by_port = sum(len(of_ports["port"]) for of_ports in counters.values()) <= MOST_PORTS
+        all_ports = sum(len(of_switch["port"]) for of_switch in columns.values())
+        has_series_by_port = all_ports <= MOST_PORTS
 
-        def counts(counter: str) -> Iterator[Sample]:
+        def series(counter: str) -> Iterator[Sample]:
             """The series of a counter: of each port, or of each switch with an empty port."""
-            for vertex in sorted(counters):
-                name, of_ports = wiring.names[vertex], counters[vertex]
+            for vertex in sorted(columns):
+                name, of_switch = wiring.names[vertex], columns[vertex]
                 port_names = wiring.port_names[int(wiring.node_type[vertex])]
-                if not by_port:
-                    yield [name, ""], int(of_ports[counter].sum())
+                if not has_series_by_port:
+                    yield [name, ""], int(of_switch[counter].sum())
                     continue
-                ports, values = of_ports["port"].tolist(), of_ports[counter].tolist()
-                for port, count in zip(ports, values, strict=True):
+                ports, counts = of_switch["port"].tolist(), of_switch[counter].tolist()
+                for port, count in zip(ports, counts, strict=True):
                     # A switch may have more ports than its type.
                     has_name = port <= len(port_names)
                     if port < FIRST_RESERVED_PORT:
@@ -154,7 +156,7 @@ class Metrics(Collector):
             ("port_errors", "Errors of a port."),
             ("port_drops", "Packets that a port has dropped."),
         ):
-            yield _counter(name, description, counts(name.removeprefix("port_")), "switch", "port")
+            yield _counter(name, description, series(name.removeprefix("port_")), "switch", "port")
 
 
 def _by_name(state: State) -> Iterator[Metric]:
@@ -168,7 +170,7 @@ def _by_name(state: State) -> Iterator[Metric]:
         ([switch.name, entry], count)
         for switch in switches
         for entry, count in zip(("rows", "groups"), switch.holds or (), strict=False)
-    ]
+    ]  # `holds` is (rows, groups), or None before the switch was read
     yield _gauge("switch_rows", "Rows and groups read last.", rows, "switch", "what")
     dead = [([*link.values()], 1) for link in dead_links(state)]
     yield _gauge("link_dead", "1 for a link that traffic goes around.", dead, *ends)

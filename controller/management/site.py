@@ -39,7 +39,7 @@ requests with a token whose role is too low.
 FIRST_PATIENCE = 5.0
 """Most seconds that a reader waits for a page that the controller has not sent yet."""
 STALE = 5.0
-"""Seconds without news from the controller after which its loop counts as stuck."""
+"""Seconds without a page `health` from the controller after which its loop counts as stuck."""
 
 JSON = "application/json"
 """The type of JSON."""
@@ -56,7 +56,8 @@ READ: dict[str, tuple[str, str]] = {
     "/metrics": ("metrics", ""),
     **{f"/api/{name}": (name, JSON) for name in ("state", "floor", "health", "move", "history")},
 }
-"""By path, the name of its page and the page's type; the type of the metrics is a page itself."""
+"""By path, the name of its page and the page's content type. That of the metrics is "": it is a
+page itself, `metrics_type`."""
 EVENTS = "/api/events"
 """The path of the latest events."""
 PASSED: dict[tuple[str, str], Role] = {
@@ -88,7 +89,7 @@ class Answer:
     """The HTTP status."""
     body: bytes
     """The bytes of the body."""
-    kind: str = JSON
+    content_type: str = JSON
     """The type of the body."""
     headers: tuple[tuple[str, str], ...] = ()
     """Further headers."""
@@ -115,7 +116,7 @@ class ClientTimer(Protocol):
         """Start, or restart, the time in which this client has to send or read something."""
 
     def works(self, address: tuple[str, int]) -> None:
-        """Stop that time: now the client waits for the controller."""
+        """Stop this client's time: now the client waits for the controller."""
 
 
 Ask = Callable[[Message, bytes], Awaitable[Answer]]
@@ -142,37 +143,38 @@ class ManagementApi:
     """The tokens that are accepted."""
     clock: Callable[[], float] = monotonic
     """Seconds on a clock that is never set."""
-    guesses: RejectedPeers = field(init=False)
+    refusals: RejectedPeers = field(init=False)
     """Counts wrong tokens, by host, and tokens whose role was too low, by their name."""
-    _parts: dict[str, bytes] = field(default_factory=dict)
+    _pages: dict[str, bytes] = field(default_factory=dict)
     """The pages that the controller has sent last, by name."""
     _events: deque[tuple[int, bytes]] = field(default_factory=lambda: deque(maxlen=EVENTS_KEPT))
     """The latest events: number and line."""
     _last_health: float = 0.0
-    """When the controller's loop has sent a page last, by `clock`."""
+    """When the controller's loop has sent `health` last, by `clock`."""
     _arrived: Condition = field(default_factory=Condition)
     """Notified when pages arrive."""
 
     def __post_init__(self) -> None:
-        self.guesses = RejectedPeers(lambda _: None, self.clock)
+        self.refusals = RejectedPeers(lambda _: None, self.clock)
 
-    async def receive_pages(self, parts: Mapping[str, bytes]) -> None:
+    async def receive_pages(self, pages: Mapping[str, bytes]) -> None:
         """Take pages that the controller has sent, by name.
 
-        Only its loop sends `health`: another green thread sends the metrics.
+        The controller's loop sends `health`; another green thread sends the metrics. So `health`
+        shows that the loop is not stuck.
         """
-        if "health" in parts:
+        if "health" in pages:
             self._last_health = self.clock()
-        self.guesses.tick()
-        for name, part in parts.items():
+        self.refusals.tick()
+        for name, page in pages.items():
             if name == "events":
-                lines = part.splitlines()
+                lines = page.splitlines()
                 self._events.extend((json.loads(line)["number"], line) for line in lines)
             elif name == "tokens":
-                tokens = (Token(name, role, key.encode()) for name, role, key in json.loads(part))
+                tokens = (Token(name, role, key.encode()) for name, role, key in json.loads(page))
                 self.tokens.accepted = tuple(tokens)
             else:
-                self._parts[name] = part
+                self._pages[name] = page
         async with self._arrived:
             self._arrived.notify_all()
 
@@ -231,18 +233,20 @@ class ManagementApi:
 
         Where the controller's loop is stuck, the page says so (`STUCK`).
         """
-        name, kind = READ[path]
-        if name not in self._parts:
+        name, content_type = READ[path]
+        if name not in self._pages:
             await self._wait_for(name)
-        body = self._parts[name]
-        status = int(self._parts["health_status"]) if name == "health" else 200
+        body = self._pages[name]
+        status = int(self._pages["health_status"]) if name == "health" else 200
         if self.clock() - self._last_health > STALE and name in STUCK:
             text_if_alive, text_if_stuck = STUCK[name]
             body = body.replace(text_if_alive, text_if_stuck, 1)
             if name == "health":
                 status = 503
-        headers = (("Content-Security-Policy", POLICY),) if path in OPEN and kind != JSON else ()
-        return Answer(status, body, kind or self._parts["metrics_type"].decode(), headers)
+        is_of_status_page = path in OPEN and content_type != JSON
+        headers = (("Content-Security-Policy", POLICY),) if is_of_status_page else ()
+        content_type = content_type or self._pages["metrics_type"].decode()
+        return Answer(status, body, content_type, headers)
 
     async def _wait_for(self, name: str) -> None:
         """Wait until a page has arrived.
@@ -253,7 +257,7 @@ class ManagementApi:
 
         async def page_arrives() -> None:
             async with self._arrived:
-                await self._arrived.wait_for(lambda: name in self._parts)
+                await self._arrived.wait_for(lambda: name in self._pages)
 
         try:
             await wait_for(page_arrives(), FIRST_PATIENCE)
@@ -318,11 +322,11 @@ class ManagementApi:
         Raises:
             Refusal: there were `MOST_GUESSES` in the last minute.
         """
-        times, seconds_left = self.guesses.recent(TokenRefused, client, reason)
+        times, seconds_left = self.refusals.recent(TokenRefused, client, reason)
         if times >= MOST_GUESSES:
             raise Refusal(429, f"too many {what}", Retry_After=str(ceil(seconds_left)))
         if adds:
-            self.guesses.add(TokenRefused, client, reason)
+            self.refusals.add(TokenRefused, client, reason)
 
 
 STUCK = {
@@ -432,7 +436,7 @@ async def _send_answer(answer: Answer, request: Request, send: Send) -> None:
     """
     unread = not request.ended and request.length > 0
     headers = {
-        "Content-Type": answer.kind,
+        "Content-Type": answer.content_type,
         "Content-Length": str(len(answer.body)),
         "X-Content-Type-Options": "nosniff",
         "Cache-Control": "no-store",
@@ -442,10 +446,10 @@ async def _send_answer(answer: Answer, request: Request, send: Send) -> None:
     encoded = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()]
     await send({"type": "http.response.start", "status": answer.status, "headers": encoded})
     body, drops = answer.body, unread and request.length <= MOST_DROPPED
-    for place in range(0, max(len(body), 1), CHUNK):
+    for start in range(0, max(len(body), 1), CHUNK):
         request.timer.waits(request.client)
-        more = drops or place + CHUNK < len(body)
-        chunk = body[place : place + CHUNK]
+        more = drops or start + CHUNK < len(body)
+        chunk = body[start : start + CHUNK]
         await send({"type": "http.response.body", "body": chunk, "more_body": more})
     if drops:
         try:

@@ -1,4 +1,9 @@
-"""Copies of the TLS files in memory, as they were when they could be used last."""
+"""Copies of the TLS files in memory, as they were when they could be used last.
+
+The HTTP process reads the copies instead of the files (`controller.management.http_supervisor`). If
+it is started again while the files on the disk cannot be used, it still has usable ones, as the
+controller has.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +13,10 @@ from controller.settings import Tls
 
 
 class TlsCopies:
-    """The files that the HTTP process reads. If it is started again while those on the disk cannot
-    be used, it has the same as the controller, which goes on with what it has.
+    """The copies: files in memory, which the HTTP process inherits.
 
     Attributes:
-        descriptors: the files in memory, which the process inherits: key, certificate, authority.
+        descriptors: the descriptors of the copies: key, certificate, authority.
     """
 
     def __init__(self, tls: Tls) -> None:
@@ -21,15 +25,14 @@ class TlsCopies:
         self.renew()
 
     def renew(self) -> None:
-        """Copy the files, which can be used; all or none.
+        """Copy all files; the caller has checked that they can be used.
 
         Raises:
-            OSError: one has gone since it was looked at. The copies stay as they were.
+            OSError: a file has gone since the check. All copies stay as they were.
         """
         files = self._tls.key, self._tls.certificate, self._tls.authority
         contents = [file.read_bytes() for file in files]
         for descriptor, content in zip(self.descriptors, contents, strict=True):
-            # In memory: no disk holds this up.
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, content, 0)
 

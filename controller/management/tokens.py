@@ -1,4 +1,8 @@
-"""Bearer tokens (RFC 6750) of the management API, from a file, and the roles that they have."""
+"""Bearer tokens (RFC 6750) of the management API, from a file, and the roles that they have.
+
+`controller.composition` reads the file. The HTTP process compares the tokens of requests with those
+of the file (`controller.management.site`).
+"""
 
 from __future__ import annotations
 
@@ -86,7 +90,11 @@ class Tokens:
         self.accepted = tuple(tokens)
 
     def bearer(self, authorization: str | None) -> Token | None:
-        """The token of this Authorization header; all are compared, in constant time."""
+        """The accepted token in this Authorization header; None if there is none.
+
+        The secret is compared with all tokens, each in constant time: the time of an answer tells
+        nothing about them.
+        """
         scheme, _, text = (authorization or "").partition(" ")
         secret = text.strip().encode()
         equal = [token for token in self.accepted if hmac.compare_digest(secret, token.secret)]
@@ -98,7 +106,7 @@ MAKE = "make one with: openssl rand -hex 32"
 
 
 def _token(file: Path, number: int, line: str) -> Token:
-    """The token of a line. Messages never show it."""
+    """The token of a line. Error messages never show the secret."""
     words = line.split()
     name, role = words[:2] if len(words) == 3 else (f"line {number}", "apply")
     if len(words) not in (1, 3):

@@ -1,6 +1,7 @@
 """OpenFlow messages to and from one switch: errors, echoes, bundle replies, ports, packets.
 
-Layouts and numbers are those of `compilers.targets.openflow.protocol`.
+The session of a switch (`controller.switches`) and link discovery (`controller.upkeep`) make and
+read messages here. Layouts and numbers are those of `compilers.targets.openflow.protocol`.
 """
 
 from __future__ import annotations
@@ -63,8 +64,9 @@ BUNDLE_TIMEOUT = FIRST_BUNDLE_ERROR + BUNDLE_ERRORS.index("timeout")
 """The error code of a bundle whose next message was late."""
 IN_PORT_FIELD = oxm("in_port", 0)[0]
 """The field of a packet-in's match that has the port."""
-Names = Callable[[int, int], tuple[str, str]]
-"""The framework's constants for an error's type and code: `OFPET_…`, `OFPGMFC_…`."""
+ErrorNames = Callable[[int, int], tuple[str, str]]
+"""The framework's constants for an error's type and code, such as `OFPET_GROUP_MOD_FAILED(6)` and
+`OFPGMFC_BAD_TYPE(5)`."""
 
 
 class SessionXid(IntEnum):
@@ -82,31 +84,35 @@ OUR_ECHOES = frozenset({SessionXid.PROBE, SessionXid.TURN})
 
 
 def boundary(data: bytes | memoryview, start: int, least: int) -> int:
-    """The end of the first message that ends `least` bytes or more after start, or of them all.
+    """The end of the first message that ends `least` bytes or more after `start`.
 
-    Messages of one length, one after the other, are passed over in one step.
+    It is the end of the data where there is no such message. Successive messages of equal length
+    are passed over in one step.
 
     Args:
         data: whole messages.
-        start: where one of them starts.
-        least: the bytes that the messages from there on have at least.
+        start: the offset of a message.
+        least: least bytes of the messages from `start` to the boundary.
     """
     if len(data) - start <= least:
         return len(data)
-    place, stop = start, start + least
-    while place < stop:
-        length = header(data, place)[1]
-        most = max(1, (stop - place) // length)
-        run = np.frombuffer(data, np.uint8, most * length, place).reshape(most, length)
+    offset, stop = start, start + least
+    while offset < stop:
+        _, length, _ = header(data, offset)
+        most = max(1, (stop - offset) // length)
+        # Read as if all messages up to `stop` had this length; those before the first that has
+        # another length do.
+        run = np.frombuffer(data, np.uint8, most * length, offset).reshape(most, length)
         differs = fields_at(run, HEADER)["length"] != length
-        alike = int(differs.argmax()) or most  # the first has this length
-        place += length * alike
-    return place
+        equal_messages = int(differs.argmax()) or most  # argmax is 0 where none differs
+        offset += length * equal_messages
+    return offset
 
 
 def echo_reply(request: bytes) -> bytes:
     """The reply to an echo request: the same bytes with another type."""
-    return message(MessageType.ECHO_REPLY, header(request)[2], request[HEADER.size :])
+    _, _, xid = header(request)
+    return message(MessageType.ECHO_REPLY, xid, request[HEADER.size :])
 
 
 def turn_echo(turn: int) -> bytes:
@@ -121,8 +127,8 @@ def turn_of(reply: bytes) -> int:
 
 def datapath_id(features: bytes) -> int:
     """The datapath id in a features reply; 0 in one that is cut off."""
-    whole = features.ljust(HEADER.size + FEATURES.size, b"\0")
-    return int(FEATURES.read(whole, HEADER.size).datapath_id)
+    padded_features = features.ljust(HEADER.size + FEATURES.size, b"\0")
+    return int(FEATURES.read(padded_features, HEADER.size).datapath_id)
 
 
 def port_status(message: bytes) -> Any:
@@ -137,7 +143,12 @@ def port_status(message: bytes) -> Any:
 
 
 def packets_out(ports: NDArray[np.integer], frames: NDArray[np.uint8]) -> bytes:
-    """One packet-out a frame, uint8[n, L]: out of its port, int[n]."""
+    """Packet-out messages, one for each frame.
+
+    Args:
+        ports: int[n], the port that each frame leaves by.
+        frames: uint8[n, L], the bytes of each frame.
+    """
     frame = Column("frame", np.dtype((np.uint8, frames.shape[1])))
     message = packet_out(CONTROLLER, "port", (frame,))
     out = unbundled(message, SessionXid.PACKET_OUT, len(frames), port=ports, frame=frames)
@@ -151,27 +162,31 @@ def packet_in(message: bytes) -> tuple[int, memoryview]:
         Malformed: it is cut off, or does not say the port.
     """
     head = PACKET_IN.read(message, HEADER.size)
-    fields = HEADER.size + PACKET_IN.size
-    end = fields - MATCH.size + head.match_length
-    packet = fields - MATCH.size + padded(head.match_length) + PACKET_PAD
-    if head.match_type != OXM_MATCH or end < fields or packet > len(message):
+    # The layout PACKET_IN ends with the head of the match, whose length counts that head, too.
+    fields_start = HEADER.size + PACKET_IN.size
+    match_start = fields_start - MATCH.size
+    fields_end = match_start + head.match_length
+    packet_start = match_start + padded(head.match_length) + PACKET_PAD
+    is_cut_off = fields_end < fields_start or packet_start > len(message)
+    if head.match_type != OXM_MATCH or is_cut_off:
         raise Malformed("a packet-in whose match does not fit")
-    for field, value in match_fields(message[fields:end]):
+    for field, value in match_fields(message[fields_start:fields_end]):
         if field == IN_PORT_FIELD:
-            return int.from_bytes(value, "big"), memoryview(message)[packet:]
+            return int.from_bytes(value, "big"), memoryview(message)[packet_start:]
     raise Malformed("a packet-in without a port")
 
 
-def commits(message: bytes) -> int | None:
-    """The number of the bundle that this message confirms as committed, else None."""
-    if header(message)[0] != MessageType.EXPERIMENTER:
+def committed_bundle(message: bytes) -> int | None:
+    """The number of the bundle that this message confirms as committed; None if it does not."""
+    kind, _, _ = header(message)
+    if kind != MessageType.EXPERIMENTER:
         return None
     if len(message) < HEADER.size + BUNDLE_CONTROL.size:
         return None
     reply = BUNDLE_CONTROL.read(message, HEADER.size)
-    about = reply.experimenter, reply.kind, reply.request
-    committed = ONF, OnfMessage.BUNDLE_CONTROL, Bundle.COMMIT_REPLY
-    return int(reply.bundle) if about == committed else None
+    reply_type = reply.experimenter, reply.kind, reply.request
+    commit_reply = ONF, OnfMessage.BUNDLE_CONTROL, Bundle.COMMIT_REPLY
+    return int(reply.bundle) if reply_type == commit_reply else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,21 +205,23 @@ class Error:
     @classmethod
     def read(cls, message: bytes) -> Error:
         """The error in a message of type `ERROR`; a cut-off one reads as zeros."""
-        whole = message.ljust(HEADER.size + EXPERIMENTER_ERROR.size, b"\0")
-        error = EXPERIMENTER_ERROR.read(whole, HEADER.size)
-        of_experimenter = error.type == ErrorType.EXPERIMENTER
-        body = EXPERIMENTER_ERROR if of_experimenter else ERROR
-        failed = message[HEADER.size + body.size :]
-        xid = header(failed)[2] if len(failed) >= HEADER.size else 0
-        return cls(error.type, error.code, error.experimenter if of_experimenter else 0, xid)
+        padded_message = message.ljust(HEADER.size + EXPERIMENTER_ERROR.size, b"\0")
+        error = EXPERIMENTER_ERROR.read(padded_message, HEADER.size)
+        is_experimenter = error.type == ErrorType.EXPERIMENTER
+        layout = EXPERIMENTER_ERROR if is_experimenter else ERROR
+        # An error ends with the first bytes of the message that failed.
+        failed_message, xid = message[HEADER.size + layout.size :], 0
+        if len(failed_message) >= HEADER.size:
+            _, _, xid = header(failed_message)
+        return cls(error.type, error.code, error.experimenter if is_experimenter else 0, xid)
 
     @property
     def timed_out(self) -> bool:
         """Whether a bundle is gone because its next message was late."""
         return (self.experimenter, self.code) == (ONF, BUNDLE_TIMEOUT)
 
-    def words(self, names: Names) -> str:
-        """The error as text: `group mod failed: bad type`."""
+    def words(self, names: ErrorNames) -> str:
+        """The error as text, such as `group mod failed: bad type`."""
         if self.experimenter == ONF and 0 <= self.code - FIRST_BUNDLE_ERROR < len(BUNDLE_ERRORS):
             return f"bundle failed: {BUNDLE_ERRORS[self.code - FIRST_BUNDLE_ERROR]}"
         if self.experimenter:

@@ -1,4 +1,7 @@
-"""Multipart requests, and their replies as numpy arrays (§7.3.5)."""
+"""Multipart requests to switches, and their replies as numpy arrays (OpenFlow 1.3.5, §7.3.5).
+
+Sessions (`controller.switches`) and the counters of ports (`controller.upkeep`) send the requests.
+"""
 
 from __future__ import annotations
 
@@ -43,9 +46,12 @@ def request(kind: Multipart, xid: int, body: bytes = b"") -> bytes:
     return message(MessageType.MULTIPART_REQUEST, xid, MULTIPART.pack(kind=kind) + body)
 
 
-def flows_wanted(cookie: int = 0, mask: int = 0) -> bytes:
-    """The body of a request for flows of all tables, or for their number: those with cookies like
-    this under the mask, by default all.
+def flows_body(cookie: int = 0, mask: int = 0) -> bytes:
+    """The body of a request for the flows of all tables, or for their number.
+
+    Args:
+        cookie: only flows with this cookie, in the bits of `mask`.
+        mask: the bits of the cookie that are compared; 0 for all flows.
     """
     match = {"match_type": OXM_MATCH, "match_length": MATCH.size}
     return FLOW_REQUEST.pack(
@@ -53,18 +59,18 @@ def flows_wanted(cookie: int = 0, mask: int = 0) -> bytes:
     )
 
 
-def ports_wanted(port: int = ANY) -> bytes:
+def ports_body(port: int = ANY) -> bytes:
     """The body of a request for the counters of a port, by default of all."""
     return PORT_REQUEST.pack(port=port)
 
 
-def groups_wanted() -> bytes:
+def groups_body() -> bytes:
     """The body of a request for the counters of all groups."""
     return GROUP_REQUEST.pack(group=ALL_GROUPS)
 
 
 def part(message: bytes) -> ReplyPart:
-    """The part of a multipart reply that a message is.
+    """A message as a part of a multipart reply.
 
     Raises:
         Malformed: it is too short.
@@ -78,7 +84,7 @@ def records(body: bytes, layout: WireLayout) -> NDArray[np.void]:
     """The body as records of one layout: `PORT` or `PORT_STATS`.
 
     Raises:
-        Malformed: it is not a whole number of them.
+        Malformed: the body is no whole number of records.
     """
     if len(body) % layout.size:
         raise Malformed(f"{len(body)} bytes are no whole number of {layout.size}")

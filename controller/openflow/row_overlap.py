@@ -1,6 +1,7 @@
 """Which rows of others take packets that our rows are for.
 
-Rows are given in their common form, `compilers.readers.openflow.rows.ROW`.
+The session of a switch (`controller.switches`) calls `shadowing` after it has read the switch, and
+reports the rows. Rows are bytes in their common form, `compilers.readers.openflow.rows.ROW`.
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ _Words = NDArray[np.uint64]
 def shadowing(foreign: Iterable[bytes], ours: Iterable[bytes]) -> list[FlowRow]:
     """The foreign rows that a packet may match instead of our own.
 
-    They are in its table with the same priority or a higher one, and some packet matches both
-    (OpenFlow 1.3.5, §5.3). Our table-miss rows lose nothing: they only count what has no receiver.
-    Only fields that ours have are compared: a foreign row costs the same whatever it matches.
+    Such a row is in the table of our row, has the same priority or a higher one, and some packet
+    matches both (OpenFlow 1.3.5, §5.3). Our table-miss rows are left out: they only count packets
+    without a receiver. Only fields that our rows match are compared, as an overlap depends on no
+    other.
 
     Raises:
         Malformed: a row cannot be read.
@@ -34,29 +36,38 @@ def shadowing(foreign: Iterable[bytes], ours: Iterable[bytes]) -> list[FlowRow]:
     fields = {field for row in program for field, _, _ in row.match}
     lengths = [length for _, _, length in fields]
     starts = dict(zip(fields, accumulate(lengths, initial=0), strict=False))
-    width = -(-sum(lengths) // WORD) * WORD
+    width = -(-sum(lengths) // WORD) * WORD  # bytes of all fields, in whole words
     priorities_of = defaultdict[int, list[int]](list)
     matches_of = defaultdict[int, list[_Words]](list)
     for row in program:
         priorities_of[row.table].append(row.priority)
         matches_of[row.table].append(_words(row.match, starts, width))
+    # By table: the priorities of our rows, int[n], and their matches, uint64[n, 2, words].
     tables = {
         table: (np.array(priorities), np.array(matches_of[table]))
         for table, priorities in priorities_of.items()
     }
-    over: list[FlowRow] = []
+    overlapping: list[FlowRow] = []
     for row in map(read_row, sorted(foreign)):
         if row.table in tables:
             value, mask = _words(row.match, starts, width)
             priorities, matches = tables[row.table]
-            apart = ((matches[:, 0] ^ value) & matches[:, 1] & mask).any(axis=1)
-            if (~apart & (priorities <= row.priority)).any():
-                over.append(row)
-    return over
+            our_values, our_masks = matches[:, 0], matches[:, 1]
+            # No packet matches both where the values differ in a bit that both masks have.
+            disjoint = ((our_values ^ value) & our_masks & mask).any(axis=1)
+            if (~disjoint & (priorities <= row.priority)).any():
+                overlapping.append(row)
+    return overlapping
 
 
 def _words(match: Match, starts: dict[Field, int], width: int) -> _Words:
-    """uint64[2, width / 8]: the value and the mask of a match, of the fields that have a start."""
+    """A match as uint64[2, width / 8]: its value, and its mask.
+
+    Args:
+        match: the match.
+        starts: the offset of each field in bytes; other fields are left out.
+        width: the bytes of all fields.
+    """
     words = np.zeros((2, width), np.uint8)
     for field, value, mask in match:
         start = starts.get(field)

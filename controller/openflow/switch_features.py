@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from functools import reduce
 
 import numpy as np
@@ -89,7 +90,8 @@ class Limits:
 def is_open_vswitch(description: bytes | None) -> bool:
     """Whether a switch describes itself as Open vSwitch, which can do all that is asked for.
 
-    Its table features take 1.2 MB and 30 ms (version 3.1), so it is asked only if it refuses.
+    Its table features take 1.2 MB and 30 ms (version 3.1), so it is asked for them only after it
+    has refused something.
     """
     if description is None or len(description) < DESCRIPTION.size:
         return False
@@ -99,7 +101,7 @@ def is_open_vswitch(description: bytes | None) -> bool:
 def features(groups: bytes | None, tables: bytes | None) -> tuple[Profile, Limits]:
     """The profile and the capacity of a switch by its group and table features.
 
-    Tables count up to the first number that is not there: OF-DPA has 0, 10, 20, 30, ….
+    Only the tables before the first missing number count: OF-DPA has the tables 0, 10, 20, 30, ….
 
     Args:
         groups: the reply to a request for group features. None or unreadable: no limit is known.
@@ -121,12 +123,24 @@ def features(groups: bytes | None, tables: bytes | None) -> tuple[Profile, Limit
     by_number = _tables(tables or b"")
     if by_number:
         most_rows = {number: table.rows for number, table in by_number.items() if table.rows}
-        masks = _metadata(by_number)
+        metadata = _metadata_match(by_number)
         missing = (number for number in range(OVS.tables) if number not in by_number)
         count = next(missing, OVS.tables)
-        is_single = masks is None or not count
-        profile = replace(profile, masks=masks is True, tables=1 if is_single else count)
+        is_single = metadata == _MetadataMatch.NONE or not count
+        profile = replace(
+            profile,
+            masks=metadata == _MetadataMatch.MASKED,
+            tables=1 if is_single else count,
+        )
     return profile, Limits(most_rows, most_groups)
+
+
+class _MetadataMatch(Enum):
+    """How a table can match the metadata of packets."""
+
+    NONE = "none"
+    EXACT = "exact"
+    MASKED = "masked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,16 +160,18 @@ class _Table:
         return instruction not in {kind for kind, _ in _properties(listed, padded=1)}
 
     @property
-    def metadata(self) -> bool | None:
-        """Whether it matches metadata under masks; None: not at all."""
+    def metadata_match(self) -> _MetadataMatch:
+        """How it matches metadata, by the OXM headers of fields that it lists."""
         listed = self.properties.get(TableProperty.MATCH)
         if listed is None:
-            return True
+            return _MetadataMatch.MASKED
         whole_headers = len(listed) // OXM_HEADER_BYTES * OXM_HEADER_BYTES
         headers = np.frombuffer(listed[:whole_headers], ">u4")
-        of_metadata = headers[headers >> CLASS_AND_FIELD_SHIFT == METADATA]
-        masked = of_metadata >> HAS_MASK_SHIFT & 1
-        return bool(masked.any()) if len(masked) else None
+        metadata_headers = headers[headers >> CLASS_AND_FIELD_SHIFT == METADATA]
+        if not len(metadata_headers):
+            return _MetadataMatch.NONE
+        has_mask = metadata_headers >> HAS_MASK_SHIFT & 1
+        return _MetadataMatch.MASKED if has_mask.any() else _MetadataMatch.EXACT
 
 
 def _tables(features: bytes) -> dict[int, _Table]:
@@ -189,13 +205,13 @@ def _properties(data: bytes, padded: int = 8) -> Iterator[tuple[int, bytes]]:
         offset += max(padded_length, head)
 
 
-def _metadata(tables: Mapping[int, _Table]) -> bool | None:
-    """Whether classes of packets are matched by masked metadata; None: by no metadata."""
+def _metadata_match(tables: Mapping[int, _Table]) -> _MetadataMatch:
+    """How the table of classes can match metadata that the table of routes has written."""
     dispatch, routes, classes = (tables.get(number, _Table(0, {})) for number in range(3))
     leads_on = not (dispatch.lacks(Instruction.GOTO_TABLE) or routes.lacks(Instruction.GOTO_TABLE))
     if not leads_on or routes.lacks(Instruction.WRITE_METADATA):
-        return None
-    return classes.metadata
+        return _MetadataMatch.NONE
+    return classes.metadata_match
 
 
 REQUEST_UNKNOWN = frozenset(
@@ -213,7 +229,7 @@ GROUP_TYPE_REFUSED = frozenset(
 """The codes by which a switch refuses the type of a group, or what such a group does."""
 
 
-def lowered(profile: Profile, errors: Sequence[Error]) -> Profile:
+def lowered_profile(profile: Profile, errors: Sequence[Error]) -> Profile:
     """The profile without the abilities that a switch has refused; the same if it refused none."""
     if profile.bundles and any(map(_of_bundles, errors)):
         return profile.within(replace(OVS, bundles=False))

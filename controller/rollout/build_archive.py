@@ -1,4 +1,9 @@
-"""Build archives: build folders as ZIP files."""
+"""Build archives: build folders as ZIP files.
+
+The build history (`controller.rollout.build_history`) packs builds for the API and for the store of
+a cluster, and unpacks builds that were received. A received archive is not trusted: the names, the
+sizes and the digests of its files are checked.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +22,16 @@ from inventory.problems import InputError
 
 MOST_BUILD = 1 << 30
 """Largest build in bytes, packed or not."""
-MOST_MANIFEST, SLICE = 4 << 20, 1 << 20
-"""Bytes: of the largest manifest, and that are unpacked at once."""
+MOST_MANIFEST = 4 << 20
+"""Largest manifest in bytes."""
+UNPACKED_AT_ONCE = 1 << 20
+"""Bytes that are unpacked before other work goes on."""
 LEAST_ROOM, BYTES_A_PAIR = 8 << 20, 64
 """Bytes that any build may have unpacked, and more for each pair of its switches."""
-FAULTS = OSError, EOFError, RuntimeError, zlib.error
-"""What `zipfile` raises for damaged files, besides its own."""
-NAMES = re.compile(r"(manifest|fabric|verified)\.json|allocations\.csv|arrays/[a-z0-9_]+\.npy")
-"""The files of a build, such as `arrays/far.npy`."""
+ZIP_ERRORS = OSError, EOFError, RuntimeError, zlib.error
+"""The exceptions of `zipfile` for damaged files, besides `BadZipFile`."""
+BUILD_FILE = re.compile(r"(manifest|fabric|verified)\.json|allocations\.csv|arrays/[a-z0-9_]+\.npy")
+"""The name of a file of a build, such as `arrays/far.npy`."""
 
 
 def pack(folder: Path) -> bytes:
@@ -38,51 +45,53 @@ def pack(folder: Path) -> bytes:
         with ZipFile(stream, "w") as archive:
             for file in sorted(folder.rglob("*")):
                 name = file.relative_to(folder).as_posix()
-                if NAMES.fullmatch(name):
+                if BUILD_FILE.fullmatch(name):
                     archive.write(file, name)
     except OSError as error:
-        raise _problem("a build folder that can be read", error) from error
+        raise _archive_error("a build folder that can be read", error) from error
     return stream.getvalue()
 
 
 def unpack(
     data: bytes, folder: Path, breathe: Callable[[], None] = lambda: None, switches: float = inf
 ) -> None:
-    """Unpack a build into a new folder: the files that its manifest names, of these digests.
+    """Unpack a build into a new folder: files that its manifest names, with the digests there.
 
     Args:
         data: the ZIP file.
         folder: the new folder.
-        breathe: called after each slice, so that other work goes on.
-        switches: the most that it may have, as its size is bounded by what it says of itself.
+        breathe: called after each `UNPACKED_AT_ONCE` bytes, so that other work goes on.
+        switches: the most switches that the build may have. The size that it may have grows with
+            the number of switches in its own manifest.
 
     Raises:
-        InputError: it is not a build, is too large, or the folder cannot be written.
+        InputError: the data is not a build, it is too large, or the folder cannot be written.
     """
     try:
         with ZipFile(io.BytesIO(data)) as archive:
             entries = archive.infolist()
-            digests, most = _manifest(archive, switches)
+            digests, most_bytes = _digests_and_size(archive, switches)
             names = [entry.filename for entry in entries]
             if len(set(names)) < len(names) or not {*names} <= {*digests, MANIFEST, VERIFIED}:
                 raise BadZipFile("files that its manifest does not name")
-            if not all(map(NAMES.fullmatch, names)):
+            if not all(map(BUILD_FILE.fullmatch, names)):
                 raise BadZipFile("files that do not belong to a build")
-            if sum(entry.file_size for entry in entries) > most:
-                raise BadZipFile(f"more than {most:,} bytes")
+            if sum(entry.file_size for entry in entries) > most_bytes:
+                raise BadZipFile(f"more than {most_bytes:,} bytes")
             (folder / "arrays").mkdir(parents=True)
             for entry in entries:
                 digest = sha256()
                 with archive.open(entry) as packed, (folder / entry.filename).open("wb") as file:
-                    while piece := packed.read(SLICE):
+                    while piece := packed.read(UNPACKED_AT_ONCE):
                         digest.update(piece)
                         file.write(piece)
                         breathe()
+                # The manifest has no digest of itself.
                 if digest.hexdigest() != digests.get(entry.filename, digest.hexdigest()):
                     raise BadZipFile(f"{entry.filename} with another digest than in its manifest")
-            (folder / SUM).write_text(sum_of(_text(archive)))
-    except (BadZipFile, ValueError, *FAULTS) as error:
-        raise _problem("a ZIP file of a build folder", error) from error
+            (folder / SUM).write_text(sum_of(_manifest_text(archive)))
+    except (BadZipFile, ValueError, *ZIP_ERRORS) as error:
+        raise _archive_error("a ZIP file of a build folder", error) from error
 
 
 def identity_in(data: bytes) -> str:
@@ -93,13 +102,17 @@ def identity_in(data: bytes) -> str:
     """
     try:
         with ZipFile(io.BytesIO(data)) as archive:
-            return identity_of(_text(archive))
-    except (BadZipFile, ValueError, *FAULTS) as error:
-        raise _problem("a ZIP file of a build folder", error) from error
+            return identity_of(_manifest_text(archive))
+    except (BadZipFile, ValueError, *ZIP_ERRORS) as error:
+        raise _archive_error("a ZIP file of a build folder", error) from error
 
 
-def _text(archive: ZipFile) -> str:
-    """The manifest of a packed build."""
+def _manifest_text(archive: ZipFile) -> str:
+    """The manifest of a packed build, as text.
+
+    Raises:
+        BadZipFile: there is none, or it is too large.
+    """
     if MANIFEST not in archive.namelist():
         raise BadZipFile("no manifest")
     entry = archive.getinfo(MANIFEST)
@@ -108,17 +121,21 @@ def _text(archive: ZipFile) -> str:
     return archive.read(entry).decode()
 
 
-def _manifest(archive: ZipFile, allowed: float) -> tuple[dict[str, str], int]:
-    """The digests of a build's files by their names, and the most bytes that they may have."""
-    manifest = json.loads(_text(archive))
+def _digests_and_size(archive: ZipFile, most_switches: float) -> tuple[dict[str, str], int]:
+    """The digests of a build's files by their names, and the most bytes that all files may have.
+
+    Raises:
+        BadZipFile: the manifest is none, or the build has more switches than this.
+    """
+    manifest = json.loads(_manifest_text(archive))
     files, switches = manifest.get("files"), manifest.get("switches")
     if not isinstance(files, dict) or not isinstance(switches, int):
         raise BadZipFile("a manifest that is none")
-    if switches > allowed:
-        raise BadZipFile(f"{switches:,} switches, where this fabric takes {allowed:,}")
+    if switches > most_switches:
+        raise BadZipFile(f"{switches:,} switches, where this fabric takes {most_switches:,}")
     return files, min(MOST_BUILD, LEAST_ROOM + BYTES_A_PAIR * switches**2)
 
 
-def _problem(required: str, given: object) -> InputError:
+def _archive_error(required: str, given: object) -> InputError:
     """The error of a build, packed or in a folder."""
     return InputError.of(required=required, given=str(given))

@@ -1,12 +1,14 @@
 """Build history: the builds that a controller's fabric held, kept next to its build folder.
 
+`controller.rollout.mover` moves the fabric to builds of the history, and writes each build there.
 `.NAME.history` has a folder for each of the last builds, and the list of them. Builds that come
 from elsewhere are proved before they are kept: digests, types, bounds, names, and a walk of every
-pair over every path. The sender's mark is not asked, and not kept.
+pair over every path. Whether the sender has marked them as verified does not count.
 
-What writes is called in a thread (`receive`, `keep`, `keep_both`, `note`, `tidy`, `install`): a
-disk that takes no writes, or flushes slowly, holds it up. What only reads may be called in the
-loop: a frozen file system is read as before, and a disk that cannot be read gives an error.
+The methods that write (`receive`, `keep`, `keep_both`, `note`, `tidy`, `install`) are called in a
+thread, as a disk that takes no writes, or flushes slowly, holds them up. The other methods may be
+called in the controller's loop: a frozen file system can still be read, and a disk that cannot be
+read gives an error at once.
 """
 
 from __future__ import annotations
@@ -46,7 +48,8 @@ ENTRIES_KEPT = 100
 LIST = "history.json"
 """The file with the list."""
 BLOCK, ROOM = 4096, 1 << 20
-"""Bytes that a file may take beyond its own, and that are left for journal, list and action log."""
+"""Bytes that a file may take on the disk beyond its size, and bytes that are left for the journal,
+the list and the action log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,7 @@ class HeldBuild:
     name: str
     """The build's name in the store of builds."""
     at: float
-    """When it was held, in seconds since the epoch."""
+    """Since when it was held, in seconds since the epoch."""
     by: str
     """Who moved the fabric to it."""
     proved: str
@@ -73,18 +76,25 @@ class BuildHistory:
         unverified: whether builds from elsewhere are taken although their walk finds faults.
             Digests, types and bounds have to be right all the same.
 
+    Attributes:
+        folder: the build folder of the controller.
+        place: the folder of the history.
+
     Raises (all methods):
-        InputError: a build is none, loses packets or is not kept, or a file cannot be read or
-            written, for lack of room, too.
+        InputError: a build is none, loses packets or is not kept; or a file cannot be read, or
+            cannot be written, for example for lack of room.
     """
 
     def __init__(self, folder: Path, unverified: bool = False) -> None:
         self.folder, self.unverified = folder.resolve(), unverified
         self.place = self.folder.with_name(f".{self.folder.name}.history")
-        self._damage = self._untold = ""
-        """Why the list could not be read last, and that if it was not told yet."""
+        self._damage = ""
+        """Why the list could not be read last; "" if it could."""
+        self._unreported_damage = ""
+        """`_damage`, until `damage` has returned it."""
         self._installed: tuple[int, int] | None = None
-        """The stamp of the build that `install` put there last; None if it has put none there."""
+        """The `stamp` of the build that `install` put into the controller's folder last; None if
+        it has put none there."""
 
     def receive(
         self,
@@ -96,30 +106,34 @@ class BuildHistory:
     ) -> Current:
         """Prove a packed build from elsewhere, and keep it.
 
-        unverified: keep it although its walk finds faults. breathe: called a few times a second
-        while it is walked. expect: the identity that it has to have. switches: the most of them.
+        Args:
+            data: the build as an archive.
+            unverified: whether to keep it although its walk finds faults.
+            breathe: called a few times a second during the walk, so that other work goes on.
+            expect: the identity that it has to have; "" for any.
+            switches: the most switches that it may have.
         """
-        allowed = unverified or self.unverified
-
+        takes_unverified = unverified or self.unverified
         identity = identity_in(data)
         if expect and identity != expect:
             raise InputError.of(f"build {expect}", f"build {identity}")
-        place = self.place / identity
-        with replaced(place) as new:
+        folder = self.place / identity
+        with replaced(folder) as new:
             unpack(data, new, breathe, switches)
             (new / VERIFIED).unlink(missing_ok=True)
-            _prove(new, allowed, breathe)
-        return read_build(place, unverified=allowed)
+            _prove(new, takes_unverified, breathe)
+        return read_build(folder, unverified=takes_unverified)
 
     def allows_unverified(self) -> bool:
         """Whether the build of the controller's folder need not be verified.
 
-        So it is if the fabric came to hold it last: somebody has allowed that, and a restart
-        changes nothing then.
+        It need not be if it is the last build that the fabric came to hold: somebody has allowed
+        that, and a restart then changes nothing.
         """
         entries, damage = self._list()
-        held = entries[-1].build if entries and not damage else ""
-        return self.unverified or (held != "" and held == identity_of_folder(self.folder))
+        last_build = entries[-1].build if entries and not damage else ""
+        is_last = last_build != "" and last_build == identity_of_folder(self.folder)
+        return self.unverified or is_last
 
     def read_folder(self) -> Current:
         """The build of the controller's folder."""
@@ -127,44 +141,47 @@ class BuildHistory:
 
     def read(self, identity: str) -> Current:
         """A build that is kept."""
-        place = self._place(identity)
-        if place:
-            return read_build(place, unverified=True)
-        required = f"one of the builds that are kept ({', '.join(self.kept()) or 'none'})"
+        folder = self._folder_of(identity)
+        if folder:
+            return read_build(folder, unverified=True)
+        required = f"one of the builds that are kept ({', '.join(self.kept_builds()) or 'none'})"
         raise InputError.of(required, identity, key="build", file=str(self.place))
 
     def is_verified(self, identity: str) -> bool:
         """Whether a build of the controller's folder or one that is kept is verified."""
-        place = self._place(identity)
-        return place is not None and verified_identity(place) == identity
+        folder = self._folder_of(identity)
+        return folder is not None and verified_identity(folder) == identity
 
     def packed(self, identity: str) -> bytes | None:
         """A build of the controller's folder or one that is kept, packed; None if there is none."""
-        place = self._place(identity)
-        return pack(place) if place else None
+        folder = self._folder_of(identity)
+        return pack(folder) if folder else None
 
-    def _place(self, identity: str) -> Path | None:
-        """The folder of a build that is kept, or of the controller's own."""
-        places = self.place / identity, self.folder
-        return next((place for place in places if _identity(place) == identity), None)
+    def _folder_of(self, identity: str) -> Path | None:
+        """The folder of a build: of the history, else the controller's; None if neither has it."""
+        folders = self.place / identity, self.folder
+        return next((folder for folder in folders if _identity(folder) == identity), None)
 
-    def kept(self) -> list[str]:
+    def kept_builds(self) -> list[str]:
         """The identities of the builds that are kept."""
         return sorted(folder.name for folder in self.place.glob("[0-9a-f]*") if folder.is_dir())
 
     def keep(self, current: Current) -> None:
-        """Keep a build, whatever becomes of the folder that it was read from."""
-        build, place = current.build, self.place / current.identity
-        if build is None or place.is_dir():
+        """Write a build to the history, unless it is there; the folder that it was read from may
+        have another build by now.
+        """
+        build, folder = current.build, self.place / current.identity
+        if build is None or folder.is_dir():
             return
-        with replaced(place) as new:
+        with replaced(folder) as new:
             write(build, new)
             if current.proved.delivery:
                 mark_verified(new, current.identity, {"proved": asdict(current.proved)})
 
     def keep_both(self, old: Current, target: Current) -> None:
-        """Keep the builds before and after a move, and see that there is room for the latter in the
-        controller's folder.
+        """Keep the builds before and after a move.
+
+        The build after it is refused where it would not fit into the controller's folder.
         """
         self.note(old, "", target=target.identity)
         self.keep(old)
@@ -189,7 +206,10 @@ class BuildHistory:
         return identity_of_folder(self.folder) in builds
 
     def stamp(self) -> tuple[int, int] | None:
-        """Tells whether a build was put into the controller's folder since; None without one."""
+        """The inode and the time of change of the manifest in the controller's folder.
+
+        They change when a build is put there. None if the folder has no manifest.
+        """
         try:
             status = (self.folder / MANIFEST).stat()
         except OSError:
@@ -199,44 +219,62 @@ class BuildHistory:
     def install(
         self, identity: str, instead_of: Collection[str], stamp: tuple[int, int] | None
     ) -> None:
-        """Put a build that is kept into the controller's folder, if that has one of these, and
-        nobody else has put one there since this was its stamp.
+        """Put a build that is kept into the controller's folder.
+
+        Nothing is done if somebody else has put another build there.
+
+        Args:
+            identity: the identity of the build.
+            instead_of: the identities of the builds that it may replace.
+            stamp: the `stamp` of the folder when the fabric came to hold the build.
         """
-        has_one = _identity(self.folder) in instead_of
-        is_ours = self.stamp() in (stamp, self._installed)
-        if has_one and is_ours and _identity(self.place / identity) == identity:
+        may_replace = _identity(self.folder) in instead_of
+        is_unchanged = self.stamp() in (stamp, self._installed)
+        if may_replace and is_unchanged and _identity(self.place / identity) == identity:
             source = self.place / identity
             with new_build(self.folder) as new:
                 try:
                     copytree(source, new, dirs_exist_ok=True)
-                except CopyError as error:  # it lists every file
-                    raise OSError(error.args[0][0][2]) from error
+                except CopyError as error:
+                    # It has a triple for each file: source, target and reason.
+                    (_, _, reason), *_ = error.args[0]
+                    raise OSError(reason) from error
             self._installed = self.stamp()
 
     def entries(self) -> list[HeldBuild]:
-        """The builds that the fabric held, the newest last; if the list cannot be read, those that
-        are kept, by age (`damage` says so).
+        """The builds that the fabric held, the newest last.
+
+        If the list cannot be read, these are the builds that are kept, by age. `damage` then says
+        why.
         """
         entries, damage = self._list()
         self._note_damage(damage)
         return entries
 
     def damage(self) -> str:
-        """Why the list could not be read, once; "" if it could, or that was said."""
-        damage, self._untold = self._untold, ""
+        """Why the list could not be read; "" if it could be, or an earlier call has said why."""
+        damage, self._unreported_damage = self._unreported_damage, ""
         return damage
 
     def past(self) -> list[dict[str, Any]]:
         """`entries` as plain data, each with whether its build is still kept."""
-        kept = set(self.kept())
-        return [asdict(entry) | {"kept": entry.build in kept} for entry in self._list()[0]]
+        kept = set(self.kept_builds())
+        entries, _ = self._list()
+        return [asdict(entry) | {"kept": entry.build in kept} for entry in entries]
 
     def note(
         self, current: Current, by: str, spare: Collection[str] = (), target: str = ""
     ) -> None:
-        """The fabric holds another build; older ones than `BUILDS_KEPT` go, but not `spare`, nor
-        the `target` of a move that follows. None goes where the list cannot be read: that is put
-        aside, and a new one begins with what is kept.
+        """Add a build that the fabric has come to hold to the list; remove old builds.
+
+        `BUILDS_KEPT` builds stay. Where the list cannot be read, no build is removed: the list is
+        put aside, and a new one begins with the builds that are kept.
+
+        Args:
+            current: the build.
+            by: who moved the fabric to it.
+            spare: identities of builds that are not removed.
+            target: the identity of a build that is not removed either, as a move to it follows.
         """
         entries, damage = self._list({current.identity, target})
         self._note_damage(damage)
@@ -251,8 +289,12 @@ class BuildHistory:
             self._forget(entries, {*spare, target})
 
     def tidy(self, spare: Collection[str] = ()) -> None:
-        """Remove builds that were received and refused, but not `spare`; only while no move goes
-        on, and not where the list cannot be read.
+        """Remove builds that were received and refused; called only while no move goes on.
+
+        No build is removed where the list cannot be read.
+
+        Args:
+            spare: identities of builds that are not removed.
         """
         entries, damage = self._list()
         self._note_damage(damage)
@@ -262,7 +304,10 @@ class BuildHistory:
     def _list(self, noted: Collection[str] = ()) -> tuple[list[HeldBuild], str]:
         """The builds that the fabric held, and why the list could not be read; "" if it could.
 
-        noted: the builds that are about to be noted: their folders may be there before.
+        If it could not, the builds are those that have a folder.
+
+        Args:
+            noted: identities of builds that are about to be added. They may have a folder already.
         """
         file = self.place / LIST
         try:
@@ -276,7 +321,7 @@ class BuildHistory:
         else:
             if entries:
                 return entries, ""
-        ages = {build: (self.place / build).stat().st_mtime for build in self.kept()}
+        ages = {build: (self.place / build).stat().st_mtime for build in self.kept_builds()}
         builds = sorted(ages.keys() - {*noted}, key=lambda build: (ages[build], build))
         missing = damage in ("it is missing", "it is empty")
         if missing and not builds:
@@ -284,9 +329,9 @@ class BuildHistory:
         return [HeldBuild(build, "", ages[build], "", "") for build in builds], damage
 
     def _note_damage(self, damage: str) -> None:
-        """Have it told, unless it was."""
+        """Have `damage` return why the list cannot be read, unless it has."""
         if damage and damage != self._damage:
-            self._untold = damage
+            self._unreported_damage = damage
         self._damage = damage
 
     def _put_aside(self) -> None:
@@ -295,28 +340,31 @@ class BuildHistory:
             (self.place / LIST).replace(self.place / f"{LIST}.damaged")
 
     def before(self, identity: str) -> str:
-        """The build that the fabric held before this one, and that is still kept."""
-        kept = set(self.kept())
-        for entry in reversed(self._list()[0]):
+        """The identity of the last build that the fabric held before this one and that is kept."""
+        kept = set(self.kept_builds())
+        entries, _ = self._list()
+        for entry in reversed(entries):
             if entry.build != identity and entry.build in kept:
                 return entry.build
         raise InputError.of(
-            *("another build that the fabric held", "none is kept"),
+            required="another build that the fabric held",
+            given="none is kept",
             todo="polarfab status --history lists what is kept",
             file=str(self.place),
         )
 
     def _forget(self, entries: list[HeldBuild], spare: Collection[str]) -> None:
+        """Remove the folders of all builds but the newest `BUILDS_KEPT` and `spare`."""
         newest = list(dict.fromkeys(entry.build for entry in reversed(entries)))[:BUILDS_KEPT]
-        for identity in set(self.kept()) - {*newest, *spare}:
+        for identity in set(self.kept_builds()) - {*newest, *spare}:
             try_to_remove(self.place / identity)
 
 
 def _entries(text: str) -> list[HeldBuild]:
-    """The entries of a list. Members that a later version has added are left out.
+    """The entries of a list, from its JSON. Members that a later version has added are left out.
 
     Raises:
-        ValueError, TypeError: it is none.
+        ValueError, TypeError: the text is no such list.
     """
     names, entries = {member.name for member in fields(HeldBuild)}, json.loads(text)
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
@@ -328,7 +376,11 @@ def _entries(text: str) -> list[HeldBuild]:
 
 
 def _prove(folder: Path, unverified: bool, breathe: Callable[[], None]) -> None:
-    """Walk a build, and mark it as proved if it is."""
+    """Walk a build, and mark it as verified if the walk finds no fault.
+
+    Raises:
+        InputError: it finds one, and the build is not to be kept `unverified`.
+    """
     build = load(folder)
     report = verify(build, ProofOptions(failures=(), progress=lambda _done, _all: breathe()))
     if report.passed:
@@ -338,6 +390,7 @@ def _prove(folder: Path, unverified: bool, breathe: Callable[[], None]) -> None:
 
 
 def _fault(report: Report) -> str:
+    """The first fault of a build that failed the walk, in words."""
     if texts := report.unsound.texts():
         return texts[0]
     wrong = report.pairs - report.minimal

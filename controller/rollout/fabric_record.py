@@ -137,12 +137,12 @@ class FabricRecord:
         self._writing = None
 
 
-def encoded(record: Record) -> bytes:
+def record_to_json(record: Record) -> bytes:
     """The record as JSON."""
     return json.dumps({"version": VERSION} | asdict(record)).encode()
 
 
-def decoded(text: bytes) -> Record:
+def record_from_json(text: bytes) -> Record:
     """A record from JSON, also one of another version of polarfab.
 
     Raises:
@@ -198,8 +198,8 @@ class MoveJournal(FabricRecord):
 
     def __init__(self, folder: Path, fabric: LiveFabric, start: Start = in_thread) -> None:
         super().__init__()
-        place = folder.resolve()
-        self.file, self.fabric = place.with_name(f".{place.name}.journal"), fabric
+        path = folder.resolve()
+        self.file, self.fabric = path.with_name(f".{path.name}.journal"), fabric
         self._unwritable = False
         """Whether it was reported that the journal cannot be written."""
         self._was_needed = False
@@ -227,7 +227,7 @@ class MoveJournal(FabricRecord):
             given = "a named pipe"
             raise InputError.of("a journal that can be read", given, file=str(self.file))
         try:
-            self._stored = self._on_disk = decoded(self.file.read_bytes())
+            self._stored = self._on_disk = record_from_json(self.file.read_bytes())
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -280,7 +280,8 @@ class MoveJournal(FabricRecord):
         is_needed = record.to or record.before or record.known or self.needed
         misleads, began = self._misleads(record), self.fabric.clock()
         renames, self._renames_damaged = self._renames_damaged, False
-        work = partial(_put, self.file, encoded(record) if is_needed else None, misleads, renames)
+        content = record_to_json(record) if is_needed else None
+        work = partial(_put, self.file, content, misleads, renames)
         self._write_in_progress = _Write(self._start(work), self.needed, misleads, began)
 
     def _take_answer(self) -> None:

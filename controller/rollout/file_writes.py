@@ -32,7 +32,7 @@ class _Write:
     """Called with its error, or None."""
     began: float
     """When the write was requested, by the fabric's clock."""
-    late: bool = False
+    is_late: bool = False
     """Whether it has not ended in `LONGEST_WRITE`."""
 
 
@@ -54,9 +54,9 @@ class FileWrites:
         self.trouble = ""
 
     @property
-    def in_time(self) -> bool:
-        """Whether a write is under way that is not late."""
-        return bool(self._writes) and not self._writes[0].late
+    def is_under_way(self) -> bool:
+        """Whether a write is under way, and the disk has not failed to answer in time."""
+        return bool(self._writes) and not self._writes[0].is_late
 
     def will_call(self, done: Done) -> bool:
         """Whether a write is under way, or waits, that will call this function."""
@@ -83,8 +83,8 @@ class FileWrites:
                 raise error
             write.done(error)
         for write in self._writes:
-            if not write.late and self._fabric.clock() - write.began > LONGEST_WRITE:
-                write.late = True
+            if not write.is_late and self._fabric.clock() - write.began > LONGEST_WRITE:
+                write.is_late = True
                 if write is self._writes[0]:
                     self._report("the disk does not answer")
 

@@ -1,4 +1,7 @@
-"""The lock on a controller's build folder: only one controller keeps a journal next to it."""
+"""The lock on a controller's build folder: only one controller keeps a journal next to it.
+
+`controller.composition` takes the lock when the controller starts.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,10 @@ from controller.switches.events import Event, FileUnwritable
 from controller.upkeep.background import Start, in_thread
 from inventory.problems import InputError
 
-LONGEST = 5.0
-"""Seconds that the disk may take to make the file."""
+OPEN_PATIENCE = 5.0
+"""Most seconds to wait until the disk has made the lock's file."""
+LONGEST_PID = 20
+"""Most bytes of a process id and the end of its line."""
 
 
 class FolderLock:
@@ -24,8 +29,8 @@ class FolderLock:
     It is a lock of the kernel (`flock`) on `.NAME.lock`, whose content names the process for
     people. Where that file cannot be written, as on a read-only disk, there is no lock, and an
     event says so. The descriptor stays open on purpose: the kernel releases the lock when it is
-    closed, at the end of the process. The start waits for a disk that hangs only to make the file,
-    and not for long.
+    closed, at the end of the process. The controller's start waits for the disk only where the file
+    has to be made, and not for long.
 
     Raises:
         InputError: another controller has it, or the folder's path has a symbolic link.
@@ -34,14 +39,14 @@ class FolderLock:
     def __init__(
         self, folder: Path, tell: Callable[[Event], None], start: Start = in_thread
     ) -> None:
-        place = _without_links(folder)
-        self.file = place.with_name(f".{place.name}.lock")
+        path = _without_links(folder)
+        self.file = path.with_name(f".{path.name}.lock")
         try:
-            descriptor = self._opened(start)
+            descriptor = self._open(start)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
-                owner = os.read(descriptor, 20).decode(errors="replace").strip()
+                owner = os.read(descriptor, LONGEST_PID).decode(errors="replace").strip()
                 os.close(descriptor)
                 raise InputError.of(
                     "a build folder that no other controller uses",
@@ -53,20 +58,23 @@ class FolderLock:
         except OSError as error:
             tell(FileUnwritable(str(self.file), error.strerror or str(error)))
 
-    def _opened(self, start: Start) -> int:
-        """Open the file; one that is there is opened without the disk."""
+    def _open(self, start: Start) -> int:
+        """Open the file, and make it in a thread if it is missing; returns its descriptor.
+
+        Opening a file that exists needs no write, so a disk that hangs does not hold it up.
+        """
         try:
             return os.open(self.file, os.O_RDWR)
         except FileNotFoundError:
-            made: Future[int] = start(partial(os.open, self.file, os.O_RDWR | os.O_CREAT, 0o600))
+            opening: Future[int] = start(partial(os.open, self.file, os.O_RDWR | os.O_CREAT, 0o600))
             try:
-                return made.result(LONGEST)
+                return opening.result(OPEN_PATIENCE)
             except TimeoutError:
                 raise OSError(errno.ETIMEDOUT, "the disk does not answer") from None
 
 
 def _name_process(descriptor: int) -> None:
-    """Write down the number of this process."""
+    """Write the id of this process into the lock's file."""
     os.ftruncate(descriptor, 0)
     os.write(descriptor, f"{os.getpid()}\n".encode())
 
@@ -77,13 +85,13 @@ def _without_links(folder: Path) -> Path:
     When a link is pointed to another folder, the journal stays beside the first one. This
     controller would put builds into the wrong folder, and the next one would forget drains.
     """
-    place, path = folder.resolve(), folder.absolute()
+    target, path = folder.resolve(), folder.absolute()
     if any(part.is_symlink() for part in (path, *path.parents)):
         raise InputError.of(
             "a build folder whose path has no symbolic link",
-            f"a link to {place}",
-            f"name {place} itself; to replace the build there, compile into it with -o, which takes"
-            " a single step",
+            f"a link to {target}",
+            f"name {target} itself; to replace the build there, compile into it with -o, which"
+            " takes a single step",
             file=str(folder),
         )
-    return place
+    return target

@@ -35,7 +35,7 @@ from compilers.update.slots import BEGINNING
 from controller.rollout.build_history import LIST, BuildHistory
 from controller.rollout.fabric_record import LONGEST_WRITE, FabricRecord, MoveJournal, Record
 from controller.rollout.file_writes import FileWrites, ignore_error
-from controller.rollout.rollout import Rollout
+from controller.rollout.rollout import MOST_NAMED, Rollout
 from controller.switches import events
 from controller.switches.current import Current, read_build
 from controller.switches.session import LiveFabric
@@ -44,7 +44,7 @@ from controller.upkeep.repair_keeper import Detour, Keeper
 from inventory.problems import InputError, Problem
 
 FALL_BACK_RETRY = 30.0
-"""Seconds after which a fall back that failed is tried again."""
+"""Seconds until a fall back that failed, or a write of the folder that failed, is tried again."""
 LEFT_STEP = 5.0
 """Seconds between two records of the time that is left of a trial."""
 LEAST_LEFT = 0.001
@@ -98,7 +98,7 @@ class Mover:
         keeper: knows which links and switches are dead.
         history: the builds that the fabric held.
         record: takes the record of each step before the step.
-        wall: the time of day, for people, and for records of earlier versions.
+        time_of_day: seconds since the epoch, for people, and for records of earlier versions.
         start: runs in a thread what takes long: to prove a build, and to compute detours for a move
             that waits.
         files: runs writes to the folder and the history in a thread, one after the other.
@@ -114,7 +114,7 @@ class Mover:
         keeper: Keeper,
         history: BuildHistory,
         record: FabricRecord | None = None,
-        wall: Callable[[], float] = time,
+        time_of_day: Callable[[], float] = time,
         start: Start = at_once,
         files: Start = at_once,
     ) -> None:
@@ -122,7 +122,8 @@ class Mover:
         self.rollout: Rollout | None = None
         self.trial: Trial | None = None
         self.by = ""
-        self._record, self._wall, self._start = record or FabricRecord(), wall, start
+        self._record, self._start = record or FabricRecord(), start
+        self._time_of_day = time_of_day
         self._detour: Future[tuple[Detour, SwitchPrograms]] | None = None
         """The tables of both builds around failures, and the move's programs, while a thread
         computes them because the move waits for its record; None while it does not.
@@ -150,7 +151,7 @@ class Mover:
         self._majority_since = inf
         """Since when most switches have been in sync; inf while they are not."""
         self._stale_folder_build = ""
-        """The identity of the build in the folder while that of the fabric could not be written."""
+        """The identity of the folder's build, until the fabric's build is written there."""
         self._install_retry_at = inf
         """When the fabric's build is written into the folder again."""
         self._moves_to_folder = False
@@ -173,18 +174,22 @@ class Mover:
         """The progress of the last move; the state is "none" if there was none."""
         no_move = {"state": "none", "build": self.fabric.identity}
         progress = self.rollout.status() if self.rollout else no_move
-        if progress["state"] == "done" and self._writes.in_time:
+        if progress["state"] == "done" and self._writes.is_under_way:
             progress["state"] = "writing"
         trial: dict[str, Any] = {"before": "", "until": None}
         if self.trial:
             seconds_left = self.trial.ends - self.fabric.clock()
-            trial = {"before": self.trial.before, "until": round(self._wall() + seconds_left)}
+            trial = {
+                "before": self.trial.before,
+                "until": round(self._time_of_day() + seconds_left),
+            }
         return progress | trial | {"waits_for": self.waits_for, "unwritten": self._writes.trouble}
 
     @property
     def waits_for(self) -> str:
         """The store whose write the next step has waited for, for long; "" if there is none."""
-        waits = self.rollout is not None and self.busy and self.rollout.unwritten > LONGEST_WRITE
+        rollout = self.rollout
+        waits = rollout is not None and self.busy and rollout.seconds_unwritten > LONGEST_WRITE
         return self._record.where if waits else ""
 
     def require_settled(self) -> None:
@@ -244,10 +249,8 @@ class Mover:
         keep = self.history.keep_both
         if target.identity != self.fabric.identity and within:
             before = self.fabric.current
-            self.trial, self._trial_over_since = (
-                self._new_trial(target.identity, before.identity, within, before),
-                inf,
-            )
+            self.trial = self._new_trial(target.identity, before.identity, within, before)
+            self._trial_over_since = inf
         try:
             self._move(target, accept_loss, by, all_or_none, keep)
         except InputError:
@@ -273,7 +276,9 @@ class Mover:
         """
         if misnamed := self.fabric.misnamed(target):
             required = "names in the new build that the certificates of its switches have"
-            raise InputError.of(required, f"{', '.join(misnamed[:5])}, which none of them has")
+            raise InputError.of(
+                required, f"{', '.join(misnamed[:MOST_NAMED])}, which none of them has"
+            )
         old, new = _with_current_tables(self.fabric.current), target.build
         if old is None or new is None or target.identity == self.fabric.identity:
             self.by, self._moves_to_folder, self.rollout = by, False, None
@@ -281,7 +286,7 @@ class Mover:
             return
         update = plan(old, self.keeper.foresee(new))
         if not accept_loss and not (lost := loss(update)).loses_nothing:
-            raise InputError(refusal(lost))
+            raise InputError(loss_problem(lost))
         keep(self.fabric.current, target)
         self._first_build_noted = True
         self.by, self._moves_to_folder = by, False
@@ -347,7 +352,7 @@ class Mover:
         Args:
             data: the build as an archive.
             unverified: whether it is accepted although it cannot be proved.
-            breathe: lets other work go on for so many seconds, while a thread does that.
+            breathe: lets other work go on for so many seconds, while a thread proves the build.
 
         Raises:
             InputError: a move is in progress, or a build is on trial; the archive is no build, its
@@ -469,7 +474,8 @@ class Mover:
         """
         self._last_record = record
         if self._unverified_record is not None:
-            return self._record.ensure_stored(self._on_trial(self._unverified_record[0]))
+            unverified, _ = self._unverified_record
+            return self._record.ensure_stored(self._on_trial(unverified))
         folder_build = self._stale_folder_build if self._record.needed else ""
         record = replace(record, known=self.keeper.known(), folder=folder_build)
         record = self._on_trial(record)
@@ -497,7 +503,7 @@ class Mover:
 
     def _new_trial(self, build: str, before: str, seconds: float, current: Current | None) -> Trial:
         """A trial of so many seconds from now."""
-        until = round(self._wall() + seconds, 3)
+        until = round(self._time_of_day() + seconds, 3)
         return Trial(build, before, self.fabric.clock() + seconds, until, current)
 
     def go_on(self, record: Record, read: Callable[[str], Current]) -> None:
@@ -541,7 +547,7 @@ class Mover:
         if not record.before:
             return None
         # No clock of another machine, or of before a restart, says how much time has passed.
-        left = record.left or min(max(record.until - self._wall(), 0.0), MOST_LEFT)
+        left = record.left or min(max(record.until - self._time_of_day(), 0.0), MOST_LEFT)
         current, before = self.fabric.current, None
         with suppress(InputError, LookupError):
             before = current if record.before == current.identity else read(record.before)
@@ -563,35 +569,31 @@ class Mover:
             folder_build: the identity of the build in the folder.
         """
         self._record.needed = True
-        self._stale_folder_build, self._install_retry_at = (
-            folder_build,
-            self.fabric.clock() + FALL_BACK_RETRY,
-        )
+        self._stale_folder_build = folder_build
+        self._install_retry_at = self.fabric.clock() + FALL_BACK_RETRY
 
     def survey(self) -> None:
         """Begin a survey: read which build the switches hold; called before they connect.
 
         The cookie of a switch's marker names its build. Until all switches have been read, or
-        `SURVEY_PATIENCE` after the first, nothing is changed. Then the build that most of them name
-        becomes the fabric's, if the history has it; else the build of the folder. No move begins
-        before.
+        `SURVEY_PATIENCE` after the first, nothing is changed, and no move begins. Then the build
+        that most switches name becomes the fabric's, if the history has it; else the build of the
+        folder.
         """
         self.fabric.survey = {}
 
     def survey_trial(self, record: Record, go_on: Callable[[Record], None]) -> None:
         """Go on with the record of a trial after a survey; called before switches connect.
 
-        The fabric may have fallen back while the disk did not take a record of it.
+        The fabric may have fallen back to the old build without a record, if the disk took none.
 
         Args:
             record: the record.
             go_on: goes on with it.
         """
         self.keeper.take_over(record.known)
-        self._unverified_record, self.trial = (
-            (record, go_on),
-            self._trial_of(record, self.history.read),
-        )
+        self.trial = self._trial_of(record, self.history.read)
+        self._unverified_record = record, go_on
         self.survey()
 
     def follow_folder(self) -> None:
@@ -617,10 +619,15 @@ class Mover:
         if len(cookies) < quorum and now < self._survey_ends_at:
             return
         fabric.survey, folder_build = None, fabric.identity
-        by_prefix = {identity[:12]: identity for identity in [*self.history.kept(), folder_build]}
-        names = [f"{cookie % (1 << COOKIE_SHIFT):012x}" for cookie in cookies.values() if cookie]
-        votes = Counter(by_prefix[name] for name in names if name in by_prefix)
-        build = votes.most_common(1)[0][0] if votes else folder_build
+        # The cookie of a marker has the first hexadecimal digits of a build's identity.
+        digits = COOKIE_SHIFT // 4
+        known_builds = [*self.history.kept_builds(), folder_build]
+        by_prefix = {identity[:digits]: identity for identity in known_builds}
+        prefixes = [
+            f"{cookie % (1 << COOKIE_SHIFT):0{digits}x}" for cookie in cookies.values() if cookie
+        ]
+        votes = Counter(by_prefix[prefix] for prefix in prefixes if prefix in by_prefix)
+        build = max(votes, key=votes.__getitem__) if votes else folder_build
         fabric.tell(events.BuildSurveyed(build, votes[build], len(cookies)))
         if self._unverified_record is not None:
             self._go_on_surveyed(build, *self._unverified_record)
@@ -641,7 +648,7 @@ class Mover:
     def _correct_all(self) -> None:
         """Read all switches again, and correct them to the build that has been decided on."""
         for switch in self.fabric.present.values():
-            switch.wait()
+            switch.request_reading()
 
     def _go_on_surveyed(self, build: str, record: Record, go_on: Callable[[Record], None]) -> None:
         """Go on with the record, unless most switches name the build that the fabric fell back to.
@@ -701,7 +708,7 @@ class Mover:
         trial = self.trial
         if trial is None or rollout.over or rollout.target.identity == trial.before:
             return
-        late = rollout.unwritten > LONGEST_WRITE and self.fabric.clock() >= trial.ends
+        late = rollout.seconds_unwritten > LONGEST_WRITE and self.fabric.clock() >= trial.ends
         if late and not rollout.reason:
             rollout.reason = "not confirmed in time, as the next round could not be written down"
             self.fabric.tell(events.TrialOver(rollout.target.identity, trial.before))
@@ -724,7 +731,7 @@ class Mover:
         if computing is None:
             target = rollout.target.build
             if waits and target and (work := self.keeper.detour(target)):
-                self._detour = self._start(partial(_planned, work))
+                self._detour = self._start(partial(_plan_detour, work))
             return
         if not computing.done():
             return
@@ -866,9 +873,8 @@ class Mover:
         """
         # If earlier writes have failed, the folder still has the build from before these.
         instead_of = {before, self._stale_folder_build} if self._record.needed else {before}
-        self._stale_folder_build = (
-            self._stale_folder_build if self._record.needed and self._stale_folder_build else before
-        )
+        if not (self._record.needed and self._stale_folder_build):
+            self._stale_folder_build = before
         self._record.needed, self._install_retry_at = True, inf
         current, by, stamp = self.fabric.current, self.by, self.history.stamp()
         installs, spared = self.history.has_one_of(instead_of), {spare, *self._trial_builds}
@@ -890,7 +896,7 @@ class Mover:
         self._install_retry_at = self.fabric.clock() + FALL_BACK_RETRY
 
 
-def _planned(work: Callable[[], Detour]) -> tuple[Detour, SwitchPrograms]:
+def _plan_detour(work: Callable[[], Detour]) -> tuple[Detour, SwitchPrograms]:
     """The tables of both builds around failures, and the programs of the move between them."""
     detour = work()
     return detour, SwitchPrograms(plan(detour.old, detour.new))
@@ -901,8 +907,8 @@ def _with_current_tables(current: Current) -> Build | None:
     return current.programs.build if isinstance(current.programs, Encoder) else current.build
 
 
-def refusal(lost: PairLoss) -> Problem:
-    """The error that lists losses, and how to proceed."""
+def loss_problem(lost: PairLoss) -> Problem:
+    """The problem of a move that loses packets: it lists losses, and how to proceed."""
     parts = []
     if lost.pairs:
         parts.append(
@@ -922,7 +928,7 @@ def refusal(lost: PairLoss) -> Problem:
     )
 
 
-def journalled(
+def mover_with_journal(
     fabric: LiveFabric,
     history: BuildHistory,
     keeper: Keeper,
@@ -966,7 +972,7 @@ def journalled(
             mover.survey_trial(record, go_on)
         else:
             go_on(record)
-    elif last != folder_build and last in history.kept() and not journal.damaged:
+    elif last != folder_build and last in history.kept_builds() and not journal.damaged:
         mover.follow_folder()
         mover.survey()
     if journal.damaged:

@@ -42,14 +42,15 @@ from controller.switches.switch import AMISS
 
 
 class RoundPrograms:
-    """What the new build's switches hold during the move: each its last completed round.
+    """The programs of the new build's switches during the move, after the last round of each.
 
-    Switches of the old build keep their vertices; new ones follow. Switches that only the old build
-    has are left unchanged.
+    The fabric takes it in the place of an `Encoder`. Switches of the old build keep their vertices;
+    new ones follow. Switches that only the old build has are left unchanged.
 
     Attributes:
-        node: the number in the update of each vertex.
+        node: by vertex, the number of the node in the update.
         names: the nodes' names by vertex.
+        by_datapath_id: the vertex of each datapath id.
         done: the last completed round of each vertex.
         generation: of each vertex's class and group numbers before the update.
     """
@@ -73,13 +74,13 @@ class RoundPrograms:
         self.generation: dict[int, int] = {}
 
     def program(self, vertex: int, generation: int) -> FlowProgram:
-        """The vertex's current program."""
-        numbers_generation = self.generation.get(vertex, generation)
-        standing: list[Block] = []
-        for slots in self.programs.slots(self.node[vertex], numbers_generation):
-            standing += slots.held_after(self.done[vertex])
-        groups = tuple(block for block in standing if kind_of(block) == RowKind.GROUP)
-        flows = tuple(block for block in standing if kind_of(block) != RowKind.GROUP)
+        """The vertex's program after its last completed round."""
+        generation_before = self.generation.get(vertex, generation)
+        blocks: list[Block] = []
+        for slots in self.programs.slots(self.node[vertex], generation_before):
+            blocks += slots.held_after(self.done[vertex])
+        groups = tuple(block for block in blocks if kind_of(block) == RowKind.GROUP)
+        flows = tuple(block for block in blocks if kind_of(block) != RowKind.GROUP)
         return FlowProgram(groups, flows)
 
     def profile(self, vertex: int) -> Profile:
@@ -114,6 +115,8 @@ DETOUR_AFTER = 1.0
 """Seconds that a move waits for its record until its tables are led around new failures."""
 MOVES_AT_ONCE = 256
 """Most switches that are sent a round and have not answered yet."""
+MOST_NAMED = 5
+"""Most switches that a reason names."""
 
 State = Literal["reading", "forth", "back", "done", "failed"]
 """What a rollout does: the three states of the module's docstring, and two ends."""
@@ -129,11 +132,11 @@ class Rollout:
     """The programs that switches hold."""
     target: Current
     """The new build."""
-    agree: Callable[[Record], bool] = lambda _: True
-    """Called before each round or undoing, and again until it returns True: it writes the progress
-    to the fabric's record, so that another controller can go on."""
-    begun: Record | None = None
-    """The progress of another controller whose move this continues; None for a new move."""
+    ensure_recorded: Callable[[Record], bool] = lambda _: True
+    """Writes the progress to the fabric's record, so that another controller can go on. Called
+    before each step, and again until it returns True."""
+    inherited: Record | None = None
+    """The record of another controller whose move this continues; None for a new move."""
     all_or_none: bool = True
     """Whether it begins only when every switch is in sync."""
     settle: float = SETTLE
@@ -166,21 +169,22 @@ class Rollout:
     """How many switches were in sync at the last progress."""
     _round_end: float = field(init=False, default=0.0)
     """When all had answered the last round: since then packets leave the links."""
-    _disagreement: float = field(init=False, default=inf)
-    """Since when `agree` has not allowed the next step; inf while it does."""
+    _waits_since: float = field(init=False, default=inf)
+    """Since when the next step has waited for its record; inf while it does not wait."""
     _on_replanned: Callable[[], None] | None = field(init=False, default=None)
     """Called when all switches hold the programs of `replan`; None while none are awaited."""
 
     def __post_init__(self) -> None:
         self._before, self._round_programs = self.fabric.current, RoundPrograms(self.programs)
-        self._rounds = Rounds(self.fabric, self._answered, self._note_round_end, MOVES_AT_ONCE)
+        self._rounds = Rounds(self.fabric, self._take_answer, self._note_round_end, MOVES_AT_ONCE)
         self._last_progress = self.fabric.clock()
         self._note_transit()
         connected = self.fabric.present
         self._amiss_at_start = frozenset(v for v in connected if self.fabric.state(v) in AMISS)
-        if self.begun is not None:
+        if self.inherited is not None:
             # Switches hold this round or one next to it: reading brings all to this one.
-            self.round = self.begun.round - (self.begun.direction == "back")
+            goes_back = self.inherited.direction == "back"
+            self.round = self.inherited.round - 1 if goes_back else self.inherited.round
             self._round_programs.done = dict.fromkeys(self._round_programs.node, self.round)
         self._load()
 
@@ -209,27 +213,28 @@ class Rollout:
             "round": max(self.round, 0),
             "rounds": self.programs.update.rounds,
             "switches": len(self._round_programs.node),
-            "waiting": len(self._ahead()) if self._rounds.busy else 0,
+            "waiting": len(self._unfinished()) if self._rounds.busy else 0,
             "reason": self.reason,
         }
 
     @property
-    def unwritten(self) -> float:
-        """Seconds for which `agree` has not allowed the next step."""
-        return max(self.fabric.clock() - self._disagreement, 0.0)
+    def seconds_unwritten(self) -> float:
+        """Seconds for which the next step has waited for its record."""
+        return max(self.fabric.clock() - self._waits_since, 0.0)
 
     @property
     def waits(self) -> bool:
         """Whether the move waits between two rounds: for the first reading of all switches, or for
         the record of the next step since `DETOUR_AFTER` seconds.
         """
-        return not self.over and (self.state == "reading" or self.unwritten >= DETOUR_AFTER)
+        return not self.over and (self.state == "reading" or self.seconds_unwritten >= DETOUR_AFTER)
 
     def replan(self, programs: SwitchPrograms, on_replanned: Callable[[], None]) -> None:
         """Go on by other programs between the two builds; only while the move `waits`.
 
         Each switch is read, and brought to the same round of the new programs: this is no step of
-        the move. Where these have fewer rounds, all switches count as that many rounds back.
+        the move. Where the new programs have fewer rounds, all switches count as that many rounds
+        back.
 
         Args:
             programs: the new programs.
@@ -237,13 +242,13 @@ class Rollout:
         """
         before, after = self._round_programs, RoundPrograms(programs)
         # Going forth, at least one round has to be left.
-        goes_back = self.state == "back" or (self.begun and self.begun.direction == "back")
-        most = programs.update.last - (0 if goes_back else 1)
-        less = max(self.round - most, 0)
-        after.done = {v: max(done - less, BEGINNING) for v, done in before.done.items()}
+        goes_back = self.state == "back" or (self.inherited and self.inherited.direction == "back")
+        last_round = programs.update.last if goes_back else programs.update.last - 1
+        rounds_back = max(self.round - last_round, 0)
+        after.done = {v: max(done - rounds_back, BEGINNING) for v, done in before.done.items()}
         after.generation = before.generation
         self.programs, self._round_programs = programs, after
-        self.round -= less
+        self.round -= rounds_back
         if self.state == "reading":  # a switch that is drained now need not be waited for
             self._note_transit()
         self._rounds.forget()
@@ -282,26 +287,27 @@ class Rollout:
             v: connected[v].generation for v in self._round_programs.node if v in connected
         }
         self._round_end = fabric.clock()
-        if self.begun is None and (fabric.complete or not self.all_or_none):
+        if self.inherited is None and (fabric.complete or not self.all_or_none):
             self._left_out = frozenset(self._round_programs.node) - fabric.in_sync
-            # What was amiss before still carries traffic only where too many were to avoid them.
+            # Traffic was led around the switches that were amiss at the start, where that was
+            # possible.
             new = self._left_out - self._amiss_at_start
-            if amiss := [v for v in self._carrying(new) if fabric.state(v) in AMISS]:
-                names = ", ".join(fabric.names[v] for v in amiss[:5])
+            if amiss := [v for v in self._transit_among(new) if fabric.state(v) in AMISS]:
+                names = ", ".join(fabric.names[v] for v in amiss[:MOST_NAMED])
                 self._stop(f"{names} became amiss: ask again, traffic is led around it first")
                 return
             self.state = "forth"
-            self._next()
-        elif fabric.complete and self.begun and self.begun.direction == "forth":
+            self._start_next_round()
+        elif fabric.complete and self.inherited and self.inherited.direction == "forth":
             self.state = "forth"
         else:
             self._give_up_beginning()
 
     def _awaits_transit(self) -> bool:
         """Whether a switch is absent that traffic leads through: it may be about to connect."""
-        return bool(self._carrying(self._round_programs.node.keys() - self.fabric.present))
+        return bool(self._transit_among(self._round_programs.node.keys() - self.fabric.present))
 
-    def _carrying(self, vertices: Iterable[int]) -> list[int]:
+    def _transit_among(self, vertices: Iterable[int]) -> list[int]:
         """The switches among these that the move's tables lead traffic through."""
         old = len(self.programs.update.old.wiring.names)
         return sorted(v for v in self._transit_switches.intersection(vertices) if v < old)
@@ -310,11 +316,11 @@ class Rollout:
         """Stop a move that cannot begin after reading; undo one that another controller began."""
         fabric = self.fabric
         missing = fabric.missing()
-        more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
-        named = ", ".join(missing[:5]) + more
+        more = f" and {len(missing) - MOST_NAMED} more" if len(missing) > MOST_NAMED else ""
+        named = ", ".join(missing[:MOST_NAMED]) + more
         first = next(iter(fabric.errors.items()), None)
         reason = f"{first[0]}: {first[1]}" if first else f"not in sync: {named}"
-        if self.begun is None:
+        if self.inherited is None:
             self._stop(reason)
             return
         self.reason = "another controller undid it" if fabric.complete else reason
@@ -328,28 +334,28 @@ class Rollout:
             self.state = "back"
             self._last_progress = self.fabric.clock()
             self._go_back(late=False)
-        elif not self._rounds.busy and (ahead := self._ahead()):
+        elif not self._rounds.busy and (unfinished := self._unfinished()):
             self.reason = (
-                f"{self._round_programs.names[ahead[0]]} got nothing after an internal error"
+                f"{self._round_programs.names[unfinished[0]]} got nothing after an internal error"
             )
         elif not self._rounds.busy and self._is_settled():
-            self._next()
+            self._start_next_round()
 
-    def _next(self) -> None:
-        """Start the next round, if there is one and `agree` allows it."""
+    def _start_next_round(self) -> None:
+        """Start the next round once its record is written; finish after the last one."""
         if self.round == self.programs.update.last:
             self._finish()
-        elif self._agreed(self.round + 1, "forth"):
-            self._begin(self.round + 1)
+        elif self._may_step(self.round + 1, "forth"):
+            self._send_round(self.round + 1)
 
-    def _agreed(self, round: int, direction: Literal["forth", "back"]) -> bool:
+    def _may_step(self, round: int, direction: Literal["forth", "back"]) -> bool:
         """Whether this step may be taken; while it may not, no switch counts as late."""
         record = Record(self._before.identity, self.target.identity, round, direction)
-        agreed, now = self.agree(record), self.fabric.clock()
-        self._disagreement = inf if agreed else min(self._disagreement, now)
-        if not agreed:
+        may_step, now = self.ensure_recorded(record), self.fabric.clock()
+        self._waits_since = inf if may_step else min(self._waits_since, now)
+        if not may_step:
             self._last_progress = now
-        return agreed
+        return may_step
 
     def _is_replanned(self) -> bool:
         """Whether no switch is awaited after `replan`: each holds the new programs, or is late."""
@@ -365,21 +371,21 @@ class Rollout:
         on_replanned()
         return True
 
-    def _begin(self, round: int) -> None:
+    def _send_round(self, round: int) -> None:
         """Send a round to all switches."""
         self.round, self._last_progress = round, self.fabric.clock()
         rounds = self.programs.update.rounds
         self.fabric.tell(RoundStarted(self.target.identity, round + 1, rounds))
-        self._rounds.send([self._messages(self._round_programs.node, round)])
+        self._rounds.send([self._round_messages(self._round_programs.node, round)])
 
-    def _ahead(self) -> list[int]:
+    def _unfinished(self) -> list[int]:
         """The switches that have not done the current round, or have it still to undo."""
         done = self._round_programs.done
         if self._undoes:
             return [vertex for vertex, last in done.items() if last == self.round]
         return [vertex for vertex, last in done.items() if last != self.round]
 
-    def _messages(self, vertices: Iterable[int], round: int) -> Messages:
+    def _round_messages(self, vertices: Iterable[int], round: int) -> Messages:
         """The messages after which switches hold a round; those that are left out are read."""
         programs, fabric = self._round_programs, self.fabric
         for vertex in vertices:
@@ -391,9 +397,9 @@ class Rollout:
                 continue
             programs.done[vertex] = round
             if vertex in self._left_out and (switch := fabric.present.get(vertex)):
-                switch.wait()
+                switch.request_reading()
 
-    def _answered(self, vertex: int, outcome: ChangeOutcome) -> None:
+    def _take_answer(self, vertex: int, outcome: ChangeOutcome) -> None:
         """Take a switch's answer to its messages of a round.
 
         One whose bundle has timed out gets it again; one that refuses it, or leaves, ends the move.
@@ -404,7 +410,7 @@ class Rollout:
             self._round_programs.done[vertex] = self.round
             self._last_progress = self.fabric.clock()
         elif outcome.timed_out and self.state == "forth" and not self.reason:
-            self._rounds.add_to_round(self._messages([vertex], self.round))
+            self._rounds.add_to_round(self._round_messages([vertex], self.round))
         else:
             self.reason = self.reason or self._failure_reason(vertex, outcome)
             self._rounds.stop()
@@ -427,11 +433,11 @@ class Rollout:
             return  # first the changes under way have to be confirmed or refused
         if late or self.round == BEGINNING:
             self._stop(self.reason)
-        elif self._agreed(self.round, "back"):
+        elif self._may_step(self.round, "back"):
             self._undoes = True
-            if ahead := self._ahead():
+            if unfinished := self._unfinished():
                 self._last_progress = self.fabric.clock()
-                self._rounds.send([self._messages(ahead, self.round - 1)])
+                self._rounds.send([self._round_messages(unfinished, self.round - 1)])
             elif self._is_settled():
                 if self.round == 0:
                     self._stop(self.reason)
@@ -461,7 +467,7 @@ class Rollout:
         lost = [self._round_programs.names[v] for v in self._lost_switches()]
         names = lost or [self._round_programs.names[v] for v in sorted(self._rounds.sent)]
         what = "left" if lost else "did not answer in time"
-        return f"{', '.join(names[:5])} {what} in round {self.round + 1}"
+        return f"{', '.join(names[:MOST_NAMED])} {what} in round {self.round + 1}"
 
     def _failure_reason(self, vertex: int, outcome: ChangeOutcome) -> str:
         """Why a switch did not do a round: it has left, or refused."""

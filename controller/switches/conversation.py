@@ -43,7 +43,7 @@ from compilers.targets.openflow.protocol import (
     header,
 )
 from controller.openflow import multipart
-from controller.openflow.messages import Error, SessionXid, commits
+from controller.openflow.messages import Error, SessionXid, committed_bundle
 from controller.switches.connections.sending import SendPriority
 
 OPENING, COMMIT, DISCARD = rows.opening(), rows.commit(), rows.discard(SessionXid.DISCARD)
@@ -60,9 +60,9 @@ class ChangeOutcome:
 
     committed: bool
     """Whether the switch has confirmed the change."""
-    kinds: tuple[Error, ...] = ()
+    first_errors: tuple[Error, ...] = ()
     """The first error of each kind."""
-    errors: int = 0
+    error_count: int = 0
     """The number of all errors."""
     lost: bool = False
     """Whether the switch left after the commit was sent."""
@@ -72,12 +72,12 @@ class ChangeOutcome:
     @property
     def error(self) -> Error | None:
         """The first error."""
-        return self.kinds[0] if self.kinds else None
+        return self.first_errors[0] if self.first_errors else None
 
     @property
     def timed_out(self) -> bool:
         """Whether a busy switch has given the bundle up: it may take another one."""
-        return any(error.timed_out for error in self.kinds)
+        return any(error.timed_out for error in self.first_errors)
 
 
 Done = Callable[[ChangeOutcome], None]
@@ -108,9 +108,9 @@ class ChangeInProgress:
     """The bytes of all parts, once the change has started."""
     _unsent: deque[Sequence[bytes]] = field(default_factory=deque)
     """The messages of each step that has not been sent."""
-    _kinds: dict[tuple[int, int, int], Error] = field(default_factory=dict)
+    _first_errors: dict[tuple[int, int, int], Error] = field(default_factory=dict)
     """The first error of each kind."""
-    _errors: int = 0
+    _error_count: int = 0
     """The number of all errors."""
     _step: int = -1
     """The number of the step that was sent last."""
@@ -130,13 +130,13 @@ class ChangeInProgress:
 
     def error(self, error: Error) -> bytes:
         """Take an error of the switch; returns the bytes to send next."""
-        self._errors += 1
-        self._kinds.setdefault((error.type, error.code, error.xid >> ROLE_SHIFT), error)
+        self._error_count += 1
+        self._first_errors.setdefault((error.type, error.code, error.xid >> ROLE_SHIFT), error)
         return self._answered() if error.xid == self._awaited else b""
 
     def received(self, message: bytes) -> bytes:
         """Take a bundle reply or a barrier reply; returns the bytes to send next."""
-        if not self._unsent and commits(message) == rows.BUNDLE:
+        if not self._unsent and committed_bundle(message) == rows.BUNDLE:
             self._confirmed = True
         kind, _, xid = header(message)
         is_awaited = (kind, xid) == (MessageType.BARRIER_REPLY, self._awaited)
@@ -153,7 +153,11 @@ class ChangeInProgress:
 
     @property
     def _awaited(self) -> int:
-        """The xid of the barrier whose reply is awaited; it changes from step to step."""
+        """The xid of the barrier whose reply is awaited.
+
+        It has the change's number, which is even, or the next one: so the barriers of two steps in
+        a row differ.
+        """
         return rows.xid(RowKind.BARRIER, self.number + self._step % 2)
 
     def _next(self) -> list[bytes]:
@@ -164,9 +168,9 @@ class ChangeInProgress:
 
     def _answered(self) -> bytes:
         """The bytes to send after a step's barrier was answered, or refused."""
-        if self._unsent and not self._errors:
+        if self._unsent and not self._error_count:
             return b"".join(self._next())
-        committed = self._confirmed and not self._errors
+        committed = self._confirmed and not self._error_count
         self._finish(committed)
         return DISCARD if self.bundled and not committed else b""
 
@@ -174,7 +178,8 @@ class ChangeInProgress:
         """End the change, and pass its outcome on, once."""
         if not self.over:
             self.over = True
-            self.done(ChangeOutcome(committed, tuple(self._kinds.values()), self._errors, lost))
+            first_errors = tuple(self._first_errors.values())
+            self.done(ChangeOutcome(committed, first_errors, self._error_count, lost))
 
 
 PREPARATION, GROUPS, ROWS, MARKER, OLD_ROWS, OLD_GROUPS = range(6)
@@ -182,7 +187,7 @@ PREPARATION, GROUPS, ROWS, MARKER, OLD_ROWS, OLD_GROUPS = range(6)
 
 
 def steps(parts: Sequence[bytes]) -> list[bytes]:
-    """Bundled messages as plain ones, those of each step together, in the order of the steps."""
+    """Bundled messages as plain ones: for each step, in order, the bytes of its messages."""
     by_step: dict[tuple[int, int], list[bytes]] = {}
     adds = False
     for message in _plain(parts):
@@ -197,7 +202,7 @@ def _plain(parts: Sequence[bytes]) -> Iterator[bytes]:
     for part in parts:
         offset = 0
         while offset < len(part):
-            length = header(part, offset)[1]
+            _, length, _ = header(part, offset)
             yield part[offset + WRAPPER_BYTES : offset + length]
             offset += length
 
@@ -224,7 +229,8 @@ def _step(message: bytes, adds: bool) -> tuple[int, int]:
 
 
 REQUEST = 0xA0
-"""The upper 8 bits of the xids of multipart requests; those of a program's messages are smaller."""
+"""The kind of a message, in the upper 8 bits of its xid, of multipart requests. The kinds of a
+program's messages (`RowKind`) are smaller."""
 MOST_REPLY = 64 << 20
 """Largest reply in bytes, all its messages together; a switch that sends more is disconnected."""
 

@@ -1,6 +1,7 @@
 """The current build, which switches are programmed with, and the interface of its repairs.
 
-`controller.switches.session.LiveFabric` holds a `Current`, and notifies an `Upkeep`.
+`controller.switches.session.LiveFabric` has a `Current`, and calls an `Upkeep` when switches come,
+go, or report something.
 """
 
 from __future__ import annotations
@@ -104,13 +105,19 @@ class Upkeep:
         program: FlowProgram,  # noqa: ARG002
         held: SwitchContent,  # noqa: ARG002
     ) -> bool:
-        """Whether a switch that does not hold its program is left as it was read, until it is
-        queued for reading again.
+        """Whether a switch that does not hold its program is left unchanged for now.
+
+        It is corrected when it is read again.
+
+        Args:
+            vertex: the switch.
+            program: the switch's program.
+            held: what the switch holds.
         """
         return False
 
     def program_read(self, vertex: int, is_held: bool) -> None:
-        """A switch was read to hold its program, or it is known not to."""
+        """A switch was read to hold its program (`is_held`), or it is known not to."""
 
     def left(self, vertex: int) -> None:
         """A switch has left."""

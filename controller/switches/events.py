@@ -1,4 +1,9 @@
-"""Events of a running fabric, and the table of their kinds: JSON for programs, lines for people."""
+"""Events of a running fabric, and the table of their kinds: JSON for programs, lines for people.
+
+A part of the controller makes an event by calling its kind, as in `SwitchLeft("n1")`, and passes it
+to `LiveFabric.tell`. The reporter prints events, the API serves them, and the manual lists the
+kinds (`KINDS`).
+"""
 
 from __future__ import annotations
 
@@ -222,7 +227,7 @@ UnknownDatapath = Kind(
 # Peers that were turned away, so many times since the last report
 
 PEER = "host; reason; times integer"
-"""The fields of their events."""
+"""The fields of events about rejected peers."""
 
 
 def _times(peer: Mapping[str, Any]) -> str:
@@ -611,9 +616,13 @@ RoleContested = Kind(
 )
 
 OF_A_SWITCH = (
-    *(SwitchConnected, SwitchProgrammed, ProgramRefused),
-    *(DriftFound, ProgramForgotten, SwitchLeft),
+    SwitchConnected,
+    SwitchProgrammed,
+    ProgramRefused,
+    DriftFound,
+    ProgramForgotten,
+    SwitchLeft,
 )
-"""A switch is in another state from then on."""
+"""The kinds of events that put a switch into another state."""
 OF_A_LINK = (LinkDown, LinkUp, LinkSuppressed, LinkReused)
-"""A link is in another state from then on."""
+"""The kinds of events that put a link into another state."""

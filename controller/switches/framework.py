@@ -69,10 +69,9 @@ class Framework:
 
     def error_names(self, type_: int, code: int) -> tuple[str, str]:
         """The constants of an OpenFlow error's type and code."""
-        ofproto = self.ofproto
-        return str(ofproto.ofp_error_type_to_str(type_)), str(
-            ofproto.ofp_error_code_to_str(type_, code)
-        )
+        type_name = self.ofproto.ofp_error_type_to_str(type_)
+        code_name = self.ofproto.ofp_error_code_to_str(type_, code)
+        return str(type_name), str(code_name)
 
     def configure(self, host: str, port: int, apps: Sequence[str]) -> None:
         """Load other apps, and set the framework's options.
@@ -168,20 +167,24 @@ def load(name: str | None = None) -> Framework:
     Raises:
         InputError: it is not installed or too old; the message says what to install.
     """
-    for candidate in [name] if name else FRAMEWORKS:
-        if _installed(candidate):
+    candidates = [name] if name else FRAMEWORKS
+    for candidate in candidates:
+        if _is_installed(candidate):
             return _load(candidate)
-    wanted = name or " or ".join(FRAMEWORKS)
     raise InputError.of(
         key="framework",
-        required=f"{wanted}, installed",
+        required=f"{' or '.join(candidates)}, installed",
         given="no such package here",
-        todo="; or ".join(_INSTALL[n] for n in ([name] if name else FRAMEWORKS)),
+        todo="; or ".join(_INSTALL[candidate] for candidate in candidates),
     )
 
 
-def _installed(name: str) -> bool:
-    """Whether a framework is installed; one that is too old is refused."""
+def _is_installed(name: str) -> bool:
+    """Whether a framework is installed.
+
+    Raises:
+        InputError: it is installed, but too old.
+    """
     try:
         version = metadata.version(name)
     except metadata.PackageNotFoundError:

@@ -59,7 +59,7 @@ class ListeningClock:
 
 
 @dataclass(slots=True)
-class Allowance:
+class TokenBucket:
     """A token bucket: limits the messages a second that all unknown peers together may send.
 
     It holds at most the messages of one second, which may all come at once.
@@ -82,9 +82,10 @@ class Allowance:
         now = self.clock()
         self._tokens = min(self.rate, self._tokens + (now - self._last_refill) * self.rate)
         self._last_refill = now
-        allowed = self._tokens >= messages
-        self._tokens -= messages if allowed else 0
-        return allowed
+        if self._tokens < messages:
+            return False
+        self._tokens -= messages
+        return True
 
 
 REPORT_PERIOD = 60.0
@@ -121,7 +122,8 @@ class RejectedPeers:
             self._unreported[cause] = self._unreported.get(cause, 0) + 1
             return
         self._last_reports[cause] = self.clock()
-        self.tell(kind(*cause[1:], 1))
+        kind, host, reason = cause  # `host` may be OTHERS now
+        self.tell(kind(host, reason, 1))
 
     def recent(self, kind: Kind, host: str, reason: str) -> tuple[int, float]:
         """How often a cause has happened since its last report, and when it may be reported again.
@@ -151,8 +153,10 @@ class RejectedPeers:
     def _cause(self, kind: Kind, host: str, reason: str) -> _Cause:
         """The cause to count a rejected peer under: the common one if there are too many causes."""
         cause = kind, host, reason
-        full = cause not in self._last_reports and len(self._last_reports) >= MOST_REASONS
-        return (kind, OTHERS, "too many hosts and reasons to list") if full else cause
+        is_full = len(self._last_reports) >= MOST_REASONS
+        if is_full and cause not in self._last_reports:
+            return kind, OTHERS, "too many hosts and reasons to list"
+        return cause
 
 
 class HalfOpen:

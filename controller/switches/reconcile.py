@@ -1,8 +1,10 @@
 """Reconciliation: the messages that turn a switch's actual rows into its program. No I/O.
 
-Rows are compared as bytes in one canonical form (`compilers.readers.openflow.rows`), whether the
-switch reports them or the encoder adds them: table, priority, timeouts, flags, cookie, match,
-instructions. Counters and ages, which change by themselves, are left out.
+`controller.switches.switch` passes the replies of a switch that it has read (`read_content`), and
+sends the messages of the `difference`. Rows are compared as bytes in one canonical form
+(`compilers.readers.openflow.rows`), whether the switch reports them or the encoder adds them:
+table, priority, timeouts, flags, cookie, match, instructions. Counters and ages, which change by
+themselves, are left out.
 
 A *block* is an array with a line of bytes for each row, group or message, all of one length. A
 *form* is a row or a group in canonical form. A *part* is the bytes of one or more bundled messages.
@@ -63,12 +65,14 @@ from controller.openflow import multipart
 from controller.openflow.row_overlap import shadowing
 from controller.settings import ForeignRows
 
-SHIFT = np.uint64(COOKIE_SHIFT)
+MARKER_SHIFT = np.uint64(COOKIE_SHIFT)
 """The bits of a cookie from this one on say whether its row is a build marker."""
 INSTRUCTIONS_WITH_ACTIONS = (Instruction.WRITE_ACTIONS, Instruction.APPLY_ACTIONS)
 """The types of instructions that contain an action list."""
 ACTION_LIST_AT = 8
 """The offset of the action list in WRITE_ACTIONS and APPLY_ACTIONS, in bytes (§7.2.4)."""
+TYPE, GROUP_NUMBER = slice(0, 2), slice(4, 8)
+"""The bytes of the type in an instruction or an action, and of the group in an action GROUP."""
 RowOrNumber = TypeVar("RowOrNumber")
 """A row in canonical form, or the number of a group, that the program lacks."""
 
@@ -94,8 +98,10 @@ class SwitchContent:
     def names(self, build: str) -> bool:
         """Whether the marker names the build of this identity."""
         digits = COOKIE_SHIFT // 4
-        marker = None if self.marker is None else self.marker % (1 << COOKIE_SHIFT)
-        return marker is not None and f"{marker:0{digits}x}" == build[:digits]
+        if self.marker is None:
+            return False
+        identity_bits = self.marker % (1 << COOKIE_SHIFT)
+        return f"{identity_bits:0{digits}x}" == build[:digits]
 
     @property
     def foreign_groups(self) -> list[int]:
@@ -125,7 +131,7 @@ class Difference:
     """The numbers of groups in our range that foreign rows, which are kept, lead to."""
 
 
-COUNT_REQUEST = multipart.flows_wanted(OURS, COOKIE_MASK)
+COUNT_REQUEST = multipart.flows_body(OURS, COOKIE_MASK)
 """The body of a request for the number of our rows."""
 
 
@@ -175,7 +181,8 @@ def read_content(flows: bytes, groups: bytes) -> SwitchContent:
         if is_ours.any():
             ours.append(form[is_ours])
         others += entries(form[~is_ours])
-        markers = cookies[is_ours & (cookies >> SHIFT != np.uint64(COOKIE) >> SHIFT)]
+        is_marker = cookies >> MARKER_SHIFT != np.uint64(COOKIE) >> MARKER_SHIFT
+        markers = cookies[is_ours & is_marker]
         if markers.size:
             marker = int(markers[0])
     return SwitchContent(tuple(ours), frozenset(others), _described(groups), marker)
@@ -252,14 +259,14 @@ def _borrowed(foreign: Iterable[bytes]) -> frozenset[int]:
         group
         for row in foreign
         for instruction in read_row(row).instructions
-        if int.from_bytes(instruction[:2], "big") in INSTRUCTIONS_WITH_ACTIONS
+        if int.from_bytes(instruction[TYPE], "big") in INSTRUCTIONS_WITH_ACTIONS
         for action in actions_of(instruction[ACTION_LIST_AT:])
-        if int.from_bytes(action[:2], "big") == Action.GROUP
-        if 0 < (group := int.from_bytes(action[4:8], "big")) <= OUR_GROUPS
+        if int.from_bytes(action[TYPE], "big") == Action.GROUP
+        if 0 < (group := int.from_bytes(action[GROUP_NUMBER], "big")) <= OUR_GROUPS
     )
 
 
-def restored(before: SwitchContent, now: SwitchContent) -> tuple[bytes, ...]:
+def restoring_messages(before: SwitchContent, now: SwitchContent) -> tuple[bytes, ...]:
     """The bundled messages that bring a switch back to its earlier content.
 
     Rows and groups that others have added since stay.
@@ -372,7 +379,8 @@ def _row_changes(blocks: Sequence[Block], content: SwitchContent) -> _Changes[by
         for block, form in forms:
             indices = [index for index, row in enumerate(form) if row in sets.lacking]
             if indices:
-                parts.append((block if len(indices) == len(block) else block[indices]).tobytes())
+                lacking_rows = block if len(indices) == len(block) else block[indices]
+                parts.append(lacking_rows.tobytes())
     added = len(sets.lacking) - sets.replacing
     return _Changes(parts, added, sets.replacing, sorted(sets.surplus))
 
@@ -419,7 +427,8 @@ def _flow_mod(command: FlowCommand, tail: bytes, members: dict[str, Any]) -> byt
 
 def _put_group(number: int, form: bytes) -> bytes:
     """A bundled group-mod that adds a group as a switch has reported it."""
-    head = GROUP_MOD.pack(command=GroupCommand.ADD, type=form[0], group=number)
+    group_type = form[0]
+    head = GROUP_MOD.pack(command=GroupCommand.ADD, type=group_type, group=number)
     body = head + form[GROUP.itemsize :]
     return bundled_add(MessageType.GROUP_MOD, body, xid(RowKind.CLEAR, number))
 

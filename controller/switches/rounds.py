@@ -89,7 +89,7 @@ class Rounds:
         switch.note_change()
         if borrowed := switch.foreign.borrowed_groups:
             parts = [*without_borrowed_deletions(parts, borrowed)]
-        switch.talk.change(parts, partial(self._done, vertex, self.number))
+        switch.talk.change(parts, partial(self._take_answer, vertex, self.number))
 
     def tick(self) -> None:
         """Probe the switches that have not answered, and stop waiting for late and slow ones."""
@@ -121,7 +121,7 @@ class Rounds:
         self.sent.clear()
         self.busy, self.number = False, self.number + 1
 
-    def _done(self, vertex: int, number: int, outcome: ChangeOutcome) -> None:
+    def _take_answer(self, vertex: int, number: int, outcome: ChangeOutcome) -> None:
         """Take a switch's answer to its messages of the round of this number."""
         is_awaited = number == self.number and self.sent.pop(vertex, None) is not None
         self._answered(vertex, outcome)

@@ -1,10 +1,10 @@
 """The sessions of a fabric's switches: which are connected, and which hold their programs.
 
-The controller's app passes messages in (`LiveFabric.received`) and takes bytes to send (`send`). A
-switch that connects waits for admission, is read (`controller.switches.switch`), and gets the
-difference between its content and its program as one transaction. A switch that holds its program
-already gets nothing. Moves, repairs and reports read and change the state here. No framework, no
-I/O.
+The controller's app passes messages in (`LiveFabric.received`), and sets the function that sends
+bytes (`LiveFabric.send`). A switch that connects waits for admission, is read
+(`controller.switches.switch`), and gets the difference between its content and its program in one
+change. A switch that holds its program already gets nothing. Moves, repairs and reports read and
+change the state here. No framework, no I/O.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from time import monotonic
 from typing import Any
 
 from compilers.targets.openflow.protocol import MessageType, header
-from controller.openflow.messages import Error, Names, SessionXid, turn_of
+from controller.openflow.messages import Error, ErrorNames, SessionXid, turn_of
 from controller.settings import ForeignRows
 from controller.switches import events
 from controller.switches.connections.sending import Outbox, SendPriority
@@ -39,7 +39,7 @@ MOST_UNKNOWN = 1000
 SWITCH_PATIENCE = 120.0
 """Most seconds that a switch which answers probes may take to answer a request; then its connection
 is closed."""
-ASK_AFTER, MOST_ASKED = 2.0, 500
+PROBE_AFTER, MOST_PROBES = 2.0, 500
 """Seconds of silence after which a switch is probed by an echo request, and most probes a second
 (in a larger fabric switches are probed less often)."""
 SLOW_AFTER = 1.0
@@ -47,15 +47,16 @@ SLOW_AFTER = 1.0
 SILENT_AFTER = 8.0
 """Seconds without an answer to a probe after which a switch is disconnected."""
 PROBE_PATIENCE = 5.0
-"""The same where another connection claims to be that switch, which may have returned: one from the
-same host, or with a certificate. One from elsewhere may be anybody's, and changes nothing.
+"""Seconds without an answer to a probe after which a switch is disconnected where another
+connection has its datapath id and may be the same switch, which has returned. That connection comes
+from the same host, or has a certificate; a connection from elsewhere may be anybody's.
 """
-DUPLICATE_TOLD = 10.0
-"""Seconds without another claim after which a duplicate counts as gone; Open vSwitch tries again
-after 8 s."""
+DUPLICATE_PATIENCE = 10.0
+"""Seconds after which a second connection with a datapath id counts as gone, unless another has
+come; Open vSwitch tries again after 8 s."""
 BUSY_SWITCHES = 64
-"""`SLOW_AFTER` and `SILENT_AFTER` are multiplied by one more for each so many switches that have to
-answer at the time: they may all be one process."""
+"""For each so many switches that have to answer at the same time, `SLOW_AFTER` and `SILENT_AFTER`
+are multiplied by one more: all these switches may be one process."""
 WORK_RATE = 200_000
 """Bytes of a change (a thousand rows) for which a switch gets a second more to answer a probe."""
 
@@ -69,17 +70,19 @@ class LiveFabric:
 
     current: Current
     """The build that switches are programmed with."""
-    error_names: Names
+    error_names: ErrorNames
     """Gives the names of an OpenFlow error's type and code."""
     foreign: ForeignRows = "keep"
     """The treatment of foreign rows."""
     clock: Callable[[], float] = monotonic
     """Seconds on a clock that is never set."""
     upkeep: Upkeep = field(default_factory=Upkeep)
-    """Repairs the tables and discovers the links; it is told of what switches do."""
+    """Repairs the tables and discovers the links; its methods are called when switches come, go or
+    report something.
+    """
     survey: dict[int, int | None] | None = None
-    """While switches are only read and not changed: the cookie of the marker of each that was read;
-    else None.
+    """During a survey, in which switches are only read: by vertex of a switch that was read, the
+    cookie of its build marker, or None without a marker. None while there is no survey.
     """
     errors: dict[str, str] = field(default_factory=dict)
     """The last error of each switch, by node."""
@@ -90,11 +93,11 @@ class LiveFabric:
     )
     """How many rows and groups were added, changed and removed, and how often nothing differed."""
     present: dict[int, Switch] = field(default_factory=dict)
-    """The connected switches by vertex."""
+    """The connected switches of the build, by vertex."""
     send: Callable[[Any, SendPriority, bytes | None], None] = field(default_factory=Outbox)
     """Puts bytes into a connection's queue, or closes the connection (None)."""
     _switches: dict[Hashable, Switch] = field(default_factory=dict)
-    """All connections, also those of switches that are not in the build."""
+    """All connections by their keys, also those of switches that are not in the build."""
     _programmed: set[int] = field(default_factory=set)
     """The vertices whose switches were read to hold their program."""
     _claimants: dict[int, Switch] = field(default_factory=dict)
@@ -203,17 +206,17 @@ class LiveFabric:
         """End the session of a connection that has ended."""
         if (switch := self._switches.pop(key, None)) is None:
             return
-        claimed = [place for place, claimant in self._claimants.items() if claimant is switch]
-        for place in claimed:
-            del self._claimants[place]
+        for claimed_vertex, claimant in list(self._claimants.items()):
+            if claimant is switch:
+                del self._claimants[claimed_vertex]
         vertex, switch.vertex = switch.vertex, None
         if vertex is not None:
             del self.present[vertex]
             self._programmed.discard(vertex)
             self.upkeep.left(vertex)
-            claimant = self._claimants.pop(vertex, None)
-            if claimant is not None:
-                self._assign(claimant, vertex)
+            successor = self._claimants.pop(vertex, None)
+            if successor is not None:
+                self._assign(successor, vertex)
             else:
                 self.tell(events.SwitchLeft(self.names[vertex]))
         self.admission.end(switch)
@@ -236,7 +239,7 @@ class LiveFabric:
         breathe()
         for switch in list(self.present.values()):
             if switch.retry_at <= self.heard():
-                switch.wait()
+                switch.request_reading()
         self.upkeep.tick()
 
     def _probe_and_disconnect(self) -> None:
@@ -247,11 +250,11 @@ class LiveFabric:
             if switch.talk.tick(patience):
                 self._disconnect(switch, patience)
         now, load = self.heard(), 1 + len(awaited) // BUSY_SWITCHES
-        ask_after = max(ASK_AFTER, len(self.present) / MOST_ASKED)
+        probe_after = max(PROBE_AFTER, len(self.present) / MOST_PROBES)
         for vertex, switch in list(self.present.items()):  # apps may run while one is closed
             connection = switch.connection
             if connection.probe_sent_at is None:
-                if now - connection.last_message_at >= ask_after:
+                if now - connection.last_message_at >= probe_after:
                     switch.probe()
                 continue
             unanswered = now - connection.probe_sent_at
@@ -316,7 +319,7 @@ class LiveFabric:
         if switch.record_drift():
             switch.mark_drifting(difference)
         else:
-            switch.wait()
+            switch.request_reading()
 
     def tell(self, event: Event) -> None:
         """Report an event."""
@@ -337,7 +340,7 @@ class LiveFabric:
     @property
     def duplicates(self) -> dict[int, str]:
         """A message for each vertex whose datapath id another switch has as well."""
-        since = self.heard() - DUPLICATE_TOLD
+        since = self.heard() - DUPLICATE_PATIENCE
         return {
             vertex: switch.connection.duplicate_text
             for vertex, switch in self.present.items()
@@ -395,14 +398,16 @@ class LiveFabric:
     def _claim(self, vertex: int, switch: Switch) -> None:
         """Let a second connection with a switch's datapath id wait until the first has answered.
 
-        Only one waits: one that may be the same switch rather than one from elsewhere.
+        Only one connection waits, the claimant. A later one takes its place only if it may be the
+        connected switch and the claimant may not.
         """
-        connected, waiting = self.present[vertex], self._claimants.get(vertex)
-        if waiting and not (switch.may_be(connected) and not waiting.may_be(connected)):
-            self._close(switch.key)
-            return
-        if waiting:
-            self._close(waiting.key)
+        connected, claimant = self.present[vertex], self._claimants.get(vertex)
+        if claimant is not None:
+            is_likelier = switch.may_be(connected) and not claimant.may_be(connected)
+            if not is_likelier:
+                self._close(switch.key)
+                return
+            self._close(claimant.key)
         self._claimants[vertex] = switch
         connected.probe()
 
@@ -417,20 +422,19 @@ class LiveFabric:
         self._programmed.discard(vertex)
         now = self.clock()
         switch.connection.owns_vertex_since = now
-        self._programming_start = (
-            now if self._programming_start is None else self._programming_start
-        )
-        number = f"{switch.datapath_id:016x}"
-        self.tell(events.SwitchConnected(self.names[vertex], number, switch.peer))
+        if self._programming_start is None:
+            self._programming_start = now
+        datapath_id = f"{switch.datapath_id:016x}"
+        self.tell(events.SwitchConnected(self.names[vertex], datapath_id, switch.peer))
         self.upkeep.arrived(vertex)
-        switch.wait()
+        switch.request_reading()
 
     def _reject_claimant(self, switch: Switch, vertex: int) -> None:
         """Close the claimant of a switch's datapath id: the switch has answered a probe."""
         if (claimant := self._claimants.pop(vertex, None)) is None:
             return
-        peers, number = (switch.peer, claimant.peer), f"{switch.datapath_id:016x}"
-        event = events.DuplicateDatapath(self.names[vertex], number, peers)
+        peers, datapath_id = (switch.peer, claimant.peer), f"{switch.datapath_id:016x}"
+        event = events.DuplicateDatapath(self.names[vertex], datapath_id, peers)
         if vertex not in self.duplicates:
             self.tell(event)
         switch.connection.duplicate_text = event.text
@@ -444,7 +448,13 @@ class LiveFabric:
     # Called by switches
 
     def compared(self, switch: Switch, difference: Difference, corrects: bool) -> None:
-        """Take the result of reading a switch; with `corrects` it gets the difference now."""
+        """Take the result of reading a switch.
+
+        Args:
+            switch: the switch.
+            difference: the difference between the switch and its program.
+            corrects: whether the switch gets the difference now; else it is only compared.
+        """
         before, switch.last_read_at = switch.foreign, self.clock()
         shadowing_rows, borrowed = len(difference.shadowing), difference.borrowed
         switch.foreign = ForeignEntries(difference.foreign, shadowing_rows, borrowed)
@@ -457,13 +467,15 @@ class LiveFabric:
             self.tell(events.GroupsBorrowed(self.names[switch.vertex], count, numbers))
         if not corrects:
             return
-        for what in ("added", "changed", "removed"):
-            self.differences[what] += getattr(difference, what)
-        self.differences["none"] += not difference.parts
+        for correction in ("added", "changed", "removed"):
+            self.differences[correction] += getattr(difference, correction)
+        if not difference.parts:
+            self.differences["none"] += 1
 
     def synced(self, switch: Switch) -> None:
         """Note that a switch was read to hold its program."""
-        if (vertex := switch.vertex) is None:
+        vertex = switch.vertex
+        if vertex is None:
             return
         name = self.names[vertex]
         self._programmed.add(vertex)
@@ -473,15 +485,15 @@ class LiveFabric:
         self.tell(events.SwitchProgrammed(name, None if since is None else now - since))
         self.upkeep.program_read(vertex, True)
         if self.complete:
-            seconds = now - (now if self._programming_start is None else self._programming_start)
-            self._programming_start = None
+            start, self._programming_start = self._programming_start, None
+            seconds = 0.0 if start is None else now - start
             if not self._silent_load:
                 self.tell(events.FabricComplete(self.identity, self.expected, seconds))
 
     def refused(self, switch: Switch, outcome: ChangeOutcome | None) -> None:
         """Note that a switch has refused its program, or (None) could not be read."""
         if switch.vertex is not None:
-            self._note(events.ProgramRefused, switch.vertex, outcome)
+            self._report_error(events.ProgramRefused, switch.vertex, outcome)
             self._program_lost(switch.vertex)
 
     def forgets(self, switch: Switch, difference: Difference) -> None:
@@ -502,7 +514,7 @@ class LiveFabric:
         self.upkeep.program_read(vertex, False)
 
     def _fault(self, key: Hashable, error: Error) -> None:
-        """Report that a switch has timed out a bundle, or an error that answers no message."""
+        """Report a bundle that a switch has given up, or an error that answers no message."""
         switch = self._switches.get(key)
         if switch is None or switch.vertex is None:
             return
@@ -510,22 +522,31 @@ class LiveFabric:
         if error.timed_out:
             self.tell(events.BundleGivenUp(name))
         elif switch.state == "in sync" and name not in self.errors:
-            self._note(events.ProgrammedFault, switch.vertex, ChangeOutcome(True, (error,), 1))
+            outcome = ChangeOutcome(True, (error,), 1)
+            self._report_error(events.ProgrammedFault, switch.vertex, outcome)
 
-    def _note(self, kind: Kind, vertex: int, outcome: ChangeOutcome | None) -> None:
-        """Report the first error of a switch; None if it does not say what it holds."""
+    def _report_error(self, kind: Kind, vertex: int, outcome: ChangeOutcome | None) -> None:
+        """Report the first error of a switch, unless it is the last that was reported of it.
+
+        Args:
+            kind: the kind of event.
+            vertex: the switch.
+            outcome: the outcome of its change; None if it does not say what it holds.
+        """
         name = self.names[vertex]
+        # The fields of the event: the error's type and code, the program's entry, and the number of
+        # errors.
         fault: tuple[Any, ...] = None, None, "", 0
         if outcome is None:
             reason = "does not answer requests for its flows and groups"
         elif (error := outcome.error) is None:
             reason = outcome.text or "did not confirm the commit of its bundle"
         else:
-            entry, more = self.current.programs.describe(error.xid), outcome.errors - 1
-            errors = "errors" if more > 1 else "error"
-            rest = f", and {more} more {errors}" if more else ""
-            reason = f"{error.words(self.error_names)} ({entry}){rest}"
-            fault = error.type, error.code, entry, outcome.errors
+            entry, more = self.current.programs.describe(error.xid), outcome.error_count - 1
+            noun = "errors" if more > 1 else "error"
+            and_more = f", and {more} more {noun}" if more else ""
+            reason = f"{error.words(self.error_names)} ({entry}){and_more}"
+            fault = error.type, error.code, entry, outcome.error_count
         if self.errors.get(name) != reason:
             self.errors[name] = reason
             self.tell(kind(name, reason, *fault))

@@ -27,13 +27,13 @@ from compilers.targets.openflow.flow_tables import generation_of
 from compilers.targets.openflow.profiles import OVS, Profile
 from compilers.targets.openflow.protocol import MessageType, Multipart, message
 from controller.openflow.messages import SessionXid
-from controller.openflow.multipart import flows_wanted
+from controller.openflow.multipart import flows_body
 from controller.openflow.switch_features import (
     Limits,
     asks_too_much,
     features,
     is_open_vswitch,
-    lowered,
+    lowered_profile,
 )
 from controller.settings import ForeignRows
 from controller.switches import reconcile
@@ -44,7 +44,7 @@ from controller.switches.events import Event, ProfileLowered
 
 PROBE = message(MessageType.ECHO_REQUEST, SessionXid.PROBE)
 """Asks a switch whether it is alive."""
-CONTENT_REQUESTS = {Multipart.FLOW: flows_wanted(), Multipart.GROUP_DESC: b""}
+CONTENT_REQUESTS = {Multipart.FLOW: flows_body(), Multipart.GROUP_DESC: b""}
 """The requests for all that a switch holds: type and body."""
 COUNT_REQUESTS = {Multipart.AGGREGATE: reconcile.COUNT_REQUEST, Multipart.GROUP_DESC: b""}
 """The requests for the number of our rows, and for all groups: type and body."""
@@ -55,21 +55,21 @@ FEATURES_PATIENCE = 10.0
 MOST_TIMEOUTS = 5
 """Bundles that a switch may let time out, one after the other, before that is a refusal."""
 MOST_DRIFTS = 3
-"""Readings in a row that find another content than the switch has confirmed, before it is taken not
-to keep what it is given."""
+"""Readings in a row that find another content than the switch has confirmed, until the switch is
+treated as drifting."""
 FIRST_RETRY, LAST_RETRY = 1.0, 30.0
 """Seconds until a switch that is not in sync is read again, at first and at most."""
 ROWS_RESENT = 150
-"""Rows a second: a large program that a switch refuses is sent again no faster than that."""
+"""Rows a second: a large program that a switch refuses is not sent again faster than this."""
 MOST_DOUBLINGS = 20
 """How often the delay before the next reading doubles; this bounds the power of two."""
 
 SWITCHES_AT_ONCE, ADMITTED_ROWS = 1024, 1_200_000
 """Switches that are read and programmed at the same time, and about how many rows they hold.
 
-Both bound the memory used, and how long the answer of one waits behind those of others. Not fewer
-switches: one ovs-vswitchd with a thousand bridges takes at most 50 messages of a connection in each
-iteration, and an iteration costs the same for one bridge as for all.
+Both bound the memory used, and how long the answer of a switch waits behind other answers. Fewer
+switches would be slower: one ovs-vswitchd with a thousand bridges takes at most 50 messages of a
+connection in each iteration, and an iteration costs the same for one bridge as for all.
 """
 State = Literal[
     "waiting", "reading", "changing", "checking", "in sync", "refused", "unknown", "drifting"
@@ -114,7 +114,7 @@ class _Owner(Protocol):
 
 @dataclass(slots=True)
 class ConnectionFacts:
-    """What the fabric knows of the connection: signs of life, and rivals for its vertex.
+    """The fabric's notes on a connection: its signs of life, and claims of its vertex by others.
 
     All times are by the fabric's clocks (`LiveFabric.heard`; `owns_vertex_since` by `clock`).
     """
@@ -126,7 +126,7 @@ class ConnectionFacts:
     is_slow: bool = False
     """Whether it has left a probe unanswered for long."""
     owns_vertex_since: float | None = None
-    """When the connection became that of its vertex; None once the switch holds its program."""
+    """When the vertex was assigned to the connection; None once the switch holds its program."""
     duplicate_text: str = ""
     """A message about another connection with the same datapath id; "" without one."""
     duplicate_seen_at: float = -inf
@@ -188,7 +188,7 @@ class Switch:
     retry_at: float = inf
     """When it is read again, while its state is one of AMISS."""
     shown_profile: Profile = OVS
-    """The most that the switch has shown to be able to do."""
+    """The profile without all that its features or its errors have shown that it lacks."""
     _entries_sent: int = 0
     """How many rows and groups the last change had."""
     _profile_known: bool = False
@@ -200,12 +200,12 @@ class Switch:
     _count_requested: bool = False
     """Whether its rows are being counted after the commit."""
     _content_before: reconcile.SwitchContent | None = None
-    """What it held before the changes that go on; None before the first."""
+    """Its content before the present attempt to change it; None before the first change."""
     _confirmed_total: reconcile.Total | None = None
     """The summary of the program that it was sent last; None if it has confirmed no program."""
 
-    def wait(self) -> None:
-        """Queue the switch for reading; if it is being read, read it once more afterwards.
+    def request_reading(self) -> None:
+        """Have the switch read once it is admitted; if it is being read, once more afterwards.
 
         A switch that is amiss is asked for its features again: its capacity may have changed.
         """
@@ -262,12 +262,13 @@ class Switch:
         self.has_unread_changes = True
 
     def due(self, before: float) -> bool:
-        """Whether it has confirmed changes and is to be read in full; a switch that had drifted is
-        left alone if it was read after this time.
+        """Whether it has confirmed changes since it was read, and is to be read in full.
+
+        Args:
+            before: a switch that has drifted is not read again if it was read after this time.
         """
-        return self.has_unread_changes and (
-            not self.drifts or self.last_read_at is None or self.last_read_at <= before
-        )
+        read_lately = self.last_read_at is not None and self.last_read_at > before
+        return self.has_unread_changes and not (self.drifts and read_lately)
 
     def compare(self, done: Callable[[reconcile.Difference | None], None]) -> None:
         """Read the switch and compare it with its program, but change nothing.
@@ -280,11 +281,11 @@ class Switch:
         def compare_replies(replies: Replies) -> None:
             """Compare what the switch has said."""
             difference: reconcile.Difference | None = None
-            is_still = (
+            is_unchanged = (
                 self.vertex is not None and self.state == "in sync" and not self.talk.running_bytes
             )
             try:
-                content = _content_of(replies) if is_still else None
+                content = _content_of(replies) if is_unchanged else None
                 if content is not None:
                     _, difference = self._difference(content)
                     self.owner.compared(self, difference, corrects=False)
@@ -296,12 +297,12 @@ class Switch:
         self.talk.ask_all(CONTENT_REQUESTS, compare_replies)
 
     def _ports_described(self, body: bytes | None) -> None:
-        """The switch has described its ports."""
+        """Pass on the ports that the switch has described; None if it has not."""
         if body is not None and self.vertex is not None:
             self.owner.upkeep.described(self.vertex, body)
 
     def _reconcile(self, replies: Replies) -> None:
-        """All replies have arrived, or refusals (None): reconcile."""
+        """Reconcile the switch, whose replies have all arrived."""
         if self.vertex is None or self.reread_requested:
             self._end_turn()
             return
@@ -330,7 +331,7 @@ class Switch:
         self.talk.ask_all(FEATURE_REQUESTS, take_features, FEATURES_PATIENCE)
 
     def _lower(self, vertex: int, able: Profile) -> None:
-        """The switch can do no more than this, and gets the program of another profile for it."""
+        """Note that the switch can do no more than this; its program may be of a lesser profile."""
         programs = self.owner.current.programs
         before = programs.profile(vertex)
         self.shown_profile = self.shown_profile.within(able)
@@ -395,7 +396,7 @@ class Switch:
         return self.drifts >= MOST_DRIFTS
 
     def _changed(self, outcome: ChangeOutcome) -> None:
-        """The change has ended: it is checked, tried again with less, or has failed."""
+        """Take the outcome of a change: check it, try again with less, or give it up."""
         if outcome.lost:
             return
         if outcome.committed and self.reread_requested:
@@ -415,12 +416,16 @@ class Switch:
             self._fail(outcome)
 
     def _try_less(self, vertex: int, refusal: ChangeOutcome) -> bool:
-        """Whether a refusal says that the switch can do less, so that it is read for less."""
+        """If a refusal shows that the switch can do less, read it for a lesser program.
+
+        Returns:
+            Whether the refusal shows that.
+        """
         programs = self.owner.current.programs
         profile = programs.profile(vertex)
-        less = lowered(profile, refusal.kinds)
+        less = lowered_profile(profile, refusal.first_errors)
         if self._limits is None:
-            if less == profile and not asks_too_much(refusal.kinds):
+            if less == profile and not asks_too_much(refusal.first_errors):
                 return False
             self._lower(vertex, less)
             self._learn()
@@ -432,7 +437,7 @@ class Switch:
         return True
 
     def _fail(self, refusal: ChangeOutcome) -> None:
-        """The switch stays with what it had, or gets it back."""
+        """Give a change up: the switch keeps what it had, or gets it back."""
         if self.talk.bundles:
             self._refuse(refusal)
         else:
@@ -442,7 +447,7 @@ class Switch:
         """Undo what a switch without bundles has carried out of a change before it refused."""
 
         def refuse(outcome: ChangeOutcome) -> None:
-            """What was done is taken back."""
+            """Note the refusal, now that the change is undone."""
             if not outcome.lost:
                 self._refuse(refusal)
 
@@ -452,7 +457,8 @@ class Switch:
             if content is None or self._content_before is None:
                 self._refuse(refusal)
             else:
-                self.talk.change(reconcile.restored(self._content_before, content), refuse)
+                messages = reconcile.restoring_messages(self._content_before, content)
+                self.talk.change(messages, refuse)
 
         self.talk.ask_all(CONTENT_REQUESTS, restore)
 
@@ -465,10 +471,10 @@ class Switch:
         self.talk.ask_all(COUNT_REQUESTS, self._compare_counts, priority=SendPriority.BULK)
 
     def _compare_counts(self, replies: Replies) -> None:
-        """The counts have arrived: the switch is in sync if they are those of its program."""
-        self._count_requested = (
-            self.state != "changing"
-        )  # else it does not answer in order: asked again
+        """Take the counts that have arrived: the switch is in sync if they are its program's."""
+        # A switch that counts before it has confirmed the change does not answer in order. Then it
+        # is asked again after the confirmation.
+        self._count_requested = self.state != "changing"
         if self.state != "checking":
             return
         if self.vertex is None or self.reread_requested:
@@ -486,7 +492,7 @@ class Switch:
             self._confirm_in_sync()
 
     def _confirm_in_sync(self) -> None:
-        """The switch holds its program."""
+        """Note that the switch holds its program."""
         self._conclude("in sync")
         if not self.reread_requested:
             self.owner.synced(self)
@@ -500,7 +506,7 @@ class Switch:
         self._end_turn()
 
     def _refuse(self, outcome: ChangeOutcome | None) -> None:
-        """The switch refuses its program; None if it does not say what it holds."""
+        """Note that the switch refuses its program; None if it does not say what it holds."""
         self._conclude("unknown" if outcome is None else "refused")
         self.owner.refused(self, outcome)
         self._end_turn()
@@ -511,7 +517,7 @@ class Switch:
         self._content_before = self._confirmed_total = None
 
     def _end_turn(self) -> None:
-        """Another switch may be read; this one is read again after a while if it is amiss."""
+        """Let another switch be read; if this one is amiss, it is read again after a while."""
         if self.state in AMISS:
             self.retry_at = self.talk.clock() + self.retry_delay
             self.retries += 1
@@ -520,11 +526,14 @@ class Switch:
         self.owner.admission.end(self)
         if self.reread_requested and self.vertex is not None:
             self.reread_requested = False
-            self.wait()
+            self.request_reading()
 
 
 def most_at_once(switches: int) -> int:
-    """The switches of a fabric that are read at the same time: each has a row for about each."""
+    """How many switches of a fabric may be read at the same time.
+
+    A switch has about one row for each switch of the fabric.
+    """
     return min(SWITCHES_AT_ONCE, 1 + ADMITTED_ROWS // max(switches, 1))
 
 

@@ -19,6 +19,8 @@ from typing import Any
 
 FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0
 """First and longest seconds until a computation that has failed is tried again."""
+NO_LIMIT = inf
+"""In place of the most functions that may wait."""
 SLICE = 0.01
 """Seconds of work in the loop before the sockets are served again."""
 
@@ -44,11 +46,11 @@ class InOrder:
     """Runs one function after the other, in a thread that ends with the process.
 
     Args:
-        most: how many functions may wait.
+        most: how many functions may wait, or NO_LIMIT.
         name: the name of the thread.
     """
 
-    def __init__(self, most: int, name: str) -> None:
+    def __init__(self, most: float, name: str) -> None:
         self._most = most
         self._waiting: SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = SimpleQueue()
         self._last: Future[Any] | None = None
@@ -87,8 +89,8 @@ def _compute(work: Callable[[], Any], future: Future[Any]) -> None:
 def freeze() -> None:
     """Exclude the objects that exist now from garbage collection.
 
-    Those that were excluded before, such as an earlier build, are collected once more: else they
-    would be kept for ever.
+    Objects that an earlier call has excluded, such as an earlier build, are collected first if
+    nothing uses them: else they would be kept for ever.
     """
     gc.unfreeze()
     gc.collect()
@@ -99,12 +101,12 @@ def freeze() -> None:
 class Slices:
     """Divides long work in the controller's loop into slices of processor time.
 
-    On a busy machine slices of wall time would all be over at once, and each rest costs a turn of
-    the loop.
+    Not into slices of elapsed time: on a busy machine each would be over at once, and each
+    yielding costs a turn of the loop.
     """
 
-    rest: Callable[[], object]
-    """Lets other work of the loop go on."""
+    yield_to_others: Callable[[], object]
+    """Yields to other work of the loop."""
     clock: Callable[[], float] = thread_time
     """Processor seconds of this thread."""
     _slice_start: float = field(init=False)
@@ -114,9 +116,9 @@ class Slices:
         self._slice_start = self.clock()
 
     def __call__(self) -> None:
-        """Rest if the slice is over; called where other work may go on."""
+        """Yield if the slice is over; called where other work may go on."""
         if self.clock() - self._slice_start >= SLICE:
-            self.rest()
+            self.yield_to_others()
             self._slice_start = self.clock()
 
 
@@ -130,28 +132,28 @@ class Backoff:
     """The error of the last try; "" if it did not fail."""
     tries: int = 0
     """The number of failures in a row."""
-    again: float = -inf
+    retry_at: float = -inf
     """When to try again."""
 
     @property
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         """Whether the wait is over, so that the computation may be tried."""
-        return self.clock() >= self.again
+        return self.clock() >= self.retry_at
 
     def failed(self, error: Exception) -> bool:
         """Note that a try has failed; returns whether its error is another than the last one's."""
         is_news = repr(error) != self.error
         wait = FIRST_WAIT * min(2**self.tries, LONGEST_WAIT / FIRST_WAIT)
-        self.error, self.tries, self.again = repr(error), self.tries + 1, self.clock() + wait
+        self.error, self.tries, self.retry_at = repr(error), self.tries + 1, self.clock() + wait
         return is_news
 
     def succeeded(self) -> None:
         """Note that a try has succeeded."""
-        self.error, self.tries, self.again = "", 0, -inf
+        self.error, self.tries, self.retry_at = "", 0, -inf
 
     def status(self) -> dict[str, Any] | None:
         """The failure for the status; None if the last try did not fail."""
         if not self.tries:
             return None
-        left = round(max(self.again - self.clock(), 0.0), 1)
+        left = round(max(self.retry_at - self.clock(), 0.0), 1)
         return {"error": self.error, "tries": self.tries, "again_seconds": left}

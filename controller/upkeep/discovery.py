@@ -1,12 +1,14 @@
 """Discovers cables by signed LLDP frames that switches send out of all ports except hosts'.
 
-The keeper (`controller.upkeep.repair_keeper`) sends the packet-outs of `due` and passes packet-ins
-to `received`; `controller.upkeep.link_state` evaluates the result (`unseen`, `miswired`). Connected
-switches send in turn, at most `rate` frames a second in all; a frame received at another switch
-shows a cable in one direction. A planned link counts as seen if both directions were received
-within three turns. Which links carry nothing is decided by `link_silence`. A port that receives
-from another end than planned is miswired; the as-wired check (`compilers.audit`) finds the moves
-that mend it. Foreign, forged and old frames and frames of hosts are ignored. No I/O.
+The keeper (`controller.upkeep.repair_keeper`) sends the packet-outs of `due`, and passes packet-ins
+to `received`. `controller.upkeep.link_state` evaluates the result (`unseen`, `miswired`).
+
+Connected switches send in turn, at most `rate` frames a second in all. A frame that arrives at
+another switch shows a cable in one direction. A planned link counts as seen if frames have arrived
+in both directions within three turns. `controller.upkeep.link_silence` decides which links carry
+nothing. A port that receives frames from another port than planned is miswired; the as-wired check
+(`compilers.audit`) finds the plugs to move. Foreign, forged and old frames and frames of hosts are
+ignored. No I/O.
 """
 
 from __future__ import annotations
@@ -73,6 +75,9 @@ class Discovery:
 
     There are S switches and E links, and W is above the largest number of a port.
 
+    A direction is a link from one end to the other: 2·e ends at the first end of link e, and
+    2·e + 1 at its second end. So d ^ 1 is the opposite direction of d.
+
     Args:
         wiring: the planned cables.
         rate: the most frames a second.
@@ -93,35 +98,36 @@ class Discovery:
         self._vertex = {
             datapath_id: vertex for vertex, datapath_id in enumerate(wiring.datapath_id.tolist())
         }
-        order = len(wiring.far)
-        end = self.cables.ends
-        self.silence = LinkSilence(end[..., 0], order, self.interval)
-        self._last_due, self._frames_allowed = 0.0, 0.0
-        """When it was looked last whose turn it is, and how many turns the rate allowed then."""
-        self._ports = np.zeros((order, ports.width), np.bool_)
+        switches = len(wiring.far)
+        end_switch, end_link = np.moveaxis(self.cables.ends, 2, 0)  # each int64[E, 2]
+        self.silence = LinkSilence(end_switch, switches, self.interval)
+        self._last_due, self._turns_allowed = 0.0, 0.0
+        """When `due` was called last, and how many turns the rate still allowed then."""
+        self._ports = np.zeros((switches, ports.width), np.bool_)
         """bool[S, W], the ports of switches with a session."""
-        self._host_ports = np.zeros((order, ports.width), np.bool_)
+        self._host_ports = np.zeros((switches, ports.width), np.bool_)
         """bool[S, W], the ports of hosts, which get no frames."""
         vertex, host = np.nonzero(wiring.host_port > 0)
         self._host_ports[vertex, wiring.host_port[vertex, host]] = True
-        self._round = np.zeros(order, np.int64)
+        self._round = np.zeros(switches, np.int64)
         """int64[S], how many turns each switch has had; its frames carry this number."""
-        self._next_turn = np.full(order, np.inf)
+        self._next_turn = np.full(switches, np.inf)
         """float64[S], when each switch sends next; infinite without a session."""
-        self._session_since = np.full(order, np.inf)
+        self._session_since = np.full(switches, np.inf)
         """float64[S], when the session of each switch began; infinite without one."""
-        self._heard_from = np.full(order * ports.width, -1)
+        self._last_sender = np.full(switches * ports.width, -1)
         """int64[S·W], by receiving port: the port whose frame came last, or -1."""
-        self._heard_when = np.full(order * ports.width, NEVER_SEEN)
+        self._last_heard_at = np.full(switches * ports.width, NEVER_SEEN)
         """float64[S·W], by receiving port: when that frame came, or NEVER_SEEN."""
-        self._arrived_at = np.full(order * ports.width, -1)
+        self._last_receiver = np.full(switches * ports.width, -1)
         """int64[S·W], by sending port: the port where its frame came last, or -1."""
-        self._end: NDArray[np.int64] = end[..., 0] * ports.width
-        self._end += wiring.port[end[..., 0], end[..., 1]]
-        """int64[E, 2], the ports at both ends of each link."""
-        self._direction = np.full(order * ports.width, -1)
-        """int64[S·W], the direction of `silence` that leads to each port, or -1."""
-        self._direction[self._end.ravel()] = np.arange(self._end.size)
+        end_port = wiring.port[end_switch, end_link]
+        self._end_ports: NDArray[np.int64] = end_switch * ports.width + end_port
+        """int64[E, 2], the ports at both ends of each link. Flattened, it is the port at which each
+        direction ends."""
+        self._direction_to = np.full(switches * ports.width, -1)
+        """int64[S·W], the direction that ends at each port, or -1."""
+        self._direction_to[self._end_ports.ravel()] = np.arange(self._end_ports.size)
 
     @property
     def age(self) -> float:
@@ -147,13 +153,14 @@ class Discovery:
     def due(self, now: float) -> list[tuple[int, bytes]]:
         """The messages to send now: each switch whose turn it is, and its packet-outs.
 
-        An echo request follows them, whose answer shows that the frames have left.
+        An echo request follows the packet-outs. Its answer shows that the frames have left.
         """
         turns = np.flatnonzero(self._next_turn <= now)
+        # A token bucket: all switches together have S turns in each interval.
         elapsed = min(now - self._last_due, 1.0)
-        self._frames_allowed += elapsed * len(self._next_turn) / self.interval
-        most = int(min(self._frames_allowed, len(turns)))
-        self._last_due, self._frames_allowed = now, min(self._frames_allowed - most, 1.0)
+        self._turns_allowed += elapsed * len(self._next_turn) / self.interval
+        most = int(min(self._turns_allowed, len(turns)))
+        self._last_due, self._turns_allowed = now, min(self._turns_allowed - most, 1.0)
         chosen = turns[np.argsort(self._next_turn[turns], kind="stable")[:most]]
         self._next_turn[chosen] = now + self.interval
         self.silence.sent(chosen)
@@ -180,21 +187,24 @@ class Discovery:
             return False  # a replayed frame
         receiver = vertex * self._width + port
         sender = origin * self._width + contents.port
-        previous_receiver = self._arrived_at[sender]
-        moved = previous_receiver not in (receiver, -1)
-        if moved and self._heard_from[previous_receiver] == sender:
-            self._heard_when[previous_receiver] = NEVER_SEEN
-        self._heard_from[receiver] = sender
-        self._heard_when[receiver] = now
-        self._arrived_at[sender] = receiver
-        direction = self._direction[receiver]
-        if direction >= 0 and self._end.ravel()[direction ^ 1] == sender:
+        previous_receiver = self._last_receiver[sender]
+        has_moved = previous_receiver not in (receiver, -1)
+        if has_moved and self._last_sender[previous_receiver] == sender:
+            self._last_heard_at[previous_receiver] = NEVER_SEEN  # the cable is not there any more
+        self._last_sender[receiver] = sender
+        self._last_heard_at[receiver] = now
+        self._last_receiver[sender] = receiver
+        direction = self._direction_to[receiver]
+        if direction >= 0 and self._end_ports.ravel()[direction ^ 1] == sender:
             self.silence.arrived(direction, contents.round)
         return True
 
     def to_read(self) -> list[tuple[int, int, int]]:
-        """Ports whose received packets are to be counted now: a direction, its switch, its port."""
-        ports = self._end.ravel()
+        """The ports whose received packets are to be counted now: (direction, switch, port).
+
+        The direction ends at the port.
+        """
+        ports = self._end_ports.ravel()
         return [
             (direction, *divmod(int(ports[direction]), self._width))
             for direction in self.silence.to_read()
@@ -207,21 +217,23 @@ class Discovery:
             down: bool[E], the links with a port that is down: they are in none of the results.
             now: the time.
         """
-        exist = self._ports.take(self._end).all(axis=1) & ~down
-        self.silence.forget(np.repeat(~exist, 2).nonzero()[0])
-        fresh = self._fresh(now, self._end)
-        planned = self._heard_from[self._end] == self._end[:, ::-1]
+        # Names in the singular are of links, [E]; all others are of their two ends, [E, 2].
+        exists = self._ports.take(self._end_ports).all(axis=1) & ~down
+        self.silence.forget(np.repeat(~exists, 2).nonzero()[0])  # both directions of a link
+        far_ends = self._end_ports[:, ::-1]
+        fresh = self._fresh(now, self._end_ports)
+        planned = self._last_sender[self._end_ports] == far_ends
         seen = (fresh & planned).all(axis=1)
-        receiver = self._arrived_at[self._end[:, ::-1]]
-        elsewhere = (receiver >= 0) & (receiver != self._end) & self._fresh(now, receiver)
+        receiver = self._last_receiver[far_ends]
+        elsewhere = (receiver >= 0) & (receiver != self._end_ports) & self._fresh(now, receiver)
         misled = ((fresh & ~planned) | (elsewhere & ~(fresh & planned))).any(axis=1)
         silent, doubtful = self.silence.judge(seen, now)
-        return Sight(silent | misled & exist, seen, doubtful & ~misled)
+        return Sight(silent | (misled & exists), seen, doubtful & ~misled)
 
     def wired(self, now: float) -> Wired:
         """The cables seen now, one a port."""
-        heard = np.flatnonzero(self._heard_when >= now - self.age)
-        seen = Counter(zip(heard.tolist(), self._heard_from[heard].tolist(), strict=True))
+        heard = np.flatnonzero(self._last_heard_at >= now - self.age)
+        seen = Counter(zip(heard.tolist(), self._last_sender[heard].tolist(), strict=True))
         cables, contested = likeliest(seen, self._planned)
         settled = now - self._session_since > self.age
         reporters = frozenset(np.flatnonzero(settled).tolist())
@@ -232,19 +244,21 @@ class Discovery:
 
         A link that is not seen at all is broken, which is no sign of misplaced plugs.
         """
-        heard = np.flatnonzero(self._heard_when >= now - self.age)
-        planned = np.full(len(self._heard_from), -1)
-        planned[self._end] = self._end[:, ::-1]
-        odd = heard[planned[heard] != self._heard_from[heard]]
-        ends = np.concatenate((odd, planned[odd][planned[odd] >= 0])) // self._width
+        heard = np.flatnonzero(self._last_heard_at >= now - self.age)
+        planned = np.full(len(self._last_sender), -1)
+        planned[self._end_ports] = self._end_ports[:, ::-1]
+        # The ports that hear another port than planned, and the switches of their planned cables.
+        misplaced = heard[planned[heard] != self._last_sender[heard]]
+        far_ports = planned[misplaced]
+        vertices = np.concatenate((misplaced, far_ports[far_ports >= 0])) // self._width
         # Links are not missing while their switches have not had the time to report them.
-        if not len(odd) or (now - self._session_since[ends] <= self.age).any():
+        if not len(misplaced) or (now - self._session_since[vertices] <= self.age).any():
             return None
         return check(self.wiring, self.wired(now))
 
     def _fresh(self, now: float, ports: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether a frame has come at each of these ports within `age`."""
-        fresh: NDArray[np.bool_] = self._heard_when[ports] >= now - self.age
+        fresh: NDArray[np.bool_] = self._last_heard_at[ports] >= now - self.age
         return fresh
 
     def _frames(self, vertex: int) -> bytes:

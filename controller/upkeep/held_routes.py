@@ -1,10 +1,10 @@
 """Reads routes that differ from those of the programs out of the tables of switches. No I/O.
 
-A controller that ended, or loaded its build again, between the rounds of a change has left switches
-with old and new routes. To correct each as it is read would change routes in no order, and packets
-could loop. Instead the keeper (`controller.upkeep.repair_keeper`) collects the routes that switches
-hold (`RouteReader.changes`), takes them as the fabric's tables (`held_instead`), and corrects them
-in rounds.
+A controller may have ended, or loaded its build again, between the rounds of a change. Then some
+switches hold old routes and others new ones. If each were corrected as it is read, routes would
+change in no order, and packets could loop. Instead the keeper (`controller.upkeep.repair_keeper`)
+collects the routes that switches hold (`RouteReader.changes`), takes them as the fabric's tables
+(`held_instead`), and corrects them in rounds.
 """
 
 from __future__ import annotations
@@ -26,44 +26,54 @@ from compilers.update.repair_rounds import GONE
 from controller.switches.reconcile import SwitchContent
 
 COOKIE_MEMBER = 5
-"""The index of the cookie in `compilers.readers.openflow.rows.ROW`."""
+"""The index of the cookie among the members of a row's head, which `split_row` returns first."""
 Changes = dict[int, int]
 """The class that a switch's row for each prefix leads to, by prefix number; GONE without a row."""
 
 
 @dataclass(frozen=True, slots=True)
 class RouteReader:
-    """Reads route rows of switches that can do the same and hold one generation of numbers."""
+    """Reads route rows of switches of one profile, with class numbers of one generation.
 
-    prefix: dict[bytes, int]
-    """The prefix number by the match of a row."""
-    egress: dict[bytes, int]
-    """The class number by the instructions of a row."""
+    A route row matches a prefix, and its instructions lead to an egress class.
+    """
+
+    prefix_by_match: dict[bytes, int]
+    """The number of the prefix by the match of a row."""
+    class_by_instructions: dict[bytes, int]
+    """The number of the egress class by the instructions of a row."""
 
     @classmethod
     def of(cls, encoder: Encoder, profile: Profile, generation: int) -> RouteReader:
-        """The reader of the routes of a build."""
+        """The reader of the routes of a build.
+
+        It has the encoder make a row for each prefix with any class, and a row for each class with
+        any prefix.
+        """
         tables = encoder.build.tables
         routes = tables.routes
         aggregates = routes.aggregate[routes.aggregate >= 0]
-        numbers = np.unique(routes.prefix)
-        numbers = numbers[(numbers < tables.switches) | np.isin(numbers, aggregates)]
+        prefixes = np.unique(routes.prefix)
+        # Prefixes of switches have the numbers below S.
+        prefixes = prefixes[(prefixes < tables.switches) | np.isin(prefixes, aggregates)]
         classes = np.arange(tables.classes.port.shape[1])
-        prefix: dict[bytes, int] = {}
-        egress: dict[bytes, int] = {}
-        first = np.repeat(numbers[:1], len(classes))
-        for block in encoder.route_messages(numbers, np.zeros_like(numbers), generation, profile):
-            matches = (split_row(row)[1] for row in entries(added_rows(block)))
-            prefix.update(zip(matches, numbers.tolist(), strict=True))
-        for block in encoder.route_messages(first, classes, generation, profile):
-            instructions = (split_row(row)[2] for row in entries(added_rows(block)))
-            egress.update(zip(instructions, classes.tolist(), strict=True))
-        return cls(prefix, egress)
+        prefix_by_match: dict[bytes, int] = {}
+        class_by_instructions: dict[bytes, int] = {}
+        any_class, any_prefix = np.zeros_like(prefixes), np.repeat(prefixes[:1], len(classes))
+        for block in encoder.route_messages(prefixes, any_class, generation, profile):
+            for row, prefix in zip(entries(added_rows(block)), prefixes.tolist(), strict=True):
+                _, match, _ = split_row(row)
+                prefix_by_match[match] = prefix
+        for block in encoder.route_messages(any_prefix, classes, generation, profile):
+            for row, egress in zip(entries(added_rows(block)), classes.tolist(), strict=True):
+                _, _, instructions = split_row(row)
+                class_by_instructions[instructions] = egress
+        return cls(prefix_by_match, class_by_instructions)
 
     def changes(self, program: FlowProgram, held: SwitchContent) -> Changes:
         """The routes of a switch that differ from those of its program.
 
-        {} if it holds a route row that is no route of this build.
+        Empty if it holds a route row that is no route of this build: nothing can be said then.
 
         Args:
             program: the switch's program.
@@ -86,7 +96,8 @@ class RouteReader:
             head, match, instructions = split_row(row)
             if head[COOKIE_MEMBER] != cookie(RowKind.ROUTE):
                 continue
-            prefix, egress = self.prefix.get(match), self.egress.get(instructions)
+            prefix = self.prefix_by_match.get(match)
+            egress = self.class_by_instructions.get(instructions)
             if prefix is None or egress is None:
                 return {}
             changes[prefix] = egress

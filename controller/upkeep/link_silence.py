@@ -38,9 +38,11 @@ STILL = 2
 WAVE_SPAN = 10.0
 """Seconds within which links of a wave turn silent, or the time of a turn where that is longer."""
 WAVE_LINKS, WAVE_PART = 2, 0.05
-"""Most links that turn silent together and are no wave: so many, or this part of all if more."""
+"""Most links that turn silent together and are no wave: so many, or this part of all links if that
+is more."""
 WAVE_SECONDS = 60.0
-"""Seconds for which nothing but the wave has to speak for a link until it goes out of use."""
+"""Seconds for which nothing but the wave speaks against a link's failure, until the link goes out
+of use all the same."""
 NEVER = -np.inf
 """The time of what has not happened."""
 
@@ -57,8 +59,8 @@ class Judgement(NamedTuple):
 class LinkSilence:
     """The frames missed on each of E links, in both directions.
 
-    Direction 2e leads to the first end of link e, direction 2e + 1 to its second end. There are D
-    directions and S switches.
+    Direction 2e leads to the first end of link e, direction 2e + 1 to its second end. So d ^ 1 is
+    the opposite direction of d. There are D directions and S switches.
 
     Attributes:
         missed: int64[D], the frames missed in a row.
@@ -100,7 +102,7 @@ class LinkSilence:
         self._silent_from = np.full(len(ends), NEVER)
         """float64[E], when each link turned silent."""
         self._explained_from = np.full(len(ends), np.inf)
-        """float64[E], since when nothing but a wave speaks for each link."""
+        """float64[E], since when nothing but a wave speaks against the failure of each link."""
         self._out_from = np.full(len(ends), NEVER)
         """float64[E], when each link went out of use in spite of a wave."""
         self._sees_others: NDArray[np.bool_] = np.zeros(len(ends), np.bool_)
@@ -110,7 +112,7 @@ class LinkSilence:
         """Discard what was missed at a switch that has a new connection, or has lost its own."""
         self._sent_turn[vertex] = 0
         incoming = self._directions_to[vertex]
-        outgoing = incoming ^ 1  # the other direction of the same links
+        outgoing = incoming ^ 1  # the opposite directions
         touching = np.concatenate((incoming, outgoing))
         self._due_turn[touching] = 0
         self.forget(touching)
@@ -171,19 +173,22 @@ class LinkSilence:
             seen: bool[E], the links whose frames have arrived in both directions.
             now: the time.
         """
+        # bool[E, 2]: both directions of each link.
         silent = self.missed.reshape(-1, 2) >= SILENT_FROM
         still = self._equal_readings.reshape(-1, 2) >= STILL
         any_silent = silent[:, 0] | silent[:, 1]
         self._silent_from[~any_silent] = NEVER
         self._silent_from[any_silent & (self._silent_from == NEVER)] = now
-        sees_some = np.bincount(self._ends[seen].ravel(), minlength=len(self._sent_turn)) > 0
-        sees_others = sees_some[self._ends[:, 0]] & sees_some[self._ends[:, 1]]
+        switch_sees_link = np.bincount(self._ends[seen].ravel(), minlength=len(self._sent_turn)) > 0
+        sees_others = switch_sees_link[self._ends[:, 0]] & switch_sees_link[self._ends[:, 1]]
         self._sees_others = sees_others
+        # Only the link, or a wave, explains the silence in each silent direction.
         explained = any_silent & sees_others & (still | ~silent).all(axis=1)
         out = explained & (~self._in_wave() | self._past_wave(explained, any_silent, now))
-        once_seen = (self._arrived_turn.reshape(-1, 2) > 0).all(axis=1)
-        # Links of a switch that never passed an LLDP frame on are not doubtful: it hides them.
-        return Judgement(out, any_silent & ~out & (sees_others | once_seen))
+        was_seen = (self._arrived_turn.reshape(-1, 2) > 0).all(axis=1)
+        # Some switches pass no LLDP frames on. Their links, which were never seen, are not
+        # doubtful.
+        return Judgement(out, any_silent & ~out & (sees_others | was_seen))
 
     def _past_wave(
         self, explained: NDArray[np.bool_], silent: NDArray[np.bool_], now: float
@@ -193,8 +198,9 @@ class LinkSilence:
         Only so many join them in a `WAVE_SPAN` that they are no wave themselves.
 
         Args:
-            explained: bool[E], the links for which nothing but a wave speaks.
-            silent: bool[E], the silent links. A link that is out of use stays so while it is one.
+            explained: bool[E], the links against whose failure nothing but a wave speaks.
+            silent: bool[E], the silent links. A link that is out of use comes back when it is not
+                silent any more.
             now: the time.
         """
         self._explained_from[~explained] = np.inf

@@ -1,5 +1,6 @@
-"""Signed LLDP frames, which show who is at the other end of a cable. No I/O.
+"""Signed LLDP frames, which show which port is at the other end of a cable. No I/O.
 
+`controller.upkeep.discovery` makes the frames of a switch's turn, and reads those that arrive.
 Frames are of IEEE 802.1AB, §8, with datapath id and port number in the same places as in Ryu and
 os-ken. The signature is in an organisationally specific TLV (§8.6) under a locally administered
 identifier.
@@ -19,13 +20,15 @@ from compilers.targets.openflow.protocol import WireLayout
 ETHERTYPE = 0x88CC
 """The type of LLDP frames."""
 NEAREST_BRIDGE = bytes.fromhex("0180c200000e")
-"""No bridge forwards it (§7.1): a frame that arrives has crossed one cable."""
+"""The destination address of frames. No bridge forwards it (§7.1), so a frame that arrives has
+crossed one cable."""
 OUI, SIGNED = bytes.fromhex("025046"), 1
-"""The identifier and the type of our TLV."""
+"""The organisation's identifier and the subtype in our TLV."""
 SIGNATURE = 16
 """The bytes of the signature."""
 LOCAL, COMPONENT = 7, 2
-"""What names the chassis, and the port (§8.5.2.2, §8.5.3.2)."""
+"""The subtypes of the TLVs that name the chassis and the port (§8.5.2.2, §8.5.3.2): a locally
+assigned name, and a number."""
 FRAME = WireLayout(
     "to 6s, source 6s, ethertype H",
     "chassis H, chassis_kind B, switch 21s",
@@ -34,9 +37,12 @@ FRAME = WireLayout(
     f"token H, oui 3s, token_kind B, round L, signature {SIGNATURE}s",
     "2x",
 )
-"""A frame: chassis, port, time to live, our TLV, and the end TLV, which is 0."""
+"""A frame: the TLVs of the chassis, the port and the time to live, our TLV, and the end TLV, which
+is 0."""
 TLVS = {"chassis": (1, 22), "port_id": (2, 5), "life": (3, 2), "token": (127, 8 + SIGNATURE)}
-"""The types of the TLVs (§8.5), and the bytes of their values."""
+"""The type of each TLV (§8.5), and the bytes of its value."""
+TLV_TYPE_SHIFT = 9
+"""The lowest bit of the type in the head of a TLV; the bits below are the length (§8.4)."""
 SIGNED_BYTES = FRAME.size - SIGNATURE - 2
 """All bytes before the signature are signed."""
 
@@ -58,17 +64,17 @@ def frames(
     """uint8[n, 80]: a frame for each port of a switch.
 
     Args:
-        datapath_id: of the switch.
+        datapath_id: the OpenFlow datapath id of the switch.
         ports: int[n], the numbers of the ports.
-        round_: the turn of the switch, which grows and dates the frames.
-        seconds: their time to live.
-        key: of their signatures.
+        round_: the number of the switch's turn, which grows: a replayed frame has an old one.
+        seconds: the time to live of the frames.
+        key: the key of the signatures.
     """
     result: NDArray[np.void] = np.zeros(len(ports), FRAME.dtype)
     result["to"], result["ethertype"] = NEAREST_BRIDGE, ETHERTYPE
     result["source"] = OUI + (datapath_id & 0xFFFFFF).to_bytes(3, "big")
     for name, (kind, size) in TLVS.items():
-        result[name] = kind << 9 | size  # 7 and 9 bits (§8.4)
+        result[name] = kind << TLV_TYPE_SHIFT | size
     result["chassis_kind"], result["switch"] = LOCAL, b"dpid:%016x" % datapath_id
     result["port_kind"], result["port"] = COMPONENT, ports
     result["seconds"] = seconds
@@ -79,7 +85,7 @@ def frames(
 
 
 def read_frame(frame: bytes | memoryview, key: bytes) -> FrameContents | None:
-    """What a frame says that is signed with this key; else None."""
+    """The contents of a frame that is signed with this key; None for any other frame."""
     data = bytes(frame[: FRAME.size])
     if len(data) < FRAME.size or not data.startswith(NEAREST_BRIDGE):
         return None

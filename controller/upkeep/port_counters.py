@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from compilers.targets.openflow.protocol import PORT_STATS, Multipart
-from controller.openflow.multipart import ports_wanted, records
+from controller.openflow.multipart import ports_body, records
 from controller.switches.session import LiveFabric
 from controller.switches.switch import AMISS
 
@@ -33,8 +33,8 @@ class PortCounters:
     """The counters of all connected switches.
 
     Attributes:
-        by_vertex: for each switch, "port" with the numbers of its n ports, int64[n], and the
-            counters by name, uint64[n] each.
+        by_vertex: by vertex and by name, the columns of a switch with n ports: "port", the numbers
+            of the ports, int64[n], and each counter of `COUNTERS`, uint64[n].
     """
 
     def __init__(self, fabric: LiveFabric) -> None:
@@ -52,10 +52,10 @@ class PortCounters:
         if names != self._names:  # a vertex of another build is another switch
             self._names, self.by_vertex, self._last_requests = names, {}, {}
         connected = fabric.present
-        for disconnected in self._last_requests.keys() - connected.keys():
-            del self._last_requests[disconnected]
-            self.by_vertex.pop(disconnected, None)
-        # Switches that are being programmed get no requests besides.
+        for vertex in self._last_requests.keys() - connected.keys():
+            del self._last_requests[vertex]
+            self.by_vertex.pop(vertex, None)
+        # Not of switches that are being programmed: these have enough to do.
         due = [
             vertex
             for vertex in connected
@@ -64,9 +64,10 @@ class PortCounters:
         ]
         for vertex in due[:SWITCHES_A_TICK]:
             self._last_requests[vertex] = now
-            # With the dict of now: a reply that comes under another build is dropped with it.
+            # Bound to the present dict: a reply that comes under another build goes into a dict
+            # that is not used any more.
             take_reply = partial(self._take_reply, self.by_vertex, vertex)
-            connected[vertex].talk.ask(Multipart.PORT_STATS, ports_wanted(), take_reply)
+            connected[vertex].talk.ask(Multipart.PORT_STATS, ports_body(), take_reply)
 
     def _take_reply(
         self, by_vertex: dict[int, dict[str, np.ndarray]], vertex: int, body: bytes | None
@@ -77,7 +78,7 @@ class PortCounters:
         statistics = records(body, PORT_STATS)
         counters = {"port": statistics["port"].astype(np.int64)}
         for counter, members in COUNTERS.items():
-            values = [statistics[name].astype(np.uint64) for name in members]
-            known = [np.where(value == UNKNOWN, 0, value) for value in values]
-            counters[counter] = np.sum(known, axis=0)
+            values = np.array([statistics[member] for member in members], np.uint64)
+            values[values == UNKNOWN] = 0
+            counters[counter] = values.sum(axis=0)
         by_vertex[vertex] = counters

@@ -1,10 +1,12 @@
-"""The keeper of a running fabric: repairs failures, and reports miswires.
+"""The keeper of a running fabric: computes tables around failures, and has switches change to them.
 
-It is the upkeep of a `LiveFabric`: a switch that connects gets the tables that hold now. One change
-of tables is computed and sent at a time, round by round: no mixture of a round loops or drops
-packets that the old tables delivered. Events in the meantime are handled together after it. A
-change of many rows is computed in the background. The keeper pauses while a build is rolled out;
-if that stops halfway, it says how both builds avoid what has failed (`Detour`). No I/O.
+A `Keeper` is the upkeep of a `LiveFabric`, which calls it when switches come, go or report a port
+(`controller.switches.current.Upkeep`). The state of links and switches is in
+`controller.upkeep.link_state`. One change of tables is computed and sent at a time, round by round:
+while a round is under way, no packet loops or is lost that the old tables delivered. Events
+meanwhile are handled together after the change. A change of many rows is computed in a thread. The
+keeper pauses while the fabric moves to another build. If the move waits halfway, the keeper
+computes how both builds lead around new failures (`Detour`). No I/O.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from compilers.targets.openflow.protocol import PORT_STATS, Multipart
 from compilers.update.repair_messages import Round, repair_messages
 from compilers.update.repair_rounds import RepairRounds
 from compilers.wiring.shared_risk import links_and_switches, resolve_name
-from controller.openflow.multipart import ports_wanted, records
+from controller.openflow.multipart import ports_body, records
 from controller.settings import Duties
 from controller.switches.connections.sending import SendPriority
 from controller.switches.conversation import ChangeOutcome
@@ -45,9 +47,10 @@ from controller.upkeep.link_state import Links, requests_of
 from inventory.problems import InputError, did_you_mean
 
 ROWS_AT_ONCE = 20_000
-"""Rows that a repair may change if the loop that hears switches is to wait for it."""
+"""Most rows of a repair that is computed in the controller's loop; a larger one is computed in a
+thread."""
 ROUND_PATIENCE = 5.0
-"""Seconds that a round waits for its slowest switch if something has failed."""
+"""Most seconds that a round waits for its slowest switch if something has failed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,22 +72,27 @@ class Failures:
         return bool(self.dead.any() or self.drained.any())
 
     def rows(self, intact: Intact) -> int:
-        """About how many rows lead over these links and through these switches."""
+        """About how many rows lead over these links and through these switches.
+
+        A switch has a row for each of the S destinations, spread over its K links.
+        """
         far = intact.wiring.far
         avoided = np.count_nonzero(avoided_links(far, self.dead, self.drained))
-        return int(avoided * len(far) // far.shape[1])
+        switches, links = far.shape
+        return int(avoided * switches // links)
 
-    def alone(self, intact: Intact) -> set[int]:
-        """The switches with no link left that leads on, of those that pass packets on or have
-        hosts.
+    def isolated(self, intact: Intact) -> set[int]:
+        """The switches that have no link left which leads on.
+
+        A drained switch without hosts does not count: it needs no link.
         """
-        linked = intact.wiring.far >= 0
+        linked = intact.wiring.far >= 0  # bool[S, K], as `live`
         live = linked & ~avoided_links(intact.wiring.far, self.dead, self.drained)
-        needs_one = linked.any(axis=1) & (intact.endpoints | ~self.drained)
-        return {*np.flatnonzero(needs_one & ~live.any(axis=1)).tolist()}
+        needs_link = linked.any(axis=1) & (intact.endpoints | ~self.drained)
+        return {*np.flatnonzero(needs_link & ~live.any(axis=1)).tolist()}
 
     def around(self, intact: Intact) -> Repaired:
-        """The tables without them."""
+        """The tables that lead around these failures."""
         return repaired(intact, self.dead, self.drained)
 
 
@@ -100,7 +108,7 @@ class TableRepair(NamedTuple):
     generations: NDArray[np.int64]
     """int64[S], the generation of class and group numbers at each switch."""
     report: Callable[..., Event]
-    """Gives the event, by the seconds that the repair took."""
+    """Makes the event of the repair, from the seconds that it took."""
 
 
 def _repair(
@@ -110,14 +118,14 @@ def _repair(
     programs: Encoder,
     generations: NDArray[np.int64],
 ) -> TableRepair:
-    """Compute the change. Arguments are read only.
+    """Compute a change of tables; runs in a thread, so the arguments are only read.
 
     Args:
         failures: what traffic is to be routed around.
         intact: the tables without failures.
         before: the tables that are in force.
-        programs: of these tables.
-        generations: as of `TableRepair`.
+        programs: the programs of the tables in force.
+        generations: int64[S], the generation of class and group numbers at each switch.
     """
     began = perf_counter()
     tables = failures.around(intact)
@@ -128,7 +136,13 @@ def _repair(
 
 
 def _report(failures: Failures, tables: Repaired, computed: float) -> Callable[..., Event]:
-    """Gives the event that these tables are in force, by the seconds that this took."""
+    """A function that makes the event of a repair, from the seconds that the repair took.
+
+    Args:
+        failures: what the tables lead around.
+        tables: the repaired tables.
+        computed: the seconds that computing them took.
+    """
     return partial(
         TablesRepaired,
         dead_links=int(np.count_nonzero(failures.dead)) // 2,
@@ -142,39 +156,44 @@ def _report(failures: Failures, tables: Repaired, computed: float) -> Callable[.
 
 
 class Detour(NamedTuple):
-    """Both builds of a move that has stopped between them, around what has failed since."""
+    """Both builds of a move that waits halfway, with tables around what has failed since."""
 
     old: Build
-    """The build that it left, with repaired tables."""
+    """The build that the move left, with repaired tables."""
     new: Build
-    """The build that it leads to, with repaired tables."""
+    """The build that the move leads to, with repaired tables."""
     repair: Repaired
-    """The tables of the old build."""
+    """The repaired tables of the old build."""
     report: Callable[..., Event]
-    """Gives the event, by the seconds that the repair took."""
+    """Makes the event of the repair, from the seconds that it took."""
 
 
 def _detour(
-    failures: Failures, intact: Intact, old: Build, failures_then: Failures, new: Build
+    failures: Failures, intact: Intact, old: Build, new_failures: Failures, new: Build
 ) -> Detour:
-    """Compute the detour of a move. Arguments are read only.
+    """Compute the detour of a move; runs in a thread, so the arguments are only read.
 
-    failures_then: what has failed, by the links and switches of the new build.
+    Args:
+        failures: what has failed, by the links and switches of the old build.
+        intact: the old build's tables without failures.
+        old: the old build.
+        new_failures: what has failed, by the links and switches of the new build.
+        new: the new build.
     """
     began = perf_counter()
     repair = failures.around(intact)
-    after = failures_then.around(Intact.of(new)) if failures_then else None
+    new_repair = new_failures.around(Intact.of(new)) if new_failures else None
     return Detour(
         replace(old, tables=repair.tables),
-        replace(new, tables=after.tables) if after else new,
+        replace(new, tables=new_repair.tables) if new_repair else new,
         repair,
         _report(failures, repair, perf_counter() - began),
     )
 
 
 @dataclass(slots=True)
-class _Kept:
-    """A build under upkeep: its state before failures, and the current one."""
+class _BuildUpkeep:
+    """The upkeep of a build: its tables before failures, and the state of its repair."""
 
     build: Build
     """The build without failures."""
@@ -190,35 +209,35 @@ class _Kept:
     """The waits between failed computations."""
     computing: Future[TableRepair] | None = None
     """The repair under computation; None without one."""
-    stale: bool = False
-    """Whether something has failed since the computation began."""
-    since: float = 0.0
-    """When the first failure was seen that the tables do not follow yet."""
+    needs_repair: bool = False
+    """Whether the links have changed since the last computation of tables began."""
+    change_began: float = 0.0
+    """When the computation of the change under way began."""
     report: Callable[..., Event] | None = None
-    """Gives the event of the repair under way."""
-    urgent: bool = False
-    """Whether something has failed that no change of tables follows yet."""
+    """Makes the event of the repair under way; None while there is none."""
+    is_urgent: bool = False
+    """Whether packets are lost until a change of tables is in place that is not computed yet."""
     is_change_urgent: bool = False
-    """Whether the change under way follows a failure."""
-    waits: float = -inf
-    """How long a change that nothing urges waits for switches that are being read."""
-    patient: bool = True
+    """Whether packets are lost until the change under way is in place."""
+    waits_until: float = -inf
+    """How long a change that is not urgent waits for switches that are being read."""
+    waits_for_slow: bool = True
     """Whether it also waits for switches that are slow, or have left and do not count as gone."""
-    refusing: set[int] = field(default_factory=set)
-    """The switches for whose refusal rounds were ended since a change was in place."""
-    fresh: set[int] = field(default_factory=set)
+    refusing_switches: set[int] = field(default_factory=set)
+    """The switches for whose refusal rounds were ended since the last change was in place."""
+    not_yet_in_sync: set[int] = field(default_factory=set)
     """The switches that have not been in sync since they connected, or the build was loaded."""
-    held: dict[int, Changes] = field(default_factory=dict)
-    """The routes that switches hold instead of the routes of their programs, by vertex."""
-    held_until: float = inf
-    """How long these switches keep them while others have yet to be read."""
+    held_routes: dict[int, Changes] = field(default_factory=dict)
+    """By vertex, the routes that a switch holds instead of the routes of its program."""
+    held_routes_until: float = inf
+    """How long switches keep their `held_routes` while others have yet to be read."""
     readers: dict[tuple[Profile, int], RouteReader] = field(default_factory=dict)
-    """The readers of routes by what switches can do and the generation of their numbers."""
+    """The readers of routes, by the profile of a switch and the generation of its numbers."""
 
     @property
     def hurries(self) -> bool:
         """Whether the change under way, or the next one, follows a failure."""
-        return self.urgent or self.is_change_urgent
+        return self.is_urgent or self.is_change_urgent
 
 
 class Keeper(Upkeep):
@@ -234,8 +253,8 @@ class Keeper(Upkeep):
         repairs: how many changes were computed.
     """
 
-    _kept: _Kept
-    """The build under upkeep."""
+    _upkeep: _BuildUpkeep
+    """The upkeep of the loaded build."""
 
     def __init__(
         self, fabric: LiveFabric, duties: Duties | None = None, start: Start = at_once
@@ -245,8 +264,9 @@ class Keeper(Upkeep):
         self.rounds = Rounds(fabric, self._answered, self._finished)
         self._postponed: set[int] = set()
         """The switches that are read once the change under way has ended."""
-        self.repairs, self._expects = 0, False
-        """How many changes were computed; and whether switches may connect."""
+        self.repairs = 0
+        self._expects = False
+        """Whether switches may connect (`expect`)."""
         self.repair_seconds: float | None = None
         """Seconds of the last repair, until all switches held its tables; None before any."""
         fabric.watched_by(self)
@@ -256,30 +276,32 @@ class Keeper(Upkeep):
     @property
     def dead(self) -> NDArray[np.bool_]:
         """bool[S, K]: links that traffic is routed around."""
-        return self._kept.links.dead
+        return self._upkeep.links.dead
 
     @property
     def drained(self) -> NDArray[np.bool_]:
         """bool[S]: switches that traffic is routed around."""
-        return self._kept.links.drained
+        return self._upkeep.links.drained
 
     def carries(self, vertex: int) -> bool:
         """Whether traffic is routed through a switch."""
-        kept = self._watched(vertex)
-        return kept is None or not kept.links.drained[vertex]
+        upkeep = self._watched(vertex)
+        return upkeep is None or not upkeep.links.drained[vertex]
 
     @property
     def build(self) -> Build:
         """The build with its current tables, repaired."""
-        return self._kept.programs.build
+        return self._upkeep.programs.build
 
     @property
     def is_settled(self) -> bool:
-        """Whether no change of tables is under way, and no switch holds routes of one that was."""
-        kept = self._active()
-        if kept is None:
+        """Whether no change of tables is under way and no switch holds routes of an earlier one."""
+        upkeep = self._active()
+        if upkeep is None:
             return True
-        return not (self._changing(kept) or kept.held or self._unread(kept, patient=False))
+        if self._changing(upkeep) or upkeep.held_routes:
+            return False
+        return not self._awaits_switch(upkeep, patient=False)
 
     @property
     def change(self) -> int | None:
@@ -288,28 +310,34 @@ class Keeper(Upkeep):
 
     def status(self) -> dict[str, Any]:
         """Failures and miswires, for the status file."""
-        kept = self._kept
+        upkeep = self._upkeep
         return {
-            **kept.links.status(),
-            "repaired_switches": len(kept.repair.switches),
-            "cut_off_pairs": kept.repair.cut_off,
+            **upkeep.links.status(),
+            "repaired_switches": len(upkeep.repair.switches),
+            "cut_off_pairs": upkeep.repair.cut_off,
             "repairs": self.repairs,
             "repair_seconds": self.repair_seconds,
-            "repairing": self._changing(kept) or bool(kept.held) or kept.stale,
-            "repair_failure": kept.backoff.status(),
+            "repairing": self._changing(upkeep) or bool(upkeep.held_routes) or upkeep.needs_repair,
+            "repair_failure": upkeep.backoff.status(),
         }
 
     def foresee(self, build: Build) -> Build:
-        """Another build with the tables it will have once loaded: repaired, if some of what is dead
-        or drained is in it, too.
+        """Another build with the tables that it will have once it is loaded.
+
+        They are repaired if some dead links or drained switches are in that build, too.
         """
-        failures = Failures.of(self._links_of(build, self._kept))
+        failures = Failures.of(self._links_of(build, self._upkeep))
         if not self.duties.repair or not failures:
             return build
         return replace(build, tables=failures.around(Intact.of(build)).tables)
 
-    def _links_of(self, build: Build, before: _Kept | None) -> Links:
-        """What is known of the links and switches of a build."""
+    def _links_of(self, build: Build, before: _BuildUpkeep | None) -> Links:
+        """The state of a build's links and switches, as far as it is known from another build.
+
+        Args:
+            build: the build.
+            before: the upkeep of the other build; None without one.
+        """
         if before and _same_links(before, build):
             return before.links
         links = Links(build.wiring, self.duties, build.hardware)
@@ -318,59 +346,69 @@ class Keeper(Upkeep):
             links.take_over(known, self._now(), time())
         return links
 
-    # While a move has stopped
+    # While a move waits halfway
 
     def detour(self, to: Build) -> Callable[[], Detour] | None:
-        """What computes a detour of the move that has stopped on its way to a build; None where
-        nothing has failed since. Then `follow` or `missed` has to be called.
+        """A function that computes a detour of the move that waits on its way to a build.
 
-        Discovery rests in a move: links are judged by their ports, switches by what was read.
+        None if nothing has failed since the last detour. After a computation `follow` or `missed`
+        has to be called. Discovery rests in a move: links are judged by their ports, switches by
+        what was read.
         """
-        kept = self._kept
-        kept.links.return_switches()
-        self._react(kept)
-        if not kept.stale or not kept.backoff.over:
+        upkeep = self._upkeep
+        upkeep.links.return_switches()
+        self._react(upkeep)
+        if not upkeep.needs_repair or not upkeep.backoff.is_over:
             return None
-        kept.stale, kept.urgent, kept.since = False, False, self.fabric.clock()
-        failures_then = Failures.of(self._links_of(to, kept))
-        return partial(_detour, Failures.of(kept.links), kept.intact, kept.build, failures_then, to)
+        upkeep.needs_repair = upkeep.is_urgent = False
+        upkeep.change_began = self.fabric.clock()
+        failures, new_failures = Failures.of(upkeep.links), Failures.of(self._links_of(to, upkeep))
+        return partial(_detour, failures, upkeep.intact, upkeep.build, new_failures, to)
 
     def follow(self, detour: Detour) -> None:
-        """Have the programs of the build that the move left avoid what has failed, as switches come
-        to do.
-        """
-        kept = self._kept
-        kept.backoff.succeeded()
+        """Make the detour's tables those of the old build, so that its switches change to them."""
+        upkeep = self._upkeep
+        upkeep.backoff.succeeded()
         self.repairs += 1
-        kept.repair, kept.report = detour.repair, detour.report
-        kept.programs.set_tables(detour.repair.tables)
+        upkeep.repair, upkeep.report = detour.repair, detour.report
+        upkeep.programs.set_tables(detour.repair.tables)
 
     def followed(self) -> None:
-        """All switches that answer follow the detour."""
-        self._tell_repaired(self._kept)
+        """Report that all switches which answer follow the detour."""
+        self._report_repaired(self._upkeep)
 
     def missed(self, error: Exception | None = None) -> bool:
-        """The detour was not taken: it could not be computed, or the move went on meanwhile. What
-        has failed is still to be avoided. Whether the error is news.
+        """Note that the detour was not taken: the failures are still to be avoided.
+
+        Args:
+            error: why it could not be computed; None if the move went on meanwhile.
+
+        Returns:
+            Whether the error is another than the last one.
         """
-        self._kept.stale = self._kept.urgent = True
-        return error is not None and self._kept.backoff.failed(error)
+        self._upkeep.needs_repair = self._upkeep.is_urgent = True
+        return error is not None and self._upkeep.backoff.failed(error)
 
     def drain(
         self, name: str, ends: bool = False, breathe: Callable[[], None] = lambda: None
     ) -> dict[str, Any]:
-        """Route around a node, a link `A-B` or what shares a risk, such as `module:A/0`, until
-        this is asked to end; returns what is drained by request, and the pairs without a path.
+        """Route around something until it is undrained.
 
-        breathe: called while many rows are computed, so that other work goes on.
+        Args:
+            name: a node, a link `A-B`, or a group that shares a risk, such as `module:A/0`.
+            ends: whether to undrain it instead.
+            breathe: called while many rows are computed, so that other work goes on.
+
+        Returns:
+            For JSON: all that is drained by request, and the number of pairs without a path.
 
         Raises:
-            InputError: there is no such thing, or it is not drained, or pairs would have no path.
+            InputError: there is no such thing, it is not drained, or pairs would have no path.
         """
-        kept = self._active()
-        if kept is None or not self.duties.repair:
+        upkeep = self._active()
+        if upkeep is None or not self.duties.repair:
             raise InputError.of("a controller that repairs its build, and no move", "another")
-        links, before = kept.links, kept.links.requested
+        links, before = upkeep.links, upkeep.links.requested
         requested = dict(before)
         if ends:
             if name not in requested:
@@ -378,264 +416,280 @@ class Keeper(Upkeep):
                 raise InputError.of("what is drained by request", name, todo)
             del requested[name]
         else:
-            requested[name] = resolve_name(kept.build.wiring, kept.build.hardware, name)
-            dead, drained = links_and_switches(kept.build.wiring.far, [requested[name]])
+            requested[name] = resolve_name(upkeep.build.wiring, upkeep.build.hardware, name)
+            dead, drained = links_and_switches(upkeep.build.wiring.far, [requested[name]])
             failures = Failures(links.dead | dead, links.drained | drained)
-            alone = failures.alone(kept.intact) - Failures.of(links).alone(kept.intact)
-            is_large = failures.rows(kept.intact) > ROWS_AT_ONCE
+            isolated_before = Failures.of(links).isolated(upkeep.intact)
+            isolated = failures.isolated(upkeep.intact) - isolated_before
+            is_large = failures.rows(upkeep.intact) > ROWS_AT_ONCE
             start = self._start if is_large else at_once
-            repair = start(partial(failures.around, kept.intact))
+            repair = start(partial(failures.around, upkeep.intact))
             while not repair.done():
                 breathe()
-            if self._active() is not kept or links.requested is not before:
+            if self._active() is not upkeep or links.requested is not before:
                 raise InputError.of("no other change meanwhile", "one; ask again", key=name)
             pairs_cut_off = repair.result().cut_off
-            if alone or pairs_cut_off > kept.repair.cut_off:
+            if isolated or pairs_cut_off > upkeep.repair.cut_off:
                 given = f"{pairs_cut_off} lost"
-                if alone:
-                    given = f"{self.fabric.names[min(alone)]} without a link"
+                if isolated:
+                    given = f"{self.fabric.names[min(isolated)]} without a link"
                 raise InputError.of("a path for every pair meanwhile", given, key=name)
         links.drain(requested)
-        self._react(kept)
-        return {"asked": [*requested], "cut_off_pairs": kept.repair.cut_off}
+        self._react(upkeep)
+        return {"asked": [*requested], "cut_off_pairs": upkeep.repair.cut_off}
 
-    # What is known, for the next process
+    # The record for the next process
 
     def known(self) -> dict[str, Any]:
-        """What another process has to know of links and switches, as JSON."""
-        return self._kept.links.as_record(self._now(), time())
+        """The state of links and switches that the next process needs, for JSON."""
+        return self._upkeep.links.as_record(self._now(), time())
 
     def take_over(self, record: dict[str, Any]) -> None:
-        """Begin with what another process has known; call it before switches connect."""
-        self._kept.links.take_over(record, self._now(), time())
-        self._repaired_at_once(self._kept)
+        """Begin with the record (`known`) of another process; call it before switches connect."""
+        self._upkeep.links.take_over(record, self._now(), time())
+        self._avoid_failures(self._upkeep)
 
     def expect(self) -> None:
-        """Switches may connect from now on; those that do not are gone."""
+        """Expect switches to connect from now on; those that do not in time count as gone."""
         self._expects = True
-        self._kept.links.expect(self._now())
+        self._upkeep.links.expect(self._now())
 
-    def _repaired_at_once(self, kept: _Kept) -> None:
-        """Have the programs avoid what is dead, before switches are read."""
-        failures = Failures.of(kept.links)
+    def _avoid_failures(self, upkeep: _BuildUpkeep) -> None:
+        """Have the programs lead around present failures, before switches are read."""
+        failures = Failures.of(upkeep.links)
         if self.duties.repair and failures:
-            kept.repair = failures.around(kept.intact)
-            kept.programs.set_tables(kept.repair.tables)
+            upkeep.repair = failures.around(upkeep.intact)
+            upkeep.programs.set_tables(upkeep.repair.tables)
 
     # Called by the fabric
 
     def adopt(self, current: Current) -> Current:
-        """A build is loaded; programs that are not the compiled ones are left to their owner."""
+        """Begin the upkeep of a build that is loaded.
+
+        Programs that do not come from an `Encoder`, such as those of a move, stay as they are.
+        """
         self.rounds.forget()
         self._postponed.clear()  # all switches are read
         build, programs = current.build, current.programs
-        before: _Kept | None = getattr(self, "_kept", None)  # None: it is the first one
+        before: _BuildUpkeep | None = getattr(self, "_upkeep", None)  # None for the first build
         is_ours = before is not None and programs is before.programs
         if before is not None:
-            before.held.clear()
-            before.fresh.update(range(before.build.tables.switches))
+            before.held_routes.clear()
+            before.not_yet_in_sync.update(range(before.build.tables.switches))
         if is_ours or build is None or not isinstance(programs, Encoder):
             return current
         links = self._links_of(build, before)
         if before and links is not before.links and self._expects:
             links.expect(self._now())
         intact = Intact.of(build)
-        self._kept = kept = _Kept(
+        self._upkeep = upkeep = _BuildUpkeep(
             build=build,
             programs=programs.with_tables(build.tables, self.duties.discover),
             intact=intact,
             repair=repaired(intact, np.zeros(build.wiring.far.shape, np.bool_)),
             links=links,
             backoff=Backoff(self.fabric.clock),
-            fresh={*range(build.tables.switches)},
+            not_yet_in_sync={*range(build.tables.switches)},
         )
-        self._repaired_at_once(kept)
-        return replace(current, programs=kept.programs)
+        self._avoid_failures(upkeep)
+        return replace(current, programs=upkeep.programs)
 
-    def _active(self) -> _Kept | None:
-        """The build under upkeep, unless another module controls the programs now."""
-        kept = self._kept
-        return kept if self.fabric.current.programs is kept.programs else None
+    def _active(self) -> _BuildUpkeep | None:
+        """The upkeep of the build, unless another module, such as a move, has the programs now."""
+        upkeep = self._upkeep
+        return upkeep if self.fabric.current.programs is upkeep.programs else None
 
-    def _watched(self, vertex: int) -> _Kept | None:
-        """The build under upkeep if this is one of its switches, whoever controls the programs."""
-        kept = self._kept
-        is_loaded = self.fabric.identity == kept.build.identity
-        return kept if is_loaded and vertex < kept.build.tables.switches else None
+    def _watched(self, vertex: int) -> _BuildUpkeep | None:
+        """The upkeep of the build if this is one of its switches, whoever has the programs now."""
+        upkeep = self._upkeep
+        is_loaded = self.fabric.identity == upkeep.build.identity
+        return upkeep if is_loaded and vertex < upkeep.build.tables.switches else None
 
     def described(self, vertex: int, ports: bytes) -> None:
-        """A switch has described its ports, before its rows are read."""
-        if kept := self._watched(vertex):
-            kept.links.described(vertex, ports, self._now())
-            if kept.links.links_changed:  # else the next tick is soon enough
-                self._react(kept)
+        """Take the ports that a switch has described, before its rows are read."""
+        if upkeep := self._watched(vertex):
+            upkeep.links.described(vertex, ports, self._now())
+            if upkeep.links.links_changed:  # else the next tick is soon enough
+                self._react(upkeep)
 
     def program_read(self, vertex: int, is_held: bool) -> None:
-        """A switch was read to hold its program, or is known not to."""
-        if kept := self._watched(vertex):
+        """Note that a switch was read to hold its program, or that it is known not to."""
+        if upkeep := self._watched(vertex):
             if is_held:
-                kept.fresh.discard(vertex)
-                kept.held.pop(vertex, None)
-                kept.links.program_held(vertex)
+                upkeep.not_yet_in_sync.discard(vertex)
+                upkeep.held_routes.pop(vertex, None)
+                upkeep.links.program_held(vertex)
             else:
-                kept.links.program_lost(vertex, self._now())
+                upkeep.links.program_lost(vertex, self._now())
 
     def arrived(self, vertex: int) -> None:
-        """A switch has connected; its ports are not known yet."""
-        if kept := self._watched(vertex):
-            kept.fresh.add(vertex)
-            kept.links.connected(vertex, self._now())
+        """Note that a switch has connected; its ports are not known yet."""
+        if upkeep := self._watched(vertex):
+            upkeep.not_yet_in_sync.add(vertex)
+            upkeep.links.connected(vertex, self._now())
 
     def postpones(self, vertex: int, program: FlowProgram, held: SwitchContent) -> bool:
-        """Whether a switch is left with what it holds: no route changes on its own between rounds,
-        or before the other switches of a change that an earlier process has begun are read.
+        """Whether a switch is left unchanged for now, although it does not hold its program.
+
+        Between rounds no route changes on its own. The same is so where an earlier process has
+        begun a change of routes, until the other switches are read.
         """
-        kept = self._active()
-        if kept is None or not self.duties.repair or not held.names(kept.build.identity):
+        upkeep = self._active()
+        if upkeep is None or not self.duties.repair or not held.names(upkeep.build.identity):
             return False
         if self.rounds.busy:
             self._postponed.add(vertex)
             return True
-        profile = kept.programs.profile(vertex)
-        if vertex not in kept.fresh or profile.single:
+        profile = upkeep.programs.profile(vertex)
+        if vertex not in upkeep.not_yet_in_sync or profile.single:
             return False
         generation = self.fabric.present[vertex].generation
-        reader = kept.readers.get((profile, generation))
+        reader = upkeep.readers.get((profile, generation))
         if reader is None:
-            reader = RouteReader.of(kept.programs, profile, generation)
-            kept.readers[profile, generation] = reader
+            reader = RouteReader.of(upkeep.programs, profile, generation)
+            upkeep.readers[profile, generation] = reader
         changes = reader.changes(program, held)
         if not changes:
             return False
-        if not kept.held:
-            kept.held_until = self._now() + self._patience
-        kept.held[vertex] = changes
+        if not upkeep.held_routes:
+            upkeep.held_routes_until = self._now() + self._patience
+        upkeep.held_routes[vertex] = changes
         return True
 
     def left(self, vertex: int) -> None:
-        """A switch has left."""
-        if kept := self._watched(vertex):
-            kept.held.pop(vertex, None)
-            kept.links.left(vertex, self._now())
-            if self.rounds.busy and not kept.hurries and kept is self._active():
-                self._interrupt(kept)
+        """Note that a switch has left; a change that is not urgent is interrupted."""
+        if upkeep := self._watched(vertex):
+            upkeep.held_routes.pop(vertex, None)
+            upkeep.links.left(vertex, self._now())
+            if self.rounds.busy and not upkeep.hurries and upkeep is self._active():
+                self._interrupt(upkeep)
 
-    def _interrupt(self, kept: _Kept) -> None:
-        """End the rounds of a change that nothing urges, as a switch has refused its part, or has
-        left and may not have changed: all are read, and the change goes on from what they hold once
-        that one is back or counts as gone.
+    def _interrupt(self, upkeep: _BuildUpkeep) -> None:
+        """End the rounds of a change that is not urgent, as a switch has refused its part or left.
+
+        A switch that has left may not have changed. All switches are read. The change goes on from
+        what they hold, once the switch is back or counts as gone.
         """
         self.rounds.stop()
-        kept.report, kept.stale = None, True
-        self._postpone(kept)
-        kept.fresh.update(range(kept.build.tables.switches))
+        upkeep.report, upkeep.needs_repair = None, True
+        self._postpone(upkeep)
+        upkeep.not_yet_in_sync.update(range(upkeep.build.tables.switches))
         self._postponed.update(self.fabric.present)
 
     def port_status(self, vertex: int, message: bytes) -> None:
-        """A switch reports a change of a port."""
-        if kept := self._watched(vertex):
-            kept.links.port_status(vertex, message, self._now())
-            self._react(kept)
+        """Take a switch's report of a change of a port."""
+        if upkeep := self._watched(vertex):
+            upkeep.links.port_status(vertex, message, self._now())
+            self._react(upkeep)
 
     def packet_in(self, vertex: int, message: bytes) -> None:
-        """A switch sends a packet: one of discovery, perhaps."""
-        kept = self._watched(vertex)
-        if kept and kept.links.discovery:
-            kept.links.discovery.received(vertex, message, self._now())
+        """Take a packet that a switch has sent to the controller: it may be one of discovery."""
+        upkeep = self._watched(vertex)
+        if upkeep and upkeep.links.discovery:
+            upkeep.links.discovery.received(vertex, message, self._now())
 
     def answered(self, vertex: int, turn: int) -> None:
-        """A switch has answered the echo request after the frames of this turn of discovery."""
-        kept = self._watched(vertex)
-        discovery = kept.links.discovery if kept else None
+        """Take a switch's answer to the echo request after the frames of a turn of discovery."""
+        upkeep = self._watched(vertex)
+        discovery = upkeep.links.discovery if upkeep else None
         if discovery is None:
             return
         discovery.answered(vertex, turn)
-        for direction, far, port in discovery.to_read():
-            answer = partial(_count, discovery.silence, direction)
-            if switch := self.fabric.present.get(far):
-                switch.talk.ask(Multipart.PORT_STATS, ports_wanted(port), answer)
+        for direction, reader, port in discovery.to_read():
+            take_counters = partial(_take_counters, discovery.silence, direction)
+            if switch := self.fabric.present.get(reader):
+                switch.talk.ask(Multipart.PORT_STATS, ports_body(port), take_counters)
 
     def tick(self) -> None:
-        """Time passes."""
-        kept = self._active()
-        if kept is None:
+        """Send discovery's frames that are due, and react to the links; called at intervals."""
+        upkeep = self._active()
+        if upkeep is None:
             return
         self.rounds.tick()
-        discovery = kept.links.discovery
+        discovery = upkeep.links.discovery
         for vertex, frames in discovery.due(self._now()) if discovery else ():
             if switch := self.fabric.present.get(vertex):
                 switch.talk.send(SendPriority.URGENT, frames)
-        kept.links.evaluate(self._now())
-        self._react(kept)
+        upkeep.links.evaluate(self._now())
+        self._react(upkeep)
 
-    def _changing(self, kept: _Kept) -> bool:
+    def _changing(self, upkeep: _BuildUpkeep) -> bool:
         """Whether a change of tables is being computed or sent."""
-        return self.rounds.busy or kept.computing is not None
+        return self.rounds.busy or upkeep.computing is not None
 
     # Reactions
 
-    def _react(self, kept: _Kept) -> None:
-        """React to the links: report their events, compute other tables, and send what has been
-        computed. While the fabric is being moved, only events are reported.
+    def _react(self, upkeep: _BuildUpkeep) -> None:
+        """React to the links: report their events, compute other tables, send the computed change.
+
+        While the fabric is being moved, only events are reported.
         """
-        before = Failures.of(kept.links)
-        has_changed, events = kept.links.update(self._now())
+        before = Failures.of(upkeep.links)
+        has_changed, events = upkeep.links.update(self._now())
         for event in events:
             self.fabric.tell(event)
-        kept.stale |= has_changed and self.duties.repair
+        upkeep.needs_repair |= has_changed and self.duties.repair
         if has_changed:
-            # A drain does not delay the repair of what has failed before it.
-            kept.urgent |= _loses_packets(kept, before)
-            self._postpone(kept)
+            # A drain after a failure does not delay the repair of the failure.
+            upkeep.is_urgent |= _loses_packets(upkeep, before)
+            self._postpone(upkeep)
         if not self._active():
             return
-        if kept.held and not self._changing(kept):
-            self._take_held(kept)
-        is_due = kept.stale and (has_changed or kept.backoff.over)
-        if is_due and not self._changing(kept) and not self._waits(kept):
-            self._compute(kept)
-        change = self._computed(kept)
+        if upkeep.held_routes and not self._changing(upkeep):
+            self._start_from_held_routes(upkeep)
+        is_due = upkeep.needs_repair and (has_changed or upkeep.backoff.is_over)
+        if is_due and not self._changing(upkeep) and not self._must_wait(upkeep):
+            self._compute(upkeep)
+        change = self._computed(upkeep)
         if change is not None:
-            # The routes that these hold were compared with the tables before the change.
-            self._postponed.update(kept.held)
-            kept.held.clear()
-            self._hurry(kept)
+            # The routes that these switches hold were compared with the tables before the change.
+            self._postponed.update(upkeep.held_routes)
+            upkeep.held_routes.clear()
+            self._hurry(upkeep)
             self.rounds.send(map(self._messages, change.rounds))
 
     @property
     def _patience(self) -> float:
-        """Seconds that a change which nothing urges waits for switches, at most: one that is
-        missing counts as gone before.
+        """Most seconds that a change which is not urgent waits for switches.
+
+        A missing switch counts as gone before they are over.
         """
         return max(self.duties.patience, self.duties.arrival) + ROUND_PATIENCE
 
-    def _postpone(self, kept: _Kept) -> None:
+    def _postpone(self, upkeep: _BuildUpkeep) -> None:
         """Have the next change wait until all switches are settled, unless it is urgent."""
-        kept.waits = -inf if kept.urgent else self._now() + self._patience
-        kept.patient = True
-        self._hurry(kept)
+        upkeep.waits_until = -inf if upkeep.is_urgent else self._now() + self._patience
+        upkeep.waits_for_slow = True
+        self._hurry(upkeep)
 
-    def _hurry(self, kept: _Kept) -> None:
-        """Have the rounds go on without slow switches if something has failed. Else they wait until
-        such a switch answers, or is cut off.
+    def _hurry(self, upkeep: _BuildUpkeep) -> None:
+        """Have the rounds go on without slow switches if packets are lost meanwhile.
+
+        Else the rounds wait until a slow switch answers or is disconnected.
         """
-        self.rounds.patience = ROUND_PATIENCE if kept.hurries else inf
-        if kept.hurries:
+        self.rounds.patience = ROUND_PATIENCE if upkeep.hurries else inf
+        if upkeep.hurries:
             self.rounds.tick()
 
-    def _waits(self, kept: _Kept) -> bool:
+    def _must_wait(self, upkeep: _BuildUpkeep) -> bool:
         """Whether the next change has to wait for switches."""
-        is_patient = self._now() < kept.waits
-        return bool(kept.held) or (is_patient and self._unread(kept, kept.patient))
+        if upkeep.held_routes:
+            return True
+        has_time = self._now() < upkeep.waits_until
+        return has_time and self._awaits_switch(upkeep, upkeep.waits_for_slow)
 
-    def _unread(self, kept: _Kept, patient: bool) -> bool:
-        """Whether a switch is being read, those that hold other routes aside. Only if `patient`, a
-        slow one counts, and one that is not connected and does not count as gone.
+    def _awaits_switch(self, upkeep: _BuildUpkeep, patient: bool) -> bool:
+        """Whether a switch is being read, or programmed. Those with `held_routes` do not count.
+
+        Args:
+            upkeep: the upkeep of the build.
+            patient: whether slow switches count, too, and those that are disconnected but do not
+                count as gone yet.
         """
-        for vertex in set(kept.programs.by_datapath_id.values()) - kept.held.keys():
+        for vertex in set(upkeep.programs.by_datapath_id.values()) - upkeep.held_routes.keys():
             switch = self.fabric.present.get(vertex)
             if switch is None:
-                is_awaited = patient and not kept.links.drained[vertex]
+                is_awaited = patient and not upkeep.links.drained[vertex]
             else:
                 is_settled = switch.state in ("in sync", *AMISS)
                 is_awaited = not is_settled and (patient or not switch.connection.is_slow)
@@ -643,115 +697,123 @@ class Keeper(Upkeep):
                 return True
         return False
 
-    def _take_held(self, kept: _Kept) -> None:
-        """Begin with the routes that switches were read to hold, once all are read or time is up:
-        they change in rounds from there. If a link is dead, neither absent nor slow ones are waited
-        for.
-        """
-        links, far = kept.links, kept.build.wiring.far
-        requested, _ = links_and_switches(far, links.requested.values())
-        broken = bool((links.dead & ~requested).any())
-        waits = not kept.urgent and self._now() < kept.held_until
-        if waits and self._unread(kept, patient=not broken):
-            return
-        kept.repair = held_instead(kept.intact, kept.repair, kept.held)
-        kept.programs.set_tables(kept.repair.tables)
-        chosen, kept.held = [*kept.held], {}
-        kept.stale, kept.patient = True, False
-        kept.waits = -inf if kept.urgent else self._now() + ROUND_PATIENCE
-        for vertex in chosen:
-            kept.fresh.discard(vertex)
-            if switch := self.fabric.present.get(vertex):
-                switch.wait()
+    def _start_from_held_routes(self, upkeep: _BuildUpkeep) -> None:
+        """Take the routes that switches were read to hold as the tables that are in force.
 
-    def _compute(self, kept: _Kept) -> None:
-        """Compute other tables, at once if these are few rows."""
-        failures = Failures.of(kept.links)
-        is_large = max(failures.rows(kept.intact), len(kept.repair.rows)) > ROWS_AT_ONCE
+        The next change leads from there in rounds. This waits until all switches are read, or time
+        is up. If a link is dead, neither absent nor slow switches are waited for.
+        """
+        links, far = upkeep.links, upkeep.build.wiring.far
+        requested, _ = links_and_switches(far, links.requested.values())
+        has_failed_link = bool((links.dead & ~requested).any())
+        waits = not upkeep.is_urgent and self._now() < upkeep.held_routes_until
+        if waits and self._awaits_switch(upkeep, patient=not has_failed_link):
+            return
+        upkeep.repair = held_instead(upkeep.intact, upkeep.repair, upkeep.held_routes)
+        upkeep.programs.set_tables(upkeep.repair.tables)
+        vertices, upkeep.held_routes = [*upkeep.held_routes], {}
+        upkeep.needs_repair, upkeep.waits_for_slow = True, False
+        upkeep.waits_until = -inf if upkeep.is_urgent else self._now() + ROUND_PATIENCE
+        for vertex in vertices:
+            upkeep.not_yet_in_sync.discard(vertex)
+            if switch := self.fabric.present.get(vertex):
+                switch.request_reading()
+
+    def _compute(self, upkeep: _BuildUpkeep) -> None:
+        """Begin to compute tables around the present failures; few rows are computed at once."""
+        failures = Failures.of(upkeep.links)
+        is_large = max(failures.rows(upkeep.intact), len(upkeep.repair.rows)) > ROWS_AT_ONCE
         work = partial(
             _repair,
             failures,
-            kept.intact,
-            kept.repair,
-            kept.programs.as_now(),
+            upkeep.intact,
+            upkeep.repair,
+            upkeep.programs.as_now(),
             self._generations(self.fabric.in_sync),
         )
-        kept.stale, kept.since = False, self.fabric.clock()
-        kept.is_change_urgent, kept.urgent = kept.urgent, False
+        upkeep.needs_repair, upkeep.change_began = False, self.fabric.clock()
+        upkeep.is_change_urgent, upkeep.is_urgent = upkeep.is_urgent, False
         self.repairs += 1
-        kept.computing = (self._start if is_large else at_once)(work)
+        upkeep.computing = (self._start if is_large else at_once)(work)
 
-    def _computed(self, kept: _Kept) -> TableRepair | None:
-        """The change that has been computed, if it has; the programs are those of its tables."""
-        computing = kept.computing
+    def _computed(self, upkeep: _BuildUpkeep) -> TableRepair | None:
+        """The change of tables once it is computed; then the programs get its tables."""
+        computing = upkeep.computing
         if computing is None or not computing.done():
             return None
-        kept.computing = None
+        upkeep.computing = None
         try:
             change = computing.result()
         except Exception as error:  # an internal error: logged once, and tried again
-            kept.stale, kept.urgent = True, kept.urgent or kept.is_change_urgent
-            if kept.backoff.failed(error):
+            upkeep.needs_repair = True
+            upkeep.is_urgent |= upkeep.is_change_urgent
+            if upkeep.backoff.failed(error):
                 raise
             return None
-        kept.backoff.succeeded()
-        kept.repair, kept.report = change.tables, change.report
-        kept.programs.set_tables(change.tables.tables)
-        self._leave_out(kept.programs, change)
+        upkeep.backoff.succeeded()
+        upkeep.repair, upkeep.report = change.tables, change.report
+        upkeep.programs.set_tables(change.tables.tables)
+        self._leave_out(upkeep.programs, change)
         return change
 
     def _leave_out(self, programs: Encoder, change: TableRepair) -> None:
-        """Switches whose rows have got other numbers meanwhile: they are read instead."""
+        """Drop the messages for switches that have got another profile or generation meanwhile.
+
+        The numbers of rows in these messages are not theirs any more, so the switches are read.
+        """
         in_sync = self.fabric.in_sync
         for vertex in in_sync & set().union(*change.rounds):
-            numbered = change.programs.profile(vertex), change.generations[vertex]
-            if (programs.profile(vertex), self.fabric.present[vertex].generation) != numbered:
+            computed_for = change.programs.profile(vertex), change.generations[vertex]
+            now = programs.profile(vertex), self.fabric.present[vertex].generation
+            if now != computed_for:
                 for messages in change.rounds:
                     messages.pop(vertex, None)
-                self.fabric.present[vertex].wait()
+                self.fabric.present[vertex].request_reading()
 
     def _messages(self, messages: Round) -> Messages:
-        """What the switches of a round get that are in sync; others are read instead."""
+        """The messages for the switches of a round that are in sync; others are read instead."""
         in_sync = self.fabric.in_sync
         for vertex, parts in messages.items():
             if vertex in in_sync:
                 yield vertex, parts
             elif switch := self.fabric.present.get(vertex):
-                switch.wait()
+                switch.request_reading()
 
     def _answered(self, vertex: int, outcome: ChangeOutcome) -> None:
-        """A switch that refuses a round is read. The others go on if something has failed, or if it
-        refuses again.
+        """Take a switch's answer to its messages of a round; one that refuses them is read.
+
+        At its first refusal a change that is not urgent is interrupted; else the others go on.
         """
         if outcome.committed or outcome.lost:
             return
-        kept = self._active()
-        if kept and self.rounds.busy and not kept.hurries and vertex not in kept.refusing:
-            kept.refusing.add(vertex)
-            self._interrupt(kept)
+        upkeep = self._active()
+        may_interrupt = upkeep is not None and self.rounds.busy and not upkeep.hurries
+        if upkeep and may_interrupt and vertex not in upkeep.refusing_switches:
+            upkeep.refusing_switches.add(vertex)
+            self._interrupt(upkeep)
         elif switch := self.fabric.present.get(vertex):
-            switch.wait()
+            switch.request_reading()
 
     def _finished(self) -> None:
         """Report a change whose last round all switches have confirmed."""
         postponed, self._postponed = self._postponed, set()
         for vertex in postponed:
             if switch := self.fabric.present.get(vertex):
-                switch.wait()
-        kept = self._active()
-        if kept is None or kept.report is None:
+                switch.request_reading()
+        upkeep = self._active()
+        if upkeep is None or upkeep.report is None:
             return
-        self._tell_repaired(kept)
-        if kept.stale:
-            self._react(kept)
+        self._report_repaired(upkeep)
+        if upkeep.needs_repair:
+            self._react(upkeep)
 
-    def _tell_repaired(self, kept: _Kept) -> None:
+    def _report_repaired(self, upkeep: _BuildUpkeep) -> None:
         """Report that the change under way is in place."""
-        if kept.report is not None:
-            self.repair_seconds = self.fabric.clock() - kept.since
-            self.fabric.tell(kept.report(seconds=self.repair_seconds))
-            kept.report = None
-            kept.refusing.clear()
+        if upkeep.report is not None:
+            self.repair_seconds = self.fabric.clock() - upkeep.change_began
+            self.fabric.tell(upkeep.report(seconds=self.repair_seconds))
+            upkeep.report = None
+            upkeep.refusing_switches.clear()
 
     def _generations(self, vertices: Iterable[int]) -> NDArray[np.int64]:
         """int64[S]: the generation of the numbers in these switches."""
@@ -761,28 +823,35 @@ class Keeper(Upkeep):
         return generations
 
 
-def _loses_packets(kept: _Kept, before: Failures) -> bool:
-    """Whether packets are lost until the tables follow the links: something has failed, or what is
-    back joins switches that had no path.
+def _loses_packets(upkeep: _BuildUpkeep, before: Failures) -> bool:
+    """Whether packets are lost until the tables follow the links.
+
+    They are if a link or a switch has failed, or if one that is back joins switches that had no
+    path.
+
+    Args:
+        upkeep: the upkeep of the build, with the links of now.
+        before: the failures before the links changed.
     """
-    now = Failures.of(kept.links)
-    dead, drained = links_and_switches(kept.build.wiring.far, kept.links.requested.values())
+    now = Failures.of(upkeep.links)
+    dead, drained = links_and_switches(upkeep.build.wiring.far, upkeep.links.requested.values())
     # A link that is drained may have been in use, as the last way, until it broke.
-    failed_links = now.dead & ~before.dead & (~dead | kept.links.broken)
+    failed_links = now.dead & ~before.dead & (~dead | upkeep.links.broken)
     if failed_links.any() or (now.drained & ~before.drained & ~drained).any():
         return True
     if not ((before.dead & ~now.dead).any() or (before.drained & ~now.drained).any()):
         return False
-    return kept.repair.cut_off > 0 or bool(before.alone(kept.intact) - now.alone(kept.intact))
+    rejoined = before.isolated(upkeep.intact) - now.isolated(upkeep.intact)
+    return upkeep.repair.cut_off > 0 or bool(rejoined)
 
 
-def _count(silence: LinkSilence, direction: int, body: bytes | None) -> None:
-    """A switch has told the counters of a port, or (None) does not."""
+def _take_counters(silence: LinkSilence, direction: int, body: bytes | None) -> None:
+    """Pass the received packets of a port on to `silence`; None if the switch does not answer."""
     for counters in records(body or b"", PORT_STATS):
         silence.counted(direction, int(counters["received_packets"]))
 
 
-def _same_links(before: _Kept, after: Build) -> bool:
+def _same_links(before: _BuildUpkeep, after: Build) -> bool:
     """Whether the state of links of one build is that of another, name by name.
 
     It is where both have the same links, hosts and names, and the drains by request mean the same.

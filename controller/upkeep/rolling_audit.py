@@ -28,7 +28,7 @@ class RollingAudit:
         fabric: the fabric that is audited.
         period: seconds in which every switch is compared once; 0 for only those that have
             confirmed changes.
-        change: the number of the last change of tables; None while one is under way.
+        change: returns the number of the last change of tables; None while one is under way.
     """
 
     def __init__(self, fabric: LiveFabric, period: float, change: Callable[[], int | None]) -> None:
@@ -38,15 +38,16 @@ class RollingAudit:
         self._reading_start: dict[int, float] = {}
         """When the last reading of each switch began."""
         self._allowed = 0.0
-        """How many readings the period allowed at the last tick."""
+        """How many readings the period still allowed at the last tick."""
         self._last_tick = fabric.clock()
-        """When that was."""
+        """When `tick` was called last."""
 
     def tick(self) -> None:
         """Begin to read the switches that are next; called at intervals."""
         fabric, now = self._fabric, self._fabric.clock()
         rate = fabric.expected / self._period if self._period else 0.0
-        # At most the readings of a second are saved up, so that no burst follows a pause.
+        # A token bucket: at most the readings of a second are saved up, so that no burst follows a
+        # pause.
         self._allowed = min(self._allowed + (now - self._last_tick) * rate, max(rate, 1.0))
         self._last_tick = now
         room = READINGS_AT_ONCE - len(self._reading)

@@ -1,4 +1,8 @@
-"""The packet counters of bridges: of their ports, and of every flow and bucket of a group."""
+"""The packet counters of bridges: of their ports, and of every flow and bucket of a group.
+
+The engines with Open vSwitch read the loads of links here (`sent_by_port`), and the exercise of
+rules how many packets each rule has forwarded (`packets_by_rule`).
+"""
 
 from __future__ import annotations
 
@@ -52,7 +56,7 @@ def sent_by_port(
     """
     cables = wiring.cables()
     sent = np.zeros(cables.shape, np.int64)
-    bodies = replies(folder, bridges, Multipart.PORT_STATS, multipart.ports_wanted())
+    bodies = replies(folder, bridges, Multipart.PORT_STATS, multipart.ports_body())
     for bridge, body in bodies.items():
         rows = multipart.records(body, PORT_STATS)
         rows = rows[rows["port"] < cables.shape[1]]
@@ -99,11 +103,11 @@ def packets_by_rule(folder: Path, bridges: Mapping[str, int]) -> dict[RuleKey, i
     Raises:
         OpenVSwitchError: a bridge does not answer.
     """
-    bodies = replies(folder, bridges, Multipart.FLOW, multipart.flows_wanted())
+    bodies = replies(folder, bridges, Multipart.FLOW, multipart.flows_body())
     packets: dict[RuleKey, int] = {}
     for bridge, body in bodies.items():
         packets |= _packets_by_flow(bridges[bridge], body)
-    bodies = replies(folder, bridges, Multipart.GROUP, multipart.groups_wanted())
+    bodies = replies(folder, bridges, Multipart.GROUP, multipart.groups_body())
     for bridge, body in bodies.items():
         packets |= _packets_by_bucket(bridges[bridge], body)
     return packets
@@ -137,7 +141,7 @@ def generations(folder: Path, bridges: Mapping[str, int]) -> dict[int, int]:
     Raises:
         OpenVSwitchError: a bridge does not answer.
     """
-    bodies = replies(folder, bridges, Multipart.FLOW, multipart.flows_wanted())
+    bodies = replies(folder, bridges, Multipart.FLOW, multipart.flows_body())
     return {
         bridges[name]: generation_of(read_content(body, b"").marker)
         for name, body in bodies.items()

@@ -229,6 +229,6 @@ class Unwatched:
 def no_history():
     """Keeps no builds."""
     history = create_autospec(BuildHistory, instance=True)
-    history.kept.return_value = history.past.return_value = []
+    history.kept_builds.return_value = history.past.return_value = []
     history.damage.return_value = ""
     return history

@@ -46,7 +46,7 @@ def test_lines_come_in_order_and_are_there_at_the_end(output):
 
 def test_who_takes_nothing_holds_nobody_up(output, monkeypatch):
     """Ctrl-S at the terminal stopped all repairs."""
-    monkeypatch.setattr(printer, "LONGEST", 0.0)
+    monkeypatch.setattr(printer, "LINE_PATIENCE", 0.0)
     output.open.clear()
     prints = Printer(output)
     for number in range(MOST_LINES + 500):

@@ -3,7 +3,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from controller.reporter import LINES_AT_ONCE, PROGRESS, STATUS_AGE, Reporter
+from controller.reporter import LINES_AT_ONCE, PROGRESS_PERIOD, STATUS_AGE, Reporter
 from controller.switches.current import Current
 from controller.switches.events import (
     FabricComplete,
@@ -63,7 +63,7 @@ def reporter(fabric, lines, **options):
         assert line.startswith(STAMP) or options.get("as_json")
         lines.append(line.removeprefix(STAMP))
 
-    return Reporter(fabric, fabric.state, write, wall=lambda: 1e9, **options)
+    return Reporter(fabric, fabric.state, write, time_of_day=lambda: 1e9, **options)
 
 
 def test_many_events_share_a_line(fabric, lines):
@@ -79,9 +79,9 @@ def test_progress_is_told_once_a_while(fabric, lines):
     r, now = reporter(fabric, lines), [0.0]
     r.clock = lambda: now[0]
     for fabric.programmed in range(1, 5):
-        now[0] += PROGRESS / 2
+        now[0] += PROGRESS_PERIOD / 2
         r.report(fabric.drain())
-    now[0] += PROGRESS * 2
+    now[0] += PROGRESS_PERIOD * 2
     r.report(fabric.drain())
     assert lines == ["3/13 programmed", "4/13 programmed"]
 

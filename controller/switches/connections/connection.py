@@ -48,8 +48,8 @@ PAUSE = 0.05
 MESSAGES_A_TURN = 64
 """Messages handled before other connections are served."""
 MESSAGES_A_CHECK = 16
-"""Messages of a connection between two checks whether the inbox accepts more of it. A switch sends
-its datapath id with fewer.
+"""Messages of a connection between two checks whether the inbox accepts more of its messages. Until
+a switch has sent its datapath id, it sends fewer.
 """
 FIRST_APP_XID, LAST_APP_XID = 0xC0000000, 0xCFFFFFFF
 """The xids of messages of other apps; polarfab's are lower, or begin with 0xFF."""
@@ -66,7 +66,8 @@ HANDSHAKE = frozenset(
 )
 """The messages that a peer may send until it has sent its datapath id."""
 MOST_HANDSHAKE_BYTES = 512
-"""Most bytes of such a message: a hello lists versions, an error quotes a refused message."""
+"""Most bytes of a message of the handshake: a hello lists versions, an error quotes a refused
+message."""
 
 
 class SwitchConnection:
@@ -76,7 +77,7 @@ class SwitchConnection:
     """The framework."""
     inbox: ClassVar[Any]
     """Takes the messages that arrive (`controller.app.Inbox`)."""
-    others: ClassVar[bool]
+    has_other_apps: ClassVar[bool]
     """Whether there are other apps, which get their events, too."""
     main: ClassVar[str]
     """The framework's state of a connection whose switch has sent its datapath id."""
@@ -127,15 +128,15 @@ class SwitchConnection:
         """
         if state == self.state:
             return
-        if self.others:
+        if self.has_other_apps:
             super().set_state(state)  # type: ignore[misc]
         self.state = state
         if state in (self.main, self.dead):
-            self.inbox.changed(self, named=state == self.main)
+            self.inbox.note_change(self, named=state == self.main)
 
     def set_xid(self, msg: Any) -> int:
         """Number a message of another app."""
-        if not self.others:
+        if not self.has_other_apps:
             return int(super().set_xid(msg))  # type: ignore[misc]
         number = (self.last_app_xid + 1) & (LAST_APP_XID - FIRST_APP_XID)
         self.last_app_xid = FIRST_APP_XID | number
@@ -159,11 +160,11 @@ class SwitchConnection:
         except Overflow:
             self.abort("does not read our answers")
             return
-        self.inbox.unsent(self)
+        self.inbox.note_unsent(self)
 
     def abort(self, text: str) -> None:
         """Close the connection because of a fault of its peer, and report that."""
-        self.inbox.malformed(self, text)
+        self.inbox.report_malformed(self, text)
         self.end()
 
     def end(self) -> None:
@@ -186,14 +187,15 @@ class SwitchConnection:
         if self.sender or self.send_q is None:
             return
         with suppress(OSError):  # the receiver meets the same error
-            while self._may_send() and hasattr(self.socket, "fd"):  # TLS waits for both ways
+            # A TLS socket has no `fd`: to send it may have to receive first, so a thread sends.
+            while self._may_send() and hasattr(self.socket, "fd"):
                 data = self.queue.take()
                 try:
-                    rest = data[self.socket.fd.send(data) :]
+                    sent_bytes = self.socket.fd.send(data)
                 except BlockingIOError:
-                    rest = data
-                if rest:
-                    self.queue.put_back(rest)
+                    sent_bytes = 0
+                if sent_bytes < len(data):
+                    self.queue.put_back(data[sent_bytes:])
                     break
             if self._may_send():
                 self.sender = self.framework.hub.spawn(self._send_loop)
@@ -202,7 +204,7 @@ class SwitchConnection:
 
     def _may_send(self) -> bool:
         """Whether the queue has a message and it may be sent."""
-        return bool(self.queue) and self.state != self.dead and not self.inbox.silenced
+        return bool(self.queue) and self.state != self.dead and not self.inbox.is_silenced
 
     def _send_loop(self) -> None:
         """Send the queue, in a thread, until it is empty."""
@@ -228,29 +230,31 @@ class SwitchConnection:
                 elif self.state == self.main:
                     self._pass_on(kind, message)
                 elif self._names_itself(kind):
-                    self._named(message)
+                    self._take_datapath_id(message)
                 else:
-                    self._framework(message)
+                    self._handle_in_framework(message)
         except Malformed as error:
             self.abort(str(error))
         except OSError:
             pass
         except Exception as error:
-            self.inbox.bug(error)
+            self.inbox.report_bug(error)
             self.end()
         finally:
             self.socket.close()
 
     def _pass_on(self, kind: int, message: bytes) -> None:
         """Pass a switch's message on to the inbox, to other apps, or to both."""
-        xid, is_unsolicited = header(message)[2], kind in UNSOLICITED
-        is_for_apps = self.others and FIRST_APP_XID <= xid <= LAST_APP_XID
+        _, _, xid = header(message)
+        is_unsolicited = kind in UNSOLICITED
+        is_for_apps = self.has_other_apps and FIRST_APP_XID <= xid <= LAST_APP_XID
         is_idle_echo = kind == MessageType.ECHO_REPLY and xid not in OUR_ECHOES
-        if (is_unsolicited or not is_for_apps) and not is_idle_echo and self.inbox.of_build(self):
+        is_for_inbox = (is_unsolicited or not is_for_apps) and not is_idle_echo
+        if is_for_inbox and self.inbox.is_of_build(self):
             self.inbox.put(self, message)
-        if self.others and (is_unsolicited or is_for_apps):
+        if self.has_other_apps and (is_unsolicited or is_for_apps):
             with suppress(Malformed):  # only the inbox ends connections for that
-                self._framework(message)
+                self._handle_in_framework(message)
 
     def _is_of_handshake(self, kind: int, message: bytes) -> bool:
         """Whether a message of a peer without a datapath id belongs to the handshake.
@@ -269,31 +273,31 @@ class SwitchConnection:
         return True
 
     def _names_itself(self, kind: int) -> bool:
-        """Whether a message of this type has the datapath id, and is handled here."""
+        """Whether a message of this type has the datapath id, and is not left to the framework."""
         has_features = self.state == self.config and kind == MessageType.FEATURES_REPLY
-        return has_features and not self.others
+        return has_features and not self.has_other_apps
 
     def _messages(self) -> Iterator[tuple[int, bytes]]:
         """The type and the bytes of each message of the switch, until the connection ends."""
-        rest, count = b"", 0
+        buffer, count = b"", 0
         while self.state != self.dead:
-            while self.inbox.full(self):
+            while self.inbox.must_pause(self):
                 self.framework.hub.sleep(PAUSE)
             try:
-                data = self._received()
+                data = self._next_bytes()
             except (TimeoutError, BlockingIOError):
                 continue
             if not data:
                 return
-            rest = rest + data if rest else data
+            buffer = buffer + data if buffer else data
             offset = 0
-            while len(rest) - offset >= HEADER.size:
-                kind, length, _ = header(rest, offset)
+            while len(buffer) - offset >= HEADER.size:
+                kind, length, _ = header(buffer, offset)
                 if length < HEADER.size:
                     raise Malformed(f"a message of {length} bytes")
-                if len(rest) - offset < length:
+                if len(buffer) - offset < length:
                     break
-                yield kind, rest[offset : offset + length]
+                yield kind, buffer[offset : offset + length]
                 offset += length
                 count += 1
                 is_check = count % MESSAGES_A_CHECK == 0
@@ -303,12 +307,13 @@ class SwitchConnection:
                     self.framework.hub.sleep(0)
                 if self.state == self.dead:
                     return
-            rest = rest[offset:]
+            buffer = buffer[offset:]
 
-    def _received(self) -> bytes:
-        """The next bytes of the socket.
+    def _next_bytes(self) -> bytes:
+        """The next bytes of the socket; no bytes where the peer has closed it.
 
-        Without TLS there is no timeout, for which the hub would make a timer each time.
+        Without TLS the plain socket (`fd`) is read when it is ready: the green socket's own `recv`
+        would make a timer for its timeout each time.
         """
         if not hasattr(self.socket, "fd"):
             return bytes(self.socket.recv(RECEIVE_BYTES))
@@ -317,13 +322,13 @@ class SwitchConnection:
         trampoline(self.socket.fd, read=True)
         return bytes(self.socket.fd.recv(RECEIVE_BYTES))
 
-    def _named(self, message: bytes) -> None:
+    def _take_datapath_id(self, message: bytes) -> None:
         """Take the datapath id that the switch has sent."""
         self.id = datapath_id(message)
         self.ports: dict[int, Any] = {}
         self.set_state(self.main)
 
-    def _framework(self, message: bytes) -> None:
+    def _handle_in_framework(self, message: bytes) -> None:
         """Let the framework handle a message."""
         kind, length, xid = header(message)
         version = HEADER.read(message).version
@@ -339,18 +344,18 @@ class SwitchConnection:
             handler(event)
 
 
-def use_connections(framework: Framework, inbox: Any, others: bool = False) -> Any:
+def use_connections(framework: Framework, inbox: Any, has_other_apps: bool = False) -> Any:
     """Make the framework use a class derived from `SwitchConnection` for its connections.
 
-    With `others`, other apps get their events, too. Unsolicited messages of a switch go to the
-    inbox and to them, an answer to the sender of the request: the xids of other apps' messages are
-    in a range of their own. Switches that are not of the build are theirs alone, and hello and
-    features take the framework's own path.
+    With other apps, unsolicited messages of a switch go to the inbox and to these apps. An answer
+    goes to the sender of the request: the xids of other apps' messages are in a range of their own.
+    Messages of switches that are not of the build go to the other apps only. Then the framework
+    itself handles hello and features.
 
     Args:
         framework: Ryu or os-ken.
         inbox: takes the messages that arrive (`controller.app.Inbox`).
-        others: whether there are other apps.
+        has_other_apps: whether there are other apps, which get their events, too.
 
     Returns:
         The class; its instances are the keys of connections.
@@ -358,7 +363,7 @@ def use_connections(framework: Framework, inbox: Any, others: bool = False) -> A
     settings = {
         "framework": framework,
         "inbox": inbox,
-        "others": others,
+        "has_other_apps": has_other_apps,
         "main": framework.handler.MAIN_DISPATCHER,
         "dead": framework.handler.DEAD_DISPATCHER,
         "config": framework.handler.CONFIG_DISPATCHER,

@@ -67,7 +67,11 @@ class Entrance:
             self._end(oldest, UnnamedPeer, "too many connections; the oldest gave way")
 
     def identified(self, address: Any, of_build: bool) -> None:
-        """Note that a peer has sent its datapath id, and whether that is of the build."""
+        """Note that a peer has sent its datapath id.
+
+        A switch of the build is no half-open connection any more. Another peer has no time limit
+        any more, but may still be ended to make room.
+        """
         if of_build:
             self._half_open.leave(address)
         else:
@@ -119,9 +123,10 @@ class Entrance:
                     _context=self.tls.switches,
                 )
                 self._sockets[address] = sock
-                sock.do_handshake()  # in two steps: one that is broken off is closed below
+                # Not in the constructor: a handshake that fails would leave the socket open.
+                sock.do_handshake()
                 self._certificates[address] = sock.getpeercert()
-                self.tls.present(self._certificates[address])
+                self.tls.add_connection(self._certificates[address])
         except OSError as error:  # ssl.SSLError, timeouts and resets are
             reason = handshake_fault(error)
             if address in self._sockets:  # else `_end` has ended it, and reported why
@@ -135,7 +140,7 @@ class Entrance:
             self._sockets.pop(address, None)
             certificate = self._certificates.pop(address, None)
             if certificate and self.tls:
-                self.tls.gone(certificate)
+                self.tls.remove_connection(certificate)
 
 
 def half_open_room(switches: int) -> int:

@@ -1,7 +1,8 @@
 """The send queue of one switch: order and limits. No I/O.
 
-A message that is waited for (an echo reply, a request, a packet-out) goes ahead of bulk, but
-never into the middle of another message.
+A connection (`controller.switches.connections.connection`) puts messages into a `SendQueue` and
+takes bytes to send from it. A message that is waited for (an echo reply, a request, a packet-out)
+goes ahead of bulk, but never into the middle of another message.
 """
 
 from __future__ import annotations
@@ -63,9 +64,9 @@ class SendQueue:
         self._urgent: deque[bytes] = deque()
         """The urgent messages."""
         self._bulk: deque[memoryview] = deque()
-        """The bulk messages."""
+        """The bulk data, each entry the bytes of one or more messages."""
         self._start = 0
-        """How many bytes of the first bulk message have been sent."""
+        """How many bytes of the first entry of `_bulk` have been taken."""
         self._urgent_bytes = 0
         """The bytes of all urgent messages."""
         self._rest: bytes | memoryview = b""
@@ -106,11 +107,11 @@ class SendQueue:
         chunk: list[memoryview] = []
         room = SEND_CHUNK_BYTES
         while room > 0 and self._bulk:
-            whole, start = self._bulk[0], self._start
-            self._start = end = boundary(whole, start, room)
-            chunk.append(whole[start:end])
+            messages, start = self._bulk[0], self._start
+            self._start = end = boundary(messages, start, room)
+            chunk.append(messages[start:end])
             room -= end - start
-            if end == len(whole):
+            if end == len(messages):
                 self._bulk.popleft()
                 self._start = 0
         return chunk[0] if len(chunk) == 1 else b"".join(chunk)

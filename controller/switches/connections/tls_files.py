@@ -1,4 +1,8 @@
-"""TLS from files that may change: contexts for new connections, and the names in certificates."""
+"""TLS from files that may change: contexts for new connections, and the names in certificates.
+
+The listener for switches (`controller.switches.connections.listening`) uses the context of a
+`TlsFiles`. `controller.composition` calls `follow` at intervals.
+"""
 
 from __future__ import annotations
 
@@ -39,8 +43,10 @@ class TlsFiles:
         self.peers: dict[str, float] = {}
         self._connections: Counter[str] = Counter()
         """How many connections each node has."""
-        self._seen = self._read = _stamp(tls)
-        """The files as they were seen last, and as they were when they were read."""
+        self._last_stamp = _stamp(tls)
+        """The stamp of the files at the last call of `follow`."""
+        self._stamp_when_read = self._last_stamp
+        """The stamp of the files when they were read."""
         self._load()
 
     def _load(self) -> None:
@@ -50,34 +56,43 @@ class TlsFiles:
         self.switches = switches
         self.revoked = frozenset(entry.serial_number for crl in lists for entry in crl)
         ends = [crl.next_update_utc.timestamp() for crl in lists if crl.next_update_utc]
-        self.expires = {"certificate": _last_day(self.tls.certificate)}
+        self.expires = {"certificate": _valid_until(self.tls.certificate)}
         self.expires |= {"revocation list": min(ends)} if ends else {}
 
     def follow(self, now: bool = False) -> bool:
-        """Read the files if they have changed, and not since the last call; or at once if `now`.
+        """Read the files if they have changed, but not while they are still changing.
 
-        Returns whether there are new contexts.
+        Args:
+            now: whether to read them in any case.
+
+        Returns:
+            Whether there are new contexts.
 
         Raises:
-            InputError: the new files cannot be used; reported once, and the old contexts stay.
+            InputError: the new files cannot be used; raised once, and the old contexts stay.
         """
-        before, self._seen = self._seen, _stamp(self.tls)
-        if not now and (self._seen == self._read or self._seen != before):
+        before, self._last_stamp = self._last_stamp, _stamp(self.tls)
+        is_still_changing = self._last_stamp != before
+        if not now and (self._last_stamp == self._stamp_when_read or is_still_changing):
             return False
-        self._read = self._seen
+        self._stamp_when_read = self._last_stamp
         self._load()
         return True
 
-    def present(self, certificate: Mapping[str, Any]) -> None:
-        """A peer has shown a certificate, as `SSLSocket.getpeercert` has it."""
+    def add_connection(self, certificate: Mapping[str, Any]) -> None:
+        """Count a connection whose peer has shown this certificate.
+
+        Args:
+            certificate: as `SSLSocket.getpeercert` has it.
+        """
         end = certificate.get("notAfter")
         if end:
             nodes = self.nodes(certificate)
             self._connections.update(nodes)
             self.peers |= dict.fromkeys(nodes, float(cert_time_to_seconds(end)))
 
-    def gone(self, certificate: Mapping[str, Any]) -> None:
-        """A peer with this certificate has left; it may be connected anew already."""
+    def remove_connection(self, certificate: Mapping[str, Any]) -> None:
+        """Count a connection with this certificate no more; its peer may have another one."""
         for node in self.nodes(certificate):
             self._connections[node] -= 1
             if self._connections[node] < 1:
@@ -97,8 +112,8 @@ class TlsFiles:
 def names(certificate: Mapping[str, Any]) -> frozenset[str]:
     """The names in a certificate as `SSLSocket.getpeercert` has it.
 
-    They are the DNS names of its subjectAltName; without any, the common name of its subject. Of
-    ` id:` and what follows, with which `ovs-pki` makes names unique, nothing is taken.
+    They are the DNS names of its subjectAltName; without any, the common name of its subject.
+    `ovs-pki` appends ` id:` and a unique text to names; both are cut off.
     """
     named = [name for kind, name in certificate.get("subjectAltName", ()) if kind == "DNS"]
     if not named:
@@ -150,7 +165,7 @@ def revocation_lists(file: Path) -> list[CertificateRevocationList]:
     return lists
 
 
-def _last_day(file: Path) -> float:
+def _valid_until(file: Path) -> float:
     """Until when a certificate is valid, in seconds since the epoch."""
     from cryptography.x509 import load_pem_x509_certificates
 
@@ -158,7 +173,7 @@ def _last_day(file: Path) -> float:
 
 
 def _stamp(tls: Tls) -> _Stamp:
-    """What changes when a file does."""
+    """The stamp of the files, which changes when a file does; zeros for a missing file."""
     stamps = []
     for file in filter(None, (tls.key, tls.certificate, tls.authority, tls.revoked)):
         try:

@@ -6,7 +6,7 @@ import pytest
 
 from compilers.targets.openflow import protocol
 from compilers.targets.openflow.protocol import MessageType
-from controller.cluster.roles import AGAIN, ControllerRole, Roles, request
+from controller.cluster.roles import ROLE_RETRY, ControllerRole, Roles, request
 from controller.openflow.messages import SessionXid
 
 
@@ -106,7 +106,7 @@ def test_a_stale_term_is_told_and_tried_again(world):
     assert world.fabric.seen == []
     world.roles.tick()
     assert world.take() == []
-    world.now += AGAIN + 0.1
+    world.now += ROLE_RETRY + 0.1
     world.roles.tick()
     assert world.take() == [("a", request(ControllerRole.MASTER, 8))]
 

@@ -45,12 +45,12 @@ def test_leases_claims_and_what_only_a_leader_may_put(etcd):
     (first, ttl), (second, _) = one.grant(5), other.grant(5)
     assert ttl == 5
     mine = one.claim(first, "a")
-    assert (mine.leader, mine.ours) == ("a", True)
+    assert (mine.leader, mine.is_ours) == ("a", True)
     assert one.claim(first, "a") == mine, "once more is the same term"
     theirs = other.claim(second, "b")
-    assert (theirs.leader, theirs.term, theirs.ours) == ("a", mine.term, False)
+    assert (theirs.leader, theirs.term, theirs.is_ours) == ("a", mine.term, False)
     assert one.renew(first) == 5
-    assert elsewhere.claim(elsewhere.grant(5)[0], "c").ours, "another fabric"
+    assert elsewhere.claim(elsewhere.grant(5)[0], "c").is_ours, "another fabric"
 
     assert one.put("builds/x/1", b"\0\xff", mine.term)
     assert one.put("builds/y/1", b"y", mine.term)
@@ -61,7 +61,7 @@ def test_leases_claims_and_what_only_a_leader_may_put(etcd):
     assert not one.put("builds/z/1", b"late", mine.term)
     assert not one.delete("builds/", mine.term)
     late = other.claim(second, "b")
-    assert late.ours
+    assert late.is_ours
     assert late.term > mine.term
     assert other.delete("builds/x/", late.term)
     assert other.keys("builds/") == ["builds/y/1"]
@@ -102,7 +102,7 @@ def test_tls_with_certificates_of_both(etcd, certificates):
     options = ("--cert-file", c["ours"], "--key-file", c["ours-key"], "--client-cert-auth")
     url = etcd("tls", *options, "--trusted-ca-file", c["authority"], scheme="https")
     good = Tls(c["switch-key"], c["switch"], c["authority"])
-    assert Etcd([url], "p", good.asking()).get("record") is None
+    assert Etcd([url], "p", good.client_context()).get("record") is None
     bad = Tls(c["stranger-key"], c["stranger"], c["authority"])
     with pytest.raises(Unavailable):
-        Etcd([url], "p", bad.asking()).get("record")
+        Etcd([url], "p", bad.client_context()).get("record")

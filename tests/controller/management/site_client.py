@@ -59,7 +59,7 @@ class Client:
         self.site = ManagementApi(
             NOBODY, self.ask, self.noted, self.hosts, private=self.private, most_build=1 << 30
         )
-        asyncio.run(self.site.receive_pages(self.api.everything()))
+        asyncio.run(self.site.receive_pages(self.api.all_pages()))
 
     async def ask(self, header, body):
         words = (header[word] for word in ("method", "path", "query"))
@@ -86,7 +86,7 @@ class Client:
     async def _opened(self, path, method, headers, data, client, host):
         if not self.silent:
             exposed = {"metrics": b"".join(self.api.exposition()), "metrics_type": b"text/plain"}
-            await self.site.receive_pages({**self.api.parts(), **exposed})
+            await self.site.receive_pages({**self.api.changed_pages(), **exposed})
         parts = urlsplit(path)
         sent = [("host", host), ("content-length", str(len(data))), *headers.items()]
         scope = {

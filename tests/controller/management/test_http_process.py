@@ -207,9 +207,9 @@ def test_an_exception_in_an_answer_keeps_no_place():
     """Sixteen of them, and all later requests were refused."""
     frames, api = [], Mock()
     api.answer.side_effect = ValueError("no answer")
-    api.parts.return_value = {}
+    api.changed_pages.return_value = {}
     process = HttpProcess(Mock(spawn=lambda work, *words: work(*words)), None, {}, lambda _: None)
-    process._send = frames.append
+    process._queue_frame = frames.append
     header = {"request": 7, "method": "POST", "path": "/api/drain", "query": {}, "needs": "read"}
     actor = {"name": "alice", "role": "operate", "address": "::1"}
     for one in ({**header, "actor": actor}, {**header, "actor": {}}):
@@ -221,7 +221,7 @@ def test_an_exception_in_an_answer_keeps_no_place():
 def test_after_a_request_others_wait_for_as_long_as_it_took(monkeypatch):
     """Sixteen were answered in a row, and switches waited for all of them."""
     now, slept, api = [0.0], [], Mock()
-    api.parts.return_value = {}
+    api.changed_pages.return_value = {}
 
     def passes(seconds):
         now[0] += seconds
@@ -237,7 +237,7 @@ def test_after_a_request_others_wait_for_as_long_as_it_took(monkeypatch):
     api.answer = answer
     hub = Mock(spawn=lambda work, *words: work(*words), sleep=sleep)
     process = HttpProcess(hub, None, {}, lambda _: None, lambda: now[0])
-    monkeypatch.setattr(process, "_put_new", lambda _: passes(0.01))
+    monkeypatch.setattr(process, "_make_changed_pages", lambda _: passes(0.01))
     actor = {"name": "alice", "role": "operate", "address": "::1"}
     header = {"request": 7, "path": "/api/build", "query": {}, "needs": "read", "actor": actor}
     for method in ("POST", "GET", "GET"):
@@ -251,11 +251,11 @@ def test_what_is_older_is_not_sent_last():
     made, hub, waiting = [], Mock(), []
     process = HttpProcess(hub, None, {}, lambda _: None)
 
-    def parts():
+    def changed_pages():
         number = len(made)
         made.append(number)
         if not number:  # while the first is made, somebody else comes
-            other = Thread(target=process._put_new, args=(api,))
+            other = Thread(target=process._make_changed_pages, args=(api,))
             waiting.append(other)
             hub.sleep = lambda _: slept.set()
             other.start()
@@ -263,8 +263,8 @@ def test_what_is_older_is_not_sent_last():
             assert made == [0]
         return {"state": b"%d" % number}
 
-    slept, api = Event(), Mock(parts=parts)
-    process._put_new(api)
+    slept, api = Event(), Mock(changed_pages=changed_pages)
+    process._make_changed_pages(api)
     waiting[0].join(LIMIT)
     assert (made, process._unsent_pages["state"]) == ([0, 1], b"1")
     api.report_bug.assert_not_called()
@@ -275,15 +275,18 @@ def test_repairs_do_not_wait_for_who_changes_something():
     hub, made = Mock(sleep=Mock(side_effect=AssertionError("it waits"))), []
     process = HttpProcess(hub, Mock(), {}, lambda _: None)
 
-    def parts():
+    def changed_pages():
         made.append(len(made))
         if len(made) == 1:  # while a client has it made
             process.tick(api, has_event=True)
             assert made == [0]
         return {}
 
-    api = Mock(parts=parts, everything=dict)
-    process._handle_frames = lambda *_: (process._put_new(api), process.tick(api, has_event=False))
+    api = Mock(changed_pages=changed_pages, all_pages=dict)
+    process._handle_frames = lambda *_: (
+        process._make_changed_pages(api),
+        process.tick(api, has_event=False),
+    )
     process._run_session(Mock(), api)
     assert made == [0, 1], "what has happened meanwhile is told at the next tick"
     api.report_bug.assert_not_called()
@@ -295,7 +298,7 @@ def test_a_process_is_told_the_settings_first():
     hub = Mock(spawn=lambda work, link: writers.append((work, link)))
     process = HttpProcess(hub, Mock(), {"tls": None}, lambda _: None)
 
-    def everything():
+    def all_pages():
         process.read_certificates_again()  # other work goes on
         for work, link in writers:
             work(link)
@@ -306,7 +309,7 @@ def test_a_process_is_told_the_settings_first():
         raise OSError("enough")
 
     process._handle_frames = lambda link, _: [work(link) for work, _ in writers]
-    process._run_session(Mock(sendall=sendall), Mock(everything=everything))
+    process._run_session(Mock(sendall=sendall), Mock(all_pages=all_pages))
     assert b'"settings"' in sent[0]
     assert sent[0].endswith(frame({"reload": True}))
 
@@ -315,7 +318,9 @@ def test_an_answer_is_not_given_to_the_next_process():
     """Its requests have the same numbers."""
     process = HttpProcess(Mock(), Mock(), {}, lambda _: None, lambda: 0.0)
     answer = Answer(202, b"of the last process")
-    api = Mock(answer=lambda *_: answer, parts=lambda: setattr(process, "_process", 2) or {})
+    api = Mock(
+        answer=lambda *_: answer, changed_pages=lambda: setattr(process, "_process", 2) or {}
+    )
     actor = {"name": "alice", "role": "operate", "address": "::1"}
     words = {"method": "POST", "path": "/api/drain", "query": {}, "needs": "operate"}
     process._process = 1
@@ -326,7 +331,7 @@ def test_an_answer_is_not_given_to_the_next_process():
 def test_a_process_that_cannot_be_told_anything_is_reaped(monkeypatch):
     """It stayed as a zombie for each try."""
     listener, api = socket.create_server(("127.0.0.1", 0)), Mock(metrics=Mock(http=Counter()))
-    api.everything.side_effect = ValueError("nothing to say")
+    api.all_pages.side_effect = ValueError("nothing to say")
     ended = Mock(side_effect=KeyboardInterrupt)
     hub = Mock(sleep=lambda seconds: time.sleep(seconds) if seconds < 1 else ended())
     process = HttpProcess(hub, listener, {}, lambda _: None)

@@ -28,7 +28,7 @@ from controller.management.metrics import Metrics
 from controller.management.site import MOST_GUESSES, STALE
 from controller.management.tokens import Token, Tokens
 from controller.rollout.build_history import BuildHistory
-from controller.rollout.mover import Mover, journalled
+from controller.rollout.mover import Mover, mover_with_journal
 from controller.rollout.rollout import Rollout
 from controller.state import Overview, State
 from controller.switches.current import read_build
@@ -248,7 +248,7 @@ def test_what_readers_get_is_made_in_slices(api, monkeypatch):
     monkeypatch.setattr(fabric_state, "SWITCHES_AT_ONCE", 3)
     breaths = []
     api.api.slices = lambda: breaths.append(len(breaths))
-    told = json.loads(api.api.parts()["state"])
+    told = json.loads(api.api.changed_pages()["state"])
     assert len(breaths) > len(told["switches"]) / 3
 
 
@@ -258,7 +258,7 @@ def test_what_readers_get_is_of_one_build(api, fabric):
     """
     other = loaded(replace(polarfly_build(3), identity="fedcba9876543210"))
     api.api.slices = lambda: fabric.load(other)
-    told = api.api.everything()
+    told = api.api.all_pages()
     builds = {json.loads(told[part])["build"] for part in ("health", "state", "move")}
     assert len(builds) == 1
 
@@ -389,9 +389,9 @@ def test_metrics_alone_are_no_sign_that_the_loop_goes_on(api):
     api.site.clock = lambda: now + STALE + 1
     asyncio.run(api.site.receive_pages({"metrics": b"\npolarfab_alive 1.0\n"}))
     assert api.get("/api/health").json["alive"] is False
-    asyncio.run(api.site.receive_pages(api.api.parts()))
+    asyncio.run(api.site.receive_pages(api.api.changed_pages()))
     assert api.get("/api/health").json["alive"] is True
-    assert "health" in api.api.parts(), "also where nothing has changed"
+    assert "health" in api.api.changed_pages(), "also where nothing has changed"
 
 
 def test_a_token_that_lacks_a_role_does_not_fill_the_action_log(api, tmp_path):
@@ -402,7 +402,7 @@ def test_a_token_that_lacks_a_role_does_not_fill_the_action_log(api, tmp_path):
     assert post("/api/confirm", OPERATOR) == 403, "another token"
     assert post("/api/drain", READER) == 403, "another role"
     assert post("/api/reconcile", OPERATOR) == 202
-    api.site.guesses.clock = lambda: monotonic() + REPORT_PERIOD + 1
+    api.site.refusals.clock = lambda: monotonic() + REPORT_PERIOD + 1
     assert post("/api/confirm", READER) == 403, "a minute later"
 
 
@@ -429,9 +429,9 @@ def test_what_readers_get_does_not_wait_for_the_history(fabric, overview, tmp_pa
 
     monkeypatch.setattr(app.mover.history, "past", late)
     for _ in range(3):
-        assert "history" not in app.parts()
+        assert "history" not in app.changed_pages()
     answers.set()
-    assert b"0123" in until(lambda: app.parts().get("history"), "the history")
+    assert b"0123" in until(lambda: app.changed_pages().get("history"), "the history")
 
 
 def test_without_tokens_nothing_is_changed(overview, tmp_path, fabric):
@@ -699,7 +699,7 @@ def test_who_guesses_tokens_is_not_listened_to_for_a_while(overview, tmp_path, f
     now = [0.0]
     fabric.rejected.clock = lambda: now[0]
     api = Client(made(fabric, overview, tmp_path))
-    api.site.guesses.clock = lambda: now[0]
+    api.site.refusals.clock = lambda: now[0]
     fabric.drain()
     for number in range(MOST_GUESSES):
         wrong = bearer(f"guess-{number:016}")
@@ -752,7 +752,7 @@ def repairing():
 def test_drains_are_asked_for_by_operators(tmp_path, repairing, monkeypatch):
     fabric, keeper = repairing
     build, overview = keeper.build, Overview(lambda: State.of(fabric, keeper))
-    mover = journalled(fabric, BuildHistory(tmp_path / "build"), keeper, at_once)
+    mover = mover_with_journal(fabric, BuildHistory(tmp_path / "build"), keeper, at_once)
     api = Client(made(fabric, overview, tmp_path, mover=mover))
     names = build.wiring.names
     ends = names[3], names[int(build.wiring.far[3, 0])]

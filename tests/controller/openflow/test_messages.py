@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from compilers.readers.openflow.rows import ROW, Malformed, read_row
 from compilers.targets.openflow import protocol
-from controller.openflow.messages import commits, packet_in, port_status
+from controller.openflow.messages import committed_bundle, packet_in, port_status
 
 READERS = (packet_in, port_status, read_row)
 
@@ -23,7 +23,7 @@ def test_no_bytes_are_more_than_malformed(reader, data):
 
 @given(st.binary(max_size=80))
 def test_no_experimenter_message_is_taken_for_a_commit(body):
-    assert commits(protocol.message(protocol.MessageType.EXPERIMENTER, 0, body)) is None
+    assert committed_bundle(protocol.message(protocol.MessageType.EXPERIMENTER, 0, body)) is None
 
 
 def test_a_mask_that_is_not_as_long_as_its_value_is_malformed():

@@ -46,7 +46,7 @@ def test_a_good_build_gets_our_mark(tmp_path, history):
     received = history.receive(data, breathe=lambda: breaths.append(1))
     assert (received.identity, str(received.proved)) == (made.identity, "delivery, identities")
     assert breaths
-    assert history.kept() == [made.identity]
+    assert history.kept_builds() == [made.identity]
     assert str(history.read(made.identity).proved) == "delivery, identities"
     assert history.packed(made.identity)
 
@@ -59,7 +59,7 @@ def test_a_build_that_loses_packets_is_refused(tmp_path, history, spoil, said):
     _, data = sent(tmp_path / "sent", spoil(polarfly_build(3)))
     with pytest.raises(InputError, match=said):
         history.receive(data)
-    assert history.kept() == []
+    assert history.kept_builds() == []
 
 
 def test_a_build_that_loses_packets_can_be_asked_for(tmp_path, history):
@@ -95,7 +95,7 @@ def test_a_damaged_build_is_refused_all_the_same(tmp_path, history):
     manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"switches": 12}))
     with pytest.raises(InputError):
         history.receive(pack(tmp_path / "sent"), unverified=True)
-    assert history.kept() == []
+    assert history.kept_builds() == []
 
 
 def test_another_build_than_the_record_names_is_refused(tmp_path, history):
@@ -112,7 +112,7 @@ def test_the_last_builds_are_kept(tmp_path, history):
         history.keep(current)
         history.note(current, "alice")
         identities.append(made.identity)
-    assert history.kept() == sorted(identities[-BUILDS_KEPT:])
+    assert history.kept_builds() == sorted(identities[-BUILDS_KEPT:])
     assert [one.build for one in history.entries()] == identities
     assert history.before(identities[-1]) == identities[-2]
 
@@ -148,7 +148,7 @@ def test_a_build_is_received_while_the_disk_hangs_and_other_work_goes_on(tmp_pat
 
     assert threaded.receive(data, breathe=breathe).identity == made.identity
     assert len(breaths) > 3
-    assert threaded.history.kept() == [made.identity]
+    assert threaded.history.kept_builds() == [made.identity]
 
 
 def test_a_build_is_refused_that_the_disk_does_not_take(tmp_path, threaded, disk):
@@ -180,7 +180,7 @@ def test_a_build_that_another_request_prepares_is_not_tidied_away(tmp_path, thre
 
     threaded.prepare(current_of(one[0], None), breathe)
     assert received
-    assert one[0].identity in threaded.history.kept()
+    assert one[0].identity in threaded.history.kept_builds()
 
 
 def test_refused_builds_do_not_fill_the_disk(tmp_path, history, mover):
@@ -190,7 +190,7 @@ def test_refused_builds_do_not_fill_the_disk(tmp_path, history, mover):
     for number in range(4):
         made, data = sent(tmp_path / f"{number}", replace(polarfly_build(3), name=f"no{number}"))
         mover.receive(data)
-        assert history.kept() == sorted([running.identity, made.identity])
+        assert history.kept_builds() == sorted([running.identity, made.identity])
 
 
 def test_the_folder_gets_a_build_only_in_place_of_the_one_before(tmp_path, history):
@@ -246,7 +246,7 @@ def test_a_list_that_cannot_be_read_costs_no_build(tmp_path, history, damage):
     for current in (one, two, three):
         history.note(current, "alice")
         history.keep(current)
-        os.utime(history.place / current.identity, (1e9 + len(history.kept()),) * 2)
+        os.utime(history.place / current.identity, (1e9 + len(history.kept_builds()),) * 2)
     DAMAGES[damage](file)
     held = [current.identity for current in (one, two, three)]
     assert [entry.build for entry in history.entries()] == held, "by age"
@@ -254,7 +254,7 @@ def test_a_list_that_cannot_be_read_costs_no_build(tmp_path, history, damage):
     history.note(three, "")
     assert history.damage()
     assert history.damage() == "", "once"
-    assert history.kept() == sorted(held)
+    assert history.kept_builds() == sorted(held)
     assert file.with_name("history.json.damaged").exists() == (damage != "gone")
     assert history.before(three.identity) == two.identity
     history.note(two, "bob")

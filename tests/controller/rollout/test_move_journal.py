@@ -33,7 +33,7 @@ from controller.rollout.mover import (
     MOST_LEFT,
     RETURN_PATIENCE,
     SURVEY_PATIENCE,
-    journalled,
+    mover_with_journal,
 )
 from controller.rollout.rollout import ROLLOUT_PATIENCE, SETTLE
 from controller.switches.current import read_build
@@ -76,8 +76,8 @@ class Site:
         self.fabric = LiveFabric(current, numbers, clock=lambda: self.now)
         history = BuildHistory(self.folder)
         keeper = Keeper(self.fabric) if watched else Unwatched()
-        self.mover = journalled(self.fabric, history, keeper, self.start_write, self.files)
-        self.mover._wall = lambda: self.now + self.ahead
+        self.mover = mover_with_journal(self.fabric, history, keeper, self.start_write, self.files)
+        self.mover._time_of_day = lambda: self.now + self.ahead
         for number in self.ends:
             self.fabric.connected(number, number)
         return keeper
@@ -281,7 +281,7 @@ def test_a_damaged_journal_is_put_aside_and_the_fabric_is_read(site):
     assert ("journal-damaged" in told, "surveyed" in told) == (True, True)
     assert site.journal.with_name(".build.journal.damaged").read_text() == "{"
     assert load(site.folder).identity == site.new.identity
-    assert site.old.identity in site.mover.history.kept()
+    assert site.old.identity in site.mover.history.kept_builds()
     site.start()
     site.until(lambda: site.holds(site.new.identity))
     assert [dict(end.rows) for end in site.ends.values()] == before, "and so it stays"
@@ -353,10 +353,10 @@ def test_the_first_build_is_kept_although_a_switch_is_away(site):
     site.start()
     site.until(lambda: len(site.fabric.in_sync) == len(site.ends))
     site.step()
-    assert site.mover.history.kept() == []
+    assert site.mover.history.kept_builds() == []
     site.now += RETURN_PATIENCE
     site.step()
-    assert site.mover.history.kept() == [site.old.identity]
+    assert site.mover.history.kept_builds() == [site.old.identity]
 
 
 def test_a_move_tells_that_a_build_is_loaded_when_it_is(site):
@@ -459,7 +459,7 @@ def test_a_trial_falls_back_to_a_build_that_the_history_does_not_name(site):
     site.start()
     site.until(lambda: site.fabric.complete)
     site.step()
-    assert site.old.identity in site.mover.history.kept()
+    assert site.old.identity in site.mover.history.kept_builds()
 
 
 def test_rollback_and_history(site):
@@ -473,7 +473,7 @@ def test_rollback_and_history(site):
     held = [(one.build, one.by) for one in site.mover.history.entries()]
     old, new = site.old.identity, site.new.identity
     assert held == [(old, ""), (new, "alice"), (old, "bob")]
-    assert set(site.mover.history.kept()) == {old, new}
+    assert set(site.mover.history.kept_builds()) == {old, new}
     with pytest.raises(InputError, match="one of the builds that are kept"):
         site.mover.roll_back("2" * 16)
 
@@ -661,7 +661,7 @@ def test_a_build_is_kept_before_a_move_while_other_work_goes_on(site, hung_histo
 
     site.mover.prepare(target, breathe)
     assert len(breaths) > 3
-    assert set(site.mover.history.kept()) == {site.old.identity, site.new.identity}
+    assert set(site.mover.history.kept_builds()) == {site.old.identity, site.new.identity}
 
 
 def test_a_move_is_refused_where_nothing_can_be_kept_before(site, hung_history):
@@ -1052,7 +1052,7 @@ def test_a_folder_whose_lock_cannot_be_made_in_time_has_none(tmp_path, monkeypat
     """The disk hangs since before the first start."""
     (folder := tmp_path / "build").mkdir()
     told = []
-    monkeypatch.setattr("controller.rollout.folder_lock.LONGEST", 0.01)
+    monkeypatch.setattr("controller.rollout.folder_lock.OPEN_PATIENCE", 0.01)
     FolderLock(folder, told.append, lambda _: Future())
     assert [event.text for event in told] == ["the disk does not answer"]
 
@@ -1123,7 +1123,7 @@ def test_a_build_compiled_before_a_restart_comes_in_rounds(site, drains):
     SIGHUP. With something drained, the folder got the old build back.
     """
     keeper = site.start(watched=True)
-    site.until(site.mover.history.kept)
+    site.until(site.mover.history.kept_builds)
     if drains:
         keeper.drain(site.fabric.names[3])
         site.until(site.journal.exists)
@@ -1145,7 +1145,7 @@ def test_it_comes_so_too_without_a_switch_and_long_after_the_restart(site, late)
     """The move was refused while the others were asked, or begun before any had come back; then
     the old build was put into the folder again.
     """
-    site.until(site.mover.history.kept)
+    site.until(site.mover.history.kept_builds)
     save(build(SMALL, POLICY), site.folder)
     away, ends = 3, site.ends
     site.ends = {}
@@ -1179,7 +1179,7 @@ def test_it_comes_so_too_without_a_switch_and_long_after_the_restart(site, late)
 
 def test_a_move_asked_for_meanwhile_is_not_followed_by_one_to_the_folder(site):
     """A return that was asked for while a switch was missing was undone at once."""
-    site.until(site.mover.history.kept)
+    site.until(site.mover.history.kept_builds)
     save(build(SMALL, POLICY), site.folder)
     third = save(build(SMALL, ("minimal", "link")), site.folder.parent / "third")
     ends, site.ends = site.ends, dict([*site.ends.items()][:4])
@@ -1200,7 +1200,7 @@ def test_a_move_asked_for_meanwhile_is_not_followed_by_one_to_the_folder(site):
 
 def test_a_move_that_is_refused_does_not_take_the_place_of_the_one_to_the_folder(site):
     """Without the others the fabric stayed at the old build, and nothing said so."""
-    site.until(site.mover.history.kept)
+    site.until(site.mover.history.kept_builds)
     save(build(SMALL, POLICY), site.folder)
     save(build(SMALL, ("minimal", "link")), site.folder.parent / "third")
     ends, site.ends = site.ends, dict([*site.ends.items()][:4])
@@ -1221,7 +1221,7 @@ def test_a_move_that_is_refused_does_not_take_the_place_of_the_one_to_the_folder
 
 def test_a_build_compiled_after_the_folder_could_not_be_written_stays_there(site):
     """It was replaced by the fabric's."""
-    site.until(site.mover.history.kept)
+    site.until(site.mover.history.kept_builds)
     folder = save(build(SMALL, ("minimal", "link")), site.folder.parent / "third").identity
     site.journal.write_text(json.dumps({"build": site.old.identity, "folder": folder}))
     save(build(SMALL, POLICY), site.folder)
@@ -1233,7 +1233,7 @@ def test_a_build_compiled_after_the_folder_could_not_be_written_stays_there(site
 
 def test_switches_are_not_asked_for_a_build_that_is_no_longer_kept(site):
     """A restart waited 30 s for one that was away, and could do nothing else after that."""
-    site.until(site.mover.history.kept)
+    site.until(site.mover.history.kept_builds)
     shutil.rmtree(site.mover.history.place / site.old.identity)
     save(build(SMALL, POLICY), site.folder)
     site.start()
@@ -1243,7 +1243,7 @@ def test_switches_are_not_asked_for_a_build_that_is_no_longer_kept(site):
 
 def test_switches_that_hold_nothing_get_the_folders_build_whatever_was_held_before(site):
     """Another lab in the same folder."""
-    site.until(site.mover.history.kept)
+    site.until(site.mover.history.kept_builds)
     save(build(SMALL, POLICY), site.folder)
     site.ends = strict(site.update.nodes.datapath_id)
     site.start()

@@ -358,7 +358,7 @@ def test_traffic_avoids_a_switch_that_leaves_while_a_move_waits_for_the_disk():
 
     for _ in range(20):
         net.tick()
-    assert mover.rollout.unwritten > DETOUR_AFTER
+    assert mover.rollout.seconds_unwritten > DETOUR_AFTER
     for port in [*net.switches[away].up]:
         net.switches[away].link(port, False)
     net.sessions.closed(away)

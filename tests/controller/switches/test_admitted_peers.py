@@ -18,10 +18,10 @@ from controller.switches.events import PeerRejected
 from controller.switches.peers import (
     MOST_REASONS,
     REPORT_PERIOD,
-    Allowance,
     HalfOpen,
     ListeningClock,
     RejectedPeers,
+    TokenBucket,
 )
 from inventory.problems import InputError
 
@@ -63,12 +63,12 @@ def test_who_waits_is_never_late_but_gives_way(now):
 
 
 def test_messages_of_strangers_are_allowed_by_the_second(now):
-    allowance = Allowance(lambda: now[0], 100.0)
-    assert [allowance.take(40) for _ in range(4)] == [True, True, False, False]
+    bucket = TokenBucket(lambda: now[0], 100.0)
+    assert [bucket.take(40) for _ in range(4)] == [True, True, False, False]
     now[0] += 0.5
-    assert [allowance.take(40) for _ in range(2)] == [True, False]
+    assert [bucket.take(40) for _ in range(2)] == [True, False]
     now[0] += 60.0
-    assert [allowance.take(40) for _ in range(3)] == [True, True, False]
+    assert [bucket.take(40) for _ in range(3)] == [True, True, False]
 
 
 @pytest.fixture
@@ -135,11 +135,11 @@ def controller(clock, **parts):
 def test_one_connection_does_not_fill_the_inbox():
     inbox = Inbox(Hub, controller(monotonic))
     parts = 0
-    while not inbox.full("flood"):
+    while not inbox.must_pause("flood"):
         inbox.put("flood", bytes(1 << 20))
         parts += 1
     assert parts << 20 <= MOST_CONNECTION_BYTES + (1 << 20) < MOST_WAITING_BYTES
-    assert not inbox.full("switch")
+    assert not inbox.must_pause("switch")
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ import pytest
 from compilers.tables.folders.build_folder import load
 from compilers.targets.openflow.protocol import MessageType, Multipart
 from controller.state import State
-from controller.switches.session import ASK_AFTER, SILENT_AFTER, SLOW_AFTER
+from controller.switches.session import PROBE_AFTER, SILENT_AFTER, SLOW_AFTER
 from controller.switches.switch import FEATURES_PATIENCE
 from tests.compilers.routed import routed
 from tests.controller.makers import POLARFAB, begun, compile_into, free_port, listens, loaded
@@ -99,7 +99,7 @@ def test_a_switch_gets_the_program_that_it_can_do(shape):
     assert net.fabric.unanswered() == []
     before = [switch.changes for switch in net.fabric.switches]
     for vertex in range(len(before)):
-        net.sessions.present[vertex].wait()
+        net.sessions.present[vertex].request_reading()
     net.run()
     assert net.sessions.complete
     assert [switch.changes for switch in net.fabric.switches] == before
@@ -319,7 +319,7 @@ def test_a_hung_switch_delays_no_repair_of_others(controller, folder):
         net.hung.add(net.sockets[hung])
         began = monotonic()
         net.until(
-            lambda: monotonic() - began > ASK_AFTER + SLOW_AFTER + 1, "it is found to be slow"
+            lambda: monotonic() - began > PROBE_AFTER + SLOW_AFTER + 1, "it is found to be slow"
         )
         link = next(one for one in net.fabric.far if one[0] == hung)
         far = net.fabric.far[link]
@@ -329,6 +329,6 @@ def test_a_hung_switch_delays_no_repair_of_others(controller, folder):
         took = re.findall(r"in place after (\d+) ms", log.read_text())[-1]
         assert int(took) < 1000, f"{took} ms"
         net.until(lambda: f"switch {hung} does not answer" in log.read_text(), "cut off")
-        assert monotonic() - began < 5 * (ASK_AFTER + SILENT_AFTER)
+        assert monotonic() - began < 5 * (PROBE_AFTER + SILENT_AFTER)
     finally:
         net.close()

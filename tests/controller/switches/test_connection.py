@@ -43,10 +43,14 @@ def pair() -> Iterator[tuple[Any, socket.socket]]:
         hub=hub, handler=handler, datapath=FrameworkDatapath, controller=SimpleNamespace()
     )
     states: list[str] = []
-    said = {"changed": lambda one, **_: states.append(one.state), "put": lambda *_: None}
-    can = {"of_build": lambda _: True, "full": lambda _: False, "unsent": lambda _: None}
+    said = {"note_change": lambda one, **_: states.append(one.state), "put": lambda *_: None}
+    can = {
+        "is_of_build": lambda _: True,
+        "must_pause": lambda _: False,
+        "note_unsent": lambda _: None,
+    }
     can["bears"] = lambda *_: True
-    edge: Any = SimpleNamespace(silenced=False, **said, **can)
+    edge: Any = SimpleNamespace(is_silenced=False, **said, **can)
     ours, theirs = tcp_pair()
     with ours, theirs:
         connection = use_connections(framework, edge)(ours, ("127.0.0.1", 1))
@@ -123,7 +127,7 @@ def test_a_stranger_that_talks_too_much_is_ended(pair: tuple[Any, socket.socket]
     looks: list[int] = []
     ended: list[str] = []
     connection.inbox.accepts = lambda _, messages: looks.append(messages) or len(looks) < 3
-    connection.inbox.malformed = lambda _, text: ended.append(text)
+    connection.inbox.report_malformed = lambda _, text: ended.append(text)
     peer.sendall(message(MessageType.ECHO_REQUEST, 7) * 64)
     connection.serve()
     assert looks == [MESSAGES_A_CHECK] * 3
@@ -155,7 +159,7 @@ def test_the_framework_reads_only_the_handshake_of_a_peer_without_a_name(
     brick = SimpleNamespace(send_event_to_observers=lambda *_: None, get_handlers=lambda *_: [])
     connection.framework.parser, connection.framework.ofp_event = parser, events
     connection.ofp_brick = brick
-    connection.inbox.malformed = lambda _, text: ended.append(text)
+    connection.inbox.report_malformed = lambda _, text: ended.append(text)
     told = message(MessageType.PACKET_IN, 0, bytes(65_000))
     peer.sendall(HELLO + told + message(MessageType.ERROR, 1, bytes(76)) + said + HELLO)
     connection.serve()

@@ -121,7 +121,7 @@ def test_what_others_add_meanwhile_stays_when_a_change_is_taken_back(program):
     group = groups[0][:4] + struct.pack("!I", OUR_GROUPS + 1) + groups[0][8:]
     before = reconcile.read_content(b"".join((*flows, theirs[0])), b"".join(groups))
     now = reconcile.read_content(b"".join((*flows[2:], theirs[1])), b"".join((*groups[1:], group)))
-    assert commands(reconcile.restored(before, now)) == [(15, 0)] + [(14, 0)] * 3
+    assert commands(reconcile.restoring_messages(before, now)) == [(15, 0)] + [(14, 0)] * 3
 
 
 def form(fields, instructions=()):
@@ -181,7 +181,7 @@ def test_rounds_delete_no_group_that_rows_of_others_lead_to(program):
     without = reconcile.read_content(b"".join(flows_of(program)), b"".join(groups))
     held = reconcile.read_content(b"".join(flows_of(program)), b"".join((*groups, added)))
     deletion = reconcile.difference(program, held).parts
-    addition = reconcile.restored(held, without)
+    addition = reconcile.restoring_messages(held, without)
     number = int.from_bytes(added[4:8], "big")
     for round, alone, borrowed in ((deletion, [(15, 2)], []), (addition, [(15, 0)], [(15, 1)])):
         for groups_of_others, expected in (((number,), borrowed), ((), alone), ((1,), alone)):

@@ -13,9 +13,9 @@ from controller.state import State
 from controller.switches.current import Current
 from controller.switches.events import FabricComplete, ProgramRefused, SwitchProgrammed
 from controller.switches.session import (
-    ASK_AFTER,
-    DUPLICATE_TOLD,
+    DUPLICATE_PATIENCE,
     MOST_UNKNOWN,
+    PROBE_AFTER,
     PROBE_PATIENCE,
     SILENT_AFTER,
     SLOW_AFTER,
@@ -114,7 +114,7 @@ def test_rows_of_others_are_kept_and_counted_or_removed(fabric):
     assert tell(fabric, "k", had) == b""
     assert State.of(fabric).status["foreign"] == {"b": 1}
     fabric.foreign = "remove"
-    fabric.present[1].wait()
+    fabric.present[1].request_reading()
     data = tell(fabric, "k", had)
     assert data.count(struct.pack("!II", protocol.ONF, 2301)) == 1
 
@@ -158,7 +158,7 @@ def test_events_tell_how_long_programming_took(fabric, now):
     commit(fabric, 2)
     identity = fabric.identity
     assert fabric.drain()[-2:] == [SwitchProgrammed("b", 0.5), FabricComplete(identity, 2, 2.5)]
-    fabric.present[1].wait()
+    fabric.present[1].request_reading()
     assert tell(fabric, 2, entries(Programs().program(1))) == b""
     assert fabric.drain() == [SwitchProgrammed("b", None), FabricComplete(identity, 2, 0.0)]
 
@@ -269,7 +269,7 @@ def test_a_switch_keeps_its_place_while_it_answers(fabric, now):
     assert "from 192.0.2.1:1000, which stays, and from 192.0.2.2:2000" in event.text
     assert State.of(fabric).status["programmed"] == ["a"]
     assert State.of(fabric).status["errors"] == {"a": event.text}
-    now[0] += DUPLICATE_TOLD + 1
+    now[0] += DUPLICATE_PATIENCE + 1
     fabric.tick()
     assert State.of(fabric).status["errors"] == {}
     fabric.closed("one")
@@ -347,7 +347,7 @@ def test_a_claim_from_elsewhere_cuts_nobody_off_sooner(fabric, now):
     """A switch that was busy for 5 s lost its place to whoever claimed it."""
     program(fabric, "one", 11, HERE)
     fabric.drain()
-    now[0] += ASK_AFTER
+    now[0] += PROBE_AFTER
     fabric.tick()
     fabric.connected("thief", 11, THERE)
     now[0] += PROBE_PATIENCE + 0.1
@@ -455,14 +455,14 @@ def test_a_switch_that_says_nothing_is_asked_and_cut_off_within_seconds(fabric, 
     program(fabric, "k", 11)
     program(fabric, "l", 12)
     fabric.drain()
-    now[0] = ASK_AFTER
+    now[0] = PROBE_AFTER
     fabric.tick()
     assert {(out.key, out.data) for out in fabric.send.take()} == {("k", PROBE), ("l", PROBE)}
     fabric.received("l", ALIVE)
     now[0] += SLOW_AFTER + 0.1
     fabric.tick()
     assert slow(fabric) == {0}
-    now[0] = ASK_AFTER + SILENT_AFTER + 0.1
+    now[0] = PROBE_AFTER + SILENT_AFTER + 0.1
     fabric.tick()
     assert {(out.key, out.data) for out in fabric.send.take()} == {("k", None), ("l", PROBE)}
     assert kinds(fabric) == [("silent", "a"), ("left", "a")]
@@ -494,7 +494,7 @@ def test_one_who_never_stops_talking_keeps_nobody_from_being_silent(fabric, now)
     fabric.connected(1, 11)
     fabric.send.take()
     tick, waited = 0.25, 3.0
-    for _ in range(int((ASK_AFTER + SILENT_AFTER + waited) / tick) + 2):
+    for _ in range(int((PROBE_AFTER + SILENT_AFTER + waited) / tick) + 2):
         now[0] += tick
         fabric.heard.update(now[0] - min(now[0], waited))
         fabric.tick()

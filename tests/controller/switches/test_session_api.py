@@ -69,9 +69,7 @@ def test_changes_of_others_come_one_after_the_other_and_are_told_apart(fabric):
 def test_questions_of_others_are_answered(fabric):
     program(fabric, "k", 12)
     answers = []
-    fabric.present[1].talk.ask(
-        protocol.Multipart.PORT_STATS, reading.ports_wanted(), answers.append
-    )
+    fabric.present[1].talk.ask(protocol.Multipart.PORT_STATS, reading.ports_body(), answers.append)
     (xid,) = questions(fabric, "k").values()
     stats = np.zeros(3, protocol.PORT_STATS.dtype)
     stats["port"], stats["sent_bytes"] = [1, 2, 3], [10, 20, 30]

@@ -184,9 +184,9 @@ def test_the_last_days_of_switches_certificates_are_known(tls, authority):
     end = datetime.datetime(2050, 1, 2, tzinfo=datetime.UTC)
     certificate = authority.issue_cert("3.lab.example", not_after=end)
     shown = handshake(files, authority, certificate)
-    files.present(shown)
-    files.present(shown)
-    files.gone(shown)
+    files.add_connection(shown)
+    files.add_connection(shown)
+    files.remove_connection(shown)
     assert files.peers == {"3": end.timestamp()}, "it had connected anew before it was missed"
-    files.gone(shown)
+    files.remove_connection(shown)
     assert files.peers == {}

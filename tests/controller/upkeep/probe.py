@@ -29,6 +29,6 @@ class Probe:
         """The pairs of switches that have lost a packet."""
         first, self.numbered = self.numbered, self.numbered + len(self.pairs)
         prober = CollectorProber(self.folder, self.writer, self.pairs, first)
-        hops = prober.once(lambda *_: None)
+        hops = prober.run_round(lambda *_: None)
         lost = self.pairs[hops == SILENT].tolist()
         return {(a, b) for a, b in lost if self.without not in (a, b)}

@@ -15,7 +15,7 @@ import numpy as np
 from compilers.targets.openflow.protocol import PORT_DOWN, PORT_MODIFIED, PORT_STATUS, MessageType
 from compilers.targets.openflow.protocol import message as of_message
 from controller.settings import Damping, Duties
-from controller.switches.session import ASK_AFTER, SLOW_AFTER, LiveFabric
+from controller.switches.session import PROBE_AFTER, SLOW_AFTER, LiveFabric
 from controller.upkeep.repair_keeper import Keeper
 from tests.compilers.routed import routed
 from tests.controller.makers import loaded
@@ -100,7 +100,7 @@ def test_a_repair_takes_no_longer_beside_a_hung_switch():
 
     quiet = cost()
     fabric.hung.add(hung)
-    fabric.tick(ASK_AFTER + SLOW_AFTER + 0.5)
+    fabric.tick(PROBE_AFTER + SLOW_AFTER + 0.5)
     assert slow(fabric.sessions) == {hung}
     beside = cost()
     print(f"{1e3 * quiet:.1f} ms, beside a hung switch {1e3 * beside:.1f} ms")

@@ -126,7 +126,7 @@ def left(net, keeper):
 
 def read(net, keeper):
     for switch in net.sessions.present.values():
-        switch.wait()
+        switch.request_reading()
     return net, keeper
 
 

@@ -108,7 +108,7 @@ def test_a_switch_whose_rows_have_other_numbers_meanwhile_is_read(monkeypatch):
     assert len(switch.rows) == sum(map(len, after.flows))
     assert len(switch.groups) == sum(map(len, after.groups))
     net.sessions.differences["none"] = 0
-    net.sessions.present[u].wait()
+    net.sessions.present[u].request_reading()
     net.run()
     assert net.sessions.differences["none"] == 1  # it holds just its program
 

@@ -76,7 +76,7 @@ def test_a_switch_that_connects_gets_the_tables_that_hold_now():
     net.connect(u)
     assert not hold(net, tables_for((u, k)))
     mods(net)
-    net.sessions.present[u].wait()
+    net.sessions.present[u].request_reading()
     net.run()
     assert mods(net) == 0
 
@@ -136,7 +136,7 @@ def test_a_switch_that_refuses_is_read_and_put_right():
     assert u in hold(net, tables_for((u, k)))
     assert BUILD.wiring.names[u] in net.sessions.errors
     net.switches[u].takes = 1 << 30
-    net.sessions.present[u].wait()
+    net.sessions.present[u].request_reading()
     net.run()
     assert not hold(net, tables_for((u, k)))
 

@@ -13,8 +13,8 @@ from compilers.targets.openflow.protocol import Multipart
 from controller.rollout.mover import Mover
 from controller.settings import Damping, Duties
 from controller.switches.session import (
-    ASK_AFTER,
     BUSY_SWITCHES,
+    PROBE_AFTER,
     SILENT_AFTER,
     SLOW_AFTER,
     WORK_RATE,
@@ -109,7 +109,7 @@ def test_what_was_counted_only_is_read_in_full_soon():
     altered()
     wait(net, 3 * REREAD_AFTER + 2)
     assert net.sessions.state(BAD) in ("drifting", "in sync")
-    net.sessions.present[BAD].wait()
+    net.sessions.present[BAD].request_reading()
     net.run()
     wait(net, 1)
     assert net.sessions.state(BAD) == "drifting", "a count proves nothing for ever"
@@ -180,7 +180,7 @@ def test_a_hung_switch_is_cut_off_in_seconds_and_delays_no_other():
     net = network()
     wait(net, 2)
     net.hung.add(BAD)
-    wait(net, ASK_AFTER + SLOW_AFTER + 2 * TICK)
+    wait(net, PROBE_AFTER + SLOW_AFTER + 2 * TICK)
     assert slow(net.sessions) == {BAD}
     link = next(one for one in net.fabric.links if BAD in (one[0], net.fabric.far[one][0]))
     near = next(end for end in (link, net.fabric.far[link]) if end[0] != BAD)
@@ -332,7 +332,7 @@ def test_a_switch_that_carries_out_a_large_change_is_neither_slow_nor_silent():
     wait(net, SLOW_AFTER + size / WORK_RATE - 1)
     assert slow(net.sessions) == set()
     assert BAD in net.sessions.present
-    wait(net, ASK_AFTER + 2)
+    wait(net, PROBE_AFTER + 2)
     assert slow(net.sessions) == {BAD}
     wait(net, SILENT_AFTER)
     assert BAD not in net.sessions.present, "but not for ever"
@@ -347,7 +347,7 @@ def test_a_busy_process_of_many_switches_is_given_more_time():
     net.hung.update(every)
     for vertex in every:
         net.sessions.present[vertex].talk.change([b""], lambda _: None)
-    wait(net, ASK_AFTER + SLOW_AFTER + 2 * TICK)
+    wait(net, PROBE_AFTER + SLOW_AFTER + 2 * TICK)
     assert len(every) > BUSY_SWITCHES
     assert slow(net.sessions) == set()
     wait(net, SLOW_AFTER + 2 * TICK)
