@@ -1,4 +1,7 @@
-"""The engines by name: the abilities of each, and its construction."""
+"""The engines by name: the abilities of each, and its construction.
+
+`mininet_scenarios.run.emulation` chooses an engine, requires its abilities, and makes it here.
+"""
 
 from __future__ import annotations
 
@@ -45,8 +48,10 @@ def require(name: str, purposes: dict[Ability, str]) -> None:
     problems = []
     for ability, purpose in purposes.items():
         if ability not in ENGINES[name]:
-            able = [engine for engine, has in ENGINES.items() if purposes.keys() <= has]
-            todo = f"use `engine {' or '.join(able)}`" if able else "leave it out"
+            able_engines = [
+                engine for engine, abilities in ENGINES.items() if purposes.keys() <= abilities
+            ]
+            todo = f"use `engine {' or '.join(able_engines)}`" if able_engines else "leave it out"
             problems.append(
                 Problem(
                     key=f"engine {name}",

@@ -34,8 +34,8 @@ class FabricChild(OpenFlowChild):
         self.fabric = OvsFabric(self.build, self.ovs, self.hosts)
         versions = (4, 6) if self.build.addressing.ipv6 else (4,)
         self.writers = {v: FrameWriter(self.build, self.hosts, v) for v in versions}
-        self.numbered = 0
-        """How many frames of rounds have been numbered."""
+        self.next_number = 0
+        """The number of the next frame of a round."""
 
     def start(self) -> None:
         """Start the controller, and Open vSwitch with all its bridges."""
@@ -46,8 +46,8 @@ class FabricChild(OpenFlowChild):
 
     def prober(self, pairs: NDArray[np.int64], version: int, probe: bool) -> Callable[[], Prober]:
         """A function that makes the `Prober` which sends frames from collector to collector."""
-        first = PROBE_NUMBERS if probe else self.numbered
-        self.numbered += len(pairs)
+        first = PROBE_NUMBERS if probe else self.next_number
+        self.next_number += len(pairs)
         return partial(CollectorProber, self.ovs.folder, self.writers[version], pairs, first)
 
     def host_ends(self) -> CollectorFrames:

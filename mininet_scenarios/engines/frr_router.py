@@ -33,7 +33,7 @@ DAEMON_PATIENCE = 20.0
 
 @dataclass(frozen=True, slots=True)
 class RouteKey:
-    """What a route in the kernel is for."""
+    """The packets that a route in the kernel is for."""
 
     prefix: str
     """The destination prefix."""
@@ -72,7 +72,7 @@ class StaticRoute:
 
         Args:
             words: `ip route PREFIX GATEWAY [INTERFACE] [DISTANCE] [table TABLE]`.
-            tracked: the next hops behind addresses that BGP keeps (`FrrRouter.tracked`).
+            tracked: the next hops behind addresses that BGP keeps (`FrrRouter.tracked_next_hops`).
         """
         _, _, prefix, gateway, *options = words
         table = "main"
@@ -91,7 +91,7 @@ class FrrRouter(RouterProcesses):
     @property
     def learns(self) -> bool:
         """Whether BGP has routes, and not only addresses that static routes depend on."""
-        return "bgpd" in self.other_daemons() and not self.tracked()
+        return "bgpd" in self.other_daemons() and not self.tracked_next_hops()
 
     def begin(self) -> None:
         """Start the daemons one after the other, then load the configuration."""
@@ -120,7 +120,7 @@ class FrrRouter(RouterProcesses):
             return bool(dead) or (
                 learned == compiled and _entering_counts(installed) == _entering_counts(expected)
             )
-        if self.tracked():
+        if self.tracked_next_hops():
             return installed == expected
         return installed.keys() == expected.keys()
 
@@ -136,7 +136,7 @@ class FrrRouter(RouterProcesses):
         command = "no shutdown" if up else "shutdown"
         self.vtysh("-c", "configure", "-c", f"interface {name}", "-c", command)
 
-    def tracked(self) -> dict[str, RouteNextHop]:
+    def tracked_next_hops(self) -> dict[str, RouteNextHop]:
         """The next hop behind each address that BGP keeps only while its link is alive.
 
         Prefix lists name the addresses: `ip prefix-list plain-INTERFACE-… … ADDRESS/LENGTH`.
@@ -170,8 +170,8 @@ class FrrRouter(RouterProcesses):
         return [daemon for daemon, words in daemons.items() if words in text]
 
     def _expected_static(self, dead: set[str]) -> NextHops:
-        """The next hops of its static routes: those of the least distance over live interfaces."""
-        tracked = self.tracked()
+        """The next hops of its static routes over live interfaces, of the least distance only."""
+        tracked = self.tracked_next_hops()
         by_distance: dict[RouteKey, dict[int, Counter[RouteNextHop]]] = {}
         for line in self._lines():
             if line[1:2] == ["route"]:

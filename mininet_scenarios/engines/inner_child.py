@@ -189,7 +189,7 @@ class InnerChild(ABC):
         pairs = np.repeat(np.argwhere(counts), counts[counts > 0], axis=0)
         # In random order, so that packets of all hosts are under way at the same time.
         pairs = np.random.default_rng(1).permutation(pairs)
-        hops = self.prober(pairs, version, probe=False)().once(self.progress)
+        hops = self.prober(pairs, version, probe=False)().run_round(self.progress)
         return Exchanged.of(pairs, hops, len(self.hosts), self.loads() - before)
 
     @abstractmethod
@@ -224,7 +224,7 @@ class DivertedGroup:
 
     bridge: str
     """The bridge of the switch."""
-    right: str
+    original: str
     """The group as it was before, as `ovs-ofctl` prints and takes it."""
 
 
@@ -258,32 +258,34 @@ class OpenFlowChild(InnerChild):
         return sent_by_port(self.ovs.folder, switches, self.build.wiring, unit)
 
     def divert(self, switch: str, egress: int, port: int) -> None:
-        """Make one class of a switch leave by another port, in the switch itself.
+        """Make packets of one class leave a switch by a wrong port, to see the checks notice it.
 
         The controller is stopped meanwhile: it reads switches back, and would correct this one.
 
         Raises:
             EngineError: there is no group that this would change.
         """
-        bridge, group = bridge_name(self.vertex[switch]), f"group_id={egress + 1},"
+        # The group for transit of class 0 has the number 1.
+        bridge, group_id = bridge_name(self.vertex[switch]), f"group_id={egress + 1},"
         groups = self.ovs.ofctl("dump-groups", bridge).splitlines()
-        right = next((line.strip() for line in groups if group in line), "")
-        wrong = re.sub(r"output:\"?[^,\"]+\"?", f"output:{port}", right)
-        if right == wrong:
+        original = next((line.strip() for line in groups if group_id in line), "")
+        # An action of a bucket, such as `output:3` or `output:"s4-eth3"`.
+        changed = re.sub(r"output:\"?[^,\"]+\"?", f"output:{port}", original)
+        if changed == original:
             raise EngineError(f"switch {switch} has no group of egress class {egress} to change")
         self.controller.pause()
-        self.diverted = DivertedGroup(bridge, right)
-        self._change_group(bridge, wrong)
+        self.diverted = DivertedGroup(bridge, original)
+        self._change_group(bridge, changed)
 
     def restore(self) -> None:
         """Undo the last `divert`."""
         if self.diverted:
-            self._change_group(self.diverted.bridge, self.diverted.right)
+            self._change_group(self.diverted.bridge, self.diverted.original)
             self.diverted = None
         self.controller.resume()
 
     def _change_group(self, bridge: str, group: str) -> None:
-        """Change a group, and wait until packets follow: no flow of the old group is cached."""
+        """Change a group, and wait until no cached flow leads packets by the old group."""
         self.ovs.ofctl("mod-group", bridge, group)
         self.ovs.appctl("revalidator/wait")
 
@@ -323,11 +325,8 @@ class OpenFlowChild(InnerChild):
 
     def settle(self, patience: float) -> str:
         """Wait until switches with power have their programs, and packets follow all changes."""
-        identity = self.build.wiring.datapath_id
-        outage = self.fabric.outage
-        without_power = {int(identity[self.vertex[name]]) for name in outage.switches}
-        refusal = self.controller.settle(
-            without_power, outage.links_around, patience, self.progress
-        )
+        datapath_id, outage = self.build.wiring.datapath_id, self.fabric.outage
+        unpowered = {int(datapath_id[self.vertex[name]]) for name in outage.switches}
+        refusal = self.controller.settle(unpowered, outage.links_around, patience, self.progress)
         self.ovs.appctl("revalidator/wait")
         return refusal

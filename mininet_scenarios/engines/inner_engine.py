@@ -1,4 +1,8 @@
-"""The engines whose switches run in an inner process, from outside."""
+"""The engines whose switches run in an inner process: their outer side, which a rehearsal calls.
+
+The inner process is PID 1 of fresh namespaces. An engine here passes each call on to it as a
+request, over a connection. `mininet_scenarios.engines.inner_child` answers the requests.
+"""
 
 from __future__ import annotations
 
@@ -37,6 +41,8 @@ from mininet_scenarios.scenario.outage import Event
 
 CHILD_PATIENCE = 20
 """Seconds that the inner process may take to leave before it is killed."""
+LOG_CHARACTERS = 600
+"""Most characters of the log's end that an error has."""
 
 
 class InnerProcess:
@@ -46,13 +52,15 @@ class InnerProcess:
         self.module, self.setup = module, setup
         self.log = setup.work / "inside.log"
         self.process: subprocess.Popen[bytes] | None = None
+        """The process; None while it does not run."""
 
     def start(self) -> None:
         """Start it; `call` waits for it."""
         with self.log.open("w") as log:
             options: dict[str, Any] = {"stdout": log, "stderr": log, "start_new_session": True}
-            self.process, self.end = module_process(self.module, namespaces(), **options)
-        self.end.send(replace(self.setup, builds=()))
+            self.process, self.connection = module_process(self.module, namespaces(), **options)
+        # Without the builds, which are large: the inner process loads them from their folders.
+        self.connection.send(replace(self.setup, builds=()))
 
     def call(self, name: str, *arguments: Any, progress: Progress | None = None) -> Any:
         """Send a request, and wait for its answer.
@@ -63,9 +71,9 @@ class InnerProcess:
         if self.process is None:
             raise EngineError("the network is not up")
         try:
-            self.end.send((name, arguments))
+            self.connection.send((name, arguments))
             while True:
-                kind, value = self.end.recv()
+                kind, value = self.connection.recv()
                 if kind == "error":
                     raise EngineError(value)
                 if kind == "result":
@@ -73,15 +81,15 @@ class InnerProcess:
                 if progress:
                     progress(*value)
         except (EOFError, OSError) as error:
-            last_words = self.log.read_text(errors="replace").strip()[-600:]
-            raise EngineError(f"the inner process has ended: {last_words}") from error
+            end_of_log = self.log.read_text(errors="replace").strip()[-LOG_CHARACTERS:]
+            raise EngineError(f"the inner process has ended: {end_of_log}") from error
 
     def stop(self) -> None:
         """Let it exit, and everything in its namespaces with it; harmless if it never started."""
         process, self.process = self.process, None
         if process is None:
             return
-        self.end.close()
+        self.connection.close()
         try:
             process.wait(CHILD_PATIENCE)
         except subprocess.TimeoutExpired:
@@ -112,11 +120,11 @@ class InnerEngine(Engine):
         time.sleep(max(0.0, seconds))
 
     def divert(self, diversion: Diversion) -> None:
-        """Change a group of a switch."""
+        """Put a wrong table in place: change a group, or the kernel's routes, of a switch."""
         self.inner.call("divert", *astuple(diversion))
 
     def restore(self) -> None:
-        """Put the group back."""
+        """Put the right table back."""
         self.inner.call("restore")
 
     def start(self, step: Step) -> None:
@@ -160,7 +168,7 @@ class InnerEngine(Engine):
 
     def flow(self, flows: Flows, seconds: float) -> FlowRates:
         """Run flows inside: TCP by iperf3, UDP by a probe with large packets."""
-        rates: FlowRates = self.inner.call("carry", flows, seconds)
+        rates: FlowRates = self.inner.call("carry", flows, seconds)  # `MininetChild.carry`
         return rates
 
     def paths(self, pairs: Sequence[HostPair]) -> tuple[tuple[str, ...], ...]:
@@ -188,6 +196,7 @@ class MininetEngine(InnerEngine):
         """Let whoever sits at a terminal look around; Ctrl-C ends a command, not the network."""
         if self.inner.process is None:
             raise ValueError("the engine was not started")
+        # Our child is the command `unshare`, whose only child is the inner process.
         unshare = self.inner.process.pid
         children = Path(f"/proc/{unshare}/task/{unshare}/children").read_text().split()
         inner = int(children[0])
@@ -222,7 +231,7 @@ class RoutedEngine(InnerEngine):
         rendered = self.setup.work / self.name
         rendering = f"render {switches} configurations for {self.name}"
         with step("render", rendering) as progress:
-            # Every switch is a kernel here, with the routes of the tables, whatever its system is.
+            # Every switch is a Linux kernel here, also one that has another system in the build.
             build = replace(self.build, systems=(), control={})
             target(self.name).render(build, rendered, progress=progress)
         starting = f"start {switches} routers with {links} links, and their hosts"

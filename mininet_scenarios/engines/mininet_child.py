@@ -1,4 +1,8 @@
-"""The inner process of the Mininet engine: the switches, the network and the controller."""
+"""The inner process of the Mininet engine: the switches, the network and the controller.
+
+`mininet_scenarios.engines.inner_engine` starts it and sends it requests, which are the methods of
+`MininetChild`.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +34,10 @@ class MininetChild(OpenFlowChild):
         prepare()
         self.controller.start()
         os.environ.update(self.ovs.env)
-        with ThreadPoolExecutor(1) as meanwhile:
-            running = meanwhile.submit(self.ovs.start)
+        with ThreadPoolExecutor(1) as thread:  # Open vSwitch and the hosts start at the same time
+            ovs_start = thread.submit(self.ovs.start)
             self.network.add_hosts(self.progress)
-            running.result()
+            ovs_start.result()
         self.network.start()
         if self.setup.rate:
             self.network.limit(self.setup.rate)

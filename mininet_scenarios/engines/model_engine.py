@@ -63,10 +63,13 @@ class ModelEngine(Engine):
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
-        self.clock, self.controlled = 0.0, True
+        self.clock = 0.0
+        """The time now: the seconds that have been waited for."""
+        self.controlled = True
         self.before_diversion: Prediction | None = None
         """The paths before `divert`; None while no class is diverted."""
         self.probe: _Probe | None = None
+        """The probe that runs; None for none."""
         self.move: ModelMove | None = None
         """The move under way; None for none."""
         self.repaired_outage = Outage()
@@ -260,6 +263,7 @@ class ModelMove:
         """
         count = len(self.update.nodes.datapath_id)
         for round in range(self._done, last):
+            # How many rounds each switch is behind in the random state: 0 or 1.
             behind = self._random.integers(2, size=count) if round else np.zeros(count, np.int64)
             yield (round - behind).astype(np.uint8)
             if round + 1 < last or last == self.update.rounds:

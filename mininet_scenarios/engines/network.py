@@ -1,8 +1,8 @@
 """A build as a Mininet network: real Mininet hosts, Open vSwitch bridges, veth links.
 
-Mininet runs a shell command for each interface. Here one `ip -batch` makes all interfaces, and one
-database transaction makes all bridges and ports. The network must run in namespaces of its own
-(`mininet_child`); the kernel clears up.
+`mininet_child` makes a `FabricNetwork` and starts it. Mininet runs a shell command for each
+interface. Here one `ip -batch` makes all interfaces, and one database transaction makes all bridges
+and ports. The network must run in namespaces of its own; the kernel clears up.
 """
 
 from __future__ import annotations
@@ -135,6 +135,7 @@ class FabricNetwork(HostAddresses):
             EngineError: the kernel refused it.
         """
         wiring, lines = self.build.wiring, []
+        # HTB gives the rate, and a queue below it (pfifo) holds the packets that wait.
         for switch, link in zip(*np.nonzero(wiring.far >= 0), strict=True):
             device = f"dev {port_interface(switch, int(wiring.port[switch, link]))}"
             lines.append(f"qdisc add {device} root handle 1: htb default 1")
@@ -144,9 +145,9 @@ class FabricNetwork(HostAddresses):
 
     def widen_send_buffers(self) -> None:
         """Let Open vSwitch fill the queues of all links; it must have sent something before."""
-        waiting = 2 * self.build.topology.graph.size * QUEUE * WAITING_PACKET
+        directions = 2 * self.build.topology.graph.size
         pid = int((self.fabric.ovs.folder / "ovs-vswitchd.pid").read_text())
-        widen_send_buffers(pid, waiting)
+        widen_send_buffers(pid, directions * QUEUE * WAITING_PACKET)
 
     def neighbour_mac(self, host: int) -> str:  # noqa: ARG002
         """The gateway's Ethernet address: a switch answers ARP for its hosts with its own."""

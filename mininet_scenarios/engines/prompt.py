@@ -21,8 +21,8 @@ from mininet_scenarios.engines.network import FabricNetwork
 from mininet_scenarios.scenario.outage import Outage, PhysicalChange
 from mininet_scenarios.verdict.predict import Prediction
 
-SHOWN = 10
-"""The most switches of a path, and links by load, that are shown."""
+MOST_SHOWN = 10
+"""Most switches of a path that are shown, and most links in the list of loads."""
 Counters = Callable[[], NDArray[np.int64]]
 """Reads the packets that have left each switch by each port, int64[S, ports + 1]."""
 
@@ -37,8 +37,8 @@ class FabricPrompt(CLI):  # type: ignore[misc]
         self, network: FabricNetwork, counters: Counters, reads: TextIO, repairs: bool
     ) -> None:
         self.build, self.fabric, self.counters = network.build, network.fabric, counters
-        self.predicted = Prediction.of(network.build)
-        """What the tables do while nothing is down."""
+        self.undamaged = Prediction.of(network.build)
+        """The paths by the tables while nothing is down."""
         self.repairs = repairs
         """Whether a controller runs that routes around failures."""
         self.before = counters()
@@ -57,7 +57,7 @@ class FabricPrompt(CLI):  # type: ignore[misc]
         source, destination = (find_switch(self.build, word) for word in words)
         hops = int(prediction.first[source, destination])
         names = [self.build.wiring.names[v] for v in prediction.path(source, destination)]
-        shown = " ".join(names[:SHOWN]) + (" …" if len(names) > SHOWN else "")
+        shown = " ".join(names[:MOST_SHOWN]) + (" …" if len(names) > MOST_SHOWN else "")
         if hops < 0:
             self._say(f"{shown}: lost ({FAULTS[hops]})")
         else:
@@ -76,7 +76,7 @@ class FabricPrompt(CLI):  # type: ignore[misc]
         wiring, counters = self.build.wiring, self.counters()
         sent = counters - self.before
         self.before = counters
-        order = np.argsort(-sent, axis=None, kind="stable")[:SHOWN]
+        order = np.argsort(-sent, axis=None, kind="stable")[:MOST_SHOWN]
         for switch, port in zip(*np.unravel_index(order, sent.shape), strict=True):
             if count := int(sent[switch, port]):
                 far = wiring.names[int(wiring.far[switch, wiring.port[switch] == port][0])]
@@ -120,13 +120,13 @@ class FabricPrompt(CLI):  # type: ignore[misc]
 
     def _change(self, line: str, up: bool) -> None:
         """Change cables or power, and show how many pairs of switches lose packets now."""
-        walks = self.predicted.walks
+        walks = self.undamaged.walks
         elements = find_failures(self.build, line.strip())
         names = self.build.wiring.names
-        # Elements are numbered: links first, then nodes.
-        failed_nodes = [number - walks.links for number in elements if number >= walks.links]
-        nodes = tuple(names[vertex] for vertex in failed_nodes)
-        ends = [walks.link_ends[number] for number in elements if number < walks.links]
+        # An element is a link or a node that can fail. Links have the numbers below `walks.links`.
+        vertices = [element - walks.links for element in elements if element >= walks.links]
+        nodes = tuple(names[vertex] for vertex in vertices)
+        ends = [walks.link_ends[element] for element in elements if element < walks.links]
         change = PhysicalChange(tuple((names[u], names[v]) for u, v in ends), nodes, up)
         self.fabric.apply_outage(self.fabric.outage.after(change))
         self.fabric.ovs.appctl("revalidator/wait")
@@ -137,9 +137,9 @@ class FabricPrompt(CLI):  # type: ignore[misc]
         self._say(f"{lost:,} of {int(pairs.sum()):,} pairs of switches lose packets by the tables")
 
     def _prediction(self) -> Prediction:
-        """What the tables do with what has failed, after the controller has repaired them."""
+        """The paths by the tables under the present outage, after the controller's repairs."""
         outage = self.fabric.outage
-        return self.predicted.under(outage, outage.links_around if self.repairs else Outage())
+        return self.undamaged.under(outage, outage.links_around if self.repairs else Outage())
 
     def _say(self, text: str) -> None:
         """Write a line to the terminal."""

@@ -1,4 +1,8 @@
-"""The inner process of the engines `linux` and `frr`: kernels forward by the rendered files."""
+"""The inner process of the engines `linux` and `frr`: kernels forward by the rendered files.
+
+`mininet_scenarios.engines.inner_engine` starts it and sends it requests, which are the methods of
+`RoutedChild`.
+"""
 
 from __future__ import annotations
 
@@ -54,9 +58,10 @@ class RoutedChild(InnerChild):
         self.network.quieten()
 
     def divert(self, node: str, egress: int, port: int) -> None:
-        """Make packets of one egress class leave a switch by another port.
+        """Make packets of one egress class leave a switch by a wrong port, as a planted fault.
 
-        The routes that do so are in a table that the kernel looks up before the switch's own.
+        A rehearsal does so to see that its checks notice it. The wrong routes are in a table that
+        the kernel looks up before the switch's own.
         """
         plan, routes, switch = self.build.addressing, self.build.tables.routes, self.vertex[node]
         hop = self._next_hop(switch, port)
@@ -64,15 +69,15 @@ class RoutedChild(InnerChild):
         lines = [f"route add {plan.network(p)} {hop.ipv4} table {TABLE}" for p in prefixes]
         if plan.ipv6:
             lines += [f"route add {plan.network6(p)} {hop.ipv6} table {TABLE}" for p in prefixes]
-        batch(lines, *self.network.switches[switch].inside, "ip")
-        self._rule("add", switch)
+        batch(lines, *self.network.switches[switch].command_prefix, "ip")
+        self._change_rule("add", switch)
         self.diverted = switch
 
     def restore(self) -> None:
         """Undo the last `divert`."""
         switch, self.diverted = self.diverted, None
         if switch is not None:
-            self._rule("del", switch)
+            self._change_rule("del", switch)
             for family in ("-4", "-6"):
                 self.network.switches[switch].run("ip", family, "route", "flush", "table", TABLE)
 
@@ -102,6 +107,7 @@ class RoutedChild(InnerChild):
         links = np.flatnonzero(wiring.port[switch] == port).tolist()
         if links:
             device = self.network.name(switch, links[0])
+            # Rendered files give vertex v the link-local address fe80::(v + 1).
             hop = f"fe80::{wiring.far[switch, links[0]] + 1:x} dev {device}"
             return PortNextHop(f"via inet6 {hop}", f"via {hop}")
         host = int(np.flatnonzero(wiring.host_port[switch] == port)[0])
@@ -112,7 +118,7 @@ class RoutedChild(InnerChild):
             f"via {plan.host(switch, host)} dev {device}", f"via {address6} dev {device}"
         )
 
-    def _rule(self, action: str, switch: int) -> None:
+    def _change_rule(self, action: str, switch: int) -> None:
         """Add or delete the rule that leads to the diverted routes of a switch."""
         words = ("rule", action, "priority", PRIORITY, "table", TABLE)
         for family in ("-4", "-6"):

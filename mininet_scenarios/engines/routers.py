@@ -33,6 +33,8 @@ ROUTES_PATIENCE = 60.0
 """Seconds in which all routers must have their routes."""
 SILENCE = 1.0
 """Seconds without any packet, after which links count as quiet."""
+SENT_PACKETS = 10
+"""The number of the word in a line of /proc/net/dev that counts the packets that were sent."""
 IFA_F_TENTATIVE = 0x40
 """The flag of an address that the kernel still checks for duplicates (linux/if_addr.h)."""
 NAMESPACES_AT_ONCE = 4
@@ -106,7 +108,7 @@ class Routers(HostAddresses):
         with ThreadPoolExecutor(NAMESPACES_AT_ONCE) as threads:
             list(threads.map(lambda router: router.begin(), self.routers))
         for i, host in enumerate(self.hosts):
-            batch(self.ip_commands(i), *host.inside, "ip")
+            batch(self.ip_commands(i), *host.command_prefix, "ip")
         for namespace in [*self.switches, *self.hosts]:
             until(partial(_has_addresses, namespace), "addresses of its own", ROUTES_PATIENCE)
         self.addresses = [_interface_addresses(namespace) for namespace in self.switches]
@@ -129,8 +131,10 @@ class Routers(HostAddresses):
         port = self.build.wiring.port
         loads = np.zeros(port.shape, np.int64)
         for vertex, namespace in enumerate(self.switches):
+            # A line of /proc/net/dev, after two of headings: the interface, eight numbers of what
+            # it received (bytes, packets, …), then those of what it sent.
             lines = namespace.read("dev")[2:]
-            sent = {words[0].rstrip(":"): int(words[10]) for words in lines}
+            sent = {words[0].rstrip(":"): int(words[SENT_PACKETS]) for words in lines}
             for link in np.flatnonzero(port[vertex]).tolist():
                 loads[vertex, link] = sent[self.name(vertex, link)]
         return loads
@@ -204,7 +208,7 @@ class Routers(HostAddresses):
                 for address, mac in macs.items()
             )
         for vertex, commands in lines.items():
-            batch(commands, *self.switches[vertex].inside, "ip")
+            batch(commands, *self.switches[vertex].command_prefix, "ip")
 
 
 def _lengthen_neighbour_timeouts() -> None:
@@ -228,7 +232,9 @@ def _interface_addresses(namespace: NetworkNamespace) -> dict[str, InterfaceAddr
 
 def _has_addresses(namespace: NetworkNamespace) -> bool:
     """Whether the kernel has checked all IPv6 addresses of the namespace for duplicates."""
-    return not any(int(words[4], 16) & IFA_F_TENTATIVE for words in namespace.read("if_inet6"))
+    # A line of if_inet6: address, index, prefix length, scope, flags, interface.
+    flags = [int(words[4], 16) for words in namespace.read("if_inet6")]
+    return not any(flag & IFA_F_TENTATIVE for flag in flags)
 
 
 def _veth(near: NetworkNamespace, name: str, far: NetworkNamespace, far_name: str) -> str:

@@ -1,4 +1,8 @@
-"""Processes of our own modules; sockets and settings in other network namespaces and processes."""
+"""Processes of our own modules; sockets and settings in other network namespaces and processes.
+
+The engines with real packets use it (`mininet_scenarios.engines`): to start their inner process and
+their probes, to run commands, and to open sockets in the namespaces of hosts.
+"""
 
 from __future__ import annotations
 
@@ -135,12 +139,14 @@ def no_offloads(interface: str) -> None:
     A veth pair leaves both to a device that is not there, and Open vSwitch's userspace datapath
     passes packets on as they are: TCP and UDP would never be accepted.
     """
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as end:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         for command in OFFLOADS.values():
+            # struct ethtool_value: the command, and 0 for off. struct ifreq: the interface's name
+            # and a pointer to the first.
             value = array.array("B", struct.pack("II", command, 0))
-            address = value.buffer_info()[0]
+            address, _ = value.buffer_info()
             request = struct.pack("16sP", interface.encode(), address)
-            fcntl.ioctl(end, SIOCETHTOOL, request)
+            fcntl.ioctl(sock, SIOCETHTOOL, request)
 
 
 def widen_send_buffers(pid: int, size: int) -> int:
@@ -166,9 +172,9 @@ def widen_send_buffers(pid: int, size: int) -> int:
                 copied = LIBC.syscall(PIDFD_GETFD, process, int(entry.name), 0)
                 if copied < 0:
                     raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-                with socket.socket(fileno=copied) as end:
-                    if end.family == socket.AF_PACKET:
-                        end.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, size)
+                with socket.socket(fileno=copied) as sock:
+                    if sock.family == socket.AF_PACKET:
+                        sock.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, size)
                         sockets += 1
     finally:
         os.close(process)

@@ -1,4 +1,4 @@
-"""A network namespace of its own for a switch or a host."""
+"""A network namespace of its own for a switch or a host, which `engines.routers` makes of each."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class NetworkNamespace:
             raise ValueError("a process without standard output")
         self.process.stdout.readline()  # the shell has started, so the namespace is there
         self.pid = self.process.pid
-        self.inside = ["nsenter", "-t", str(self.pid), "-n"]
+        self.command_prefix = ["nsenter", "-t", str(self.pid), "-n"]
         """The words before a command that is to run in the namespace."""
 
     def run(self, *command: str, **options: Any) -> str:
         """Run a command in the namespace, and return what it prints."""
-        return run(*self.inside, *command, **options)
+        return run(*self.command_prefix, *command, **options)
 
     def read(self, file: str) -> list[list[str]]:
         """The words of each line of a file of the namespace's /proc/net."""
@@ -33,4 +33,4 @@ class NetworkNamespace:
 
     def spawn(self, command: list[str], **options: Any) -> subprocess.Popen[Any]:
         """Start a command in the namespace, and do not wait for it."""
-        return subprocess.Popen([*self.inside, *command], **options)
+        return subprocess.Popen([*self.command_prefix, *command], **options)

@@ -109,41 +109,43 @@ def require(engine: str, framework: str | None = None) -> str:
     """
     tools, problems = TOOLS[engine], list[Problem]()
 
-    def lacking(required: str, todo: str, given: str = "not there") -> None:
-        """Add a problem: the machine lacks something."""
+    def add_problem(required: str, todo: str, given: str = "not there") -> None:
+        """Add the problem that the machine lacks something."""
         problems.append(Problem(key=f"engine {engine}", required=required, given=given, todo=todo))
 
     path = os.environ.get("PATH", os.defpath) + SBIN
     absent = [tool for tool in tools if not shutil.which(tool, path=path)]
     if absent:
         packages = sorted({tools[tool] for tool in absent})
-        lacking(", ".join(absent), f"apt install {' '.join(packages)}")
+        add_problem(", ".join(absent), f"apt install {' '.join(packages)}")
     controller_framework, host_command = "", ("unshare", "--net")
     if tools is OVS_TOOLS:
         host_command = ("mnexec", "-n")
         if not find_spec("mininet"):
-            lacking("the Python package mininet", install_extra("mininet"))
+            add_problem("the Python package mininet", install_extra("mininet"))
         controller_framework = choose_framework(framework) or ""
         if not controller_framework:
-            lacking(framework or "Ryu or os-ken", install_extra(framework or "os-ken"))
+            add_problem(framework or "Ryu or os-ken", install_extra(framework or "os-ken"))
         if not os.access(TUN, os.R_OK | os.W_OK):
             if os.path.exists(TUN):  # noqa: PTH110
-                lacking(f"access to {TUN}", "run as root", "no permission")
+                add_problem(f"access to {TUN}", "run as root", "no permission")
             else:
-                lacking(f"access to {TUN}", "as root: modprobe tun")
+                add_problem(f"access to {TUN}", "as root: modprobe tun")
     if engine == "frr" and os.geteuid():
-        lacking("root, because FRR's daemons run as the user frr", "run as root", "another user")
+        add_problem(
+            "root, because FRR's daemons run as the user frr", "run as root", "another user"
+        )
     if not {"unshare", host_command[0]} & set(absent):
-        refusal = _refused(*host_command)
+        refusal = _namespace_error(*host_command)
         if refusal:
             todo = "run as root" if os.geteuid() else "a container needs --privileged"
-            lacking(f"namespaces of one's own ({refusal})", todo)
+            add_problem(f"namespaces of one's own ({refusal})", todo)
     if problems:
         raise InputError(problems)
     return controller_framework
 
 
-def _refused(*command: str) -> str:
+def _namespace_error(*command: str) -> str:
     """The kernel's error when namespaces are made as the engine makes them; "" without one.
 
     Args:
@@ -262,9 +264,9 @@ def _neighbours_now(version: int) -> int:
     return int(lines[1].split()[0], 16) if len(lines) > 1 else 0
 
 
-def _limit(which: int) -> int:
+def _limit(resource_number: int) -> int:
     """The hard limit of a resource of this process (`RLIMIT_…`)."""
-    hard = resource.getrlimit(which)[1]
+    _, hard = resource.getrlimit(resource_number)
     return UNLIMITED if hard == resource.RLIM_INFINITY else hard
 
 

@@ -1,6 +1,7 @@
 """Bridges and ports of Open vSwitch, in transactions of its configuration database (RFC 7047).
 
-A thousand bridges with thirty thousand ports are up in seconds this way. With a command for each
+`mininet_scenarios.ovs.ovsfabric` describes bridges as `BridgeRow`s, and calls `Database.change`. A
+thousand bridges with thirty thousand ports are up in seconds this way. With a command for each
 bridge this takes minutes, because the switch reads its whole configuration after each command.
 """
 
@@ -97,7 +98,10 @@ class Database:
         self.path = path
 
     def change(
-        self, before: Sequence[BridgeRow], after: Sequence[BridgeRow], whole: bool = True
+        self,
+        before: Sequence[BridgeRow],
+        after: Sequence[BridgeRow],
+        has_all_peers: bool = True,
     ) -> None:
         """Change the bridges in one transaction; returns when the switch has carried it out.
 
@@ -107,7 +111,8 @@ class Database:
         Args:
             before: the bridges that exist.
             after: the bridges that are to exist.
-            whole: whether the other end of every patch port is among their ports.
+            has_all_peers: whether the other end of every patch port is among their ports. If not,
+                interfaces that cannot be opened are no error.
 
         Raises:
             OpenVSwitchError: the change was refused, or an interface could not be opened.
@@ -124,7 +129,7 @@ class Database:
             operations += self._port_changes(old[name], new[name])
         self.apply(operations)
         failed = self.transact([_select("Interface", [["error", "!=", _set([])]], "name", "error")])
-        if whole and failed[0]["rows"]:
+        if has_all_peers and failed[0]["rows"]:
             row = failed[0]["rows"][0]
             raise OpenVSwitchError(f"interface {row['name']}: {row['error']}")
 
@@ -226,7 +231,12 @@ def _port_operations(interface: Operation) -> list[Operation]:
 
 
 def _id(kind: str, name: str) -> str:
-    """The identifier by which other rows of a transaction refer to a new row."""
+    """The identifier by which other rows of a transaction refer to a new row.
+
+    Args:
+        kind: the kind of row, such as "port".
+        name: the name in the row.
+    """
     return re.sub(r"\W", "_", f"{kind}_{name}")
 
 

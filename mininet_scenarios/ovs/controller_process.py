@@ -38,6 +38,8 @@ ROUND_PATIENCE = 30.0
 """Seconds within which the controller must come to a round."""
 ERROR_PATIENCE = 5.0
 """Seconds after which an error of a switch is final: the controller has tried the program again."""
+LOG_CHARACTERS = 600
+"""Most characters of the log's end that an error has."""
 
 
 class ControllerProcess:
@@ -49,8 +51,10 @@ class ControllerProcess:
         self.status_file = setup.work / "controller.json"
         self.log = setup.work / "controller.log"
         self.process: subprocess.Popen[bytes] | None = None
-        self.source = self.before = setup.folders[0]
-        """The folders whose build the controller has now, and had before the last move."""
+        self.build_folder = setup.folders[0]
+        """The folder whose build the controller has now."""
+        self.folder_before = setup.folders[0]
+        """The folder whose build the controller had before the last move."""
         self.moving = False
         """Whether the controller carries out a move in rounds."""
         self._settled: dict[str, Any] = {}
@@ -86,8 +90,8 @@ class ControllerProcess:
 
         If no controller runs, the next one starts with this build.
         """
-        self.before, self.source = self.source, folder
-        differs = load(self.source).identity != self.build.identity
+        self.folder_before, self.build_folder = self.build_folder, folder
+        differs = load(self.build_folder).identity != self.build.identity
         self._copy_build()
         if self.process is not None:
             # If switches are missing, the controller loads the build at once, without rounds.
@@ -119,10 +123,11 @@ class ControllerProcess:
         while self.process is not None:
             if self.process.poll() is not None:
                 raise EngineError(f"the controller has ended: {self._last_words()}")
-            status, names = self.status(), _names(build, unpowered)
+            status, names = self.status(), _powered_names(build, unpowered)
             move = self._move(status, build)
             if move.get("state") == "failed":
-                refusal, self.moving, self.source = move["reason"], False, self.before
+                refusal, self.moving = move["reason"], False
+                self.build_folder = self.folder_before
                 self._copy_build()
                 build = self.build
                 continue
@@ -130,11 +135,14 @@ class ControllerProcess:
                 self.moving = False
                 self._settled = status.get("links") or {}
                 break
-            errors = [item for item in status.get("errors", {}).items() if item[0] in names]
+            errors = [
+                (name, error) for name, error in status.get("errors", {}).items() if name in names
+            ]
             if self.moving or not errors:
                 last_without_errors = time.monotonic()
             elif time.monotonic() > last_without_errors + ERROR_PATIENCE:
-                raise EngineError("switch {} refused its program: {}".format(*errors[0]))
+                name, error = errors[0]
+                raise EngineError(f"switch {name} refused its program: {error}")
             programmed = status.get("programmed", [])
             if time.monotonic() > deadline:
                 raise EngineError(
@@ -192,8 +200,8 @@ class ControllerProcess:
             for link in map(_switches_of, links.get("down", []))
             if not outage.switches.issuperset(link)
         }
-        returned = outage.switches.issuperset(links.get("drained", []))
-        return reported == broken and returned and not links.get("repairing", True)
+        are_back = outage.switches.issuperset(links.get("drained", []))
+        return reported == broken and are_back and not links.get("repairing", True)
 
     def repaired(self) -> ControllerRepair:
         """The last repair, by the controller's status when the fabric had settled."""
@@ -250,9 +258,9 @@ class ControllerProcess:
         )
 
     def _copy_build(self) -> None:
-        """Copy the build of `source` to the folder from which the controller reads."""
+        """Copy the build of `build_folder` to the folder from which the controller reads."""
         with new_build(self.folder) as new:
-            shutil.copytree(self.source, new, dirs_exist_ok=True)
+            shutil.copytree(self.build_folder, new, dirs_exist_ok=True)
 
     def status(self) -> dict[str, Any]:
         """The controller's status file; {} while a controller that was just started has none."""
@@ -264,7 +272,7 @@ class ControllerProcess:
 
     def _last_words(self) -> str:
         """The end of the controller's log."""
-        return self.log.read_text(errors="replace").strip()[-600:]
+        return self.log.read_text(errors="replace").strip()[-LOG_CHARACTERS:]
 
 
 def _switches_of(link: str) -> tuple[str, str]:
@@ -273,7 +281,12 @@ def _switches_of(link: str) -> tuple[str, str]:
     return ordered((near.split()[0], far.split()[0]))
 
 
-def _names(build: Build, unpowered: Set[int]) -> set[str]:
-    """The names of a build's switches with power."""
+def _powered_names(build: Build, unpowered: Set[int]) -> set[str]:
+    """The names of a build's switches with power.
+
+    Args:
+        build: the build.
+        unpowered: the datapath ids of switches without power.
+    """
     present, wiring = np.flatnonzero(build.topology.present).tolist(), build.wiring
     return {wiring.names[v] for v in present if int(wiring.datapath_id[v]) not in unpowered}

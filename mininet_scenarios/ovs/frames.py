@@ -1,9 +1,10 @@
 """Crafts the frames that hosts send, many at once, and the frames that have to arrive.
 
-A frame ends with a mark, which has its number, and a filling up to its size. TCP frames have the
-reset flag, and checksums of UDP, TCP and ICMP are wrong, so that no host answers. Switches do not
-look at these checksums. Frames whose ports are to change their path are TCP, because Open vSwitch's
-hash leaves UDP ports out.
+The exercise of rules and the probes between collectors send them (`mininet_scenarios.traffic`). The
+headers of a frame are followed by a trailer with the frame's number, and by padding up to its size.
+TCP frames have the reset flag, and checksums of UDP, TCP and ICMP are wrong, so that no host
+answers. Switches do not look at these checksums. Frames whose ports are to change their path are
+TCP, because Open vSwitch's hash leaves UDP ports out.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ ETHERTYPES = {4: 0x0800, 6: 0x86DD}
 LOCAL_EXPERIMENT = 0x88B5
 """An ethertype for local experiments (IEEE 802). Only the last row of a switch matches it."""
 BROADCAST = b"\xff" * 6
-"""The MAC address of all hosts."""
+"""The broadcast MAC address, at which all hosts receive."""
 UDP_NUMBER, TCP_NUMBER = 17, 6
 """The protocol numbers in an IP header."""
 ECHO_REPLY = {4: (1, 0), 6: (58, 129)}
@@ -65,6 +66,9 @@ SOURCE_LINK_LAYER = 1
 """The type of neighbour discovery's option with the sender's MAC address (RFC 4861, §4.6.1)."""
 HOP_LIMIT = 255
 """The hop limit of neighbour discovery (RFC 4861, §7.1)."""
+PADDING_PERIOD = 251
+"""The bytes of padding count up from 0, and begin again after so many: so they show where bytes are
+lost or moved."""
 LONGEST_DIFFERENCE = 100
 """The most characters that describe a difference between two members of a frame."""
 
@@ -95,8 +99,8 @@ UDP = _header("from:>u2 to:>u2 length:>u2 checksum:>u2")
 """The header of UDP (RFC 768)."""
 ICMP = _header("kind:u1 code:u1 checksum:>u2 identity:>u2 sequence:>u2")
 """The header of an echo (RFC 792; RFC 4443, §4)."""
-FRAME_MARK = _header("magic:S4 number:>u4")
-"""The mark after the headers of a crafted frame: `MAGIC`, and the number of the frame."""
+TRAILER = _header("magic:S4 number:>u4")
+"""The trailer after the headers of a crafted frame: `MAGIC`, and the number of the frame."""
 MEMBER_NAMES = {
     ("ethernet", "to"): "destination MAC address",
     ("ethernet", "from"): "source MAC address",
@@ -104,6 +108,9 @@ MEMBER_NAMES = {
     ("ip", "version"): "version or traffic class",
     ("ip", "ttl"): "time to live",
     ("segment", "data_offset"): "segment words",
+    ("trailer", "magic"): "mark magic",
+    ("trailer", "number"): "mark number",
+    ("padding", ""): "filling",
 }
 """By header and member, what reports call the member."""
 HostFrame = tuple[str, bytes]
@@ -268,19 +275,19 @@ class FrameWriter:
         """
         numbers = {"UDP": UDP_NUMBER, "TCP": TCP_NUMBER, "ICMP": ECHO_REPLY[self.version][0]}
         segment = {"UDP": UDP, "TCP": TCP, "ICMP": ICMP}[kind.protocol]
-        head = IP[self.version].itemsize
-        filling = max(0, kind.size - head - segment.itemsize - FRAME_MARK.itemsize)
-        members: list[tuple[str, Any]] = [("segment", segment), ("mark", FRAME_MARK)]
-        if filling:
-            members.append(("filling", f"V{filling}"))
+        ip_bytes = IP[self.version].itemsize
+        padding = max(0, kind.size - ip_bytes - segment.itemsize - TRAILER.itemsize)
+        members: list[tuple[str, Any]] = [("segment", segment), ("trailer", TRAILER)]
+        if padding:
+            members.append(("padding", f"V{padding}"))
         sent = self.frames(source, destination, numbers[kind.protocol], members, kind.traffic_class)
         _segment(sent["segment"], kind.protocol, self.version, ports)
         if kind.protocol == "UDP":
-            sent["segment"]["length"] = sent.dtype.itemsize - ETHERNET.itemsize - head
-        sent["mark"]["magic"] = MAGIC
-        sent["mark"]["number"] = first + np.arange(len(source))
-        if filling:
-            sent["filling"] = np.void(bytes(i % 251 for i in range(filling)))
+            sent["segment"]["length"] = sent.dtype.itemsize - ETHERNET.itemsize - ip_bytes
+        sent["trailer"]["magic"] = MAGIC
+        sent["trailer"]["number"] = first + np.arange(len(source))
+        if padding:
+            sent["padding"] = np.void(bytes(i % PADDING_PERIOD for i in range(padding)))
         arriving = sent.copy()
         arriving["ethernet"]["to"] = self.mac[destination]
         arriving["ethernet"]["from"] = self.gateway_mac
@@ -349,17 +356,18 @@ def checksum(headers: NDArray[np.void]) -> NDArray[np.int64]:
     return 0xFFFF - ((total & 0xFFFF) + (total >> 16))
 
 
-def marked_number(data: bytes) -> int | None:
-    """The number of a crafted frame; None if the frame has no mark."""
-    place = data.find(MAGIC) + len(MAGIC)
-    if place < len(MAGIC) or place + 4 > len(data):
+def frame_number(data: bytes) -> int | None:
+    """The number of a crafted frame; None if the frame has no trailer."""
+    start = data.find(MAGIC)
+    trailer = data[start : start + TRAILER.itemsize]
+    if start < 0 or len(trailer) < TRAILER.itemsize:
         return None
-    return int.from_bytes(data[place : place + 4], "big")
+    return int.from_bytes(trailer[len(MAGIC) :], "big")
 
 
 def links_of(data: bytes) -> int:
     """How many links a frame has crossed, by its TTL (hop limit)."""
-    ethertype = data[ETHERNET.itemsize - 2 : ETHERNET.itemsize]
+    ethertype = data[ETHERNET.itemsize - 2 : ETHERNET.itemsize]  # the last member of the header
     version = 4 if int.from_bytes(ethertype, "big") == ETHERTYPES[4] else 6
     _, offset = IP[version].fields["ttl"][:2]  # type: ignore[index]
     return hops_of(data[ETHERNET.itemsize + offset])

@@ -79,14 +79,14 @@ class ManagementConnection:
             kind, length, _ = header(self.incoming, start)
             if start + length > len(self.incoming):
                 break
-            whole = bytes(self.incoming[start : start + length])
+            data = bytes(self.incoming[start : start + length])
             start += length
             if kind == MessageType.ECHO_REQUEST:
-                self.outgoing += openflow.echo_reply(whole)
+                self.outgoing += openflow.echo_reply(data)
             if kind == MessageType.ERROR:
-                error = openflow.Error.read(whole)
+                error = openflow.Error.read(data)
                 raise OpenVSwitchError(f"OpenFlow error of type {error.type}, code {error.code}")
-            arrived.append(whole)
+            arrived.append(data)
         del self.incoming[:start]
         return arrived
 
@@ -138,8 +138,8 @@ def settle(connections: Sequence[ManagementConnection], barriers: int = 2) -> li
     Args:
         connections: to the bridges.
         barriers: 1 to wait for replies, 2 also for packet-ins. A bridge hands over packet-ins
-            before it reads its messages, so after its second barrier nothing from before the first
-            one is left.
+            before it reads messages. So after the answer to the second barrier no packet-in is left
+            that it had before the first.
 
     Raises:
         OpenVSwitchError: a bridge does not answer.

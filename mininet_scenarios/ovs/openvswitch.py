@@ -24,6 +24,8 @@ RARE_STATISTICS = "other_config:stats-update-interval=3600000"
 the counters of thirty thousand ports takes seconds each time."""
 DAEMON_POLL = 0.01
 """Seconds between two looks for a socket."""
+LOG_CHARACTERS = 400
+"""Most characters of a log's end that an error has."""
 
 
 class OpenVSwitchError(Exception):
@@ -165,4 +167,5 @@ class PrivateOvs:
         """The ends of the logs of daemons that have died."""
         dead = [str(d.args[0]) for d in self._daemons if d.poll() is not None]  # type: ignore[index]
         logs = [self.logs / f"{name}.log" for name in dead]
-        return "".join(f"\n{log.name}: {log.read_text()[-400:]}" for log in logs if log.exists())
+        ends = [(log.name, log.read_text()[-LOG_CHARACTERS:]) for log in logs if log.exists()]
+        return "".join(f"\n{name}: {end}" for name, end in ends)

@@ -33,7 +33,7 @@ SwitchPort = tuple[int, int]
 
 
 def bridge_name(vertex: int) -> str:
-    """A bridge is named by its vertex: node names may be longer than the kernel takes."""
+    """The bridge of a switch, named by its vertex: the kernel does not take long node names."""
     return f"s{vertex}"
 
 
@@ -106,7 +106,7 @@ class OvsFabric:
             for vertex, of_switch in ports.items()
         ]
         rows = [*bridges, *self._collectors()]
-        self.database.change(self.rows, rows, whole=not without)
+        self.database.change(self.rows, rows, has_all_peers=not without)
         self.rows = rows
 
     def powered(self) -> list[int]:

@@ -88,9 +88,9 @@ class Emulation:
         with work_folder(self.keep) as work:
             if planes == 1:
                 return self._emulate_plane(work)
-            folders = folders or _compiled(self, work / "build")
+            folders = folders or _compile_planes(self, work / "build")
             builds = [load(folder) for folder in folders]
-            return merged(loaded, builds, list(_plane_runs(self, builds, folders)))
+            return merged(loaded, builds, list(_run_planes(self, builds, folders)))
 
     def _emulate_plane(self, work: Path) -> Emulated:
         """Emulate a fabric of one plane, with the build and the logs in a folder."""
@@ -134,7 +134,7 @@ class Emulation:
         """The parameters of the engine, with the builds in their folders."""
         builds = [planned.build for planned in plan.builds]
         names = ["build", *(f"build-{n}" for n in range(1, len(builds)))]
-        folders = map(PlannedBuild.placed, plan.builds, (work / name for name in names))
+        folders = map(PlannedBuild.saved_in, plan.builds, (work / name for name in names))
         return Setup(
             builds=tuple(builds),
             folders=tuple(folder.resolve() for folder in folders),
@@ -237,7 +237,7 @@ def _facts(plan: Plan, engine: EngineChoice, provenance: dict[str, str]) -> dict
     return facts
 
 
-def _compiled(emulation: Emulation, folder: Path) -> tuple[Path, ...]:
+def _compile_planes(emulation: Emulation, folder: Path) -> tuple[Path, ...]:
     """Compile all planes into a folder, and walk every pair through their tables.
 
     Returns:
@@ -260,7 +260,7 @@ def _compiled(emulation: Emulation, folder: Path) -> tuple[Path, ...]:
     return folders
 
 
-def _plane_runs(
+def _run_planes(
     emulation: Emulation, builds: Sequence[Build], folders: Sequence[Path]
 ) -> Iterator[Emulated]:
     """Emulate each plane, with the events of the timeline that concern it."""

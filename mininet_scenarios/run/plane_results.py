@@ -114,9 +114,13 @@ def _reached_by_any(
         numbers = [index[name] for name in names]
         pairs_of_plane.append(np.ix_(numbers, numbers))
     for moment in sorted(set().union(*plane_reached)):
-        latest = [reached[max(m for m in reached if m <= moment)] for reached in plane_reached]
+        latest = []
+        for reached_by_moment in plane_reached:
+            last_moment = max(number for number in reached_by_moment if number <= moment)
+            latest.append(reached_by_moment[last_moment])
         if None in latest:
             continue
+        # bool[H, H] each: the pairs that a plane delivers for certain, and those that arrived.
         expected, arrived = np.zeros((2, len(hosts), len(hosts)), np.bool_)
         for pairs, reached in zip(pairs_of_plane, latest, strict=True):
             if reached is not None:

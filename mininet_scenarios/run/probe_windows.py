@@ -32,7 +32,7 @@ class Window:
     """The time from an event to the next."""
 
     what: str
-    """What the event is called in reports."""
+    """The event in words, for reports."""
     begin: float
     """When the event happened, on the engine's clock."""
     fewest: NDArray[np.int16]
@@ -123,7 +123,8 @@ def window_checks(window: Window, packets: WindowPackets) -> list[Check]:
         checks.append(packets.check(f"{title}: {allowed} a pair", excess, allowed, "{} lost"))
     is_cut_off = window.most < 0
     if is_cut_off.any():
-        # Of packets that arrive after the next event, the host had kept some until it had a link.
+        # Packets that arrive after the next event do not count: a host may have kept them until it
+        # had a link again.
         strays = packets.count(packets.in_time & is_cut_off[packets.pair] & is_late)
         name = f"{title}: cut off as predicted"
         checks.append(packets.check(name, strays, "nothing delivered", "{} packets"))

@@ -1,9 +1,9 @@
 """Rehearses one plane: brings a build up on an engine, and checks every pair and link.
 
 `run.emulation` calls `carry_out` with a plan. A `Prediction` has the paths by the tables of the
-build. An `Examiner` compares observations of the engine with the prediction (`compare`), and with
-what the scenario expects (`judge`). Before these checks, a wrong table is put in place, to prove
-that the examiner notices it. For users, the examiner is "the checker".
+build. An `Examiner` compares observations of the engine with the prediction (`table_checks`), and
+with what the scenario expects (`expectation_checks`). Before these checks, a wrong table is put in
+place, to prove that the examiner notices it. Texts for users call the examiner "the checker".
 """
 
 from __future__ import annotations
@@ -121,19 +121,19 @@ class _Rehearsal:
 
         An examiner that does not notice a wrong table proves nothing about a right one.
         """
-        proof = choose_diversion(self.examiner)
-        if proof is None:
+        proving_diversion = choose_diversion(self.examiner)
+        if proving_diversion is None:
             return
-        diversion, counts = proof
+        diversion, counts = proving_diversion
         with self._step("prove", "put a wrong table in place, and see it caught") as progress:
             self.engine.divert(diversion)
             try:
                 observation = self.engine.send(self.examiner.hosts.names, counts, progress)
-                with_wrong_table = self.examiner.compare("", counts, observation)
+                with_wrong_table = self.examiner.table_checks("", counts, observation)
             finally:
                 self.engine.restore()
             observation = self.engine.send(self.examiner.hosts.names, counts, progress)
-            again = self.examiner.compare("the right table again", counts, observation)
+            restored = self.examiner.table_checks("the right table again", counts, observation)
         mismatches = [mismatch for check in with_wrong_table for mismatch in check.mismatches]
         if mismatches:
             wiring, switch = self.examiner.build.wiring, diversion.switch
@@ -143,7 +143,7 @@ class _Rehearsal:
             )
             self.observer.note(f"a wrong table was caught: {self.result.caught}")
         self.result.checks.append(Check("a wrong table is caught", 1, min(len(mismatches), 1)))
-        self.result.checks += [check for check in again if not check.passed]
+        self.result.checks += [check for check in restored if not check.passed]
 
     def _every_pair(self, version: int, prefix: str = "") -> None:
         """Check every pair of hosts.
@@ -160,12 +160,14 @@ class _Rehearsal:
         words = f"check {prefix}every ordered pair{over}, {counts.sum():,}"
         with self._step(step, words) as progress:
             observation = self.engine.send(self.examiner.hosts.names, counts, progress, version)
-        expect = self.examiner.usual()
-        if not prefix:
+        expect = self.examiner.default_expectations()
+        if not prefix:  # those of the scenario come first
             expect = expect.model_copy(update=self.scenario.expect.model_dump(exclude_none=True))
         self.result.checks += [
-            *self.examiner.judge(name, expect, counts > 0, observation.longest, self.engine),
-            *self.examiner.compare(name, counts, observation),
+            *self.examiner.expectation_checks(
+                name, expect, counts > 0, observation.longest, self.engine
+            ),
+            *self.examiner.table_checks(name, counts, observation),
         ]
         if version == 4 and not prefix:
             self._record_pairs(counts, observation)
@@ -205,7 +207,7 @@ class _Rehearsal:
         words = f"check {pairs} pairs with 1 to {pairs} packets each"
         with self._step(f"{prefix}sample", words) as progress:
             observation = self.engine.send(self.examiner.hosts.names, counts, progress)
-        self.result.checks += self.examiner.compare(f"{prefix}sample", counts, observation)
+        self.result.checks += self.examiner.table_checks(f"{prefix}sample", counts, observation)
 
     def _timeline(self) -> Prediction:
         """Run the timeline, and check the build that the fabric has moved to, if any.
@@ -343,7 +345,7 @@ def _candidates_at(prediction: Prediction, hosts: HostSample, switch: int) -> It
         for egress, port in product(usable[order].tolist(), last_host_port):
             yield _Candidate(switch, egress, port)
     for index in order.tolist():
-        # The ports of the other classes, from the class before this one backwards.
+        # The other classes, from the class before this one backwards, and round to the one after.
         other_classes = np.roll(usable, -index)[1:][::-1]
         other_ports = ports[other_classes].tolist()
         for port in other_ports if prediction.varies else other_ports + last_host_port:

@@ -82,11 +82,10 @@ class PlannedBuild:
     report: Report | None = None
     """The result of walking its tables; None if it was read from a folder."""
 
-    def placed(self, folder: Path) -> Path:
-        """The folder that the build is in.
+    def saved_in(self, folder: Path) -> Path:
+        """The folder that the build is in: its own, or `folder`, where it is saved now.
 
-        A build without a folder of its own is saved in `folder`. If it passed its walk, it is
-        marked there as verified.
+        A build that is saved is marked as verified if it passed its walk.
         """
         if self.folder:
             return self.folder
@@ -250,13 +249,13 @@ class _Planner:
         """
         loaded, fabric = self.loaded, self.loaded.fabric
         if loaded.folder:
-            builds = [self._loaded(loaded.folder)]
+            builds = [self._load_build(loaded.folder)]
         else:
             if fabric is None:
                 raise ValueError("a scenario without a fabric")
             words = "compile the fabric and walk every pair through its tables"
             with self.observer.step(words) as progress:
-                builds = [self._walked(compile_fabric(fabric), progress)]
+                builds = [self._walk(compile_fabric(fabric), progress)]
         by_moment: dict[int, int] = {}
         problems: list[Problem] = []
         for number, moment in enumerate(loaded.scenario.timeline):
@@ -318,31 +317,31 @@ class _Planner:
             document = self.loaded.document
             path = Path(document.file).parent / moment.build if document else Path(moment.build)
             if path.is_dir():
-                return _MomentTarget(self._loaded(path), None)
+                return _MomentTarget(self._load_build(path), None)
             fabric = load_fabric(path)
         elif moment.policy is not None:
             fabric = _with_policy(fabric, moment)
         elif moment.expand is not None:
-            return _MomentTarget(self._next(_grown(before, moment.expand)), None)
+            return _MomentTarget(self._walk_in_step(_grown(before, moment.expand)), None)
         else:
             return _MomentTarget(None, fabric)
-        return _MomentTarget(self._next(compile_fabric(fabric)), fabric)
+        return _MomentTarget(self._walk_in_step(compile_fabric(fabric)), fabric)
 
-    def _loaded(self, folder: Path) -> PlannedBuild:
-        """The build of a folder, which must be verified unless `unverified` is set."""
+    def _load_build(self, folder: Path) -> PlannedBuild:
+        """Load the build of a folder, which must be verified unless `unverified` is set."""
         build = load(folder)
         if not self.unverified:
             require_verified(folder, build)
         return PlannedBuild(build, folder)
 
-    def _next(self, build: Build) -> PlannedBuild:
-        """A build after the first, walked in a step of its own."""
+    def _walk_in_step(self, build: Build) -> PlannedBuild:
+        """Walk a build after the first, as a step of its own."""
         words = "compile the next build, and walk every pair through it"
         with self.observer.step(words) as progress:
-            return self._walked(build, progress)
+            return self._walk(build, progress)
 
-    def _walked(self, build: Build, progress: Progress) -> PlannedBuild:
-        """A build with its identity, and every pair walked through its tables.
+    def _walk(self, build: Build, progress: Progress) -> PlannedBuild:
+        """Give a build its identity, and walk every pair through its tables.
 
         Raises:
             WrongTables: a pair does not arrive, and only verified builds are taken.

@@ -41,7 +41,8 @@ from mininet_scenarios.verdict.predict import Prediction
 from mininet_scenarios.verdict.result import EventOutcome, PairsReached, Result
 
 LEAD = 0.5
-"""Seconds that a probe runs before the first event, and when nothing may be lost any more."""
+"""Seconds that a probe runs before the first event, and after the time from which nothing may be
+lost any more."""
 Pairs = NDArray[np.bool_]
 """bool[H, H], pairs of hosts."""
 
@@ -88,7 +89,8 @@ class Timeline:
         self.outage = Outage()
         """The switches and links that are out of order now."""
         self.next_build: Examiner | None = None
-        """The same for the build that the fabric moves to; None while it does not move."""
+        """Compares observations with the build that the fabric moves to; None while it does not
+        move."""
         self.controlled = engine.controlled
         """Whether a controller runs."""
         self.repaired_outage = Outage()
@@ -119,15 +121,15 @@ class Timeline:
         cases, result = self.plan.cases, self.result
         self._start_probe()
         self._open_window("before anything happens", self.begin, self.current_build.prediction)
-        # Packets are sent after an event unless the next one follows soon.
-        sends_after = [*(not following.soon for following in cases[1:]), True]
-        rows = zip(cases, sends_after, strict=False)
-        groups = groupby(rows, lambda row: row[0].group)
-        for number, (group, group_rows) in enumerate(groups, 1):
-            events = list(group_rows)
-            with self.step(f"event {number}", group) as progress:
-                for done, (case, sends_packets) in enumerate(events, 1):
-                    result.events.append(self._run_event(case, sends_packets))
+        number = 0
+        for step, (group, group_cases) in enumerate(groupby(cases, lambda case: case.group), 1):
+            events = list(group_cases)
+            with self.step(f"event {step}", group) as progress:
+                for done, case in enumerate(events, 1):
+                    number += 1
+                    # Packets are sent after an event unless the next one follows soon.
+                    next_follows_soon = number < len(cases) and cases[number].soon
+                    result.events.append(self._run_event(case, not next_follows_soon))
                     progress(done, len(events))
         result.checks += self.checks.values()
         if self.probed_pairs is not None:
@@ -229,7 +231,7 @@ class Timeline:
         if self.next_build is None:
             return prediction
         next_build = self.next_build.prediction.under(self.outage, self.repaired_outage)
-        return prediction.on_the_way(next_build)
+        return prediction.during_move(next_build)
 
     def _end_move(self, case: Case, refusal: str) -> Prediction:
         """Add the check that the fabric has moved; returns what the tables do now.
@@ -251,10 +253,8 @@ class Timeline:
     ) -> None:
         """Open the window of an event for the probe, if one runs."""
         ends = self.current_build.hosts.ends(self.probed_pairs or ())
-        take_part, switches = (
-            (ends >= 0).all(axis=1),
-            tuple(self.current_build.hosts.switch[ends].T),
-        )
+        take_part = (ends >= 0).all(axis=1)  # bool[n], whether both hosts of a pair are there
+        switches = tuple(self.current_build.hosts.switch[ends].T)
         fewest = np.where(take_part, prediction.fewest[switches], SILENT)
         most = np.where(take_part, prediction.most[switches], 0)
         self.windows.append(Window(what, begin, fewest, most, case))
@@ -275,9 +275,11 @@ class Timeline:
             if pairs.any():
                 counts = pairs.astype(np.int64)
                 observation = self.engine.send(hosts.names, counts, lambda done, total: None)  # noqa: ARG005
-                self._add(case, examiner.compare(case.group, counts, observation, with_loads))
+                self._add(case, examiner.table_checks(case.group, counts, observation, with_loads))
                 longest = np.maximum(longest, observation.longest)
-        self._add(case, examiner.judge(case.group, case.expect, sent, longest, self.engine))
+        self._add(
+            case, examiner.expectation_checks(case.group, case.expect, sent, longest, self.engine)
+        )
         return PacketRound(sent, expected, sent & (examiner.most >= 0), longest)
 
     def _add(self, case: Case, checks: Iterable[Check]) -> None:

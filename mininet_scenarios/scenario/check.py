@@ -1,4 +1,7 @@
-"""A check of a rehearsal: an expectation, and the pairs or links that did not meet it."""
+"""A check of a rehearsal: an expectation, and the pairs or links that did not meet it.
+
+`mininet_scenarios.verdict` makes checks from observations; a report lists them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The observations that an engine returns: of packets, flows, rules and repairs."""
+"""The observations that an engine returns: of packets, flows, rules and repairs.
+
+`mininet_scenarios.verdict` compares them with predictions and expectations. Arrays of pairs of
+hosts are [H, H], from each host to each other.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The events that an engine applies, and the outage of the fabric that they add up to."""
+"""The events that an engine applies, and the outage of the fabric that they add up to.
+
+A timeline has the events (`scenario.timeline_events`). The engines apply them, and predictions are
+made for the outage (`verdict.predict`).
+"""
 
 from __future__ import annotations
 
@@ -67,7 +71,8 @@ Link = tuple[str, str]
 
 
 LINK_DOWN = np.array([-4])
-"""The element number of all links that do not work under an outage."""
+"""The element number of all links that do not work under an outage. An element is what can fail: a
+cable or a switch, by its number, which is not negative."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,15 +102,24 @@ class Outage:
         """The outage after one more event."""
         match event:
             case PhysicalChange(links, switches, up):
-                cut, dark = {ordered(link) for link in links}, frozenset(switches)
+                changed_links = {ordered(link) for link in links}
+                changed_switches = frozenset(switches)
                 if up:
-                    return replace(self, links=self.links - cut, switches=self.switches - dark)
-                return replace(self, links=self.links | cut, switches=self.switches | dark)
+                    return replace(
+                        self,
+                        links=self.links - changed_links,
+                        switches=self.switches - changed_switches,
+                    )
+                return replace(
+                    self,
+                    links=self.links | changed_links,
+                    switches=self.switches | changed_switches,
+                )
             case Miswire(one, other, repaired):
-                wrong = Miswire(one, other)
+                miswire = Miswire(one, other)
                 if repaired:
-                    return replace(self, miswires=tuple(m for m in self.miswires if m != wrong))
-                return replace(self, miswires=(*self.miswires, wrong))
+                    return replace(self, miswires=tuple(m for m in self.miswires if m != miswire))
+                return replace(self, miswires=(*self.miswires, miswire))
         return self
 
     @property
@@ -117,23 +131,23 @@ class Outage:
         """bool[S]: which of these switches have power."""
         return np.array([name not in self.switches for name in names], np.bool_)
 
-    def cabling(self, whole: Program, names: Sequence[str]) -> PresentCabling:
+    def cabling(self, undamaged: Program, names: Sequence[str]) -> PresentCabling:
         """The cables under this outage.
 
-        A link is named by the two switches that it joins in the whole fabric, and cut at the first
-        of them. Links that name a switch which is not there are left out.
+        A link is named by the two switches that it joins in the undamaged fabric, and cut at the
+        first of them. Links that name a switch which is not there are left out.
 
         Args:
-            whole: the fabric without any outage.
+            undamaged: the fabric without any outage.
             names: the names of its switches.
         """
-        far, far_link = whole.far.copy(), whole.far_link.copy()
+        far, far_link = undamaged.far.copy(), undamaged.far_link.copy()
         works, number = far >= 0, {name: v for v, name in enumerate(names)}
 
         def end(near_name: str, far_name: str) -> tuple[int, int]:
             """The place of a link in the arrays: a switch, and the number of the link there."""
             switch = number[near_name]
-            return switch, int(np.flatnonzero(whole.far[switch] == number[far_name])[0])
+            return switch, int(np.flatnonzero(undamaged.far[switch] == number[far_name])[0])
 
         for miswire in self.miswires:
             (u, v), (x, y) = miswire.one, miswire.other
@@ -144,18 +158,22 @@ class Outage:
             if number.keys() >= set(link):
                 works[end(*sorted(link, key=number.__getitem__))] = False
         works[~self.up(names)] = False
-        works &= works[far, far_link]
+        works &= works[far, far_link]  # the far end of each link has to work, too
         return PresentCabling(far, far_link, works)
 
-    def program(self, whole: Program, names: Sequence[str]) -> Program:
+    def program(self, undamaged: Program, names: Sequence[str]) -> Program:
         """The program of the switches over the cables under this outage.
 
         Links that do not work have the element number `LINK_DOWN`.
+
+        Args:
+            undamaged: the program without any outage.
+            names: the names of the switches.
         """
-        cabling = self.cabling(whole, names)
+        cabling = self.cabling(undamaged, names)
         is_dead = (cabling.far >= 0) & ~cabling.works
-        cable = np.where(is_dead, np.int32(LINK_DOWN[0]), whole.cable)
-        return whole._replace(far=cabling.far, far_link=cabling.far_link, cable=cable)
+        cable = np.where(is_dead, np.int32(LINK_DOWN[0]), undamaged.cable)
+        return undamaged._replace(far=cabling.far, far_link=cabling.far_link, cable=cable)
 
 
 def ordered(link: Link) -> Link:

@@ -1,6 +1,8 @@
 """Scenario files: their keys as pydantic models, and `load_scenario`, which reads and checks them.
 
-A scenario has a fabric, an engine, traffic, a timeline and expectations.
+A scenario has a fabric, an engine, traffic, a timeline and expectations. A *moment* is an entry of
+its timeline. The verb `emulate` and the library load scenarios here, and `run.emulation` carries
+them out.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ DECIMAL = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
 """A number without sign or exponent, such as `0.05`."""
 
 
-def _number(value: Any) -> Any:
+def _parse_number(value: Any) -> Any:
     """A number, from a number or its text."""
     text = str(value) if type(value) in (int, float) else value
     if not isinstance(text, str) or not DECIMAL.fullmatch(text):
@@ -51,7 +53,7 @@ def _number(value: Any) -> Any:
     return float(text)
 
 
-def _pattern(value: Any) -> Any:
+def _parse_pattern(value: Any) -> Any:
     """A pattern, from its name or from the name of a file of rates."""
     if value in NAMED_PATTERNS or (isinstance(value, str) and value.endswith(FILE)):
         return value
@@ -59,27 +61,27 @@ def _pattern(value: Any) -> Any:
     raise refusal(f"one of {', '.join(NAMED_PATTERNS)}, or a CSV file of rates", todo)
 
 
-def _links(value: Any) -> Any:
+def _parse_links(value: Any) -> Any:
     """Links as texts, from one link or a list."""
     items = value if isinstance(value, list | tuple) else (value,)
     return tuple(str(item) if type(item) is int else item for item in items)
 
 
-def _pair(value: Any) -> Any:
+def _parse_pair(value: Any) -> Any:
     """Two links, from a list of two."""
-    links = _links(value)
+    links = _parse_links(value)
     if not isinstance(value, list | tuple) or len(links) != 2:
         raise refusal("a list of two links, such as [0-4, 1-5]")
     return links
 
 
 Number = Annotated[
-    float, BeforeValidator(_number), WithJsonSchema({"type": "number", "minimum": 0})
+    float, BeforeValidator(_parse_number), WithJsonSchema({"type": "number", "minimum": 0})
 ]
 """A number of 0 or more."""
 Pattern = Annotated[
     str,
-    BeforeValidator(_pattern),
+    BeforeValidator(_parse_pattern),
     WithJsonSchema(
         {"anyOf": [{"enum": list(NAMED_PATTERNS)}, {"type": "string", "pattern": r"\.csv$"}]}
     ),
@@ -87,7 +89,7 @@ Pattern = Annotated[
 """The name of a pattern, or of a CSV file of rates."""
 Elements = Annotated[
     tuple[Line, ...],
-    BeforeValidator(_links),
+    BeforeValidator(_parse_links),
     Field(min_length=1),
     WithJsonSchema(
         {
@@ -99,7 +101,7 @@ Elements = Annotated[
     ),
 ]
 """Links or nodes, one or a list."""
-Pair = Annotated[tuple[Line, ...], BeforeValidator(_pair), Field(min_length=2, max_length=2)]
+Pair = Annotated[tuple[Line, ...], BeforeValidator(_parse_pair), Field(min_length=2, max_length=2)]
 """Two links."""
 Count = Annotated[Whole, Field(ge=0, le=1_000_000_000)]
 """A number of packets or pairs."""
@@ -120,7 +122,7 @@ class Expect(Model):
     """Whether every path is a shortest one. Default, before anything happens, with minimal routing:
     true.
     """
-    paths: tuple[Annotated[tuple[Line, ...], BeforeValidator(_links)], ...] = ()
+    paths: tuple[Annotated[tuple[Line, ...], BeforeValidator(_parse_links)], ...] = ()
     """The nodes that a packet from the first to the last of them passes."""
 
 
@@ -244,8 +246,10 @@ class TimelineEntry(Model):
         return [word for word in HAPPENS if getattr(self, word) is not None]
 
 
-HAPPENS = tuple(TimelineEntry.model_fields)[: list(TimelineEntry.model_fields).index("in_round")]
-"""The keys of a moment that name an event."""
+_ENTRY_KEYS = list(TimelineEntry.model_fields)
+"""The keys of a moment, in the order of the class."""
+HAPPENS = tuple(_ENTRY_KEYS[: _ENTRY_KEYS.index("in_round")])
+"""The keys of a moment that name an event: all before `in_round`."""
 MOVES = ("build", "policy", "expand")
 """The keys of a moment that move the fabric to another build."""
 
@@ -352,7 +356,7 @@ def load_scenario(place: str) -> LoadedScenario:
         loaded = load_fabric(place, document)
         return LoadedScenario(Scenario(name=loaded.spec.name), fabric=loaded)
     inline = validate(InlineScenario, document)
-    _check(inline, document)
+    _require_consistent(inline, document)
     loaded = load_fabric(place, replace(document, data=document.data["fabric"]))
     return LoadedScenario(_with_rates_path(inline, place), fabric=loaded, document=document)
 
@@ -364,7 +368,7 @@ def _load_referring(document: Document, place: str) -> LoadedScenario:
         InputError: the scenario or its fabric has mistakes; all of them.
     """
     referring = validate(ReferringScenario, document)
-    _check(referring, document)
+    _require_consistent(referring, document)
     scenario = _with_rates_path(referring, place)
     path = Path(referring.fabric)
     if place != STDIN:
@@ -394,8 +398,8 @@ def _name(folder: Path) -> str:
     return name.removesuffix("-p1") if more else name
 
 
-def _check(scenario: Scenario, document: Document) -> None:
-    """Check a scenario beyond its single keys.
+def _require_consistent(scenario: Scenario, document: Document) -> None:
+    """Require that the keys of a scenario fit each other.
 
     Each moment has one event, times rise, and a probe or flows measure what is expected.
 
@@ -433,7 +437,7 @@ def _moment_problems(scenario: Scenario, number: int, document: Document) -> lis
                 "one moment, one event" if events else "add one",
             )
         )
-    if moment.in_round is not None and not _in_a_move(scenario, number):
+    if moment.in_round is not None and not _kills_in_move(scenario, number):
         required = "controller: killed, in the moment after one with build, policy or expand"
         problems.append(document.problem((*path, "in_round"), required, "another moment"))
     if scenario.traffic.probe is None:
@@ -444,7 +448,7 @@ def _moment_problems(scenario: Scenario, number: int, document: Document) -> lis
     return problems
 
 
-def _in_a_move(scenario: Scenario, number: int) -> bool:
+def _kills_in_move(scenario: Scenario, number: int) -> bool:
     """Whether a moment kills the controller while the moment before it moves the fabric."""
     moment, before = scenario.timeline[number], scenario.timeline[max(0, number - 1)]
     return moment.controller == "killed" and bool({*MOVES} & {*before.happens()})

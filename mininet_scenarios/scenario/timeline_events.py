@@ -1,8 +1,9 @@
 """Reads the moments of a timeline as events of a fabric, for `rehearsal_plan`.
 
-Names become switches and links, and a moment with `each` becomes many events. A fabric may move
-from build to build, and builds may name the same switch or host differently. Engines and events use
-the names of the build that is cabled (`as_cabled`).
+A moment is an entry of the timeline in a scenario file. Its names become switches and links, and a
+moment with `each` becomes many events. A fabric may move from build to build, and builds may name
+the same switch or host differently. Engines and events use the names of the build that is cabled
+(`as_cabled`).
 """
 
 from __future__ import annotations
@@ -172,10 +173,10 @@ class _MomentReader:
 
     def cases(self, moment: TimelineEntry) -> Iterator[Case]:
         """The events of one moment."""
-        word = moment.happens()[0]
-        kind, _, state = word.partition("_")
+        key = moment.happens()[0]  # such as `link_down`, `each` or `controller`
+        kind, _, state = key.partition("_")
         if state:
-            elements = self._elements(kind, getattr(moment, word))
+            elements = self._elements(kind, getattr(moment, key))
             name = f"{elements.name} {state}"
             event = elements.change(up=state == "up")
             yield Case(name, name, event, moment.expect, moment.at)
@@ -184,7 +185,7 @@ class _MomentReader:
         elif kind == "controller":
             yield self._controller(moment)
         else:
-            yield self._swap(moment, getattr(moment, word), repaired=kind == "rewire")
+            yield self._swap(moment, getattr(moment, key), repaired=kind == "rewire")
 
     def knows(self, moment: TimelineEntry) -> bool:
         """Whether the fabric has the switches and links that a moment names."""
@@ -208,7 +209,8 @@ class _MomentReader:
         if kind == "rack":
             return self._rack(value)
         hardware = self.build.hardware
-        if value != max(hardware.plane if hardware else 0, 1):
+        own_plane = max(hardware.plane if hardware else 0, 1)  # a fabric without planes is plane 1
+        if value != own_plane:
             raise InputError.of("a plane that the fabric has", str(value))
         vertices = np.flatnonzero(self.build.topology.present).tolist()
         return Elements(f"plane {value}", nodes=self._names(vertices))

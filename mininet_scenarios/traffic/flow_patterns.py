@@ -1,4 +1,7 @@
-"""The flows of a traffic pattern, or of a file of rates, between the hosts that take part."""
+"""The flows of a traffic pattern, or of a file of rates, between the hosts that take part.
+
+A rehearsal makes the flows of its scenario here; its plan first tries whether it can.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +37,7 @@ def host_flows(build: Build, hosts: HostSample, spec: FlowSpec, rate: float) -> 
     Raises:
         InputError: the pattern has no flows on this fabric, or the file has mistakes.
     """
+    # int64[S] each: how many hosts a switch has, and the number of the first of them.
     host_counts = np.bincount(hosts.switch, minlength=build.tables.switches)
     first_host = np.cumsum(host_counts) - host_counts
     is_file = spec.pattern.endswith(FILE)
@@ -41,7 +45,8 @@ def host_flows(build: Build, hosts: HostSample, spec: FlowSpec, rate: float) -> 
         traffic = _of_file(build, spec.pattern)
     else:
         traffic = PATTERNS[spec.pattern](build.topology, int(host_counts.max()), spec.seed)
-    number = np.arange(len(hosts)) - first_host[hosts.switch]
+    number = np.arange(len(hosts)) - first_host[hosts.switch]  # of each host at its switch
+    # int64[n] each: a flow of the pattern, for each host of its switch, and that host.
     flow, source = np.nonzero(traffic.source[:, None] == hosts.switch)
     has_receiver = host_counts[traffic.destination[flow]] > 0
     flow, source = flow[has_receiver], source[has_receiver]

@@ -1,11 +1,13 @@
-"""Sends frames between hosts, again where they do not arrive, so that only the fabric loses any.
+"""Sends frames between hosts, and again those that do not arrive.
 
-A slow machine may drop a frame, too: so `exchanged` sends missing frames again. The rounds of
-packets on the engines with Open vSwitch and the exercise of rules call it. It sends in one of two
-ways. `HostFrames` sends by a socket in each host. Without hosts, `CollectorFrames` sends by
-collectors (`ovsfabric`), the bridges at the other ends of hosts' ports: a packet-out at a collector
-enters the fabric as if the host had sent it, and a frame that the fabric delivers to a host comes
-back as a packet-in with the host's port.
+A slow machine may drop a frame, too. So `exchange`, which the exercise of rules calls, sends
+missing frames several times. A frame that never arrives was lost by the fabric.
+
+Frames are sent in one of two ways. `HostFrames` sends by a socket in each host. Without hosts,
+`CollectorFrames` sends by collectors (`ovsfabric`), the bridges at the other ends of hosts' ports:
+a packet-out at a collector enters the fabric as if the host had sent it, and a frame that the
+fabric delivers to a host comes back as a packet-in with the host's port. `CollectorProber` sends
+the packets of rounds and probes that way.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from numpy.typing import NDArray
 from compilers.targets.openflow.protocol import MessageType
 from controller.openflow.messages import packet_in
 from mininet_scenarios.machine.netns import entered
-from mininet_scenarios.ovs.frames import HASHED, FrameWriter, HostFrame, links_of, marked_number
+from mininet_scenarios.ovs.frames import HASHED, FrameWriter, HostFrame, frame_number, links_of
 from mininet_scenarios.ovs.management_socket import (
     WHOLE_PACKETS,
     ManagementConnection,
@@ -76,7 +78,7 @@ class ExchangedFrames(NamedTuple):
     """How many times each frame was sent."""
 
 
-def exchanged(
+def exchange(
     ends: HostEnds,
     frames: Sequence[HostFrame],
     expected: Sequence[Hashable],
@@ -151,7 +153,7 @@ class HostFrames:
             processes: by name of a host, the id of a process in its network namespace.
         """
         self.sockets = {host: _raw_socket(process) for host, process in processes.items()}
-        self.host = {end.fileno(): host for host, end in self.sockets.items()}
+        self.host = {sock.fileno(): host for host, sock in self.sockets.items()}
         """The host of each socket, by the socket's file descriptor."""
         self.poll = select.epoll()
         for file in self.host:
@@ -160,8 +162,8 @@ class HostFrames:
     def close(self) -> None:
         """Close the sockets."""
         self.poll.close()
-        for end in self.sockets.values():
-            end.close()
+        for sock in self.sockets.values():
+            sock.close()
 
     def send(self, frames: Sequence[HostFrame]) -> None:
         """Send each frame from its host."""
@@ -180,7 +182,8 @@ class HostFrames:
                         data, address = self.sockets[host].recvfrom(LARGEST_FRAME)
                     except BlockingIOError:
                         break
-                    if address[2] != socket.PACKET_OUTGOING:
+                    _, _, packet_type, *_ = address  # of a packet socket (packet(7))
+                    if packet_type != socket.PACKET_OUTGOING:
                         heard.append((host, data))
         return heard
 
@@ -188,11 +191,11 @@ class HostFrames:
 def _raw_socket(process: int) -> socket.socket:
     """A packet socket at `eth0` in the network namespace of a process."""
     with entered(process):
-        end = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(EVERY_PROTOCOL))
-        end.bind(("eth0", EVERY_PROTOCOL))
-    widen_receive_buffer(end)
-    end.setblocking(False)
-    return end
+        sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(EVERY_PROTOCOL))
+        sock.bind(("eth0", EVERY_PROTOCOL))
+    widen_receive_buffer(sock)
+    sock.setblocking(False)
+    return sock
 
 
 class CollectorFrames:
@@ -292,7 +295,7 @@ class CollectorProber(Prober):
     def hear(self, patience: float) -> None:
         """Note the frames that the collectors have received."""
         for host, data in self.ends.hear(patience):
-            packet = (marked_number(data) or 0) - self.first
+            packet = (frame_number(data) or 0) - self.first
             if 0 <= packet < len(self.sent):
                 destination = self.hosts_of_pair[packet % self.pairs, 1]
                 if self.names[destination] == host:

@@ -89,8 +89,8 @@ class Prober(ABC):
     def close(self) -> None:
         """End sending and receiving."""
 
-    def run(self, interval: float, stop: Connection) -> Probed:
-        """Run a probe until a message arrives over a connection, then wait for the last packets.
+    def run_probe(self, interval: float, stop: Connection) -> Probed:
+        """Send for all pairs at a constant rate until a message arrives over a connection.
 
         Args:
             interval: seconds between two packets of a pair.
@@ -103,10 +103,10 @@ class Prober(ABC):
                 self.send(min(due, AT_ONCE))
             until_next = begin + len(self.sent) * spacing - time.monotonic()
             self.hear(min(max(0.0, until_next), LONGEST_TURN))
-        return self._ended(PROBE_LATE)
+        return self._finish(PROBE_LATE)
 
-    def once(self, progress: Progress) -> NDArray[np.int16]:
-        """Run a round: send a packet for each pair.
+    def run_round(self, progress: Progress) -> NDArray[np.int16]:
+        """Send one packet for each pair, few at a time.
 
         Returns:
             int16[n], the links that each packet crossed; SILENT if it was lost.
@@ -114,18 +114,22 @@ class Prober(ABC):
         lost = 0
         while len(self.sent) < self.pairs:
             sent, heard = len(self.sent), len(self.heard)
-            free = self.under_way - (sent - heard - lost)
+            room = self.under_way - (sent - heard - lost)
             # Many packets are sent together: a turn with room for few waits for arrivals.
-            if 2 * free > self.under_way:
-                self.send(min(self.pairs - sent, free))
+            if 2 * room > self.under_way:
+                self.send(min(self.pairs - sent, room))
             self.hear(LONGEST_TURN)
             if len(self.heard) == heard:
                 lost = len(self.sent) - heard
             progress(len(self.heard), self.pairs)
-        return self._ended(self.late).hops
+        return self._finish(self.late).hops
 
-    def _ended(self, patience: float) -> Probed:
-        """Wait until all packets have arrived, or none for `patience` seconds, and close."""
+    def _finish(self, patience: float) -> Probed:
+        """Wait until all packets have arrived, or none for `patience` seconds, and close.
+
+        Returns:
+            The record of all packets.
+        """
         deadline = time.monotonic() + patience
         while len(self.heard) < len(self.sent) and time.monotonic() < deadline:
             heard = len(self.heard)
@@ -153,10 +157,10 @@ class ProbeProcess:
         Raises:
             EngineError: the probe could not be started.
         """
-        self.process, self.end = module_process("mininet_scenarios.traffic.probing")
+        self.process, self.connection = module_process("mininet_scenarios.traffic.probing")
         try:
-            self.end.send((interval, make, arguments))
-            self.end.recv()
+            self.connection.send((interval, make, arguments))
+            self.connection.recv()
         except (EOFError, OSError) as error:
             raise EngineError("the probe did not start") from error
 
@@ -166,10 +170,10 @@ class ProbeProcess:
         Raises:
             EngineError: the process has ended before.
         """
-        with self.process, self.end:
+        with self.process, self.connection:
             try:
-                self.end.send(None)
-                probed: Probed = self.end.recv()
+                self.connection.send(None)
+                probed: Probed = self.connection.recv()
             except (EOFError, OSError) as error:
                 raise EngineError("the probe has ended before it was stopped") from error
         return probed
@@ -195,13 +199,13 @@ class UdpProber(Prober):
         """
         super().__init__(len(pairs))
         sizes = frames or [0] * len(pairs)
-        self.filling = [bytes(max(0, size - HEADER_BYTES - PACKET.size)) for size in sizes]
+        self.padding = [bytes(max(0, size - HEADER_BYTES - PACKET.size)) for size in sizes]
         """For each pair, the zeros that pad its packets to their size."""
         hosts = sorted({host for pair in pairs for host in pair})
         sockets = {host: _socket(*ends[host], port) for host in hosts}
-        self.sockets = {end.fileno(): end for end in sockets.values()}
+        self.sockets = {sock.fileno(): sock for sock in sockets.values()}
         """The sockets by file descriptor."""
-        self.routes = [
+        self.senders = [
             (sockets[source], (ends[destination][1], port)) for source, destination in pairs
         ]
         """For each pair, the socket that sends, and the address to send to."""
@@ -214,17 +218,18 @@ class UdpProber(Prober):
     def close(self) -> None:
         """Close the sockets."""
         self.poll.close()
-        for end in self.sockets.values():
-            end.close()
+        for sock in self.sockets.values():
+            sock.close()
 
     def send(self, count: int) -> None:
         """Send the next packets; they are lost where a link is down or nobody answers to ARP."""
         for _ in range(count):
             number, pair = divmod(len(self.sent), self.pairs)
-            end, address = self.routes[pair]
+            sock, address = self.senders[pair]
             self.sent.append(time.monotonic())
+            packet = PACKET.pack(self.signature, pair, number) + self.padding[pair]
             with suppress(OSError):
-                end.sendto(PACKET.pack(self.signature, pair, number) + self.filling[pair], address)
+                sock.sendto(packet, address)
 
     def hear(self, patience: float) -> None:
         """Note the packets that the hosts' sockets have received."""
@@ -236,7 +241,7 @@ class UdpProber(Prober):
                     break
                 if len(data) == PACKET.size and data.startswith(self.signature):
                     _, pair, number = PACKET.unpack(data)
-                    _, _, time_to_live = ancillary[0]
+                    _, _, time_to_live = ancillary[0]  # level, type and data of the option
                     # Between hosts of one router, no router takes from the time to live.
                     hops = max(0, hops_of(int.from_bytes(time_to_live[:4], sys.byteorder)))
                     arrival = Arrival(time.monotonic(), hops)
@@ -249,37 +254,37 @@ def _socket(pid: int, address: str, port: int) -> socket.socket:
     Open vSwitch's userspace datapath does not complete checksums, so a receiver would drop packets.
     """
     with entered(pid):
-        end = socket.socket(
+        sock = socket.socket(
             socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM
         )
     if ":" in address:
         for option in UDP_NO_CHECK6:
-            end.setsockopt(socket.IPPROTO_UDP, option, 1)
-        end.setsockopt(socket.IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1)
+            sock.setsockopt(socket.IPPROTO_UDP, option, 1)
+        sock.setsockopt(socket.IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1)
     else:
-        end.setsockopt(socket.SOL_SOCKET, SO_NO_CHECK, 1)
-        end.setsockopt(socket.IPPROTO_IP, IP_RECVTTL, 1)
-    widen_receive_buffer(end)
-    end.setblocking(False)
-    end.bind(("", port))
-    return end
+        sock.setsockopt(socket.SOL_SOCKET, SO_NO_CHECK, 1)
+        sock.setsockopt(socket.IPPROTO_IP, IP_RECVTTL, 1)
+    widen_receive_buffer(sock)
+    sock.setblocking(False)
+    sock.bind(("", port))
+    return sock
 
 
-def widen_receive_buffer(end: socket.socket) -> None:
+def widen_receive_buffer(sock: socket.socket) -> None:
     """Give a socket a large receive buffer; without privilege, as large as the system allows."""
     try:
-        end.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, RECEIVE_BUFFER)
+        sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, RECEIVE_BUFFER)
     except PermissionError:
-        end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
 
 
 def main() -> None:
     """Run one probe, for the `ProbeProcess` at standard input."""
-    end = Connection(0)
-    interval, make, arguments = end.recv()
+    connection = Connection(0)
+    interval, make, arguments = connection.recv()
     prober = make(*arguments)
-    end.send("ready")
-    end.send(prober.run(interval, end))
+    connection.send("ready")
+    connection.send(prober.run_probe(interval, connection))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,14 @@
 """The packets that reach a switch's rules for failures, and the ports that are down meanwhile.
 
-`repair_steps` goes through the groups of a switch. A bucket is tried when the ports of the buckets
-before it are down. So each bucket has a packet, which is sent into the switch while these ports
-are down. The next switch drops the packet, whose time to live ends there.
+The exercise of rules (`mininet_scenarios.traffic.rule_exercise`) takes ports of a switch down and
+sends these packets into it. `repair_steps` goes through the switch's fast-failover groups: a switch
+tries the buckets of such a group in order, and takes the first whose port is up. So each bucket has
+a packet, which is sent into the switch while the ports of the buckets before it are down. The next
+switch drops the packet, whose time to live ends there.
+
+The role of a group says which packets come to it (`GroupRole`): TRANSIT, packets from other
+switches; FALLBACK, packets from hosts; BOUNCE and ASIDE, packets that came in by one certain port.
+ENTER groups choose a port by a hash, and are left out here.
 """
 
 from __future__ import annotations
@@ -56,17 +62,19 @@ def repair_steps(rules: RuleSet, writer: FrameWriter, switch: int) -> list[Repai
     for (vertex, role, egress), group in rules.groups.items():
         if vertex != switch or role == GroupRole.ENTER:
             continue
-        port, frame = _ingress_port(rules, switch, group), _frame(rules, writer, switch, egress)
-        if port is None or frame is None:
+        in_port, frame = _ingress_port(rules, switch, group), _frame(rules, writer, switch, egress)
+        if in_port is None or frame is None:
             continue
         row = rules.row_to_group(switch, role, egress)
         enter = rules.groups.get((switch, GroupRole.ENTER, egress))
-        for place, bucket in enumerate(group.buckets):
-            down = set(group.port[:place]) - {0}
-            if role == GroupRole.FALLBACK and place and enter:
+        for number, (bucket, port) in enumerate(zip(group.buckets, group.port, strict=True)):
+            down = set(group.port[:number]) - {0}
+            # The first bucket of a FALLBACK group leads to the ENTER group (port 0). The switch
+            # tries the other buckets only when all ports of the ENTER group are down.
+            if role == GroupRole.FALLBACK and number > 0 and enter:
                 down |= set(enter.port)
-            if group.port[place] not in down:
-                packet = InjectedPacket(port, frame, (row, bucket))
+            if port not in down:
+                packet = InjectedPacket(in_port, frame, (row, bucket))
                 packets.setdefault(frozenset(down), []).append(packet)
     return [RepairStep(down, tuple(injected)) for down, injected in packets.items()]
 
@@ -74,7 +82,7 @@ def repair_steps(rules: RuleSet, writer: FrameWriter, switch: int) -> list[Repai
 def _ingress_port(rules: RuleSet, switch: int, group: GroupRules) -> int | None:
     """The port on which packets come in that a row leads to a group; None if no row does."""
     if group.role == GroupRole.TRANSIT:
-        return LOCAL
+        return LOCAL  # such a packet counts as one from another switch
     if group.role == GroupRole.FALLBACK:
         ports = rules.build.wiring.host_port[switch]
         return int(ports.max()) if (ports > 0).any() else None
@@ -87,13 +95,14 @@ def _frame(rules: RuleSet, writer: FrameWriter, switch: int, egress: int) -> byt
     Returns:
         The frame; None if the class leads to no host that takes part.
     """
-    is_routed = rules.prediction.egress[switch] == egress
+    is_routed = rules.prediction.egress[switch] == egress  # bool[S], by destination
     is_routed[switch] = False
     receivers = np.flatnonzero(is_routed[rules.hosts.switch])
     if not len(receivers):
         return None
-    sender = np.zeros(1, np.int64)
-    frames = writer.of_kind(HASHED, sender, receivers[:1], FIXED_PORT, 0)
+    # The class of a packet depends on its destination only: host 0 stands for any sender.
+    any_sender = np.zeros(1, np.int64)
+    frames = writer.of_kind(HASHED, any_sender, receivers[:1], FIXED_PORT, 0)
     ip = frames.sent["ip"]
     ip["ttl"], ip["checksum"] = LAST_HOP, 0
     ip["checksum"] = checksum(ip)

@@ -1,6 +1,7 @@
 """Sends packets to every rule of the emitted program, and counts them in the switches.
 
-`RuleExercise.run` sends, in this order:
+The engines with Open vSwitch call `RuleExercise.run` for a rehearsal. A rule is a flow of a switch
+or a bucket of a group. `run` sends, in this order:
 
 1. the requests of hosts for addresses, which their own switch answers;
 2. frames of every kind between all hosts, which are compared whole where they arrive;
@@ -34,16 +35,16 @@ from mininet_scenarios.ovs.frames import (
     HASHED,
     CraftedFrames,
     FrameWriter,
-    marked_number,
+    frame_number,
 )
 from mininet_scenarios.ovs.management_socket import ManagementConnection, frame_out, settle
 from mininet_scenarios.ovs.ovsfabric import OvsFabric, bridge_name
 from mininet_scenarios.scenario.check import Check, Mismatch
 from mininet_scenarios.scenario.engine import HostSample, Progress
 from mininet_scenarios.scenario.observations import SILENT, Exercise, Flows
-from mininet_scenarios.traffic.frame_exchange import HostEnds, exchanged
+from mininet_scenarios.traffic.frame_exchange import HostEnds, exchange
 from mininet_scenarios.traffic.repair_packets import FIXED_PORT, RepairStep, repair_steps
-from mininet_scenarios.verdict.link_share_check import link_shares
+from mininet_scenarios.verdict.link_share_check import link_share_check
 from mininet_scenarios.verdict.rule_set import GroupRules, Pairs, Rule, RuleSet
 
 FLOWS_TO_MISSED = 64
@@ -110,13 +111,13 @@ class RuleExercise:
         self.writers = {v: FrameWriter(live, self.hosts, v) for v in self.rules.versions}
         self.first_host = np.zeros(live.tables.switches, np.int64)
         """int64[S], the first host of each switch."""
-        # Written from the last host to the first: of the hosts of a switch the first one stays.
+        # Of several values for one index numpy keeps the last, here that of the first host.
         self.first_host[self.hosts.switch[::-1]] = np.arange(len(self.hosts))[::-1]
         self.frames = 0
         """How many frames were sent."""
         self.mismatches: list[Mismatch] = []
         """The frames that did not arrive as they should."""
-        self.before = self._counted()
+        self.before = self._count_packets()
         """The packets of each rule when they were first counted."""
         self.after = self.before
         """The packets of each rule when they were last counted."""
@@ -129,15 +130,15 @@ class RuleExercise:
         """
         self._resolve_addresses()
         for version in self.rules.versions:
-            self._every_kind(version)
-        shares = self._shares()
-        self._until_reached()
+            self._send_every_kind(version)
+        shares = self._check_shares()
+        self._reach_missed_rules()
         due = set(self.rules.due)
         if repairs:
-            due |= self._repairs()
-        idle = [rule for rule in self.rules.all if not self._reached(rule)]
+            due |= self._exercise_repairs()
+        idle = [rule for rule in self.rules.all_rules if not self._is_reached(rule)]
         return Exercise(
-            rules=len(self.rules.all),
+            rules=len(self.rules.all_rules),
             due=len(due),
             missed=tuple(rule.words for rule in idle if rule in due),
             waiting=tuple(rule.words for rule in idle if rule not in due),
@@ -152,7 +153,7 @@ class RuleExercise:
         questions = [q for writer in self.writers.values() for q in writer.questions()]
         sent = [question.sent for question in questions]
         expected = [(q.sent[0], q.answer) if q.answer else None for q in questions]
-        heard, _ = exchanged(self.ends, sent, expected, identify=lambda frame: frame)
+        heard, _ = exchange(self.ends, sent, expected, identify=lambda frame: frame)
         self.frames += len(questions)
         for question in questions:
             host, _ = question.sent
@@ -167,7 +168,7 @@ class RuleExercise:
                 seen = f"answered by {similar.hex()}" if similar else "no answer"
                 self.mismatches.append(Mismatch(question.words, "answered by the switch", seen))
 
-    def _every_kind(self, version: int) -> None:
+    def _send_every_kind(self, version: int) -> None:
         """Send frames of every kind between all hosts that the tables connect."""
         switch = self.hosts.switch
         is_reached = self.rules.prediction.fewest[switch[:, None], switch] >= 0
@@ -188,17 +189,17 @@ class RuleExercise:
         sent = frames.by_host(self.hosts.names)
         arrived = np.zeros(count, np.int64)
         numbers = range(first, first + count)
-        heard, times = exchanged(
-            self.ends, sent, numbers, identify=lambda frame: marked_number(frame[1])
+        heard, times = exchange(
+            self.ends, sent, numbers, identify=lambda frame: frame_number(frame[1])
         )
         for host, data in heard:
-            number = marked_number(data)
+            number = frame_number(data)
             if number is not None and number in numbers:
                 arrived[number - first] += 1
                 self._compare(frames, number - first, host, data)
         for number in np.flatnonzero((arrived < 1) | (arrived > times)).tolist():
             seen = "lost" if not arrived[number] else f"arrived {arrived[number]} times"
-            self._differs(frames, number, "delivered once", seen)
+            self._note_mismatch(frames, number, "delivered once", seen)
         self.progress(self.frames, self.frames)
         return times
 
@@ -206,25 +207,25 @@ class RuleExercise:
         """Compare a frame that arrived at a host with the one that was sent."""
         receiver = int(frames.destination[number])
         if host != self.hosts.names[receiver]:
-            self._differs(frames, number, "delivered", f"at {host}")
+            self._note_mismatch(frames, number, "delivered", f"at {host}")
             return
         links, difference = frames.difference(number, data)
         ends = self.hosts.switch[frames.source[number]], self.hosts.switch[receiver]
         prediction = self.rules.prediction
         fewest, most = int(prediction.fewest[ends]), int(prediction.most[ends])
         if difference:
-            self._differs(frames, number, "as it was sent", difference)
+            self._note_mismatch(frames, number, "as it was sent", difference)
         elif not fewest <= links <= most:
-            self._differs(frames, number, f"over {fewest} to {most} links", f"over {links}")
+            self._note_mismatch(frames, number, f"over {fewest} to {most} links", f"over {links}")
 
-    def _differs(self, frames: CraftedFrames, number: int, required: str, seen: str) -> None:
+    def _note_mismatch(self, frames: CraftedFrames, number: int, required: str, seen: str) -> None:
         """Note a frame that did not arrive as required."""
         names = self.hosts.names
         pair = f"{names[frames.source[number]]} → {names[frames.destination[number]]}"
         where = f"{pair}, IPv{frames.version}, {frames.kind}"
         self.mismatches.append(Mismatch(where, required, seen))
 
-    def _shares(self) -> list[Check]:
+    def _check_shares(self) -> list[Check]:
         """Send flows to every select group that hosts reach, and check how its ports share them.
 
         Without select groups the shares of all links are checked.
@@ -235,23 +236,24 @@ class RuleExercise:
             if group.role == GroupRole.ENTER and self.rules.due.keys() & set(group.buckets)
         }
         batches = [
-            FlowBatch(self._pairs(group.buckets), SHARE_FLOWS) for group in entered_groups.values()
+            FlowBatch(self._pairs_reaching(group.buckets), SHARE_FLOWS)
+            for group in entered_groups.values()
         ]
         pipeline, switches = self.rules.pipeline, np.unique(self.hosts.switch).tolist()
         if pipeline.needs_open_vswitch and not pipeline.marks:  # no select groups
             pairs = {(4, s, d) for s in switches for d in switches if s != d}
             count = min(MOST_SHARE_FLOWS, 4 * SHARE_FLOWS * len(switches))
             batches.append(FlowBatch(pairs, count))
-        rules_before, ports_before = self._counted(), self._sent()
-        flows = self._flow(batches, FIRST_HASHED)
-        self.after = self._counted()
-        checks = [self._group_shares(entered_groups, rules_before)]
+        rules_before, ports_before = self._count_packets(), self._packets_sent()
+        flows = self._send_flows(batches, FIRST_HASHED)
+        self.after = self._count_packets()
+        checks = [self._group_share_check(entered_groups, rules_before)]
         if pipeline.needs_open_vswitch and len(flows.rate):
-            sent = self._sent() - ports_before
-            checks.append(link_shares(self.rules.prediction, self.hosts, flows, sent, SIGMAS))
+            sent = self._packets_sent() - ports_before
+            checks.append(link_share_check(self.rules.prediction, self.hosts, flows, sent, SIGMAS))
         return checks
 
-    def _group_shares(self, groups: Groups, before: dict[RuleKey, int]) -> Check:
+    def _group_share_check(self, groups: Groups, before: dict[RuleKey, int]) -> Check:
         """The check that the ports of groups had their shares of packets.
 
         Args:
@@ -277,18 +279,18 @@ class RuleExercise:
                     mismatches.append(Mismatch(where, f"{expected:.1%}", words))
         return Check.of("ports of select groups have their shares", cases, tuple(mismatches))
 
-    def _until_reached(self) -> None:
+    def _reach_missed_rules(self) -> None:
         """Send flows to rules that are missed, from other source ports in each round."""
         flows, first = FLOWS_TO_MISSED, FIRST_HASHED + MOST_SHARE_FLOWS
         for _ in range(MOST_ROUNDS):
-            missed = [rule for rule in self.rules.due if not self._reached(rule)]
+            missed = [rule for rule in self.rules.due if not self._is_reached(rule)]
             if not missed:
                 return
-            self._flow([FlowBatch(self.rules.due[rule], flows) for rule in missed], first)
-            self.after = self._counted()
+            self._send_flows([FlowBatch(self.rules.due[rule], flows) for rule in missed], first)
+            self.after = self._count_packets()
             first, flows = first + flows, 2 * flows
 
-    def _flow(self, batches: Iterable[FlowBatch], first: int) -> Flows:
+    def _send_flows(self, batches: Iterable[FlowBatch], first: int) -> Flows:
         """Send flows between switches.
 
         Args:
@@ -317,11 +319,11 @@ class RuleExercise:
         sender, receiver, times = np.concatenate(sent, axis=1)
         return Flows(sender, receiver, times.astype(np.float64))
 
-    def _sent(self) -> NDArray[np.int64]:
+    def _packets_sent(self) -> NDArray[np.int64]:
         """Packets that have left each switch by each port, int64[S, ports + 1]."""
         return sent_by_port(self.ovs.folder, self.bridges, self.build.wiring)
 
-    def _repairs(self) -> set[Rule]:
+    def _exercise_repairs(self) -> set[Rule]:
         """Send packets to rules that need ports to be down.
 
         Returns:
@@ -344,7 +346,7 @@ class RuleExercise:
             self.fabric.set_bridges()
             for connection in connections.values():
                 connection.socket.close()
-        self.after = self._counted()
+        self.after = self._count_packets()
         return {
             rule
             for switch_steps in steps.values()
@@ -362,8 +364,8 @@ class RuleExercise:
             steps: the ports and the packets of each switch.
             connections: the open connections, by switch; new ones are added.
         """
-        away = {(self.vertex[switch], port) for switch, step in steps.items() for port in step.down}
-        self.fabric.set_bridges(without=away)
+        down = {(self.vertex[switch], port) for switch, step in steps.items() for port in step.down}
+        self.fabric.set_bridges(without=down)
         for switch, step in steps.items():
             if switch not in connections:
                 socket = self.ovs.folder / f"{bridge_name(self.vertex[switch])}.mgmt"
@@ -372,11 +374,11 @@ class RuleExercise:
                 connections[switch].outgoing += frame_out(packet.frame, TABLES, packet.port)
         settle(list(connections.values()))
 
-    def _pairs(self, rules: Iterable[Rule]) -> Pairs:
+    def _pairs_reaching(self, rules: Iterable[Rule]) -> Pairs:
         """The pairs of switches whose packets must reach some of these rules."""
         return {pair for rule in rules for pair in self.rules.due.get(rule, ())}
 
-    def _counted(self) -> dict[RuleKey, int]:
+    def _count_packets(self) -> dict[RuleKey, int]:
         """The packets of each rule, also those that Open vSwitch forwarded by its flow cache."""
         self.ovs.appctl("revalidator/wait")
         return packets_by_rule(self.ovs.folder, self.bridges)
@@ -386,7 +388,7 @@ class RuleExercise:
         key = rule.switch, rule.key
         return self.after.get(key, 0) - before.get(key, 0)
 
-    def _reached(self, rule: Rule) -> bool:
+    def _is_reached(self, rule: Rule) -> bool:
         """Whether a packet has reached a rule."""
         return self._since(rule, self.before) > 0
 

@@ -1,4 +1,9 @@
-"""Checks of observations against the prediction from the tables, with a mismatch for each fault."""
+"""Checks of observations against the prediction from the tables, with a mismatch for each fault.
+
+A rehearsal and its timeline make an `Examiner` for the build that the fabric holds, and pass it
+what the engine has observed. Its `table_checks` compare with the prediction from the tables; its
+`expectation_checks` compare with what the scenario expects.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +20,7 @@ from mininet_scenarios.scenario.check import Check, Mismatch
 from mininet_scenarios.scenario.engine import Engine, HostSample
 from mininet_scenarios.scenario.observations import SILENT, Counts, Observation
 from mininet_scenarios.scenario.scenario_file import Expect, ExpectAtTop
-from mininet_scenarios.verdict.predict import N, Prediction
+from mininet_scenarios.verdict.predict import Prediction, Value
 
 
 class Examiner:
@@ -28,10 +33,10 @@ class Examiner:
         self.most = self._of_hosts(prediction.most)
         """int64[H, H], the most links between two hosts; negative if all packets are lost."""
 
-    def compare(
+    def table_checks(
         self, name: str, counts: Counts, observation: Observation, compares_links: bool = True
     ) -> list[Check]:
-        """Compare the packets, hops and links of a round with the prediction.
+        """The checks of the packets, hops and links of a round against the prediction.
 
         Args:
             name: of the round, in the names of checks.
@@ -40,15 +45,17 @@ class Examiner:
             compares_links: whether the loads of links are compared, too.
         """
         checks = [
-            self._arrived(f"{name}: arrived", counts, observation),
-            self._hops(f"{name}: hops as predicted", counts, observation),
+            self._arrival_check(f"{name}: arrived", counts, observation),
+            self._hop_check(f"{name}: hops as predicted", counts, observation),
         ]
         if compares_links:
-            checks.append(self._links(f"{name}: link counters as predicted", counts, observation))
+            checks.append(
+                self._link_check(f"{name}: link counters as predicted", counts, observation)
+            )
         return checks
 
-    def usual(self) -> ExpectAtTop:
-        """The expectations of a fabric without failures that a scenario does not set itself."""
+    def default_expectations(self) -> ExpectAtTop:
+        """The expectations of a fabric without failures, where a scenario sets no other ones."""
         most = int(self.most.max()) if self.prediction.varies else self.build.topology.diameter
         return ExpectAtTop.model_construct(
             delivered=len(self.hosts) * (len(self.hosts) - 1),
@@ -56,7 +63,7 @@ class Examiner:
             minimal=not self.build.forwarding.several_paths,
         )
 
-    def judge(
+    def expectation_checks(
         self,
         name: str,
         expect: Expect,
@@ -64,30 +71,36 @@ class Examiner:
         longest: NDArray[np.int64],
         engine: Engine,
     ) -> list[Check]:
-        """Compare a round with the expectations of the scenario.
+        """The checks of a round against expectations, of the scenario or by default.
 
         Args:
             name: of the round, in the names of checks.
             expect: the expectations.
             sent: bool[H, H], the pairs that packets were sent between.
             longest: int64[H, H], the most links that a packet crossed; SILENT where none arrived.
-            engine: tells the paths of packets.
+            engine: has the paths of packets.
         """
         checks: list[Check] = []
         if expect.delivered is not None:
-            checks.append(self._delivered(f"{name}: delivered", expect.delivered, sent, longest))
+            checks.append(
+                self._delivery_check(f"{name}: delivered", expect.delivered, sent, longest)
+            )
         if expect.max_hops is not None:
             most = np.full_like(self.most, expect.max_hops)
-            checks.append(self.within(f"{name}: at most {expect.max_hops} hops", most, longest))
+            checks.append(
+                self.hop_limit_check(f"{name}: at most {expect.max_hops} hops", most, longest)
+            )
         if expect.minimal:
             graph = self.build.topology.graph
             shortest = distances(neighbour_table(graph), np.arange(graph.order)).T
-            checks.append(self.within(f"{name}: shortest paths", self._of_hosts(shortest), longest))
+            checks.append(
+                self.hop_limit_check(f"{name}: shortest paths", self._of_hosts(shortest), longest)
+            )
         if expect.paths:
-            checks.append(self.check_paths(name, expect.paths, engine))
+            checks.append(self.path_check(name, expect.paths, engine))
         return checks
 
-    def check_paths(self, name: str, paths: Sequence[Sequence[str]], engine: Engine) -> Check:
+    def path_check(self, name: str, paths: Sequence[Sequence[str]], engine: Engine) -> Check:
         """The check that packets pass the nodes which a scenario names.
 
         Args:
@@ -100,6 +113,7 @@ class Examiner:
         """
         names = self.build.wiring.names
         routes = [tuple(find_switch(self.build, word) for word in path) for path in paths]
+        # By switch; in reverse, so that the first of several hosts stays.
         first_host = {int(s): i for i, s in reversed(list(enumerate(self.hosts.switch)))}
         for route in routes:
             for end in (route[0], route[-1]):
@@ -115,7 +129,7 @@ class Examiner:
                 mismatches.append(Mismatch(pair, " ".join(expected), " ".join(passed)))
         return Check.of(f"{name}: paths", len(routes), tuple(mismatches))
 
-    def _delivered(
+    def _delivery_check(
         self, name: str, expected: int, sent: NDArray[np.bool_], longest: NDArray[np.int64]
     ) -> Check:
         """The check that so many pairs were delivered; a mismatch says what the tables do."""
@@ -126,32 +140,37 @@ class Examiner:
         faults = [FAULTS.get(hops, "the tables deliver it") for hops in self.fewest[lost].tolist()]
         words = [f"lost ({fault})" for fault in faults]
         return Check(
-            name, expected, delivered, self._pairs(lost, ["delivered"] * len(words), words)
+            name,
+            expected,
+            delivered,
+            self._pair_mismatches(lost, ["delivered"] * len(words), words),
         )
 
-    def _arrived(self, name: str, counts: Counts, observation: Observation) -> Check:
+    def _arrival_check(self, name: str, counts: Counts, observation: Observation) -> Check:
         """The check that packets arrived which the tables deliver, and no others.
 
         Pairs whose packets arrive by some of their paths only are not checked.
         """
+        # bool[H, H]: pairs whose packets arrive over all of their paths, and over none.
         sure, never = self.fewest >= 0, self.most < 0
         expected, judged = np.where(sure, counts, 0), (counts > 0) & (sure | never)
         arrived = observation.arrived
         wrong = judged & (arrived != expected)
-        mismatches = self._pairs(wrong, _packets(expected[wrong]), _packets(arrived[wrong]))
+        expected_words = _packets_in_words(expected[wrong])
+        mismatches = self._pair_mismatches(wrong, expected_words, _packets_in_words(arrived[wrong]))
         return Check.of(name, int(np.count_nonzero(judged)), mismatches)
 
-    def _hops(self, name: str, counts: Counts, observation: Observation) -> Check:
+    def _hop_check(self, name: str, counts: Counts, observation: Observation) -> Check:
         """The check that packets that arrived crossed as many links as the tables allow."""
         shortest, longest = observation.shortest, observation.longest
         arrived = (counts > 0) & (longest != SILENT)
-        right = (shortest >= self.fewest) & (longest <= self.most)
-        wrong = arrived & ~right
-        expected = _hops(self.fewest[wrong], self.most[wrong])
-        mismatches = self._pairs(wrong, expected, _hops(longest[wrong]))
+        is_as_predicted = (shortest >= self.fewest) & (longest <= self.most)
+        wrong = arrived & ~is_as_predicted
+        expected = _hops_in_words(self.fewest[wrong], self.most[wrong])
+        mismatches = self._pair_mismatches(wrong, expected, _hops_in_words(longest[wrong]))
         return Check.of(name, int(np.count_nonzero(arrived)), mismatches)
 
-    def _links(self, name: str, counts: Counts, observation: Observation) -> Check:
+    def _link_check(self, name: str, counts: Counts, observation: Observation) -> Check:
         """The check that every link carried as many packets as the tables allow."""
         wiring = self.build.wiring
         packets = self.hosts.by_switch(counts, len(wiring.names))
@@ -161,15 +180,15 @@ class Examiner:
         least, limit = bounds.fewest[switch, port], bounds.most[switch, port]
         mismatches = tuple(
             Mismatch(
-                self._link(int(switch[i]), int(link[i])),
-                f"{_between(int(least[i]), int(limit[i]))} packets",
+                self._link_in_words(int(switch[i]), int(link[i])),
+                f"{_range_in_words(int(least[i]), int(limit[i]))} packets",
                 str(loads[i]),
             )
             for i in np.flatnonzero((loads < least) | (loads > limit))
         )
         return Check.of(name, len(port), mismatches)
 
-    def of_links(self, loads: Mapping[str, NDArray[N]]) -> NDArray[N]:
+    def of_links(self, loads: Mapping[str, NDArray[Value]]) -> NDArray[Value]:
         """[E], the load of each link in each direction, from the loads of switches' ports.
 
         Args:
@@ -180,7 +199,9 @@ class Examiner:
         switch, link = np.nonzero(wiring.far >= 0)
         return ports[switch, wiring.port[switch, link]]
 
-    def within(self, name: str, most: NDArray[np.int64], longest: NDArray[np.int64]) -> Check:
+    def hop_limit_check(
+        self, name: str, most: NDArray[np.int64], longest: NDArray[np.int64]
+    ) -> Check:
         """The check that paths have at most so many links.
 
         Args:
@@ -189,8 +210,9 @@ class Examiner:
             longest: int64[H, H], the most links that a packet crossed; SILENT where none arrived.
         """
         arrived = longest != SILENT
-        beyond = arrived & (longest > most)
-        mismatches = self._pairs(beyond, _hops(most[beyond]), _hops(longest[beyond]))
+        too_long = arrived & (longest > most)
+        expected = _hops_in_words(most[too_long])
+        mismatches = self._pair_mismatches(too_long, expected, _hops_in_words(longest[too_long]))
         return Check.of(name, int(np.count_nonzero(arrived)), mismatches)
 
     def _of_hosts(self, of_switches: NDArray[np.integer]) -> NDArray[np.int64]:
@@ -198,7 +220,7 @@ class Examiner:
         switch = self.hosts.switch
         return of_switches[switch[:, None], switch].astype(np.int64)
 
-    def _pairs(
+    def _pair_mismatches(
         self, where: NDArray[np.bool_], expected: Iterable[str], seen: Iterable[str]
     ) -> tuple[Mismatch, ...]:
         """The mismatches of pairs of hosts.
@@ -214,7 +236,7 @@ class Examiner:
             for (i, j), expected_words, seen_words in zip(pairs, expected, seen, strict=True)
         )
 
-    def _link(self, switch: int, link: int) -> str:
+    def _link_in_words(self, switch: int, link: int) -> str:
         """A link by its switches and ports, in words."""
         wiring = self.build.wiring
         far = int(wiring.far[switch, link])
@@ -229,12 +251,12 @@ def histogram(hops: NDArray[np.int64], pairs: NDArray[np.bool_]) -> dict[int, in
     return dict(zip(values.tolist(), counts.tolist(), strict=True))
 
 
-def _packets(counts: NDArray[np.int64]) -> list[str]:
+def _packets_in_words(counts: NDArray[np.int64]) -> list[str]:
     """Counts of packets in words."""
     return ["1 packet" if n == 1 else f"{n} packets" for n in counts.tolist()]
 
 
-def _hops(hops: NDArray[np.int64], most: NDArray[np.int64] | None = None) -> list[str]:
+def _hops_in_words(hops: NDArray[np.int64], most: NDArray[np.int64] | None = None) -> list[str]:
     """Numbers of hops in words, or their bounds if these differ; negative numbers are faults.
 
     Args:
@@ -243,11 +265,11 @@ def _hops(hops: NDArray[np.int64], most: NDArray[np.int64] | None = None) -> lis
     """
     limits = hops if most is None else most
     return [
-        FAULTS.get(h, f"{_between(h, limit)} {'hop' if limit == 1 else 'hops'}")
+        FAULTS.get(h, f"{_range_in_words(h, limit)} {'hop' if limit == 1 else 'hops'}")
         for h, limit in zip(hops.tolist(), limits.tolist(), strict=True)
     ]
 
 
-def _between(least: int, most: int) -> str:
+def _range_in_words(least: int, most: int) -> str:
     """A number in words, by its bounds."""
     return f"{least}" if least == most else f"{least} to {most}"

@@ -1,7 +1,8 @@
 """The rates of flows between hosts, by the paths of the tables.
 
-`FlowSpread` says which part of each flow crosses which link. `carry` gives the flows max-min fair
-rates.
+`FlowSpread` has the part of each flow that crosses each link. `carry` gives the flows max-min fair
+rates: the model engine takes these as the result, and a rehearsal compares the rates of real
+packets with them. An arc is a link in one direction.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class FlowSpread:
     flow: NDArray[np.int64]
     """int64[m], the flow."""
     share: NDArray[np.float64]
-    """float64[m], the share of the flow that crosses the arc on one path."""
+    """float64[m], the share of the flow that takes the path, and so crosses the arc."""
     arrives: NDArray[np.float64]
     """float64[n], the part of each flow that arrives."""
 

@@ -1,4 +1,8 @@
-"""The check that links carried the shares of flows that the tables give them."""
+"""The check that links carried the shares of flows that the tables give them.
+
+The exercise of rules (`mininet_scenarios.traffic.rule_exercise`) calls it for programs that need
+Open vSwitch. An arc is a link in one direction.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ UNEVEN_HASH = 0.03
 """The relative error that a share may have: hash values do not divide by every number of ports."""
 
 
-def link_shares(
+def link_share_check(
     prediction: Prediction, hosts: HostSample, flows: Flows, sent: NDArray[np.int64], sigmas: float
 ) -> Check:
     """The check that every link carried as many packets as its shares of flows, within chance.
@@ -28,9 +32,10 @@ def link_shares(
         sigmas: by how many standard deviations a count may differ from its mean.
     """
     spread = FlowSpread.of(prediction, hosts, flows)
-    # A flow can cross an arc on several of its paths.
+    # A flow can cross an arc on several of its paths: their shares are added. An arc and a flow
+    # make one number, arc · n + flow.
     arc_and_flow, row = np.unique(spread.arc * len(flows.rate) + spread.flow, return_inverse=True)
-    chance = np.bincount(row, spread.share)
+    chance = np.bincount(row, spread.share)  # that a packet of the flow crosses the arc
     arc, flow = np.divmod(arc_and_flow, len(flows.rate))
     packets, arcs = flows.rate[flow], prediction.arcs
     mean = prediction.by_port(np.bincount(arc, packets * chance, arcs))

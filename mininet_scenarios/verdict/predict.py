@@ -1,8 +1,10 @@
 """Predictions from the tables: the hops of every pair, and the load of every link.
 
-With alternates, intermediates or equal-cost paths, a switch chooses among several paths by a hash
-that cannot be predicted. Then hops and loads are known between bounds; otherwise the bounds are
-equal. A prediction is for an outage, and for the repairs of a controller (`Prediction.under`).
+A rehearsal makes a `Prediction` of each build that the fabric holds, and compares with it what an
+engine observes; the model engine looks its packets up in it. With alternates, intermediates
+(Valiant's routing) or equal-cost paths, a switch chooses among several paths by a hash that cannot
+be predicted. Then hops and loads are known between bounds; otherwise the bounds are equal. A
+prediction is for an outage, and for the repairs of a controller (`Prediction.under`).
 """
 
 from __future__ import annotations
@@ -25,11 +27,12 @@ from mininet_scenarios.scenario.outage import LINK_DOWN, Outage
 
 Loads = NDArray[np.int64]
 """int64[S, S]: packets from each switch to each other; or int64[S, ports + 1]: out of each port."""
-N = TypeVar("N", np.int64, np.float64)
+Value = TypeVar("Value", np.int64, np.float64)
 """The type of a count or a rate."""
 PATHS_AT_ONCE = 1 << 17
 """About how many paths are followed at once, which bounds memory."""
 NO_OUTAGE = Outage()
+"""The outage of an undamaged fabric."""
 
 
 class LoadBounds(NamedTuple):
@@ -86,13 +89,13 @@ class Prediction:
     tabulated: TabulatedHops
     """The hops of every pair by the tables."""
     first: NDArray[np.int16]
-    """int16[S, S], the links from each switch to each other by the first of its paths that is up;
-    negative where packets don't arrive (`FAULTS`).
+    """int16[S, S], the number of links from each switch to each other over the first path that is
+    up; negative where packets don't arrive (`FAULTS`).
     """
     fewest: NDArray[np.int16]
-    """int16[S, S], the fewest links over all paths; negative where at least one path fails."""
+    """int16[S, S], the number of links of the shortest path; negative where a path fails."""
     most: NDArray[np.int16]
-    """int16[S, S], the most links over all paths; negative where all paths fail."""
+    """int16[S, S], the number of links of the longest path; negative where all paths fail."""
 
     @classmethod
     def of(cls, build: Build, outage: Outage | None = None) -> Prediction:
@@ -193,8 +196,8 @@ class Prediction:
             loads = self.loads(packets)
             return LoadBounds(loads, loads)
         if self.build.forwarding.intermediates:
-            able = np.where(_other_pairs(self.outage.up(self.build.wiring.names)), packets, 0)
-            least, most = self.tabulated.packet_bounds(able)
+            powered = _powered_pairs(self.outage.up(self.build.wiring.names))
+            least, most = self.tabulated.packet_bounds(np.where(powered, packets, 0))
             return LoadBounds(self.by_port(least), self.by_port(most))
         fewest, most = np.zeros(self.arcs, np.int64), np.zeros(self.arcs, np.int64)
         for block in self._blocks(packets):
@@ -205,7 +208,7 @@ class Prediction:
         return LoadBounds(self.by_port(fewest), self.by_port(most))
 
     def visits(self, packets: Loads) -> Iterator[Visits]:
-        """The passages of packets through switches, over every path of theirs, hop by hop.
+        """The passages of packets through switches, over each of their paths, hop by hop.
 
         Args:
             packets: int64[S, S], not 0 for the pairs of switches whose packets are followed.
@@ -217,7 +220,7 @@ class Prediction:
             in_port = np.zeros(len(paths.pair), np.int64)
             marked = np.zeros(len(paths.pair), np.bool_)
             for arcs, leaves_marked in zip(paths.arcs, paths.marked, strict=True):
-                on_way = np.flatnonzero(arcs >= 0)
+                on_way = np.flatnonzero(arcs >= 0)  # the paths that have not ended
                 switch, link = np.divmod(arcs[on_way].astype(np.int64), links)
                 pair = paths.pair[on_way]
                 yield Visits(
@@ -231,25 +234,30 @@ class Prediction:
                 in_port[on_way] = port[program.far[switch, link], program.far_link[switch, link]]
                 marked[on_way] = leaves_marked[on_way]
 
-    def by_port(self, arcs: NDArray[N]) -> NDArray[N]:
+    def by_port(self, arcs: NDArray[Value]) -> NDArray[Value]:
         """[S, ports + 1] of a value for each arc."""
         return by_port(self.build.wiring, arcs.reshape(self.build.wiring.port.shape))
 
-    def on_the_way(self, other: Prediction) -> Prediction:
+    def during_move(self, other: Prediction) -> Prediction:
         """The prediction while the fabric moves to another build, for every mixture of both.
 
         A pair that both builds deliver arrives, over no more links than the longest paths of both
         together (docs/how-to/move.md). Of other pairs nothing is known. Switches of the same name
         are the same.
+
+        Args:
+            other: the prediction for the other build.
         """
         number = {name: v for v, name in enumerate(other.build.wiring.names)}
+        # int64[S], the vertex of each switch in the other build; LOST, which is negative, for none.
         vertex = np.array([number.get(name, LOST) for name in self.build.wiring.names])
         in_both = (vertex[:, None] >= 0) & (vertex >= 0)
-        later = np.where(in_both, other.fewest[vertex[:, None], vertex], LOST)
-        sure = (self.fewest >= 0) & (later >= 0)
+        other_fewest = np.where(in_both, other.fewest[vertex[:, None], vertex], LOST)
+        sure = (self.fewest >= 0) & (other_fewest >= 0)
+        # A path between two switches has a link at least; one of a switch to itself has none.
         fewest = np.where(sure, np.minimum(self.fewest, 1), LOST).astype(np.int16)
-        bound = max(0, int(self.most.max())) + max(0, int(other.most.max()))
-        most = np.where(np.eye(len(sure), dtype=np.bool_), 0, bound).astype(np.int16)
+        longest = max(0, int(self.most.max())) + max(0, int(other.most.max()))
+        most = np.where(np.eye(len(sure), dtype=np.bool_), 0, longest).astype(np.int16)
         return replace(self, fewest=fewest, most=most)
 
     def path(self, source: int, destination: int) -> tuple[int, ...]:
@@ -272,7 +280,7 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Crossings:
-    """How often the packets of pairs cross arcs: m rows, of a pair and an arc each."""
+    """How often the packets of a pair cross an arc, in m rows of a pair and an arc each."""
 
     pair: Numbers
     """int64[m], the number of the pair."""
@@ -292,13 +300,16 @@ def _crossings(paths: HostPaths, pairs: int, arcs: int) -> _Crossings:
         pairs: how many pairs there are.
         arcs: how many arcs there are.
     """
+    # How often each path crosses each of its arcs. A path and an arc make one number.
     hop, path = np.nonzero(paths.arcs >= 0)
     path_and_arc, times = np.unique(path * arcs + paths.arcs[hop, path], return_counts=True)
     path, arc = np.divmod(path_and_arc, arcs)
-    order = np.argsort(paths.pair[path] * arcs + arc, kind="stable")
+    # These counts, with those of one pair and one arc next to each other.
+    pair_and_arc_of_path = paths.pair[path] * arcs + arc
+    order = np.argsort(pair_and_arc_of_path, kind="stable")
     times = times[order]
     pair_and_arc, begin, path_count = np.unique(
-        (paths.pair[path] * arcs + arc)[order], return_index=True, return_counts=True
+        pair_and_arc_of_path[order], return_index=True, return_counts=True
     )
     pair, arc = np.divmod(pair_and_arc, arcs)
     on_every_path = path_count == np.bincount(paths.pair, minlength=pairs)[pair]
@@ -350,21 +361,22 @@ def _predict(tabulated: TabulatedHops, outage: Outage) -> Prediction:
     """The prediction of tables whose hops under an outage are tabulated."""
     walks = tabulated.walks
     up = outage.up(walks.build.wiring.names)
-    is_own = up[:, None] & up & np.eye(len(up), dtype=np.bool_)
-    # Packets to the own switch cross no link; those of switches without power are lost.
-    undelivered = np.where(is_own, 0, LOST).astype(np.int16)
+    is_same_switch = up[:, None] & up & np.eye(len(up), dtype=np.bool_)
+    # Packets within a switch cross no link. All others are lost, until their hops are entered.
+    undelivered = np.where(is_same_switch, 0, LOST).astype(np.int16)
     if walks.build.forwarding.intermediates:
-        able = _other_pairs(up)
-        first = tabulated.legs.second.hops.reshape(able.shape)
+        powered = _powered_pairs(up)
+        # A second leg that begins at the source is the minimal path.
+        first = tabulated.legs.second.hops.reshape(powered.shape)
         fewest, most = tabulated.hops_over_intermediates()
         return Prediction(
             build=walks.build,
             walks=walks,
             outage=outage,
             tabulated=tabulated,
-            first=np.where(able, first, undelivered),
-            fewest=np.where(able, fewest, undelivered),
-            most=np.where(able, most, undelivered),
+            first=np.where(powered, first, undelivered),
+            fewest=np.where(powered, fewest, undelivered),
+            most=np.where(powered, most, undelivered),
         )
     prediction = Prediction(
         build=walks.build,
@@ -378,31 +390,36 @@ def _predict(tabulated: TabulatedHops, outage: Outage) -> Prediction:
     return _with_hops(prediction, np.ones(len(up), np.bool_))
 
 
-def _with_hops(prediction: Prediction, followed: NDArray[np.bool_]) -> Prediction:
-    """The prediction, with the hops to some destinations entered into its arrays.
+def _with_hops(prediction: Prediction, destinations: NDArray[np.bool_]) -> Prediction:
+    """Enter the hops to some destinations into a prediction's arrays; returns the prediction.
 
     Args:
-        prediction: its hops to other destinations are right.
-        followed: bool[S], the destinations to which packets are followed.
+        prediction: its arrays are changed; they have the hops to other destinations already.
+        destinations: bool[S], the destinations to which packets are followed.
     """
     up = prediction.outage.up(prediction.build.wiring.names)
-    pairs = (_other_pairs(up) & followed).astype(np.int64)
+    pairs = (_powered_pairs(up) & destinations).astype(np.int64)
     for block in prediction._blocks(pairs):
         hops, ends = block.paths.hops, (block.source, block.destination)
-        begin = np.unique(block.paths.pair, return_index=True)[1]
-        prediction.first[ends] = hops[begin]
-        prediction.fewest[ends] = np.minimum.reduceat(hops, begin)
-        prediction.most[ends] = np.maximum.reduceat(hops, begin)
+        # The paths of a pair follow each other, its first path first.
+        _, first_path = np.unique(block.paths.pair, return_index=True)
+        prediction.first[ends] = hops[first_path]
+        prediction.fewest[ends] = np.minimum.reduceat(hops, first_path)
+        prediction.most[ends] = np.maximum.reduceat(hops, first_path)
     return prediction
 
 
-def _other_pairs(up: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """bool[S, S]: the pairs of two switches that have power."""
+def _powered_pairs(up: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """bool[S, S]: the pairs of two different switches that have power.
+
+    Args:
+        up: bool[S], the switches that have power.
+    """
     pairs: NDArray[np.bool_] = up[:, None] & up & ~np.eye(len(up), dtype=np.bool_)
     return pairs
 
 
-def by_port(wiring: Wiring, of_links: NDArray[N]) -> NDArray[N]:
+def by_port(wiring: Wiring, of_links: NDArray[Value]) -> NDArray[Value]:
     """[S, ports + 1], from values of the links of each switch, [S, K]."""
     switch, link = np.nonzero(wiring.port)
     table = np.zeros(wiring.cables().shape, of_links.dtype)

@@ -1,4 +1,8 @@
-"""Reports of a rehearsal: HTML for people, JUnit XML and JSON for pipelines."""
+"""Reports of a rehearsal: HTML for people, JUnit XML and JSON for pipelines.
+
+A rehearsal returns an `Emulated`, the facts of the run and its result; the verb `emulate` writes
+its reports.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +36,7 @@ PAGE_COLOURS = {
     "#d9dee3": "var(--line)",
     COLOURS[0]: "var(--curve)",
 }
-"""Styles and colours in a plot's SVG, and those of the page instead: the page may be dark."""
+"""By style or colour in a plot's SVG, what replaces it in the page, which may be dark."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -152,25 +156,23 @@ class Emulated:
 def panels(result: Result) -> list[Panel]:
     """The plots of a result."""
     panels = []
-    watched = result.probe_history
-    if watched:
-        busy = np.flatnonzero(watched.sent)
-        arrived = 100 * watched.received[busy] / watched.sent[busy]
+    history = result.probe_history
+    if history:
+        stretches = np.flatnonzero(history.sent)  # those in which packets were sent
+        percent_arrived = 100 * history.received[stretches] / history.sent[stretches]
         # A stretch is an interval of so many seconds; its point is drawn at its beginning.
-        seconds = tuple((busy * watched.stretch).tolist())
-        curves = (Curve("", seconds, tuple(arrived.tolist())),)
+        seconds = tuple((stretches * history.stretch).tolist())
+        curves = (Curve("", seconds, tuple(percent_arrived.tolist())),)
         label = "% of packets that arrived"
         panels.append(Panel("Reachability over time", "seconds", label, curves, top=105))
-    happened = result.events
-    missing = [(e.pairs or 0) - (e.reached or 0) for e in happened]  # None: nothing was sent
+    # A number of an event is None where nothing was measured after it.
+    missing = [(event.pairs or 0) - (event.reached or 0) for event in result.events]
+    longest = [event.max_hops or 0 for event in result.events]
+    lost = [event.lost or 0 for event in result.events]
     for title, unit, values in (
         ("Pairs of hosts not delivered after each event", "ordered pairs", missing),
-        ("Longest path after each event", "links", [e.max_hops or 0 for e in happened]),
-        (
-            "Loss per event, of pairs that the tables deliver",
-            "packets",
-            [e.lost or 0 for e in happened],
-        ),
+        ("Longest path after each event", "links", longest),
+        ("Loss per event, of pairs that the tables deliver", "packets", lost),
     ):
         if any(values):
             edges = np.arange(len(values) + 1) + 0.5
@@ -214,9 +216,10 @@ def _histogram(title: str, unit: str, values: NDArray[np.float64]) -> Panel:
         edges = np.arange(low - 0.5, high + width, width)
     else:
         edges = np.linspace(low, high, BINS + 1)
-    counts = np.histogram(values, edges)[0].astype(float)
+    counts, _ = np.histogram(values, edges)
     x_label = f"{unit} over a link in one direction"
-    return _bars(title, x_label, "links, each direction for itself", edges, counts)
+    y_label = "links, each direction for itself"
+    return _bars(title, x_label, y_label, edges, counts.astype(np.float64))
 
 
 def _inline(panel: Panel) -> str:

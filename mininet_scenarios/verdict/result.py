@@ -1,6 +1,6 @@
 """The result of a rehearsal: its checks, and the outcomes of its events, probe and flows.
 
-`run.rehearsal` and `run.timeline` fill it in; `verdict.report` and the commands print it.
+`run.rehearsal` and `run.timeline` fill a `Result` in; `verdict.report` and the commands print it.
 """
 
 from __future__ import annotations

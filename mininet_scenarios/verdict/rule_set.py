@@ -40,6 +40,9 @@ from mininet_scenarios.verdict.predict import Prediction
 FAMILY_SHIFT = 16
 """The bits of a row's number below the family of addresses: 0 is IPv4, 1 IPv6. For rows of
 entrances 1 is IPv4, 2 IPv6."""
+ND_FINISH_NUMBER = 2
+"""The number of the second row that answers neighbour discovery (`answer_rows.nd_finish`). The rows
+before it have the number of the family."""
 Pairs = set[tuple[int, int, int]]
 """Pairs of switches that packets are sent between: the version of the Internet protocol, the source
 and the destination."""
@@ -135,7 +138,7 @@ class RuleSet:
             self._add_due_between_switches()
 
     @property
-    def all(self) -> list[Rule]:
+    def all_rules(self) -> list[Rule]:
         """Every flow and every bucket."""
         buckets = (rule for group in self.groups.values() for rule in group.buckets)
         return [*self.flows.values(), *buckets]
@@ -160,24 +163,26 @@ class RuleSet:
 
     def _add_groups(self, switch: int) -> None:
         """Add the groups of a switch, with their buckets."""
-        count = self.build.tables.classes.port.shape[1]
-        first = self.generation.get(switch, 0) * GROUP_SPACE
+        classes = self.build.tables.classes.port.shape[1]
+        first_number = self.generation.get(switch, 0) * GROUP_SPACE
         for groups in self.pipeline.groups(switch):
-            if not groups.is_new:  # these add ports on which packets come to earlier groups
+            if not groups.is_new:  # they only have ports on which packets come to earlier groups
                 for egress, entry in zip(groups.classes, groups.in_port.tolist(), strict=True):
                     key = switch, groups.role, int(egress)
                     if entry and key in self.groups:
                         self.groups[key] = replace(self.groups[key], entry=entry)
                 continue
-            numbers = (first + group_numbers(groups.role, groups.classes, count)).tolist()
+            numbers = first_number + group_numbers(groups.role, groups.classes, classes)
             for i, (number, egress) in enumerate(
-                zip(numbers, groups.classes.tolist(), strict=True)
+                zip(numbers.tolist(), groups.classes.tolist(), strict=True)
             ):
                 ports, weights = tuple(groups.port[i].tolist()), tuple(groups.weight[i].tolist())
                 if groups.role == GroupRole.FALLBACK:
                     ports, weights = (0, *ports), (0, *weights)
                 elif ports[-1] in ports[:-1] and weights[-1] * MORE_VALUES[0] < sum(weights):
-                    ports, weights = ports[:-1], weights[:-1]  # too small to get a packet
+                    # The last bucket repeats a port, with a weight of less than one of the 256 hash
+                    # values that Open vSwitch takes at most: it gets no packet.
+                    ports, weights = ports[:-1], weights[:-1]
                 self.groups[switch, groups.role, egress] = GroupRules(
                     role=groups.role,
                     entry=int(groups.in_port[i]),
@@ -226,7 +231,7 @@ class RuleSet:
                 self._add_due(switch, RowKind.HOST, number, pairs)
                 self._add_due(switch, RowKind.FORWARD, entrance, pairs)
                 if version == 6:
-                    self._add_due(switch, RowKind.ANSWER, 2, pairs)
+                    self._add_due(switch, RowKind.ANSWER, ND_FINISH_NUMBER, pairs)
 
     def _hosts(self) -> Iterator[tuple[int, int]]:
         """The hosts that take part, by switch and number there."""
@@ -254,7 +259,8 @@ class RuleSet:
         for switch, host in self._hosts():
             for family, version in enumerate(self.versions):
                 drawn = DRAWN_NUMBER + host + (family + 1 << FAMILY_SHIFT)
-                sent = {pair for pair in pairs if pair[:2] == (version, switch)}
+                of_version = _of_version(pairs, version)
+                sent = {(v, source, end) for v, source, end in of_version if source == switch}
                 self._add_due(switch, RowKind.FORWARD, drawn, sent)
                 within = DRAWN_NUMBER + family
                 if self.pipeline.checks(switch):
@@ -272,7 +278,7 @@ class RuleSet:
         middles = intermediates(self.build)
         number = {int(middle): i for i, middle in enumerate(middles)}
         for visit in self._visits(legs, ends, middles):
-            sent = {pair for pair in pairs if pair[1] == visit.source}
+            sent = {(v, source, end) for v, source, end in pairs if source == visit.source}
             self._add_due_on_leg(visit, sent)
             if visit.in_port:
                 for family, version in enumerate(self.versions):
@@ -280,23 +286,25 @@ class RuleSet:
                         visit.switch,
                         RowKind.FORWARD,
                         CARRIED_NUMBER + family,
-                        {pair for pair in sent if pair[0] == version},
+                        _of_version(sent, version),
                     )
             self._add_due(visit.switch, RowKind.CARRIED, number[visit.target], sent)
-        of_ipv4 = {pair for pair in pairs if pair[0] == 4}
         for middle in middles.tolist():
-            self._add_due(middle, RowKind.CARRIED, number[middle], of_ipv4)
+            self._add_due(middle, RowKind.CARRIED, number[middle], _of_version(pairs, 4))
 
     def _add_due_second_legs(self, legs: Prediction, ends: NDArray[np.int64], pairs: Pairs) -> None:
         """Add the rules of packets on their way from an intermediate as due.
 
-        The arguments are those of `_add_due_first_legs`.
+        Args:
+            legs: the minimal routes.
+            ends: the switches with hosts.
+            pairs: the pairs that packets are sent between.
         """
         for visit in self._visits(legs, intermediates(self.build), ends):
-            sent = {pair for pair in pairs if pair[2] == visit.target}
+            sent = {(v, source, end) for v, source, end in pairs if end == visit.target}
             self._add_due_on_leg(visit, sent)
             for family, version in enumerate(self.versions):
-                of_version = {pair for pair in sent if pair[0] == version}
+                of_version = _of_version(sent, version)
                 if visit.in_port:
                     self._add_due(visit.switch, RowKind.FORWARD, family, of_version)
                 prefix = self._routes[version][visit.switch, visit.target] + family * IPV6_NUMBER
@@ -305,7 +313,7 @@ class RuleSet:
     def _add_due_on_leg(self, visit: Visit, sent: Pairs) -> None:
         """Add the class and the bucket that a packet on a leg reaches as due."""
         egress = int(self.prediction.egress[visit.switch, visit.target])
-        group = self._groups(visit.switch, egress, visit.in_port).group
+        group = self._groups_from_row(visit.switch, egress, visit.in_port).group
         if group is None:
             return
         self._add_due(visit.switch, RowKind.CLASS, egress + (group.role << ROLE_SHIFT), sent)
@@ -347,7 +355,7 @@ class RuleSet:
         if is_spread:
             return
         pairs = {(4, visit.source, visit.target)}
-        group, nested = self._groups(switch, egress, in_port)
+        group, nested = self._groups_from_row(switch, egress, in_port)
         if group is None:  # the row of the class forwards, from any port
             self._add_due(switch, RowKind.CLASS, egress, pairs)
             return
@@ -358,7 +366,7 @@ class RuleSet:
             self._add_due_bucket(nested, visit.out_port, pairs)
             self._add_due_bucket(group, 0, pairs)
 
-    def _groups(self, switch: int, egress: int, in_port: int) -> _NextGroups:
+    def _groups_from_row(self, switch: int, egress: int, in_port: int) -> _NextGroups:
         """The groups that a packet comes to from the row of a class.
 
         Args:
@@ -370,8 +378,10 @@ class RuleSet:
         if not in_port and enter:
             fallback = self.groups.get((switch, GroupRole.FALLBACK, egress))
             return _NextGroups(fallback, enter) if fallback else _NextGroups(enter, None)
-        repairs: int = self.build.tables.classes.protection.shape[2]
-        end = GroupRole.ASIDE + repairs
+        # The roles of packets that came in by one certain port: BOUNCE, and ASIDE for each port of
+        # protection.
+        protection_ports: int = self.build.tables.classes.protection.shape[2]
+        end = GroupRole.ASIDE + protection_ports
         if self.build.forwarding.every_hop:
             end += 1
         for role in range(GroupRole.BOUNCE, end):
@@ -404,8 +414,15 @@ class RuleSet:
         numbers = np.full((order, order), -1, np.int64)
         for switch in np.flatnonzero(self.build.topology.present).tolist():
             prefix = self.pipeline.routes(switch)[0]
-            ranked = prefix[np.argsort(-length[prefix].astype(np.int64), kind="stable")]
-            if len(ranked):
-                matches = inside[:, ranked]
-                numbers[switch] = np.where(matches.any(axis=1), ranked[matches.argmax(axis=1)], -1)
+            # The longest matching prefix routes: of the longest first, argmax is the first match.
+            longest_first = prefix[np.argsort(-length[prefix].astype(np.int64), kind="stable")]
+            if len(longest_first):
+                matches = inside[:, longest_first]
+                longest_match = longest_first[matches.argmax(axis=1)]
+                numbers[switch] = np.where(matches.any(axis=1), longest_match, -1)
         return numbers
+
+
+def _of_version(pairs: Pairs, version: int) -> Pairs:
+    """The pairs of one version of the Internet protocol."""
+    return {pair for pair in pairs if pair[0] == version}

@@ -60,7 +60,7 @@ class Fabric(Routers):
         """[[TTL of a packet of host j to host i where it arrives, 0 where it does not]]."""
         count = range(len(self.hosts))
         pairs = [(u, v) for v in count for u in count if u != v]
-        times = probing.UdpProber(self.ends(version), pairs).once(lambda *_: None).tolist()
+        times = probing.UdpProber(self.ends(version), pairs).run_round(lambda *_: None).tolist()
         seen = {pair: ttl for pair, ttl in zip(pairs, times, strict=True) if ttl > 0}
         return [[seen.get((u, v), 0) for u in count] for v in count]
 

@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 from compilers.tables.folders.build_folder import load
-from mininet_scenarios.ovs.frames import FrameKind, marked_number
+from mininet_scenarios.ovs.frames import FrameKind, frame_number
 from mininet_scenarios.ovs.openvswitch import PrivateOvs
-from mininet_scenarios.traffic.frame_exchange import CollectorFrames, exchanged
+from mininet_scenarios.traffic.frame_exchange import CollectorFrames, exchange
 from tests.compilers.targets.live_ovs import dump
 from tests.controller import makers
 from tests.controller.cluster.meddler import FewGroups, Meddler
@@ -266,9 +266,9 @@ def test_packets_above_1500_bytes_arrive_whole(fabric, ends, kind):
     source, destination = np.argwhere(probe.hosts.every_pair()).T
     frames = probe.writer.of_kind(kind, source, destination, 5000, 0)
     sent = frames.by_host(ends.hosts)
-    heard, _ = exchanged(ends, sent, range(len(sent)), lambda one: marked_number(one[1]))
+    heard, _ = exchange(ends, sent, range(len(sent)), lambda one: frame_number(one[1]))
     got = {
-        (marked_number(data), host): frames.difference(marked_number(data), data)[1]
+        (frame_number(data), host): frames.difference(frame_number(data), data)[1]
         for host, data in heard
     }
     assert got == {(n, ends.hosts[d]): "" for n, d in enumerate(destination.tolist())}
@@ -324,7 +324,7 @@ def test_a_flood_about_neighbours_reaches_nobody_and_costs_no_packet(fabric, end
     def hears(wave):
         """Whether the switch has answered so many waves, and says no more."""
         heard = ends.hear(0.2)
-        reached.update(host for host, data in heard if marked_number(data) is None)
+        reached.update(host for host, data in heard if frame_number(data) is None)
         return not heard and reached[attacker] > wave
 
     for wave in range(WAVES):

@@ -138,7 +138,7 @@ class Planes:
 
         def loaded():
             done = subprocess.run(
-                [*self.hosts[host].inside, "ip", "-batch", "-"],
+                [*self.hosts[host].command_prefix, "ip", "-batch", "-"],
                 input="".join(lines),
                 capture_output=True,
                 text=True,

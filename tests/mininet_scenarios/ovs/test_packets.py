@@ -7,7 +7,7 @@ from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.targets.openflow.protocol import MessageType, header
 from compilers.wiring.addressing import format_mac
-from mininet_scenarios.ovs.frames import HASHED, FrameWriter, links_of, marked_number
+from mininet_scenarios.ovs.frames import HASHED, FrameWriter, frame_number, links_of
 from mininet_scenarios.ovs.management_socket import frame_out
 from mininet_scenarios.scenario.engine import HostSample
 
@@ -31,7 +31,7 @@ def test_an_independent_reader_finds_the_packet(build, version):
     writer = FrameWriter(build, hosts, version)
     frames = writer.of_kind(HASHED, np.array([3]), np.array([20]), np.array([1029]), 7)
     ((name, data),) = frames.by_host(hosts.names)
-    assert (name, marked_number(data), links_of(data)) == (hosts.names[3], 7, -1)
+    assert (name, frame_number(data), links_of(data)) == (hosts.names[3], 7, -1)
     out = frame_out(data, 4)
     assert header(out)[:2] == (MessageType.PACKET_OUT, len(out))
     action = parser.OFPAction.parser(out, 24)

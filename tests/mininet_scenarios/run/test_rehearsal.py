@@ -56,10 +56,10 @@ class Round:
         return self.engine.send(self.hosts.names, counts, quiet)
 
     def failed(self, seen, **expect):
-        checks = self.examiner.compare("all", self.counts, seen)
-        expect = self.examiner.usual().model_copy(update=expect)
+        checks = self.examiner.table_checks("all", self.counts, seen)
+        expect = self.examiner.default_expectations().model_copy(update=expect)
         asked = self.counts > 0
-        checks += self.examiner.judge("all", expect, asked, seen.longest, self.engine)
+        checks += self.examiner.expectation_checks("all", expect, asked, seen.longest, self.engine)
         return {
             check.name: list(map(str, check.mismatches)) for check in checks if not check.passed
         }
@@ -193,7 +193,7 @@ def test_every_diversion_is_seen_at_each_of_its_pairs(compiled, q):
     assert counts.any()
     trial.engine.divert(diversion)
     seen = trial.send(counts)
-    hops = trial.examiner.compare("", counts, seen)[1]
+    hops = trial.examiner.table_checks("", counts, seen)[1]
     assert hops.required - hops.seen == counts.sum()
 
 
@@ -204,7 +204,7 @@ def test_where_every_class_has_alternates_packets_in_transit_are_diverted(marks,
     trial = Round(build)
     diversion, counts = choose_diversion(trial.examiner)
     trial.engine.divert(diversion)
-    answers, *_ = trial.examiner.compare("", counts, trial.send(counts))
+    answers, *_ = trial.examiner.table_checks("", counts, trial.send(counts))
     assert 0 < answers.required - answers.seen < counts.sum()
 
 
@@ -225,7 +225,7 @@ def test_the_wrong_table_is_one_that_packets_notice(family, balance):
     diversion, counts = choose_diversion(trial.examiner)
     trial.engine.divert(diversion)
     seen = trial.send(counts)
-    checks = trial.examiner.compare("", counts, seen, compares_links=False)
+    checks = trial.examiner.table_checks("", counts, seen, compares_links=False)
     assert not all(check.passed for check in checks)
 
 
@@ -246,7 +246,7 @@ def test_packets_of_a_round_that_come_or_are_lost(me):
         "other = NetworkNamespace(); "
         "ends = [(os.getpid(), sys.argv[1]), (other.pid, sys.argv[2])]; "
         "pairs = [(0, 0)] * 3 + [(0, 1)] * 200 + [(0, 0)] * 200; "
-        "hops = UdpProber(ends, pairs).once(lambda *_: None); other.process.kill(); "
+        "hops = UdpProber(ends, pairs).run_round(lambda *_: None); other.process.kill(); "
         "print(hops.tolist() == [0] * 3 + [-1] * 200 + [0] * 200)"
     )
     words = ["sh", "-c", f'ip link set lo up; exec "$0" -c "$1" {me} {lost}']

@@ -2,7 +2,7 @@
 
 from mininet_scenarios.traffic.frame_exchange import (
     PATIENCE,
-    exchanged,
+    exchange,
 )
 
 FRAMES = [(0, b"one"), (1, b"two"), (0, b"three"), (1, b"silent")]
@@ -35,21 +35,21 @@ def answer(frame):
 
 def test_only_what_is_missing_goes_again_until_it_arrives():
     ends = SlowEnds({b"two": 2, b"three": 1, b"silent": 9})
-    heard, times = exchanged(ends, FRAMES, DUE, answer)
+    heard, times = exchange(ends, FRAMES, DUE, answer)
     assert {data for _, data in heard} == {b"one", b"two", b"three"}
     assert ends.sent[1:] == [[b"two", b"three"], [b"two"]]
     assert times == [1, 3, 2, 1]
 
 
 def test_what_never_arrives_is_lost_after_the_last_time():
-    heard, times = exchanged(SlowEnds({b"two": 9}), FRAMES, DUE, answer)
+    heard, times = exchange(SlowEnds({b"two": 9}), FRAMES, DUE, answer)
     assert b"two" not in {data for _, data in heard}
     assert times == [1, len(PATIENCE), 1, 1]
 
 
 def test_other_frames_do_not_pass_for_those_that_are_awaited():
     ends = SlowEnds({b"two": 1}, strays=[(9, b"late"), (9, b"ours")])
-    heard, _ = exchanged(ends, FRAMES, DUE, answer)
+    heard, _ = exchange(ends, FRAMES, DUE, answer)
     assert ends.quiet == [PATIENCE[0]]
     assert (9, b"two") in heard
 
@@ -63,5 +63,5 @@ def test_a_frame_that_comes_twice_does_not_stand_for_another():
         def hear(self, _):
             return next(self.late)
 
-    heard, _ = exchanged(TwiceEnds({}), [(0, b"one"), (0, b"two")], [b"one", b"two"], answer)
+    heard, _ = exchange(TwiceEnds({}), [(0, b"one"), (0, b"two")], [b"one", b"two"], answer)
     assert {data for _, data in heard} == {b"one", b"two"}

@@ -46,7 +46,7 @@ class Ends(Prober):
 def test_a_round_goes_on_where_packets_are_lost() -> None:
     lost = {*range(0, 3 * AT_ONCE, 2)}
     ends = Ends(3 * AT_ONCE, lost)
-    hops = ends.once(lambda *_: None)
+    hops = ends.run_round(lambda *_: None)
     assert {n for n, links in enumerate(hops.tolist()) if links == SILENT} == lost
     assert set(hops.tolist()) == {SILENT, 2}
     assert max(ends.at_once) == AT_ONCE
@@ -57,7 +57,7 @@ def test_a_probe_is_evenly_spread() -> None:
     """In time, over all pairs in turn; what is lost is not there, and the end is waited for."""
     over, here = Pipe()
     ends = Ends(10, {3}, here, 60)
-    probed = ends.run(0.1, over)
+    probed = ends.run_probe(0.1, over)
     assert set(probed.pair[np.isnan(probed.received)].tolist()) == {3}
     assert np.ptp(np.bincount(probed.pair)) <= 1
     due = probed.sent[0] + np.arange(len(probed.sent)) * 0.01

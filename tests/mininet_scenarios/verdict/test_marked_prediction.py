@@ -11,7 +11,7 @@ from mininet_scenarios.scenario.engine import HostSample
 from mininet_scenarios.scenario.observations import Flows
 from mininet_scenarios.scenario.outage import Outage, PhysicalChange
 from mininet_scenarios.verdict.flow_rates import FlowSpread, carry
-from mininet_scenarios.verdict.link_share_check import link_shares
+from mininet_scenarios.verdict.link_share_check import link_share_check
 from mininet_scenarios.verdict.predict import Prediction
 from tests.compilers.routing.makers import loads_by_hand, marked, paths_by_hand
 
@@ -59,10 +59,10 @@ def test_flows_are_shared_as_by_hand_and_a_count_that_is_off_is_named() -> None:
 
     seen = np.rint(100 * known.by_port(found.sum(axis=1))).astype(np.int64)
     cases = 2 * build.topology.graph.size
-    right = link_shares(known, hosts, flows, seen, 5)
+    right = link_share_check(known, hosts, flows, seen, 5)
     assert (right.required, right.mismatches) == (cases, ())
     seen[7, 2] *= 2
-    (wrong,) = link_shares(known, hosts, flows, seen, 5).mismatches
+    (wrong,) = link_share_check(known, hosts, flows, seen, 5).mismatches
     assert wrong.where == f"7 → {build.wiring.far[7, 1]}"
 
 

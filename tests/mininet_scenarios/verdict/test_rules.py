@@ -6,7 +6,7 @@ import pytest
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.folders.build_folder import save
-from mininet_scenarios.ovs.frames import FRAME_KINDS, FrameWriter, marked_number
+from mininet_scenarios.ovs.frames import FRAME_KINDS, FrameWriter, frame_number
 from mininet_scenarios.run.rehearsal import rules_expected
 from mininet_scenarios.scenario.check import Check, Mismatch
 from mininet_scenarios.scenario.engine import HostSample
@@ -37,7 +37,7 @@ def test_frames_arrive_whole_or_the_difference_is_named(build_of, version, kind)
     frames = writer.of_kind(kind, np.array([0, 3]), np.array([5, 9]), 1024, 70)
     assert max(kind.size + 14, 50) <= frames.sent.dtype.itemsize <= max(kind.size + 14, 90)
     arrived = frames.arriving[1:2].copy()
-    assert marked_number(arrived.tobytes()) == 71
+    assert frame_number(arrived.tobytes()) == 71
     assert frames.difference(1, arrived.tobytes()) == (0, "")
     arrived["ethernet"]["from"][0, 0] ^= 1
     assert "source MAC address" in frames.difference(1, arrived.tobytes())[1]
