@@ -374,24 +374,37 @@ CHANGES = {
 }
 
 
+FABRICS = {"plain": {"q": 2}, "aggregates": STAR}
+OF_AGGREGATES = (
+    *("addresses without a route", "another's prefix", "another metric", "another preference"),
+    *("no others", "not used"),
+)
+"""Changes of lines that only a fabric with aggregates has, or that concern its prefixes."""
+
+
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    out = tmp_path_factory.mktemp("bgp")
-    write("frr", agreed(build_of(STAR), BGP), out)
-    return out
+    """A folder of a small fabric, and one of a fabric with aggregates."""
+    folders = {}
+    for name, parameters in FABRICS.items():
+        folders[name] = tmp_path_factory.mktemp("bgp")
+        write("frr", agreed(build_of(parameters), BGP), folders[name])
+    return folders
 
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_change_is_told(name, written):
-    path = written / "0" / "frr.conf"
+    kind = "aggregates" if name in OF_AGGREGATES else "plain"
+    folder = written[kind]
+    path = folder / "0" / "frr.conf"
     before = path.read_text()
     try:
         change(path, *CHANGES[name])
-        report = check("frr", agreed(build_of(STAR), BGP), written)
+        report = check("frr", agreed(build_of(FABRICS[kind]), BGP), folder)
     finally:
         path.write_text(before)
     assert report.differences
-    assert all(example.file.startswith(str(written)) for example in report.examples)
+    assert all(example.file.startswith(str(folder)) for example in report.examples)
 
 
 def test_a_fault_is_told_first_with_its_line(tmp_path):
