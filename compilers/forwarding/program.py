@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.forwarding.rule import DELIVER, DROP, Program
-from compilers.routing.marked_spread import onward_links, onward_ports
+from compilers.routing.marked_spread import onward_links, onward_ports, without_links
 from compilers.tables.build import Build
 from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import local
@@ -53,7 +53,7 @@ def program_of(build: Build, only: int | None = None, *, shares: bool = True) ->
         cable = np.arange(links, dtype=np.int32)[None]
     onward = np.zeros((0, links, links), np.bool_)
     if build.forwarding.marks and shares:
-        onward = _onward(wiring, only)
+        onward = _onward(build, only)
     classes = build.tables.classes
     port = classes.port[rows][..., None]
     order = np.concatenate((port, np.asarray(classes.protection[rows])), axis=2)
@@ -100,14 +100,18 @@ def with_classes(program: Program, build: Build, switches: NDArray[np.int64]) ->
     return program._replace(**lowered)
 
 
-def _onward(wiring: Wiring, only: int | None) -> NDArray[np.bool_]:
+def _onward(build: Build, only: int | None) -> NDArray[np.bool_]:
     """bool[S, K, K], `Program.onward` of all switches; bool[1, K, K] of one."""
+    wiring, not_spread_over = build.wiring, build.tables.not_spread_over
     switches, links = wiring.far.shape
     if only is not None:
-        return np.broadcast_to(onward_ports(wiring, only) > 0, (1, links, links)).copy()
+        ports = onward_ports(wiring, only, not_spread_over)
+        return np.broadcast_to(ports > 0, (1, links, links)).copy()
     onward = np.zeros((switches, links, links), np.bool_)
     for place, usable in onward_links(wiring):
         onward[place] = usable
+        if not_spread_over is not None:
+            onward[place] = without_links(usable, not_spread_over[place])
     return onward
 
 

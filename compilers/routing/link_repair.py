@@ -15,6 +15,8 @@ tables of the build.
 - Rows for destinations that are **cut off** are removed at the ends of failed links only. Rows of
   other switches still lead packets to these ends, where they are dropped. A switch without links
   keeps its tables.
+- **Marked packets** (`compilers.routing.marked_spread`) are not spread over failed links, nor over
+  links to drained switches: `Tables.not_spread_over`.
 - A **drained** switch, which may or may not work, gets packets for itself, and none in transit. Its
   own tables change only where a link of its own has failed, for the packets of its hosts.
 """
@@ -71,15 +73,25 @@ class Intact:
     """The arrays of the classes, to be copied for every repair."""
     every_hop: bool
     """Whether packets are shared at every hop."""
+    marks: bool
+    """Whether packets are marked, and spread by the next switch."""
 
     @classmethod
     def of(cls, build: Build) -> Intact:
         """Prepare a build, which takes longer than a repair."""
-        return cls.of_tables(build.tables, build.wiring, build.topology, build.forwarding.every_hop)
+        forwarding = build.forwarding
+        return cls.of_tables(
+            build.tables, build.wiring, build.topology, forwarding.every_hop, forwarding.marks
+        )
 
     @classmethod
     def of_tables(
-        cls, tables: Tables, wiring: Wiring, topology: Topology, every_hop: bool = False
+        cls,
+        tables: Tables,
+        wiring: Wiring,
+        topology: Topology,
+        every_hop: bool = False,
+        marks: bool = False,
     ) -> Intact:
         """Prepare the tables of a fabric.
 
@@ -88,6 +100,7 @@ class Intact:
             wiring: all cables of the fabric.
             topology: says which switches are endpoints, and the diameter before failures.
             every_hop: whether packets are shared at every hop.
+            marks: whether packets are marked.
         """
         classes, cables = tables.classes, wiring.cables()
         order, links = wiring.port.shape
@@ -113,6 +126,7 @@ class Intact:
             egress=CopyOnWrite(routes.egress),
             class_parts=ClassParts.of(classes),
             every_hop=every_hop,
+            marks=marks,
         )
 
     def fib_of(self, routes: Routes) -> Fib:
@@ -151,7 +165,15 @@ class Repaired:
     @property
     def switches(self) -> NDArray[np.int64]:
         """The switches whose programs differ, ascending."""
-        return np.union1d(self.rows[:, 0], self.classes[:, 0])
+        return np.union1d(np.union1d(self.rows[:, 0], self.classes[:, 0]), self.spreading)
+
+    @property
+    def spreading(self) -> NDArray[np.int64]:
+        """The switches that spread marked packets over fewer links than in the build, ascending."""
+        not_spread_over = self.tables.not_spread_over
+        if not_spread_over is None:
+            return np.zeros(0, np.int64)
+        return np.flatnonzero(not_spread_over.any(axis=1))
 
 
 def repaired(
@@ -184,7 +206,9 @@ def repaired(
     detours = _Detours.of(intact, routes, avoided, live, repairable, is_drained & repairable)
     rows = detours.new_rows(ends[intact.endpoints[ends]])
     routes = with_rows(routes, rows.switch, rows.destination, rows.new_class)
-    tables = replace(intact.tables, routes=routes)
+    tables = replace(
+        intact.tables, routes=routes, not_spread_over=avoided if intact.marks else None
+    )
     damaged = DamagedFabric(
         tables=tables,
         fib=intact.fib_of(routes),

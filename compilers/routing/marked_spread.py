@@ -100,7 +100,9 @@ def require_onward(wiring: Wiring, balance: str) -> None:
         raise Refused(Finding(("routing", "balance"), required, f"{balance}, and {given}", todo))
 
 
-def onward_ports(wiring: Wiring, switch: int) -> NDArray[np.uint16]:
+def onward_ports(
+    wiring: Wiring, switch: int, not_spread_over: NDArray[np.bool_] | None = None
+) -> NDArray[np.uint16]:
     """Return the ports by which marked packets leave a switch, uint16[K, K].
 
     Entry [k, j] is the port of link j, or 0 if packets that came in on link k may not take it.
@@ -108,10 +110,26 @@ def onward_ports(wiring: Wiring, switch: int) -> NDArray[np.uint16]:
     Args:
         wiring: the cables.
         switch: a vertex.
+        not_spread_over: of the tables, as of `Tables`.
     """
     usable = _onward(wiring, slice(switch, switch + 1))[0]
+    if not_spread_over is not None:
+        usable = without_links(usable, not_spread_over[switch])
     ports: NDArray[np.uint16] = np.where(usable, wiring.port[switch], 0).astype(np.uint16)
     return ports
+
+
+def without_links(
+    usable: NDArray[np.bool_], not_spread_over: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Return the links for marked packets without some; where no others are left, they stay.
+
+    Args:
+        usable: bool[..., K, K], as `onward_links` yields them.
+        not_spread_over: bool[..., K], the links that are not to be used.
+    """
+    left = usable & ~not_spread_over[..., None, :]
+    return np.where(left.any(axis=-1, keepdims=True), left, usable)
 
 
 def _onward(wiring: Wiring, switches: slice) -> NDArray[np.bool_]:

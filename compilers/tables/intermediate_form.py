@@ -15,7 +15,7 @@ F repair ports (`protection`), B bounce ports, G groups of switches with the sam
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -49,8 +49,8 @@ def no_route(egress: Egress) -> int:
 
 def _freeze(table: Routes | Classes) -> None:
     """Make the arrays of a table read-only."""
-    for field in fields(table):
-        array = getattr(table, field.name)
+    for declared in fields(table):
+        array = getattr(table, declared.name)
         if isinstance(array, np.ndarray):
             array.flags.writeable = False
 
@@ -205,6 +205,12 @@ class Tables:
     """Which class each switch uses for each destination prefix."""
     classes: Classes
     """What each switch does with the packets of each class."""
+    not_spread_over: NDArray[np.bool_] | None = field(
+        default=None, metadata={"stored": "unless default"}
+    )
+    """bool[S, K], the links over which switches spread no marked packets, as they have failed or
+    lead to a drained switch; None: there are none. Only repaired tables have it, which are not
+    stored."""
 
     def __repr__(self) -> str:
         """`<Tables: 57 switches, 57 rows each, at most 8 classes each>`."""

@@ -88,7 +88,8 @@ def repair_messages(
         chosen = np.zeros(len(generations), np.bool_)
         chosen[switches] = True
         bundles = _Bundles.of(encoder, after.classes, change.at(chosen), kind)
-        for part in (*bundles.parts(), *bundles.carried(encoder.with_tables(after))):
+        later = encoder.with_tables(after)
+        for part in (*bundles.parts(), *bundles.carried(later), *bundles.spread(later)):
             if len(part.block):
                 part.append_to(rounds)
     return [messages for messages in rounds if messages]
@@ -313,6 +314,21 @@ class _Bundles:
             for block in blocks:
                 number = xid_numbers(block)
                 yield _Part(block, np.full(len(block), switch), rounds[number])
+
+    def spread(self, later: Encoder) -> Iterator[_Part]:
+        """Yield the rows that spread marked packets over other links than before.
+
+        Args:
+            later: encodes the tables that will be held.
+        """
+        for switch in self.change.spreading.tolist():
+            generation = self.kind.generation
+            old, new = (
+                encoder.spread_messages(switch, generation) for encoder in (self.encoder, later)
+            )
+            for row_before, row in zip(old, new, strict=True):
+                if not np.array_equal(row_before, row):
+                    yield self._part(row, np.array([switch]))
 
     def _groups(self, groups: Groups, chosen: Flags) -> Iterator[tuple[Block, Numbers]]:
         """Yield the messages of the chosen groups by number of buckets, and the switch of each."""

@@ -92,15 +92,23 @@ class RepairRounds:
     """int64[k, 2], the switch and the new class of packets that had another class before."""
     last: int
     """The number of the last round."""
+    spreading: NDArray[np.int64]
+    """The switches that may spread marked packets over other links, ascending: from the first round
+    on."""
 
     @classmethod
-    def of_classes(cls, classes: NDArray[np.int64]) -> RepairRounds:
-        """The rounds if only classes change, and no row.
+    def of_classes(
+        cls, classes: NDArray[np.int64], spreading: NDArray[np.int64] | None = None
+    ) -> RepairRounds:
+        """The rounds if only classes and the spreading of marked packets change, and no row.
 
         Args:
             classes: int64[m, 2], the switch and the number of each class.
+            spreading: the switches that may spread marked packets otherwise; None: none.
         """
-        return cls(RowChanges.none(), classes, np.zeros((0, 2), np.int64), last=1)
+        none = np.zeros(0, np.int64)
+        spreading = none if spreading is None else spreading
+        return cls(RowChanges.none(), classes, np.zeros((0, 2), np.int64), 1, spreading)
 
     @classmethod
     def between(cls, before: Repaired, after: Repaired) -> RepairRounds:
@@ -112,8 +120,9 @@ class RepairRounds:
             _egress_of_rows(after.tables.routes, rows),
         )
         rows, egress = rows[old != new], new[old != new]
+        spreading = np.union1d(before.spreading, after.spreading)
         if not len(rows):
-            return cls.of_classes(classes)
+            return cls.of_classes(classes, spreading)
         cells = _Cells.of(before, after, rows)
         switch, prefix = rows.T
         level = cells.levels(egress == GONE)
@@ -126,6 +135,7 @@ class RepairRounds:
             classes=classes,
             entered=cells.entered[~cells.drops],
             last=last,
+            spreading=spreading,
         )
 
     def at(self, chosen: NDArray[np.bool_]) -> RepairRounds:
@@ -139,12 +149,13 @@ class RepairRounds:
             classes=self.classes[chosen[self.classes[:, 0]]],
             entered=self.entered[chosen[self.entered[:, 0]]],
             last=self.last,
+            spreading=self.spreading[chosen[self.spreading]],
         )
 
     @property
     def switches(self) -> NDArray[np.int64]:
         """The switches at which something may change, ascending."""
-        return np.union1d(self.rows.switch, self.classes[:, 0])
+        return np.union1d(np.union1d(self.rows.switch, self.classes[:, 0]), self.spreading)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -212,6 +212,16 @@ class Encoder:
         routes = self._layouts(profile.masks).routes
         return tuple(family.filled(prefix, metadata=metadata) for family in routes)
 
+    def spread_messages(self, vertex: int, generation: int) -> list[Block]:
+        """Messages that add the rows which spread marked packets; [] where none is marked.
+
+        Args:
+            vertex: the switch.
+            generation: of its class numbers.
+        """
+        basis = vertex & MOST_BASIS
+        return [rows.spread_row(row, basis) for row in self._pipeline.spread(vertex, generation)]
+
     def carried_messages(
         self, vertex: int, generation: int, before: Encoder | None = None
     ) -> list[Block]:
@@ -447,8 +457,8 @@ class Encoder:
             by_port = group.entering and not profile.masks
             with_rows = group.with_rows().from_ports(host_ports) if by_port else group
             blocks.append(self.class_messages(with_rows, generation, profile))
+        blocks += self.spread_messages(vertex, generation)
         basis = vertex & MOST_BASIS
-        blocks += [rows.spread_row(row, basis) for row in self._pipeline.spread(vertex, generation)]
         blocks += [
             rows.shared_class_row(number, ports, basis, generation)
             for number, ports in self._pipeline.shared(vertex)

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from compilers.forwarding.program import program_of
 from compilers.forwarding.walks import minimal_hops
 from compilers.routing.link_repair import Intact, repaired
 from compilers.targets.openflow.encoder import Encoder
@@ -29,6 +30,7 @@ from tests.compilers.update.updates import MINIMAL, Moving, build
 SLOW = settings(max_examples=4, suppress_health_check=list(HealthCheck))
 ADDRESSED = "addressing: {ipv6: fd00::/48}\n"
 STAR = "{family: polarstar, q: 2, supernode: inductive-quad, degree: 3}"
+MARKED = ((3, "none"), (4, "link"))
 FABRICS = [
     (f"{{family: polarfly, q: {q}}}", policy, more)
     for q, more in ((2, ""), (3, ADDRESSED), (4, ""))
@@ -37,6 +39,7 @@ FABRICS = [
 FABRICS += [(STAR, MINIMAL, ADDRESSED), (STAR, ("compact-valiant", "link"), "")]
 FABRICS += [("{family: polarfly, q: 3}", ("valiant", word), "") for word in ("none", "link")]
 FABRICS += [(STAR, ("valiant", "link"), ADDRESSED)]
+FABRICS += [(f"{{family: polarfly, q: {q}}}", ("spread", word), "") for q, word in MARKED]
 FABRICS += [
     (topology, ("ecmp, transit: ecmp", protect), "")
     for topology in ("{family: hyperx, sides: 3x3}", "{family: fat-tree, k: 4}")
@@ -89,6 +92,29 @@ def test_switches_hold_the_repaired_programs(fabric, steps, seed, generation):
             for vertex, parts in messages.items():
                 carry_out(switches[vertex], parts)
         assert switches == programs(whole, new.tables, generation)
+
+
+@pytest.mark.parametrize(("q", "protect"), MARKED)
+def test_marked_packets_are_not_spread_over_what_has_failed(q, protect):
+    """A drained switch had a third of its transit, and 2 % of all packets took a silent link."""
+    whole = build(f"{{family: polarfly, q: {q}}}", ("spread", protect))
+    chance, far = Random(q), whole.wiring.far  # noqa: S311
+    for links, nodes in ((1, 0), (0, 1), (2, 1)):
+        new = repair(whole, chance, links, nodes)
+        switches = programs(whole, whole.tables, 0)
+        for messages in rounds_of(whole, repair(whole, chance, 0, 0), new, 0):
+            for vertex, parts in messages.items():
+                carry_out(switches[vertex], parts)
+        assert switches == programs(whole, new.tables, 0)
+        repaired_build = replace(whole, tables=new.tables)
+        onward = program_of(repaired_build).onward
+        assert new.tables.not_spread_over.sum() >= links or nodes
+        assert not (onward & new.tables.not_spread_over[:, None, :]).any()
+        is_linked = far >= 0
+        assert onward.any(axis=2)[is_linked].all()
+        for vertex in range(len(far)):
+            own = program_of(repaired_build, vertex).onward[0]
+            assert (own == onward[vertex])[is_linked[vertex]].all()
 
 
 # Node 2 drops what it has for 3, to which 6 goes back by 2; until then 2 leads to 3 by 6.
