@@ -102,16 +102,16 @@ def with_classes(program: Program, build: Build, switches: NDArray[np.int64]) ->
 
 def _onward(build: Build, only: int | None) -> NDArray[np.bool_]:
     """bool[S, K, K], `Program.onward` of all switches; bool[1, K, K] of one."""
-    wiring, not_spread_over = build.wiring, build.tables.not_spread_over
+    wiring, avoided = build.wiring, build.tables.avoided
     switches, links = wiring.far.shape
     if only is not None:
-        ports = onward_ports(wiring, only, not_spread_over)
+        ports = onward_ports(wiring, only, avoided.links if avoided else None)
         return np.broadcast_to(ports > 0, (1, links, links)).copy()
     onward = np.zeros((switches, links, links), np.bool_)
     for place, usable in onward_links(wiring):
         onward[place] = usable
-        if not_spread_over is not None:
-            onward[place] = without_links(usable, not_spread_over[place])
+        if avoided is not None:
+            onward[place] = without_links(usable, avoided.links[place])
     return onward
 
 

@@ -15,8 +15,9 @@ tables of the build.
 - Rows for destinations that are **cut off** are removed at the ends of failed links only. Rows of
   other switches still lead packets to these ends, where they are dropped. A switch without links
   keeps its tables.
-- **Marked packets** (`compilers.routing.marked_spread`) are not spread over failed links, nor over
-  links to drained switches: `Tables.not_spread_over`.
+- **Detours** of a balance avoid failures, too (`Tables.avoided`). Marked packets are not spread
+  over failed links or to drained switches (`compilers.routing.marked_spread`). No packet goes by a
+  drained intermediate (`compilers.routing.intermediates`).
 - A **drained** switch, which may or may not work, gets packets for itself, and none in transit. Its
   own tables change only where a link of its own has failed, for the packets of its hosts.
 """
@@ -36,7 +37,7 @@ from compilers.tables.build import Build
 from compilers.tables.computed_array import ComputedArray
 from compilers.tables.copy_on_write import CopyOnWrite
 from compilers.tables.fib import Fib
-from compilers.tables.intermediate_form import Classes, Routes, Tables, no_route
+from compilers.tables.intermediate_form import Avoided, Classes, Routes, Tables, no_route
 from compilers.topology.distance import BEYOND, distances, table_of
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.damage import without_gaps
@@ -73,15 +74,19 @@ class Intact:
     """The arrays of the classes, to be copied for every repair."""
     every_hop: bool
     """Whether packets are shared at every hop."""
-    marks: bool
-    """Whether packets are marked, and spread by the next switch."""
+    has_detours: bool
+    """Whether packets are marked, or carry an intermediate."""
 
     @classmethod
     def of(cls, build: Build) -> Intact:
         """Prepare a build, which takes longer than a repair."""
         forwarding = build.forwarding
         return cls.of_tables(
-            build.tables, build.wiring, build.topology, forwarding.every_hop, forwarding.marks
+            build.tables,
+            build.wiring,
+            build.topology,
+            forwarding.every_hop,
+            has_detours=forwarding.marks or forwarding.intermediates,
         )
 
     @classmethod
@@ -91,7 +96,7 @@ class Intact:
         wiring: Wiring,
         topology: Topology,
         every_hop: bool = False,
-        marks: bool = False,
+        has_detours: bool = False,
     ) -> Intact:
         """Prepare the tables of a fabric.
 
@@ -100,7 +105,7 @@ class Intact:
             wiring: all cables of the fabric.
             topology: says which switches are endpoints, and the diameter before failures.
             every_hop: whether packets are shared at every hop.
-            marks: whether packets are marked.
+            has_detours: whether packets are marked, or carry an intermediate.
         """
         classes, cables = tables.classes, wiring.cables()
         order, links = wiring.port.shape
@@ -126,7 +131,7 @@ class Intact:
             egress=CopyOnWrite(routes.egress),
             class_parts=ClassParts.of(classes),
             every_hop=every_hop,
-            marks=marks,
+            has_detours=has_detours,
         )
 
     def fib_of(self, routes: Routes) -> Fib:
@@ -165,15 +170,15 @@ class Repaired:
     @property
     def switches(self) -> NDArray[np.int64]:
         """The switches whose programs differ, ascending."""
-        return np.union1d(np.union1d(self.rows[:, 0], self.classes[:, 0]), self.spreading)
+        return np.union1d(np.union1d(self.rows[:, 0], self.classes[:, 0]), self.avoiding)
 
     @property
-    def spreading(self) -> NDArray[np.int64]:
-        """The switches that spread marked packets over fewer links than in the build, ascending."""
-        not_spread_over = self.tables.not_spread_over
-        if not_spread_over is None:
+    def avoiding(self) -> NDArray[np.int64]:
+        """The switches next to what packets on a detour avoid (`Tables.avoided`), ascending."""
+        avoided = self.tables.avoided
+        if avoided is None:
             return np.zeros(0, np.int64)
-        return np.flatnonzero(not_spread_over.any(axis=1))
+        return np.flatnonzero(avoided.links.any(axis=1))
 
 
 def repaired(
@@ -206,9 +211,8 @@ def repaired(
     detours = _Detours.of(intact, routes, avoided, live, repairable, is_drained & repairable)
     rows = detours.new_rows(ends[intact.endpoints[ends]])
     routes = with_rows(routes, rows.switch, rows.destination, rows.new_class)
-    tables = replace(
-        intact.tables, routes=routes, not_spread_over=avoided if intact.marks else None
-    )
+    on_detours = Avoided(avoided, is_drained) if intact.has_detours else None
+    tables = replace(intact.tables, routes=routes, avoided=on_detours)
     damaged = DamagedFabric(
         tables=tables,
         fib=intact.fib_of(routes),

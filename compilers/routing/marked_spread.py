@@ -101,7 +101,7 @@ def require_onward(wiring: Wiring, balance: str) -> None:
 
 
 def onward_ports(
-    wiring: Wiring, switch: int, not_spread_over: NDArray[np.bool_] | None = None
+    wiring: Wiring, switch: int, avoided: NDArray[np.bool_] | None = None
 ) -> NDArray[np.uint16]:
     """Return the ports by which marked packets leave a switch, uint16[K, K].
 
@@ -110,25 +110,23 @@ def onward_ports(
     Args:
         wiring: the cables.
         switch: a vertex.
-        not_spread_over: of the tables, as of `Tables`.
+        avoided: bool[S, K], links that are not to be used (`Avoided.links`); None: there are none.
     """
     usable = _onward(wiring, slice(switch, switch + 1))[0]
-    if not_spread_over is not None:
-        usable = without_links(usable, not_spread_over[switch])
+    if avoided is not None:
+        usable = without_links(usable, avoided[switch])
     ports: NDArray[np.uint16] = np.where(usable, wiring.port[switch], 0).astype(np.uint16)
     return ports
 
 
-def without_links(
-    usable: NDArray[np.bool_], not_spread_over: NDArray[np.bool_]
-) -> NDArray[np.bool_]:
+def without_links(usable: NDArray[np.bool_], avoided: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return the links for marked packets without some; where no others are left, they stay.
 
     Args:
         usable: bool[..., K, K], as `onward_links` yields them.
-        not_spread_over: bool[..., K], the links that are not to be used.
+        avoided: bool[..., K], the links that are not to be used.
     """
-    left = usable & ~not_spread_over[..., None, :]
+    left = usable & ~avoided[..., None, :]
     return np.where(left.any(axis=-1, keepdims=True), left, usable)
 
 

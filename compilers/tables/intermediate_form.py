@@ -197,6 +197,18 @@ class Classes:
         return replace(self, weight=stored)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Avoided:
+    """What a repair keeps packets from that a balance sends on a detour through other switches."""
+
+    links: NDArray[np.bool_]
+    """bool[S, K], the links over which marked packets are not spread, as they have failed or lead
+    to a drained switch."""
+    switches: NDArray[np.bool_]
+    """bool[S], the drained switches. Their neighbours send a packet that carries one of them as its
+    intermediate on to its destination."""
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Tables:
     """The routes and classes of all S switches of a fabric, in canonical vertex order."""
@@ -205,12 +217,9 @@ class Tables:
     """Which class each switch uses for each destination prefix."""
     classes: Classes
     """What each switch does with the packets of each class."""
-    not_spread_over: NDArray[np.bool_] | None = field(
-        default=None, metadata={"stored": "unless default"}
-    )
-    """bool[S, K], the links over which switches spread no marked packets, as they have failed or
-    lead to a drained switch; None: there are none. Only repaired tables have it, which are not
-    stored."""
+    avoided: Avoided | None = field(default=None, metadata={"stored": "unless default"})
+    """What packets on a detour avoid, of a balance that marks packets or has intermediates; None:
+    nothing. Only repaired tables have it, which are not stored."""
 
     def __repr__(self) -> str:
         """`<Tables: 57 switches, 57 rows each, at most 8 classes each>`."""

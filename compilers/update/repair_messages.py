@@ -300,13 +300,13 @@ class _Bundles:
         """
         ends = intermediates(later.build)
         aggregate = later.build.tables.routes.aggregate[ends]
-        for switch in np.unique(self.change.rows.switch).tolist():
+        for switch in np.union1d(self.change.rows.switch, self.change.avoiding).tolist():
             blocks = later.carried_messages(switch, self.kind.generation, self.encoder)
             if not blocks:
                 continue
             rows = self.change.rows.take(self.change.rows.switch == switch)
             # The round of each prefix number. Index -1, for no aggregate, finds the last entry.
-            highest = max(rows.prefix.max(), ends.max(), aggregate.max())
+            highest = max(rows.prefix.max(initial=0), ends.max(), aggregate.max())
             round_of_prefix = np.zeros(highest + 2, np.int64)
             round_of_prefix[rows.prefix] = rows.round
             own_round, aggregate_round = round_of_prefix[ends], round_of_prefix[aggregate]
@@ -321,7 +321,7 @@ class _Bundles:
         Args:
             later: encodes the tables that will be held.
         """
-        for switch in self.change.spreading.tolist():
+        for switch in self.change.avoiding.tolist():
             generation = self.kind.generation
             old, new = (
                 encoder.spread_messages(switch, generation) for encoder in (self.encoder, later)

@@ -92,23 +92,23 @@ class RepairRounds:
     """int64[k, 2], the switch and the new class of packets that had another class before."""
     last: int
     """The number of the last round."""
-    spreading: NDArray[np.int64]
-    """The switches that may spread marked packets over other links, ascending: from the first round
-    on."""
+    avoiding: NDArray[np.int64]
+    """The switches at which packets on a detour may avoid something else (`Tables.avoided`),
+    ascending. They do so from the first round on."""
 
     @classmethod
     def of_classes(
-        cls, classes: NDArray[np.int64], spreading: NDArray[np.int64] | None = None
+        cls, classes: NDArray[np.int64], avoiding: NDArray[np.int64] | None = None
     ) -> RepairRounds:
-        """The rounds if only classes and the spreading of marked packets change, and no row.
+        """The rounds if only classes and detours change, and no row.
 
         Args:
             classes: int64[m, 2], the switch and the number of each class.
-            spreading: the switches that may spread marked packets otherwise; None: none.
+            avoiding: as of the rounds; None: no switches.
         """
         none = np.zeros(0, np.int64)
-        spreading = none if spreading is None else spreading
-        return cls(RowChanges.none(), classes, np.zeros((0, 2), np.int64), 1, spreading)
+        avoiding = none if avoiding is None else avoiding
+        return cls(RowChanges.none(), classes, np.zeros((0, 2), np.int64), 1, avoiding)
 
     @classmethod
     def between(cls, before: Repaired, after: Repaired) -> RepairRounds:
@@ -120,9 +120,9 @@ class RepairRounds:
             _egress_of_rows(after.tables.routes, rows),
         )
         rows, egress = rows[old != new], new[old != new]
-        spreading = np.union1d(before.spreading, after.spreading)
+        avoiding = np.union1d(before.avoiding, after.avoiding)
         if not len(rows):
-            return cls.of_classes(classes, spreading)
+            return cls.of_classes(classes, avoiding)
         cells = _Cells.of(before, after, rows)
         switch, prefix = rows.T
         level = cells.levels(egress == GONE)
@@ -135,7 +135,7 @@ class RepairRounds:
             classes=classes,
             entered=cells.entered[~cells.drops],
             last=last,
-            spreading=spreading,
+            avoiding=avoiding,
         )
 
     def at(self, chosen: NDArray[np.bool_]) -> RepairRounds:
@@ -149,13 +149,13 @@ class RepairRounds:
             classes=self.classes[chosen[self.classes[:, 0]]],
             entered=self.entered[chosen[self.entered[:, 0]]],
             last=self.last,
-            spreading=self.spreading[chosen[self.spreading]],
+            avoiding=self.avoiding[chosen[self.avoiding]],
         )
 
     @property
     def switches(self) -> NDArray[np.int64]:
         """The switches at which something may change, ascending."""
-        return np.union1d(np.union1d(self.rows.switch, self.classes[:, 0]), self.spreading)
+        return np.union1d(np.union1d(self.rows.switch, self.classes[:, 0]), self.avoiding)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

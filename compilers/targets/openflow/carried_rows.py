@@ -31,7 +31,8 @@ class CarriedRows:
     own_number: int
     """The number of the switch itself among the intermediates; -1: it is none."""
     egress: NDArray[np.int64]
-    """int64[M]: the egress class of the route to each intermediate; -1: there is no route."""
+    """int64[M]: the egress class of the route to each intermediate; -1: there is no route, or it is
+    a drained neighbour (`Tables.avoided`), and packets go on to their destination."""
     port: NDArray[np.int64]
     """int64[M]: the port to each intermediate that is a neighbour, if switches repair; else 0.
 
@@ -43,13 +44,15 @@ class CarriedRows:
         w, vertices = build.wiring, intermediates(build)
         number = np.full(build.tables.switches, -1)  # of each switch among the intermediates
         number[vertices] = np.arange(len(vertices))
-        port = np.zeros(len(vertices), np.int64)
+        port, egress = np.zeros(len(vertices), np.int64), _egress(build, vertex)[vertices]
+        links = np.flatnonzero(w.far[vertex] >= 0)
+        neighbours = w.far[vertex, links]
+        is_intermediate = number[neighbours] >= 0
         if build.forwarding.repairs:
-            links = np.flatnonzero(w.far[vertex] >= 0)
-            neighbour_number = number[w.far[vertex, links]]
-            is_intermediate = neighbour_number >= 0
-            port[neighbour_number[is_intermediate]] = w.port[vertex, links[is_intermediate]]
-        return cls(int(number[vertex]), _egress(build, vertex)[vertices], port)
+            port[number[neighbours[is_intermediate]]] = w.port[vertex, links[is_intermediate]]
+        if avoided := build.tables.avoided:
+            egress[number[neighbours[is_intermediate & avoided.switches[neighbours]]]] = -1
+        return cls(int(number[vertex]), egress, port)
 
     @property
     def others(self) -> NDArray[np.int64]:

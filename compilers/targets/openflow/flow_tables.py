@@ -304,7 +304,8 @@ class Pipeline:
         wiring = self.build.wiring
         if not self.marks:
             return []
-        onward = onward_ports(wiring, vertex, self.build.tables.not_spread_over)
+        avoided = self.build.tables.avoided
+        onward = onward_ports(wiring, vertex, avoided.links if avoided else None)
         metadata = MARKED_BIT | (GENERATION_BIT if generation else 0)
         return [
             SpreadRow(int(wiring.port[vertex, k]), metadata, onward[k][onward[k] > 0])
