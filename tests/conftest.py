@@ -89,6 +89,11 @@ GATES = {
     "container": lambda: missing_commands(CONTAINER_COMMANDS),
 }
 
+SLOWEST = "test_packaging", "test_moving_live", "test_bird_live"
+"""The modules that take longest."""
+LIVE_SHARE = 0.7
+"""The share of the other modules after which the last live one begins."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
@@ -111,9 +116,9 @@ def is_of_test_versions(item: pytest.Item) -> bool:
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups, and -m the marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep each module on one worker, which makes its fixtures once; start the slowest ones first.
+    """Keep each module on one worker, which makes its fixtures once; spread the live ones.
 
-    Two live modules may run at a time: each has network namespaces of its own.
+    Live modules mostly wait. They may run at a time: each has network namespaces of its own.
     """
     other = config.getoption("--other-pythons")
     items[:] = [item for item in items if is_of_test_versions(item) == other]
@@ -122,8 +127,27 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         item.add_marker(pytest.mark.xdist_group(item.path.stem))
         if item.nodeid in long:
             item.add_marker(pytest.mark.long)
-    slow = {item.path for item in items if item.get_closest_marker("live")}
-    items.sort(key=lambda item: item.path.stem != "test_packaging" and item.path not in slow)
+    live = {item.path.stem for item in items if item.get_closest_marker("live")}
+    place = spread([*dict.fromkeys(item.path.stem for item in items)], live)
+    items.sort(key=lambda item: place[item.path.stem])
+
+
+def spread(modules: list[str], live: set[str]) -> dict[str, float]:
+    """The place in the order of each module: the live ones evenly among most of the others.
+
+    So about two workers wait for switches and routers while the others compute, all the time.
+    What takes longest comes first: a worker that begins it last would keep `make test` waiting.
+
+    Args:
+        modules: names of modules, in the order in which they were collected.
+        live: the names of those that are live.
+    """
+    order = sorted(modules, key=lambda module: module not in SLOWEST)
+    waiting = [module for module in order if module in live]
+    computing = [module for module in order if module not in live]
+    step = LIVE_SHARE * len(computing) / max(1, len(waiting))
+    place: dict[str, float] = {module: number for number, module in enumerate(computing)}
+    return place | {module: number * step - 0.5 for number, module in enumerate(waiting)}
 
 
 def pytest_configure() -> None:
