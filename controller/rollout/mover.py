@@ -516,12 +516,12 @@ class Mover:
         Raises:
             InputError: a build cannot be had, or no order of rows is safe.
         """
-        self.keeper.take_over(record.known)
         current = self.fabric.current
         old, new = (
             current if name == current.identity else read(name)
             for name in (record.build, record.to or record.build)
         )
+        self.keeper.take_over(record.known, old.build)
         trial = self._trial_of(record, read)
         # Planned as the move was, around what is dead or drained: its switches hold such rows.
         update = plan(self._foreseen(old), self._foreseen(new)) if record.to else None
@@ -591,7 +591,11 @@ class Mover:
             record: the record.
             go_on: goes on with it.
         """
-        self.keeper.take_over(record.known)
+        named_by = self.fabric.current
+        with suppress(InputError, LookupError):
+            if record.build != named_by.identity:
+                named_by = self.history.read(record.build)
+        self.keeper.take_over(record.known, named_by.build)
         self.trial = self._trial_of(record, self.history.read)
         self._unverified_record = record, go_on
         self.survey()

@@ -444,9 +444,19 @@ class Keeper(Upkeep):
         """The state of links and switches that the next process needs, for JSON."""
         return self._upkeep.links.as_record(self._now(), time())
 
-    def take_over(self, record: dict[str, Any]) -> None:
-        """Begin with the record (`known`) of another process; call it before switches connect."""
-        self._upkeep.links.take_over(record, self._now(), time())
+    def take_over(self, record: dict[str, Any], named_by: Build | None = None) -> None:
+        """Begin with the record (`known`) of another process; call it before switches connect.
+
+        Args:
+            record: the record.
+            named_by: the build whose names it has; None: the build under upkeep.
+        """
+        now, wall, wiring = self._now(), time(), self._upkeep.build.wiring
+        if named_by is not None and named_by.wiring.names != wiring.names:
+            links = Links(named_by.wiring, self.duties, named_by.hardware)
+            links.take_over(record, now, wall)
+            record = links.as_record(now, wall, wiring)
+        self._upkeep.links.take_over(record, now, wall)
         self._avoid_failures(self._upkeep)
 
     def expect(self) -> None:

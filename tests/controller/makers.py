@@ -216,7 +216,7 @@ class Unwatched:
     def foresee(self, build):
         return build
 
-    def take_over(self, known):
+    def take_over(self, known, _named_by=None):
         assert not known
 
     def expect(self):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
@@ -444,6 +445,20 @@ def test_a_drain_goes_on_under_the_new_name_of_its_node():
     after.take_over(keeper.known())
     assert after.status()["asked"] == ["leaf5", f"leaf2-leaf{far}"]
     assert after.status()["drained"] == ["leaf5"]
+
+
+def test_a_record_is_read_by_the_names_of_its_build():
+    """The folder had got a build with other names: another switch was drained after a restart."""
+    net, keeper = network(Duties(damping=CALM), build(Q3))
+    names = net.build.wiring.names
+    keeper.drain(names[10])
+    for _ in range(20):
+        net.tick()
+    wiring = replace(net.build.wiring, names=(*names[1:], names[0]))
+    after = network(Duties(damping=CALM), replace(net.build, wiring=wiring, identity="e" * 16))[1]
+    after.take_over(json.loads(json.dumps(keeper.known())), net.build)
+    assert np.flatnonzero(after.drained).tolist() == [10]
+    assert after.status()["asked"] == [wiring.names[10]]
 
 
 def test_a_build_with_names_that_certificates_lack_is_refused():
