@@ -16,7 +16,7 @@ from tests.controller.makers import PORTS, compile_into, own_network
 SPEC = "name: {0}\ntopology: {{family: polarfly, q: 3}}\nrouting: {1}\n"
 POLICIES = {
     "one": "{balance: compact-valiant, protect: link}",
-    "two": "{balance: minimal}",
+    "two": "{balance: spread}",
 }
 NAMED = [
     [

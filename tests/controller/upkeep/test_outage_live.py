@@ -1,5 +1,6 @@
 """Outages of the management network, and links that are silent with their ports up: ER_3 and
-ER_7 on real Open vSwitch, and packets between all of them that the test counts itself.
+ER_7 on real Open vSwitch, and packets between all of them that the test counts itself. Packets
+are spread over all links, so what is not to be used is used where a repair forgets it.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ def fabric(request, tmp_path_factory):
     """The controller behind a meddler, which may take management away, and a probe."""
     framework, q = request.param
     work = tmp_path_factory.mktemp("outage")
-    (work / "fabric.yaml").write_text(f"name: outage\ntopology: {{family: polarfly, q: {q}}}\n")
+    (work / "fabric.yaml").write_text(
+        f"name: outage\ntopology: {{family: polarfly, q: {q}}}\nrouting: {{balance: spread}}\n"
+    )
     folder = compile_into(work / "build", work / "fabric.yaml", quick=True)
     front, build = next(makers.PORTS), load(folder)
     switches = len(build.wiring.names)
@@ -92,3 +95,23 @@ def test_a_link_that_is_silent_in_one_direction_is_repaired_in_15_s(fabric):
         cable.carries(True, True)
         until(lambda: not running.status()["links"]["down"], "it is seen again")
     until(lambda: not probe.lost(), "the cable is whole")
+
+
+def test_a_switch_without_rows_and_management_costs_its_own_hosts_alone(fabric):
+    """Marked packets were spread over it for good: other pairs lost 7 %."""
+    running, meddler, probe = fabric
+    switch, build = 10, probe.fabric.build
+    number = int(build.wiring.datapath_id[switch])
+    probe.without = switch
+    meddler.management([number])
+    meddler.cut(number)
+    until(lambda: f"switch {switch} left" in running.log.read_text(), "it has left")
+    probe.fabric.ovs.ofctl("del-flows", f"s{switch}")
+    probe.fabric.ovs.ofctl("del-groups", f"s{switch}")
+    assert probe.lost()
+    until(lambda: not probe.lost(), "nothing goes over the switch", 20)
+    assert lost_in(probe, 3)[0] == 0
+    probe.without = None
+    meddler.management()
+    running.wait_for(len(build.wiring.names), "complete")
+    until(lambda: not probe.lost(), "it has its rows again")
