@@ -270,7 +270,7 @@ def test_cayley_supernodes_are_tried_that_are_no_paley_graphs(order: int) -> Non
     """Those of table 2 were Paley's: δ is 1 for the largest of each degree from 2 to 8."""
     node = cayley(order)
     assert 2 * node.degree == order + (order % 2)
-    assert node.covers()
+    assert node.has_property()
     says = [found.says for found in quick(polarstar_tables.supernodes).claims]
     of_members = [text for text in says if re.match(r"cayley: .* members of", text)]
     assert len(of_members) == 3
