@@ -4,8 +4,9 @@ They become *pins*, the ports of links and hosts that `compilers.wiring.port_ass
 the inventory says is checked here, with findings that name the entry. `port_plan` calls these
 functions.
 
-The *place* of a host is its index among the host ports of its switch. `far` is the vertex at the
-other end of a link.
+The *place* of a host is its index among the host ports of its switch. A port has a *socket* for
+each cable that it takes; the name of a whole port stands for all its sockets. `far` is the vertex
+at the other end of a link.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from inventory.floor import Cable
     from inventory.model import Inventory
 
-MOST_WRONG = 10
+MOST_PORTS_NAMED = 10
 """The most wrong ports of a file of hosts that are named, each with its line."""
 NEIGHBOURS_NAMED = 6
 """The most neighbours of a node that a message names."""
@@ -85,9 +86,10 @@ def pins_of(
     """
     vertex = {node.name: v for v, node in enumerate(site.nodes)}
     pins: dict[int, dict[int, int]] = defaultdict(dict)
-    # The number of the cable at each vertex, port and socket that is used.
-    used: dict[tuple[int, int, int | None], int] = {}
-    ports_by_name = [ports.place_of_name for ports in switches.types]
+    # By vertex and port, the ends of cables there, each with the number of the cable.
+    ends_at: dict[tuple[int, int], list[tuple[int, _CableEnd]]] = defaultdict(list)
+    # By node type and name, the number of the port, and of the socket.
+    port_and_socket = [ports.place_of_name for ports in switches.types]
     findings = []
     for i, cable in enumerate(cables):
         unknown = _unknown_end_findings(i, cable, vertex, switches)
@@ -99,14 +101,16 @@ def pins_of(
         if link is None or link_back is None:
             findings.append(_no_link_finding(i, cable, u, v, topology.graph.neighbours(u), site))
             continue
-        a = _CableEnd(u, link, *ports_by_name[switches.node_type[u]][cable.a_port])
-        b = _CableEnd(v, link_back, *ports_by_name[switches.node_type[v]][cable.b_port])
+        a = _CableEnd(u, link, *port_and_socket[switches.node_type[u]][cable.a_port])
+        b = _CableEnd(v, link_back, *port_and_socket[switches.node_type[v]][cable.b_port])
         if a.socket != b.socket:
             port_names = f"{cable.a_port} and {cable.b_port}"
             required = "whole ports, or sockets of one number, at both ends"
             findings.append(_finding((i,), required, port_names, ""))
         for end in (a, b):
-            findings += _port_use_findings(i, cable, used, end, pins[end.vertex])
+            ends_at_port = ends_at[end.vertex, end.port]
+            findings += _port_use_findings(i, cable, end, ends_at_port, pins[end.vertex])
+            ends_at_port.append((i, end))
             pins[end.vertex][end.link] = end.port
     return pins, findings
 
@@ -137,14 +141,14 @@ def pins_of_hosts(
     findings = []
     for v, node in enumerate(site.nodes):
         names = switches.of_switch(v).names
-        for h, host in enumerate(node.hosts):
+        for place, host in enumerate(node.hosts):
             if host.port is None:
                 continue
             number = names.index(host.port) + 1 if host.port in names else 0
             used = (*pins.get(v, {}).values(), *host_pins[v].values())
             problem = _host_port_problem(host.port, number, v, node.name, switches, used)
             if problem is None:
-                host_pins[v][h] = number
+                host_pins[v][place] = number
                 continue
             required, todo = problem
             at_node = f"{shown(host.port)} for {host.name or 'a host'} at {node.name}"
@@ -152,12 +156,13 @@ def pins_of_hosts(
                 row = rows[host.name]
                 findings.append(Finding(("hosts",), required, at_node, todo, row=row))
             else:
-                findings.append(site.finding(v, ("hosts", h, "port"), required, at_node, todo))
-    if rows and len(findings) > MOST_WRONG:
+                path = ("hosts", place, "port")
+                findings.append(site.finding(v, path, required, at_node, todo))
+    if rows and len(findings) > MOST_PORTS_NAMED:
         findings.sort(key=lambda finding: finding.row or ("", 0))
-        more = f"{len(findings) - MOST_WRONG:,} more that are none"
-        required, first = "ports of the nodes for hosts", findings[MOST_WRONG].row
-        findings[MOST_WRONG:] = [Finding(("hosts",), required, more, row=first)]
+        more = f"{len(findings) - MOST_PORTS_NAMED:,} more that are none"
+        required, first = "ports of the nodes for hosts", findings[MOST_PORTS_NAMED].row
+        findings[MOST_PORTS_NAMED:] = [Finding(("hosts",), required, more, row=first)]
     return {v: ports for v, ports in host_pins.items() if ports}, findings
 
 
@@ -210,15 +215,15 @@ def with_installed(
         ports, number_of = switches.of_switch(v), numbers[switches.node_type[v]]
         used = {*links.get(v, {}).values(), *hosts.get(v, {}).values()}
         used |= {*switches.disabled.get(v, ())}
-        for k, w in enumerate(topology.graph.neighbours(v).tolist()):
-            port = number_of.get(installed.port_of_link.get((v, w)) or "", 0)
-            if k not in links.get(v, {}) and port in ports.fabric and port not in used:
-                links.setdefault(v, {})[k] = port
+        for link, far in enumerate(topology.graph.neighbours(v).tolist()):
+            port = number_of.get(installed.port_of_link.get((v, far)) or "", 0)
+            if link not in links.get(v, {}) and port in ports.fabric and port not in used:
+                links.setdefault(v, {})[link] = port
                 used.add(port)
-        for h in host_places:
-            port = number_of.get(installed.port_of_host.get((v, h)) or "", 0)
-            if h not in hosts.get(v, {}) and port in ports.host and port not in used:
-                hosts.setdefault(v, {})[h] = port
+        for place in host_places:
+            port = number_of.get(installed.port_of_host.get((v, place)) or "", 0)
+            if place not in hosts.get(v, {}) and port in ports.host and port not in used:
+                hosts.setdefault(v, {})[place] = port
                 used.add(port)
     return FixedPorts(links, hosts)
 
@@ -279,27 +284,33 @@ def _no_link_finding(
 def _port_use_findings(
     i: int,
     cable: Cable,
-    used: dict[tuple[int, int, int | None], int],
     end: _CableEnd,
-    pins: dict[int, int],
+    earlier_ends: Sequence[tuple[int, _CableEnd]],
+    pins: Mapping[int, int],
 ) -> Iterator[Finding]:
-    """Note that a cable uses the port of an end; yield a finding if another cable has it already.
-
-    A second cable for one link is a finding, too.
+    """Yield a finding if an earlier cable takes the port of an end, or joins the same link.
 
     Args:
         i: the number of the cable.
         cable: the cable.
-        used: the number of the cable at each vertex, port and socket; changed.
         end: the end.
-        pins: the fixed ports of the end's switch, by link.
+        earlier_ends: the ends of earlier cables at the same port, with the numbers of the cables.
+        pins: the ports that earlier cables fix at the end's switch, by link.
     """
-    cable_at_socket = used.setdefault((end.vertex, end.port, end.socket), i)
     # A cable without a socket takes the whole port.
-    first_cable = used.get((end.vertex, end.port, None), cable_at_socket)
-    if first_cable != i:
-        second, todo = "a second for one port", "change one of them"
-        yield _finding((i,), "one cable per port", second, todo, ("cables", first_cable))
+    at_same_socket = [
+        number
+        for number, earlier in earlier_ends
+        if earlier.socket == end.socket or earlier.socket is None or end.socket is None
+    ]
+    of_other_link = [number for number, earlier in earlier_ends if earlier.link != end.link]
+    todo = "change one of them"
+    if at_same_socket:
+        required, second = "one cable per port", "a second for one port"
+        yield _finding((i,), required, second, todo, ("cables", at_same_socket[0]))
+    elif of_other_link:
+        required, second = "cables of one link at a port", "one of another link"
+        yield _finding((i,), required, second, todo, ("cables", of_other_link[0]))
     elif end.link in pins and (end.socket is None or pins[end.link] != end.port):
         second = f"another between {cable.a} and {cable.b}"
         yield _finding((i,), "one cable per link", second, "remove one of them")
@@ -329,11 +340,11 @@ def unequal_port_findings(
     node_type, types = switches.node_type, switches.types
     widest = max(len(ports.names) for ports in types)
     smaller_end = far > np.arange(len(far))[:, None]
-    for word, (required, value_pattern) in PORT_PROPERTIES.items():
+    for field, (required, value_pattern) in PORT_PROPERTIES.items():
         # int64[types, ports + 1], by type and port number, 0 where unknown.
         values = np.zeros((len(types), widest + 1), np.int64)
         for t, ports in enumerate(types):
-            values[t, 1 : len(ports.names) + 1] = [n or 0 for n in getattr(ports, word)]
+            values[t, 1 : len(ports.names) + 1] = [n or 0 for n in getattr(ports, field)]
         if len({*values[values > 0].tolist()}) < 2:
             continue
         near_value = values[node_type[:, None], port]
@@ -354,5 +365,5 @@ def unequal_port_findings(
                 ("type",),
                 f"ports {required} at both ends of a link",
                 f"{near_text} and {far_text}",
-                f"choose types with the same {word}, or ports by hand (cables)",
+                f"choose types with the same {field}, or ports by hand (cables)",
             )

@@ -235,3 +235,24 @@ def test_what_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError) as caught:
         compiled(tmp_path, more, types)
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("port", "words"),
+    [("bond1", "one cable per port"), ("Ethernet2", "cables of one link at a port")],
+)
+def test_sockets_of_a_port_have_no_cables_of_two_links(
+    tmp_path: Path, port: str, words: str
+) -> None:
+    """A second link takes the whole port, or its other socket, after a cable at one socket."""
+    wiring = compiled(tmp_path).wiring
+    b, c = (wiring.names[v] for v in wiring.far[0, :2].tolist())
+    cables = (
+        "cables:\n"
+        f"  - {{a: n0, a_port: Ethernet1, b: {b}, b_port: Ethernet1}}\n"
+        f"  - {{a: n0, a_port: {port}, b: {c}, b_port: {port}}}\n"
+    )
+    with pytest.raises(InputError) as caught:
+        compiled(tmp_path, NODES + cables)
+    assert words in str(caught.value)
+    assert "also in line" in str(caught.value)
