@@ -115,8 +115,8 @@ def levels(build: Build, fibs: tuple[Fib, ...], compare: Compare) -> Iterator[Le
     """
     routes = build.tables.routes
     for destinations in _blocks(routes):
-        changed, separate = compare(destinations)
-        covers = _Covers.of(routes, fibs[0], destinations, separate)
+        changed, not_in_old_aggregate = compare(destinations)
+        covers = _Covers.of(routes, fibs[0], destinations, not_in_old_aggregate)
         after = np.stack([fib.next_switch(destinations) for fib in fibs])
         cells, aggregate_levels = _levels(after, changed, covers)
         yield Levels(
@@ -125,7 +125,7 @@ def levels(build: Build, fibs: tuple[Fib, ...], compare: Compare) -> Iterator[Le
             changed=changed,
             aggregates=covers.aggregates,
             aggregate_levels=aggregate_levels,
-            merged=separate & ~covers.has_row,
+            merged=not_in_old_aggregate & ~covers.has_row,
         )
 
 
@@ -144,8 +144,9 @@ def write_rounds(build: Build, fib: Fib, levels: Levels, row: NDArray[np.uint8])
     if routes.exact:
         row[:, levels.destinations] = cells
         return
+    # A set is consecutive switches that have rows for the same prefixes.
     sets, rows = routes.prefix.shape
-    # [sets, switches of a set, R]: a set of consecutive switches has rows for the same prefixes.
+    # [sets, switches of a set, R]
     by_set = row.reshape(sets, -1, rows)
     for prefixes, values in (
         (levels.destinations, cells),
@@ -163,10 +164,11 @@ class _Covers:
     """Which rows of the new tables serve D destinations: their own, or those of G aggregates."""
 
     has_row: NDArray[np.bool_]
-    """bool[S, D], cells with a row for the destination alone."""
-    separate: NDArray[np.bool_]
+    """bool[S, D], cells with a row for the destination alone; bool[1, 1] if all cells have one, as
+    it is broadcast."""
+    not_in_old_aggregate: NDArray[np.bool_]
     """bool[S, D], cells that no old aggregate serves."""
-    group: NDArray[np.int64]
+    aggregate_index: NDArray[np.int64]
     """int64[D], the aggregate of each destination, as an index into `aggregates`."""
     aggregates: NDArray[np.int64]
     """int64[G], the aggregates, ascending."""
@@ -179,7 +181,7 @@ class _Covers:
         routes: Routes,
         fib: Fib,
         destinations: NDArray[np.int64],
-        separate: NDArray[np.bool_],
+        not_in_old_aggregate: NDArray[np.bool_],
     ) -> _Covers:
         """The rows for some destinations.
 
@@ -187,16 +189,19 @@ class _Covers:
             routes: the routes of the new tables.
             fib: their next hops.
             destinations: int64[D].
-            separate: bool[S, D], the cells that no old aggregate serves.
+            not_in_old_aggregate: bool[S, D], the cells that no old aggregate serves.
         """
         none = np.zeros(0, np.int64)
         if routes.exact:
-            return cls(np.ones((1, 1), np.bool_), separate, none, none, none)
+            every_cell_has_row = np.ones((1, 1), np.bool_)
+            return cls(every_cell_has_row, not_in_old_aggregate, none, none, none)
         aggregate = routes.aggregate[destinations].astype(np.int64)
-        aggregates, first, group = np.unique(aggregate, return_index=True, return_inverse=True)
+        aggregates, first, aggregate_index = np.unique(
+            aggregate, return_index=True, return_inverse=True
+        )
         has_own = has_own_row(routes, fib, destinations)
         has_own[:, aggregate < 0] = True
-        return cls(has_own, separate, group, aggregates, first)
+        return cls(has_own, not_in_old_aggregate, aggregate_index, aggregates, first)
 
 
 def has_own_row(routes: Routes, fib: Fib, destinations: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -207,6 +212,7 @@ def has_own_row(routes: Routes, fib: Fib, destinations: NDArray[np.int64]) -> ND
         fib: their next hops, which know the rows of each prefix.
         destinations: int64[D].
     """
+    # A set is consecutive switches that have rows for the same prefixes.
     sets, rows = routes.prefix.shape
     none = no_route(routes.egress)
     by_set = routes.egress.reshape(sets, -1, rows)
@@ -234,21 +240,23 @@ def _levels(
     Raises:
         NoOrder: aggregates wait for each other.
     """
-    _, order, width = after.shape
-    leaves = (after >= 0) & (after != np.arange(order)[:, None])
+    _, switches, width = after.shape
+    leaves = (after >= 0) & (after != np.arange(switches)[:, None])
     # int64[W, S, D], the flat index of the cell that a packet meets next.
     next_cell = np.where(leaves, after, 0).astype(np.int64) * width + np.arange(width)
-    level, is_forwarded = np.zeros((order, width), np.uint8), leaves.any(axis=0)
-    aggregate_levels = np.zeros((order, len(covers.aggregates)), np.uint8)
+    level, is_forwarded = np.zeros((switches, width), np.uint8), leaves.any(axis=0)
+    aggregate_levels = np.zeros((switches, len(covers.aggregates)), np.uint8)
     for _ in range(MOST_HOPS):
         raised = np.where(leaves, level.take(next_cell) + changed, 0).max(axis=0).astype(np.uint8)
         if len(covers.aggregates):
-            level_by_aggregate = np.where(covers.has_row | covers.separate, 0, raised)
-            aggregate_levels = np.maximum.reduceat(level_by_aggregate, covers.first, axis=1)
+            # Only cells that an aggregate serves before and after let its row wait for them.
+            stays_in_aggregate = ~(covers.has_row | covers.not_in_old_aggregate)
+            level_by_cell = np.where(stays_in_aggregate, raised, 0)
+            aggregate_levels = np.maximum.reduceat(level_by_cell, covers.first, axis=1)
             raised = np.where(
                 covers.has_row | ~is_forwarded,
                 raised,
-                np.maximum(raised, aggregate_levels[:, covers.group]),
+                np.maximum(raised, aggregate_levels[:, covers.aggregate_index]),
             )
         if (raised == level).all():
             return level, aggregate_levels
@@ -258,8 +266,8 @@ def _levels(
 
 def _blocks(routes: Routes) -> Iterator[NDArray[np.int64]]:
     """Yield all destinations in blocks, int64[D]; those of one aggregate are in one block."""
-    order = len(routes.egress)
-    per_aggregate = 1 if routes.exact else order // len(routes.prefix)
-    step = max(1, ORDER_CELLS_AT_ONCE // order // per_aggregate) * per_aggregate
-    for first in range(0, order, step):
-        yield np.arange(first, min(first + step, order))
+    switches = len(routes.egress)
+    per_aggregate = 1 if routes.exact else switches // len(routes.prefix)
+    step = max(1, ORDER_CELLS_AT_ONCE // switches // per_aggregate) * per_aggregate
+    for first in range(0, switches, step):
+        yield np.arange(first, min(first + step, switches))

@@ -4,13 +4,20 @@ What comes in is an `Update`, a move in rounds. What goes out are slots: the pla
 groups of one switch, with the old and the new content, and the round in which each changes. The
 controller sends their messages round by round.
 
-There are three kinds of rounds. In round 0 switches get all that no packet uses yet: groups,
-classes, rows for hosts and answers. Then the routes change, level by level (`order`). In the last
-round packets from hosts get their alternates back, and rows and groups that nothing uses are
-removed.
+There are three kinds of rounds. In round 0 switches get all that no packet uses yet. Then the
+routes change, level by level (`order`). In the last round packets from hosts get their alternates
+back, and rows and groups that nothing uses are removed. The parts of a program (`_ProgramParts`)
+change in these rounds:
 
-With marked packets, the rows that spread them come in the round before the last. With
-intermediates, hosts' packets get none from round 0 until the last round.
+- groups and classes are added in round 0, and removed in the last round;
+- routes change in the round of their level;
+- local rows, for hosts of the switch and for answers to ARP and neighbour discovery, are added in
+  round 0 and removed in the last round (exceptions: `SwitchPrograms._local_slots`);
+- spread rows, which spread marked packets, are added in `Update.spread_round`, the round before
+  the last;
+- carried rows, for packets that carry an intermediate, are added in `Update.carried_round`. While
+  such rows change, hosts' packets get no intermediate: from round 0 until the last round;
+- the marker, a row that names the build, changes in the last round.
 
 `SwitchPrograms.slots` makes the slots of a switch (`compilers.update.slots`).
 """
@@ -30,11 +37,10 @@ from compilers.targets.openflow.class_groups import GroupRole
 from compilers.targets.openflow.encoder import Encoder, FlowProgram
 from compilers.targets.openflow.flow_tables import RowKind
 from compilers.targets.openflow.group_and_flow_bytes import (
-    DRAWN_NUMBER,
-    FROM_HOSTS_NUMBER,
     IPV6_NUMBER,
-    MARKED_NUMBER,
     ROLE_SHIFT,
+    is_number_of_intermediate_choice,
+    is_number_of_other_macs,
     kind_of,
     xid_numbers,
 )
@@ -63,9 +69,10 @@ MOST_CACHED = 64
 class SwitchPrograms:
     """The programs of all switches of an update, round by round.
 
-    A switch is named by `node`, its place in `update.nodes`. Switches hold class and group numbers
-    in one of two *generations*, 0 or 1. `generation` is the one that a switch holds before the
-    update.
+    A switch is named by `node`, its place in `update.nodes`. Its vertex in the old build is
+    `old_vertex`, and that in the new build is `new_vertex`. Switches hold class and group numbers
+    in one of two *generations*, 0 or 1. An argument `generation` is always the one that a switch
+    holds before the update. The method `generation` returns the one that it holds afterwards.
     """
 
     def __init__(self, update: Update) -> None:
@@ -87,10 +94,10 @@ class SwitchPrograms:
         nodes = self.update.nodes
         if len(nodes.after) > MOST_CACHED:
             return self._compute_slots(node, generation)
-        old, new = int(nodes.before[node]), int(nodes.after[node])
+        old_vertex, new_vertex = int(nodes.before[node]), int(nodes.after[node])
         profiles = (
-            self._old.profile(old) if old >= 0 else None,
-            self._new.profile(new) if new >= 0 else None,
+            self._old.profile(old_vertex) if old_vertex >= 0 else None,
+            self._new.profile(new_vertex) if new_vertex >= 0 else None,
         )
         key = node, generation, *profiles
         if key not in self._cached:
@@ -100,29 +107,29 @@ class SwitchPrograms:
     def _compute_slots(self, node: int, generation: int) -> tuple[Slots, ...]:
         """The slots of a switch, from its programs in both builds."""
         update = self.update
-        old, new = int(update.nodes.before[node]), int(update.nodes.after[node])
-        if new < 0:
+        old_vertex, new_vertex = int(update.nodes.before[node]), int(update.nodes.after[node])
+        if new_vertex < 0:
             return ()
-        program = self._new.program(new, self.generation(generation))
-        if old < 0:
+        program = self._new.program(new_vertex, self.generation(generation))
+        if old_vertex < 0:
             blocks = [block for block in (*program.groups, *program.flows) if len(block)]
             rounds = [update.last if _chooses_intermediate(block) else PREPARE for block in blocks]
             return tuple(map(Slots.only_after, blocks, rounds))
-        old_program = self._old.program(old, generation)
-        if self._new.profile(new).single or self._old.profile(old).single:
-            return tuple(self._single_table_slots(new, old_program, program))
-        return tuple(
-            self._slots(node, new, _ProgramParts.of(old_program), _ProgramParts.of(program))
-        )
+        old_program = self._old.program(old_vertex, generation)
+        if self._new.profile(new_vertex).single or self._old.profile(old_vertex).single:
+            return tuple(self._single_table_slots(new_vertex, old_program, program))
+        old_parts, new_parts = _ProgramParts.of(old_program), _ProgramParts.of(program)
+        return tuple(self._slots(node, new_vertex, old_parts, new_parts))
 
     def profile(self, node: int) -> Profile:
         """What a switch can do in both builds, in which its node type may differ."""
-        old, new = int(self.update.nodes.before[node]), int(self.update.nodes.after[node])
+        nodes = self.update.nodes
+        old_vertex, new_vertex = int(nodes.before[node]), int(nodes.after[node])
         profiles = []
-        if old >= 0:
-            profiles.append(self._old.profile(old))
-        if new >= 0:
-            profiles.append(self._new.profile(new))
+        if old_vertex >= 0:
+            profiles.append(self._old.profile(old_vertex))
+        if new_vertex >= 0:
+            profiles.append(self._new.profile(new_vertex))
         return reduce(Profile.within, profiles)
 
     def restrict(self, node: int, profile: Profile) -> None:
@@ -139,19 +146,20 @@ class SwitchPrograms:
         return counts(self.slots(node))
 
     def _slots(
-        self, node: int, new: int, before: _ProgramParts, after: _ProgramParts
+        self, node: int, new_vertex: int, before: _ProgramParts, after: _ProgramParts
     ) -> Iterator[Slots]:
         """Yield the slots of a switch that both builds have.
 
         Args:
             node: its place in `update.nodes`.
-            new: the vertex of the switch in the new build.
+            new_vertex: the vertex of the switch in the new build.
             before: its old program.
             after: its new program.
         """
         update = self.update
         for v6 in (False, True):
-            yield from self._route_family_slots(new, before.routes[v6], after.routes[v6], v6)
+            old_routes, new_routes = before.routes[v6], after.routes[v6]
+            yield from self._route_family_slots(new_vertex, old_routes, new_routes, v6)
         if update.in_place:
             yield from self._class_slots(node, before, after)
         else:
@@ -167,8 +175,9 @@ class SwitchPrograms:
     def _local_slots(self, before: Sequence[Block], after: Sequence[Block]) -> Iterator[Slots]:
         """Yield the slots of rows for hosts, for answers, and for packets that hosts send.
 
-        Rows that choose intermediates go first and come last. So do rows that drop all else that
-        hosts send: in between, packets from hosts may be taken by the rows for any port.
+        Rows that choose intermediates are removed in round 0 and added in the last round. So are
+        rows that drop all else that hosts send: in between, packets from hosts may be taken by the
+        rows for any port.
         """
         update, last = self.update, self.update.last
 
@@ -205,12 +214,12 @@ class SwitchPrograms:
                 yield slots
 
     def _single_table_slots(
-        self, new: int, before: FlowProgram, after: FlowProgram
+        self, new_vertex: int, before: FlowProgram, after: FlowProgram
     ) -> Iterator[Slots]:
         """Yield the slots of a switch that has one table in either build.
 
         Args:
-            new: the vertex of the switch in the new build.
+            new_vertex: the vertex of the switch in the new build.
             before: its old program.
             after: its new program.
         """
@@ -218,26 +227,26 @@ class SwitchPrograms:
 
         def added_in(block: Block) -> Numbers:
             """The rounds of rows that are added or changed."""
-            return update.change_rounds(new, xid_numbers(block) % IPV6_NUMBER)
+            return update.change_rounds(new_vertex, xid_numbers(block) % IPV6_NUMBER)
 
         def removed_in(block: Block) -> Numbers:
             """The rounds of rows that are removed."""
             numbers = xid_numbers(block)
             return update.removal_rounds(
-                new, numbers % IPV6_NUMBER, bool(numbers[0] >= IPV6_NUMBER)
+                new_vertex, numbers % IPV6_NUMBER, bool(numbers[0] >= IPV6_NUMBER)
             )
 
         yield from single_table_slots(before, after, added_in, removed_in, update.last)
 
     def _route_family_slots(
-        self, new: int, before: Block, after: Block, v6: bool
+        self, new_vertex: int, before: Block, after: Block, v6: bool
     ) -> Iterator[Slots]:
         """Yield the slots of the routes of one address family.
 
         The old and the new row of a network share a slot.
 
         Args:
-            new: the vertex of the switch in the new build.
+            new_vertex: the vertex of the switch in the new build.
             before: its old rows.
             after: its new rows.
             v6: whether they are IPv6.
@@ -254,8 +263,8 @@ class SwitchPrograms:
         partner = np.where(is_kept, index, NO_ROW)  # of each new row the old row of its network
         gone = np.setdiff1d(np.arange(len(old_prefix)), partner)
         rounds = (
-            update.change_rounds(new, new_prefix),
-            update.removal_rounds(new, old_prefix[gone], v6),
+            update.change_rounds(new_vertex, new_prefix),
+            update.removal_rounds(new_vertex, old_prefix[gone], v6),
         )
         rows = _RouteRows(
             before=before,
@@ -420,7 +429,7 @@ class _ProgramParts:
 def _admits_other_macs(block: Block) -> bool:
     """Whether rows admit packets that are sent to another MAC address than the gateway's."""
     number = int(xid_numbers(block[:1])[0])
-    return kind_of(block) == RowKind.FORWARD and MARKED_NUMBER <= number < FROM_HOSTS_NUMBER
+    return kind_of(block) == RowKind.FORWARD and is_number_of_other_macs(number)
 
 
 def _drops_spoofed(block: Block) -> bool:
@@ -430,7 +439,8 @@ def _drops_spoofed(block: Block) -> bool:
 
 def _chooses_intermediate(block: Block) -> bool:
     """Whether rows give hosts' packets an intermediate, or exempt some packets from that."""
-    return kind_of(block) == RowKind.FORWARD and bool(xid_numbers(block[:1])[0] >= DRAWN_NUMBER)
+    number = int(xid_numbers(block[:1])[0])
+    return kind_of(block) == RowKind.FORWARD and is_number_of_intermediate_choice(number)
 
 
 def _slots_of_both_generations(

@@ -22,8 +22,8 @@ from compilers.targets.openflow.message_parts import Block, Parts, Template
 from compilers.wiring.addressing import CARRIED_BITS
 
 PORT_DOWN_NUMBER = 1 << 20
-"""The number of the row for packets whose port is down. All other rows here have the number of
-their intermediate."""
+"""The number, in the xid of its message, of the row for packets whose port is down. All other rows
+here have the number of their intermediate."""
 NO_PORT_UP = 0xFFFF
 """What the action `port_if_up` writes into register 0 for a port that is down."""
 

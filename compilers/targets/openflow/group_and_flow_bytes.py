@@ -77,6 +77,22 @@ ALL_METADATA = (1 << 64) - 1
 """The mask of all bits of metadata."""
 
 
+def is_number_of_other_macs(number: int) -> bool:
+    """Whether a dispatch row with this number takes packets to another MAC than the gateway's.
+
+    These are the rows for marked packets, and those for packets that carry an intermediate.
+    """
+    return MARKED_NUMBER <= number < FROM_HOSTS_NUMBER
+
+
+def is_number_of_intermediate_choice(number: int) -> bool:
+    """Whether a dispatch row with this number chooses whether a packet gets an intermediate.
+
+    Some of these rows give a host's packet an intermediate, others exempt packets from that.
+    """
+    return number >= DRAWN_NUMBER
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Prefixes:
     """The P prefixes of one address family, by their numbers."""

@@ -63,7 +63,7 @@ class Profile:
 
     @property
     def answers_by_moves(self) -> bool:
-        """Whether one row answers all ARP requests, by moves of fields.
+        """Whether one row answers all ARP requests: it moves the fields of a request to an answer.
 
         Then neighbour discovery is answered as well, which takes a table more.
         """
@@ -87,7 +87,10 @@ class Profile:
         return both if both == self else replace(both, name=both.nearest())
 
     def nearest(self) -> str:
-        """The name of the most capable profile of `PROFILES` that can do no more than this one."""
+        """The name of the most capable profile of `PROFILES` that can do no more than this one.
+
+        `PROFILES` begins with the most capable profile.
+        """
         candidates = (
             profile.name for profile in PROFILES.values() if profile.abilities <= self.abilities
         )
@@ -95,7 +98,11 @@ class Profile:
 
     @property
     def abilities(self) -> frozenset[str]:
-        """The names of the abilities that the switch has."""
+        """The names of the abilities that the switch has.
+
+        "experimenters" and "fast failover" count only where they are enough for what they are
+        needed for: to answer ARP in one row, and to repair.
+        """
         has_ability = {
             "bundles": self.bundles,
             "experimenters": self.answers_by_moves,
