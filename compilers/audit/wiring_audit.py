@@ -2,6 +2,9 @@
 
 `check wiring` and the controller's discovery call `check`. Ports in this module are sockets, as
 `port_finder` numbers them: socket s of vertex v is v·W + s, and W is the *width*.
+
+*Existing* cables are those that neighbour tables show. *Checked* cables are the planned cables of
+which the tables say whether they exist.
 """
 
 from __future__ import annotations
@@ -17,6 +20,9 @@ from compilers.audit.port_finder import Pairs, PortFinder, mates
 from compilers.audit.resolve import Wired
 from compilers.wiring.hardware import NodeTypeFacts
 from compilers.wiring.wiring import Wiring
+
+Cycle = tuple[int, ...]
+"""Vertices, each in the place of the next, the last in that of the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +52,8 @@ class WiringAudit:
     moves: tuple[Move, ...]
     """The fewest moves that restore the plan."""
     foreign: Mapping[int, int]
-    """By a port that sees a device outside the plan, the port to which its cable should lead."""
+    """By each port that sees a stranger (a device outside the plan), the port to which its cable
+    should lead."""
     wired: Wired
     """The cables that neighbour tables show."""
 
@@ -100,29 +107,26 @@ def check(wiring: Wiring, wired: Wired, types: tuple[NodeTypeFacts, ...] = ()) -
 def _checked_cables(planned: Pairs, wired: Wired, width: int) -> Pairs:
     """The planned cables of which the tables say whether they exist.
 
-    A node whose table was read, and has no neighbour at a port, shows that nothing is there. A
-    device outside the plan at a port stands for the cable to a node of which nothing is known:
-    that cable is in `WiringAudit.foreign`.
+    A node whose table was read, and has no neighbour at a port, shows that nothing is there. A port
+    may see a *stranger*, a device outside the plan, while nothing is known of the node planned
+    there. Then the planned cable is not checked: it counts as foreign (`WiringAudit.foreign`), not
+    as missing.
     """
     read = wired.reporters
     shown = {port // width for pair in wired.cables for port in pair} | read
     with_stranger = {port for port, _ in wired.strangers}
     checked = {(a, b) for a, b in planned if a // width in read or b // width in read}
-    foreign = {
+    leads_to_stranger = {
         pair
         for pair in checked
         for near, far in (pair, pair[::-1])
         if near in with_stranger and far // width not in shown
     }
-    return frozenset(checked - foreign - wired.unclear) | (planned & wired.cables)
-
-
-Cycle = tuple[int, ...]
-"""Vertices, each in the place of the next, the last in that of the first."""
+    return frozenset(checked - leads_to_stranger - wired.unclear) | (planned & wired.cables)
 
 
 def swapped_cycles(
-    planned: Pairs, wired: Wired, width: int, node_type: Sequence[int]
+    checked: Pairs, wired: Wired, width: int, node_type: Sequence[int]
 ) -> tuple[Cycle, ...]:
     """The cycles of swapped nodes.
 
@@ -130,16 +134,16 @@ def swapped_cycles(
     place of y. A cycle is kept if undoing it saves more moves than it takes.
 
     Args:
-        planned: the planned cables.
+        checked: the planned cables that are checked.
         wired: the existing cables.
         width: W, see `port_finder`.
         node_type: of each vertex; only nodes of one type can be swapped.
     """
     swapped: list[Cycle] = []
-    moves = cost(planned, wired.cables)
-    for cycle in _closed_cycles(_votes(planned, wired.cables, width), node_type):
+    moves = cost(checked, wired.cables)
+    for cycle in _closed_cycles(_votes(checked, wired.cables, width), node_type):
         trial = renumber_swapped(wired, (*swapped, cycle), width)
-        moves_left = cost(planned, trial.cables)
+        moves_left = cost(checked, trial.cables)
         # It takes one exchange less than nodes to undo a cycle.
         if moves_left + len(cycle) - 1 < moves:
             swapped.append(cycle)
@@ -147,16 +151,16 @@ def swapped_cycles(
     return tuple(swapped)
 
 
-def cost(planned: Pairs, present: Pairs) -> int:
-    """The number of moves between two sets of cables."""
-    return sum(part.cost for part in components(planned, present))
+def cost(checked: Pairs, existing: Pairs) -> int:
+    """The number of moves that turn the existing cables into the checked ones."""
+    return sum(part.cost for part in components(checked, existing))
 
 
-def _votes(planned: Pairs, present: Pairs, width: int) -> dict[int, int]:
+def _votes(checked: Pairs, existing: Pairs, width: int) -> dict[int, int]:
     """The place of each misplaced vertex, by most of its votes; see `swapped_cycles`."""
-    mate = mates(planned)
+    mate = mates(checked)
     votes: dict[int, Counter[int]] = defaultdict(Counter)
-    for pair in present:
+    for pair in existing:
         for port, far_port in (pair, pair[::-1]):
             expected = mate.get(far_port)
             # Only a socket with the same number at its node is a vote.
@@ -179,6 +183,7 @@ def _closed_cycles(places: dict[int, int], node_type: Sequence[int]) -> list[Cyc
     cycles = set()
     for start in places:
         cycle = [start]
+        # A vertex without a place ends the walk, as if it led back to the start.
         while (after := places.get(cycle[-1], start)) not in cycle:
             cycle.append(after)
         closed = places.get(cycle[-1]) == start
@@ -195,8 +200,8 @@ def renumber_swapped(wired: Wired, swapped: Sequence[Cycle], width: int) -> Wire
 
     def renumbered(port: int) -> int:
         """The same socket at the place where its node stands."""
-        vertex, number = divmod(port, width)
-        return place.get(vertex, vertex) * width + number
+        vertex, socket = divmod(port, width)
+        return place.get(vertex, vertex) * width + socket
 
     pairs = [sorted((renumbered(a), renumbered(b))) for a, b in wired.cables]
     return replace(

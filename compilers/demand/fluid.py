@@ -7,11 +7,11 @@ fractions of the traffic rather than counts of packets.
 An *arc* is a directed link, as one number: arc s·L + k leaves switch s by its link k. The hosts of
 a switch count as one more link here, so L = K + 1 (`ManyPackets`).
 
-`compilers.evaluation` asks for loads, and `fitted_tables` for the paths that weights are fitted to.
-
 An *option* of a class is its minimal port (0) or one of its alternates (1 to A). In shapes, S is
 the number of switches, C of the classes of a switch, and D of destinations. Class c of switch s has
 the column s·(C + 2) + c.
+
+`compilers.evaluation` asks for loads, and `fitted_tables` for the paths that weights are fitted to.
 """
 
 from __future__ import annotations
@@ -116,51 +116,54 @@ class Fluid:
         Args:
             traffic: the flows.
             shares: float64[1 + A, S·(C + 2)], of the options of every class: `emitted`, `minimal`
-                or others.
+                or others. The array `emitted` itself, and no copy, stands for the tables: if these
+                share traffic at every hop, it is followed so. Other shares count only where
+                traffic enters.
         """
         load = np.zeros(len(self.hops.far_arc))
-        for part in self._parts(traffic):
-            if self.hops.program.every_hop and shares is self.emitted:
-                load += self._load_shared_at_every_hop(part)
+        for block in self._blocks(traffic):
+            by_tables = shares is self.emitted  # by identity, see above
+            if self.hops.program.every_hop and by_tables:
+                load += self._load_shared_at_every_hop(block)
             else:
-                self._add_load_of_options(load, part, shares)
+                self._add_load_of_options(load, block, shares)
         return load
 
-    def _add_load_of_options(self, load: Reals, part: _FlowBlock, shares: Reals) -> None:
+    def _add_load_of_options(self, load: Reals, block: _FlowBlock, shares: Reals) -> None:
         """Add what flows load that are split over options where they enter.
 
         Args:
             load: float64[S·L], the load of each arc, which grows.
-            part: the flows.
+            block: the flows.
             shares: float64[1 + A, S·(C + 2)], of the options of every class.
         """
         end = self.hops.far_arc
         marks_alternates = self.marks and shares[1:].any()  # option 0 is the minimal port
         # float64[S·L, D], the marked traffic over each arc by its destination.
-        marked = np.zeros((len(load), len(part.destinations)) if self.marks else (0, 0))
+        marked = np.zeros((len(load), len(block.destinations)) if self.marks else (0, 0))
         for option, (arc_of_class, share) in enumerate(zip(self.options, shares, strict=True)):
-            amount = part.traffic.amount * share[part.entry_column]
+            amount = block.traffic.amount * share[block.entry_column]
             flow = np.flatnonzero(amount > 0)
-            first_arc, place = arc_of_class[part.entry_column[flow]], part.place[flow]
+            first_arc, place = arc_of_class[block.entry_column[flow]], block.place[flow]
             if marks_alternates and option > 0:
                 load += np.bincount(first_arc, amount[flow], minlength=len(load))
                 np.add.at(marked, (end[first_arc], place), amount[flow])
                 continue
-            for arcs, packet in self._follow(part, first_arc, place):
+            for arcs, packet in self._follow(block, first_arc, place):
                 load += np.bincount(arcs, amount[flow[packet]], minlength=len(load))
         if marked.any():
-            load += self._load_of_marked(part, marked)
+            load += self._load_of_marked(block, marked)
 
-    def _load_shared_at_every_hop(self, part: _FlowBlock) -> Reals:
+    def _load_shared_at_every_hop(self, block: _FlowBlock) -> Reals:
         """Return the load of each arc, float64[S·L], where every switch shares traffic equally.
 
         Traffic is followed over at most `MOST_HOPS` links.
         """
-        hops, width = self.hops, len(part.destinations)
+        hops, width = self.hops, len(block.destinations)
         load = np.zeros(len(hops.far_arc))
-        amount: Numbers = part.traffic.amount
+        amount: Numbers = block.traffic.amount
         # A state of traffic is the arc that it came in by, and the place of its destination.
-        state = hops.host_arcs(part.traffic.source) * width + part.place
+        state = hops.host_arcs(block.traffic.source) * width + block.place
         for _ in range(MOST_HOPS):
             if not len(state):
                 break
@@ -168,7 +171,7 @@ class Fluid:
             amount = np.bincount(index, amount, len(distinct))
             arc, place = np.divmod(distinct, width)
             # Of each next hop of a state: the number of the state, and the arc; -1 to a host.
-            number, next_arc = hops.next_arcs(part.egress, arc, place)
+            number, next_arc = hops.next_arcs(block.egress, arc, place)
             next_hops = np.bincount(number, minlength=len(distinct))
             goes_on = next_arc >= 0
             leaving = (amount / next_hops)[number][goes_on]
@@ -178,27 +181,27 @@ class Fluid:
             amount = leaving
         return load
 
-    def _load_of_marked(self, part: _FlowBlock, marked: Reals) -> Reals:
+    def _load_of_marked(self, block: _FlowBlock, marked: Reals) -> Reals:
         """Return the load of each arc by marked traffic, float64[S·L], from its second link on.
 
         Args:
-            part: the flows.
+            block: the flows.
             marked: float64[S·L, D], the marked traffic that comes in by each arc.
         """
         hops, load = self.hops, np.zeros(len(self.hops.far_arc))
         # bool[S, 1, D], whether each switch spreads marked packets to each destination.
-        spreads = hops.switches_spread(part.egress).T[:, None]
-        amount = marked.reshape(hops.switches, hops.arcs_a_switch, len(part.destinations))
+        spreads = hops.switches_spread(block.egress).T[:, None]
+        amount = marked.reshape(hops.switches, hops.arcs_a_switch, len(block.destinations))
         spread_on = np.where(spreads, self._spread_shares.transpose(0, 2, 1) @ amount, 0.0)
         leaving = spread_on.reshape(marked.shape)
         # What is not spread goes on as a packet in transit does.
         arc, place = np.nonzero(np.where(spreads, 0.0, amount).reshape(marked.shape))
-        number, next_arc = hops.next_arcs(part.egress, arc, place)
+        number, next_arc = hops.next_arcs(block.egress, arc, place)
         number, next_arc = number[next_arc >= 0], next_arc[next_arc >= 0]
         arc, place = arc[number], place[number]
         np.add.at(leaving, (next_arc, place), marked[arc, place])
         arc, place = np.nonzero(leaving)
-        for arcs, packet in self._follow(part, arc, place):
+        for arcs, packet in self._follow(block, arc, place):
             carried = leaving[arc[packet], place[packet]]
             load += np.bincount(arcs, carried, minlength=len(load))
         return load
@@ -214,23 +217,23 @@ class Fluid:
         links /= np.maximum(1, links.sum(axis=2, keepdims=True))
         return np.pad(links, ((0, 0), (0, 1), (0, 1)))  # hosts are one more link
 
-    def _parts(self, traffic: Traffic) -> Iterator[_FlowBlock]:
+    def _blocks(self, traffic: Traffic) -> Iterator[_FlowBlock]:
         """Yield the flows by blocks of destinations, so that memory stays small."""
         order = self.hops.switches
         step = max(1, PACKETS_AT_ONCE // (len(self.hops.far_arc) if self.marks else order))
         for first in range(0, order, step):
-            block = traffic.between(first, first + step)
-            if len(block.source):
+            flows = traffic.between(first, first + step)
+            if len(flows.source):
                 destinations = np.arange(first, min(first + step, order))
                 egress = self.hops.walks.egress(destinations)
-                class_columns, place = self.hops.rows(egress), block.destination - first
+                class_columns, place = self.hops.rows(egress), flows.destination - first
                 yield _FlowBlock(
                     destinations=destinations,
                     egress=egress,
                     class_columns=class_columns,
-                    traffic=block,
+                    traffic=flows,
                     place=place,
-                    entry_column=class_columns[place, block.source],
+                    entry_column=class_columns[place, flows.source],
                 )
 
     def paths(self, traffic: Traffic, most: int = 1 << 40) -> FlowPaths:
@@ -248,19 +251,19 @@ class Fluid:
         columns: list[Numbers] = []
         crossings: list[_Crossing] = []
         flows, count = 0, 0
-        for part in self._parts(traffic):
+        for block in self._blocks(traffic):
             for option, arcs_of_option in enumerate(self.options):
-                users = np.flatnonzero(self.emitted[option, part.entry_column] > 0)
-                first_arc = arcs_of_option[part.entry_column[users]]
-                for arcs, packet in self._follow(part, first_arc, part.place[users]):
+                users = np.flatnonzero(self.emitted[option, block.entry_column] > 0)
+                first_arc = arcs_of_option[block.entry_column[users]]
+                for arcs, packet in self._follow(block, first_arc, block.place[users]):
                     flow = users[packet]
                     number = (flows + flow).astype(np.int32)
-                    crossings.append(_Crossing(option, arcs, number, part.traffic.amount[flow]))
+                    crossings.append(_Crossing(option, arcs, number, block.traffic.amount[flow]))
                     count += len(arcs)
             if count > most:
                 raise OverflowError(count)
-            columns.append(part.entry_column)
-            flows += len(part.entry_column)
+            columns.append(block.entry_column)
+            flows += len(block.entry_column)
         return self._flow_paths(crossings, np.concatenate(columns))
 
     def _flow_paths(self, crossings: Sequence[_Crossing], column_of_flow: Numbers) -> FlowPaths:
@@ -286,20 +289,20 @@ class Fluid:
         )
 
     def _follow(
-        self, part: _FlowBlock, first_arc: Numbers, place: Numbers
+        self, block: _FlowBlock, first_arc: Numbers, place: Numbers
     ) -> Iterator[tuple[Numbers, Numbers]]:
         """Follow packets in transit, one hop at a time.
 
         Args:
-            part: the flows.
+            block: the flows.
             first_arc: int64[n], the arc by which each packet leaves first.
-            place: int64[n], the index of each packet's destination in `part.destinations`.
+            place: int64[n], the index of each packet's destination in `block.destinations`.
 
         Yields:
             The arcs that packets cross, and the numbers of these packets, int64[m] each.
         """
         hops, packet = self.hops, np.arange(len(first_arc))
-        class_columns = part.class_columns.ravel()
+        class_columns = block.class_columns.ravel()
         arc = first_arc
         for _ in range(MOST_HOPS):
             forwarded = arc >= 0

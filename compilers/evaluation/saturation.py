@@ -66,7 +66,8 @@ class Saturation:
 class PatternThroughput:
     """The saturations of a pattern, by several ways to route it.
 
-    The second and third are None if the build has no alternates.
+    `as_emitted` and `adaptive` are None if the build has no alternates and no intermediates: then
+    all its paths are minimal, and `emitted` is `minimal`.
     """
 
     pattern: str
@@ -135,7 +136,7 @@ class LinkLoads:
         traffic = pattern_traffic(build, pattern, rates, seed)
         capacity = link_capacity(fluid, rates)
         minimal = fluid.loads(traffic, fluid.minimal())
-        as_emitted, adaptive = emitted_loads(build, fluid, traffic), None
+        as_emitted, adaptive = _loads_unless_minimal(build, fluid, traffic), None
         paths = len(traffic.source) * len(fluid.options)
         has_alternates = bool((fluid.emitted[1:] > 0).any())
         weights_adjustable = has_alternates and not fluid.marks and not build.forwarding.every_hop
@@ -161,11 +162,11 @@ class LinkLoads:
 
     def saturation(self, load: Reals) -> Saturation:
         """The rate at which hosts can send with one of the three loads."""
-        hops, use = self.fluid.hops, load / self.capacity
-        hot = int(use.argmax())
-        largest_use = float(use[hot])
+        hops, utilisation = self.fluid.hops, load / self.capacity
+        hot = int(utilisation.argmax())
+        highest = float(utilisation[hot])
         return Saturation(
-            share=min(self.host_limit, 1 / largest_use) if largest_use else self.host_limit,
+            share=min(self.host_limit, 1 / highest) if highest else self.host_limit,
             peak=float(load[hot]),
             mean=float(load[hops.far_arc >= 0].mean()),
             hottest=(hot // hops.arcs_a_switch, int(hops.far_arc[hot]) // hops.arcs_a_switch),
@@ -181,7 +182,7 @@ def link_capacity(fluid: Fluid, rates: HostRates) -> Reals:
     return capacity
 
 
-def emitted_loads(build: Build, fluid: Fluid, traffic: Traffic) -> Reals | None:
+def _loads_unless_minimal(build: Build, fluid: Fluid, traffic: Traffic) -> Reals | None:
     """float64[S·L]: the load of each link by the tables; None where all paths are minimal.
 
     Args:
@@ -197,11 +198,14 @@ def emitted_loads(build: Build, fluid: Fluid, traffic: Traffic) -> Reals | None:
 
 
 def loads_by_tables(build: Build, fluid: Fluid, traffic: Traffic) -> Reals:
-    """float64[S·L]: the load of each link by the tables, with alternates or without.
+    """float64[S·L]: the load of each link by the tables, also where all paths are minimal.
 
-    The arguments are those of `emitted_loads`.
+    Args:
+        build: its tables.
+        fluid: of the build.
+        traffic: what switches send each other.
     """
-    load = emitted_loads(build, fluid, traffic)
+    load = _loads_unless_minimal(build, fluid, traffic)
     return fluid.loads(traffic, fluid.minimal()) if load is None else load
 
 
@@ -212,12 +216,10 @@ def emitted_share(build: Build, pattern: str, hosts: int = 0, seed: int = 0) -> 
     """
     fluid, rates = Fluid.of(build), HostRates.of(build, hosts)
     traffic = pattern_traffic(build, pattern, rates, seed)
-    use = loads_by_tables(build, fluid, traffic) / link_capacity(fluid, rates)
-    return 1 / max(
-        1.0,
-        float(use.max()),
-        highest_host_utilisation(traffic, relative_host_rates(build, rates)) - ROUNDING,
-    )
+    utilisation = loads_by_tables(build, fluid, traffic) / link_capacity(fluid, rates)
+    busiest_host_link = highest_host_utilisation(traffic, relative_host_rates(build, rates))
+    # A host link that is overloaded by a rounding error only limits nothing, as in `LinkLoads.of`.
+    return 1 / max(1.0, float(utilisation.max()), busiest_host_link - ROUNDING)
 
 
 def _fitted_loads(
@@ -232,12 +234,12 @@ def _fitted_loads(
         unfitted: loads by other weights. One of them may be better than the fitted one.
     """
 
-    def largest_use(load: Reals) -> float:
-        """The use of the link that is full first."""
+    def highest_utilisation(load: Reals) -> float:
+        """The utilisation of the link that is full first."""
         return float((load / capacity).max())
 
-    best_unfitted = min(unfitted, key=largest_use)
-    if largest_use(best_unfitted) <= 1:  # hosts can send all they have
+    best_unfitted = min(unfitted, key=highest_utilisation)
+    if highest_utilisation(best_unfitted) <= 1:  # hosts can send all they have
         return best_unfitted
     is_link = np.isfinite(capacity)
     relative_capacity = capacity / capacity[is_link].max()
@@ -246,7 +248,7 @@ def _fitted_loads(
     paths = replace(paths, amount=paths.amount / relative_capacity[paths.arc])
     loads = fit(paths).loads
     fitted = np.where(is_link, loads * np.where(is_link, relative_capacity, 0), 0)
-    return min(fitted, best_unfitted, key=largest_use)
+    return min(fitted, best_unfitted, key=highest_utilisation)
 
 
 def _over_own_intermediates(build: Build, traffic: Traffic) -> Traffic:

@@ -167,7 +167,9 @@ def edges_into(
     no_failures = np.empty(0, np.int64)
     begins = np.zeros(count_states(p) + 2, np.int64)
     edges = np.empty((0, 2), np.int32)
-    # A counting sort: first the edges into each state are counted, then they are written.
+    # A counting sort: first the edges into each state are counted, two entries behind the state's
+    # own. Their sums are one entry behind it, and each edge that is written moves that entry on, so
+    # that it ends where the next state begins.
     for writes in (False, True):
         for state in states:
             s, ingress, tag = packet_in(p, state)
@@ -309,11 +311,10 @@ def packets_lost(
         s, ingress, tag = packet_in(p, states[i])
         if tag == MARKED:
             continue
-        for at in range(
-            write_next_elements(
-                p, s, ingress, egress[s], at_once, no_failures, scratch.next_elements
-            )
-        ):
+        element_count = write_next_elements(
+            p, s, ingress, egress[s], at_once, no_failures, scratch.next_elements
+        )
+        for at in range(element_count):
             element = scratch.next_elements[at]
             for x in range(cases.first[element], cases.first[element + 1]):
                 case = cases.of_element[x]

@@ -53,7 +53,8 @@ def write_next_elements(
         c: its egress class.
         failures: how many elements fail at once. For a host's packet with more shares than that,
             nothing is written, as one share is always up.
-        no_failures: int64[0], no failed elements.
+        no_failures: int64[0], no failed elements. The caller makes this array once, as it would be
+            slow to make one for each packet.
         next_elements: int64[2·failures], written: for each next link the element of its cable, then
             the element of the switch at its far end.
 
@@ -81,8 +82,10 @@ def write_next_elements(
 def meets(p: Program, s: int, ingress: int, c: int, d: int, failed: Array) -> bool:
     """Whether a packet gets to switch s under these failures, and meets them there.
 
-    It does if it still reaches s, and none of its shares is up. A failed element has to be among
-    those that `write_next_elements` wrote for the packet.
+    It does if s, d and the ingress link are up, and none of the shares of a host's packet is.
+    Earlier links of its path need no look: where one is down, the packet met the failures at an
+    earlier state. A failed element has to be among those that `write_next_elements` wrote for the
+    packet.
 
     Args:
         p: what switches hold.
@@ -106,16 +109,16 @@ def meets(p: Program, s: int, ingress: int, c: int, d: int, failed: Array) -> bo
 
 
 @inlined_loop
-def links_of_ended_path(k: int, s: int, d: int, links: int) -> int:
+def links_of_ended_path(ending: int, s: int, d: int, links: int) -> int:
     """The links of a path that ends in switch s, or DROP if its packet does not arrive at d.
 
     Args:
-        k: DELIVER or DROP, which the rule has instead of a next link there.
+        ending: DELIVER or DROP, which the rule has there instead of a next link.
         s: the last switch.
         d: the destination.
         links: how many links the path has.
     """
-    return links if k == DELIVER and s == d else DROP
+    return links if ending == DELIVER and s == d else DROP
 
 
 @loop
@@ -200,9 +203,9 @@ def representative_states(
     """Pick states that are enough for all sets of F failures, those after most links first.
 
     An egress class *names* the links in its rows of `Program.order` and `Program.bounce`. A switch
-    treats all packets in transit alike that came in by other links. Of such ingress links, F
-    represent all. With F failures, one of them on the next link, at most F - 1 hit ingress links;
-    so F representatives suffice.
+    treats packets in transit alike if they came in by links that the class does not name. F of
+    these ingress links represent all of them: one of the F failures is on the next link, so at most
+    F - 1 are on ingress links, and one of F representatives is always up.
 
     Args:
         p: what switches hold.

@@ -302,10 +302,10 @@ def find_failure(build: Build, word: str) -> int:
     Raises:
         InputError: there is no such node or link.
     """
-    elements = find_failures(build, word)
-    if len(elements) != 1:
+    failed_elements = find_failures(build, word)
+    if len(failed_elements) != 1:
         raise InputError.of("a node, or a link as two nodes that it joins, such as 3-8", word)
-    return elements[0]
+    return failed_elements[0]
 
 
 def _hop(build: Build, switch: int, next_switch: int, channel: int) -> Hop:

@@ -33,7 +33,8 @@ class Proved:
     """Whether virtual channels keep a lossless fabric free of deadlock, also while packets take a
     repair that the policy promises."""
     certified: tuple[str, ...] = ()
-    """The properties and kinds of failures that were proved state by state, not by walks."""
+    """The properties and kinds of failures that were proved by the local proof, which looks at each
+    state of a packet once. All others were proved by walks, which follow packets."""
     promised: tuple[str, ...] = ()
     """The kinds of failures that the policy promises to survive."""
 

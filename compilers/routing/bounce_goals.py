@@ -4,18 +4,27 @@ A switch *bounces* a packet if the packet came in on the port that it would leav
 by another port. What comes in are minimal tables and wiring. What goes out are the links that come
 first in the lists of repair ports (`BounceGoals`). `plane_choices` and `module_orders` call it.
 
-Let u be a neighbour of a quadric d, and let the link u–d fail. Packets of u for d go u–r–w–y–d: u
-sends them to a neighbour r, r bounces them to w, and w sends them to y = w×d, a neighbour of d. If
-the link y–d fails as well, y repairs in the same way. If its packets then come to u, they loop. No
-other two failures lose packets.
+Vertices of ER_q are vectors, and neighbours are orthogonal. So the cross product a×b is the one
+common neighbour of a and b. A *quadric* is orthogonal to itself, and so has one link fewer than
+other vertices.
+
+Let u be a neighbour of a quadric d, and let the link u–d fail. Packets of u for d go u–r–w–y–d:
+
+- u sends them to a neighbour r;
+- r bounces them to w;
+- w sends them to y = w×d, a neighbour of d.
+
+If the link y–d fails as well, y repairs in the same way. Its packets loop if they then come to u.
+No other two failures lose packets.
 
 So the neighbours of d are put in a cyclic order, the *ring* of d. Let σ_d(u) be the next switch
 after u in the ring. The path shall lead over y = σ_d(u): then the packets of y do not come to u,
 as σ_d(y) is not u. This switch is the *goal* of r for packets from u, and r bounces them to
-w = r×σ_d(u). In detail, for q ≥ 3:
+w = r×σ_d(u). Which quadric's ring gives the goal of each r, for q ≥ 3:
 
-- Odd q, u next to two quadrics d and e: the other neighbours of u have the goals σ_d(u) and σ_e(u)
-  in turn. The quadric e has the goal σ_d(u), and d has σ_e(u).
+- Odd q, u next to two quadrics d and e: both links u–d and u–e may fail, so both rings are needed.
+  The other neighbours of u have the goals σ_d(u) and σ_e(u) in turn. Packets for d may go over e,
+  so e has the goal σ_d(u) in the ring of d; in the same way d has σ_e(u).
 - Odd q, u a quadric: its neighbours bounce packets to a switch next to no quadric.
 - Even q: the nucleus n, which is next to all quadrics, is in no ring.
 - Even q, u next to one quadric d: all neighbours of u but d have the goal σ_d(u).
@@ -72,12 +81,13 @@ class BounceGoals:
                 module's links take turns.
         """
         far = wiring.far
-        links = far.shape[1]
-        if links <= SMALLEST_WITH_GOALS:
+        most_links = far.shape[1]  # K
+        if most_links <= SMALLEST_WITH_GOALS:
             return cls._without_goals(far)
         if module is None:
             module = np.zeros(far.shape, np.int32)
-        quadric = np.count_nonzero(far >= 0, axis=1) < links
+        # A quadric has one link fewer than other vertices, as it is orthogonal to itself.
+        quadric = np.count_nonzero(far >= 0, axis=1) < most_links
         quadrics = quadric[far] & (far >= 0)
         far_from_quadrics = ~quadric & ~quadrics.any(axis=1)
         next_in_ring = _next_in_rings(tables, wiring, module, quadric, nucleus=quadrics.all(axis=1))

@@ -35,8 +35,8 @@ def damaged_tables(
     """
     repair = repaired(Intact.of_tables(tables, whole, topology), damage.links)
     routes = _without_missing(repair.tables.routes, damage)
-    left = Tables(routes=routes, classes=Classes.minimal(wiring.port.copy()))
-    return left, replace(topology, diameter=repair.diameter)
+    damaged = Tables(routes=routes, classes=Classes.minimal(wiring.port.copy()))
+    return damaged, replace(topology, diameter=repair.diameter)
 
 
 def _without_missing(routes: Routes, damage: Damage) -> Routes:
@@ -46,18 +46,19 @@ def _without_missing(routes: Routes, damage: Damage) -> Routes:
     All rows of a missing node use missing links, so they are removed with these links.
     """
     egress = routes.egress.copy()
-    none = no_route(egress)
+    lost_class = no_route(egress)
     for switch in np.flatnonzero(damage.links.any(axis=1)):
         # The new number of each class: its place among the links that are left.
         new_class = np.arange(np.iinfo(egress.dtype).max + 1)
         is_missing = damage.links[switch]
-        new_class[: len(is_missing)] = np.where(is_missing, none, np.cumsum(~is_missing) - 1)
+        new_class[: len(is_missing)] = np.where(is_missing, lost_class, np.cumsum(~is_missing) - 1)
         egress[switch] = new_class[egress[switch]]
     is_unused = _unused_prefixes(routes, damage)
     # A group of switches has the same prefixes (`Routes.prefix`): [groups, switches of one, rows].
+    # This is a view of `egress`, which is changed through it.
     by_group = egress.reshape(len(routes.prefix), -1, egress.shape[1])
     group, row = np.nonzero(is_unused[routes.prefix])
-    by_group[group, :, row] = none
+    by_group[group, :, row] = lost_class
     return replace(routes, egress=egress)
 
 

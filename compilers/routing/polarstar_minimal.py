@@ -2,7 +2,9 @@
 
 Switch (x, x') is member x' of supernode x. Two supernodes that are adjacent in the structure graph
 are joined by a bijection of their members. Here g is the bijection from x to its neighbour: f or
-its inverse. The next hop of (x, x') towards (y, y'), with z = x×y, is
+its inverse. Vertices of ER_q are vectors, and neighbours are orthogonal. So the cross product
+z = x×y, which is orthogonal to x and y, is their common neighbour. The next hop of (x, x') towards
+(y, y') is
 
 - for y = x: y' itself where a link leads there (in the supernode, or a quadric's loop link); else a
   common neighbour of x' and y'; else (w, g(x')) for any neighbour w of x;
@@ -48,14 +50,14 @@ def routes(topology: Topology) -> Routes:
 
 
 def star_program(topology: Topology) -> StarProgram:
-    """Return the program of a whole PolarStar, by its parameters."""
+    """Return the tables of one supernode from which all rows of a whole PolarStar are computed."""
     parameters = topology.parameters
     supernode = supernodes.supernode(str(parameters["supernode"]), int(parameters["degree"]))
     return program(supernode, polarity.lines(int(parameters["q"])))
 
 
 def program(supernode: Supernode, around: NDArray[np.int32]) -> StarProgram:
-    """Return the program of a PolarStar with this supernode.
+    """Return the tables of a PolarStar with this supernode, from which its rows are computed.
 
     Args:
         supernode: of k members.
@@ -76,12 +78,18 @@ def program(supernode: Supernode, around: NDArray[np.int32]) -> StarProgram:
     return StarProgram(
         around=around,
         links=joined.sum(axis=2).astype(np.int16),
+        # From x' to y' of the same supernode: straight, or to a common neighbour.
         step=np.where(joined, place, to_common),
+        # Which of the rules above holds towards a neighbour supernode.
         case=np.stack(case),
+        # The link within x from x' to g⁻¹(y'): g is `forward`, then `backward`.
         within=np.stack((place[:, :, backward], place[:, :, forward]), axis=1),
+        # The loop link of a quadric's member x', which leads to f(x').
         loop=place[1, members, forward],
+        # g(x'): the member at the other end of the link to a neighbour supernode.
         along=np.stack((forward, backward)).astype(np.int16),
         joined=joined,
+        # Classes have the numbers of their links.
         shift=np.zeros(2, np.uint16),
     )
 

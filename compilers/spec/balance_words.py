@@ -14,8 +14,12 @@ from inventory.problems import Finding
 if TYPE_CHECKING:
     from compilers.spec.fabric_spec import RoutingSpec
 
-# Every host sends alike to all others; traffic is unknown; `DEMAND_FILE` says it.
-UNIFORM, ANY, MEASURED = "uniform", "any", "measured"
+UNIFORM = "uniform"
+"""Traffic in which every host sends alike to all others."""
+ANY = "any"
+"""Traffic that is unknown."""
+MEASURED = "measured"
+"""Traffic that `DEMAND_FILE` says."""
 TRAFFIC = (UNIFORM, ANY, MEASURED)
 """The kinds of traffic that `polarfab init` chooses a balance for."""
 DEMAND_FILE = "traffic.csv"
@@ -25,13 +29,13 @@ FIGURES_FABRIC = "PolarFly q = 7, 4 hosts a switch"
 
 
 def fixed_share_findings(routing: RoutingSpec) -> Iterator[Finding]:
-    """Yield a finding for each word of a policy that a balance with fixed shares cannot follow."""
+    """Yield a finding for each key of a policy that a balance with fixed shares cannot follow."""
 
-    def finding(word: str, allowed: str, reason: str) -> Finding:
-        """Return the finding that a word of the policy needs another value with the balance."""
+    def finding(key: str, allowed: str, reason: str) -> Finding:
+        """Return the finding that a key of the policy needs another value with the balance."""
         required = f"{allowed} with `balance: {routing.balance}`"
-        given = str(getattr(routing, word))
-        return Finding(("routing", word), required, given, f"remove it: {reason}")
+        given = str(getattr(routing, key))
+        return Finding(("routing", key), required, given, f"remove it: {reason}")
 
     if routing.adjacent == "bounce":
         reason = "packets between neighbours take other paths, too"

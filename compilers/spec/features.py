@@ -6,7 +6,8 @@ target lacks is refused, with these words (`compilers.policy_support`).
 
 from __future__ import annotations
 
-# Each feature is the text that messages print.
+# Each feature is the text that messages print. WEIGHTS is multipath over several ports, and SHARES
+# is multipath with unequal weights.
 WEIGHTS = "traffic shared over several ports"
 SHARES = "unequal shares of traffic"
 INGRESS = "separate routes for packets from hosts"

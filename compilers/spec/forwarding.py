@@ -1,7 +1,7 @@
 """`Forwarding`: the properties of a build's tables that the tables themselves do not show.
 
-A balance returns it with the tables, the manifest of a build states it, and proofs and targets read
-it.
+A *balance* is a load-balancing rule. It returns its `Forwarding` with the tables, the manifest of a
+build states it, and proofs and targets read it.
 
 An egress class of a switch is a set of destinations with the same ports. Its *minimal port* is on
 the shortest path, and its *alternates* are the other ports over which packets from hosts are
@@ -39,7 +39,7 @@ class Forwarding:
     of these.
     """
     disjoint: bool = False
-    """Alternates share no link with the minimal path; marked packets may."""
+    """Alternates share no link with the minimal path. Paths of marked packets may share links."""
     weights: Weights = "equal-cost"
     """The shares of a class's ports.
 

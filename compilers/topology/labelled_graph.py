@@ -1,6 +1,8 @@
 """The topology of a fabric: its graph, with the family it comes from and labels of its vertices.
 
-Families build topologies (`compilers.topology.family`); wiring, routing and drawing read them.
+Families build topologies (`compilers.topology.family`); wiring, routing and drawing read them. The
+texts in `Annotated[…]` are the shape of an array and the range of its values. `build_codec` checks
+them when a stored build is read.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ class Topology:
     diameter: int
     """The graph's diameter, by theorem (tests check it)."""
     hierarchy: int = 1
-    """The number of consecutive vertices that make a supernode; 1 where there are none."""
+    """The size of a supernode: so many consecutive vertices are one. 1 where there are none."""
 
     @property
     def present(self) -> NDArray[np.bool_]:

@@ -81,12 +81,13 @@ class AggregateBlocks:
     """int64[S], the vertices, all of which have hosts."""
     aggregate: NDArray[np.int32]
     """int32[G], the aggregate prefix of each group."""
-    rows: NDArray[np.int16]
-    """int16[G·R, k], by group and row the class of each switch of the group."""
-    by_prefix: NDArray[np.intp]
+    classes: NDArray[np.int16]
+    """int16[G·R, k], by group and row the class of each switch of the group. DROP stands for a
+    switch that has no such row."""
+    rows_by_prefix: NDArray[np.intp]
     """intp[G·R], the numbers of the rows, sorted by their prefix."""
-    first: NDArray[np.intp]
-    """intp[P + 1], where the rows of each of P prefixes begin in `by_prefix`."""
+    begins: NDArray[np.intp]
+    """intp[P + 1], where the rows of each of P prefixes begin in `rows_by_prefix`."""
 
     @classmethod
     def of(cls, build: Build) -> AggregateBlocks | None:
@@ -100,20 +101,20 @@ class AggregateBlocks:
         aggregate = routes.aggregate.reshape(groups, k)
         if aggregate[0, 0] < 0 or (aggregate != aggregate[:, :1]).any():
             return None
-        rows = np.empty((groups, width, k), np.int16)
-        class_of_value = class_numbers(routes.egress, build.tables.classes.port.shape[1])
+        classes = np.empty((groups, width, k), np.int16)
+        class_of_value = class_numbers(routes.egress.dtype, build.tables.classes.port.shape[1])
         for group in range(groups):
             members = slice(group * k, (group + 1) * k)
-            rows[group] = class_of_value[np.asarray(routes.egress[members])].T
+            classes[group] = class_of_value[np.asarray(routes.egress[members])].T
         prefix = np.asarray(routes.prefix).ravel()
-        by_prefix = np.argsort(prefix, kind="stable")
-        first = np.searchsorted(prefix[by_prefix], np.arange(int(prefix.max()) + 2))
+        rows_by_prefix = np.argsort(prefix, kind="stable")
+        begins = np.searchsorted(prefix[rows_by_prefix], np.arange(int(prefix.max()) + 2))
         return cls(
             destinations=np.arange(switches),
             aggregate=aggregate[:, 0],
-            rows=rows.reshape(groups * width, k),
-            by_prefix=by_prefix,
-            first=first,
+            classes=classes.reshape(groups * width, k),
+            rows_by_prefix=rows_by_prefix,
+            begins=begins,
         )
 
     @property
@@ -123,27 +124,28 @@ class AggregateBlocks:
 
     def _rows_for(self, prefix: int) -> NDArray[np.intp]:
         """The numbers of the rows for a prefix."""
-        if not 0 <= prefix < len(self.first) - 1:
-            return self.by_prefix[:0]
-        return self.by_prefix[self.first[prefix] : self.first[prefix + 1]]
+        if not 0 <= prefix < len(self.begins) - 1:
+            return self.rows_by_prefix[:0]
+        return self.rows_by_prefix[self.begins[prefix] : self.begins[prefix + 1]]
 
     def block(self, number: int) -> DestinationBlock:
         """The block of an aggregate; groups with a row for one of its destinations are listed."""
-        groups, k = len(self.aggregate), self.rows.shape[1]
-        rows_of_group = len(self.rows) // groups
+        groups, k = len(self.aggregate), self.classes.shape[1]
+        rows_of_group = len(self.classes) // groups
         places = slice(number * k, (number + 1) * k)
         default = np.full((groups, k), DROP, np.int16)  # by switch, the class of the aggregate
         aggregate_rows = self._rows_for(int(self.aggregate[number]))
-        default[aggregate_rows // rows_of_group] = self.rows[aggregate_rows]
+        default[aggregate_rows // rows_of_group] = self.classes[aggregate_rows]
         destination_rows = [self._rows_for(d) for d in range(places.start, places.stop)]
         listed_groups = np.unique(np.concatenate(destination_rows) // rows_of_group)
         # The class by listed group, switch of the group and destination.
         egress = np.repeat(default[listed_groups][:, :, None], k, axis=2)
         for j, row_numbers in enumerate(destination_rows):
-            # A row for the destination comes before that for the aggregate.
-            classes = self.rows[row_numbers]
+            # A row for the destination comes before that for the aggregate. DROP: this switch of
+            # the group has no row for the destination, so the class of the aggregate stays.
+            own_classes = self.classes[row_numbers]
             place = np.searchsorted(listed_groups, row_numbers // rows_of_group)
-            egress[place, :, j] = np.where(classes == DROP, egress[place, :, j], classes)
+            egress[place, :, j] = np.where(own_classes == DROP, egress[place, :, j], own_classes)
         listed = (listed_groups[:, None] * k + np.arange(k)).ravel().astype(np.int32)
         row = np.full(groups * k, NONE, np.int32)
         row[listed] = np.arange(len(listed))
@@ -157,17 +159,17 @@ class AggregateBlocks:
         return DestinationBlock(places, rows)
 
 
-def class_numbers(egress: Any, classes: int) -> NDArray[np.int16]:
+def class_numbers(egress_type: np.dtype[Any], classes: int) -> NDArray[np.int16]:
     """The egress class that each value of `Routes.egress` stands for.
 
     Args:
-        egress: an array of such values, for its type.
+        egress_type: the type of the values. The largest one stands for delivery.
         classes: how many classes a switch has.
 
     Returns:
         int16[n], by value: the class; DELIVER or DROP.
     """
-    last = np.iinfo(egress.dtype).max
+    last = np.iinfo(egress_type).max
     number = np.full(int(last) + 1, DROP, np.int16)
     number[: min(classes, last - 1)] = np.arange(min(classes, last - 1))
     number[last] = DELIVER

@@ -1,7 +1,11 @@
 """Prove a build state by state: what holds towards each destination, without walks.
 
-`local_proof` makes the class states of a build, and lets `state_proof.prove_states` look at one
-block of destinations after the other, in threads. A `LocalProof` says for each destination whether
+A *state* of a packet is what decides its next hop: a switch, an ingress link and a destination. A
+walk follows packets from state to state; this proof looks at each state once.
+
+`local_proof` makes the class states of a build: what each switch does with the packets of each
+egress class. Then `state_proof.prove_states` looks at one block of destinations after the other, in
+threads. A `LocalProof` says for each destination whether
 delivery and repairs are proved, and how long paths are at most. `proof_results` completes it by
 walks of the destinations that are left open.
 """
@@ -37,8 +41,9 @@ Numbers = NDArray[np.int64]
 class LocalProof:
     """What is proved of D destinations: all switches with hosts.
 
-    A proof that treats all destinations at once (`of_all`) knows only the sums of `paths` and of
-    `hop_counts`. It has these sums at the first destination.
+    Of `paths` and `hop_counts`, only sums over the destinations with proved delivery are used. A
+    proof that treats all destinations at once (`of_all`) knows no more than these sums, and has
+    them at the first destination.
     """
 
     destinations: Numbers
@@ -56,7 +61,7 @@ class LocalProof:
     longest: Numbers
     """int64[D], the most links of a path while all is up, or a bound."""
     paths: Numbers
-    """int64[D], how many ports hosts may choose, over all switches."""
+    """int64[D], how many first links hosts may choose, over all switches (`Findings.choices`)."""
     hop_counts: Numbers
     """int64[D, LINKS_LIMIT], the pairs of switches by the links of their minimal path."""
 
@@ -67,11 +72,12 @@ class LocalProof:
         """The proof of a fabric of S switches, all with hosts, that is proved as a whole.
 
         Args:
-            paths: how many ports hosts may choose, over all pairs.
+            paths: how many first links hosts may choose, over all pairs.
             hop_counts: how many of the S(S - 1) pairs have a minimal path of 0, 1, … links.
             longest: the most links of a path while all is up.
             stretch: by kind of failure int64[S], the most links that a repair adds.
         """
+        # The counts add up to S(S - 1) pairs, and the integer square root of S(S - 1) is S - 1.
         switches = len(next(iter(stretch.values()))) if stretch else isqrt(sum(hop_counts)) + 1
         paths_of_first = np.zeros(switches, np.int64)
         paths_of_first[0] = paths

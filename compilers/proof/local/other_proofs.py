@@ -2,7 +2,8 @@
 
 A package registers such a proof by an entry point of the group `polarfab.proofs`. It may prove a
 very large fabric by its algebra, without a look at each row, or prove two failures at once.
-`delivery.verify` asks all of them by `first_result`.
+`delivery.verify` asks all of them by `first_result`. Every method of `WholeFabricProof` proves what
+its name says; None means that this proof does not say.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class TwoFailures:
     stretch: NDArray[Any]
     """int64[S], the most links that repairs add to a path."""
     beyond: NDArray[Any]
-    """int64[S], the most links that a path has more than the longest path without failures."""
+    """int64[S], by how many links a path is longer than the longest path without failures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class ModuleBounds:
     links: int
     """The links of its whole path."""
     more: int
-    """The links that the repair adds."""
+    """The links of the detour: those that the repair adds to the path."""
 
 
 class WholeFabricProof(Protocol):
@@ -56,8 +57,9 @@ class WholeFabricProof(Protocol):
             seed: chooses what is looked at by chance.
 
         Returns:
-            The number of pairs for each number of links; (): it is proved, but rows that are
-            computed say otherwise; None: it is not proved.
+            One of three results. The number of pairs for each number of links, if delivery is
+            proved. An empty tuple, if the algebra proves delivery but some row of the tables, as it
+            is computed, contradicts the algebra. None, if delivery is not proved.
         """
 
     def states(

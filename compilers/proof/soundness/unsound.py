@@ -47,13 +47,15 @@ class Unsound:
 
 
 SOUND = Unsound()
-"""No wrong value."""
+"""The result of checks that have found no wrong value: the build is sound."""
 
 
 def unsound_where(
     wrong: NDArray[np.bool_], finding_at: Callable[..., Finding], first: int = 0
 ) -> Iterator[Unsound]:
     """Yield the wrong values of an array as one `Unsound`, or nothing if none is wrong.
+
+    Checks are generators, so they pass this on by `yield from`.
 
     Args:
         wrong: bool of any shape, whether each value is wrong.

@@ -5,6 +5,11 @@ follow no packets, and do not look at `Forwarding`. They check, for example, tha
 use, that both ends of a cable agree, and that rows name classes that exist. `build_soundness` calls
 them in order.
 
+`PortUse`, the argument `use`, has two tables with a row for each switch and a column for each port
+number: `use.use`, what the port is used for, and `use.link`, the link behind the port.
+`use.in_table` turns port numbers into columns, and `use.part(block).at(ports)` looks up the use of
+the ports of some switches.
+
 In the findings, s is a switch, k a class or a link of it, and n a place in a list of ports.
 """
 
@@ -178,11 +183,11 @@ def _shared_ports(build: Build, block: slice) -> Iterator[Unsound]:
     """Ports of some switches that have two cables."""
     wiring = build.wiring
     ports = np.concatenate((wiring.port[block], wiring.host_port[block]), axis=1)
-    order = np.argsort(ports, axis=1, kind="stable")
-    ranked = np.take_along_axis(ports, order, axis=1)
+    columns_by_port = np.argsort(ports, axis=1, kind="stable")
+    ascending = np.take_along_axis(ports, columns_by_port, axis=1)
     is_second = np.zeros(ports.shape, np.bool_)
-    equals_last = (ranked[:, 1:] == ranked[:, :-1]) & (ranked[:, 1:] != 0)
-    np.put_along_axis(is_second, order[:, 1:], equals_last, axis=1)
+    equals_last = (ascending[:, 1:] == ascending[:, :-1]) & (ascending[:, 1:] != 0)
+    np.put_along_axis(is_second, columns_by_port[:, 1:], equals_last, axis=1)
     yield from unsound_where(
         is_second,
         lambda s, k: Finding(
@@ -200,7 +205,8 @@ def cables(build: Build, use: PortUse) -> Iterator[Unsound]:
     for block in use.blocks():
         cabled, far_port = wiring.far[block] >= 0, wiring.far_port[block]
         far = np.where(cabled, wiring.far[block], 0)
-        link = use.link[far, use.in_table(far_port)]  # the same cable, at its far end
+        # The number that the same cable has among the links of its far end: int32[n, K].
+        link = use.link[far, use.in_table(far_port)]
         back = np.where(link >= 0, wiring.far[far, link], -1)
         port = np.where(link >= 0, wiring.far_port[far, link], -1)
         switch = np.arange(len(wiring.far))[block, None]
@@ -227,9 +233,9 @@ def _name(build: Build, vertex: int) -> str:
 
 def prefixes(build: Build) -> Iterator[Unsound]:
     """Prefix numbers that do not ascend or do not exist, and aggregates of other supernodes."""
-    routes, hierarchy = build.tables.routes, build.topology.hierarchy
-    order = len(routes.egress)
-    end = order + _count_aggregates(build)  # the first number that is no prefix
+    routes, supernode_size = build.tables.routes, build.topology.hierarchy
+    switches = len(routes.egress)
+    end = switches + _count_aggregates(build)  # the first number that is no prefix
     prefix = routes.prefix
     if isinstance(prefix, StarPrefixes) and (np.diff(prefix.packed.around, axis=1) <= 0).any():
         yield Unsound.one("routes.prefix", "supernodes around each that ascend", "others")
@@ -247,39 +253,40 @@ def prefixes(build: Build) -> Iterator[Unsound]:
             ),
             first,
         )
-    supernode = order + np.arange(order) // hierarchy
-    covered = (routes.aggregate == supernode) & (hierarchy > 1)
+    # int64[S], the number of the aggregate of each switch's supernode.
+    supernode = switches + np.arange(switches) // supernode_size
+    covered = (routes.aggregate == supernode) & (supernode_size > 1)
     yield from unsound_where(
         (routes.aggregate != -1) & ~covered,
         lambda s: Finding(
             (build.wiring.names[s], "aggregate"),
-            f"{supernode[s]}, or -1" if hierarchy > 1 else "-1",
+            f"{supernode[s]}, or -1" if supernode_size > 1 else "-1",
             f"{routes.aggregate[s]}",
         ),
     )
-    if len(prefix) == 0 or order % len(prefix):
-        yield Unsound.one("routes.prefix", f"sets that divide {order}", f"{len(prefix)}")
+    if len(prefix) == 0 or switches % len(prefix):
+        yield Unsound.one("routes.prefix", f"sets that divide {switches}", f"{len(prefix)}")
 
 
 def _count_aggregates(build: Build) -> int:
     """How many aggregate prefixes there are: one for each supernode."""
-    hierarchy = build.topology.hierarchy
-    return build.tables.switches // hierarchy if hierarchy > 1 else 0
+    supernode_size = build.topology.hierarchy
+    return build.tables.switches // supernode_size if supernode_size > 1 else 0
 
 
 def rows(build: Build) -> Iterator[Unsound]:
     """Rows that name no class, lead to no switch, or deliver at a wrong switch."""
     routes, port = build.tables.routes, build.tables.classes.port
-    egress, order = routes.egress, len(routes.egress)
+    egress, switches = routes.egress, len(routes.egress)
     delivery, nothing = local(egress), no_route(egress)
     # By switch and value of `Routes.egress`, of which delivery is the largest.
-    allowed = np.zeros((order, delivery + 1), np.bool_)
+    allowed = np.zeros((switches, delivery + 1), np.bool_)
     classes = min(port.shape[1], nothing)
     allowed[:, :classes] = port[:, :classes] > 0
     allowed[:, nothing] = True
     endpoints = np.append(build.topology.endpoints, np.ones(_count_aggregates(build) + 1, np.bool_))
     endpoints[-1] = False  # for the number that fills rows, which is no prefix
-    set_size = order // len(routes.prefix)  # so many consecutive switches have the same prefixes
+    set_size = switches // len(routes.prefix)  # so many consecutive switches have the same prefixes
     for s, row in enumerate(egress):
         if s % set_size == 0:
             prefix = routes.prefix[s // set_size]
@@ -366,8 +373,8 @@ def _occurs_before(minimal: NDArray[np.int32], ports: Ports) -> NDArray[np.bool_
     ranked = np.sort(ports[tuple(unordered.T)], axis=1)
     twice = ((ranked[:, 1:] == ranked[:, :-1]) & (ranked[:, 1:] != 0)).any(axis=1)
     for s, k in unordered[twice].tolist():
-        order = ports[s, k]
-        occurs_before[s, k] |= repeated(order) & (order != 0)
+        port_list = ports[s, k]
+        occurs_before[s, k] |= repeated(port_list) & (port_list != 0)
     return occurs_before
 
 
