@@ -106,11 +106,11 @@ def of_kept_points(exhibit: Exhibit) -> Evidence:
 
 COUNTED = {
     "equal": "are computed and equal",
-    "agrees": "agree as closely as the paper can be read, or come as near to a limit as we say",
+    "agrees": "agree as closely as the paper can be read, or approach a limit that it states",
     "reading": "are true if the paper is read in a way that we name",
     "corrected": "are wrong, with a counter-example",
     "differs": "differ",
-    "contradicts": "state the reverse of the order that we computed",
+    "contradicts": "put two values into the reverse of the order that we computed",
     "taken": "are taken from the paper",
     "not computed": "are not computed",
 }

@@ -164,7 +164,8 @@ def print_table(
     if left_out:
         say(f"left out for want of width: {', '.join(left_out)}; --json has all")
     if len(body) > len(printed_rows):
-        say(f"{len(body) - len(printed_rows):,} more rows: --verbose prints them, --json has all")
+        more = counted(len(body) - len(printed_rows), "more row")
+        say(f"{more}: --verbose prints all, --json has all")
 
 
 def print_facts(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from polarfab.output.verb_output import print_table
+from polarfab.output.verb_output import MOST_ROWS, print_table
 from polarfab.verb_list import verb_names
 from tests.polarfab.conftest import Run
 
@@ -53,12 +53,17 @@ def test_columns_that_go_are_named(
     assert seen.err == "left out for want of width: other number; --json has all\n"
 
 
+def test_a_single_row_too_many_is_counted_as_one(capsys: pytest.CaptureFixture[str]) -> None:
+    print_table("", ["name"], [["x"]] * (MOST_ROWS + 1))
+    assert capsys.readouterr().err == "1 more row: --verbose prints all, --json has all\n"
+
+
 def test_long_lists_are_folded(polarfab: Run, tmp_path: Path) -> None:
     (tmp_path / "fabric.yaml").write_text("name: x\ntopology: {family: polarfly, q: 3}\n")
     words = ("design", "--radix", "8..20", "--json")
     assert polarfab(*words)[0] == 0
     _, out, err = polarfab("design", "--radix", "8..20")
-    assert "more rows: --verbose prints them, --json has all" in err
+    assert "more rows: --verbose prints all, --json has all" in err
     assert len(out.splitlines()) < 50
     _, full, err = polarfab("design", "--radix", "8..20", "--verbose")
     assert "more rows" not in err
