@@ -169,7 +169,8 @@ def api() -> Iterator[str]:
 def _methods(owner: type) -> Iterator[str]:
     """The public methods and properties of a class."""
     for name, member in inspect.getmembers(owner):
-        is_documented = member is not None and inspect.getdoc(member)  # None has one from 3.13 on
+        # The default of a field has the docstring of its type: from 3.13 on even None has one.
+        is_documented = inspect.getdoc(member) != inspect.getdoc(type(member))
         if is_documented and not name.startswith("_"):
             yield f"### {owner.__name__}.{name}\n\n"
             yield from _documented(member, name)
@@ -182,7 +183,8 @@ def _documented(value: Any, called: str) -> Iterator[str]:
     yield f"{_plain(inspect.getdoc(value) or '')}\n\n"
     if is_dataclass(value):
         docs = field_docs(value)
-        listed = [f"- `{f.name}`: {docs[f.name]}\n" for f in fields(value) if f.name in docs]
+        names = [f.name for f in fields(value) if f.name in docs and not f.name.startswith("_")]
+        listed = [f"- `{name}`: {docs[name]}\n" for name in names]
         yield "".join([*listed, "\n"]) if listed else ""
 
 

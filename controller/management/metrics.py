@@ -116,10 +116,19 @@ class Metrics(Collector):
         yield from self._ports(state.build)
         if self.tls:
             days = [([file], (until - time()) / DAY) for file, until in self.tls.expires.items()]
-            yield _gauge("certificate_days", "Days for which a file is good.", days, "file")
+            yield _gauge(
+                "certificate_days",
+                "Days until the controller's certificate or revocation list expires.",
+                days,
+                "file",
+            )
             peers = [([node], (end - time()) / DAY) for node, end in self.tls.peers.items()]
-            description = "Days for which the certificate of a connected switch is good."
-            yield _gauge("switch_certificate_days", description, peers, "switch")
+            yield _gauge(
+                "switch_certificate_days",
+                "Days until the certificate of a connected switch expires.",
+                peers,
+                "switch",
+            )
 
     def _ports(self, build: Build) -> Iterator[Metric]:
         """Bytes, errors and drops: of each port, or in a large fabric of each switch."""

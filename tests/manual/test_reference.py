@@ -46,11 +46,21 @@ def test_every_verb_has_its_help(made: dict[str, str]) -> None:
     assert made["reference/verbs.md"].count("Usage: ") >= len(verb_names())
 
 
-def test_the_dashboard_draws_metrics_of_the_page(made: dict[str, str]) -> None:
+@pytest.mark.parametrize("file", ["grafana-dashboard.json", "alerts.yml"])
+def test_dashboard_and_alerts_use_metrics_of_the_page(made: dict[str, str], file: str) -> None:
     shown = set(re.findall(r"^\| `(polarfab_\w+)`", made["reference/metrics.md"], re.M))
-    dashboard = (ROOT / "docs/operate/grafana-dashboard.json").read_text()
-    drawn = {name.removesuffix("_bucket") for name in re.findall(r"polarfab_\w+", dashboard)}
-    assert {name for name in drawn if not name.startswith("polarfab_{")} <= shown
+    text = (ROOT / "docs/operate" / file).read_text()
+    used = {name.removesuffix("_bucket") for name in re.findall(r"polarfab_\w+", text)}
+    assert used <= shown
+
+
+def test_the_class_has_its_public_members_only(made: dict[str, str]) -> None:
+    """The default of a field had the docstring of `tuple`."""
+    page = made["reference/api.md"]
+    assert "### Fabric.compile\n" in page
+    assert "### Fabric.compiled\n" not in page
+    assert "Built-in" not in page
+    assert "- `_" not in page
 
 
 def test_keys_have_the_checks_between_values(made: dict[str, str]) -> None:
