@@ -117,7 +117,7 @@ def _print_completion(context: click.Context, _option: click.Parameter, shell: s
         from polarfab.completion import FILES, script
 
         click.echo(script(context.command, shell))
-        say(f"it belongs into {FILES[shell]}")
+        say(f"it belongs in {FILES[shell]}")
         context.exit()
 
 

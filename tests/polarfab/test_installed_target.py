@@ -43,6 +43,16 @@ def test_it_renders(site, build, tmp_path):
     assert all(re.fullmatch(r"10\.0\.0\.\d+/\d+,\S+", line) for line in lines[1:])
 
 
+def test_its_wheel_has_the_templates(site):
+    packed = tomllib.loads((site / "pyproject.toml").read_text())["tool"]["setuptools"]
+    templates = set(site.glob("polarfab_routetable/templates/*"))
+    globs = packed["package-data"]["polarfab_routetable"]
+    assert {
+        file for glob in globs for file in (site / "polarfab_routetable").glob(glob)
+    } == templates
+    assert templates
+
+
 def test_its_templates_can_be_replaced(site, build, tmp_path):
     own = tmp_path / "own" / "routetable"
     own.mkdir(parents=True)
