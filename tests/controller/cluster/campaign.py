@@ -667,7 +667,8 @@ def normal(dumped: dict[str, list[str]]) -> tuple[set[str], list[str]]:
     kept = ours + dumped["groups"]
     if marker is not None:
         kept = [re.sub(r"(group_id=|group:)(\d+)", lower, row) for row in kept]
-        kept = [re.sub(r"(metadata[:=])(0x\w+|0)(?=/0x1?ffff)", clear, row) for row in kept]
+        metadata = r"(metadata[:=])(0x\w+|0)(?=/0x(?:1?ffff|2c000))"
+        kept = [re.sub(metadata, clear, row) for row in kept]
         kept = [row.replace(f"cookie={OTHER_GENERATION:#x}", "cookie=0x5047") for row in kept]
     assert len(kept) == len(set(kept))
     return set(kept), [row for row in dumped["flows"] if not _ours(row)]
