@@ -306,7 +306,16 @@ class Controller:
         self.actions.finish(max(until - monotonic(), 0.0))
 
     def _reload_build(self) -> None:
-        """Read the build again, and move the switches to it; this waits for the disk."""
+        """Read the build again, and move the switches to it; this waits for the disk.
+
+        Of several controllers only the leader does so. Another one would carry the move out when it
+        becomes the leader, in a fabric that may have another build by then.
+        """
+        if self.member and self.member.state != "leader":
+            leader = self.member.status()["leader"] or "none"
+            reason = f"this controller does not lead ({leader} does); send SIGHUP to the leader"
+            self.fabric.tell(events.BuildKept(self.fabric.identity, reason))
+            return
         try:
             with self.actions.recording(HANGUP, "reload", str(self.folder)):
                 target = self._read_build()

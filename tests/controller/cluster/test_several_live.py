@@ -104,6 +104,8 @@ def test_a_leader_that_slept_writes_no_more(tmp_path, switches, name):
         assert "send changes to the controller that leads: a" in text
         health = json.loads(b.ask("status", "--to")[1])
         assert (health["role"], health["leader"]) == ("follower", "a")
+        b.load(then)  # it moved to it as soon as it led, whatever the fabric had by then
+        b.says("this controller does not lead (a does); send SIGHUP to the leader")
         a.load(then)
         a.says("round 1 of")
         a.process.send_signal(signal.SIGSTOP)
