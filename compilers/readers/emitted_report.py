@@ -42,8 +42,8 @@ class EmittedReport:
     """The parts that no reader looked at, in words; "": everything was read. Files pass all the
     same."""
     checked_sources: int = 0
-    """The ports of hosts from which switches take packets only with the host's own source address,
-    and none with a mark or an intermediate."""
+    """How many ports of hosts have source checks: switches take packets from these ports only with
+    the host's own source address, and none with a mark or an intermediate."""
     shares: Mapping[int, Mapping[int, Stage]] | None = None
     """The ports that share packets from hosts, with their weights, by switch and class.
 
@@ -56,7 +56,7 @@ class EmittedReport:
         return not self.differences and self.delivered == self.pairs
 
     def also(self, more: DifferenceList) -> EmittedReport:
-        """A copy of the report with further differences in the same files."""
+        """A copy of the report that also counts further differences in the same files."""
         examples = (*self.examples, *more.examples)[:EXAMPLES]
         count = self.differences + more.count
         unproved = "; ".join(filter(None, (self.unproved, more.unproved)))

@@ -19,8 +19,8 @@ def with_emitted_shares(build: Build, report: EmittedReport) -> Build:
     """The build with the weights that were read back.
 
     Files that pass the check have the ports of the tables. But a system that cannot share packets
-    over all alternates of a class, or cannot have weights, has other weights than the tables: the
-    result has these.
+    over all alternates of a class, or cannot have weights, has other weights than the tables. The
+    result has the weights of the files.
 
     Args:
         build: the build that was emitted.

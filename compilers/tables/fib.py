@@ -47,6 +47,7 @@ class Fib:
     by_prefix: NDArray[np.int64]
     """int64[G·R], the entries of `Routes.prefix` in the order of their prefixes.
 
+    Each of G groups of switches has R rows, and the switches of a group have the same prefixes.
     Empty where there is one row for each destination, or where rows are computed.
     """
     first: NDArray[np.int64]

@@ -10,7 +10,9 @@ them. This module imports no other of polarfab. Its values are frozen and their 
 pass makes changed values with `dataclasses.replace`.
 
 Letters in shapes: S switches, R rows of a switch, C classes of a switch, A alternates of a class,
-F repair ports (`protection`), B bounce ports, G groups of switches with the same prefixes.
+F repair ports (`protection`), B bounce ports, G groups of switches with the same prefixes. The
+texts in `Annotated[…]` are the shape of an array, then the range of its values without the end;
+"marks" adds the values `local` and `no_route`. `build_codec` checks them.
 """
 
 from __future__ import annotations
@@ -199,7 +201,11 @@ class Classes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Avoided:
-    """What a repair keeps packets from that a balance sends on a detour through other switches."""
+    """The links and switches over which repaired tables send no packets on a detour.
+
+    A balance may send packets on a detour through other switches: marked packets, and packets that
+    carry an intermediate.
+    """
 
     links: NDArray[np.bool_]
     """bool[S, K], the links over which marked packets are not spread, as they have failed or lead

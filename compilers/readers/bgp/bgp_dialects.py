@@ -27,7 +27,7 @@ class BgpDialect:
 
     A configuration needs the statements of every field, unless the field says when they are needed.
     Statements for each family, neighbour or prefix stand once for each of them: as often as the
-    first statement of the field.
+    first statement of the field. Fields that a system has no statements for are empty.
     """
 
     switch: tuple[str, ...] = ()

@@ -50,7 +50,8 @@ class ShareFailures:
         """The faults as differences of the files of a folder."""
         differences = DifferenceList(unproved=self.unproved)
         for text in self.faults:
-            differences.add(str(folder), 0, text, "it arrives")
+            # Line 0: the fault is of the whole folder. The tables say that the packet arrives.
+            differences.add(str(folder), 0, says=text, tables="it arrives")
         return differences
 
 
@@ -94,7 +95,7 @@ def share_failures(
         case
         for family in families
         if family.is_next_hop.any()
-        for case in islice(_FamilyCases(speakers, family).follow_all_cases(), most_cases)
+        for case in islice(_FamilyShares(speakers, family).follow_all_cases(), most_cases)
     ]
     unproved = (
         f"shares with a link or a switch down: tried up to {MOST_SWITCHES} switches, these are"
@@ -109,7 +110,7 @@ def share_failures(
     )
 
 
-class _FamilyCases:
+class _FamilyShares:
     """The shares of all switches in one address family, n in all, as columns of arrays."""
 
     def __init__(self, speakers: Sequence[BgpSwitch], family: SpeakerFamily) -> None:

@@ -100,7 +100,8 @@ class BirdActor(KernelActor):
                 next_hops.append((port_to(interface, address_text(gateway)), weight))
             except ValueError:
                 return None
-        return RouteHop(MAIN, 1, tuple(next_hops)) if next_hops else None
+        # Routes of bird.conf state no metric, so all have the same one.
+        return RouteHop(MAIN, metric=1, stage=tuple(next_hops)) if next_hops else None
 
 
 @dataclass(frozen=True, slots=True)

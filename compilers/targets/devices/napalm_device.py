@@ -92,8 +92,8 @@ class NapalmDevice(ConfiguredDevice):
         """See `ConfiguredDevice.running`.
 
         Raises:
-            DeviceError: the device prints none. Beside an empty configuration no line would be
-                stale.
+            DeviceError: the device prints none. An empty text is refused, as no line of the device
+                could be stale then, and none would be removed.
         """
         shown = self.shell.call("get_config", retrieve="running", format=self.form)["running"]
         if NOT_A_CONFIGURATION.match(shown):
@@ -140,9 +140,10 @@ class NapalmDevice(ConfiguredDevice):
         return changes
 
     def type(self, lines: Sequence[str]) -> None:
-        """See `RouterDevice.type`: if one line is wrong, no line has an effect."""
+        """See `RouterDevice.type`: load and commit lines. If one is wrong, none has an effect."""
         if lines and self._load_candidate(lines):
-            self.pending = "of NAPALM"  # NAPALM has one change at a time, without a name
+            # `pending` is the name of the change; NAPALM has one at a time, without a name.
+            self.pending = "of NAPALM"
             timer = {"revert_in": 60 * CONFIRM_MINUTES} if self.has_commit_timer else {}
             self.shell.call("commit_config", **timer)
 

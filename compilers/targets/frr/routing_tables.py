@@ -32,7 +32,7 @@ DEFAULT = "default"
 MOST_LEVELS = 2
 """How many mappings may surround that from prefixes to routes: one by VRF, in it one by table."""
 TEXT = re.compile(r"^Codes: K - kernel route", re.M)
-"""The head of the output without `json`, which is refused."""
+"""The head of the output as text, without `json`: a reader refuses it."""
 
 
 def fits(document: Any) -> bool:
@@ -86,11 +86,12 @@ def routes_of(document: Any) -> Iterator[tuple[str, list[dict[str, Any]]]]:
 
 def read(documents: Iterable[Any]) -> HeldRoutes:
     """The routes in use: without inactive next hops, and without routes that the kernel refused."""
-    held_routes = HeldRoutes(all_choices=True)
+    held_routes = HeldRoutes(all_choices=True)  # zebra also prints routes that are not the best
     for document in documents:
         for prefix, routes in routes_of(document):
             for route in routes:
                 hops = _hops(route["nexthops"])
+                # The selected route, the best one, has to be in the kernel; others only stand by.
                 if hops and (route.get("installed") or not route.get("selected")):
                     table = _table(route.get("table", MAIN_TABLE), route.get("vrfName", DEFAULT))
                     held_routes.add(table, prefix, route.get("distance", 0), hops)

@@ -25,7 +25,7 @@ from compilers.readers.devices.neighbour_facts import (
 from compilers.targets.junos.outputs import has_output, outputs, text, texts
 
 OUTPUT_NAME = "the output of show lldp neighbors, or | display json of it, of Junos, a file a node"
-"""The output, as messages name it."""
+"""The outputs that can be read, as messages name them: text or JSON, a file for each node."""
 INFORMATION = "lldp-neighbors-information"
 """The element with the table."""
 COLUMNS = ("Local Interface", "Chassis Id", "Port info", "System Name")
@@ -54,10 +54,11 @@ def read(source: Source) -> Iterator[Seen]:
 
 
 def _entries(source: Source) -> Iterator[NeighbourRow]:
-    """The rows of the JSON.
+    """The rows of the JSON: names of the own port, of the neighbour, and of the neighbour's port.
 
-    A neighbour's port has an id and a description. The id is the surer name if it is the name of an
-    interface, otherwise the description is.
+    A port may have several names, of which the first is the surest. A neighbour's port has an id
+    and a description. The id is the surer name if it is the name of an interface, otherwise the
+    description is.
     """
     for information in outputs(source.data, INFORMATION):
         for entry in items(mapping(information).get("lldp-neighbor-information")):

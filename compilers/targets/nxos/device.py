@@ -1,4 +1,4 @@
-"""Pushes to NX-OS by NAPALM: cages are split first, so that their ports exist for other lines."""
+"""Pushes to NX-OS by NAPALM: cages are split before the lines that configure their ports."""
 
 from __future__ import annotations
 
@@ -43,10 +43,23 @@ class NxosDevice(NapalmDevice):
         split_lines = [line for line in lines if line.startswith(SPLIT)]
         super().type(split_lines)
         other_lines = [line for line in lines if line not in split_lines]
-        ports = {line for line in other_lines if HARDWARE_PORT.fullmatch(line)}
-        deadline = time.monotonic() + (PORTS_PATIENCE if split_lines else 0)
-        while missing := ports and ports - set(self.running().splitlines()):
+        port_lines = {line for line in other_lines if HARDWARE_PORT.fullmatch(line)}
+        if port_lines:
+            self._wait_for(port_lines, PORTS_PATIENCE if split_lines else 0)
+        super().type(other_lines)
+
+    def _wait_for(self, port_lines: set[str], patience: float) -> None:
+        """Wait until the running configuration has the lines of some hardware ports.
+
+        Args:
+            port_lines: the lines, such as `interface Ethernet1/7`.
+            patience: the most seconds to wait.
+
+        Raises:
+            DeviceError: a line does not appear.
+        """
+        deadline = time.monotonic() + patience
+        while missing := port_lines - set(self.running().splitlines()):
             if time.monotonic() >= deadline:
                 raise DeviceError(f"the switch has no {min(missing)}")
             time.sleep(PORTS_POLL)
-        super().type(other_lines)

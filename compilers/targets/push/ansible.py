@@ -1,7 +1,8 @@
 """The ansible target: an inventory and a playbook that push the files of another target.
 
-Another target has rendered the files. A play of the playbook loads the files of one system on the
-nodes with this system. docs/targets/routers.md describes the use of both files.
+Another target has rendered the files. A *system* is a network operating system, and has the name of
+the target that renders its files. A play of the playbook loads the files of one system on the nodes
+with this system. docs/targets/routers.md describes the use of both files.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class AnsiblePlay:
     group: str
     """The name of the group of these nodes."""
     system: str
-    """The target whose files are pushed."""
+    """The system, by the name of the target whose files are pushed."""
     nodes: list[PushedNode]
     """The nodes of the system."""
     files: tuple[str, ...]

@@ -120,6 +120,8 @@ class PlaneRendering:
             raise InputError.of("a folder", str(place), todo, key="output")
         planes = self._planes()
         identities = {plane.prefix: plane.build.identity for plane in planes}
+        # By the identity of a build, the recipe of its files. `fill` adds them: it is known only
+        # after the files were written whether they passed the check.
         recipes: dict[str, str] = {}
 
         def fill(new: Path) -> tuple[Rendering, ...]:

@@ -1,11 +1,14 @@
 """Routing tables and policy rules of Linux kernels, for the targets linux, frr and bird.
 
-An *egress class* is the set of ports that lead to a prefix, and its *order* the ports that it tries
-one after the other (`static_routes`). Table main has the orders for packets from any port. Classes
-that treat packets from one port in another way are in a table for that port, which a policy rule
-`iif` has the kernel look up first; where such a table has no route, main decides. Packets from
-hosts, which some balances share over several ports, have a table as well, and so have marked
-packets (`kernel_marks`). The targets ask for the orders and rules to print; `check routes` asks
+An *egress class* is the set of ports that lead to a prefix. Its *order* is the failover order: the
+ports that the kernel tries one after the other (`static_routes`).
+
+Table main has the orders for packets from any port. Classes that treat packets from one port in
+another way are in a table for that port, which a policy rule `iif` has the kernel look up first;
+where such a table has no route, main decides. Packets from hosts, which some balances share over
+several ports, have a table as well, and so have marked packets (`kernel_marks`).
+
+The targets ask for the orders and rules to print; `check routes` asks
 `kernel_tables` what the kernel of a switch has to hold.
 """
 
@@ -52,7 +55,7 @@ MAIN = 254
 ENTER = 5000
 """The number of the table for packets from hosts; ENTER + p is that for packets from port p."""
 RULE = 1000
-"""The preference of policy rules."""
+"""The preference of policy rules: rules with a smaller preference are tried first."""
 MARKED_RULE = 999
 """The preference of policy rules for marked packets, which go before other rules."""
 IP_VERSIONS = (IPV4, IPV6)
@@ -84,8 +87,8 @@ def orders_by_table(
     Args:
         routed: the routers of the build.
         vertex: of the switch.
-        repeat_members: whether behind the group of next hops that share packets in transit each
-            of them follows by itself, for when the kernel has removed the group.
+        repeat_members: whether the members of the multipath group for packets in transit are
+            listed again, singly, after the group, for when the kernel has removed the whole group.
     """
     orders = routed.orders(vertex)
     tables = {ENTER + port if port else MAIN: order for port, order in orders.items()}
@@ -115,15 +118,19 @@ def discard_routes(
         vertex: of the switch.
         orders: the orders of classes, by table.
         first_prefixes: the number of the first prefix of each address family.
+
+    Yields:
+        A `RoutePart` for each table and address family: the prefix numbers of the routes, the tails
+        of their lines, and which tail each route has. The only tail is the number of the table.
     """
     prefix, egress = routed.routes(vertex)
     for table, order in orders.items():
         discards = (order == DISCARDED).any(axis=1)  # bool[C]
         if discards.any():
-            prefixes = prefix[discards[egress]]
-            only_tail = np.zeros_like(prefixes)
+            discarded_prefixes = prefix[discards[egress]]
+            tails, tail_of_route = [(table,)], np.zeros_like(discarded_prefixes)
             for first_prefix in first_prefixes:
-                yield prefixes + first_prefix, [(table,)], only_tail
+                yield discarded_prefixes + first_prefix, tails, tail_of_route
 
 
 def lookup_rules(

@@ -21,8 +21,8 @@ Marked packets: some balances, that is load-balancing rules, mark packets for th
 spread them over its other links (`compilers.routing.marked_spread`). The mark is a VLAN: each link
 has a subinterface at both ends, whose /31 and /127 are the second half of a /30 and a /126; the
 link itself has the first half. The subinterface is in a VRF of its own, a *stage* (`MarkedStage`),
-whose ECMP route to the fabric's pool of addresses has the other links as next hops. (Modules that
-read configurations back use the word stage for something else.)
+whose ECMP route to the fabric's pool of addresses has the other links as next hops. (In
+`compilers.readers` a stage is something else: a set of ports that share packets.)
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ from compilers.targets.routed.p2p_variables import (
     VrfNextHop,
 )
 from compilers.targets.routed.router_problems import link_problems, name_problems
-from compilers.targets.routed.static_routes import SHARED, RoutedFabric
+from compilers.targets.routed.static_routes import SHARED, Numbers, RoutedFabric
 from compilers.targets.system_names import SystemNames, hostname
 from inventory.problems import InputError, Problem, few
 
@@ -74,7 +74,9 @@ VLAN = 2
 MARK_VLAN = 3
 """The VLAN of marked packets on every link."""
 DEFAULT = "default"
-"""The name of the default VRF."""
+"""The name of the default VRF as templates have it, in the next hops of other VRFs.
+
+Among the routes that a router has to hold (`routes_held`), the same VRF is named `MAIN`."""
 NUMBERS = re.compile(r"[0-9]+")
 """A number in the name of an interface, such as 1 and 12 in `Ethernet1/12`."""
 
@@ -238,10 +240,11 @@ class P2pFabric:
             for port, neighbour in neighbours.items()
             if endpoints[neighbour]
         }
+        leaked_host_routes = self.router(vertex).back() if self.leaks_host_routes else ()
         to_hosts = {
             prefix: ((via, interface, self.vrf),)
-            for prefix, via, interface in self.router(vertex).back()
-            if self.leaks_host_routes and (":" in prefix) == bool(family)  # IPv6 has a colon
+            for prefix, via, interface in leaked_host_routes
+            if (":" in prefix) == bool(family)  # IPv6 has a colon
         }
         return [*to_neighbours.items(), *to_hosts.items()]
 
@@ -261,8 +264,10 @@ class P2pFabric:
                 vrf_table |= canonical_table(routes)
                 vrf_table[pool] = (*vrf_table.get(pool, ()), DISCARD)
         if self.leaks_host_routes and self.vrf in by_vrf:
-            leaked = self.router(vertex).back()
-            by_vrf[MAIN] |= {prefix: (((via, port, 1),),) for prefix, via, port in leaked}
+            by_vrf[MAIN] |= {
+                prefix: _single_choice(via, interface)
+                for prefix, via, interface in self.router(vertex).back()  # leaked host routes
+            }
         for stage in stages.values():
             by_vrf[stage.vrf] = canonical_table(
                 {
@@ -342,20 +347,43 @@ class P2pFabric:
         default_vrf_routes = routed.table(vertex, family, transit_order, hops)
         if not (multipath_classes.size and self.vrf and wiring.host_port[vertex].any()):
             return RouterTables(default_vrf_routes, {})
-        if bgp is None or not bgp.next_hop_pools:
+        if bgp and bgp.next_hop_pools:
+            host_vrf_routes = self._host_vrf_routes_over_bgp(vertex, family, host_order, bgp)
+        else:
             marked = {
                 port: (_gateway(stage, family), stage.interface) for port, stage in stages.items()
             }
             host_vrf_routes = routed.table(vertex, family, host_order, hops, marked)
-            return RouterTables(default_vrf_routes, host_vrf_routes)
+        return RouterTables(default_vrf_routes, host_vrf_routes)
+
+    def _host_vrf_routes_over_bgp(
+        self, vertex: int, family: int, host_order: Numbers, bgp: ControlPlane
+    ) -> dict[str, Choices]:
+        """The routes of the VRF of hosts whose next hops BGP resolves, by prefix.
+
+        Args:
+            vertex: of the router.
+            family: 0 for IPv4, 1 for IPv6.
+            host_order: int64[C, 1], the orders of egress classes for packets from hosts.
+            bgp: the BGP of the switches.
+        """
+        routed = self.routed
         host_vrf_routes = routed.table(vertex, family, host_order, bgp.next_hops(vertex, family))
         # Packets in the VRF of hosts do not meet the routes of BGP in the default VRF. So this VRF
         # also needs a route to the prefixes of classes that do not share packets.
         prefix, egress = routed.routes(vertex)
+        multipath_classes = routed.multipath_classes(vertex)
         for number in prefix[~np.isin(egress, multipath_classes)].tolist():
             if hop := bgp.next_hop(number, family):
-                host_vrf_routes[routed.prefixes[family][number]] = (((*hop, 1),),)
-        return RouterTables(default_vrf_routes, host_vrf_routes)
+                gateway, interface = hop
+                prefix_text = routed.prefixes[family][number]
+                host_vrf_routes[prefix_text] = _single_choice(gateway, interface)
+        return host_vrf_routes
+
+
+def _single_choice(gateway: str, interface: str) -> Choices:
+    """A route with one next hop: its only choice is one hop with weight 1."""
+    return (((gateway, interface, 1),),)
 
 
 def _numbers_in_name(end: P2pLink | MarkedStage) -> list[int]:

@@ -68,7 +68,7 @@ class Tracked:
     router_id: str
     """Its router id, an IPv4 address."""
     own: tuple[TrackedFamily, ...]
-    """What it announces."""
+    """What the switch itself announces, by address family."""
     links: tuple[TrackedLink, ...]
     """Its links to neighbours."""
     gtsm: bool
