@@ -82,8 +82,8 @@ def render_findings(build: Build) -> Iterator[Finding]:
     """Yield findings about names of ports and pools of links that the systems of a build refuse.
 
     Raises:
-        InputError: they cannot, or do not go together. `render` would refuse with the same
-            messages.
+        InputError: the options of a system have values that it cannot have, or that do not go
+            together. `render` would refuse them with the same messages.
     """
     if not build.systems:
         return

@@ -117,6 +117,7 @@ def _fibres(wiring: Wiring, cables: Cables) -> Iterator[Item]:
     is_bundled = cables.bundle >= 0
     bundle = cables.bundle[is_bundled]
     lanes = np.maximum(cables.lanes(wiring)[is_bundled], 1)
+    # `cores` is the cores that a lane takes, and `fibre_cores` is the cores of a multi-core fibre.
     cores_of_bundle = np.bincount(bundle, lanes).astype(int) * cabling["cores"]
     longest_of_bundle = np.zeros(len(cores_of_bundle))
     np.maximum.at(longest_of_bundle, bundle, cables.length[is_bundled])
@@ -134,8 +135,8 @@ def _connectors(wiring: Wiring, cables: Cables) -> Iterator[Item]:
     vertex, port = cables.ends.ravel(), cables.ports.ravel()
     node_type = wiring.node_type[vertex].astype(np.int64)
     # bool[types + 1], by type of cable. Index -1, no type in stock, finds the last entry.
-    with_plugs = np.array([kind["media"] in WITH_PLUGS for kind in cables.kinds()] + [False])
-    has_plugs = np.repeat(with_plugs[cables.kind], 2)
+    type_has_plugs = np.array([kind["media"] in WITH_PLUGS for kind in cables.kinds()] + [False])
+    has_plugs = np.repeat(type_has_plugs[cables.kind], 2)  # a cable has two ends
     ends = np.stack((node_type, port, has_plugs), axis=1)
     distinct_ends, counts = np.unique(ends, axis=0, return_counts=True)
     total: dict[tuple[str, str], int] = {}

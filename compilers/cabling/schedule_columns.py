@@ -111,19 +111,19 @@ class Rows:
             socket: the number of each cable's socket at this port.
         """
         hardware, wiring = self.cables.hardware, self.wiring
-        facts = [hardware.types[number] for number in wiring.node_type[vertex].tolist()]
+        types = [hardware.types[number] for number in wiring.node_type[vertex].tolist()]
         # The facts of each end's node type, and the index of its port there.
-        at_ports = list(zip(facts, (port - 1).tolist(), strict=True))
+        at_ports = list(zip(types, (port - 1).tolist(), strict=True))
         return _End(
             rack=[hardware.rack_names[rack] for rack in hardware.rack[vertex].tolist()],
             unit=hardware.unit[vertex].tolist(),
             node=[wiring.names[switch] for switch in vertex.tolist()],
-            module=[of_type.module[index] for of_type, index in at_ports],
+            module=[facts.module[index] for facts, index in at_ports],
             socket=[
-                of_type.sockets[index][number]
-                for (of_type, index), number in zip(at_ports, socket, strict=True)
+                facts.sockets[index][number]
+                for (facts, index), number in zip(at_ports, socket, strict=True)
             ],
-            label=[of_type.label[index] for of_type, index in at_ports],
+            label=[facts.label[index] for facts, index in at_ports],
         )
 
 
@@ -150,13 +150,14 @@ def labels_of(cables: Cables, selected: NDArray[np.int64]) -> list[str]:
     A label of the inventory gets a number at each of several parallel cables. A cable without such
     a label has its name.
     """
-    # The cables that the inventory lists; `hand` is the index of each cable there, -1 for none.
-    entries, plane = cables.hardware.hand, cables.hardware.plane
-    has_parallel = np.bincount(cables.hand[cables.hand >= 0], minlength=len(entries)) > 1
+    # The entries of `cables` in the inventory, and the index of each cable's entry, -1 for none.
+    entries, entry_of_cable = cables.hardware.hand, cables.hand
+    plane = cables.hardware.plane
+    has_parallel = np.bincount(entry_of_cable[entry_of_cable >= 0], minlength=len(entries)) > 1
     labels = []
     for number, entry, socket in zip(
         cables.number[selected].tolist(),
-        cables.hand[selected].tolist(),
+        entry_of_cable[selected].tolist(),
         cables.socket[selected].tolist(),
         strict=True,
     ):

@@ -34,7 +34,7 @@ MOST_WRITTEN_NODES = 200
 PICTURE_FORMS = get_args(PictureForm)
 """A picture, and an interactive page."""
 CHARTS = get_args(Chart)
-"""Pictures of a build that are charts, besides that of the fabric."""
+"""The names of the charts of a build that can be drawn in place of a picture of the fabric."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,25 +139,25 @@ def draw(subject: Subject, form: str, layout_name: str = "", marked: tuple[str, 
             given=f"{topology.graph.order:,}",
             todo="write the graph for a tool of your own: polarfab export --format",
         )
-    racks = layout_of_picture(subject, layout_name, marked)
+    picture_layout = layout_of_picture(subject, layout_name, marked)
     written_names = subject.wiring.names if topology.graph.order <= MOST_WRITTEN_NODES else ()
     with at_key("mark"):
-        highlighted = find_marked(subject, racks, marked)
+        highlighted = find_marked(subject, picture_layout, marked)
     if interactive and highlighted.group:
         raise InputError.of("a picture (svg) to highlight a group", "a page", key="form")
     scene = compose(
         subject.title,
         topology,
         subject.wiring,
-        racks,
-        place(topology, racks, name_width(written_names)),
+        picture_layout,
+        place(topology, picture_layout, name_width(written_names)),
         NOTHING if interactive else highlighted,
     )
     if not interactive:
         return environment().get_template("draw/picture.svg.j2").render(s=scene)
     tables = subject.tables or minimal(topology, subject.wiring)
     data = page_data(
-        scene, topology, subject.wiring, tables, racks, highlighted.racks, subject.sites
+        scene, topology, subject.wiring, tables, picture_layout, highlighted.racks, subject.sites
     )
     return environment().get_template("draw/page.html.j2").render(s=scene, data=data)
 
@@ -231,12 +231,12 @@ def _abridged(names: tuple[str, ...]) -> str:
     return f"{names[0]} … {names[-1]}" if len(names) > 5 else ", ".join(names)
 
 
-def find_marked(subject: Subject, racks: Layout, words: tuple[str, ...]) -> Marked:
+def find_marked(subject: Subject, picture_layout: Layout, words: tuple[str, ...]) -> Marked:
     """What the words of a user highlight.
 
     Args:
         subject: the fabric.
-        racks: the layout of the picture.
+        picture_layout: the layout of the picture: the racks of the inventory, or clusters.
         words: names or numbers of parts of the layout, or the name of one group that shares a risk.
 
     Raises:
@@ -244,21 +244,21 @@ def find_marked(subject: Subject, racks: Layout, words: tuple[str, ...]) -> Mark
     """
     if len(words) == 1 and words[0].partition(":")[0] in GROUP_KINDS:
         return Marked(group=find_group(subject.wiring, subject.hardware, words[0]))
-    noun = noun_of(racks)
-    required = f"a {noun}: {_abridged(racks.names)}, or 0..{len(racks.names) - 1}"
+    noun, names = noun_of(picture_layout), picture_layout.names
+    required = f"a {noun}: {_abridged(names)}, or 0..{len(names) - 1}"
     rack_names: tuple[str, ...] = ()
-    if subject.racks is not None and subject.racks is not racks:
+    if subject.racks is not None and subject.racks is not picture_layout:
         rack_names = subject.racks.names
         required += f"; or a rack: {_abridged(rack_names)}"
     problems = []
     numbers = []
     for word in words:
-        if word in racks.names:
-            numbers.append(racks.names.index(word))
-        elif word.isdecimal() and int(word) < len(racks.names):
+        if word in names:
+            numbers.append(names.index(word))
+        elif word.isdecimal() and int(word) < len(names):
             numbers.append(int(word))
         else:
-            todo = did_you_mean(word, (*racks.names, *rack_names))
+            todo = did_you_mean(word, (*names, *rack_names))
             problems.append(Problem(required=required, given=word, todo=todo))
     if len(set(numbers)) < len(numbers):
         problems.append(

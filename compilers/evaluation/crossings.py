@@ -4,6 +4,10 @@ The guaranteed throughput (`guarantee`, `failure_guarantees`) computes the worst
 from these shares. There is a class for each kind of forwarding, all with the methods of
 `Crossings`: `OverTables`, `OverIntermediates` (Valiant's routing), and `OverDamagedLegs` (Valiant's
 routing while *elements*, links or switches, are down).
+
+An *arc* is one direction of a link. The *destinations* are the switches with hosts. The
+intermediates are the same switches, in the same order, so the load from a switch to itself is set
+to 0 by their numbers.
 """
 
 from __future__ import annotations
@@ -239,19 +243,20 @@ class OverDamagedLegs:
                 machine code.
         """
         program = program_of(build)
-        switches, links = program.far.shape
+        switches, links_per_switch = program.far.shape
         walks = Walks.of(build)
         first_paths, second_paths = TabulatedHops.of(walks, program, elements, failure_count).legs
-        ends = intermediates(build)
+        ends = intermediates(build)  # which are the destinations, too
         no_route = walks.all_egress[np.tile(ends, switches), first_paths.end] == DROP
         first = Legs.of(first_paths, (first_paths.hops >= 0) | no_route, switches)
+        # The last column takes the packets that are lost, whose end is -1.
         second_leg_share = np.zeros((switches, switches + 1))
         sources = np.repeat(np.arange(switches), len(ends))
         np.add.at(second_leg_share, (sources, first.end.ravel()), 1 / len(ends))
         return cls(
             arcs=np.argwhere(program.far >= 0),
             size=(switches, len(ends)),
-            link_number=np.arange(program.far.size).reshape(switches, links),
+            link_number=np.arange(program.far.size).reshape(switches, links_per_switch),
             first=first,
             second_leg_share=second_leg_share[:, :switches],
             ends=ends,

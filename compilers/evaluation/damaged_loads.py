@@ -1,7 +1,9 @@
 """The guaranteed throughput of a fabric while elements are down, from that of the intact fabric.
 
-An *element* is a link or a switch; `Program` numbers the links first, then the switches.
-`failure_guarantees` makes one `DamagedLoads` for a build, and calls `share` for each failure.
+An *element* is a link or a switch; `Program` numbers the links first, then the switches. An *arc*
+is one direction of a link. `failure_guarantees` makes one `DamagedLoads` for a build, and calls
+`share` for each failure, which returns the guaranteed throughput, a share of the hosts' rates. The
+shares of *pairs* are something else: the part of the packets of two switches that cross a link.
 
 The worst load of a link changes only if pairs whose packets cross the link take other paths. Then a
 bound is computed first, which is quick. The dual prices of the intact fabric
@@ -41,35 +43,35 @@ is computed. In larger fabrics it is computed for one link of each orbit of auto
 class ChangedCrossings(OverTables):
     """The shares of pairs on links while elements are down, as changes of the intact fabric's."""
 
-    number: Numbers
+    arc_number: Numbers
     """int64[S, K], the number of each link among `arcs`; -1 where no link is."""
-    before: PairsByLink | None
+    intact_shares: PairsByLink | None
     """The shares of pairs on each link of the intact fabric; None in a large fabric."""
     growth: PairsByLink
-    """By how much shares have grown since; below 0 where they have fallen."""
+    """By how much shares have grown since elements are down; below 0 where they have fallen."""
 
     @classmethod
     def of(
         cls,
         intact: OverTables,
-        number: Numbers,
-        before: PairsByLink | None,
+        arc_number: Numbers,
+        intact_shares: PairsByLink | None,
         shares: ChangedShares,
     ) -> ChangedCrossings:
         """Sort changed shares by their links.
 
         Args:
-            intact: the shares of the intact fabric.
-            number: int64[S, K], as `ChangedCrossings.number`.
-            before: as `ChangedCrossings.before`.
+            intact: the program and links of the intact fabric.
+            arc_number: as `ChangedCrossings.arc_number`.
+            intact_shares: as `ChangedCrossings.intact_shares`.
             shares: the pairs and links whose shares have changed.
         """
-        arc = number.ravel()[shares.arc].astype(np.min_scalar_type(len(intact.arcs)))
+        arc = arc_number.ravel()[shares.arc].astype(np.min_scalar_type(len(intact.arcs)))
         order = np.argsort(arc, kind="stable")
         begins = np.zeros(len(intact.arcs) + 1, np.int64)
         np.cumsum(np.bincount(arc, minlength=len(intact.arcs)), out=begins[1:])
         growth = PairsByLink(begins, *(column[order] for column in shares[1:]))
-        return cls(intact.crossings, number, before, growth)
+        return cls(intact.crossings, arc_number, intact_shares, growth)
 
     @property
     def unchanged(self) -> NDArray[np.bool_]:
@@ -78,13 +80,13 @@ class ChangedCrossings(OverTables):
 
     def loads(self, arcs: Arcs) -> Reals:
         """As in `Crossings`."""
-        numbers = self.number[tuple(arcs.T)]
-        if self.before is None:
-            loads, before = super().loads(arcs), self.growth.without_pairs()
+        numbers = self.arc_number[tuple(arcs.T)]
+        if self.intact_shares is None:
+            loads, intact_shares = super().loads(arcs), self.growth.without_pairs()
         else:
-            loads, before = np.zeros((len(arcs), *self.size)), self.before
+            loads, intact_shares = np.zeros((len(arcs), *self.size)), self.intact_shares
         write = for_packets(self.crossings.packets, write_loads)
-        write(before, self.growth, numbers, loads)
+        write(intact_shares, self.growth, numbers, loads)
         return loads
 
 
@@ -103,9 +105,9 @@ class DamagedLoads:
         crossings = LinkCrossings.of(build, times=failure_count)
         program, towards = crossings.program, crossings.towards
         self.crossings, self.arcs = OverTables(crossings), crossings.arcs
-        self.number: Numbers = np.full(program.far.shape, -1)
-        """int64[S, K], the number of each link among `arcs`; -1 where no link is."""
-        self.number[tuple(self.arcs.T)] = np.arange(len(self.arcs))
+        self.arc_number: Numbers = np.full(program.far.shape, -1)
+        """As in `ChangedCrossings`."""
+        self.arc_number[tuple(self.arcs.T)] = np.arange(len(self.arcs))
         self.capacity = rates.links[tuple(self.arcs.T)]
         """float64[arcs], the rate of each link."""
         endpoints = np.flatnonzero(build.topology.endpoints)
@@ -162,7 +164,7 @@ class DamagedLoads:
         self.load_bounds, self.is_exact[:] = np.array(loads)[orbit_of_link], True
 
     def share(self, elements: Numbers, repaired: Repaired | None = None) -> float:
-        """The guarantee while elements are down.
+        """The guaranteed throughput while elements are down, as a share of the hosts' rates.
 
         It is 0 if packets are lost, or if no switch with hosts is left.
 
@@ -184,7 +186,7 @@ class DamagedLoads:
         if not differences.arrives:
             return 0.0
         crossings = ChangedCrossings.of(
-            self.crossings, self.number, self.pair_shares, differences.shares
+            self.crossings, self.arc_number, self.pair_shares, differences.shares
         )
         return self._share_by_worst_link(crossings, dead, living)
 

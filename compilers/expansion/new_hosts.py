@@ -1,8 +1,9 @@
 """The hosts of the new switches of an expansion, and the ports that these hosts can have.
 
 When a fabric grows, a new switch gets as many hosts as most switches of its type have. A *spare* is
-a node of the inventory without a vertex that becomes a new switch. `grow` asks for these needs
-before it gives hosts ports, and `base_fabric` to count the clusters that fit.
+a node of the inventory without a vertex that becomes a new switch. A `HostNeed` says how many hosts
+a spare needs ports for, and which ports these can be. `grow` asks for the needs before it gives
+hosts ports, and `base_fabric` to count the clusters that fit.
 """
 
 from __future__ import annotations
@@ -38,14 +39,14 @@ def _host_counts(build: Build, expansion: Expansion, spare_nodes: SpareNodes) ->
     If the inventory names every host of the fabric, new switches have only the hosts that it names
     at spares.
     """
-    wiring, places = build.wiring, build.wiring.host_port.shape[1]
+    wiring, host_ports = build.wiring, build.wiring.host_port.shape[1]
     all_hosts = int((wiring.host_port > 0).sum())
     are_named = all_hosts <= len(build.allocations.of(HOST).used)
     count_of_type = _most_common_counts(wiring)
     counts = []
     for vertex in range(len(wiring.names), len(expansion.origin)):
         spare = spare_nodes.get(vertex)
-        listed = min(len(spare.hosts), places) if spare else 0
+        listed = min(len(spare.hosts), host_ports) if spare else 0
         most_common = count_of_type[int(wiring.node_type[expansion.origin[vertex]])]
         counts.append(listed if are_named else max(listed, most_common))
     return counts

@@ -39,10 +39,10 @@ class PolarStar(Family):
 
     name = "polarstar"
     parameters: tuple[str, ...] = ("q", "supernode", "degree")
-    place = 2
-    single = True  # rows lead to supernodes, each by one shortest path
-    by_supernodes = True
-    estimated = True  # `utilisation` is
+    place = 2  # in lists of families
+    single = True  # rows have one shortest path
+    by_supernodes = True  # rows of remote supernodes lead to the whole supernode
+    estimated = True  # `utilisation` returns an estimate
 
     def check(self, parameters: Parameters) -> list[Problem]:
         """Return problems unless q is a prime power and the supernode exists with this degree."""
@@ -97,16 +97,19 @@ class PolarStar(Family):
         )
 
     def headings(self, topology: Topology) -> NDArray[np.int32] | None:
-        """Return numbers of links: those inside the supernode first, then those to others."""
+        """Return a sort key for each link: links inside the supernode first, then all others."""
         far, k = topology.graph.padded(), topology.hierarchy
         inside = far // k == np.arange(len(far))[:, None] // k
-        number = np.where(far < 0, len(far), far - inside * len(far))
-        return number.astype(np.int32)
+        # The key is the neighbour's vertex. It is made negative for links inside the supernode,
+        # and where there is no link it is N, which is greater than any vertex.
+        sort_key = np.where(far < 0, len(far), far - inside * len(far))
+        return sort_key.astype(np.int32)
 
     def symmetries(self, topology: Topology) -> Iterator[NDArray[np.int32]]:
         """Yield automorphisms of ER_q, by which supernodes move and members keep their numbers.
 
-        They keep the links between supernodes only if f is its own inverse.
+        Members of neighbour supernodes are joined by a bijection f (`star_product`). The
+        automorphisms keep these links only if f is its own inverse, so else there are none.
         """
         parameters, k = topology.parameters, topology.hierarchy
         kind, degree = str(parameters["supernode"]), int(parameters["degree"])
@@ -260,7 +263,11 @@ def polarstar_distances(parameters: Parameters, links: int) -> tuple[int, int]:
     n, k, arcs = order(q), supernode.order, q * (q + 1) ** 2
     two_links = (n * (n - 1) - arcs) * k + arcs * (k * k - k) + n * k * (k - 1 - degree)
     if parameters["supernode"] == "inductive-quad":
-        two_links -= (q + 1) * k + (2 * q * q if degree % 4 == 0 else 0)
+        # Each member of a quadric's supernode has a loop link, so one more member is at distance 1.
+        two_links -= (q + 1) * k
+        if degree % 4 == 0:
+            # In each of the q² other supernodes, one pair of members is at distance 3.
+            two_links -= 2 * q * q
     return 2 * links, two_links
 
 

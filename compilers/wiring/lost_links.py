@@ -46,8 +46,8 @@ class LostLinks:
     hosts: tuple[str, ...] = ()
     """A sentence for each host, or for all hosts of a node that has no vertex."""
     moves: tuple[str, ...] = ()
-    """A sentence for each node with disabled ports that would lose no link at another vertex, with
-    the node to exchange it with."""
+    """The exchanges of nodes that save links: a sentence for each node with disabled ports that
+    would lose no link at another vertex, with the node to exchange it with."""
 
     @classmethod
     def of(cls, placed: PlacedFabric) -> LostLinks:

@@ -26,7 +26,7 @@ class PlannedNodes:
     sentences: tuple[str, ...] = ()
     """For each node, how many links and hosts are left out with it."""
     hops: tuple[int, int] | None = None
-    """The most links of a shortest path between installed nodes with hosts.
+    """The diameters: the most links of a shortest path between installed nodes with hosts.
 
     First with the planned nodes, then without them. None in fabrics that are too large to compare,
     or where no node is planned.
@@ -54,8 +54,9 @@ class PlannedNodes:
             for v in planned
         )
         names = tuple(wiring.names[v] for v in planned)
+        # In larger fabrics it takes too long to search all distances.
         is_comparable = placed.topology.graph.order <= MOST_SWITCHES
-        return cls(names, sentences, _hops(placed, absent) if is_comparable else None)
+        return cls(names, sentences, _diameters(placed, absent) if is_comparable else None)
 
     def cost(self) -> str:
         """Return in words what the absence of planned nodes costs; "" if it was not computed."""
@@ -76,7 +77,7 @@ def _count_in_words(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
-def _hops(placed: PlacedFabric, absent: NDArray[np.bool_]) -> tuple[int, int]:
+def _diameters(placed: PlacedFabric, absent: NDArray[np.bool_]) -> tuple[int, int]:
     """Return the most links of a shortest path between installed nodes with hosts.
 
     Args:
@@ -90,10 +91,10 @@ def _hops(placed: PlacedFabric, absent: NDArray[np.bool_]) -> tuple[int, int]:
     # int32[S, K], the neighbours without planned nodes. Index -1 reads the last node, but stays -1.
     installed_far = np.where(absent[:, None] | absent[far], np.int32(-1), far)
     ends = np.flatnonzero(placed.topology.endpoints & ~absent)
-    return _longest_path(far, ends), _longest_path(installed_far, ends)
+    return _diameter(far, ends), _diameter(installed_far, ends)
 
 
-def _longest_path(far: NDArray[np.int32], ends: NDArray[np.int64]) -> int:
+def _diameter(far: NDArray[np.int32], ends: NDArray[np.int64]) -> int:
     """Return the most links of a shortest path between ends; pairs without a path do not count.
 
     Args:

@@ -73,11 +73,11 @@ class PortPlanner:
     """The fabric graph."""
     inventory: Inventory
     """The nodes, their types, racks, and cables by hand."""
-    site: PlacedNodes
+    placed_nodes: PlacedNodes
     """The node of each vertex."""
     switches: SwitchPorts
     """The ports of each switch."""
-    places: Sequence[Sequence[int]]
+    host_places: Sequence[Sequence[int]]
     """The places of the hosts of each switch: indexes of its host ports, from 0."""
     hosts_per_node: int
     """P, the most places of a switch."""
@@ -94,7 +94,9 @@ class PortPlanner:
         by_hand, findings = self._ports_by_hand()
         fixed = by_hand
         if installed and not findings:
-            fixed = with_installed(by_hand, installed, self.places, self.topology, self.switches)
+            fixed = with_installed(
+                by_hand, installed, self.host_places, self.topology, self.switches
+            )
         assignment = self._assign(fixed, by_hand, self._link_groups(position))
         self._place_hosts(assignment)
         links, hosts = move_to_spare_ports(
@@ -104,21 +106,24 @@ class PortPlanner:
 
     def _ports_by_hand(self) -> tuple[FixedPorts, list[Finding]]:
         """Return the ports that the inventory fixes, and what is wrong with them."""
-        links, findings = pins_of(self.inventory.cables, self.topology, self.site, self.switches)
+        links, findings = pins_of(
+            self.inventory.cables, self.topology, self.placed_nodes, self.switches
+        )
         rows = host_rows(self.inventory)
-        hosts, host_findings = pins_of_hosts(self.site, self.switches, links, rows)
+        hosts, host_findings = pins_of_hosts(self.placed_nodes, self.switches, links, rows)
         return FixedPorts(links, hosts), findings + host_findings
 
     def _link_groups(self, position: NDArray[np.int32] | None) -> PortGroups:
         """Return links grouped by the rack at their other end; one group without racks.
 
-        With cassettes, links are in the order of their headings, so that racks of one kind use the
-        lanes of ribbons in the same way.
+        With cassettes, links are in the order of their headings. A *heading* is a sort key by where
+        a link leads, which is the same in racks that are alike (`Family.headings`). So racks of one
+        kind use the lanes of ribbons in the same way.
 
         Args:
             position: int32[S], the order of links to one rack; None for the order of vertices.
         """
-        topology, inventory, nodes = self.topology, self.inventory, self.site.nodes
+        topology, inventory, nodes = self.topology, self.inventory, self.placed_nodes.nodes
         far = topology.graph.padded()
         # Port blocks of the generated type are no modules.
         is_generated = GENERATED in inventory.node_types
@@ -152,17 +157,19 @@ class PortPlanner:
             groups: the order in which links take ports.
         """
         far = self.topology.graph.padded()
-        hosts = np.array([len(places) for places in self.places], np.int64)
-        for moving in ("hosts", "links", "none"):
+        hosts = np.array([len(places) for places in self.host_places], np.int64)
+        # The first try keeps all fixed ports. What each pass of the loop names is released after
+        # a try that failed; the last try is the third.
+        for to_release in ("hosts", "links", "none"):
             left_to_hosts = {v: list(ports.values()) for v, ports in fixed.hosts.items()}
             demand = PortDemand(far, self.switches, groups, fixed.links, hosts, left_to_hosts)
             link_port = ports_of_links(demand)
             host_port, short = self._host_ports(link_port, demand)
             if not short or fixed == by_hand:
                 break
-            if moving == "hosts":
+            if to_release == "hosts":
                 fixed = fixed._replace(hosts=_without_installed(fixed.hosts, by_hand.hosts, short))
-            elif moving == "links":
+            elif to_release == "links":
                 fixed = fixed._replace(links=_without_installed(fixed.links, by_hand.links, short))
         return _Assignment(link_port, host_port, fixed, short)
 
@@ -179,11 +186,12 @@ class PortPlanner:
         """
         host_port = np.zeros((len(link_port), self.hosts_per_node), np.int32)
         degrees = np.count_nonzero(demand.far >= 0, axis=1)
-        shape: NDArray[np.int64] = np.column_stack(
+        # int64[S, 3 + K]: node type, links and hosts of each switch, then the ports of its links.
+        signature: NDArray[np.int64] = np.column_stack(
             (self.switches.node_type, degrees, demand.hosts, np.sort(link_port, axis=1))
         )
         short: dict[int, Shortage] = {}
-        for (t, degree, count, *port_numbers), alike in alike_rows(shape):
+        for (t, degree, count, *port_numbers), alike in alike_rows(signature):
             ports = self.switches.types[t]
             link_ports = [number for number in port_numbers if number]
             host_ports = ports.hosts(link_ports, count)
@@ -203,7 +211,7 @@ class PortPlanner:
 
     def _place_hosts(self, assignment: _Assignment) -> None:
         """Change the ports of hosts at nodes with fixed ports, or with places without a host."""
-        for v, places in enumerate(self.places):
+        for v, places in enumerate(self.host_places):
             fixed = assignment.fixed.hosts.get(v, {})
             if not fixed and places == [*range(len(places))]:
                 continue

@@ -1,4 +1,4 @@
-"""Checks of the inventory's nodes against the vertices that they are.
+"""Checks of the inventory's nodes against the vertices of the topology that they are placed at.
 
 They find nodes with too few ports or too many hosts, and names and numbers of the inventory that
 other nodes and hosts get by default. `compilers.wiring.wire` runs them.
@@ -22,9 +22,11 @@ if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
 
 
 MORE_PORTS = "choose a type with more ports, or lower hosts_per_node or the topology's size"
+"""What to do about too few ports for links."""
 MORE_HOST_PORTS = "give the type more ports with `role: host` or `any`, or lower hosts_per_node"
+"""What to do about too few ports for hosts only."""
 OTHER_VERTICES = "nodes keep the vertices of the earlier build, without it others may fit"
-"""Texts of messages: what to do about too few ports."""
+"""What to do about too few ports where nodes have the vertices of an earlier build."""
 
 
 @dataclass(frozen=True, slots=True)

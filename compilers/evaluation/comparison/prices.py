@@ -28,7 +28,11 @@ MAY_BE_ZERO = (*MAY_BE_NEGATIVE, "router_per_port", "electrical_per_gbps", "watt
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """Prices as in `prices.yaml`: $ and watts (Projective Networks §V-C), ports (PolarFly §X)."""
+    """The values of `prices.yaml`: $ and watts (Projective Networks §V-C), ports (PolarFly §X).
+
+    Besides prices these are sizes of groups and modules, and the loads that fabrics sustain, by
+    which costs of fabrics are compared.
+    """
 
     link_gbps: float
     """The rate of a link in Gbps."""
@@ -56,9 +60,10 @@ class Prices:
     def optical(self, hosts: int) -> float:
         """$ per Gbps of an optical cable in a fabric of `hosts`: linear between known sizes."""
         sizes = sorted(self.optical_per_gbps.items())
-        for (low, cheap), (high, dear) in pairwise(sizes):
-            if low <= hosts <= high:
-                return cheap + (dear - cheap) * (hosts - low) / (high - low)
+        for (smaller, price_at_smaller), (larger, price_at_larger) in pairwise(sizes):
+            if smaller <= hosts <= larger:
+                growth = price_at_larger - price_at_smaller
+                return price_at_smaller + growth * (hosts - smaller) / (larger - smaller)
         return sizes[0][1] if hosts < sizes[0][0] else sizes[-1][1]
 
 
@@ -121,9 +126,13 @@ def _by_size(document: Document, value: object) -> dict[int, float] | Problem:
     """Hosts → $ per Gbps; a single number is the price for every size."""
     key = "optical_per_gbps"
     if isinstance(value, dict) and value:
-        prices = {int(k): _number(key, v) for k, v in value.items() if re.fullmatch("[0-9]+", k)}
-        if len(prices) == len(value) and None not in prices.values():
-            return {hosts: price for hosts, price in prices.items() if price is not None}
+        price_of_size = {
+            int(hosts): price
+            for hosts, text in value.items()
+            if re.fullmatch("[0-9]+", hosts) and (price := _number(key, text)) is not None
+        }
+        if len(price_of_size) == len(value):
+            return price_of_size
     elif (number := _number(key, value)) is not None:
         return {0: number}
     required = "a number above 0, or a mapping hosts: number"
