@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import shutil
+import subprocess
+import sys
 
 import pytest
+import yaml
 
 from tests.polarfab.makers import install, polarfab
 
@@ -170,6 +175,35 @@ def build(site, tmp_path_factory):
     code, _, err = polarfab(site, words=("compile", folder / "fabric.yaml", "-o", folder / "a"))
     assert code == 0, err
     return folder / "a"
+
+
+def test_init_asks_for_the_parameters_of_the_family(tmp_path):
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "circulants.py").write_text(PACKAGE)
+    install(site, "circulants", {"circulant": "circulants:Circulant"}, "polarfab.families")
+    ours, theirs = pty.openpty()
+    env = os.environ | {"NO_COLOR": "1", "PYTHONPATH": str(site)}
+    words = [sys.executable, "-m", "polarfab", "init", "lab"]
+    with subprocess.Popen(
+        words, stdin=theirs, stdout=theirs, stderr=theirs, cwd=tmp_path, env=env
+    ) as run:
+        os.close(theirs)
+        os.write(ours, b"circulant\n9\n1\n")
+        seen = b""
+        while part := _shown(ours):
+            seen += part
+    os.close(ours)
+    assert run.returncode == 0, seen
+    spec = yaml.safe_load((tmp_path / "lab" / "fabric.yaml").read_text())
+    assert spec["topology"] == {"family": "circulant", "switches": 9}
+
+
+def _shown(terminal):
+    try:
+        return os.read(terminal, 4096)
+    except OSError:  # the other end is closed
+        return b""
 
 
 @pytest.fixture(scope="module", params=[("random-weights", 2), ("marked", 3)], ids=str)

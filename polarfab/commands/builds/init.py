@@ -104,9 +104,14 @@ def _ask(parameters: dict[str, Any], hosts: int | None) -> _Answers:
         "degree": ("Degree of the supernode", click.INT),
     }
     for name in FAMILIES[family].parameters:
-        if parameters.get(name) is None:
+        if parameters.get(name) is not None:
+            continue
+        if name in questions:
             text, kind = questions[name]
             parameters[name] = click.prompt(text, type=kind, err=True)
+        elif name not in FAMILIES[family].optional:  # of a family of another package
+            answer = click.prompt(name, type=click.STRING, err=True)
+            parameters |= read_parameters((f"{name}={answer}",))
     if hosts is None:
         hosts = click.prompt("Hosts per switch", type=click.IntRange(0, 1024), default=1, err=True)
     return _Answers(family, parameters, hosts)
