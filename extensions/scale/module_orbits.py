@@ -5,22 +5,28 @@ links that a switch takes in turn where a link is down. The *apex* of a link is 
 of its two ends. A neighbour *bounces* a packet if its minimal path leads back over the ingress, so
 that it sends the packet on by another link.
 
-The theorem is that of `compilers.routing.module_orders`. There it chooses orders of repair; here it
-is checked for the tables as they are. When module M of switch u fails, with neighbour v behind M:
+`compilers.routing.module_orders` chooses orders of repair by the same theorem. Here it is checked
+for the tables as they are. Let module M of switch u fail, and let v be a neighbour behind M: a
+neighbour whose link to u is on M. A destination is *behind* a switch if it is a neighbour of it.
 
-- Packets at v for what is behind u, and at u for what is behind v: any neighbour but the apex of
-  the triangle on u-v leads there in two links, and meets no link of u.
-- Packets at u for v: they go over the apex, or over a neighbour that bounces. That takes four
-  links, none of them of u.
-- Packets at v for u come to T(v), the last switch before u: the apex, or the switch that the bounce
-  comes to. They arrive if the orbit v, T(v), T(T(v)), … leaves M. The repair depends on the ingress
-  only as far as that may be the first link of an order. So a state is a link of u together with one
-  of two places in the order, and the successors of all states are a table of S·K·2.
+- *Packets at v for a switch behind u, and at u for a switch behind v.* Any neighbour but the apex
+  of u-v leads there in two more links, and meets no link of u.
+- *Packets at u for v.* They go over the apex, or over a neighbour that bounces them. That takes at
+  most four links, and after the first none of them is a link of u.
+- *Packets at v for u.* They come to T(v), the last switch before u on the path by which v repairs
+  the link: the apex, or the switch that the bounced packet comes to. If the link of T(v) to u is on
+  M too, T(v) repairs in the same way. So the packets arrive if the *orbit* v, T(v), T(T(v)), …
+  leaves the neighbours behind M.
 
-Each order needs a link of another module. A packet that came in by that link goes back by it, to a
-switch that has another way, or bounces. If an order has no such links, or an orbit stays behind M,
-nothing is proved, and packets are walked. The ingress link is any. So the proof holds for
-alternates and marks, too.
+A switch takes the second link of an order only if the packet came in by the first one. So a *state*
+of an orbit is a link of u with a place in the order, 0 or 1: the neighbour behind this link takes
+the link at this place of its order. The next state of each state is a table of S·K·2 entries.
+
+The order of each link needs a link that is on another module. If a packet came in by just that
+link, the order sends it back there: that neighbour has another way to the destination, or bounces
+the packet. If an order has no such link, or an orbit stays behind M, nothing is proved, and packets
+are walked. Nothing is assumed of the link by which a packet comes in. So the proof also holds for
+alternates and marks, by which packets arrive over other links.
 """
 
 from __future__ import annotations

@@ -1,21 +1,38 @@
 """Every state of every packet in a whole PolarFly, proved by its classes and pairs of neighbours.
 
-Let minimal delivery be proved (`plane_lines`). Then any two switches have one path of two links, or
-a link if they are next to each other. Let switch s send a packet for d over another link than the
-minimal one, to u: that link is down, or the neighbour v behind it, or the packet came in by it.
-Then the questions that `compilers.proof.local.state_proof` asks for each destination have few
-different answers. Class k of a switch serves the destinations behind its link k, class K + k the
-neighbour there.
+A *state* of a packet is what decides its next link: the switch, the link that it came in by, and
+what is down. `compilers.proof.local.class_cases` tabulates the states of an egress class as a few
+*cases*: the link that is down, and the link that packets take then. Here each case of each class is
+looked at once, instead of once for each destination.
 
-*Behind: d is two links from s.* No path is longer, so the one from u does not meet s. It meets v
-between u and d only if v is also the one switch between s and d, and is joined to u. So one answer
-for each class is enough.
+Class k of a switch serves the destinations *behind* its link k, two links away. Class K + k serves
+the neighbour there alone (*direct*). The *apex* of a link s-u is the third switch of the triangle
+on this link, if there is one: the common neighbour of s and u. The *bounce link* of u is the link
+by which it sends a packet on whose minimal path leads back to where the packet came from.
 
-*Direct: d is next to s.* If s, u and d are a triangle, the packet arrives after two links. If not,
-s is the one switch next to both u and d, so u sends the packet on by its bounce link, to x. Unless
-x is s, or next to s, it is two links from d. The switch between is not s then, nor u, which is not
-next to d. Nor is v that switch, or x: v would be next to s and x, as u is, or the x that is next to
-s. So the packet arrives after four links, and one answer for each pair of neighbours is enough.
+The theorem: let minimal delivery be proved (`plane_lines`). Then any two switches have just one
+path of two links, or one link if they are next to each other. Let s be a switch and v a neighbour
+of s. Let v be down, or the link s-v. Then s sends a packet for destination d to another neighbour,
+u. (It may also do so while nothing is down, if the packet came in by its minimal link.)
+
+*Behind: d is two links from s.*
+
+1. No minimal path is longer than two links, so the path from u to d does not meet s.
+2. It meets v, between u and d, only if v is also the one switch between s and d, and joined to u.
+   Then u is the apex of s-v.
+
+So one answer for each class is enough (`_behind_is_repaired`).
+
+*Direct: d is next to s.*
+
+3. Triangle: if u is the apex of s-d, the packet arrives after two links.
+4. Otherwise s is the one switch next to both u and d. So u sends the packet on by its bounce link,
+   to x. Neither may x be s, nor may x be next to s (the apex of s-u). Then x is two links from d.
+5. The switch between x and d is not s, as x is not next to s. It is not u, as u is not next to d.
+6. The switch between is not v either: v would be next to s and to x, but the one such switch is u.
+   Nor is x itself v, as v is next to s. So the packet arrives after four links.
+
+So one answer for each pair of neighbours is enough (`_direct_stretch`).
 """
 
 from __future__ import annotations
@@ -28,19 +45,25 @@ import numpy as np
 from compilers.proof.local.class_cases import (
     CASES,
     DETOURS_BIT,
+    DOWN,
     END,
+    NEXT_LINK,
     SHARES_MASK,
     TURNED,
     ClassStates,
 )
 from compilers.proof.local.class_states import class_states
 from compilers.proof.local.local_proof import PROVABLE_KINDS, LocalProof, Numbers
+from compilers.proof.soundness.link_sets import Bits
 from compilers.tables.build import Build
 from compilers.tables.line_rows import LineEgress
 from extensions.scale.two_link_classes import TwoLinkClasses
 
 DIAMETER = 2
 """The most links of a minimal path."""
+LINKS_ADDED_BY_TRIANGLE, LINKS_ADDED_BY_BOUNCE = 1, 3
+"""How many links a repair adds to the one link to a neighbour: it takes two links over the apex, or
+four over a neighbour that bounces the packet."""
 
 
 def plane_states(
@@ -61,18 +84,30 @@ def plane_states(
         return None
     states = class_states(build, np.array([kind in kinds for kind in PROVABLE_KINDS]))
     is_cabled = build.wiring.far >= 0
+    # The summaries of the classes for destinations behind each link, and of the direct ones.
     behind, direct = states.summary[:, :links], states.summary[:, links : 2 * links]
-    if (direct[is_cabled] & DETOURS_BIT).any() or not _are_numbered_by_link(classes):
+    if _have_detours(direct[is_cabled]).any() or not _are_numbered_by_link(classes):
         return None
     if not _behind_is_repaired(classes, states, kinds):
         return None
     stretch = _direct_stretch(classes, states, kinds)
     if stretch is None:
         return None
-    path_choices = (states.summary & SHARES_MASK) * classes.destinations_behind
-    path_choices[:, links : 2 * links] += np.where(is_cabled, direct & SHARES_MASK, 0)
-    has_detours = bool((behind[is_cabled] & DETOURS_BIT).any())
+    path_choices = _share_counts(states.summary) * classes.destinations_behind
+    path_choices[:, links : 2 * links] += np.where(is_cabled, _share_counts(direct), 0)
+    has_detours = bool(_have_detours(behind[is_cabled]).any())
     return LocalProof.of_all(int(path_choices.sum()), hop_counts, DIAMETER + has_detours, stretch)
+
+
+def _share_counts(summaries: Numbers) -> Numbers:
+    """How many links each class shares packets over (`class_cases.share_count`, for an array)."""
+    return summaries & SHARES_MASK
+
+
+def _have_detours(summaries: Numbers) -> Bits:
+    """Whether hosts may take a detour, by class (`class_cases.has_detours`, for an array)."""
+    detours: Bits = (summaries & DETOURS_BIT) != 0
+    return detours
 
 
 def _are_numbered_by_link(classes: TwoLinkClasses) -> bool:
@@ -88,24 +123,46 @@ def _are_numbered_by_link(classes: TwoLinkClasses) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Cases:
-    """One case (`ClassStates.cases`) of each of n classes."""
+    """One case (`ClassStates.cases`) of each of n classes, with its parts as arrays."""
 
     index: Numbers
     """int64[n], the indices of these classes among those that are looked at."""
     link_down: Numbers
-    """int64[n], the link that is down, negative while all are up."""
+    """int16[n], the link that is down; NONE while all are up."""
     link_taken: Numbers
-    """int64[n], the link that packets take then, as in `ClassStates.cases`."""
+    """int16[n], the link s-u that packets take then; of no meaning where packets are lost."""
+    is_lost: Bits
+    """bool[n], whether packets have no link to take, and are lost."""
+    came_by_minimal: Bits
+    """bool[n], whether the case is that of packets that came in by the minimal link."""
+
+    def where(self, chosen: Bits) -> _Cases:
+        """The cases of some of the classes, bool[n]."""
+        return _Cases(
+            index=self.index[chosen],
+            link_down=self.link_down[chosen],
+            link_taken=self.link_taken[chosen],
+            is_lost=self.is_lost[chosen],
+            came_by_minimal=self.came_by_minimal[chosen],
+        )
 
 
 def _cases(states: ClassStates, switch: Numbers, number: Numbers) -> Iterator[_Cases]:
     """The first cases of some classes (by switch and number), then the second ones, and so on."""
     index = np.arange(len(switch))
     for case in range(CASES):
-        link_down, link_taken = states.cases[switch[index], number[index], case].T
-        exists = link_taken != END
-        index = index[exists]
-        yield _Cases(index, link_down[exists], link_taken[exists])
+        rows = states.cases[switch[index], number[index], case]
+        # A class whose list of cases has ended has no later case either.
+        exists = rows[:, NEXT_LINK] != END
+        index, rows = index[exists], rows[exists]
+        next_link = rows[:, NEXT_LINK]
+        yield _Cases(
+            index=index,
+            link_down=rows[:, DOWN],
+            link_taken=next_link % TURNED,
+            is_lost=next_link < 0,
+            came_by_minimal=next_link >= TURNED,
+        )
 
 
 def _behind_is_repaired(
@@ -115,9 +172,12 @@ def _behind_is_repaired(
     switch, class_link = np.nonzero(states.program.far >= 0)
     for cases in _cases(states, switch, class_link):
         link = class_link[cases.index]
+        if cases.is_lost.any():
+            return False
+        # 2: the path from u meets v if v is the next switch, and u the apex of the link s-v.
         apex = classes.apex_link[switch[cases.index], link]
-        meets_neighbour = (cases.link_down == link) & (apex == cases.link_taken % TURNED)
-        if (cases.link_taken < 0).any() or ("node" in kinds and meets_neighbour.any()):
+        meets_neighbour = (cases.link_down == link) & (apex == cases.link_taken)
+        if "node" in kinds and meets_neighbour.any():
             return False
     return True
 
@@ -132,26 +192,27 @@ def _direct_stretch(
     far, apex = states.program.far, classes.apex_link
     s, k = np.nonzero(far >= 0)
     stretch = {kind: np.ones(len(far), np.int64) for kind in kinds}
-    for cases in _cases(states, s, far.shape[1] + k):
-        if (cases.link_taken < 0).any():
+    for all_cases in _cases(states, s, far.shape[1] + k):
+        if all_cases.is_lost.any():
             return None
-        arises = cases.link_taken < TURNED  # no packet for d comes in from d
-        index, link_down, link_taken = (
-            cases.index[arises],
-            cases.link_down[arises],
-            cases.link_taken[arises],
-        )
-        switch, direct_link = s[index], k[index]
-        in_triangle = apex[switch, direct_link] == link_taken
-        u, back = far[switch, link_taken], classes.back[switch, link_taken]
+        # The minimal link leads to d itself, and no packet for d comes in from d.
+        cases = all_cases.where(~all_cases.came_by_minimal)
+        switch, direct_link = s[cases.index], k[cases.index]
+        # 3: u is the apex of the link s-d.
+        in_triangle = apex[switch, direct_link] == cases.link_taken
+        u, back = far[switch, cases.link_taken], classes.back[switch, cases.link_taken]
+        # 4: the class of u for what is behind s has the number of its link to s, `back`.
         bounce = states.u_turn[u, back]
-        returns = (bounce < 0) | (bounce == back) | (bounce == apex[u, back])
+        x_is_s, x_is_next_to_s = bounce == back, bounce == apex[u, back]
+        returns = (bounce < 0) | x_is_s | x_is_next_to_s
         if (~in_triangle & returns).any():
             return None
-        added = np.where(in_triangle, 1, 3)
+        added = np.where(in_triangle, LINKS_ADDED_BY_TRIANGLE, LINKS_ADDED_BY_BOUNCE)
         destination = far[switch, direct_link]
         for kind, most in stretch.items():
             # The destination itself does not fail.
-            fails = (link_down >= 0) & ((kind == "link") | (link_down != direct_link))
-            np.maximum.at(most, destination[fails], added[fails])
+            meets_failure = (cases.link_down >= 0) & (
+                (kind == "link") | (cases.link_down != direct_link)
+            )
+            np.maximum.at(most, destination[meets_failure], added[meets_failure])
     return stretch

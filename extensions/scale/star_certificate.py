@@ -1,29 +1,47 @@
 """The certificate of a whole PolarStar, class by class: no destination's column is looked at.
 
-`compilers.proof.local.state_proof` asks what happens to packets in each state of a switch. With the
-sets of `loop_free_links`, these questions become conditions on a class of u = (x, x') over the link
-to v, in supernode x or z. `star_choices` says which classes are *direct*, *beside* or *beyond*, and
-which links are *outer* or *inner*; the *apex* of x and z is their common neighbour.
+`compilers.proof.local.state_proof` asks what happens to the packets of each destination in each
+state of a switch. In a PolarStar the answers are the same for all destinations of an egress class.
+So `star_certificate` checks five conditions on each class, which are listed below.
 
-1. No class has a weight but for its own port and for alternates in its loop-free set. A direct
-   class has no alternates.
-2. Classes beyond or beside: of the first two neighbours of repair, at least one, each is in the
-   node-protecting set. Or v is in x, the class serves destinations beside, and the neighbour is
-   (w, ·) with an inner path in w to the member behind v's link there. It reaches what v serves in w
-   by that path; in the supernode next to x and w, by two more links; and elsewhere it serves the
-   destination over u, by its class beyond. If only links fail, any neighbour in x repairs an inner
-   class beside, and any neighbour at all an outer class beyond.
-3. Outer direct classes: each neighbour of repair is in another supernode. If it is in the apex of
-   x and z, and serves v over u, that is by its class beside. If not, it is not next to z, and
-   serves v over u by its class beyond.
-4. Inner direct classes: there is a neighbour of repair. If it is outside x and serves v over u,
-   that is by its class beside. If it is in x, that is by its class beyond, within x.
-5. The first neighbour of bounce of a class beyond, or of an outer class beside, is in the
+Words of the conditions:
+
+- Switch u = (x, x') is member x' of supernode x. It looks at one of its classes, whose minimal link
+  leads to switch v. The class is *inner* if v is in x too, and *outer* if v is in another
+  supernode, z. (w, ·) is a member of any other supernode w next to x.
+- A class is *direct* if it serves v alone, *beside* if it serves other switches of the supernodes
+  next to x, and *beyond* if it serves all other destinations.
+- The *apex* of x and z is the supernode that is next to both.
+- *Repair links* are what a class lists for packets while its minimal link is down; *bounce links*,
+  what it lists for packets that came in by its minimal link. r is the switch behind such a link.
+- A link to r is in the *loop-free set* of a class if r's paths to its destinations do not come back
+  to u. It is in the *node-protecting set* if they do not meet v either. `loop_free_links` computes
+  both sets, for all r that are needed here.
+
+The conditions:
+
+1. *Alternates.* A class shares packets over its minimal link, and over links of its loop-free set.
+   A direct class has no alternates.
+2. *Repairs beyond and beside.* There is a first repair link. It, and the second one if there is
+   one, fit one of these cases:
+   a. The link is in the node-protecting set. The packet arrives over r.
+   b. The class is inner and beside, and r = (w, ·) has an inner path to the member of w that v is
+      cabled to. What v serves in w is reached by this path. What v serves in the supernode next to
+      x and w is reached by two more links. All other packets come back to u, by r's class beyond.
+   c. Only links fail, the class is inner and beside, and r is in x.
+   d. Only links fail, and the class is outer and beyond.
+3. *Repairs of outer direct classes.* Each of these links leads to another supernode. If r is in the
+   apex of x and z and sends the packet back to u, it does so by its class beside. If r is in no
+   apex, it is not next to z, and sends the packet back by its class beyond.
+4. *Repairs of inner direct classes.* There is a first repair link. If r is outside x and sends the
+   packet back to u, it does so by its class beside. If r is in x, it does so by its class beyond.
+5. *Bounces.* The first bounce link of a class beyond, and of an outer class beside, is in the
    node-protecting set.
 
-A packet that returns to u from (w, ·) or (x, m) by 2, 3 or 4 thus goes to a neighbour whose path
-meets neither that switch nor u's next hop. So one repair and one bounce cover every failure of a
-link or a switch.
+Where r would send the packet back to u (2b, 3, 4), condition 5 holds for the class of r that would
+do so. So r takes its bounce link instead, and from there the path meets neither r nor u again. In
+2b it does not meet v either, as it stays out of supernode x. So one repair and one bounce cover
+every failure of a link or a switch.
 """
 
 from __future__ import annotations
@@ -68,6 +86,7 @@ def star_certificate(build: Build, kinds: tuple[str, ...]) -> LocalProof | None:
         minimal = use.links(part.tables.classes.port).astype(np.int16)
         shared = links_with_shares(part, use, minimal)
         share_counts[block] = shared.shares
+        # 1: loop-free sets of direct classes are empty.
         alternates = shared.links & ~_single_links(minimal, shared.links.shape[2])
         has_detours |= bool(alternates.any())
         if (alternates & ~loop_free_links.loop_free[block]).any():
@@ -147,10 +166,12 @@ class _Repairs:
 
     def hold(self, kinds: tuple[str, ...]) -> bool:
         """Whether conditions 2 to 5 hold for all classes and these kinds of failure."""
+        # 5: the bounces of inner classes beside, and of direct classes, may be any.
         bounces = self._is_node_protecting(self.bounce)
         bounces[:, BESIDE] |= ~self.is_outer
         bounces[:, DIRECT] = True
         is_uncabled = (self.far < 0)[:, None]
+        # 2 to 4: a class needs a first repair link; the second one may be missing.
         by_node = [self._repairs_node(link) for link in (self.first, self.second)]
         if "link" in kinds:
             by_link = [
@@ -180,7 +201,8 @@ class _Repairs:
 
     def _repairs_node(self, link: NDArray[np.int32]) -> Bits:
         """Whether a link of each class repairs the failure of its neighbour, bool[n, 3, K]."""
-        repairs = self._is_node_protecting(link)
+        repairs = self._is_node_protecting(link)  # 2a
+        # 2b: the inner classes beside whose repair link leads to another supernode.
         switch, class_link = np.nonzero(self._leads_out(link)[:, BESIDE] & ~self.is_outer)
         repair_link = link[switch, BESIDE, class_link]
         repairs[switch, BESIDE, class_link] = self._has_inner_path(switch, class_link, repair_link)
@@ -190,13 +212,14 @@ class _Repairs:
         """Whether a link of each class repairs the failure of the class's link, bool[n, 3, K]."""
         repairs = repairs_node.copy()
         exists, leads_out, is_inner = link >= 0, self._leads_out(link), ~self.is_outer
-        repairs[:, BEYOND] |= exists[:, BEYOND] & self.is_outer
-        repairs[:, BESIDE] |= (exists & ~leads_out)[:, BESIDE] & is_inner
+        repairs[:, BEYOND] |= exists[:, BEYOND] & self.is_outer  # 2d
+        repairs[:, BESIDE] |= (exists & ~leads_out)[:, BESIDE] & is_inner  # 2c
+        # 3 for outer classes, 4 for inner ones.
         repairs[:, DIRECT] = np.where(self.is_outer, leads_out[:, DIRECT], exists[:, DIRECT])
         return repairs
 
     def _has_inner_path(self, switch: Numbers, class_link: Numbers, repair_link: Numbers) -> Bits:
-        """Whether the neighbour of repair (w, ·) has an inner path as condition 2 asks, bool[n].
+        """Whether the neighbour of repair (w, ·) has an inner path as condition 2b asks, bool[n].
 
         Args:
             switch: int[n], switches u.
