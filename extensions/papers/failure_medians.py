@@ -14,19 +14,22 @@ from compilers.evaluation.analysis.resilience import Resilience
 from extensions.papers.exhibit import PaperClaim, as_not_computed
 
 
-def disconnects_later(says: str, first: Resilience, second: Resilience) -> PaperClaim:
-    """A claim that a network disconnects later: not computed if chance may be the cause.
+def disconnects_later(says: str, sooner: Resilience, later: Resilience) -> PaperClaim:
+    """A claim that a network disconnects later than another.
+
+    It is not computed if chance may be the cause of the difference.
 
     The standard error of the median of n runs is about √(π/2)·s/√n, s their standard deviation.
 
     Args:
         says: what the paper says.
-        first: runs of the network that disconnects sooner.
-        second: runs of the one that disconnects later.
+        sooner: runs of the network that disconnects sooner.
+        later: runs of the one that disconnects later.
     """
-    claim = PaperClaim(says, first.median, second.median, ">")
+    # Both medians are computed: the sooner one stands where other claims have a printed value.
+    claim = PaperClaim(says, sooner.median, later.median, ">")
     # The standard error of the difference of both medians.
-    error = sqrt(pi / 2 * sum(np.var(runs.ratios) / len(runs.ratios) for runs in (first, second)))
-    if abs(second.median - first.median) <= 2 * error:
+    error = sqrt(pi / 2 * sum(np.var(runs.ratios) / len(runs.ratios) for runs in (sooner, later)))
+    if abs(later.median - sooner.median) <= 2 * error:
         return as_not_computed(claim, f"The medians have an error of {error:.2g}.")
     return claim

@@ -7,6 +7,10 @@ computed (`result_cache`), and loads near saturation are added by bisection.
 
 A load is *sustained* if the network delivers all that is offered. The saturation of a curve is
 between its largest sustained load and the next larger one.
+
+The module has four parts: how curves are simulated, networks and their routes, lines of an exhibit
+that say what was simulated, and the simulation. The last functions take from a curve the values
+that statements of a paper compare, such as `largest_accepted_load`.
 """
 
 from __future__ import annotations
@@ -36,6 +40,8 @@ from extensions.simulation.latency_curve import (
 from extensions.simulation.load_point import LoadPoint, SimulationSettings
 from extensions.simulation.simulated_network import HostTraffic
 from inventory.problems import InputError
+
+# How curves are simulated
 
 LOADS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 """The loads of whole sizes by packets, up to the last one that is simulated (`MOST_OVERLOADS`)."""
@@ -69,7 +75,7 @@ class WholeRuns:
         return PointKey(fabric.text(), pattern, load, seed, json.dumps(self.settings))
 
     def words(self) -> tuple[str, str]:
-        """The switches, and the loads and cycles, in words."""
+        """A sentence on the switches, and one on the loads and cycles."""
         settings = SimulationSettings(**self.settings)
         added_loads = (
             f", up to the second that is not sustained, and {LEAST_BISECTIONS} or more near"
@@ -78,11 +84,12 @@ class WholeRuns:
             else ""
         )
         seeds = f"each of the seeds 0 to {self.seeds - 1}" if self.seeds > 1 else "seed 0"
-        return _words(settings, self.loads, added_loads, seeds)
+        return _setup_sentences(settings, self.loads, added_loads, seeds)
 
 
 BY_PACKETS = WholeRuns(LOADS, 5, {"drain": 2_000}, refined=True)
-"""Runs of packets that move as one. No sustained load waits 800 cycles for measured packets."""
+"""Runs of packets that move as one. At sustained loads all measured packets arrive within 800
+cycles, so 2,000 cycles of `drain` are enough to tell a load that is not sustained."""
 NO_POINTS = "Too few points of this size were simulated."
 """The reason of a claim that is not computed for lack of simulated points."""
 BY_FLITS = WholeRuns(
@@ -96,8 +103,9 @@ BY_FLITS_LONGER = replace(
     BY_FLITS,
     settings={"level": "flit", "warmup": 600, "period": 500, "periods": 3, "drain": 1_000},
 )
-"""Runs of flits on adaptive routes, unless traffic is uniform. Their latencies differ so much that
-for 600 cycles the mean latency of the packets that have arrived still grows, at any load."""
+"""Runs of flits on adaptive routes, unless traffic is uniform. There latencies differ much. So, at
+any load, the mean latency of the packets that have arrived still grows during the 600 measured
+cycles of `BY_FLITS`."""
 GAP = 0.1
 """The largest interval between the largest sustained load and the next one at which a curve in part
 supports a statement on its saturation."""
@@ -136,6 +144,9 @@ class QuickRuns(NamedTuple):
 
 
 QUICK_RUNS = QuickRuns()
+
+
+# Networks and their routes
 
 
 class CurveKey(NamedTuple):
@@ -235,6 +246,9 @@ def _compiled(spec: str) -> Build:
     return compile_fabric(load_fabric(json.loads(spec)))
 
 
+# Lines that say what was simulated
+
+
 def setup_of(
     fabrics: Iterable[PaperFabric], quick: bool, runs: WholeRuns = BY_PACKETS
 ) -> tuple[str, ...]:
@@ -247,7 +261,7 @@ def setup_of(
         runs: how they were simulated otherwise.
     """
     settings = SimulationSettings(**QUICK_RUNS.windows())
-    lines = _words(settings, QUICK_RUNS.loads, "", "seed 0") if quick else runs.words()
+    lines = _setup_sentences(settings, QUICK_RUNS.loads, "", "seed 0") if quick else runs.words()
     # By the title of a network its routes, each once and in order.
     routes: dict[str, dict[str, None]] = {}
     for fabric in fabrics:
@@ -258,10 +272,10 @@ def setup_of(
     return (*lines, *(f"{network}: {'; '.join(names)}." for network, names in routes.items()))
 
 
-def _words(
+def _setup_sentences(
     settings: SimulationSettings, loads: Sequence[float], added_loads: str, seeds: str
 ) -> tuple[str, str]:
-    """The switches, and the loads and cycles, in words."""
+    """A sentence on the switches, and one on the loads and cycles."""
     cycles = settings.periods * settings.period
     return (
         f"Switches: {settings.vcs} virtual channels, any free one is taken; {settings.buffer} flits"
@@ -352,6 +366,9 @@ def panels_of(curves: Mapping[tuple[str, str], LatencyCurve]) -> tuple[Panel, ..
         replace(accepted, title=f"{pattern}: accepted") for pattern, (_, accepted) in drawn.items()
     )
     return (*latencies, *accepted_loads)
+
+
+# The simulation
 
 
 def simulated_curve(
@@ -448,22 +465,27 @@ def _prepared(
     return SimulationTask(network, traffic, settings)
 
 
+# Values of a curve that statements compare
+
+
 def largest_accepted_load(curve: LatencyCurve, gap: float = inf) -> float:
     """The largest accepted load of a curve, points above saturation included, deadlocks excluded.
 
-    It is nan if all points are deadlocks. With a finite `gap` it is nan unless the curve locates
-    its saturation, and has the largest load of `BY_FLITS` or ends where less is accepted.
+    It is nan if all points are deadlocks.
 
     Args:
         curve: what was simulated.
-        gap: the largest interval between the largest sustained load and the next one.
+        gap: inf for a curve that is taken as it is. Otherwise the result is nan unless the curve
+            locates its saturation within this gap (`_locates_saturation`) and reaches its peak
+            (`_reaches_peak`).
     """
     accepted = [point.accepted for point in curve.points if not point.deadlock]
-    if not (accepted and _locates_saturation(curve, gap)):
+    if not accepted:
         return nan
-    largest, last = max(accepted), curve.points[-1]
-    is_complete = last.offered >= BY_FLITS.loads[-1] or last.accepted < largest
-    return largest if is_complete or gap == inf else nan
+    largest = max(accepted)
+    if gap == inf:
+        return largest
+    return largest if _locates_saturation(curve, gap) and _reaches_peak(curve, largest) else nan
 
 
 def largest_gap(quick: bool) -> float:
@@ -478,12 +500,15 @@ def largest_gap(quick: bool) -> float:
 def largest_sustained_load(curve: LatencyCurve, gap: float = inf) -> float:
     """The largest load up to which all loads are sustained; 0 if there is none, nan without points.
 
-    With a finite `gap` a smaller load need not be sustained, and the result is nan unless the curve
-    locates its saturation (`_locates_saturation`).
+    Args:
+        curve: what was simulated.
+        gap: inf for a curve that is taken as it is. Otherwise smaller loads need not be sustained,
+            and the result is nan unless the curve locates its saturation within this gap
+            (`_locates_saturation`).
     """
-    if not _locates_saturation(curve, gap):
-        return nan
-    return (curve.saturation or 0.0) if gap == inf else _largest_sustained(curve)
+    if gap == inf:
+        return (curve.saturation or 0.0) if curve.points else nan
+    return _largest_sustained(curve) if _locates_saturation(curve, gap) else nan
 
 
 def _locates_saturation(curve: LatencyCurve, gap: float) -> bool:
@@ -491,6 +516,12 @@ def _locates_saturation(curve: LatencyCurve, gap: float) -> bool:
     low = _largest_sustained(curve)
     high = min((point.offered for point in curve.points if point.offered > low), default=1.0)
     return bool(curve.points) and high - low <= gap + 1e-9
+
+
+def _reaches_peak(curve: LatencyCurve, largest_accepted: float) -> bool:
+    """Whether a curve has the largest load of `BY_FLITS`, or ends where less is accepted."""
+    last = curve.points[-1]
+    return last.offered >= BY_FLITS.loads[-1] or last.accepted < largest_accepted
 
 
 def _largest_sustained(curve: LatencyCurve) -> float:

@@ -2,8 +2,8 @@
 
 A *motif* is a communication pattern of applications, here a collective of `motif_times`. The paper
 does not print its message sizes and buffers legibly. So `motifs` simulates all motifs in several
-settings (`RUNS`), and judges a statement only if all settings agree on it. `polarstar_paper` lists
-the figure.
+*settings* (`RUNS`): sizes of messages, buffers, and process grids. It judges a statement only if
+all settings agree on it. `polarstar_paper` lists the figure.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ rows, and grid 2 about a third."""
 
 
 class MotifRun(NamedTuple):
-    """A setting in which all motifs are simulated."""
+    """One setting, in which all motifs are simulated."""
 
     scale: float
     """The size of messages, as a multiple of `MESSAGES`."""
@@ -86,7 +86,8 @@ NEAR_TIMES = 0.05
 """The relative difference of two times up to which their order is not decided: simulated times
 differ as much from SimGrid's (the evidence of `simulate`)."""
 SAME_TIMES = "In some settings they are as near as times are to those of SimGrid, 5 %."
-"""Why an order of two nearly equal times is not computed."""
+"""Why the order of two times is not computed that differ by less than `NEAR_TIMES`, the error of
+simulated times against SimGrid."""
 SETTINGS_DISAGREE = "So it depends on the setting, and the paper's numbers are not legible."
 """Why a statement on which settings disagree is not computed."""
 OTHER_SIMULATOR = "The paper's simulator is SST, with other switches and with network cards."
@@ -111,16 +112,17 @@ Cycles = Mapping[str, Mapping[MotifKey, float]]
 def motifs(quick: bool) -> Evidence:
     """Figure 11: how long Allreduce and Sweep3D take, on four networks."""
     compared = {name: networks(quick)[name] for name in MOTIF_NETWORKS}
-    runs = RUNS[:1] if quick else RUNS
-    cycles = _cycles_of(runs, quick)
-    claims = [_motif_claims(by_motif["Allreduce"], by_motif["Sweep3D"]) for by_motif in cycles]
+    settings = RUNS[:1] if quick else RUNS
+    cycles_by_setting = _cycles_of(settings, quick)
+    first_cycles = cycles_by_setting[0]
+    claims = [_motif_claims(cycles["Allreduce"], cycles["Sweep3D"]) for cycles in cycles_by_setting]
     panels = tuple(
-        Panel(motif, "", "cycles", _bars(cycles[0][motif]), steps=True) for motif in MOTIFS
+        Panel(motif, "", "cycles", _bars(first_cycles[motif]), steps=True) for motif in MOTIFS
     )
     judged_claims = claims[0] if quick else map(in_all_settings, zip(*claims, strict=True))
     # Motifs have no offered loads and no measured cycles, which the first two lines are about.
     _loads, _cycles, *network_lines = setup_of(fabrics_of(compared), quick)
-    setup = *_setup(quick), *_speedups(cycles[0]["Allreduce"], quick), *network_lines
+    setup = *_setup(quick), *_speedups(first_cycles["Allreduce"], quick), *network_lines
     return Evidence((*judged_claims,), panels=panels, setup=setup, quick=quick)
 
 
@@ -135,7 +137,7 @@ def _setup(quick: bool) -> tuple[str, ...]:
     )
     if quick:
         return lines
-    other_settings = "; ".join(run.words() for run in RUNS[1:])
+    other_settings = "; ".join(setting.words() for setting in RUNS[1:])
     return (
         *lines,
         f"Also with {other_settings}. A statement is judged if these settings agree on it.",
@@ -156,23 +158,25 @@ def _speedups(allreduce: Mapping[MotifKey, float], quick: bool) -> tuple[str, ..
     return (f"Nor does it have the speedups of PS-IQ over DF with Allreduce: here {speedups}.",)
 
 
-def _cycles_of(runs: Sequence[MotifRun], quick: bool) -> list[Cycles]:
+def _cycles_of(settings: Sequence[MotifRun], quick: bool) -> list[Cycles]:
     """The cycles in each setting. A network is compiled once for all settings."""
-    cycles: list[dict[str, dict[MotifKey, float]]] = [{motif: {} for motif in MOTIFS} for _ in runs]
+    cycles: list[dict[str, dict[MotifKey, float]]] = [
+        {motif: {} for motif in MOTIFS} for _ in settings
+    ]
     for key in (MotifKey(routing, name) for routing in ROUTINGS for name in MOTIF_NETWORKS):
-        for run, by_motif in zip(runs, cycles, strict=True):
+        for setting, by_motif in zip(settings, cycles, strict=True):
             for motif, by_key in by_motif.items():
-                time = motif_time(time_key(key, motif, run, quick), quick).cycles
+                time = motif_time(time_key(key, motif, setting, quick), quick).cycles
                 by_key[key] = inf if time is None else float(time)
     return [*cycles]
 
 
-def time_key(key: MotifKey, motif: str, run: MotifRun, quick: bool) -> TimeKey:
+def time_key(key: MotifKey, motif: str, setting: MotifRun, quick: bool) -> TimeKey:
     """The key of a motif's time on a network in a setting, for `motif_time`."""
     fabric = fabric_of(key.network, networks(quick)[key.network], key.routing)
-    size = int((QUICK_MESSAGES if quick else MESSAGES)[motif] * run.scale)
-    rows = GRIDS[run.grid].get(key.network, 0) if motif == "Sweep3D" else 0
-    fields = {} if run.buffer == USUAL_BUFFER else {"buffer": run.buffer}
+    size = int((QUICK_MESSAGES if quick else MESSAGES)[motif] * setting.scale)
+    rows = GRIDS[setting.grid].get(key.network, 0) if motif == "Sweep3D" else 0
+    fields = {} if setting.buffer == USUAL_BUFFER else {"buffer": setting.buffer}
     return TimeKey(fabric.text(), MOTIFS[motif], size, rows, 0, json.dumps(fields))
 
 
@@ -180,6 +184,7 @@ def _motif_claims(
     allreduce: Mapping[MotifKey, float], sweep: Mapping[MotifKey, float]
 ) -> tuple[PaperClaim, ...]:
     """The paper's words on figure 11, from the cycles of both motifs."""
+    # By plain pairs, so that the claims below can name a time as `cycles["MIN", "FT"]`.
     reduce_cycles = {(key.routing, key.network): cycles for key, cycles in allreduce.items()}
     sweep_cycles = {(key.routing, key.network): cycles for key, cycles in sweep.items()}
     gain_of_sweep = sweep_cycles["MIN", "PS-IQ"] / sweep_cycles["UGAL", "PS-IQ"]

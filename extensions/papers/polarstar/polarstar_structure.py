@@ -26,7 +26,9 @@ IQ = "inductive-quad"
 """The kind of supernode that is drawn."""
 DEGREE = 3
 """The degree d' of the supernode that is drawn."""
-SMALL: dict[str, int | str | None] = {"q": 3, "supernode": IQ, "degree": DEGREE}
+Q = 3
+"""The q of the structure graph ER_q of figures 3 and 5."""
+SMALL: dict[str, int | str | None] = {"q": Q, "supernode": IQ, "degree": DEGREE}
 """The parameters of the PolarStar of figures 3 and 5."""
 CASES = ("y' = x'", "y' = f(x')", "x' ~ y'", "f(x') ~ f(y')")
 """The cases of Property R*, (a) to (d), for two members x' and y' of a supernode."""
@@ -36,7 +38,12 @@ READ_RSTAR = (
 )
 """How claims on Property R* are read."""
 Paths = NDArray[np.int64]
-"""int[W, n]: in each row the vertices of a path, or numbers of members of a supernode."""
+"""int[W, n]: in each row the n vertices of a path."""
+Pairs = NDArray[np.int64]
+"""int[P, 2]: in each row two members of a supernode, x' and y'."""
+BEND, SIDE_DISTANCE, ROW_DISTANCE, SIDE_RISE = 0.35, 1.7, 0.9, 0.12
+"""Lengths of drawings in two columns: how far a row is bent outwards, the distances of the columns
+and of the rows, and how much higher the right column is. They are chosen by eye."""
 
 
 def products(_quick: bool) -> Evidence:
@@ -104,19 +111,20 @@ def paths(_quick: bool) -> Evidence:
     return Evidence(tuple(claims), diagrams=diagrams, setup=setup)
 
 
-def _cases(joined: NDArray[np.bool_], image: NDArray[np.int32], pairs: Paths) -> NDArray[np.bool_]:
-    """bool[4, P]: which of `CASES` hold for pairs of members.
+def _cases(joined: NDArray[np.bool_], image: NDArray[np.int32], pairs: Pairs) -> NDArray[np.bool_]:
+    """bool[4, P]: which of `CASES` hold for pairs of members x' and y'.
 
     Args:
         joined: bool[k, k], the adjacency matrix of the supernode.
         image: the image f(x) of each member.
-        pairs: int[P, 2], two members each.
+        pairs: the members.
     """
-    x, y = pairs.T
-    return np.stack((x == y, y == image[x], joined[x, y], joined[image[x], image[y]]))
+    first, last = pairs.T
+    images_joined = joined[image[first], image[last]]
+    return np.stack((first == last, last == image[first], joined[first, last], images_joined))
 
 
-def _paths(topology: Topology, quad: Supernode, case: int, pairs: Paths) -> Paths:
+def _paths(topology: Topology, quad: Supernode, case: int, pairs: Pairs) -> Paths:
     """int[W, 4]: the path of the proof of Theorem 4 for pairs of members, D = 2.
 
     For each pair of members, one path between any two different supernodes x and y. It leads over
@@ -127,7 +135,8 @@ def _paths(topology: Topology, quad: Supernode, case: int, pairs: Paths) -> Path
         topology: the star product.
         quad: the supernode of the star product.
         case: the index in `CASES` of a case that holds for all the pairs.
-        pairs: int[P, 2], the member at which each path begins, and that at which it ends.
+        pairs: the member x' of x at which each path begins, and the member y' of y at which it
+            ends.
     """
     image = quad.forward
     structure = build_topology("polarfly", {"q": topology.parameters["q"]})
@@ -135,6 +144,7 @@ def _paths(topology: Topology, quad: Supernode, case: int, pairs: Paths) -> Path
     is_other = ~np.eye(len(loops_and_links), dtype=np.bool_)
     ends = np.argwhere(is_other)
     between = np.argmax(loops_and_links[:, None, :] & loops_and_links[None, :, :], axis=2)
+    # Supernodes x, y and z of each path; `first` and `last` are its members x' and y'.
     x, y = (np.repeat(side, len(pairs)) for side in ends.T)
     first, last = (np.tile(side, len(ends)) for side in pairs.T)
     z = between[x, y]
@@ -183,8 +193,8 @@ def _path_diagram(topology: Topology, paths_of_case: Paths, case: int) -> Diagra
 def construction(_quick: bool) -> Evidence:
     """Figure 5: ER_q with its loops, a supernode, and their star product."""
     topology, quad = build_topology("polarstar", SMALL), supernode(IQ, DEGREE)
-    structure = build_topology("polarfly", {"q": 3})
-    q, d = 3, 3
+    structure = build_topology("polarfly", {"q": Q})
+    q, d = Q, DEGREE
     degrees, edges = topology.graph.degrees, topology.graph.edges()
     nodes, members = np.divmod(edges, quad.order)
     is_inside = nodes[:, 0] == nodes[:, 1]
@@ -283,8 +293,10 @@ def inductive_quads(_quick: bool) -> Evidence:
 def _in_two_columns(count: int, left: float) -> Places:
     """float64[count, 2]: pairs x, f(x) in two columns, bent so that no link hides another."""
     pair, side = np.divmod(np.arange(count), 2)
-    bend = 0.35 * (pair % 2) * (1 - 2 * side)
-    return np.stack((left + 1.7 * side - bend, 0.9 * pair + 0.12 * side), axis=1)
+    outwards = 1 - 2 * side
+    bend = BEND * (pair % 2) * outwards
+    x, y = left + SIDE_DISTANCE * side - bend, ROW_DISTANCE * pair + SIDE_RISE * side
+    return np.stack((x, y), axis=1)
 
 
 def modules(_quick: bool) -> Evidence:

@@ -1,7 +1,12 @@
 """The tables of PolarStar: Expanding the Horizon of Diameter-3 Networks (Lakhotia et al., 2024).
 
 Each function with the parameter `_quick` reproduces a table and returns its rows and claims as
-`Evidence`; `polarstar_paper` lists them.
+`Evidence`; `polarstar_paper` lists them: `networks` (Table 1, marks of families of networks),
+`supernodes` (Table 2), and `configurations` (Table 3).
+
+The marks of Table 1 rank families in two columns, scalability and stability. How a family *grows*
+is measured for both: the most routers that one of its networks has with switches of a radix or
+less. The *step* from a radix to the next is by how much ln(routers / radix^diameter) changes there.
 """
 
 from __future__ import annotations
@@ -10,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import log
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +41,11 @@ MARKS = ("no", "half", "full")
 """The marks in words, by their numbers."""
 RADIXES = range(8, 129)
 """The radixes over which the growth of a family is measured."""
+LARGEST_RADIX = 64
+"""The largest radix of the networks whose routers are counted for scalability."""
+
+
+# Table 1: the marks of families of networks
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +65,11 @@ class PrintedMarks:
     """The mark for scalability."""
     stable: int
     """The mark for a stable design space."""
-    short: int
+    low_diameter: int
     """The mark for low diameter."""
     bundled: int
     """The mark for bundlability."""
-    group: int = 0
+    module_size: int = 0
     """Routers of a module in the order of their numbers, 0 where there is no such module."""
 
 
@@ -75,11 +86,203 @@ COMPARED = {
         "polarstar",
         {"q": 3, "supernode": "inductive-quad", "degree": 3},
         *(FULL, FULL, FULL, FULL, FULL),
-        group=8,
+        module_size=8,
     ),
 }
 """Table 1. Its columns, one of them without a heading in some editions: direct, scalability, stable
 design space, low diameter, bundlability."""
+
+ROUTERS = "largest of radix 64 or less"
+"""The quantity by which scalability is ranked."""
+STEPS = "largest step from a radix to the next"
+"""The quantity by which stable design spaces are ranked."""
+READ_AS = {
+    ROUTERS: "Scalability is read as the most routers of radix 64 or less.",
+    STEPS: "Stable is read as: small steps of ln(N over the radix to the power of the diameter)"
+    " where N is the most routers of a radix or less, the largest step over radixes 8 to 128. The"
+    " diameter is 2 of PolarFly and Slim Fly, 3 of the others.",
+}
+"""How the marks that rank networks are read, by the quantity."""
+FAT_TREE = "Fat-tree"
+"""The network that the claims on ranks leave out: by §2.3 it grows by levels, too."""
+TREE_DIAMETER = 4
+"""The diameter of a fat tree of three levels."""
+GROWING_LIKE_DIAMETER_2 = ("polarfly", "slimfly", "fat-tree")
+"""The families whose routers grow with the square of the radix: two have diameter 2, and by §2.3
+fat trees of three levels scale like these. Those of other families grow with the third power."""
+NO_MODULES = "It has no adjacent modules, whose links §2 counts."
+FEW_RADIXES = "Of p = 11, q = 7. By §2.3 it has diameter 3 for few radixes: 20 of 8 to 128."
+LEVELS = "By §2.3 more levels add to its scale. Of three levels it has {:,} routers of radix 64."
+# The largest steps of a fat tree with two powers, and of networks with a half mark. The mark of the
+# fat tree, which is full, depends on the power, so it is not judged.
+TREE_STEPS = (
+    "Of three levels its largest step is {:.3f} with the square of the radix, as by §2.3 they scale"
+    " like diameter 2. It is {:.3f} with the power 4, its diameter. Half marks have {:.3f} or more,"
+    " which is between them."
+)
+
+
+class _Growth(NamedTuple):
+    """How the networks of a family grow with the radix of their switches."""
+
+    routers: int
+    """The most routers of a network of radix `LARGEST_RADIX` or less."""
+    largest_step: float
+    """The largest step of ln(routers / radix^power) from a radix to the next."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Measured:
+    """What is measured for a row of Table 1; all but the growth is of the small member."""
+
+    direct: bool
+    """Whether each router has hosts."""
+    diameter: int
+    """The diameter."""
+    growth: _Growth
+    """How the family grows."""
+    bundles: NDArray[np.int64]
+    """int64[B], how many links join each two adjacent modules; empty where there are no modules."""
+
+    @classmethod
+    def of(cls, printed: PrintedMarks) -> _Measured:
+        """Measure a family and its small member."""
+        topology = build_topology(printed.family, printed.parameters)
+        power = 2 if printed.family in GROWING_LIKE_DIAMETER_2 else 3
+        return cls(
+            direct=bool(topology.endpoints.all()),
+            diameter=distribution(topology).diameter or 0,
+            growth=_growth(printed.family, power),
+            bundles=_bundles(topology, printed.module_size),
+        )
+
+
+def networks(_quick: bool) -> Evidence:
+    """Table 1: what its marks mean, measured; marks that rank are compared as an order."""
+    measured_by_name = {name: _Measured.of(printed) for name, printed in COMPARED.items()}
+    rows, claims = [], list[PaperClaim]()
+    for name, measured in measured_by_name.items():
+        routers, step = measured.growth
+        links = int(measured.bundles.min()) if measured.bundles.size else "–"
+        rows.append((name, measured.direct, routers, round(step, 3), measured.diameter, links))
+        claims += _member_claims(name, measured)
+    sizes = {name: measured.growth.routers for name, measured in measured_by_name.items()}
+    steps = {name: measured.growth.largest_step for name, measured in measured_by_name.items()}
+    claims += _tree_claims(sizes[FAT_TREE], steps)
+    claims += _rank_claims(ROUTERS, sizes, "scalability")
+    # Of steps the smaller ones are better, so the networks are ranked by the negative step.
+    negative_steps = {name: -step for name, step in steps.items()}
+    claims += _rank_claims(STEPS, negative_steps, "stable")
+    heads = ("network", "direct", "routers, radix 64", "step", "diameter", "links of a bundle")
+    members = "; ".join(map(_member, COMPARED))
+    setup = (
+        f"Directness, diameter and bundles are of one small member each: {members}.",
+        *READ_AS.values(),
+        f"The step of {FAT_TREE} in the table is with the square of the radix.",
+    )
+    return Evidence(tuple(claims), heads, tuple(rows), setup=setup)
+
+
+def _member_claims(name: str, measured: _Measured) -> Iterator[PaperClaim]:
+    """Yield the claims on the marks that a small member can show."""
+    printed, member = COMPARED[name], _member(name)
+    yield PaperClaim(f"{member}: direct", float(printed.direct > NO), float(measured.direct))
+    yield PaperClaim(
+        f"{member}: diameter up to 3",
+        float(printed.low_diameter > NO),
+        float(measured.diameter <= 3),
+        interpretation=FEW_RADIXES if name == "Spectralfly" else "",
+    )
+    mark, bundles = MARKS[printed.bundled], measured.bundles
+    says = f"{member}: links between adjacent modules, {mark} mark"
+    if not bundles.size:
+        yield PaperClaim(f"{name}: bundlability, {mark} mark", None, None, reason=NO_MODULES)
+    elif printed.bundled == FULL:
+        yield PaperClaim(f"{says}, fewest", 2, int(bundles.min()), ">=")
+    else:
+        yield PaperClaim(f"{says}, most", 1, int(bundles.max()))
+
+
+def _tree_claims(routers: int, steps: Mapping[str, float]) -> Iterator[PaperClaim]:
+    """Yield the claims on Fat-tree's marks that rank, which are not computed.
+
+    Args:
+        routers: the most routers of a fat tree of three levels of radix 64 or less.
+        steps: the largest step of each network.
+    """
+    scales = f"{FAT_TREE}: scalability, full mark"
+    yield PaperClaim(scales, None, None, reason=LEVELS.format(routers))
+    by_diameter = _growth(COMPARED[FAT_TREE].family, TREE_DIAMETER).largest_step
+    least = min(step for name, step in steps.items() if COMPARED[name].stable == HALF)
+    why = TREE_STEPS.format(steps[FAT_TREE], by_diameter, least)
+    yield PaperClaim(f"{FAT_TREE}: stable, full mark", None, None, reason=why)
+
+
+def _member(name: str) -> str:
+    """The small member of a family that is measured, in words."""
+    parameters = (f"{key}={value}" for key, value in COMPARED[name].parameters.items())
+    return " ".join((name, *parameters))
+
+
+def _growth(family: str, power: int) -> _Growth:
+    """How the networks of a family grow over `RADIXES`.
+
+    Args:
+        family: the family.
+        power: the power of the radix by which the routers are divided.
+    """
+    family_object = family_named(family)
+    best, most_routers, last, largest_step = 0, 0, 0.0, 0.0
+    for radix in RADIXES:
+        designs = family_object.designs(radix) if family_object else ()
+        best = max([best, *(design.nodes for design in designs)])
+        if best:
+            efficiency = log(best / radix**power)
+            largest_step = max(largest_step, abs(efficiency - last) if last else 0.0)
+            last = efficiency
+        if radix <= LARGEST_RADIX:
+            most_routers = best
+    return _Growth(most_routers, largest_step)
+
+
+def _bundles(topology: Topology, module_size: int) -> NDArray[np.int64]:
+    """int64[B], how many links join each two modules that are adjacent.
+
+    Args:
+        topology: the network.
+        module_size: the routers of a module, 0 where there is no such module: then PolarFly's fans
+            are the modules, and other networks have none.
+    """
+    edges, fans = topology.graph.edges(), topology.family == "polarfly"
+    if not (module_size or fans):
+        return np.zeros(0, np.int64)
+    modules = np.sort(layout(topology).rack[edges] if fans else edges // module_size, axis=1)
+    across = modules[modules[:, 0] != modules[:, 1]]
+    counts: NDArray[np.int64] = np.unique(across, axis=0, return_counts=True)[1]
+    return counts
+
+
+def _rank_claims(quantity: str, values: Mapping[str, float], column: str) -> Iterator[PaperClaim]:
+    """Claims that networks with a fuller mark are above those with a lesser one, but for Fat-tree.
+
+    Args:
+        quantity: what is ranked, a key of `READ_AS`.
+        values: the quantity of each network.
+        column: the field of `PrintedMarks` with the marks.
+    """
+    marks: dict[int, list[float]] = {}
+    for name, value in values.items():
+        if name != FAT_TREE:
+            marks.setdefault(getattr(COMPARED[name], column), []).append(value)
+    marks_ascending = sorted(marks)
+    for lesser, fuller in pairwise(marks_ascending):
+        without = f" without {FAT_TREE}'s" if getattr(COMPARED[FAT_TREE], column) == fuller else ""
+        says = f"{quantity}: {MARKS[fuller]} marks{without} above {MARKS[lesser]} ones"
+        lower, upper = max(marks[lesser]), min(marks[fuller])
+        yield PaperClaim(says, lower, upper, ">", interpretation=READ_AS[quantity])
+
+
+# Table 2: the supernodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +290,7 @@ class PrintedSupernode:
     """A row of Table 2."""
 
     text: str
-    """The name of the supernode graph."""
+    """The degrees that the table permits, as it prints them."""
     order: Callable[[int], int | None]
     """The number of vertices for a degree; None where there is no such graph."""
     r1: bool
@@ -144,153 +347,6 @@ SUPERNODES = {
     "complete": PrintedSupernode("all", lambda d: d + 1, True, True, True),
 }
 """Table 2."""
-
-
-ROUTERS = "largest of radix 64 or less"
-"""The quantity by which scalability is ranked."""
-STEPS = "largest step from a radix to the next"
-"""The quantity by which stable design spaces are ranked."""
-READ_AS = {
-    ROUTERS: "Scalability is read as the most routers of radix 64 or less.",
-    STEPS: "Stable is read as: small steps of ln(N over the radix to the power of the diameter)"
-    " where N is the most routers of a radix or less, the largest step over radixes 8 to 128. The"
-    " diameter is 2 of PolarFly and Slim Fly, 3 of the others.",
-}
-"""How the marks that rank networks are read, by the quantity."""
-TREE = "Fat-tree"
-"""The network that the claims on ranks leave out: by §2.3 it grows by levels, too."""
-TREE_DIAMETER = 4
-"""The diameter of a fat tree of three levels."""
-NO_MODULES = "It has no adjacent modules, whose links §2 counts."
-FEW_RADIXES = "Of p = 11, q = 7. By §2.3 it has diameter 3 for few radixes: 20 of 8 to 128."
-LEVELS = "By §2.3 more levels add to its scale. Of three levels it has {:,} routers of radix 64."
-TREE_STEPS = (
-    "Of three levels its largest step is {:.3f} with the square of the radix, as by §2.3 they scale"
-    " like diameter 2. It is {:.3f} with the power 4, its diameter. Half marks have {:.3f} or more,"
-    " which is between them."
-)
-
-
-def networks(_quick: bool) -> Evidence:
-    """Table 1: what its marks mean, measured; marks that rank are compared as an order."""
-    rows, claims = [], []
-    sizes, steps = dict[str, int](), dict[str, float]()
-    for name, printed in COMPARED.items():
-        topology = build_topology(printed.family, printed.parameters)
-        direct = bool(topology.endpoints.all())
-        diameter = distribution(topology).diameter or 0
-        power = 2 if printed.family in ("polarfly", "slimfly", "fat-tree") else 3
-        sizes[name], steps[name] = _growth(printed.family, power)
-        bundles = _bundles(topology, printed.group)
-        links = int(bundles.min()) if bundles.size else "–"
-        rows.append((name, direct, sizes[name], round(steps[name], 3), diameter, links))
-        member = _member(name)
-        claims += [
-            PaperClaim(f"{member}: direct", float(printed.direct > NO), float(direct)),
-            PaperClaim(
-                f"{member}: diameter up to 3",
-                float(printed.short > NO),
-                float(diameter <= 3),
-                interpretation=FEW_RADIXES if name == "Spectralfly" else "",
-            ),
-        ]
-        says = f"{member}: links between adjacent modules, {MARKS[printed.bundled]} mark"
-        if not bundles.size:
-            says = f"{name}: bundlability, {MARKS[printed.bundled]} mark"
-            claims.append(PaperClaim(says, None, None, reason=NO_MODULES))
-        elif printed.bundled == FULL:
-            claims.append(PaperClaim(f"{says}, fewest", 2, int(bundles.min()), ">="))
-        else:
-            claims.append(PaperClaim(f"{says}, most", 1, int(bundles.max())))
-    claims += _tree_claims(sizes[TREE], steps)
-    claims += _rank_claims(ROUTERS, sizes, "scalability")
-    falling = {name: -step for name, step in steps.items()}
-    claims += _rank_claims(STEPS, falling, "stable")
-    heads = ("network", "direct", "routers, radix 64", "step", "diameter", "links of a bundle")
-    members = "; ".join(map(_member, COMPARED))
-    setup = (
-        f"Directness, diameter and bundles are of one small member each: {members}.",
-        *READ_AS.values(),
-        f"The step of {TREE} in the table is with the square of the radix.",
-    )
-    return Evidence(tuple(claims), heads, tuple(rows), setup=setup)
-
-
-def _tree_claims(routers: int, steps: Mapping[str, float]) -> Iterator[PaperClaim]:
-    """Yield the claims on Fat-tree's marks that rank, which are not computed.
-
-    Args:
-        routers: the most routers of a fat tree of three levels of radix 64 or less.
-        steps: the largest step of each network.
-    """
-    scales = f"{TREE}: scalability, full mark"
-    yield PaperClaim(scales, None, None, reason=LEVELS.format(routers))
-    by_diameter = _growth(COMPARED[TREE].family, TREE_DIAMETER)[1]
-    least = min(step for name, step in steps.items() if COMPARED[name].stable == HALF)
-    why = TREE_STEPS.format(steps[TREE], by_diameter, least)
-    yield PaperClaim(f"{TREE}: stable, full mark", None, None, reason=why)
-
-
-def _member(name: str) -> str:
-    """The small member of a family that is measured, in words."""
-    parameters = (f"{key}={value}" for key, value in COMPARED[name].parameters.items())
-    return " ".join((name, *parameters))
-
-
-def _growth(family: str, power: int) -> tuple[int, float]:
-    """The most routers of up to 64 ports, and the largest step of ln(efficiency) over radixes.
-
-    Efficiency is the largest order of a radix or less over that radix to a power.
-    """
-    family_object = family_named(family)
-    best, most_routers, last, largest_step = 0, 0, 0.0, 0.0
-    for radix in RADIXES:
-        designs = family_object.designs(radix) if family_object else ()
-        best = max([best, *(design.nodes for design in designs)])
-        if best:
-            efficiency = log(best / radix**power)
-            largest_step = max(largest_step, abs(efficiency - last) if last else 0.0)
-            last = efficiency
-        if radix <= 64:
-            most_routers = best
-    return most_routers, largest_step
-
-
-def _bundles(topology: Topology, group: int) -> NDArray[np.int64]:
-    """int64[B], how many links join each two modules that are adjacent.
-
-    Args:
-        topology: the network.
-        group: the routers of a module, 0 where there is no such module: then PolarFly's fans are
-            the modules, and other networks have none.
-    """
-    edges, fans = topology.graph.edges(), topology.family == "polarfly"
-    if not (group or fans):
-        return np.zeros(0, np.int64)
-    modules = np.sort(layout(topology).rack[edges] if fans else edges // group, axis=1)
-    across = modules[modules[:, 0] != modules[:, 1]]
-    counts: NDArray[np.int64] = np.unique(across, axis=0, return_counts=True)[1]
-    return counts
-
-
-def _rank_claims(what: str, values: Mapping[str, float], column: str) -> Iterator[PaperClaim]:
-    """Claims that networks with a fuller mark are above those with a lesser one, but for Fat-tree.
-
-    Args:
-        what: the quantity, a key of `READ_AS`.
-        values: the quantity of each network.
-        column: the field of `PrintedMarks` with the marks.
-    """
-    marks: dict[int, list[float]] = {}
-    for name, value in values.items():
-        if name != TREE:
-            marks.setdefault(getattr(COMPARED[name], column), []).append(value)
-    marks_ascending = sorted(marks)
-    for lesser, fuller in pairwise(marks_ascending):
-        without = f" without {TREE}'s" if getattr(COMPARED[TREE], column) == fuller else ""
-        says = f"{what}: {MARKS[fuller]} marks{without} above {MARKS[lesser]} ones"
-        lower, upper = max(marks[lesser]), min(marks[fuller])
-        yield PaperClaim(says, lower, upper, ">", interpretation=READ_AS[what])
 
 
 def supernodes(_quick: bool) -> Evidence:
