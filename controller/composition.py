@@ -87,6 +87,7 @@ class Controller:
         self.fabric = fabric = LiveFabric(read_build(), framework.error_names, settings.foreign)
         """The switches."""
         self._lock = FolderLock(folder, fabric.tell)
+        """Held until the process ends, so that no other controller uses the folder."""
         folder_build = fabric.current
         self.watchdog = Watchdog(fabric.tell)
         """Reports steps that fail or hang."""
@@ -96,9 +97,9 @@ class Controller:
         """Reads the switches again."""
         self.counters = PortCounters(fabric)
         """The counters of the ports."""
-        room = half_open_room(fabric.expected)
+        most_half_open = half_open_room(fabric.expected)
         tls = TlsFiles(settings.tls) if settings.tls else None
-        self.entrance = Entrance(room, tls, fabric.rejected, fabric.heard)
+        self.entrance = Entrance(most_half_open, tls, fabric.rejected, fabric.heard)
         """Accepts connections, or rejects them."""
         listening.use_listener(framework, self.entrance, settings.listen)
         self.api: Api | None = None
@@ -115,8 +116,9 @@ class Controller:
             self.member = cluster_member.join(settings, fabric, keeper, history)
             self.mover = self.member.mover
         else:
-            files = InOrder(NO_LIMIT, "build history").add
-            self.mover = mover_with_journal(fabric, history, keeper, files=files)
+            # Writes of the build history run in one thread, one after the other, however many wait.
+            history_writes = InOrder(NO_LIMIT, "build history").add
+            self.mover = mover_with_journal(fabric, history, keeper, files=history_writes)
         self._slices = Slices(self._hub.sleep)
         """Lets other work go on while something takes long."""
         self._frozen_identity = ""

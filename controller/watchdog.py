@@ -5,6 +5,10 @@ step is an internal error: it is reported and counted, and the controller goes o
 forward all the same and the next step may succeed. A round in which all steps succeed is a
 heartbeat, of which systemd is notified. The main thread checks a few times a second, and ends the
 process after `MOST_MISSED` checks without a heartbeat.
+
+The main thread may hang itself, so a second thread guards its checks (`Watchdog.guard_checks`): it
+looks once in `GUARD_PERIOD` whether the main thread has checked since, and ends the process if that
+was not so for `MOST_IDLE_LOOKS` looks in a row.
 """
 
 from __future__ import annotations
@@ -128,20 +132,21 @@ class Watchdog:
 
 def end_process() -> None:
     """End the process at once, whatever holds its loop, and say why on stderr, if that answers."""
-    reason = f"polarfab: the controller's loop has not come back for {MOST_IDLE_LOOKS} s; it ends\n"
+    seconds = MOST_IDLE_LOOKS * GUARD_PERIOD
+    reason = f"polarfab: the controller's loop has not come back for {seconds:g} s; it ends\n"
     writer = Thread(target=os.write, args=(2, reason.encode()), daemon=True)
     writer.start()
     writer.join(1)
     os._exit(1)
 
 
-def _require(alive: bool, name: str) -> None:
-    """Raise if a required part has stopped.
+def _require(is_alive: bool, name: str) -> None:
+    """Require that a part is alive: a thread, or the loop that has heartbeats.
 
     Raises:
         RuntimeError: the part with this name has stopped.
     """
-    if not alive:
+    if not is_alive:
         raise RuntimeError(f"has stopped: {name}")
 
 

@@ -99,11 +99,13 @@ class Api:
     report_bug: Callable[[str, Exception], None]
     """Reports an exception that is being handled, and what the controller was doing."""
     breathe: Callable[..., None] = lambda *_: None
-    """Yields to the controller's other work, for so many seconds, during a long change."""
+    """Sleeps for so many seconds, or for a turn of the loop, while the controller's other work goes
+    on. Called during a long change."""
     start: Start = in_thread
     """Runs a function in a thread."""
     slices: Callable[[], None] = lambda: None
-    """Yields to the controller's other work while pages are made."""
+    """Yields to the controller's other work if a slice of processor time is over (`Slices`). Called
+    often while pages are made."""
     _last_event: int = field(default=0, init=False)
     """The number of the last event that the HTTP process was sent."""
     _floor: BuildPage = field(default_factory=BuildPage, init=False)
@@ -209,9 +211,9 @@ class Api:
             self._authorise(request, needs)
             if request.method == "GET":
                 return self._build()
-            leading = self.overview.current_state().role
-            if leading["role"] != "leader":
-                text = f"send changes to the controller that leads: {leading['leader']}"
+            cluster_role = self.overview.current_state().role
+            if cluster_role["role"] != "leader":
+                text = f"send changes to the controller that leads: {cluster_role['leader']}"
                 raise Refusal(409, text)
             return _CHANGES[request.path](self, request)
         except InputError as error:

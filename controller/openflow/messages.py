@@ -73,10 +73,16 @@ class SessionXid(IntEnum):
     """The xids of single requests; those of a program and of multipart requests are lower."""
 
     DISCARD = 0xFFFFFF01
+    """A request to discard a bundle that was begun."""
     PROBE = 0xFFFFFF02
+    """An echo request to a silent switch, to learn whether it is still there."""
     ROLE = 0xFFFFFF03
+    """A request for this controller's role at the switch."""
     PACKET_OUT = 0xFFFFFF04
+    """A frame that the switch is to send, such as one of LLDP."""
     TURN = 0xFFFFFF05
+    """An echo request after the LLDP frames of a *turn* of link discovery (`turn_echo`). The reply
+    says that the switch has sent these frames."""
 
 
 OUR_ECHOES = frozenset({SessionXid.PROBE, SessionXid.TURN})

@@ -1,7 +1,9 @@
-"""Which rows of others take packets that our rows are for.
+"""Finds foreign flow entries that shadow ours: they may take packets that ours are for.
 
-The session of a switch (`controller.switches`) calls `shadowing` after it has read the switch, and
-reports the rows. Rows are bytes in their common form, `compilers.readers.openflow.rows.ROW`.
+A *row* is a flow entry of a switch. A *foreign* row is one that another program has added. The
+session of a switch (`controller.switches`) calls `shadowing` after it has read the switch, and
+reports the foreign rows that it returns. Rows are bytes in their common form,
+`compilers.readers.openflow.rows.ROW`.
 """
 
 from __future__ import annotations

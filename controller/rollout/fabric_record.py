@@ -77,7 +77,19 @@ class Record:
 
 
 class FabricRecord:
-    """The record in its store. This class has no store: writes succeed at once and are lost.
+    """The record of a fabric, and how much of it a store has.
+
+    This class is for a fabric without a store: each write succeeds at once, and nothing is kept.
+    Its subclasses `MoveJournal` and `controller.cluster.shared_record.SharedRecord` have stores;
+    they override `_write`, and call `_written` when the store has answered.
+
+    A write goes through three states:
+
+    1. No write is under way: `_writing` is None, and `_stored` is what the store has, if that is
+       known.
+    2. A write is under way: `_writing` is its record. What the store has is unknown, if the new
+       record says something else than the old one.
+    3. The store has answered. Back in state 1, `_stored` is the new record if the write succeeded.
 
     Attributes:
         where: the store, in words for people.
@@ -100,7 +112,9 @@ class FabricRecord:
         return self._stored is not None and self._stored.known == known
 
     def ensure_stored(self, record: Record, leads_back: bool = False) -> bool:  # noqa: ARG002
-        """Start writing this record unless the store has it; returns whether the store has it.
+        """Start writing this record unless the store has it; returns whether the move may go on.
+
+        It may go on when the store has the record. A subclass may name more cases.
 
         Args:
             record: the record. The store's may have more seconds left of the trial.
@@ -117,10 +131,13 @@ class FabricRecord:
         """Give up a damaged record: the switches have been read instead."""
 
     def wait(self, patience: float) -> bool:
-        """Wait for the write under way, at the end of the process; returns whether it has ended.
+        """Wait for the write under way, at the end of the process.
 
         Args:
             patience: most seconds to wait.
+
+        Returns:
+            Whether a write was waited for, and has ended. Here no write is ever waited for.
         """
         del patience
         return False
@@ -200,19 +217,25 @@ class MoveJournal(FabricRecord):
         super().__init__()
         path = folder.resolve()
         self.file, self.fabric = path.with_name(f".{path.name}.journal"), fabric
-        self._unwritable = False
-        """Whether it was reported that the journal cannot be written."""
-        self._was_needed = False
-        """Whether the record was needed when it was written last."""
-        self._on_disk: Record | None = None
-        """The record that the file has; None where it has none, or another one."""
         self._start = start
-        self._write_in_progress: _Write | None = None
+        self._unanswered_write: _Write | None = None
         """The write that the disk has not answered; None while there is none."""
-        self._renames_damaged = False
-        """Whether the next write has to rename the file first, since it is damaged."""
-        self._unwritten: Record | None = None
+
+        # What the last write has left.
+        self._record_in_file: Record | None = None
+        """The record that the file has. Unlike `_stored` it is known while a write is under way.
+        None where the file has none, or where a write has failed."""
+        self._needed_at_last_write = False
+        """The value of `needed` when the file was written last."""
+        self._failed_record: Record | None = None
         """The record whose last write failed; None if the last write did not fail."""
+        self._failure_was_reported = False
+        """Whether it was reported that the journal cannot be written. It is reported once until a
+        write succeeds."""
+
+        # What the next write has to do first.
+        self._will_rename_damaged = False
+        """Whether the next write renames the file first, since it is damaged."""
 
     def read(self) -> Record | None:
         """The record that an earlier process left, or None.
@@ -227,7 +250,7 @@ class MoveJournal(FabricRecord):
             given = "a named pipe"
             raise InputError.of("a journal that can be read", given, file=str(self.file))
         try:
-            self._stored = self._on_disk = record_from_json(self.file.read_bytes())
+            self._stored = self._record_in_file = record_from_json(self.file.read_bytes())
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -240,9 +263,9 @@ class MoveJournal(FabricRecord):
 
     def put_aside(self) -> None:
         """Have the next write rename a damaged journal, which is kept under that name."""
-        self.damaged, self._renames_damaged = False, self.damaged
-        if self._renames_damaged:
-            self._stored = self._on_disk = None
+        self.damaged, self._will_rename_damaged = False, self.damaged
+        if self._will_rename_damaged:
+            self._stored = self._record_in_file = None
 
     def ensure_stored(self, record: Record, leads_back: bool = False) -> bool:
         """Start writing this record unless it is on the disk; returns whether the move may go on.
@@ -254,22 +277,22 @@ class MoveJournal(FabricRecord):
         if self.damaged:
             return True
         self._take_answer()
-        if self.needed is not self._was_needed:
+        if self.needed is not self._needed_at_last_write:
             self._stored = None  # the same record may have to be written now, or removed
         super().ensure_stored(record)
         self._take_answer()
-        may_go_on = record.equals(self._stored) or record.equals(self._unwritten)
+        may_go_on = record.equals(self._stored) or record.equals(self._failed_record)
         return may_go_on or (leads_back and self._hangs)
 
     @property
     def _hangs(self) -> bool:
         """Whether the disk has not answered for long."""
-        write = self._write_in_progress
+        write = self._unanswered_write
         return write is not None and self.fabric.clock() - write.began > LONGEST_WRITE
 
     def wait(self, patience: float) -> bool:
         """See `FabricRecord.wait`; reports a write that has not ended."""
-        write = self._write_in_progress
+        write = self._unanswered_write
         if write and wait([write.error], max(patience, 0.0)).done:
             return True
         self.fabric.tell(FileUnwritable(str(self.file), "the disk did not answer before the end"))
@@ -279,41 +302,41 @@ class MoveJournal(FabricRecord):
         """Start to write the record, or to remove the file where the next process needs none."""
         is_needed = record.to or record.before or record.known or self.needed
         misleads, began = self._misleads(record), self.fabric.clock()
-        renames, self._renames_damaged = self._renames_damaged, False
+        renames, self._will_rename_damaged = self._will_rename_damaged, False
         content = record_to_json(record) if is_needed else None
         work = partial(_put, self.file, content, misleads, renames)
-        self._write_in_progress = _Write(self._start(work), self.needed, misleads, began)
+        self._unanswered_write = _Write(self._start(work), self.needed, misleads, began)
 
     def _take_answer(self) -> None:
         """Take the result of the write under way, if it has ended.
 
         A failure, or a disk that does not answer, is reported once until a write succeeds again.
         """
-        write = self._write_in_progress
+        write = self._unanswered_write
         if write is None:
             return
         if not write.error.done():
             if self._hangs:
                 self._report_once("the disk does not answer")
             return
-        self._write_in_progress, record = None, self._writing
+        self._unanswered_write, record = None, self._writing
         error = write.error.exception() or write.error.result()
         if error is not None:
             reason = error.strerror if isinstance(error, OSError) else None
             self._report_once(reason or str(error))
-            self._unwritten = record
+            self._failed_record = record
             if write.misleads:
-                self._on_disk = None
+                self._record_in_file = None
         else:
-            self._unwritable, self._on_disk, self._unwritten = False, record, None
-            self._was_needed = write.needed
+            self._record_in_file, self._needed_at_last_write = record, write.needed
+            self._failed_record, self._failure_was_reported = None, False
         self._written(error is None)
 
     def _report_once(self, reason: str) -> None:
         """Report that the journal cannot be written, unless that was reported."""
-        if not self._unwritable:
+        if not self._failure_was_reported:
             self.fabric.tell(FileUnwritable(str(self.file), reason))
-        self._unwritable = True
+        self._failure_was_reported = True
 
     def _misleads(self, record: Record) -> bool:
         """Whether the file names another build or round than switches will hold.
@@ -321,9 +344,9 @@ class MoveJournal(FabricRecord):
         A missing file misleads, too, if the switches will not hold the folder's build: the next
         process would load the folder's build on all switches at once.
         """
-        if self._on_disk is None:
+        if self._record_in_file is None:
             return bool(record.to) or self.needed
-        return record.position != self._on_disk.position
+        return record.position != self._record_in_file.position
 
 
 @dataclass(frozen=True, slots=True)

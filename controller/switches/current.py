@@ -65,7 +65,7 @@ class Current:
 
 
 class Upkeep:
-    """The interface by which a fabric notifies what adapts its programs to failures.
+    """Hooks that a fabric calls so that its programs can be adapted to failures.
 
     Every method of this base class does nothing: a fabric without repairs uses it as it is.
     `controller.upkeep.repair_keeper.Keeper` overrides them.
@@ -127,7 +127,7 @@ class Upkeep:
         return False
 
     def tick(self) -> None:
-        """Time passes."""
+        """Do what is due; called a few times a second."""
 
 
 def read_build(folder: Path, unverified: bool = False) -> Current:

@@ -18,6 +18,15 @@ from controller.switches.events import Event, Kind
 
 MOST_COUNTED = 1.0
 """Most seconds that the listening clock advances between two of its updates."""
+REPORT_PERIOD = 60.0
+"""Seconds between two events about the same host and reason. The second event has their count."""
+MOST_REASONS = 1000
+"""Most pairs of host and reason that are counted apart at a time; further ones are one pair."""
+OTHERS = "other hosts"
+"""The host of the pair that stands for all further ones."""
+
+_Cause = tuple[Kind, str, str]
+"""Why a peer was rejected: the kind of event, its host and the reason."""
 
 
 @dataclass(slots=True)
@@ -25,13 +34,13 @@ class ListeningClock:
     """Seconds in which the controller was reading its switches' messages: time-outs count by it.
 
     It stops while the controller does other work (more than `MOST_COUNTED` between two updates),
-    and while the delay grows with which it reads messages. It does not stop while that delay is
-    constant, however long: else one switch that never stops sending would keep dead ones from
-    being noticed.
+    and while its backlog of unread messages is growing. It does not stop while the oldest unread
+    message is always equally old, however old: else one switch that never stops sending would keep
+    dead ones from being noticed.
     """
 
     clock: Callable[[], float]
-    """Seconds on a clock that is never set."""
+    """A monotonic clock, in seconds."""
     _stopped_seconds: float = 0.0
     """For how many seconds in all this clock has stood still."""
     _last_update: float | None = None
@@ -66,7 +75,7 @@ class TokenBucket:
     """
 
     clock: Callable[[], float]
-    """Seconds on a clock that is never set."""
+    """A monotonic clock, in seconds."""
     rate: float
     """Messages a second."""
     _tokens: float = field(init=False)
@@ -88,17 +97,6 @@ class TokenBucket:
         return True
 
 
-REPORT_PERIOD = 60.0
-"""Seconds between two events about the same host and reason. The second event has their count."""
-MOST_REASONS = 1000
-"""Most pairs of host and reason that are counted apart at a time; further ones are one pair."""
-OTHERS = "other hosts"
-"""The host of the pair that stands for all further ones."""
-
-_Cause = tuple[Kind, str, str]
-"""Why a peer was rejected: the kind of event, its host and the reason."""
-
-
 @dataclass(slots=True)
 class RejectedPeers:
     """Counts rejected peers, and reports each cause at most once in `REPORT_PERIOD` seconds."""
@@ -106,7 +104,7 @@ class RejectedPeers:
     tell: Callable[[Event], None]
     """Reports an event."""
     clock: Callable[[], float]
-    """Seconds on a clock that is never set."""
+    """A monotonic clock, in seconds."""
     counts: Counter[str] = field(default_factory=Counter)
     """How many were rejected, by the name of the kind of event."""
     _last_reports: dict[_Cause, float] = field(default_factory=dict)

@@ -14,15 +14,20 @@ nothing or leads elsewhere, as discovery finds. It is *avoided* while it is up, 
 - flaps, that is, disconnects again and again, or
 - is drained by an operator (`drain`), who may drain links, too.
 
-Broken links are *dead*, and avoided links too. Avoided switches are *drained*: they may still
-forward, so traffic to their own hosts goes to them, but no transit. They return when they were read
-to hold their program. Switches that disconnect within a fifth of the patience are drained together:
-that is one failure, and one repair.
+What is avoided is nevertheless *spared*, that is, stays in use or is used again, if pairs of
+switches with hosts have no path without it. An event says so. So for the tables there is one state
+each, as of the last `Links.update`:
 
-But what is avoided is *spared*, that is, stays in use or is used again, if pairs of switches with
-hosts have no path without it, and an event says so. Whenever something changes, what is spared is
-found anew: as little as possible, links rather than switches, drains by request last of each, and a
-switch that was read not to hold its program only for pairs that have no other path at all.
+- *dead*: a link that is broken, or avoided and not spared. No traffic takes it.
+- *drained*: a switch that is avoided and not spared. It may still forward, so traffic to its own
+  hosts goes to it, but no transit. The switch returns when it was read to hold its program.
+
+An operator's own drain is one cause among others, and is called *requested* here. Switches that
+disconnect within a fifth of the patience are drained together: that is one failure, and one repair.
+
+Whenever something changes, what is spared is found anew: as little as possible, links rather than
+switches, drains by request last of each, and a switch that was read not to hold its program only
+for pairs that have no other path at all.
 
 No more switches are avoided for a cause that most switches have at once (disconnected, without
 their program, flapping): the fault is then taken to be the controller's own.
@@ -91,6 +96,8 @@ class Links:
     Attributes:
         dead: bool[S, K], whether a link is dead, as of the last `update`.
         drained: bool[S], whether a switch is drained, as of the last `update`.
+        penalties: how much each of the E links has flapped, and which are suppressed for it.
+        flaps: the same of the S switches, that is, of their connections.
         links_changed: whether links have come or gone since.
         requested: the groups that share a risk, links and nodes that are drained by request, by
             name. A group that this build lacks has no links and no switches.
@@ -141,8 +148,9 @@ class Links:
         """bool[S], the switches with a session."""
         self._without_program = np.zeros(order, np.bool_)
         """bool[S], the switches that are disconnected, or were read not to hold their program."""
-        self._unfit = np.zeros(order, np.bool_)
-        """bool[S], the switches that were last read not to hold their program."""
+        self._read_without_program = np.zeros(order, np.bool_)
+        """bool[S], those of them that were read not to hold it, whether they are connected or not.
+        """
         self._drain_at = np.full(order, np.inf)
         """float[S], when each switch is drained; inf if it is not to be."""
         self._drain_reason = [""] * order
@@ -297,7 +305,7 @@ class Links:
     def program_lost(self, vertex: int, now: float) -> None:
         """Note that a switch does not hold its program: it is drained."""
         self._programmed.discard(vertex)
-        self._unfit[vertex] = True
+        self._read_without_program[vertex] = True
         self._schedule_drain(vertex, now, "does not hold its program")
 
     def drain(self, requested: dict[str, RiskGroup]) -> None:
@@ -329,7 +337,7 @@ class Links:
         """End the drain of switches that were read to hold their program since the last call."""
         programmed = [*self._programmed]
         self._drain_at[programmed] = np.inf
-        self._without_program[programmed] = self._unfit[programmed] = False
+        self._without_program[programmed] = self._read_without_program[programmed] = False
         self._programmed.clear()
 
     def _report_doubtful(self, doubtful: NDArray[np.bool_]) -> None:
@@ -522,7 +530,8 @@ class Links:
         links = (self.penalties.suppressed | self._requested_links) & ~self._broken
         requested = self._requested_links, self._requested_switches
         inputs = tuple(
-            array.tobytes() for array in (self._broken, links, switches, self._unfit, *requested)
+            array.tobytes()
+            for array in (self._broken, links, switches, self._read_without_program, *requested)
         )
         if inputs == self._inputs:  # `update`, which is called often, is cheap
             return
@@ -555,7 +564,7 @@ class Links:
         if self._joined(links, switches) == self._joined(np.zeros_like(links), none):
             return spared_links, spared_switches
         # Pairs get a path without the switches that do not hold their program, if they can.
-        for useless in (switches & self._unfit, none):
+        for useless in (switches & self._read_without_program, none):
             drained = switches & ~spared_switches
             spared_switches |= self._needed_switches(drained, useless)
             drained = switches & ~spared_switches
@@ -590,7 +599,7 @@ class Links:
         all_links = np.zeros_like(self._broken)
         joined = self._joined(all_links, useless)
         numbers = np.flatnonzero(avoided & ~useless)
-        keys = self._connected, ~self._requested_switches, ~self._unfit
+        keys = self._connected, ~self._requested_switches, ~self._read_without_program
         parts = [numbers[np.lexsort([key[numbers] for key in keys])]]
         while parts:
             part = parts.pop()

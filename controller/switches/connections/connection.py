@@ -48,8 +48,10 @@ PAUSE = 0.05
 MESSAGES_A_TURN = 64
 """Messages handled before other connections are served."""
 MESSAGES_A_CHECK = 16
-"""Messages of a connection between two checks whether the inbox accepts more of its messages. Until
-a switch has sent its datapath id, it sends fewer.
+"""Messages of a connection between two checks whether the inbox accepts more of its messages.
+
+A switch of the build has sent its datapath id long before the first check, as its handshake has
+fewer messages. So the check only limits peers that are no switches of the build.
 """
 FIRST_APP_XID, LAST_APP_XID = 0xC0000000, 0xCFFFFFFF
 """The xids of messages of other apps; polarfab's are lower, or begin with 0xFF."""
@@ -222,17 +224,17 @@ class SwitchConnection:
     def _recv_loop(self) -> None:
         """Handle the switch's messages, until the connection ends."""
         try:
-            for kind, message in self._messages():
-                if self.id is None and not self._is_of_handshake(kind, message):
+            for kind, received in self._messages():
+                if self.id is None and not self._is_of_handshake(kind, received):
                     continue
                 if kind == MessageType.ECHO_REQUEST:
-                    self.enqueue(SendPriority.URGENT, echo_reply(message))
+                    self.enqueue(SendPriority.URGENT, echo_reply(received))
                 elif self.state == self.main:
-                    self._pass_on(kind, message)
-                elif self._names_itself(kind):
-                    self._take_datapath_id(message)
+                    self._pass_on(kind, received)
+                elif self._has_datapath_id(kind):
+                    self._take_datapath_id(received)
                 else:
-                    self._handle_in_framework(message)
+                    self._handle_in_framework(received)
         except Malformed as error:
             self.abort(str(error))
         except OSError:
@@ -243,20 +245,20 @@ class SwitchConnection:
         finally:
             self.socket.close()
 
-    def _pass_on(self, kind: int, message: bytes) -> None:
+    def _pass_on(self, kind: int, received: bytes) -> None:
         """Pass a switch's message on to the inbox, to other apps, or to both."""
-        _, _, xid = header(message)
+        _, _, xid = header(received)
         is_unsolicited = kind in UNSOLICITED
         is_for_apps = self.has_other_apps and FIRST_APP_XID <= xid <= LAST_APP_XID
         is_idle_echo = kind == MessageType.ECHO_REPLY and xid not in OUR_ECHOES
         is_for_inbox = (is_unsolicited or not is_for_apps) and not is_idle_echo
         if is_for_inbox and self.inbox.is_of_build(self):
-            self.inbox.put(self, message)
+            self.inbox.put(self, received)
         if self.has_other_apps and (is_unsolicited or is_for_apps):
             with suppress(Malformed):  # only the inbox ends connections for that
-                self._handle_in_framework(message)
+                self._handle_in_framework(received)
 
-    def _is_of_handshake(self, kind: int, message: bytes) -> bool:
+    def _is_of_handshake(self, kind: int, received: bytes) -> bool:
         """Whether a message of a peer without a datapath id belongs to the handshake.
 
         Unsolicited messages do not, and are ignored. Long messages are refused, since the framework
@@ -267,12 +269,12 @@ class SwitchConnection:
         """
         if kind in UNSOLICITED:
             return False
-        if kind not in HANDSHAKE or len(message) > MOST_HANDSHAKE_BYTES:
-            text = f"a message of type {kind} and {len(message)} bytes before its datapath id"
+        if kind not in HANDSHAKE or len(received) > MOST_HANDSHAKE_BYTES:
+            text = f"a message of type {kind} and {len(received)} bytes before its datapath id"
             raise Malformed(text)
         return True
 
-    def _names_itself(self, kind: int) -> bool:
+    def _has_datapath_id(self, kind: int) -> bool:
         """Whether a message of this type has the datapath id, and is not left to the framework."""
         has_features = self.state == self.config and kind == MessageType.FEATURES_REPLY
         return has_features and not self.has_other_apps

@@ -86,6 +86,7 @@ class Entrance:
 
     def tick(self) -> None:
         """End the connections whose peers have not identified themselves in time."""
+        # With TLS the handshake may take as long before the silence that is reported.
         for address in self._half_open.late(2 * HELLO_PATIENCE if self.tls else HELLO_PATIENCE):
             self._end(address, UnnamedPeer, f"it was silent for {HELLO_PATIENCE:.0f} s")
 
