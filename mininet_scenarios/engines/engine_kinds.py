@@ -19,7 +19,10 @@ ENGINES: dict[str, frozenset[Ability]] = {
     # The packet walker and max-min fair flows: no packet is sent.
     "model": frozenset({"events", "flows", "rates", "paths", "repair"}),
 }
-"""The abilities of each engine. An engine with rules runs the controller, on Ryu or os-ken."""
+"""The abilities of each engine (`mininet_scenarios.scenario.engine`): to apply the events of a
+timeline, to send packets to all rules, to send flows, to limit the rates of links, to observe the
+path of each pair, and to let a controller repair the tables. An engine with rules runs the
+controller, on Ryu or os-ken."""
 
 
 def make(name: str, setup: Setup) -> Engine:
@@ -45,13 +48,11 @@ def require(name: str, purposes: dict[Ability, str]) -> None:
     Raises:
         InputError: the engine lacks abilities; one problem for each of them.
     """
+    able_engines = [engine for engine, abilities in ENGINES.items() if purposes.keys() <= abilities]
+    todo = f"use `engine {' or '.join(able_engines)}`" if able_engines else "leave it out"
     problems = []
     for ability, purpose in purposes.items():
         if ability not in ENGINES[name]:
-            able_engines = [
-                engine for engine, abilities in ENGINES.items() if purposes.keys() <= abilities
-            ]
-            todo = f"use `engine {' or '.join(able_engines)}`" if able_engines else "leave it out"
             problems.append(
                 Problem(
                     key=f"engine {name}",

@@ -52,7 +52,7 @@ class InnerProcess:
         self.module, self.setup = module, setup
         self.log = setup.work / "inside.log"
         self.process: subprocess.Popen[bytes] | None = None
-        """The process; None while it does not run."""
+        """The process; None while it does not run. `start` sets `connection` with it."""
 
     def start(self) -> None:
         """Start it; `call` waits for it."""

@@ -39,7 +39,11 @@ HOSTS_AT_ONCE = 8
 
 
 class FabricBridge(Switch):  # type: ignore[misc]
-    """An Open vSwitch bridge in the userspace datapath. It needs no shell of its own."""
+    """An Open vSwitch bridge in the userspace datapath.
+
+    Mininet starts a shell for each node, in a namespace for hosts. A bridge is in the namespace of
+    the process that runs Mininet, so this process acts for it and it needs no shell.
+    """
 
     def startShell(self, mnopts: str | None = None) -> None:  # noqa: ARG002
         """No shell: the process that runs Mininet acts for the switch."""
@@ -121,7 +125,7 @@ class FabricNetwork(HostAddresses):
         for vertex in np.flatnonzero(self.build.topology.present).tolist():
             dpid = f"{int(wiring.datapath_id[vertex]):016x}"
             self.net.addSwitch(bridge_name(vertex), cls=FabricBridge, dpid=dpid)
-        batch([*self._fabric_links(), *self._host_links()])
+        batch([*self._add_fabric_links(), *self._add_host_links()])
         self.net.build()
         # Hosts first: their commands and Open vSwitch would wait for each other in the kernel.
         for host in self.hosts:
@@ -163,8 +167,12 @@ class FabricNetwork(HostAddresses):
         file.write_text("".join(f"{line}\n" for line in self.ip_commands(host)))
         return f"echo {disable_ipv6} > {DISABLE_IPV6}; ip -batch {file}"
 
-    def _fabric_links(self) -> list[str]:
-        """Tell Mininet of all links between switches; returns the lines for `ip -batch`."""
+    def _add_fabric_links(self) -> list[str]:
+        """Add all links between switches to Mininet's network.
+
+        Returns:
+            The lines for `ip -batch` that make these links.
+        """
         lines = []
         for switch, port, far, far_port in self.build.wiring.each_cable():
             interface, far_interface = port_interface(switch, port), port_interface(far, far_port)
@@ -180,8 +188,12 @@ class FabricNetwork(HostAddresses):
             lines.append(f"link set {far_interface} up")
         return lines
 
-    def _host_links(self) -> list[str]:
-        """Tell Mininet of all links to hosts; returns the lines for `ip -batch`."""
+    def _add_host_links(self) -> list[str]:
+        """Add all links to hosts to Mininet's network.
+
+        Returns:
+            The lines for `ip -batch` that make these links.
+        """
         wiring, lines = self.build.wiring, []
         for i, (vertex, number) in enumerate(
             zip(self.sample.switch, self.sample.number, strict=True)

@@ -1,4 +1,8 @@
-"""A network namespace of its own for a switch or a host, which `engines.routers` makes of each."""
+"""A network namespace of a switch or a host, and commands that run in it.
+
+`engines.routers` makes a `NetworkNamespace` for each switch and each host of a network of routers.
+The module `netns` is about the namespaces of the whole emulation, in which polarfab itself runs.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +31,7 @@ class NetworkNamespace:
         return run(*self.command_prefix, *command, **options)
 
     def read(self, file: str) -> list[list[str]]:
-        """The words of each line of a file of the namespace's /proc/net."""
+        """The lines of a file of the namespace's /proc/net, such as `route`, each as its words."""
         lines = Path(f"/proc/{self.pid}/net/{file}").read_text(encoding="ascii").splitlines()
         return [line.split() for line in lines]
 

@@ -1,7 +1,12 @@
 """The packet counters of bridges: of their ports, and of every flow and bucket of a group.
 
 The engines with Open vSwitch read the loads of links here (`sent_by_port`), and the exercise of
-rules how many packets each rule has forwarded (`packets_by_rule`).
+rules how many packets each rule has forwarded (`packets_by_rule`), and which of the two sets of
+class and group numbers a switch holds (`generations`).
+
+A bridge replies with the bytes of many entries, of flows or groups. `runs` cuts them into blocks of
+entries of one length. `columns` has a field of all entries of a block as an array, and `entries`
+the bytes of each. `settle` sends the requests, and waits until all bridges have answered.
 """
 
 from __future__ import annotations

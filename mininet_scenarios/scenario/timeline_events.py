@@ -43,7 +43,10 @@ from mininet_scenarios.scenario.scenario_file import MOVES, ExpectInMoment, Scen
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One event of a timeline."""
+    """One event of a timeline, with what is expected from it on.
+
+    A moment of the timeline has one or more cases.
+    """
 
     what: str
     """The event in words, for reports."""
@@ -134,6 +137,7 @@ def needs(scenario: Scenario, events: tuple[Case, ...]) -> dict[Ability, str]:
     """By ability that a scenario needs, the part of the scenario that needs it."""
     parts: dict[Ability, str] = {}
     for case in events:
+        # Every engine can cut and mend links; all other events need the ability.
         if not isinstance(case.event, PhysicalChange) or case.event.switches:
             parts.setdefault("events", case.group)
     traffic = scenario.traffic

@@ -9,7 +9,10 @@ or a bucket of a group. `run` sends, in this order:
 4. more flows to rules that are still missed, from other source ports, at most `MOST_ROUNDS` times;
 5. with `repairs`, packets that need ports to be down (`repair_packets`).
 
-A rule is *due* if packets between hosts must reach it (`RuleSet.due`), or those of step 5.
+A rule is *due* if packets between hosts must reach it (`RuleSet.due`), or those of step 5. The
+*live* build is the one whose program the switches hold; during a move it is another build than the
+one that is *cabled*. A *version* is that of IP, 4 or 6. A *question* is a request for an address
+(ARP or neighbour discovery), with the answer that the switch must give.
 """
 
 from __future__ import annotations
@@ -300,10 +303,14 @@ class RuleExercise:
         Returns:
             The flows that were sent, between hosts; the rate of each is its number of packets.
         """
-        flows: set[tuple[int, int, int, int]] = set()  # version, source, destination, source port
+        # The flows between switches: IP version, source, destination, source port. Each is sent
+        # once, also if several batches have it.
+        flows: set[tuple[int, int, int, int]] = set()
         for batch in batches:
             pairs = islice(cycle(sorted(batch.pairs)), batch.count)
             flows |= {(*pair, port) for port, pair in enumerate(pairs, first)}
+        # int64[3, n] of each version: the sending hosts, the receiving hosts, and how many times
+        # each frame was sent. The first host of a switch stands for the switch.
         sent: list[NDArray[np.int64]] = [np.zeros((3, 0), np.int64)]
         for version, writer in self.writers.items():
             rows = [

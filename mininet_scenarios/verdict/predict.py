@@ -5,6 +5,11 @@ engine observes; the model engine looks its packets up in it. With alternates, i
 (Valiant's routing) or equal-cost paths, a switch chooses among several paths by a hash that cannot
 be predicted. Then hops and loads are known between bounds; otherwise the bounds are equal. A
 prediction is for an outage, and for the repairs of a controller (`Prediction.under`).
+
+A `Prediction` is made in three steps: the walks of the tables (`Walks`), the hops of every pair
+under an outage (`_tabulated`), and the prediction with them (`_predict`). `Prediction.of` begins
+with a build. `Prediction.under` begins with the walks of another prediction, and `with_port` with
+its hops. The last two predictions of a build, and the last two of an outage, are cached.
 """
 
 from __future__ import annotations
@@ -25,8 +30,10 @@ from compilers.tables.fib import LOST
 from compilers.wiring.wiring import Wiring
 from mininet_scenarios.scenario.outage import LINK_DOWN, Outage
 
+Packets = NDArray[np.int64]
+"""int64[S, S], the packets from each switch to each other."""
 Loads = NDArray[np.int64]
-"""int64[S, S]: packets from each switch to each other; or int64[S, ports + 1]: out of each port."""
+"""int64[S, ports + 1], the packets out of each port of each switch."""
 Value = TypeVar("Value", np.int64, np.float64)
 """The type of a count or a rate."""
 PATHS_AT_ONCE = 1 << 17
@@ -39,9 +46,9 @@ class LoadBounds(NamedTuple):
     """The packets out of each port, between the bounds that the tables allow."""
 
     fewest: Loads
-    """int64[S, ports + 1], the fewest packets."""
+    """The fewest packets."""
     most: Loads
-    """int64[S, ports + 1], the most packets."""
+    """The most packets."""
 
 
 class Visits(NamedTuple):
@@ -116,7 +123,9 @@ class Prediction:
     def with_port(self, switch: int, egress: int, port: int) -> Prediction:
         """The prediction for tables in which a class of a switch has another port.
 
-        A port to a host is always up, so the class then needs no protection.
+        So a wrong rule can be predicted: a rehearsal puts one into a switch on purpose, and expects
+        that its checks notice it. A port to a host is always up, so the class then needs no
+        protection.
         """
         classes, wiring = self.build.tables.classes, self.build.wiring
         ports = classes.port.copy()
@@ -172,11 +181,11 @@ class Prediction:
         paths = follow(source[powered], destination[powered])
         return replace(paths, pair=powered[paths.pair])
 
-    def loads(self, packets: Loads) -> Loads:
-        """int64[S, ports + 1]: packets out of each port, by the first path of each that is up.
+    def loads(self, packets: Packets) -> Loads:
+        """The packets out of each port, by the first path of each pair that is up.
 
         Args:
-            packets: int64[S, S], the packets from switch to switch.
+            packets: the packets from switch to switch.
         """
         arcs = np.zeros(self.arcs, np.int64)
         source, destination = np.nonzero(packets)
@@ -186,11 +195,11 @@ class Prediction:
             np.add.at(arcs, crossed[crossed >= 0], amount[crossed >= 0])
         return self.by_port(arcs)
 
-    def load_bounds(self, packets: Loads) -> LoadBounds:
+    def load_bounds(self, packets: Packets) -> LoadBounds:
         """The packets out of each port, over any of their paths.
 
         Args:
-            packets: int64[S, S], the packets from switch to switch.
+            packets: the packets from switch to switch.
         """
         if not self.varies:
             loads = self.loads(packets)
@@ -207,11 +216,11 @@ class Prediction:
             np.add.at(most, crossings.arc, amount * crossings.most)
         return LoadBounds(self.by_port(fewest), self.by_port(most))
 
-    def visits(self, packets: Loads) -> Iterator[Visits]:
+    def visits(self, packets: Packets) -> Iterator[Visits]:
         """The passages of packets through switches, over each of their paths, hop by hop.
 
         Args:
-            packets: int64[S, S], not 0 for the pairs of switches whose packets are followed.
+            packets: not 0 for the pairs of switches whose packets are followed.
         """
         program, port = self.tabulated.program, self.build.wiring.port
         links = program.far.shape[1]
@@ -254,7 +263,8 @@ class Prediction:
         in_both = (vertex[:, None] >= 0) & (vertex >= 0)
         other_fewest = np.where(in_both, other.fewest[vertex[:, None], vertex], LOST)
         sure = (self.fewest >= 0) & (other_fewest >= 0)
-        # A path between two switches has a link at least; one of a switch to itself has none.
+        # A path between two switches has at least one link, and this is all that is known; a path
+        # of a switch to itself has none. The minimum makes 1 and 0 of the hops of today.
         fewest = np.where(sure, np.minimum(self.fewest, 1), LOST).astype(np.int16)
         longest = max(0, int(self.most.max())) + max(0, int(other.most.max()))
         most = np.where(np.eye(len(sure), dtype=np.bool_), 0, longest).astype(np.int16)
@@ -268,7 +278,7 @@ class Prediction:
         arcs = paths.arcs[paths.arcs[:, 0] >= 0, 0].tolist()
         return source, *(int(self.tabulated.program.far.ravel()[arc]) for arc in arcs)
 
-    def _blocks(self, packets: Loads) -> Iterator[PairBlock]:
+    def _blocks(self, packets: Packets) -> Iterator[PairBlock]:
         """The pairs of switches that send, some at a time, with all of their paths."""
         source, destination = np.nonzero(packets)
         step = max(1, PATHS_AT_ONCE // self.tabulated.paths_a_pair)
@@ -324,7 +334,7 @@ def _crossings(paths: HostPaths, pairs: int, arcs: int) -> _Crossings:
 # An engine that walks packets and the checker of a rehearsal ask for the same predictions.
 @lru_cache(maxsize=2)
 def _of_build(build: Build, outage: Outage) -> Prediction:
-    """The prediction of a build."""
+    """The prediction of a build (`Prediction.of`)."""
     return _predict(_tabulated(Walks.of(build), outage), outage)
 
 
@@ -366,7 +376,8 @@ def _predict(tabulated: TabulatedHops, outage: Outage) -> Prediction:
     undelivered = np.where(is_same_switch, 0, LOST).astype(np.int16)
     if walks.build.forwarding.intermediates:
         powered = _powered_pairs(up)
-        # A second leg that begins at the source is the minimal path.
+        # `legs.second` are the paths from an intermediate to the destination. For a packet that
+        # begins there, that is its first path: the minimal one.
         first = tabulated.legs.second.hops.reshape(powered.shape)
         fewest, most = tabulated.hops_over_intermediates()
         return Prediction(
