@@ -1,8 +1,8 @@
 """Find the links between nodes from the cables of a site, also through panels.
 
 `netbox_file` calls `site_links` with the tables of a site, and writes its cables into an inventory.
-A
-*plug* is a device and one of its ports.
+A *plug* is a device and one of its ports. A link between two nodes is one cable, or several cables
+one after the other with panels between them.
 """
 
 from __future__ import annotations
@@ -81,13 +81,13 @@ def site_links(site: Site, names: Collection[str], kinds: CableKinds) -> SiteLin
     rows = site.rows["cables"]
     links = SiteLinks([], [])
     used = set[int]()
-    for run, (a, a_port), (b, b_port) in _links(site, names):
-        used |= {*run}
+    for cables, (a, a_port), (b, b_port) in _links(site, names):
+        used |= {*cables}
         link: dict[str, Any] = {"a": a, "a_port": a_port, "b": b, "b_port": b_port}
-        if len(run) == 1:
-            link |= _cable_facts(rows[run[0]], kinds, site)
+        if len(cables) == 1:
+            link |= _cable_facts(rows[cables[0]], kinds, site)
         links.cables.append(link)
-        if any(rows[number].get("status").lower() == "decommissioning" for number in run):
+        if any(rows[number].get("status").lower() == "decommissioning" for number in cables):
             links.dead.append({"a": a, "b": b})
     site.left_out.cables = len(rows) - len(used)
     return links
@@ -150,10 +150,10 @@ def _links(site: Site, names: Collection[str]) -> Iterator[_Link]:
         if len(at_nodes) == 2:
             yield _Link([number], a, b)
         elif at_nodes and at_nodes[0] not in far_ends:
-            far, run = far_end(at_nodes[0], cabled, panels)
+            far, numbers = far_end(at_nodes[0], cabled, panels)
             if far and far[0] in names:
                 far_ends.add(far)
-                yield _Link(run, at_nodes[0], far)
+                yield _Link(numbers, at_nodes[0], far)
 
 
 def _single_cables(site: Site, names: Collection[str]) -> Iterator[_Cable]:

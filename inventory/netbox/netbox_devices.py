@@ -46,7 +46,7 @@ NOT_INSTALLED = {
 }
 """The statuses of devices that are not installed."""
 PORTS_REMEDY = "its interfaces.csv or its device type in YAML, or choose the switches by their role"
-"""What to import for a device without a known type, in messages."""
+"""What to do about a device without a known type: messages put "import" before it."""
 
 
 def add_types_of_interfaces(site: Site) -> None:
@@ -56,13 +56,14 @@ def add_types_of_interfaces(site: Site) -> None:
     files: dict[str, str] = {}
     for row in site.rows["interfaces"]:
         interface = DeviceInterface(row.get("name"), row.get("type").lower(), row.get("label"))
-        files[row.get("device")] = row.file
+        device = row.get("device")
+        files[device] = row.file
         if row.get("mgmt_only").lower() == "true":
-            passed_over[row.get("device")].append(interface._replace(type=MANAGEMENT))
+            passed_over[device].append(interface._replace(type=MANAGEMENT))
         elif carries_cable(interface):
-            listed[row.get("device")].append(interface)
+            listed[device].append(interface)
         else:
-            passed_over[row.get("device")].append(interface)
+            passed_over[device].append(interface)
     for row in site.rows["devices"]:
         model, device = site.model(row), row.get("name")
         if model in site.types or model in site.panels or not listed.get(device):
@@ -201,7 +202,7 @@ def rack_entry(row: CsvRow) -> dict[str, Any]:
     return {"name": row.get("name"), "units": units} | _extras(row, RACK_EXTRAS)
 
 
-def _extras(row: CsvRow, words: tuple[str, ...]) -> dict[str, Any]:
+def _extras(row: CsvRow, keys: tuple[str, ...]) -> dict[str, Any]:
     """The values of some keys in the comments of a row, if they have them."""
     extras = from_comment(row.values.get("comments"), row.file, row.line)
-    return {word: extras[word] for word in words if word in extras}
+    return {key: extras[key] for key in keys if key in extras}

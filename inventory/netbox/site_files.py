@@ -25,7 +25,7 @@ from inventory.problems import InputError, Problem, file_name, shown
 from inventory.yamlfile import Document, read
 
 SUFFIXES = {".yaml", ".yml", ".csv"}
-"""The ends of the names of files that are read in folders."""
+"""The suffixes of the files that are read in folders."""
 MOST_NAMED = 4
 """The most names of devices in a line."""
 
@@ -44,7 +44,7 @@ class LeftOut:
     """For each breakout cable between nodes, its file, its line and the nodes, in words."""
 
     def lines(self) -> Iterator[str]:
-        """A sentence for each reason."""
+        """A sentence for each reason. Cables that belong to no link are only counted (`cables`)."""
         for reason, names in self.devices.items():
             unnamed = len(names) - MOST_NAMED
             ending = f" and {unnamed} more" if unnamed > 0 else ""
@@ -67,7 +67,8 @@ class Site:
     panels: dict[str, PanelPorts] = field(default_factory=dict)
     """By model, the ports of panels."""
     portless: dict[str, Problem] = field(default_factory=dict)
-    """By model without a port of a fabric, the problem if the site has only such types."""
+    """By model whose interfaces are no ports of a fabric, the problem of that. It is reported if
+    there are no other types, and no devices."""
     passed_over: dict[str, tuple[DeviceInterface, ...]] = field(default_factory=dict)
     """By model, the interfaces that are no ports."""
     models: dict[str, str] = field(default_factory=dict)
