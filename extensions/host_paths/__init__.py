@@ -42,11 +42,11 @@ def host_paths(
         destination: a node, a vertex, a host or an address.
         count: how many paths, one for each entropy value.
         planes: the planes that paths may take, from 1; () for all.
-        fail: what is down: nodes, and links as `A-B`; its paths give their places to others.
+        fail: what is down: nodes, and links as `A-B`. Paths over these are replaced by others.
         options: the options of target srv6.
 
     Raises:
-        InputError: a word names nothing, both ends are at one switch, or no path is left.
+        InputError: a name is unknown, both ends are at one switch, or no path is left.
     """
     from extensions.host_paths.host_path_set import host_paths as host_paths_of_builds
 

@@ -59,16 +59,16 @@ def localise(
     from extensions.host_paths.probe_report import ProbeReport
     from polarfab.fabric import Fabric
 
-    printed = chosen_format(form, as_json)
+    output_format = chosen_format(form, as_json)
     probing = probing_of(Fabric.load(folder), read(words))
     if report is None:
-        _print_probing(probing, printed)
+        _print_probing(probing, output_format)
         return
-    if printed == "csv":
+    if output_format == "csv":
         raise click.UsageError("--format csv prints the probes; leave REPORT or --format csv out")
     reported = ProbeReport.read(report, [probing.carrier(probe) for probe in probing.probes])
     localisation = probing.localise(reported.lost, reported.arrived)
-    if printed == "json":
+    if output_format == "json":
         print_json(
             {
                 "found": localisation.found or None,

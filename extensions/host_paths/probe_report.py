@@ -20,6 +20,12 @@ RESULTS = ("ok", "lost")
 """What a report says of a probe."""
 MOST_DIGITS = 9
 """The most digits of the number of a probe."""
+_TAKE_PROBES_OF_BUILD = (
+    "take the probes that `polarfab hosts localise BUILD` prints for it, with the same `set`"
+)
+"""What to do with a report of another build."""
+_WRITE_COLUMNS = "write the columns probe,result, a line a probe: 17,lost"
+"""What to do with a file of another form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +38,12 @@ class ProbeReport:
     """The numbers of the probes that arrived."""
 
     @classmethod
-    def read(cls, file: Path, sids: Sequence[str]) -> ProbeReport:
+    def read(cls, file: Path, carriers: Sequence[str]) -> ProbeReport:
         """Read a file that ends in .json, or any other as CSV.
 
         Args:
             file: the report.
-            sids: the carriers of all probes, numbered from 0.
+            carriers: the carriers of all probes, numbered from 0.
 
         Raises:
             InputError: it cannot be read, or every row that is wrong.
@@ -50,17 +56,19 @@ class ProbeReport:
             raise InputError.of("a report of probes", given, file=str(file)) from error
         problems, of_other_builds = list[Problem](), list[Problem]()
         results = dict[int, str]()
-        for line, probe, result, sid in rows:
+        for line, probe, result, carrier in rows:
             number = int(probe) if str(probe).isdecimal() and len(str(probe)) <= MOST_DIGITS else -1
-            if not 0 <= number < len(sids):
-                required = f"a probe from 0 to {len(sids) - 1}"
+            if not 0 <= number < len(carriers):
+                required = f"a probe from 0 to {len(carriers) - 1}"
                 problems.append(
                     Problem(required, shown(probe), _TAKE_PROBES_OF_BUILD, str(file), line, "probe")
                 )
-            elif sid not in ("", sids[number]):
-                required = f"{sids[number]}, the carrier of probe {number}"
+            elif carrier not in ("", carriers[number]):
+                required = f"{carriers[number]}, the carrier of probe {number}"
                 of_other_builds.append(
-                    Problem(required, shown(sid), _TAKE_PROBES_OF_BUILD, str(file), line, "sids")
+                    Problem(
+                        required, shown(carrier), _TAKE_PROBES_OF_BUILD, str(file), line, "sids"
+                    )
                 )
             elif result not in RESULTS:
                 required = "ok or lost"
@@ -86,16 +94,8 @@ class _Row(NamedTuple):
     """The number of the probe."""
     result: Any
     """Whether it arrived, one of `RESULTS`."""
-    sid: Any
+    carrier: Any
     """The carrier of the probe; "" where the report leaves it out."""
-
-
-_TAKE_PROBES_OF_BUILD = (
-    "take the probes that `polarfab hosts localise BUILD` prints for it, with the same `set`"
-)
-"""What to do with a report of another build."""
-_WRITE_COLUMNS = "write the columns probe,result, a line a probe: 17,lost"
-"""What to do with a file of another form."""
 
 
 def _csv(text: str, file: Path) -> Iterator[_Row]:
@@ -107,8 +107,8 @@ def _csv(text: str, file: Path) -> Iterator[_Row]:
         raise InputError.of("columns probe and result", given, _WRITE_COLUMNS, str(file), 1)
     reader.fieldnames = columns
     for row in reader:
-        probe, result, sid = ((row.get(word) or "").strip() for word in ("probe", "result", "sids"))
-        yield _Row(reader.line_num, probe, result, sid)
+        cells = ((row.get(word) or "").strip() for word in ("probe", "result", "sids"))
+        yield _Row(reader.line_num, *cells)
 
 
 def _json(text: str, file: Path) -> Iterator[_Row]:
@@ -122,6 +122,6 @@ def _json(text: str, file: Path) -> Iterator[_Row]:
         required = 'a list such as [{"probe": 17, "result": "lost"}]'
         raise InputError.of(required, shown(rows), file=str(file))
     for row in rows:
-        sid = row.get("sids") or ""
-        sid = sid[0] if isinstance(sid, list) else sid
-        yield _Row(0, row.get("probe"), row.get("result"), sid)
+        carrier = row.get("sids") or ""
+        carrier = carrier[0] if isinstance(carrier, list) else carrier
+        yield _Row(0, row.get("probe"), row.get("result"), carrier)

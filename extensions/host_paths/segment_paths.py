@@ -1,8 +1,10 @@
 """Follows carriers of SRv6 uSIDs through the segment routes of switches, all of a host at once.
 
 A *carrier* is the IPv6 destination whose uSIDs (SRv6 micro-SIDs, RFC 9800) steer a packet along a
-path: a switch acts on the first uSID, and most actions remove it. `carrier_check` passes the routes
-that `segment_text` has read, and compares where carriers lead with the tables of the build.
+path: a switch acts on the first uSID, and most actions remove it. A *segment route* of a switch
+says what it does with packets whose carrier begins with one or two given uSIDs. Here the segment
+routes of all switches are the *rows* of a few arrays. `carrier_check` passes the routes that
+`segment_text` has read, and compares where carriers lead with the tables of the build.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ class Paths:
     switches: Integers
     """int64[n, LONGEST]: the switches after the first one, then -1."""
     reached: Integers
-    """int64[n]: the index in `SegmentPaths.names` of the prefix where the carrier ends; 0: it is
+    """int64[n]: the index in `SegmentPaths.prefixes` of the prefix where the carrier ends; 0: it is
     lost."""
 
 
@@ -68,7 +70,7 @@ class SegmentPaths:
         far: int64[S, P], the switch at the other end of each port's cable, -1: none.
         port: the number of each port, by vertex and interface.
         hosts: the interface to hosts, by vertex.
-        block: the prefix of the hosts of each vertex.
+        block: the prefix of the hosts of each vertex; [] where hosts decapsulate themselves.
     """
 
     def __init__(
@@ -85,12 +87,12 @@ class SegmentPaths:
         rows: dict[int, _Row] = {}
         for vertex, table in tables.items():
             for usids, segment in table.rows.items():
-                row = self._row_of(
+                row = self._encoded(
                     segment,
                     far=int(far[vertex, port[vertex].get(segment.interface, 0)]),
                     has_port=segment.interface in port[vertex],
                     to_host=segment.interface == hosts.get(vertex),
-                    block=block[vertex] if block else "",
+                    host_prefix=block[vertex] if block else "",
                 )
                 rows.setdefault(_key(vertex, usids), row)
         keys = np.array(list(rows), np.int64)
@@ -102,8 +104,8 @@ class SegmentPaths:
         self.actions, self.far, self.prefix_number = np.append(columns, [_Row(0, -1, 0)], axis=0).T
         """int64[rows] each, the columns of `_Row`."""
 
-    def _row_of(
-        self, segment: Segment, *, far: int, has_port: bool, to_host: bool, block: str
+    def _encoded(
+        self, segment: Segment, *, far: int, has_port: bool, to_host: bool, host_prefix: str
     ) -> _Row:
         """A segment route as a row.
 
@@ -112,13 +114,13 @@ class SegmentPaths:
             far: the switch at the other end of its interface's cable, -1: none.
             has_port: whether the interface is a port.
             to_host: whether the interface leads to hosts.
-            block: the prefix of the switch's hosts.
+            host_prefix: the prefix of the switch's hosts.
         """
         shifts = SHIFTS if segment.action == CROSS else 0
         if segment.action == END:
             return _Row(LOOKS_AGAIN, -1, 0)
         if segment.action == DECAPSULATE:
-            return _Row(DECAPSULATES, -1, self._number(block))
+            return _Row(DECAPSULATES, -1, self._number(host_prefix))
         if has_port and far >= 0:
             return _Row(OVER_CABLE | shifts, far, 0)
         if to_host:
@@ -149,21 +151,23 @@ class SegmentPaths:
         length, reached = np.zeros(count, np.int64), np.zeros(count, np.int64)
         # The indices of the carriers that have not arrived and are not lost.
         travelling = np.arange(count)
+        # At a host the first uSID is the one that selected its row. After it come the others by
+        # which the host decapsulates, and then 0, which ends the carrier.
         expected_usids = np.array([*host_usids[1:], 0])
-        following = np.arange(1, len(expected_usids) + 1)
+        offset = np.arange(1, len(expected_usids) + 1)
         while len(travelling):
             first = padded[travelling, position[travelling]]
             second = padded[travelling, position[travelling] + 1]
-            row = self._row(switch[travelling], first, second)
+            row = self._matching_rows(switch[travelling], first, second)
             actions = self.actions[row]
             position[travelling] += (actions & (LOOKS_AGAIN | SHIFTS)) > 0
             decapsulated = actions == DECAPSULATES
             reached[travelling[decapsulated]] = self.prefix_number[row[decapsulated]]
             to_host = (actions & TO_HOST) > 0
             arriving = travelling[to_host]
-            # The uSIDs after the first have to be those for which the host decapsulates.
-            remaining = padded[arriving[:, None], position[arriving][:, None] + following]
-            host_decapsulates = (remaining == expected_usids).all(axis=1) & (len(host_usids) > 1)
+            remaining_usids = padded[arriving[:, None], position[arriving][:, None] + offset]
+            has_expected_usids = (remaining_usids == expected_usids).all(axis=1)
+            host_decapsulates = has_expected_usids & (len(host_usids) > 1)
             reached[arriving] = np.where(host_decapsulates, self.prefix_number[row[to_host]], 0)
             over_cable = (actions & OVER_CABLE) > 0
             crossing = travelling[over_cable]
@@ -175,7 +179,7 @@ class SegmentPaths:
             travelling = travelling[is_short_enough | (actions == LOOKS_AGAIN)]
         return Paths(switches, reached)
 
-    def _row(self, switch: Integers, first: Integers, second: Integers) -> Integers:
+    def _matching_rows(self, switch: Integers, first: Integers, second: Integers) -> Integers:
         """int64[n]: the rows that match packets at switches, by the first two uSIDs of each.
 
         A row for two uSIDs goes before a row for one. The last row stands for no row.

@@ -1,4 +1,4 @@
-"""The srv6 target: hosts choose paths by weighted nexthops, uSID carriers (docs/targets/srv6.md).
+"""The srv6 target: hosts choose the paths of their packets (docs/targets/srv6.md).
 
 A *carrier* is an IPv6 address with a number (uSID) for each switch of a path. A host puts a packet
 into an outer header whose destination is a carrier. Each switch removes its own uSID from the
@@ -81,7 +81,7 @@ class Srv6SwitchVariables:
     sids: list[Sid]
     """The local SIDs of the switch."""
     locators: list[tuple[str, StaticLink]]
-    """The prefix of every other switch, with the link to it."""
+    """The prefix of the uSID of every other switch (its locator), with the link to it."""
     hosts: list[tuple[str, str]]
     """The prefix of each host at the switch, with the host's address."""
 
@@ -101,7 +101,7 @@ class Srv6HostVariables:
     gateway: str
     """The address of the switch."""
     own: str
-    """The address at which the host takes the outer header off; "" with decap=switch."""
+    """The SID of the host at which it takes the outer header off; "" with decap=switch."""
     carriers: list[tuple[int, str]]
     """The id of each nexthop object, with the carrier that it writes."""
     routes: list[HostRoute]
@@ -221,8 +221,8 @@ class Srv6Fabric:
     """The options of the target."""
     usids: Usids
     """The uSIDs of the switches."""
-    locators: tuple[str, ...]
-    """The prefix of every switch."""
+    switch_prefixes: tuple[str, ...]
+    """The prefix of the uSID of every switch, by vertex."""
 
     @classmethod
     def of(cls, build: Build, chosen: Chosen) -> Srv6Fabric:
@@ -234,7 +234,7 @@ class Srv6Fabric:
             paths=Srv6Paths.of(build),
             chosen=chosen,
             usids=usids,
-            locators=tuple(usids.prefix(usids.switch(v)) for v in vertices),
+            switch_prefixes=tuple(usids.prefix(usids.switch(v)) for v in vertices),
         )
 
     def of_switch(self, vertex: int) -> Srv6SwitchVariables:
@@ -249,10 +249,10 @@ class Srv6Fabric:
             identity=self.routed.build.identity,
             protocol=PROTOCOL,
             block=str(usids.block),
-            locator=self.locators[vertex],
+            locator=self.switch_prefixes[vertex],
             sids=list(self._sids(vertex, switch.links)),
             locators=[
-                (self.locators[destination], by_vertex[via])
+                (self.switch_prefixes[destination], by_vertex[via])
                 for destination, via in self.paths.locators(vertex)
             ],
             hosts=[
@@ -271,14 +271,15 @@ class Srv6Fabric:
     def _sids(self, vertex: int, links: tuple[StaticLink, ...]) -> Iterator[Sid]:
         """The SIDs of a switch: its own, those of its links, and that of decapsulation."""
         usids = self.usids
-        shifts = "flavors next-csid lblen 32 nflen 16"
+        # The kernel's flavor that removes the uSID of the switch and moves the next ones up.
+        flavors = "flavors next-csid lblen 32 nflen 16"
         usid = usids.switch(vertex)
-        yield Sid(usids.prefix(usid), "uN", f"End {shifts}")
+        yield Sid(usids.prefix(usid), "uN", f"End {flavors}")
         for k, link in enumerate(links):
             yield Sid(
                 usids.prefix(ADJACENCY + k),
                 f"uA interface {link.interface} nexthop {link.ipv6}",
-                f"End.X nh6 {link.ipv6} oif {link.interface} {shifts}",
+                f"End.X nh6 {link.ipv6} oif {link.interface} {flavors}",
             )
         if self._switches_decapsulate:
             yield Sid(usids.prefix(usid, DECAPSULATE), "uDT6 vrf default", "End.DT6 table main")

@@ -1,10 +1,15 @@
 """SRv6 uSIDs of a fabric: who has which number in the F3216 format (RFC 9800, section 4).
 
 A carrier is an IPv6 address: a block of 32 bits, then up to six uSIDs of 16 bits, the first one
-active. Switch i, counted from 1 in canonical order, is 0x1000 + i, as in the WMP-PolarFly white
-paper (v4.0, section 3.3); 0x1NNN up to 4,095 switches, and on from there. Hosts of a switch are
-0xa000 + h at every switch alike, the links of a switch 0xf000 + k (uA), and 0xe000 takes the outer
-header off (uDT6); those three mean something at one switch or host only.
+active. The numbers are:
+
+- 0x1000 + i for switch i, counted from 1 in canonical order, as in the WMP-PolarFly white paper
+  (v4.0, section 3.3). Up to 4,095 switches have numbers 0x1NNN; further ones go on with 0x2000.
+- 0xa000 + h for host h of a switch, at every switch alike.
+- 0xf000 + k for link k of a switch (uA).
+- 0xe000 to take the outer header off (uDT6).
+
+The last three mean something at one switch or host only.
 """
 
 from __future__ import annotations
@@ -26,7 +31,7 @@ MOST_SWITCHES, MOST_HOSTS = HOST - SWITCH - 1, DECAPSULATE - HOST
 
 @dataclass(frozen=True, slots=True)
 class Usids:
-    """The uSIDs of one fabric, as text."""
+    """The uSIDs of one fabric, as numbers, and the carriers and prefixes with them, as text."""
 
     block: IPv6Network
     """The IPv6 network of 32 bits that all of them are in."""
@@ -41,7 +46,7 @@ class Usids:
 
     @staticmethod
     def switch(vertex: int) -> int:
-        """The uSID of a switch."""
+        """The uSID of a switch, as a number."""
         return SWITCH + vertex + 1
 
 

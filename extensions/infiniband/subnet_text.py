@@ -229,6 +229,8 @@ def read_tables(file: Path, differences: DifferenceList) -> Iterator[TableText]:
     """
     data = file.read_bytes()
     heads = list(HEAD.finditer(data))
+    # Each table ends where the next one begins, the last one with the file. Without a table there
+    # is no end.
     ends = [*(head.start() for head in heads[1:]), len(data)][: len(heads)]
     for number, text in enumerate(data[: heads[0].start() if heads else None].split(b"\n"), 1):
         if text and not text.startswith(b"#"):
@@ -281,7 +283,14 @@ class TableEntry(NamedTuple):
 def _entries(
     file: Path, body: bytes, line: int, differences: DifferenceList
 ) -> Iterator[TableEntry]:
-    """The lines of a table whose first line is this one."""
+    """The entries of a table, and differences for lines that are none.
+
+    Args:
+        file: the file, for messages.
+        body: the lines of the table below its head.
+        line: the number of the line of the head.
+        differences: gets the lines that cannot be read.
+    """
     lids: set[int] = set()
     for number, text in enumerate(exact_lines(body.decode(errors="replace")), line + 1):
         entry = ENTRY.fullmatch(text)

@@ -31,6 +31,8 @@ from extensions.lossless.eos_priority_lines import QOS, SERVICE, without_priorit
 from extensions.lossless.priorities import LayerPlan, dscp_of
 from extensions.lossless.priority_check import WrongPriority, check_statements, on_each_switch
 
+NO_CLASS = -1
+"""In place of a DSCP, a traffic class or a queue: the configuration sets none."""
 HARMLESS_QUEUE = re.compile(r"      (random-detect ecn [a-z0-9 -]+|priority strict)")
 """A line of a queue that does not change which packets are lossless, such as `priority strict`."""
 QUEUE_INDENT = "    "
@@ -46,6 +48,7 @@ def command_counts(commands: Iterable[str]) -> dict[str, int]:
 
 def _priority_lines(text: str) -> list[str]:
     """The lines about priorities, but for those of interfaces."""
+    # `without_priorities` keeps the number of lines, and writes "!" for those about priorities.
     lines = zip(exact_lines(text), exact_lines(without_priorities(text)), strict=True)
     return [line for line, remaining in lines if line != remaining and not line.startswith(SERVICE)]
 
@@ -124,11 +127,10 @@ class EosPriorities:
                 self.policies[name][class_name] = {}
             case ["policy-map", *_, name], ["set", word, value] if class_name:
                 self.policies[name][class_name][word] = exact_number(value)
+            case ["qos", "profile", _], [*_] if line.startswith(QUEUE_INDENT):
+                return HARMLESS_QUEUE.fullmatch(line) is not None
             case ["qos", "profile", name], [*words] if line != head:
-                is_below_queue = line.startswith(QUEUE_INDENT)
-                if not is_below_queue:
-                    self.profiles[name].add(" ".join(words))
-                return not is_below_queue or HARMLESS_QUEUE.fullmatch(line) is not None
+                self.profiles[name].add(" ".join(words))
             case [_, "access-list", name], _ if line == head:
                 self.lists[name] = set()
             case ["class-map", *_, name], _ if line == head:
@@ -182,14 +184,15 @@ def _wrong_classes(plan: LayerPlan, priorities: EosPriorities) -> Iterator[Wrong
     """The DSCPs whose traffic class or queue is another than their layer needs."""
     priority_of = {dscp_of(priority): priority for priority in plan.priorities}
     for dscp in range(64):
-        traffic_class = priorities.classes.get(dscp, -1)
+        traffic_class = priorities.classes.get(dscp, NO_CLASS)
         queue = priorities.queues.get(traffic_class, traffic_class)
         says = f"DSCP {dscp} in class {traffic_class}, queue {queue}"
         if dscp in priority_of:
             expected = priority_of[dscp]
             if (traffic_class, queue) != (expected, expected):
                 yield WrongPriority(says, f"both {expected}")
-        elif {traffic_class, queue} & {*plan.priorities, -1}:
+        elif {traffic_class, queue} & {*plan.priorities, NO_CLASS}:
+            # Packets of no layer need a class and a queue that are lossy.
             yield WrongPriority(says, "others, which may drop")
 
 
@@ -224,14 +227,16 @@ def _wrong_policy(
 ) -> Iterator[WrongPriority]:
     """The wrong statements of a policy map, which makes some packets of hosts lossy.
 
-    These have to be exactly the packets that are marked for a layer of other pairs.
+    It must do so for just those packets whose DSCP belongs to a layer that their pair of switches
+    does not use: these packets are remarked as lossy.
     """
     addressing = plan.build.addressing
     made_lossy: set[MarkedPrefix] = set()
     for name, values in priorities.policies[policy].items():
         made_lossy |= priorities.lists[priorities.matches[name]]
-        class_of_dscp = priorities.classes.get(values.get("dscp", -1), -1)
-        if {class_of_dscp, values.get("traffic-class", -1)} & {*plan.priorities, -1}:
+        class_of_dscp = priorities.classes.get(values.get("dscp", NO_CLASS), NO_CLASS)
+        classes_set = {class_of_dscp, values.get("traffic-class", NO_CLASS)}
+        if classes_set & {*plan.priorities, NO_CLASS}:
             says = f"class {name} of policy {policy} sets {values}"
             yield WrongPriority(says, "what may be dropped")
     expected: set[MarkedPrefix] = set()
