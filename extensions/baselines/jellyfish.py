@@ -43,7 +43,7 @@ def shape(parameters: Parameters) -> JellyfishShape:
     return JellyfishShape(int(parameters["nodes"]), int(parameters["degree"]), seed)
 
 
-def random_regular(nodes: int, degree: int, source: np.random.PCG64) -> NDArray[np.int64]:
+def random_regular(nodes: int, degree: int, generator: np.random.PCG64) -> NDArray[np.int64]:
     """The edges of a random regular graph, int64[nodes·degree / 2, 2].
 
     A dense graph is made as the complement of a sparse one, in which mending always finds a move.
@@ -51,46 +51,46 @@ def random_regular(nodes: int, degree: int, source: np.random.PCG64) -> NDArray[
     Args:
         nodes: how many vertices there are; nodes·degree is even.
         degree: how many links each has, less than nodes.
-        source: the random numbers.
+        generator: the generator of random numbers.
     """
     if 2 * degree < nodes:
         edges = None
         while edges is None:
-            edges = _pairing(nodes, degree, source)
+            edges = _pairing(nodes, degree, generator)
         return edges
-    complement = random_regular(nodes, nodes - 1 - degree, source)
+    complement = random_regular(nodes, nodes - 1 - degree, generator)
     complement.sort(axis=1)
     all_pairs, number_pairs = complete(nodes), [nodes, 1]  # u·nodes + v numbers the pair (u, v)
     return all_pairs[~np.isin(all_pairs @ number_pairs, complement @ number_pairs)]
 
 
-def _pairing(nodes: int, degree: int, source: np.random.PCG64) -> NDArray[np.int64] | None:
+def _pairing(nodes: int, degree: int, generator: np.random.PCG64) -> NDArray[np.int64] | None:
     """The edges of a random pairing of all stubs, mended; None if that fails, which is rare."""
-    shuffled = np.argsort(source.random_raw(nodes * degree), kind="stable")
+    shuffled = np.argsort(generator.random_raw(nodes * degree), kind="stable")
     pairs = np.sort((shuffled // degree).reshape(-1, 2), axis=1)
     _, first = np.unique(pairs @ [nodes, 1], return_index=True)
     is_link = np.zeros(len(pairs), np.bool_)
     is_link[first] = True
     is_link &= pairs[:, 0] != pairs[:, 1]
     links = [(u, v) for u, v in pairs[is_link].tolist()]
-    return _mend(links, pairs[~is_link].tolist(), source)
+    return _mend(links, pairs[~is_link].tolist(), generator)
 
 
 def _mend(
-    links: list[tuple[int, int]], bad_pairs: list[list[int]], source: np.random.PCG64
+    links: list[tuple[int, int]], bad_pairs: list[list[int]], generator: np.random.PCG64
 ) -> NDArray[np.int64] | None:
     """The edges after each bad pair of stubs has been mended; None if a pair finds no move.
 
     Args:
         links: the good links, changed.
         bad_pairs: pairs of vertices whose stubs are free.
-        source: the random numbers.
+        generator: the generator of random numbers.
     """
     joined = {*links, *((v, u) for u, v in links)}
     for u, v in bad_pairs:
         for _ in range(TRIES_PER_LINK * len(links)):
             # The lowest bit chooses the direction, the other bits choose the link.
-            draw = int(source.random_raw())
+            draw = int(generator.random_raw())
             place = draw // 2 % len(links)
             x, y = links[place] if draw % 2 else reversed(links[place])
             if u != x and v != y and (u, x) not in joined and (v, y) not in joined:
@@ -130,18 +130,18 @@ class Jellyfish(Family):
 
     def order(self, parameters: Parameters) -> int:
         """N = nodes."""
-        return shape(parameters)[0]
+        return shape(parameters).nodes
 
     def degree(self, parameters: Parameters) -> int:
         """The parameter `degree`."""
-        return shape(parameters)[1]
+        return shape(parameters).degree
 
     def build(self, parameters: Parameters) -> Topology:
         """The first connected graph that the seed gives; its diameter is found by search."""
         nodes, degree, seed = shape(parameters)
-        source = np.random.PCG64(seed)
+        generator = np.random.PCG64(seed)
         while True:
-            graph = Graph.from_edges(nodes, random_regular(nodes, degree, source))
+            graph = Graph.from_edges(nodes, random_regular(nodes, degree, generator))
             if (longest := diameter(graph)) < BEYOND:
                 break
         parameters_used = {"nodes": nodes, "degree": degree, "seed": seed}

@@ -171,9 +171,11 @@ def _class_lines(p: Program, weight: Array) -> Iterator[str]:
         p: the tables.
         weight: int[S, C, n], the weights of the shares of each class.
     """
+    # The first link of the order of a class is its minimal link; a class without one is left out.
     switch, number = np.nonzero(p.order[..., 0] >= 0)
     minimal = p.order[switch, number, 0]
-    next_switch, turned = p.far[switch, minimal], _when_turned(p, switch, number, minimal)
+    next_switch = p.far[switch, minimal]
+    turned = _next_switch_after_turn(p, switch, number, minimal)
     shares, weights = p.shares[switch, number], weight[switch, number]
     hops = np.where(shares >= 0, p.far[switch[:, None], shares], -1)
     columns = (part.tolist() for part in (switch, number, next_switch, turned, hops, weights))
@@ -183,7 +185,7 @@ def _class_lines(p: Program, weight: Array) -> Iterator[str]:
         yield f"class {s} {c} {minimal_next} {turned_next}{text}\n"
 
 
-def _when_turned(p: Program, switch: Array, number: Array, minimal: Array) -> Array:
+def _next_switch_after_turn(p: Program, switch: Array, number: Array, minimal: Array) -> Array:
     """The next switch of packets that came in by the minimal link of their class, int64[n].
 
     Args:
@@ -194,6 +196,7 @@ def _when_turned(p: Program, switch: Array, number: Array, minimal: Array) -> Ar
     """
     packets = np.stack((switch, minimal, np.full_like(switch, PLAIN), number), axis=1)
     nothing_down = np.zeros((len(switch), 0), np.int64)
+    # `next_of_packets` lists the links that each packet may take, one packet after the other.
     next_of = for_packets(len(switch), next_of_packets)
     count, onward = next_of(p, packets.astype(np.int64), nothing_down)
     link = onward[np.cumsum(count) - count, 0]

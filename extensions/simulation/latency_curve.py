@@ -26,10 +26,11 @@ class LatencyCurve:
     points: tuple[LoadPoint, ...]
     """What was measured at each load."""
     channels: int = 0
-    """How many virtual channels keep its paths free of deadlock by the scheme `valley`; 0 if that
-    was not computed."""
+    """How many virtual channels keep its paths free of deadlock, if packets change channels where a
+    path turns from down to up (the scheme `valley`); 0 if that was not computed. Callers of
+    `simulate` set it."""
     router: FlitRouter | None = None
-    """The router of flits; None if packets were simulated."""
+    """The router of flits; None if packets were simulated. Callers of `simulate` set it."""
 
     def __repr__(self) -> str:
         """`<LatencyCurve: 9 loads, saturation 0.9>`."""
@@ -133,12 +134,13 @@ def latency_panels(curves: Sequence[tuple[str, LatencyCurve]], title: str) -> tu
     for name, curve in curves:
         points = sorted(curve.points, key=lambda point: point.offered)
         measured = [point for point in points if point.sustained and point.mean_latency is not None]
-        x = tuple(100 * point.offered for point in measured)
-        sustained.append(Curve(name, x, tuple(point.mean_latency or 0.0 for point in measured)))
-        x = tuple(100 * point.offered for point in points)
-        accepted.append(Curve(name, x, tuple(100 * point.accepted for point in points)))
-    across = "offered, % of injection"
+        measured_loads = tuple(100 * point.offered for point in measured)
+        latencies = tuple(point.mean_latency or 0.0 for point in measured)
+        sustained.append(Curve(name, measured_loads, latencies))
+        loads = tuple(100 * point.offered for point in points)
+        accepted.append(Curve(name, loads, tuple(100 * point.accepted for point in points)))
+    x_label = "offered, % of injection"
     return (
-        Panel(title, across, "mean latency, cycles", tuple(sustained)),
-        Panel("Accepted", across, "accepted, %", tuple(accepted)),
+        Panel(title, x_label, "mean latency, cycles", tuple(sustained)),
+        Panel("Accepted", x_label, "accepted, %", tuple(accepted)),
     )

@@ -23,10 +23,10 @@ from inventory.yamlfile import TextFile, read_text
 
 FORM = "a cycle, two hosts of {hosts:,} from 0 on, and flits, such as 120 0 7 16"
 """A line of a trace, in words."""
-LAST_CYCLE = 1 << 30
-"""The cycle before which all messages are ready."""
-TOO_MANY_FLITS = 1 << 30
-"""More flits than a message may have."""
+CYCLE_LIMIT = 1 << 30
+"""All messages are ready before this cycle."""
+FLIT_LIMIT = 1 << 30
+"""All messages have fewer flits than this."""
 
 
 class PacketTrace(NamedTuple):
@@ -102,7 +102,9 @@ def trace_times(build: Build, file: Path, hosts: int, settings: SimulationSettin
     def messages(arcs: NDArray[np.int32]) -> HostMessages:
         """A message for each line of the trace, between hosts with these arcs."""
         numbers = np.arange(len(packets))
-        # No message is of this stage, so no message waits for another one.
+        # Each message is a stage by itself, in the order of the trace. When a message has arrived,
+        # it releases a stage of its receiver. No message is of the stage `no_stage`, so no message
+        # waits for another one.
         no_stage = np.full(len(packets), len(packets))
         return HostMessages.of(
             arcs,
@@ -170,4 +172,4 @@ def _fits(row: tuple[int, ...], hosts: int) -> bool:
         return False
     cycle, source, destination, flits = row
     ends_fit = 0 <= source < hosts and 0 <= destination < hosts and source != destination
-    return ends_fit and 0 <= cycle < LAST_CYCLE and 0 < flits < TOO_MANY_FLITS
+    return ends_fit and 0 <= cycle < CYCLE_LIMIT and 0 < flits < FLIT_LIMIT

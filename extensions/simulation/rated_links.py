@@ -17,11 +17,11 @@ from compilers.tables.build import Build
 from inventory.problems import InputError
 
 LATENCY = 1e-6
-"""Seconds over a link and through the switch behind it. No inventory tells them."""
+"""The latency of each link with the switch behind it, in seconds. Inventories have no latencies."""
 SPEED = 400
-"""Gbit/s, where the inventory tells none."""
+"""The rate of a link, in Gbit/s, if the inventory has no speed for its port."""
 STORED_PAIRS = 1 << 24
-"""Pairs of switches that a file may tell of."""
+"""The most pairs of switches in a file that lists all pairs."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,9 +4,17 @@ The simulation's kernels call `by_tables` for each packet at each switch. The ru
 (`compilers.forwarding.rule`) says which links a switch offers a packet, and one of them is drawn or
 chosen here.
 
-A packet carries one number besides its destination, its `via`. In a fabric that marks packets it is
-the mark, a number by which the next switch spreads packets over links. In a fabric with
-intermediates it is the intermediate switch of the packet.
+A packet carries one number besides its destination, its `via`. There are three kinds of fabrics:
+
+- In a fabric with *intermediates* (Valiant's routing, `net.carries`) it is the random switch that
+  the packet goes by. Up to there it is forwarded as a packet for that switch. From there on, or
+  where the way to that switch is broken, it is forwarded as a packet of a host there.
+- In a fabric that *marks* packets it is the mark, a number below MARKS. By it the next switch
+  spreads the packet over its links, instead of using its tables.
+- In other fabrics it is DIRECT, which also stands for a packet without intermediate or mark.
+
+An *egress class* of a switch is a forwarding equivalence class with its next-hop group. `drawn`
+takes a random number from 0 to 1 from a stream. `hashed` computes one from a flow, as ECMP does.
 """
 
 from __future__ import annotations
@@ -30,6 +38,7 @@ from compilers.forwarding.rule import (
 )
 from extensions.simulation.hop_choice import (
     EMITTED,
+    MINIMAL,
     arc_of,
     by_weight,
     drawn,
@@ -81,46 +90,52 @@ def by_tables(
     program, ports = net.program, net.links + net.hosts
     switch, target = arc // ports, destination // ports
     ingress = arc - switch * ports
-    number = egress_class(net, switch, target)
+    class_number = egress_class(net, switch, target)
     if ingress >= net.links:
         # From a host: a path is chosen, by a random number or by the hash of a flow.
-        path_chance = mark_chance = 0.0
-        if policy:
-            path_chance = drawn(streams, stream)
+        chance = mark_chance = 0.0
+        if policy != MINIMAL:
+            chance = drawn(streams, stream)
             if marks(program):
                 mark_chance = drawn(streams, stream)
             if flows:
-                flow = int(path_chance * flows)
+                flow = int(chance * flows)
                 mark_chance = hashed(destination, arc, flow)
-                path_chance = hashed(arc, destination, flow)
+                chance = hashed(arc, destination, flow)
         if not net.carries or policy != EMITTED or switch == target:
             link, tag = host_egress(
-                net, switch, number, target, dead, offered, policy, threshold, port, path_chance
+                net, switch, class_number, target, dead, offered, policy, threshold, port, chance
             )
             mark = int(mark_chance * MARKS) if tag == MARKED else DIRECT
             return arc_of(net, switch, link), mark
         # The packet goes by an intermediate, which is drawn here. To the rule of forwarding it is
         # like a packet from a host until it leaves this switch.
-        number_of_via = int(path_chance * len(net.intermediate_switches))
-        ingress, via = HOST, int(net.intermediate_switches[number_of_via])
-    elif marks(program) and via >= 0 and spreads(program, number):
-        count = next_links(program, switch, ingress, MARKED, number, dead, offered[0], offered[1])
+        via_index = int(chance * len(net.intermediate_switches))
+        ingress, via = HOST, int(net.intermediate_switches[via_index])
+    elif marks(program) and via >= 0 and spreads(program, class_number):
+        # The mark chooses one of `count` links.
+        count = next_links(
+            program, switch, ingress, MARKED, class_number, dead, offered[0], offered[1]
+        )
         link = offered[0, via * count // MARKS]
         return arc_of(net, switch, link) if count else NOWHERE, via
     if net.carries and via >= 0:
-        class_of_via = egress_class(net, switch, via)
+        via_class = egress_class(net, switch, via)
         # It goes on to its destination from the intermediate, or where the way to that is broken.
-        if via == switch or gives_up(program, switch, via, class_of_via, dead):
+        if via == switch or gives_up(program, switch, via, via_class, dead):
             via, ingress = DIRECT, HOST  # from here on it is like a packet from a host
         else:
-            number = class_of_via
-    if program.every_hop and policy:
-        came_by_next_hop = number >= 0 and contains(program.shares[switch, number], ingress)
+            class_number = via_class
+    if program.every_hop and policy != MINIMAL:
+        # ECMP in transit, too, unless the packet came in by one of the next hops.
+        came_by_next_hop = class_number >= 0 and contains(
+            program.shares[switch, class_number], ingress
+        )
         if not came_by_next_hop:
             chance = drawn(streams, stream)
             count = next_links(
-                program, switch, ingress, PLAIN, number, dead, offered[0], offered[1]
+                program, switch, ingress, PLAIN, class_number, dead, offered[0], offered[1]
             )
-            place = by_weight(net, switch, number, offered[0, :count], chance)
+            place = by_weight(net, switch, class_number, offered[0, :count], chance)
             return egress(net, switch, offered[0, place], dead), via
-    return egress(net, switch, transit(program, switch, ingress, number, dead), dead), via
+    return egress(net, switch, transit(program, switch, ingress, class_number, dead), dead), via

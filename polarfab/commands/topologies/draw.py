@@ -110,10 +110,10 @@ def command(
     if len(subjects) != 1:
         raise click.UsageError("name one family, fabric.yaml or build")
     form: PictureForm = "html" if file_form(output, "svg", "html") == "html" else "svg"
-    words = {"q": q, "supernode": supernode, "degree": degree}
-    fabric = chosen_fabric(subjects[0], words)
+    parameters = {"q": q, "supernode": supernode, "degree": degree}
+    fabric = chosen_fabric(subjects[0], parameters)
     if show == "fabric":
-        subject = fabric or chosen_topology(subjects[0], words, measured=True)
+        subject = fabric or chosen_topology(subjects[0], parameters, measured=True)
         picture: str = drawing.draw(subject, form, layout_name, mark_words)
     else:
         subject = _require_fabric(fabric, show, subjects[0])
