@@ -224,7 +224,7 @@ class MoveJournal(FabricRecord):
         # What the last write has left.
         self._record_in_file: Record | None = None
         """The record that the file has. Unlike `_stored` it is known while a write is under way.
-        None where the file has none, or where a write has failed."""
+        None where the file has none, or where a write failed that had to replace it."""
         self._needed_at_last_write = False
         """The value of `needed` when the file was written last."""
         self._failed_record: Record | None = None
