@@ -127,4 +127,4 @@ def count_rows(exhibits: Counter[str], statements: Counter[str]) -> str:
 def counts_in_words(statements: Counter[str]) -> str:
     """The README's clause on the statements of each verdict."""
     parts = [f"{statements[name]:,} {words}" for name, words in COUNTED.items()]
-    return f"of {statements.total():,} statements, {', '.join(parts)}"
+    return f"of {statements.total():,} statements, {'; '.join(parts)}"
