@@ -84,7 +84,10 @@ class Controller:
         self.settings, self.folder, self._read_build = settings, folder, read_build
         self._hub = framework.hub
         self._tokens = Tokens.read(settings.tokens) if settings.tokens else Tokens()
-        self.fabric = fabric = LiveFabric(read_build(), framework.error_names, settings.foreign)
+        current = read_build()
+        self.fabric = fabric = LiveFabric(current, framework.error_names, settings.foreign)
+        self._folder_build = current.identity
+        """The identity of the folder's build when it was read last."""
         """The switches."""
         self._lock = FolderLock(folder, fabric.tell)
         """Held until the process ends, so that no other controller uses the folder."""
@@ -321,6 +324,10 @@ class Controller:
         try:
             with self.actions.recording(HANGUP, "reload", str(self.folder)):
                 target = self._read_build()
+                if self.member and target.identity == self._folder_build:
+                    # `apply` may have put another one on the fabric, through another controller.
+                    raise InputError.of("a new build in the folder", f"{target.identity} again")
+                self._folder_build = target.identity
                 self.mover.prepare(target, self._hub.sleep)
                 self.mover.move(target, True, HANGUP.name, all_or_none=False)
         except InputError as error:

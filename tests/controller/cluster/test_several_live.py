@@ -122,6 +122,23 @@ def test_a_leader_that_slept_writes_no_more(tmp_path, switches, name):
         until(a.leads, "a leads again, with no lease to wait for", 3)
 
 
+@pytest.mark.long
+def test_a_sighup_loads_no_build_that_the_folder_of_a_new_leader_had(tmp_path, switches):
+    """The fabric went back to the build before the last `apply`, when a token was withdrawn."""
+    first, then = two_builds(tmp_path)
+    with group(tmp_path, first) as (_, a, b):
+        join(switches.vsctl, BRIDGES, a, b)
+        until(a.complete, "the fabric is a's")
+        code, text = a.ask("apply", then, "--token-file", a.tokens, "--to")
+        assert code == 0, text
+        a.process.send_signal(signal.SIGTERM)
+        assert a.process.wait(20) == 0
+        until(b.complete, "b leads")
+        b.process.send_signal(signal.SIGHUP)
+        b.says(f"required a new build in the folder, given {load(first).identity} again")
+        assert all_have(switches, then)
+
+
 def test_open_vswitch_refuses_a_deposed_master(tmp_path, switches):
     """A role of an older term, and changes of what is a slave by now: all that the proof needs."""
     first, _ = two_builds(tmp_path)
