@@ -30,7 +30,7 @@ LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)#\s]+)")
 """The target of a link to another page of the repository, such as `../examples/README.md`."""
 ONLINE_WORKER = "https://unpkg.com/iframe-worker/shim"
 """What the theme loads for searches from disk; docs/search-worker.js takes its place."""
-MARKED = re.compile(r"^```(\w+) (.+)$", re.M)
+MARKED = re.compile(r"^( *)```(\w+) (.+)$", re.M)
 """The first line of a block that has a mark, such as "```console exits 2"."""
 
 
@@ -74,8 +74,8 @@ def with_own_worker(html: str, place: str) -> str:
 
 def titled(block: re.Match[str]) -> str:
     """The first line of a block whose mark is shown above it."""
-    language, mark = block[1], block[2]
+    indent, language, mark = block.groups()
     if mark == "live":
-        return f"```{language}"
+        return f"{indent}```{language}"
     title = re.sub(r"^exits ", "exit code ", re.sub(r"^not run: ", "shown only: ", mark))
-    return f'```{language} title="{title}"'
+    return f'{indent}```{language} title="{title}"'
