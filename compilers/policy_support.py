@@ -17,6 +17,7 @@ from compilers.spec.features import (
     IN_NODE_TYPES,
     PROTECT_NEEDS,
     SHARES,
+    TRANSIT,
     TRANSIT_NEEDS,
     WEIGHTS,
 )
@@ -50,7 +51,7 @@ def system_findings(spec: FabricSpec, inventory: Inventory | None) -> Iterator[F
         return
     systems = systems_of(spec, inventory)
     for key, least in LEAST_POLICY.items():
-        for name, missing in _systems_without(systems, _needs(spec.routing, key)):
+        for name, missing in _systems_without(spec, systems, _needs(spec.routing, key)):
             less = f"choose {least}" if least else f"remove `{key}`"
             yield Finding(
                 ("routing", key),
@@ -73,7 +74,7 @@ def reduced_policy(spec: FabricSpec, inventory: Inventory) -> RoutingSpec:
     for key, least in LEAST_POLICY.items():
         needs = _needs(routing, key)
         systems = systems_of(spec, inventory)
-        if any(_systems_without(systems, needs)) or _any_type_without(inventory, needs):
+        if any(_systems_without(spec, systems, needs)) or _any_type_without(inventory, needs):
             routing = routing.model_copy(update={key: least})
     return routing
 
@@ -122,11 +123,20 @@ def _needs(routing: RoutingSpec, key: str) -> frozenset[str]:
 
 
 def _systems_without(
-    systems: Iterable[str], needs: frozenset[str]
+    spec: FabricSpec, systems: Iterable[str], needs: frozenset[str]
 ) -> Iterator[tuple[str, list[str]]]:
-    """Yield the names of systems that lack features, with these features."""
+    """Yield the names of systems that lack features, with these features.
+
+    BGP shares packets at every hop, also in systems whose static routes do not. What a system lacks
+    only with eBGP is found in its tables (`compilers.targets.routed.bgp.control_plane`).
+    """
+    has_bgp = spec.control_plane.routes == "ebgp"
+    by_bgp = {TRANSIT, WEIGHTS} if has_bgp and spec.routing.transit == EVERY_HOP else set[str]()
     for name in systems:
-        features = _target(name).capabilities.features
+        system = _target(name)
+        features = system.capabilities.features
+        if "routing" in system.agreements:
+            features |= by_bgp
         missing = needs - features
         # A system that cannot share traffic at all is reported with the key `balance`.
         if missing and not (missing == {SHARES} and WEIGHTS not in features):

@@ -77,6 +77,31 @@ def test_weights_that_render_refuses_are_refused_before(tmp_path, name):
         compiled(tmp_path, name, UNEQUAL)
 
 
+WITH_ROUTES = [(name, "static") for name in SHIPPED_SYSTEMS] + [
+    (name, "ebgp") for name in SHIPPED_SYSTEMS if "routing" in target(name).agreements
+]
+
+
+@pytest.mark.parametrize(("name", "routes"), WITH_ROUTES)
+def test_sharing_at_every_hop_is_refused_where_render_refuses_it(tmp_path, name, routes):
+    """Routers share packets in transit with eBGP only; `system` was refused there, too."""
+    text = (
+        "name: lab\ntopology: {family: hyperx, sides: 3x3}\n"
+        f"routing: {{balance: ecmp, transit: ecmp}}\ncontrol_plane: {{routes: {routes}}}\n"
+    )
+    file = tmp_path / "fabric.yaml"
+    file.write_text(text)
+    build = compile_fabric(load_fabric(file))
+    file.write_text(f"{text}system: {name}\n")
+    try:
+        target(name).check(build)
+    except InputError:
+        with pytest.raises(InputError, match=rf"a policy that system {name} can do, given ecmp"):
+            compile_fabric(load_fabric(file))
+    else:
+        assert compile_fabric(load_fabric(file)).forwarding.every_hop
+
+
 def test_who_shares_nothing_is_not_told_about_weights(tmp_path):
     with pytest.raises(InputError) as error:
         compiled(tmp_path, "srlinux, frr", UNEQUAL)
