@@ -148,7 +148,7 @@ def of_repetitions() -> Iterator[Printed]:
         (POLICIES, r"at q = 7 `spread` guarantees (\d+) % and\s+`valiant` (\d+) %", (
             ("spread", "PolarFly"), ("valiant", "PolarFly"),
         )),
-        (COMPARISON, r"best\s+balance of both is `valiant`: (\d+) % and (\d+) %", (
+        (COMPARISON, r"of both is `valiant`: PolarFly gets (\d+) %, and Jellyfish (\d+) %", (
             ("valiant", "PolarFly"), ("valiant", "Jellyfish"),
         )),
         (COMPARISON, r"`valiant` it guarantees (\d+) %, and PolarFly (\d+) %\.", (
