@@ -54,7 +54,9 @@ make="$(MAKE_COMMAND) --no-print-directory DEBIAN_PACKAGES= MANUAL_EXHIBITS=proj
 $$make lint &
 lint=$$!
 endef
-COLLECT_AND_DOCS := { $(BIN)/pytest --collect-only --quiet > /dev/null && $$make docs; }
+COLLECTED := $(VENV)/collected.log
+COLLECT := { $(BIN)/pytest --collect-only --quiet > $(COLLECTED) || { tail -20 $(COLLECTED); false; }; }
+COLLECT_AND_DOCS := { $(COLLECT) && $$make docs; }
 
 # The types take one core for longer than all else before the tests, which begin meanwhile. What
 # `make lint` refuses ends them.
