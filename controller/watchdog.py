@@ -21,7 +21,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from threading import Thread
+from threading import Thread, get_ident
 from typing import Any
 
 from controller.switches.events import BugFound, Event
@@ -33,6 +33,8 @@ MOST_MISSED = 100
 counted, not seconds, because a long computation delays the checker too."""
 GUARD_PERIOD = 1.0
 """Seconds between two looks of the thread that guards the checks."""
+IDLE_SHARE = 0.01
+"""The share of the time between two looks that a thread may compute and yet count as held."""
 MOST_IDLE_LOOKS = 60
 """Looks of this thread without a check of the main thread between them, before the process ends.
 Looks are counted, so that a process that was stopped does not end when it goes on."""
@@ -112,19 +114,27 @@ class Watchdog:
         _require(self._missed_checks < MOST_MISSED, "the loop that repairs and reports")
 
     def guard_checks(self, end: Callable[[], None], period: float = GUARD_PERIOD) -> None:
-        """Start the thread that calls `end` once the main thread has not checked for too long.
+        """Start the thread that calls `end` once the system has held this thread for too long.
+
+        It is held while it neither checks nor computes. A long computation, such as the plan of a
+        move in a large fabric, ends by itself.
 
         Args:
             end: ends the process.
             period: the seconds between two looks.
         """
+        processor_clock = time.pthread_getcpuclockid(get_ident())
 
         def guard() -> None:
-            checks, idle_looks = self._checks, 0
+            checks, computed, idle_looks = self._checks, 0.0, 0
             while idle_looks < MOST_IDLE_LOOKS:
                 time.sleep(period)
-                idle_looks = idle_looks + 1 if self._checks == checks else 0
-                checks = self._checks
+                checks_before, checks = checks, self._checks
+                computed_before, computed = computed, time.clock_gettime(processor_clock)
+                is_held = checks == checks_before and (
+                    computed - computed_before < IDLE_SHARE * period
+                )
+                idle_looks = idle_looks + 1 if is_held else 0
             end()
 
         Thread(target=guard, daemon=True, name="watchdog").start()

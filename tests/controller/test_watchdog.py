@@ -4,6 +4,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from threading import Event
 from types import SimpleNamespace
 
@@ -88,6 +89,17 @@ def test_a_loop_that_the_system_holds_is_ended_by_a_thread(watchdog):
         watchdog.check()
         watchdog.end_round()
     assert ended.wait(60)
+
+
+def test_a_long_computation_is_not_ended(watchdog):
+    """The plan of a move in a large fabric may take minutes, in which nothing is checked."""
+    ended = Event()
+    watchdog.guard_checks(ended.set, 0.005)
+    until = time.monotonic() + 3 * MOST_IDLE_LOOKS * 0.005
+    while time.monotonic() < until:
+        sum(range(1000))
+    assert not ended.is_set()
+    assert ended.wait(60), "now it waits"
 
 
 def test_the_process_ends_though_its_loop_does_not_answer(tmp_path):
