@@ -163,19 +163,26 @@ def resolve_name(wiring: Wiring, hardware: Hardware | None, word: str) -> RiskGr
     raise InputError.of(required, word, todo)
 
 
-def word_after(group: RiskGroup, before: Wiring, after: Wiring) -> str:
+def names_after(before: Wiring, after: Wiring) -> list[str]:
+    """Return the name of each switch in another build of the fabric, "" where it is not there.
+
+    Switches are known by their datapath ids.
+    """
+    name_of = dict(zip(after.datapath_id.tolist(), after.names, strict=True))
+    return [name_of.get(number, "") for number in before.datapath_id.tolist()]
+
+
+def word_after(group: RiskGroup, before: Wiring, names: Sequence[str]) -> str:
     """Return the word for the same node, link or group in another build of the fabric.
 
-    Switches are known by their datapath ids. Where the other build lacks one, and where the build
-    before did not know the group (it has no links or switches), the word stays as it is.
+    Where the other build lacks a switch of it, and where the build before did not know the group
+    (it has no links or switches), the word stays as it is.
 
     Args:
         group: as `resolve_name` returned it for the build before.
         before: the wiring of the build before.
-        after: the wiring of the other build.
+        names: the names of its switches in the other build (`names_after`).
     """
-    name_of = dict(zip(after.datapath_id.tolist(), after.names, strict=True))
-    names = [name_of.get(number, "") for number in before.datapath_id.tolist()]
     kind, _, place = group.name.partition(":")
     if kind in GROUP_KINDS:
         node, _, part = place.partition("/")

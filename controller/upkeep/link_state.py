@@ -62,6 +62,7 @@ from compilers.wiring.hardware import Hardware
 from compilers.wiring.shared_risk import (
     RiskGroup,
     links_and_switches,
+    names_after,
     resolve_name,
     word_after,
 )
@@ -204,20 +205,19 @@ class Links:
         self._shows_none[vertex] = not self._cabled[vertex]
         if self._cabled[vertex]:
             self._set_ports(vertex, planned, faults, now)
-        for other in np.flatnonzero(self._shows_none).tolist():
-            if self._has_working_far_port(other):
-                self._cabled[other], self._shows_none[other] = True, False
-                self._set_ports(other, np.flatnonzero(self.cables.place[other] >= 0), {}, now)
+        for other in self._without_ports().tolist():
+            self._cabled[other], self._shows_none[other] = True, False
+            self._set_ports(other, np.flatnonzero(self.cables.place[other] >= 0), {}, now)
 
-    def _has_working_far_port(self, vertex: int) -> bool:
-        """Whether a port at the other end of a switch's links is up, by its own switch."""
-        wiring = self.wiring
-        for link in np.flatnonzero(wiring.far[vertex] >= 0).tolist():
-            far = int(wiring.far[vertex, link])
-            far_link = self._link(far, int(wiring.far_port[vertex, link]))
-            if self._cabled[far] and self._connected[far] and not self._port_down[far, far_link]:
-                return True
-        return False
+    def _without_ports(self) -> NDArray[np.intp]:
+        """The switches that show no port of their links, though a port at a far end works."""
+        if not self._shows_none.any():
+            return np.zeros(0, np.intp)
+        switch, link = self.cables.ends[..., 0], self.cables.ends[..., 1]  # int64[E, 2] each
+        works = self._cabled[switch] & self._connected[switch] & ~self._port_down[switch, link]
+        has_working_far_port = np.zeros(len(self._cabled), np.bool_)
+        has_working_far_port[switch[:, ::-1][works]] = True
+        return np.flatnonzero(self._shows_none & has_working_far_port)
 
     def _set_ports(
         self, vertex: int, planned: NDArray[np.intp], faults: dict[int, str], now: float
@@ -429,12 +429,9 @@ class Links:
         before, port, ends = self.wiring, self.wiring.port, self.cables.ends
         names, asked = list(before.names), [*self.requested]
         if after is not None:
-            name_of = dict(zip(after.datapath_id.tolist(), after.names, strict=True))
-            names = [
-                name_of.get(datapath_id, name)
-                for datapath_id, name in zip(before.datapath_id.tolist(), names, strict=True)
-            ]
-            asked = [word_after(group, before, after) for group in self.requested.values()]
+            after_names = names_after(before, after)
+            names = [name or old for name, old in zip(after_names, names, strict=True)]
+            asked = [word_after(group, before, after_names) for group in self.requested.values()]
 
         def end(vertex: int, link: int) -> list[Any]:
             """The end of a link: the switch's name, and the port's number."""
