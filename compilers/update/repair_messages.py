@@ -322,13 +322,8 @@ class _Bundles:
             later: encodes the tables that will be held.
         """
         for switch in self.change.avoiding.tolist():
-            generation = self.kind.generation
-            old, new = (
-                encoder.spread_messages(switch, generation) for encoder in (self.encoder, later)
-            )
-            for row_before, row in zip(old, new, strict=True):
-                if not np.array_equal(row_before, row):
-                    yield self._part(row, np.array([switch]))
+            for row in later.spread_messages(switch, self.kind.generation, self.encoder):
+                yield self._part(row, np.array([switch]))
 
     def _groups(self, groups: Groups, chosen: Flags) -> Iterator[tuple[Block, Numbers]]:
         """Yield the messages of the chosen groups by number of buckets, and the switch of each."""

@@ -212,15 +212,23 @@ class Encoder:
         routes = self._layouts(profile.masks).routes
         return tuple(family.filled(prefix, metadata=metadata) for family in routes)
 
-    def spread_messages(self, vertex: int, generation: int) -> list[Block]:
+    def spread_messages(
+        self, vertex: int, generation: int, before: Encoder | None = None
+    ) -> list[Block]:
         """Messages that add the rows which spread marked packets; [] where none is marked.
 
         Args:
             vertex: the switch.
             generation: of its class numbers.
+            before: the encoder of the rows that the switch has; only rows that differ are added.
+                None: all rows are added.
         """
-        basis = vertex & MOST_BASIS
-        return [rows.spread_row(row, basis) for row in self._pipeline.spread(vertex, generation)]
+        added = self._pipeline.spread(vertex, generation)
+        if before:
+            old = before._pipeline.spread(vertex, generation)
+            pairs = zip(old, added, strict=True)
+            added = [row for held, row in pairs if not np.array_equal(held.ports, row.ports)]
+        return [rows.spread_row(row, vertex & MOST_BASIS) for row in added]
 
     def carried_messages(
         self, vertex: int, generation: int, before: Encoder | None = None
