@@ -17,6 +17,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from compilers.tables.folders.folder_contents import MANIFEST
 from controller.cluster import cluster_member
 from controller.cluster.cluster_member import ClusterMember
 from controller.management.action_log import ActionLog, Actor
@@ -84,10 +85,9 @@ class Controller:
         self.settings, self.folder, self._read_build = settings, folder, read_build
         self._hub = framework.hub
         self._tokens = Tokens.read(settings.tokens) if settings.tokens else Tokens()
-        current = read_build()
-        self.fabric = fabric = LiveFabric(current, framework.error_names, settings.foreign)
-        self._folder_build = current.identity
-        """The identity of the folder's build when it was read last."""
+        self._folder_stamp = _stamp(folder)
+        """Tells whether a build was written into the folder since it was read last."""
+        self.fabric = fabric = LiveFabric(read_build(), framework.error_names, settings.foreign)
         """The switches."""
         self._lock = FolderLock(folder, fabric.tell)
         """Held until the process ends, so that no other controller uses the folder."""
@@ -323,15 +323,25 @@ class Controller:
             return
         try:
             with self.actions.recording(HANGUP, "reload", str(self.folder)):
-                target = self._read_build()
-                if self.member and target.identity == self._folder_build:
+                stamp, target = _stamp(self.folder), self._read_build()
+                if self.member and stamp == self._folder_stamp:
                     # `apply` may have put another one on the fabric, through another controller.
-                    raise InputError.of("a new build in the folder", f"{target.identity} again")
-                self._folder_build = target.identity
+                    given = f"build {target.identity}, which was there when it was read last"
+                    raise InputError.of("a new build in the folder", given)
+                self._folder_stamp = stamp
                 self.mover.prepare(target, self._hub.sleep)
                 self.mover.move(target, True, HANGUP.name, all_or_none=False)
         except InputError as error:
             self.fabric.tell(events.BuildKept(self.fabric.identity, str(error)))
+
+
+def _stamp(folder: Path) -> tuple[int, ...]:
+    """What changes when a build is written into a folder; () where there is none."""
+    try:
+        stat = (folder / MANIFEST).stat()
+    except OSError:
+        return ()
+    return stat.st_dev, stat.st_ino, stat.st_mtime_ns
 
 
 def _api_socket(settings: Settings, tell: Callable[[Event], None]) -> Any:

@@ -135,8 +135,10 @@ def test_a_sighup_loads_no_build_that_the_folder_of_a_new_leader_had(tmp_path, s
         assert a.process.wait(20) == 0
         until(b.complete, "b leads")
         b.process.send_signal(signal.SIGHUP)
-        b.says(f"required a new build in the folder, given {load(first).identity} again")
+        b.says(f"required a new build in the folder, given build {load(first).identity}, which was")
         assert all_have(switches, then)
+        b.load(first)  # the same build, but now somebody has put it there
+        b.says(f"all switches hold build {load(first).identity}")
 
 
 def test_open_vswitch_refuses_a_deposed_master(tmp_path, switches):
