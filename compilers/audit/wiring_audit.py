@@ -199,7 +199,7 @@ def renumber_swapped(wired: Wired, swapped: Sequence[Cycle], width: int) -> Wire
     place = {x: y for cycle in swapped for x, y in zip(cycle, cycle[1:] + cycle[:1], strict=True)}
 
     def renumbered(port: int) -> int:
-        """The same socket at the place where its node stands."""
+        """The number of a socket, once its node is counted in the place where it stands."""
         vertex, socket = divmod(port, width)
         return place.get(vertex, vertex) * width + socket
 
