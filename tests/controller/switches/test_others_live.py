@@ -155,8 +155,9 @@ def test_what_hands_changed_is_put_right_and_what_apps_wrote_beside_it_stays(fab
     running.says("switch 3 does not forward as compiled: foreign rows over its program (1)")
     assert of_cookies(dump(ovs, "s3"), THEIRS) == theirs
     assert probe.lost() == set()
-    # Switch 4 drops LLDP, too: a repair around it may rewrite an edited row before the audit does.
-    running.says("switch 12 has drifted, and gets its program again")
+    # Of many at once the first few are named. Switch 4 drops LLDP, too: a repair around it may
+    # rewrite an edited row before the audit does.
+    running.says("has drifted, and gets its program again")
     ovs.ofctl("del-flows", "s3", f"cookie={THEIRS}/-1")
     ovs.ofctl("del-groups", "s3", "group_id=4000")
     until(lambda: dump(ovs, "s3") == held[3], "nobody needs the other group any more")
