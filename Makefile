@@ -60,7 +60,7 @@ COLLECT_AND_DOCS := { $(COLLECT) && $$make docs; }
 
 # The types take one core for longer than all else before the tests, which begin meanwhile. What
 # `make lint` refuses ends them.
-test: $(DEVELOPMENT) | debian ## set up, then lint, types, import arrows, the manual and the tests (15 minutes)
+test: $(DEVELOPMENT) | debian ## set up, then lint, types, import arrows, the manual and the tests (10 minutes)
 	@trap 'wait; exit 130' INT
 	$(START_LINT)
 	$(COLLECT_AND_DOCS) || { wait; exit 1; }
