@@ -46,38 +46,21 @@ help: ## this list
 demo: $(STAMP) | debian ## set up, then bring up a PolarFly fabric of 13 switches and check it (1 to 3 minutes)
 	$(BIN)/polarfab emulate first-light-q3 --engine auto
 
-# Compiling the tests once spares every worker doing so for itself. Tests reproduce the papers: the
-# manual's links need no more than a few pictures of them.
-# (A recipe that names MAKE would run under make -n, too.)
-define START_LINT
-make="$(MAKE_COMMAND) --no-print-directory DEBIAN_PACKAGES= MANUAL_EXHIBITS=projective"
-$$make lint &
-lint=$$!
-endef
+# Compiling the tests once spares every worker doing so for itself.
 COLLECTED := $(VENV)/collected.log
 COLLECT := { $(BIN)/pytest --collect-only --quiet > $(COLLECTED) || { tail -20 $(COLLECTED); false; }; }
-COLLECT_AND_DOCS := { $(COLLECT) && $$make docs; }
 
-# The types take one core for longer than all else before the tests, which begin meanwhile. What
-# `make lint` refuses ends them.
-test: $(DEVELOPMENT) | debian ## set up, then lint, types, import arrows, the manual and the tests (10 minutes)
-	@trap 'wait; exit 130' INT
-	$(START_LINT)
-	$(COLLECT_AND_DOCS) || { wait; exit 1; }
-	kill -0 $$lint 2> /dev/null || wait $$lint
-	$(PYTEST) -m 'not long' &
-	tests=$$!
-	wait $$lint || { kill -INT $$tests; wait; exit 1; }
-	wait $$tests
+test: $(DEVELOPMENT) | debian ## set up, then run the tests but those marked long (7 minutes)
+	@$(COLLECT)
+	$(PYTEST) -m 'not long'
 
-test-all: checks | debian ## the same with the tests marked long
+test-all: $(DEVELOPMENT) | debian ## the same with the tests marked long
+	@$(COLLECT)
 	NUMBA_OPT=3 $(PYTEST) -m 'not alone'
 	$(BIN)/pytest -m alone
 
-checks: $(DEVELOPMENT) | debian
-	@$(START_LINT)
-	$(COLLECT_AND_DOCS) || { wait; exit 1; }
-	wait $$lint
+checks: export MANUAL_EXHIBITS := projective
+checks: lint docs ## what does not run polarfab: lint, types, import arrows, links of the manual (2 minutes)
 
 # Quick tests that use every dependency, with the lowest versions that pyproject.toml allows on the
 # oldest Python that is here, and with the newest that there are on the newest Python and that of

@@ -28,8 +28,8 @@ points: these are of the sizes that it names. Captions are shortened. See
 FOLDER = "reference/papers/"
 """The place of the pictures in the site."""
 CHOICE = "MANUAL_EXHIBITS"
-"""The environment variable with the first letters of the exhibits that are computed: `make test`
-looks at links, and its tests reproduce the exhibits. Without it there are all."""
+"""The environment variable with the first letters of the exhibits that are computed: `make checks`
+looks at links, and `make test` reproduces the exhibits. Without it there are all."""
 POINTS = Path(__file__).parent / "points"
 """The folder of kept points."""
 WHOLE = {

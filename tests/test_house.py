@@ -131,6 +131,7 @@ def test_the_demo_installs_only_what_it_needs(tmp_path: Path) -> None:
 def test_ci_runs_what_the_readme_says() -> None:
     script = (ROOT / ".ci/run").read_text().splitlines()
     assert [line for line in script if line.startswith("make ")] == [
+        "make checks",
         "make test",
         "make test-versions",
     ]
