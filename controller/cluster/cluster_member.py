@@ -13,6 +13,7 @@ grows and is the generation id of its OpenFlow role (`controller.cluster.roles`)
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from math import inf
 from threading import Event, Thread
@@ -23,6 +24,7 @@ from controller.cluster.roles import Roles
 from controller.cluster.shared_record import Inherited, SharedRecord
 from controller.cluster.store import Etcd, Unavailable
 from controller.rollout.build_history import BuildHistory
+from controller.rollout.fabric_record import MoveJournal
 from controller.rollout.mover import Mover
 from controller.settings import Settings
 from controller.switches import events
@@ -176,6 +178,12 @@ class ClusterMember:
         """The leader, as the last event named it."""
         self._reported_trouble = ""
         """The fault of the store, as the last event named it; "" while the store works."""
+        self._journal = MoveJournal(record.history.folder, self.fabric)
+        """The folder's journal, of a time in which this controller ran without a store."""
+        self._journal_use = ""
+        """What became of the journal, in words, until it is renamed; "" before it is known."""
+        self._retiring: Future[bool] | None = None
+        """Whether there was a journal to rename; None before it is renamed, and afterwards."""
 
     @property
     def lapsed(self) -> bool:
@@ -199,6 +207,7 @@ class ClusterMember:
         if self.lapsed:
             return
         self.record.poll()
+        self._retire_journal()
         term = self._election.term
         if term and not self.term:
             self.term, self.state, self._reread_at = term, "preparing", self.fabric.clock()
@@ -233,6 +242,11 @@ class ClusterMember:
             record, builds = inherited
             if record is not None:
                 self.mover.go_on(record, builds.__getitem__)
+                self._journal_use = "it is not used, as the store has a record"
+            else:
+                self.mover.begin(self._journal, shares_record=True)
+                damaged = self._journal.damaged
+                self._journal_use = "it is damaged" if damaged else "the store has what it says"
         except (InputError, Unavailable) as error:
             self.fabric.tell(events.LeaderWaits(self._election.name, str(error)))
             return
@@ -240,6 +254,21 @@ class ClusterMember:
         self.record.lead(self.term, record)
         self.roles.lead(self.term)
         self.mover.keeper.expect()
+
+    def _retire_journal(self) -> None:
+        """Rename the folder's journal once the store has a record, and report that."""
+        if self._journal_use and self._retiring is None and self.record.is_stored:
+            self._retiring = self._journal.retire()
+        if self._retiring is None or not self._retiring.done():
+            return
+        try:
+            if self._retiring.result():
+                file = str(self._journal.retired_file)
+                self.fabric.tell(events.JournalRetired(file, self._journal_use))
+        except OSError as error:
+            reason = error.strerror or str(error)
+            self.fabric.tell(events.FileUnwritable(str(self._journal.file), reason))
+        self._journal_use, self._retiring = "", None
 
     def _tell_changes(self) -> None:
         """Report that another instance leads, or that the store has failed or works again."""

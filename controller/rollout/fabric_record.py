@@ -93,7 +93,8 @@ class FabricRecord:
 
     Attributes:
         where: the store, in words for people.
-        damaged: whether the stored record is unusable, and `put_aside` was not called yet.
+        damaged: whether the stored record is unusable or was lost, and `put_aside` was not called
+            yet. Until then nothing is written.
         needed: whether the folder has another build than the fabric. Then the next process needs
             the record to know which build the fabric has.
     """
@@ -120,6 +121,8 @@ class FabricRecord:
             record: the record. The store's may have more seconds left of the trial.
             leads_back: whether the next step leads back to the last build that was confirmed.
         """
+        if self.damaged:
+            return True
         if self._stored != record and self._writing is None:
             if not record.equals(self._stored):
                 self._stored = None  # unknown from now on, even if the write fails
@@ -127,8 +130,14 @@ class FabricRecord:
             self._write(record)
         return record.equals(self._stored)
 
+    @property
+    def is_stored(self) -> bool:
+        """Whether the store is known to have a record of this controller."""
+        return self._stored is not None
+
     def put_aside(self) -> None:
         """Give up a damaged record: the switches have been read instead."""
+        self.damaged = False
 
     def wait(self, patience: float) -> bool:
         """Wait for the write under way, at the end of the process.
@@ -284,6 +293,19 @@ class MoveJournal(FabricRecord):
         may_go_on = record.equals(self._stored) or record.equals(self._failed_record)
         return may_go_on or (leads_back and self._hangs)
 
+    def retire(self) -> Future[bool]:
+        """Rename the journal in a thread, as several controllers share a record from now on.
+
+        Returns:
+            Whether there was one, once it is renamed.
+        """
+        return self._start(partial(_rename, self.file, self.retired_file))
+
+    @property
+    def retired_file(self) -> Path:
+        """The name of a journal of a time before the controllers shared a record."""
+        return self.file.with_name(f"{self.file.name}.old")
+
     @property
     def _hangs(self) -> bool:
         """Whether the disk has not answered for long."""
@@ -387,3 +409,12 @@ def _put(file: Path, content: bytes | None, misleads: bool, renames: bool) -> OS
                 file.write_bytes(b"")  # needs no space; the next process then reads the switches
         return error
     return None
+
+
+def _rename(file: Path, to: Path) -> bool:
+    """Rename a file; returns whether there was one."""
+    try:
+        file.replace(to)
+    except FileNotFoundError:
+        return False
+    return True

@@ -560,7 +560,54 @@ class Mover:
             raise ValueError("a move needs two builds")
         return self.keeper.foresee(current.build)
 
-    def inherits_folder(self, folder_build: str) -> None:
+    def begin(self, journal: MoveJournal, shares_record: bool = False) -> None:
+        """Go on where an earlier process of this folder stopped; called before switches connect.
+
+        Without a journal, the folder may have a build that was compiled while no controller ran.
+
+        Args:
+            journal: the folder's journal.
+            shares_record: whether several controllers share a record, which is not there, be it
+                that it was lost or that there was none. Then the switches are asked what they hold,
+                and the folder's build counts as new only if the fabric never held it: a move by
+                another controller does not change this folder.
+
+        Raises:
+            InputError: the journal cannot be read.
+        """
+        folder_build, entries = self.fabric.identity, self.history.entries()
+        last = entries[-1].build if entries else folder_build
+
+        def go_on(record: Record) -> None:
+            try:
+                self.go_on(record, self.history.read)
+                if folder_build not in (record.build, record.to):
+                    if folder_build in (record.folder, last):
+                        self._inherits_folder(folder_build)
+                    else:
+                        self._follow_folder()
+            except InputError as error:
+                reason = f"what {journal.file.name} says cannot be continued: {error}"
+                self.fabric.tell(events.BuildKept(self.fabric.identity, reason))
+                self.trial, self._record.damaged = None, True
+
+        record = journal.read()
+        if record and record.before:
+            self.survey_trial(record, go_on)
+        elif record:
+            go_on(record)
+        else:
+            held = {entry.build for entry in entries} if shares_record else {last}
+            is_new = bool(entries) and folder_build not in held
+            if is_new and last in self.history.kept_builds() and not journal.damaged:
+                self._follow_folder()
+                self.survey()
+            # Nothing is recorded before the survey is decided: another leader would believe it.
+            self._record.damaged |= shares_record
+        if journal.damaged or self._record.damaged:
+            self.survey()
+
+    def _inherits_folder(self, folder_build: str) -> None:
         """Write the fabric's build into the folder, repeatedly until that succeeds.
 
         An earlier process could not write it there.
@@ -578,7 +625,7 @@ class Mover:
         The cookie of a switch's marker names its build. Until all switches have been read, or
         `SURVEY_PATIENCE` after the first, nothing is changed, and no move begins. Then the build
         that most switches name becomes the fabric's, if the history has it; else the build of the
-        folder.
+        folder. If most switches were read and name none, that is decided at once.
         """
         self.fabric.survey = {}
 
@@ -600,7 +647,7 @@ class Mover:
         self._unverified_record = record, go_on
         self.survey()
 
-    def follow_folder(self) -> None:
+    def _follow_folder(self) -> None:
         """Move to the folder's build, which was compiled while no controller ran.
 
         Loaded on all switches at once it would lose packets, so the fabric moves to it in rounds.
@@ -620,7 +667,8 @@ class Mover:
         # With a trial's record it is one of two builds, so a majority of the switches decides.
         majority = fabric.expected // 2 + 1
         quorum = fabric.expected if self._unverified_record is None else majority
-        if len(cookies) < quorum and now < self._survey_ends_at:
+        is_new = sum(cookie is None for cookie in cookies.values()) >= majority
+        if len(cookies) < quorum and not is_new and now < self._survey_ends_at:
             return
         fabric.survey, folder_build = None, fabric.identity
         # The cookie of a marker has the first hexadecimal digits of a build's identity.
@@ -641,7 +689,7 @@ class Mover:
             try:
                 if moves_to_folder:
                     self.go_on(Record(build), self.history.read)
-                    self.follow_folder()
+                    self._follow_folder()
                 else:
                     self._inherit(build)
             except InputError as error:
@@ -955,30 +1003,5 @@ def mover_with_journal(
     """
     journal = MoveJournal(history.folder, fabric, start)
     mover = Mover(fabric, keeper, history, journal, start=start, files=files)
-    folder_build = fabric.identity
-    last = entries[-1].build if (entries := history.entries()) else folder_build
-
-    def go_on(record: Record) -> None:
-        try:
-            mover.go_on(record, history.read)
-            if folder_build not in (record.build, record.to):
-                if folder_build in (record.folder, last):
-                    mover.inherits_folder(folder_build)
-                else:
-                    mover.follow_folder()
-        except InputError as error:
-            reason = f"what {journal.file.name} says cannot be continued: {error}"
-            fabric.tell(events.BuildKept(fabric.identity, reason))
-            mover.trial, journal.damaged = None, True
-
-    if record := journal.read():
-        if record.before:
-            mover.survey_trial(record, go_on)
-        else:
-            go_on(record)
-    elif last != folder_build and last in history.kept_builds() and not journal.damaged:
-        mover.follow_folder()
-        mover.survey()
-    if journal.damaged:
-        mover.survey()
+    mover.begin(journal)
     return mover

@@ -608,6 +608,14 @@ StoreChanged = Kind(
     "the store: {node}",
     node=lambda event: event["trouble"] or "answers",
 )
+JournalRetired = Kind(
+    "journal-retired",
+    "file; reason",
+    "The folder has a journal of a time in which the controller ran without a store. The "
+    "controller has renamed it, and does not read it again. file: its new name. reason: whether "
+    "the store got what the journal says.",
+    "the journal of a time without a store is called {node} now: {text}",
+)
 RoleContested = Kind(
     "contested",
     "datapath_id",

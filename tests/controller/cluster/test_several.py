@@ -14,6 +14,7 @@ from types import SimpleNamespace
 import pytest
 
 from compilers.tables.folders.build_folder import save
+from compilers.tables.folders.folder_contents import mark_verified
 from compilers.targets.openflow import protocol as of
 from compilers.update.move_plan import plan
 from compilers.update.programs import SwitchPrograms
@@ -29,7 +30,7 @@ from controller.cluster.shared_record import (
 from controller.cluster.store import Unavailable
 from controller.openflow import messages as wire
 from controller.rollout.build_history import BuildHistory
-from controller.rollout.fabric_record import Record
+from controller.rollout.fabric_record import Record, record_to_json
 from controller.rollout.mover import LEFT_STEP, Mover
 from controller.rollout.rollout import SETTLE
 from controller.settings import StoreGroup
@@ -42,6 +43,7 @@ from tests.controller.makers import Unwatched
 from tests.controller.message_lists import listed
 from tests.controller.rollout.makers import sent, wrong_route
 from tests.controller.switches.conforming_fabric import numbers, strict
+from tests.waiting import until
 
 SMALL, POLICY = "{family: polarfly, q: 2}", ("compact-valiant", "link")
 PAIRS = {
@@ -453,3 +455,96 @@ def test_urls_of_a_store():
     for text in ("", "one:2379", "ftp://one", "http://one/a,http://two/b", "http://[1"):
         with pytest.raises(InputError, match="URLs of etcd"):
             StoreGroup.parse(text, "n")
+
+
+def lost_store(site):
+    """The store loses all of its data."""
+    site.store.values.clear()
+    site.etcd.key = None
+    site.etcd.leases.clear()
+
+
+def restarted(site, name, which):
+    """A new process of a controller, whose folder has got another build."""
+    site.kill(name)
+    site.etcd.key = None
+    folder = site.folder / name / "build"
+    mark_verified(folder, save(getattr(site, which), folder).identity, {})
+    site.instances[name] = Instance(site, name, folder)
+    return site.instances[name]
+
+
+def test_a_leader_whose_store_lost_all_data_asks_the_switches_what_they_hold(tmp_path):
+    """It loaded its folder's old build on all switches at once."""
+    site, a = moving(tmp_path, "policy")
+    site.until(lambda: a.rollout.over and read(site.store) == Record(site.new.identity))
+    a = restarted(site, "a", "old")
+    lost_store(site)
+    absent = max(site.ends)
+    a.several.roles.closed(absent)
+    for _ in range(10):
+        site.step()
+    assert read(site.store) is None, "another leader would load this build"
+    a.several.roles.connected(absent, absent)
+    site.until(lambda: a.fabric.complete)
+    assert (a.fabric.identity, a.fabric.differences["none"]) == (site.new.identity, len(site.ends))
+    site.until(lambda: read(site.store) == Record(site.new.identity))
+    assert read_build(a.several.record.history.folder, True).identity == site.new.identity
+
+
+def test_a_first_start_waits_for_no_absent_switch(tmp_path):
+    site = Site(tmp_path, *PAIRS["policy"]())
+    a, absent = site.instances["a"], max(site.ends)
+    a.several.roles.closed(absent)
+    site.until(lambda: len(a.fabric.in_sync) == len(site.ends) - 1)
+    assert site.time < 2
+
+
+def test_a_new_build_in_the_folder_is_moved_to_although_the_store_lost_all_data(tmp_path):
+    site = Site(tmp_path, *PAIRS["policy"]())
+    a = site.instances["a"]
+    site.until(lambda: a.fabric.complete and a.several.record.history.entries())
+    site.walking = True
+    a = restarted(site, "a", "new")
+    lost_store(site)
+    site.until(lambda: a.fabric.complete and a.fabric.identity == site.new.identity)
+    assert a.rollout.state == "done"
+
+
+def test_a_first_store_gets_what_the_journal_of_a_lone_controller_says(tmp_path):
+    """The journal was ignored: what was on trial stayed, and what was drained was used."""
+    site, a = moving(tmp_path, "policy")
+    site.until(lambda: a.rollout.over and read(site.store) == Record(site.new.identity))
+    a = restarted(site, "a", "new")
+    lost_store(site)
+    journal = a.several.record.history.folder.with_name(".build.journal")
+    trial = Record(site.new.identity, before=site.old.identity, left=60.0)
+    journal.write_bytes(record_to_json(trial))
+    site.until(lambda: a.fabric.complete and read(site.store) is not None)
+    assert a.several.mover.trial.before == read(site.store).before == site.old.identity
+    waited(site, lambda: not journal.exists())
+    assert journal.with_name(".build.journal.old").exists()
+    waited(site, lambda: "journal-retired" in [event.kind for event in a.fabric.drain()])
+    site.until(lambda: a.fabric.identity == site.old.identity, seconds=LEADER_PERIOD)
+
+
+def test_a_journal_older_than_the_record_is_put_away(tmp_path):
+    site = Site(tmp_path, *PAIRS["policy"]())
+    journal = tmp_path / "a" / ".build.journal"
+    journal.write_bytes(record_to_json(Record(site.old.identity, before=site.new.identity)))
+    site.store.values["record"] = record_to_json(Record(site.old.identity))
+    a = site.instances["a"]
+    site.until(lambda: a.fabric.complete)
+    assert a.several.mover.trial is None
+    waited(site, lambda: not journal.exists())
+    waited(site, lambda: "as the store has a record" in told(a, "journal-retired"))
+
+
+def waited(site, true):
+    """Wait for a thread of a controller."""
+    until(lambda: (site.step(), true())[1])
+
+
+def told(instance, kind):
+    """The text of the events of a kind."""
+    return "".join(event.text for event in instance.fabric.drain() if event.kind == kind)
