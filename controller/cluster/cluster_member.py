@@ -20,6 +20,7 @@ from threading import Event, Thread
 from time import CLOCK_BOOTTIME, clock_gettime
 from typing import Any, Literal
 
+from controller.cluster.build_copies import BuildCopies
 from controller.cluster.roles import Roles
 from controller.cluster.shared_record import Inherited, SharedRecord
 from controller.cluster.store import Etcd, Unavailable
@@ -158,6 +159,7 @@ class ClusterMember:
         mover: moves the fabric.
         record: the mover's record.
         election: this instance's part in the election.
+        copies: copies builds that the record names to this machine.
 
     Attributes:
         state: follower, leader, or preparing: a leader that still reads its predecessor's record.
@@ -165,13 +167,15 @@ class ClusterMember:
         roles: the OpenFlow roles, between the app and the fabric.
     """
 
-    def __init__(self, mover: Mover, record: SharedRecord, election: Election) -> None:
+    def __init__(
+        self, mover: Mover, record: SharedRecord, election: Election, copies: BuildCopies
+    ) -> None:
         self.mover, self.record = mover, record
         self.fabric = self.mover.fabric
         self.state: Literal["follower", "preparing", "leader"] = "follower"
         self.term = 0
         self.roles = Roles(self.fabric)
-        self._election = election
+        self._election, self._copies = election, copies
         self._reread_at: float | None = None
         """When the predecessor's record is read again; None if it is being read, or was read."""
         self._reported_leader = ""
@@ -208,6 +212,7 @@ class ClusterMember:
             return
         self.record.poll()
         self._retire_journal()
+        self._copies.tick(follows=self.state == "follower")
         term = self._election.term
         if term and not self.term:
             self.term, self.state, self._reread_at = term, "preparing", self.fabric.clock()
@@ -295,9 +300,10 @@ def join(
         raise ValueError("no group")
     context = settings.tls.client_context() if settings.tls else None
     record = SharedRecord(Etcd(group.urls, group.prefix, context), history)
-    # In a thread of its own, so with a connection of its own.
+    # Each of these works in a thread of its own, so with a connection of its own.
     election = Election(Etcd(group.urls, group.prefix, context), group.name)
     election.start()
     files = InOrder(NO_LIMIT, "build history").add
     mover = Mover(fabric, keeper, history, record, start=in_thread, files=files)
-    return ClusterMember(mover, record, election)
+    copies = BuildCopies(fabric, Etcd(group.urls, group.prefix, context), history, files=files)
+    return ClusterMember(mover, record, election, copies)

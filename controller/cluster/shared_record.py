@@ -134,14 +134,30 @@ def _inherit(store: Etcd, identity_here: str, history: BuildHistory) -> Inherite
             if identity in history.kept_builds():
                 builds[identity] = history.read(identity)
                 continue
-            packed = fetch(store, identity)
-            if packed is None:
+            build = received(store, identity, history)
+            if build is None:
                 raise Unavailable(f"build {identity} is neither on this machine nor in the store")
-            unverified = store.get(f"builds/{identity}/{UNVERIFIED}") is not None
-            builds[identity] = history.receive(packed, unverified, expect=identity)
+            builds[identity] = build
         except InputError as error:
             raise Unavailable(str(error)) from error
     return record, builds
+
+
+def received(store: Etcd, identity: str, history: BuildHistory) -> Current | None:
+    """Prove a build of the store, and add it to the builds on this machine.
+
+    Returns:
+        The build; None if the store does not have it.
+
+    Raises:
+        Unavailable: the store does not answer.
+        InputError: the build cannot be used, or cannot be written.
+    """
+    packed = fetch(store, identity)
+    if packed is None:
+        return None
+    unverified = store.get(f"builds/{identity}/{UNVERIFIED}") is not None
+    return history.receive(packed, unverified, expect=identity)
 
 
 def read(store: Etcd) -> Record | None:
@@ -171,7 +187,7 @@ def write(
     """
     # A build whose key `builds/IDENTITY/parts` is there is stored completely.
     stored = {key.split("/")[1] for key in store.keys("builds/") if key.endswith("/parts")}
-    needed = record.builds
+    needed = record.named
     for identity in sorted(needed - stored):
         packed = pack(identity)
         if packed is None:

@@ -5,16 +5,16 @@
 from elsewhere are proved before they are kept: digests, types, bounds, names, and a walk of every
 pair over every path. Whether the sender has marked them as verified does not count.
 
-The methods that write (`receive`, `keep`, `keep_both`, `note`, `tidy`, `install`) are called in a
-thread, as a disk that takes no writes, or flushes slowly, holds them up. The other methods may be
-called in the controller's loop: a frozen file system can still be read, and a disk that cannot be
-read gives an error at once.
+The methods that write (`receive`, `keep`, `keep_both`, `note`, `follow`, `tidy`, `install`) are
+called in a thread, as a disk that takes no writes, or flushes slowly, holds them up. The other
+methods may be called in the controller's loop: a frozen file system can still be read, and a disk
+that cannot be read gives an error at once.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from math import inf
@@ -278,15 +278,48 @@ class BuildHistory:
         """
         entries, damage = self._list({current.identity, target})
         self._note_damage(damage)
-        name = current.build.name if current.build else ""
         if damage or not entries or entries[-1].build != current.identity:
-            entries.append(HeldBuild(current.identity, name, time(), by, str(current.proved)))
-            text = json.dumps([asdict(entry) for entry in entries[-ENTRIES_KEPT:]], indent=1)
-            if damage:
-                self._put_aside()
-            put_file(self.place / LIST, [text.encode()], folders=True)
+            entries.append(_held(current, by))
+            self._write_list(entries, damage)
         if not damage:
             self._forget(entries, {*spare, target})
+
+    def follow(
+        self, held: Sequence[str], spare: Collection[str] = (), begins: bool = False
+    ) -> None:
+        """Add builds that the fabric has come to hold under another controller to the list.
+
+        Args:
+            held: the identities of the last builds that the fabric held, the newest last.
+            spare: identities of builds that are not removed.
+            begins: whether nothing is done unless the list is empty.
+        """
+        entries, damage = self._list({*held, *spare})
+        self._note_damage(damage)
+        if entries and (begins or entries[-1].build == held[-1]):
+            return
+        if not entries and self.folder_build not in ("", *held):
+            # The build of the folder is an earlier one: a build that is put there later is new.
+            held = [self.folder_build, *held]
+        for identity in held:
+            is_last = bool(entries) and entries[-1].build == identity
+            if not is_last and self._folder_of(identity):
+                entries.append(_held(self.read(identity), ""))
+        self._write_list(entries, damage)
+        if not damage:
+            self._forget(entries, spare)
+
+    @property
+    def folder_build(self) -> str:
+        """The identity of the sound build in the controller's folder; "" if it has none."""
+        return _identity(self.folder)
+
+    def _write_list(self, entries: list[HeldBuild], damage: str) -> None:
+        """Write the newest entries; a list that could not be read is put aside before."""
+        text = json.dumps([asdict(entry) for entry in entries[-ENTRIES_KEPT:]], indent=1)
+        if damage:
+            self._put_aside()
+        put_file(self.place / LIST, [text.encode()], folders=True)
 
     def tidy(self, spare: Collection[str] = ()) -> None:
         """Remove builds that were received and refused; called only while no move goes on.
@@ -358,6 +391,17 @@ class BuildHistory:
         newest = list(dict.fromkeys(entry.build for entry in reversed(entries)))[:BUILDS_KEPT]
         for identity in set(self.kept_builds()) - {*newest, *spare}:
             try_to_remove(self.place / identity)
+
+
+def _held(current: Current, by: str) -> HeldBuild:
+    """The entry of a build that the fabric holds from now on.
+
+    Args:
+        current: the build.
+        by: who moved the fabric to it.
+    """
+    name = current.build.name if current.build else ""
+    return HeldBuild(current.identity, name, time(), by, str(current.proved))
 
 
 def _entries(text: str) -> list[HeldBuild]:

@@ -58,6 +58,9 @@ class Record:
     folder: str = ""
     """The identity of the build that the controller's folder has instead of the fabric's, as it
     could not be written."""
+    previous: str = field(default="", compare=False)
+    """The identity of the build that the fabric held before its last move; "" if that is not known.
+    It changes only with `build`."""
     known: dict[str, Any] = field(default_factory=dict)
     """Dead links, drained switches and the like (`Keeper.known`)."""
 
@@ -72,8 +75,13 @@ class Record:
 
     @property
     def builds(self) -> set[str]:
-        """The identities of the builds that it names."""
+        """The identities of the builds that the next controller needs to go on."""
         return {self.build, self.to, self.before} - {""}
+
+    @property
+    def named(self) -> set[str]:
+        """The identities of all builds that it names: also of one to which people may return."""
+        return self.builds | ({self.previous} - {""})
 
 
 class FabricRecord:
@@ -185,7 +193,8 @@ def record_from_json(text: bytes) -> Record:
             raise ValueError(f"{name}: {values[name]!r:.100}")
     _require_bounded(values)
     record = Record(**values)
-    for identity in (record.build, record.to, record.before, record.folder):
+    identities = record.build, record.to, record.before, record.folder, record.previous
+    for identity in identities:
         if not IDENTITY.fullmatch(identity):  # it becomes a part of a path
             raise ValueError(f"the build {identity!r:.100}")
     if record.round < BEGINNING or record.direction not in ("forth", "back"):

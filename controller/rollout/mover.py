@@ -140,6 +140,9 @@ class Mover:
         """The identities of builds that are being written to the history, to move to them."""
         self._last_record = Record(fabric.identity)
         """The record of the last step, without what `ensure_recorded` adds."""
+        self._previous = ""
+        """The identity of the build that the fabric held before its last move; "" if that is not
+        known."""
         self._fall_back_not_before = -inf
         """When the fabric may fall back from a trial at the earliest."""
         self._trial_over_since = inf
@@ -360,7 +363,8 @@ class Mover:
                 cannot be written in time.
         """
         self.require_settled()
-        tidy = self._writes.add(partial(self.history.tidy, tuple(self._prepared)), ignore_error)
+        spare = {*self._prepared, *self._spared_builds}
+        tidy = self._writes.add(partial(self.history.tidy, spare), ignore_error)
         self._await(tidy, breathe, LONGEST_WRITE, "a history that can be written")
         tidy.result()
         most = max(SWITCHES_ALLOWED, GROWTH * self.fabric.expected)
@@ -459,7 +463,8 @@ class Mover:
         """
         self._require_idle()
         trial = self.trial
-        identity = build or (trial.before if trial else self.history.before(self.fabric.identity))
+        identity = build or (trial.before if trial else self._previous)
+        identity = identity or self.history.before(self.fabric.identity)
         if trial and identity == trial.before and trial.current:
             target = trial.current  # it need not be read: the disk may hang
         else:
@@ -477,7 +482,8 @@ class Mover:
             unverified, _ = self._unverified_record
             return self._record.ensure_stored(self._on_trial(unverified))
         folder_build = self._stale_folder_build if self._record.needed else ""
-        record = replace(record, known=self.keeper.known(), folder=folder_build)
+        known, previous = self.keeper.known(), self._previous
+        record = replace(record, known=known, folder=folder_build, previous=previous)
         record = self._on_trial(record)
         return self._record.ensure_stored(record, self._leads_back(record))
 
@@ -525,7 +531,7 @@ class Mover:
         trial = self._trial_of(record, read)
         # Planned as the move was, around what is dead or drained: its switches hold such rows.
         update = plan(self._foreseen(old), self._foreseen(new)) if record.to else None
-        self._last_record = record
+        self._last_record, self._previous = record, record.previous
         self.trial = trial
         if current.identity not in (record.build, record.to):
             self._record.needed = True
@@ -536,6 +542,7 @@ class Mover:
             return
         if record.round >= update.last:
             self.fabric.load(new)
+            self._previous = old.identity
             self._write_build(old.identity)
         elif record.direction == "forth" or record.round > 0:
             self.rollout = Rollout(
@@ -751,7 +758,8 @@ class Mover:
             self._report_wait(self.rollout)
             self._replan_around_failures(self.rollout)
             if self.rollout.state == "done":
-                self._write_build(self.rollout.status()["from"])
+                self._previous = self.rollout.status()["from"]
+                self._write_build(self._previous)
         if not self.busy:
             self._tick_between_moves()
 
@@ -806,7 +814,7 @@ class Mover:
         """
         if not self._first_build_noted and self._is_held():
             self._first_build_noted = True
-            keep = partial(self._keep_first, self.fabric.current, self._trial_builds)
+            keep = partial(self._keep_first, self.fabric.current, self._spared_builds)
             self._writes.add(keep, self._writes.report)
         if self._unverified_record is not None:
             self.record_state()
@@ -894,9 +902,12 @@ class Mover:
             self.fabric.tell(events.BuildKept(self.fabric.identity, str(error)))
 
     @property
-    def _trial_builds(self) -> set[str]:
-        """The build before a trial, which the history keeps whatever its age; else none."""
-        return {self.trial.before} if self.trial else set()
+    def _spared_builds(self) -> set[str]:
+        """The builds that the history keeps whatever their age: that before a trial, and that
+        before the last move.
+        """
+        before = self.trial.before if self.trial else ""
+        return {before, self._previous} - {""}
 
     def _keep_first(self, current: Current, spare: set[str]) -> None:
         """List the first build that the fabric holds in the history, and keep it there.
@@ -929,7 +940,7 @@ class Mover:
             self._stale_folder_build = before
         self._record.needed, self._install_retry_at = True, inf
         current, by, stamp = self.fabric.current, self.by, self.history.stamp()
-        installs, spared = self.history.has_one_of(instead_of), {spare, *self._trial_builds}
+        installs, spared = self.history.has_one_of(instead_of), {spare, *self._spared_builds}
 
         def write() -> None:
             self.history.note(current, by, spared)

@@ -19,6 +19,7 @@ from compilers.targets.openflow import protocol as of
 from compilers.update.move_plan import plan
 from compilers.update.programs import SwitchPrograms
 from compilers.update.slots import BEGINNING, messages
+from controller.cluster.build_copies import COPY_PERIOD, COPY_RETRY, BuildCopies
 from controller.cluster.cluster_member import LEADER_PERIOD, ClusterMember, Election
 from controller.cluster.shared_record import (
     RECORD_CHUNK_BYTES,
@@ -36,6 +37,7 @@ from controller.rollout.rollout import SETTLE
 from controller.settings import StoreGroup
 from controller.switches.current import read_build
 from controller.switches.session import LiveFabric
+from controller.upkeep.background import at_once
 from inventory.problems import InputError
 from tests.compilers.update.updates import Moving, build, grown
 from tests.controller.cluster.test_leading import Etcd, Wire
@@ -104,7 +106,8 @@ class Instance:
         record = SharedRecord(site.store, history, Later)
         wall = lambda: site.time + ahead  # noqa: E731
         mover = Mover(self.fabric, Unwatched(), history, record, wall)
-        self.several = ClusterMember(mover, record, self.election)
+        copies = BuildCopies(self.fabric, site.store, history, at_once, at_once)
+        self.several = ClusterMember(mover, record, self.election, copies)
         for number in site.ends:
             self.several.roles.connected(number, number)
 
@@ -223,7 +226,8 @@ def test_a_successor_goes_on_with_a_move(tmp_path, case, part, place):
     both = zip(site.moving.new, Moving(site.update, generation=1).new, strict=True)
     ends = [site.ends[number].walked for number in site.update.nodes.datapath_id.tolist()]
     assert all(end in pair for end, pair in zip(ends, both, strict=True))
-    assert {key.split("/")[1] for key in site.store.keys("builds/")} == {site.new.identity}
+    names = {key.split("/")[1] for key in site.store.keys("builds/")}
+    assert names == {site.old.identity, site.new.identity}, "people may return to the old one"
 
 
 def test_a_successor_whose_clock_is_ahead_ends_no_trial_early(tmp_path):
@@ -540,6 +544,12 @@ def test_a_journal_older_than_the_record_is_put_away(tmp_path):
     waited(site, lambda: "as the store has a record" in told(a, "journal-retired"))
 
 
+def rest(site, seconds):
+    """Time passes, in steps in which leases are renewed."""
+    for _ in range(int(seconds / LEADER_PERIOD)):
+        site.step(seconds=LEADER_PERIOD)
+
+
 def waited(site, true):
     """Wait for a thread of a controller."""
     until(lambda: (site.step(), true())[1])
@@ -548,3 +558,77 @@ def waited(site, true):
 def told(instance, kind):
     """The text of the events of a kind."""
     return "".join(event.text for event in instance.fabric.drain() if event.kind == kind)
+
+
+def after_a_takeover(tmp_path, which, seconds):
+    """A controller that leads after another one has moved the fabric, and died."""
+    site, a = moving(tmp_path, "policy")
+    b = site.start("b", which)
+    site.until(lambda: a.rollout.over and read(site.store) == Record(site.new.identity))
+    rest(site, seconds)
+    site.kill("a")
+    site.until(lambda: b.several.state == "leader", seconds=LEADER_PERIOD)
+    site.until(lambda: b.fabric.complete)
+    return site, b
+
+
+@pytest.mark.parametrize("which", ["old", "new"])
+@pytest.mark.parametrize("seconds", [0, 2 * COPY_PERIOD])
+def test_a_move_of_another_controller_is_undone(tmp_path, which, seconds):
+    """Not if the new leader had the old build in its folder, nor if the store had it."""
+    site, b = after_a_takeover(tmp_path, which, seconds)
+    rest(site, 2 * COPY_PERIOD)
+    b.several.mover.roll_back()
+    site.until(lambda: b.fabric.identity == site.old.identity and b.fabric.complete)
+    assert told(b, "history-damaged") == ""
+
+
+def test_undo_leads_to_the_build_before_the_last_move_of_another_controller(tmp_path):
+    """It led to the last build that this controller itself had held before."""
+    site, a = moving(tmp_path, "policy")
+    site.until(lambda: a.rollout.over)
+    site.until(lambda: len(a.several.record.history.entries()) > 1)
+    third = save(build(SMALL, ("minimal", "link")), tmp_path / "third")
+    stored = Record(third.identity, previous=site.old.identity)
+    (tmp_path / "z").mkdir()
+    other = BuildHistory(tmp_path / "third")
+    free, site.etcd.key = site.etcd.key, (1, "z", 1)
+    packs = {third.identity: other.packed, site.old.identity: a.several.record.history.packed}
+    assert write(site.store, 1, stored, lambda build: packs[build](build), lambda _: False)
+    site.etcd.key, site.walking = free, False
+    a = restarted(site, "a", "new")
+    site.until(lambda: a.fabric.complete and a.fabric.identity == third.identity)
+    a.several.mover.roll_back()
+    site.until(lambda: a.fabric.complete and a.fabric.identity == site.old.identity)
+
+
+def test_a_follower_keeps_the_fabrics_builds_although_the_store_loses_them(tmp_path):
+    """It loaded its folder's old build on all switches at once."""
+    site, a = moving(tmp_path, "policy")
+    b = site.start("b", "old")
+    site.until(lambda: a.rollout.over and read(site.store) == Record(site.new.identity))
+    rest(site, 2 * COPY_PERIOD)
+    history = b.several.record.history
+    assert [held.build for held in history.entries()] == [site.old.identity, site.new.identity]
+    site.kill("a")
+    lost_store(site)
+    site.until(lambda: b.fabric.complete)
+    assert (b.fabric.identity, b.fabric.differences["none"]) == (site.new.identity, len(site.ends))
+    assert read_build(history.folder, True).identity == site.new.identity
+
+
+def test_a_build_that_cannot_be_copied_is_reported_once(tmp_path):
+    site = Site(tmp_path, *PAIRS["policy"]())
+    a = site.instances["a"]
+    site.until(lambda: a.fabric.complete)
+    site.until(lambda: read(site.store) is not None)
+    name = "0" * 16
+    site.store.values["record"] = record_to_json(Record(site.old.identity, previous=name))
+    site.store.values |= {
+        f"builds/{name}/parts": b"1",
+        f"builds/{name}/000000": zlib.compress(b"no archive"),
+    }
+    rest(site, 2 * COPY_RETRY)
+    texts = [event.text for event in a.fabric.drain() if event.kind == "status"]
+    assert len(texts) == 1, texts
+    assert "ZIP" in texts[0]
