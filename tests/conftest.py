@@ -4,6 +4,7 @@ import difflib
 import gc
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -147,6 +148,12 @@ def spread(modules: list[str], live: set[str]) -> dict[str, float]:
     step = LIVE_SHARE * len(computing) / max(1, len(waiting))
     place: dict[str, float] = {module: number for number, module in enumerate(computing)}
     return place | {module: number * step - 0.5 for number, module in enumerate(waiting)}
+
+
+def pytest_configure() -> None:
+    """Have Ctrl-C end what tests start: a shell that puts tests into the background ignores it."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_sessionstart() -> None:
