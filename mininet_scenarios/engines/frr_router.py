@@ -132,9 +132,17 @@ class FrrRouter(RouterProcesses):
         return addresses
 
     def set_interface(self, name: str, up: bool) -> None:
-        """Take an interface down, or up again, in zebra, which has its addresses."""
-        command = "no shutdown" if up else "shutdown"
-        self.vtysh("-c", "configure", "-c", f"interface {name}", "-c", command)
+        """Take an interface down, or up again.
+
+        FRR 8.4 does so itself, because it loses the link-local address of an interface that the
+        kernel takes down. After the `shutdown` of FRR 10.3 an interface sends no more router
+        advertisements, so its BGP session does not come back: the kernel does so there.
+        """
+        if _is_frr_10():
+            self.namespace.run("ip", "link", "set", name, "up" if up else "down")
+        else:
+            command = "no shutdown" if up else "shutdown"
+            self.vtysh("-c", "configure", "-c", f"interface {name}", "-c", command)
 
     def tracked_next_hops(self) -> dict[str, RouteNextHop]:
         """The next hop behind each address that BGP keeps only while its link is alive.
@@ -157,11 +165,8 @@ class FrrRouter(RouterProcesses):
 
     @staticmethod
     def first_daemons() -> list[str]:
-        """The daemons that every configuration needs, in the order of their start.
-
-        Those of FRR 10 are configured through mgmtd, which FRR 8.4 has not.
-        """
-        return [daemon for daemon in ("mgmtd", "zebra", "staticd") if (FRR / daemon).exists()]
+        """The daemons that every configuration needs, in the order of their start."""
+        return ["mgmtd", "zebra", "staticd"] if _is_frr_10() else ["zebra", "staticd"]
 
     def other_daemons(self) -> list[str]:
         """The daemons for BFD and BGP, where its configuration has these."""
@@ -226,6 +231,11 @@ class FrrRouter(RouterProcesses):
     def vtysh(self, *words: str) -> None:
         """Give commands to the router's daemons."""
         self.namespace.run("vtysh", "--vty_socket", str(self.daemons), *words)
+
+
+def _is_frr_10() -> bool:
+    """Whether the machine has FRR 10, whose daemons are configured through mgmtd."""
+    return (FRR / "mgmtd").exists()
 
 
 def daemon_command(daemon: str, folder: Path) -> list[str]:
