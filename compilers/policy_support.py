@@ -15,11 +15,11 @@ from compilers.spec.fabric_spec import FabricSpec, RoutingSpec
 from compilers.spec.features import (
     ADJACENT_NEEDS,
     IN_NODE_TYPES,
+    MULTIPATH,
     PROTECT_NEEDS,
-    SHARES,
     TRANSIT,
     TRANSIT_NEEDS,
-    WEIGHTS,
+    UNEQUAL_SHARES,
 )
 from compilers.spec.node_systems import systems_of
 from compilers.spec.policy import EQUAL_COST, EVERY_HOP
@@ -118,7 +118,7 @@ def _needs(routing: RoutingSpec, key: str) -> frozenset[str]:
     # A minimal share, or a demand, makes the shares of several ports unequal.
     has_alternates = balance_named(routing.balance).forwarding.has_alternates
     if has_alternates and getattr(routing, key) != LEAST_POLICY[key]:
-        return frozenset({SHARES})
+        return frozenset({UNEQUAL_SHARES})
     return frozenset()
 
 
@@ -131,7 +131,7 @@ def _systems_without(
     only with eBGP is found in its tables (`compilers.targets.routed.bgp.control_plane`).
     """
     has_bgp = spec.control_plane.routes == "ebgp"
-    by_bgp = {TRANSIT, WEIGHTS} if has_bgp and spec.routing.transit == EVERY_HOP else set[str]()
+    by_bgp = {TRANSIT, MULTIPATH} if has_bgp and spec.routing.transit == EVERY_HOP else set[str]()
     for name in systems:
         system = _target(name)
         features = system.capabilities.features
@@ -139,7 +139,7 @@ def _systems_without(
             features |= by_bgp
         missing = needs - features
         # A system that cannot share traffic at all is reported with the key `balance`.
-        if missing and not (missing == {SHARES} and WEIGHTS not in features):
+        if missing and not (missing == {UNEQUAL_SHARES} and MULTIPATH not in features):
             yield name, sorted(missing)
 
 

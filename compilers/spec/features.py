@@ -6,10 +6,10 @@ target lacks is refused, with these words (`compilers.policy_support`).
 
 from __future__ import annotations
 
-# Each feature is the text that messages print. WEIGHTS is multipath over several ports, and SHARES
+# Each feature is the text that messages print. MULTIPATH is multipath over several ports, and UNEQUAL_SHARES
 # is multipath with unequal weights.
-WEIGHTS = "traffic shared over several ports"
-SHARES = "unequal shares of traffic"
+MULTIPATH = "traffic shared over several ports"
+UNEQUAL_SHARES = "unequal shares of traffic"
 INGRESS = "separate routes for packets from hosts"
 REPAIR = "repair in the switch"
 BOUNCES = "routes by the port that packets came in on"
@@ -21,7 +21,7 @@ CHANNELS = "channels that keep a lossless fabric free of deadlock"
 IN_PACKETS = frozenset({MARKS, INTERMEDIATES})
 """Features that change packets."""
 FEATURES = IN_PACKETS | frozenset(
-    {WEIGHTS, SHARES, INGRESS, REPAIR, BOUNCES, AGGREGATES, TRANSIT, CHANNELS}
+    {MULTIPATH, UNEQUAL_SHARES, INGRESS, REPAIR, BOUNCES, AGGREGATES, TRANSIT, CHANNELS}
 )
 """All features."""
 
@@ -42,5 +42,5 @@ TRANSIT_NEEDS = {
     "ecmp": frozenset({TRANSIT}),
 }
 """The features that each word of `routing.transit` needs."""
-IN_NODE_TYPES = {WEIGHTS: "weights", INGRESS: "ingress", REPAIR: "repair"}
+IN_NODE_TYPES = {MULTIPATH: "weights", INGRESS: "ingress", REPAIR: "repair"}
 """Features that a node type may lack, with their words in its `capabilities`."""

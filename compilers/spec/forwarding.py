@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, get_args
 
-from compilers.spec.features import INGRESS, INTERMEDIATES, MARKS, WEIGHTS
+from compilers.spec.features import INGRESS, INTERMEDIATES, MARKS, MULTIPATH
 
 Alternates = Literal["none", "shortest", "some", "all"]
 """The values of `Forwarding.alternates`."""
@@ -112,7 +112,7 @@ class Forwarding:
 
         Where packets are shared at every hop, packets from hosts need no routes of their own.
         """
-        needs = frozenset({WEIGHTS, INGRESS} if self.has_alternates else ())
+        needs = frozenset({MULTIPATH, INGRESS} if self.has_alternates else ())
         if self.every_hop:
             needs -= {INGRESS}
         if self.marks:

@@ -17,10 +17,10 @@ from compilers.spec.balances import balance_named, own_balances
 from compilers.spec.features import (
     ADJACENT_NEEDS,
     AGGREGATES,
+    MULTIPATH,
     PROTECT_NEEDS,
-    SHARES,
     TRANSIT_NEEDS,
-    WEIGHTS,
+    UNEQUAL_SHARES,
 )
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Classes
@@ -115,7 +115,7 @@ class Capabilities:
 
         The problem names the key of the policy from which the weights come.
         """
-        if SHARES in self.features or WEIGHTS not in self.features:
+        if UNEQUAL_SHARES in self.features or MULTIPATH not in self.features:
             return []
         if not _has_unequal_weights(build.tables.classes):
             return []
@@ -133,7 +133,7 @@ class Capabilities:
         return [
             Problem(
                 key=f"routing.{key}",
-                required=f"{required}, as target {target} cannot do {SHARES}",
+                required=f"{required}, as target {target} cannot do {UNEQUAL_SHARES}",
                 given=given,
                 todo="change the fabric's policy, options of the target, or choose another target",
             )

@@ -16,7 +16,7 @@ from types import MappingProxyType
 import numpy as np
 
 from compilers.readers.emitted_report import DifferenceList
-from compilers.spec.features import AGGREGATES, INGRESS, SHARES, WEIGHTS
+from compilers.spec.features import AGGREGATES, INGRESS, MULTIPATH, UNEQUAL_SHARES
 from compilers.tables.build import Build
 from compilers.targets.addition import Addition
 from compilers.targets.capabilities import Capabilities
@@ -140,7 +140,7 @@ class SonicSegments(Addition[P2pFabric, SonicTables]):
     """SRv6 of SONiC, for hosts that choose among paths."""
 
     option = SRV6
-    capabilities = Capabilities(frozenset({AGGREGATES, INGRESS, SHARES, WEIGHTS}))
+    capabilities = Capabilities(frozenset({AGGREGATES, INGRESS, UNEQUAL_SHARES, MULTIPATH}))
     hosts_choose = True
     grammar_facts = ("segments",)
     options = MappingProxyType(

@@ -17,7 +17,7 @@ from types import MappingProxyType
 import numpy as np
 
 from compilers.routing.intermediates import intermediates
-from compilers.spec.features import AGGREGATES, INGRESS, INTERMEDIATES, SHARES, WEIGHTS
+from compilers.spec.features import AGGREGATES, INGRESS, INTERMEDIATES, MULTIPATH, UNEQUAL_SHARES
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.options import Chosen, Option
@@ -119,7 +119,9 @@ class Srv6(Target):
             **dict.fromkeys(("host.batch", "host-sysctl.conf", "load.sh"), Srv6HostVariables),
         }
     )
-    capabilities = Capabilities(frozenset({WEIGHTS, SHARES, INGRESS, AGGREGATES, INTERMEDIATES}))
+    capabilities = Capabilities(
+        frozenset({MULTIPATH, UNEQUAL_SHARES, INGRESS, AGGREGATES, INTERMEDIATES})
+    )
     interfaces = LINUX
     fabric_check = staticmethod(check_segments)
     options = MappingProxyType(

@@ -20,7 +20,7 @@ import numpy as np
 
 from compilers.readers.devices.held_routes import DISCARD, MAIN, RouteTables, canonical_table
 from compilers.readers.emitted_check import Reader
-from compilers.spec.features import AGGREGATES, INGRESS, TRANSIT, WEIGHTS
+from compilers.spec.features import AGGREGATES, INGRESS, MULTIPATH, TRANSIT
 from compilers.tables.build import Build
 from compilers.targets.bird.reader import read_bird, read_bird_speaker
 from compilers.targets.capabilities import Capabilities
@@ -102,7 +102,9 @@ class Bird(Target):
         ),
         BirdVariables,
     )
-    capabilities = Capabilities(frozenset({AGGREGATES, TRANSIT, WEIGHTS}), why={INGRESS: ONE_TABLE})
+    capabilities = Capabilities(
+        frozenset({AGGREGATES, TRANSIT, MULTIPATH}), why={INGRESS: ONE_TABLE}
+    )
     interfaces = LINUX
     unnumbered = MappingProxyType({"static": FIXED, "bgp": FIXED})
     only_unnumbered = frozenset({"static"})

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from compilers.readers.routers.router_files import RouterFolder
-from compilers.spec.features import AGGREGATES, CHANNELS, INGRESS, MARKS, WEIGHTS
+from compilers.spec.features import AGGREGATES, CHANNELS, INGRESS, MARKS, MULTIPATH
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.devices.tool_settings import AnsibleConnection, ContainerKind, RouteMapWords
@@ -64,7 +64,7 @@ class Eos(P2pTarget):
     name = "eos"
     summary = "a device config for EOS, and the same for Arista's AVD"
     files = dict.fromkeys(("eos.cfg", "avd.json"), EosVariables)
-    capabilities = Capabilities(frozenset({AGGREGATES, CHANNELS, INGRESS, MARKS, WEIGHTS}))
+    capabilities = Capabilities(frozenset({AGGREGATES, CHANNELS, INGRESS, MARKS, MULTIPATH}))
     hier_config = dict.fromkeys(("eos.cfg",), "ARISTA_EOS")
     interfaces = EOS
     neighbours = neighbours.FORM

@@ -31,10 +31,10 @@ from compilers.spec.features import (
     BOUNCES,
     INGRESS,
     MARKS,
+    MULTIPATH,
     REPAIR,
-    SHARES,
     TRANSIT,
-    WEIGHTS,
+    UNEQUAL_SHARES,
 )
 from compilers.spec.node_systems import CONTROL_KEYS
 from compilers.tables.build import Build
@@ -91,9 +91,9 @@ from compilers.targets.routed.static_routes import FIXED, Numbers, RoutedFabric,
 from compilers.targets.target import Target
 from inventory.problems import InputError, Problem
 
-STATIC_FEATURES = frozenset({WEIGHTS, INGRESS, REPAIR, BOUNCES, AGGREGATES, MARKS, TRANSIT})
+STATIC_FEATURES = frozenset({MULTIPATH, INGRESS, REPAIR, BOUNCES, AGGREGATES, MARKS, TRANSIT})
 """What static routes of any FRR can do."""
-NEW_CAPABILITIES = Capabilities(STATIC_FEATURES | {SHARES})
+NEW_CAPABILITIES = Capabilities(STATIC_FEATURES | {UNEQUAL_SHARES})
 """What static routes of FRR 10.7 can do, whose next hops have weights."""
 CONTAINER_FOLDER = "/etc/polarfab"
 """The folder in a container for files that FRR does not read."""

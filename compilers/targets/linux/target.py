@@ -26,10 +26,10 @@ from compilers.spec.features import (
     INGRESS,
     INTERMEDIATES,
     MARKS,
+    MULTIPATH,
     REPAIR,
-    SHARES,
     TRANSIT,
-    WEIGHTS,
+    UNEQUAL_SHARES,
 )
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
@@ -154,7 +154,7 @@ class Linux(Target):
         LinuxVariables,
     )
     capabilities = Capabilities(
-        frozenset({WEIGHTS, SHARES, INGRESS, REPAIR, BOUNCES, AGGREGATES, MARKS, TRANSIT})
+        frozenset({MULTIPATH, UNEQUAL_SHARES, INGRESS, REPAIR, BOUNCES, AGGREGATES, MARKS, TRANSIT})
     )
     interfaces = LINUX
     unnumbered = MappingProxyType({"static": FIXED})

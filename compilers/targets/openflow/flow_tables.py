@@ -30,10 +30,10 @@ from compilers.spec.features import (
     BOUNCES,
     IN_PACKETS,
     INGRESS,
+    MULTIPATH,
     REPAIR,
-    SHARES,
     TRANSIT,
-    WEIGHTS,
+    UNEQUAL_SHARES,
 )
 from compilers.spec.policy import EVERY_HOP
 from compilers.tables.build import Build
@@ -56,7 +56,7 @@ build."""
 
 CAPABILITIES = Capabilities(
     features=IN_PACKETS
-    | frozenset({WEIGHTS, SHARES, INGRESS, REPAIR, BOUNCES, AGGREGATES, TRANSIT}),
+    | frozenset({MULTIPATH, UNEQUAL_SHARES, INGRESS, REPAIR, BOUNCES, AGGREGATES, TRANSIT}),
     groups=GROUP_SPACE,
 )
 """What OpenFlow tables can do of a build."""

@@ -22,7 +22,7 @@ from compilers.readers.devices.held_routes import RouteTables
 from compilers.readers.emitted_check import Reader
 from compilers.readers.emitted_report import DifferenceList
 from compilers.readers.routers.router_files import RouterFolder, read_router
-from compilers.spec.features import AGGREGATES, INGRESS, MARKS, WEIGHTS
+from compilers.spec.features import AGGREGATES, INGRESS, MARKS, MULTIPATH
 from compilers.spec.node_systems import CONTROL_KEYS
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
@@ -68,7 +68,7 @@ class P2pTarget(Target):
 
     agreements = P2P_AGREEMENTS
     unnumbered = MappingProxyType[str, str]({})
-    capabilities = Capabilities(frozenset({AGGREGATES, INGRESS, MARKS, WEIGHTS}))
+    capabilities = Capabilities(frozenset({AGGREGATES, INGRESS, MARKS, MULTIPATH}))
     host_name = staticmethod(hostname)
     interfaces: ClassVar[Interfaces]
     """How it names its ports."""

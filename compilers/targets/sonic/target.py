@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from compilers.readers.routers.router_files import RouterFolder
-from compilers.spec.features import AGGREGATES, CHANNELS, INGRESS, MARKS, WEIGHTS
+from compilers.spec.features import AGGREGATES, CHANNELS, INGRESS, MARKS, MULTIPATH
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.devices.tool_settings import AnsibleConnection, ContainerKind, RouteMapWords
@@ -72,7 +72,7 @@ class Sonic(P2pTarget):
     name = "sonic"
     summary = "config_db.json for SONiC, and frr.conf for the split-unified mode"
     files = dict.fromkeys(("config_db.json", "frr.conf"), SonicVariables)
-    capabilities = Capabilities(frozenset({AGGREGATES, CHANNELS, INGRESS, MARKS, WEIGHTS}))
+    capabilities = Capabilities(frozenset({AGGREGATES, CHANNELS, INGRESS, MARKS, MULTIPATH}))
     interfaces = SONIC
     neighbours = neighbours.FORM
     routing_tables = routing_tables.FORM

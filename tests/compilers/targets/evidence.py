@@ -13,10 +13,10 @@ from compilers.spec.features import (
     INGRESS,
     INTERMEDIATES,
     MARKS,
+    MULTIPATH,
     REPAIR,
-    SHARES,
     TRANSIT,
-    WEIGHTS,
+    UNEQUAL_SHARES,
 )
 
 EBGP = "eBGP"
@@ -28,8 +28,8 @@ RUN, PARSED, READ = "ran here", "parser", "document"
 """On the system itself; by its own parser, model or component; only in documents."""
 COLUMNS = {
     ROUTES: set(),
-    ALTERNATES: {WEIGHTS, INGRESS},
-    UNEQUAL: {SHARES},
+    ALTERNATES: {MULTIPATH, INGRESS},
+    UNEQUAL: {UNEQUAL_SHARES},
     EVERY_HOP: {TRANSIT},
     REROUTE: {REPAIR, BOUNCES},
     SPREAD: {MARKS},

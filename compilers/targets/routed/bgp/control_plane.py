@@ -34,7 +34,7 @@ from compilers.forwarding.walks import minimal_hops
 from compilers.readers.bgp.bgp_reader import BgpReader
 from compilers.readers.bgp.bgp_speaker import BgpSwitch, SpeakerOptions
 from compilers.readers.devices.held_routes import Choices
-from compilers.spec.features import AGGREGATES, INGRESS, TRANSIT, WEIGHTS
+from compilers.spec.features import AGGREGATES, INGRESS, MULTIPATH, TRANSIT
 from compilers.spec.node_systems import CONTROL_KEYS
 from compilers.tables.build import Build
 from compilers.tables.fib import Fib
@@ -373,7 +373,7 @@ def require_bgp(build: Build, target: str, chosen: Chosen, why: str = "") -> Non
         raise InputError.of(required, "true", key=CONTROL_KEYS[WCMP])
     # Where every hop shares packets, those from hosts need no static routes.
     cannot_share = why and not build.forwarding.every_hop
-    sharing = frozenset[str]() if cannot_share else frozenset({INGRESS, WEIGHTS})
+    sharing = frozenset[str]() if cannot_share else frozenset({INGRESS, MULTIPATH})
     title = f"{target} with eBGP"
     if why and build.tables.classes.alternate.shape[2]:
         title += f" ({why})"
