@@ -12,7 +12,7 @@ An entry point has a name, and says where its object is.
 | `polarfab.balances` | a value of `routing.balance` | a class of `polarfab.Balance` |
 | `polarfab.exports` | a format of `export` | a function from builds, one a plane, to files |
 | `polarfab.constructions` | a family of large fabrics | a `Construction` (`topology.family`) |
-| `polarfab.proofs` | a proof of whole fabrics | a `WholeFabricProof` (`compilers.proof.local`) |
+| `polarfab.proofs` | a proof of whole fabrics | a `WholeFabricProof` (`registered_proofs`) |
 
 Packages register by the entry points of their metadata; each extension in `extensions/` by the same
 words, `ENTRY_POINTS` of its `__init__.py`, so that a checkout needs no installation.

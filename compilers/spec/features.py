@@ -6,10 +6,10 @@ target lacks is refused, with these words (`compilers.policy_support`).
 
 from __future__ import annotations
 
-# Each feature is the text that messages print. MULTIPATH is multipath over several ports, and UNEQUAL_SHARES
-# is multipath with unequal weights.
+# Each feature is the text that messages print.
 MULTIPATH = "traffic shared over several ports"
 UNEQUAL_SHARES = "unequal shares of traffic"
+"""Multipath with a weight for each port. A target that lacks it shares equally."""
 INGRESS = "separate routes for packets from hosts"
 REPAIR = "repair in the switch"
 BOUNCES = "routes by the port that packets came in on"

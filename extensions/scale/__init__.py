@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from compilers.proof.local.local_proof import LocalProof
-    from compilers.proof.local.other_proofs import ModuleBounds, TwoFailures
+    from compilers.proof.local.registered_proofs import MinimalDelivery, ModuleBounds, TwoFailures
     from compilers.spec.forwarding import Forwarding
     from compilers.tables.build import Build
     from compilers.tables.intermediate_form import Tables
@@ -37,38 +37,37 @@ ENTRY_POINTS = {
 class ScaleProof:
     """Theorems about whole PolarFly and PolarStar fabrics."""
 
-    def delivery(self, build: Build, seed: int) -> tuple[int, ...] | None:
+    def prove_delivery(self, build: Build, seed: int) -> MinimalDelivery | None:
         """Prove minimal paths for all pairs by the program or lines that rows are computed from.
 
-        Returns:
-            How many pairs have a path of 0, 1, … links; (): proved, but some sampled row, as
-            decoded, says otherwise; None: not proved.
+        A sample of the rows, as they are decoded, may contradict the proof.
         """
+        from compilers.proof.local.registered_proofs import MinimalDelivery
         from extensions.scale.plane_lines import proved_lines
         from extensions.scale.row_sample import sampled_rows_minimal
         from extensions.scale.star_program import proved_program
 
-        counts = proved_program(build) or proved_lines(build)
-        if counts and not sampled_rows_minimal(build, seed):
-            return ()
-        return counts
+        hop_counts = proved_program(build) or proved_lines(build)
+        if not hop_counts:
+            return None
+        return MinimalDelivery(hop_counts, is_contradicted=not sampled_rows_minimal(build, seed))
 
-    def states(
-        self, build: Build, counts: tuple[int, ...], kinds: tuple[str, ...]
+    def prove_single_failures(
+        self, build: Build, hop_counts: tuple[int, ...], kinds: tuple[str, ...]
     ) -> LocalProof | None:
         """Prove hosts' paths and single failures, class by class; None: not proved."""
         from extensions.scale.plane_states import plane_states
         from extensions.scale.star_certificate import star_certificate
 
-        return plane_states(build, counts, kinds) or star_certificate(build, kinds)
+        return plane_states(build, hop_counts, kinds) or star_certificate(build, kinds)
 
-    def two_failures(self, build: Build) -> TwoFailures | None:
+    def prove_two_failures(self, build: Build) -> TwoFailures | None:
         """Prove any two failures in a whole PolarFly, class by class; None: not proved."""
         from extensions.scale.two_failures import two_failures
 
         return two_failures(build)
 
-    def modules(self, build: Build) -> ModuleBounds | None:
+    def prove_module_failures(self, build: Build) -> ModuleBounds | None:
         """Bound paths under the failure of any one module of a whole PolarFly; None: not proved."""
         from extensions.scale.module_orbits import module_bounds
 

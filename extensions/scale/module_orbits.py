@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.proof.local.other_proofs import ModuleBounds
+from compilers.proof.local.registered_proofs import ModuleBounds
 from compilers.proof.soundness.port_use import PortUse
 from compilers.tables.build import Build
 from compilers.topology import polarity
@@ -138,7 +138,8 @@ def module_bounds(build: Build) -> ModuleBounds | None:
     if longest is None:
         return None
     return ModuleBounds(
-        max(LINKS_BEHIND, LINKS_DIRECT, longest + 1), max(LINKS_DIRECT - 1, longest)
+        path_links=max(LINKS_BEHIND, LINKS_DIRECT, longest + 1),
+        detour_links=max(LINKS_DIRECT - 1, longest),
     )
 
 

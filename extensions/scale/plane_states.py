@@ -93,10 +93,17 @@ def plane_states(
     stretch = _direct_stretch(classes, states, kinds)
     if stretch is None:
         return None
-    path_choices = _share_counts(states.summary) * classes.destinations_behind
-    path_choices[:, links : 2 * links] += np.where(is_cabled, _share_counts(direct), 0)
+    # For each class and each of its destinations, hosts choose among the links with a share.
+    choices = _share_counts(states.summary) * classes.destinations_behind
+    choices[:, links : 2 * links] += np.where(is_cabled, _share_counts(direct), 0)
     has_detours = bool(_have_detours(behind[is_cabled]).any())
-    return LocalProof.of_all(int(path_choices.sum()), hop_counts, DIAMETER + has_detours, stretch)
+    return LocalProof.of_all(
+        switches=len(build.wiring.far),
+        choices=int(choices.sum()),
+        hop_counts=hop_counts,
+        longest=DIAMETER + has_detours,
+        stretch=stretch,
+    )
 
 
 def _share_counts(summaries: Numbers) -> Numbers:

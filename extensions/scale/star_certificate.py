@@ -93,15 +93,17 @@ def star_certificate(build: Build, kinds: tuple[str, ...]) -> LocalProof | None:
             return None
         if kinds and not _Repairs.of(loop_free_links, part, use, block).hold(kinds):
             return None
+    switches = len(share_counts)
     return LocalProof.of_all(
-        _path_choices(classes, share_counts),
-        classes.members.hop_counts(),
-        LONGEST + has_detours,
-        {kind: np.full(len(share_counts), STRETCH[kind]) for kind in kinds},
+        switches=switches,
+        choices=_count_choices(classes, share_counts),
+        hop_counts=classes.members.hop_counts(),
+        longest=LONGEST + has_detours,
+        stretch={kind: np.full(switches, STRETCH[kind]) for kind in kinds},
     )
 
 
-def _path_choices(classes: StarClasses, share_counts: Numbers) -> int:
+def _count_choices(classes: StarClasses, share_counts: Numbers) -> int:
     """How many links hosts' packets may choose from, summed over all pairs of switches.
 
     Args:

@@ -82,7 +82,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.proof.local.other_proofs import TwoFailures
+from compilers.proof.local.registered_proofs import TwoFailures
 from compilers.proof.soundness.link_sets import Numbers, alternate_sets
 from compilers.routing.marked_spread import fewest_onward
 from compilers.tables.build import Build
@@ -172,7 +172,7 @@ def _proof_of_minimal_paths(classes: TwoLinkClasses) -> TwoFailures:
     stretch[d] = STRETCH_WITHOUT_APEX
     stretch[d[sends.any(axis=0)]] = STRETCH_WITH_SENDER
     # The longest path may take the longest detour, so it grows by as many links.
-    return TwoFailures(holds, stretch=stretch, beyond=stretch)
+    return TwoFailures(holds, stretch=stretch, longer_than_longest=stretch)
 
 
 def _violations_behind(

@@ -5,9 +5,9 @@ walk follows packets from state to state; this proof looks at each state once.
 
 `local_proof` makes the class states of a build: what each switch does with the packets of each
 egress class. Then `state_proof.prove_states` looks at one block of destinations after the other, in
-threads. A `LocalProof` says for each destination whether
-delivery and repairs are proved, and how long paths are at most. `proof_results` completes it by
-walks of the destinations that are left open.
+threads. A `LocalProof` says for each destination whether delivery and repairs are proved, and how
+long paths are at most. `proof_results` completes it by walks of the destinations that are left
+open.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from math import isqrt
 from os import sched_getaffinity
 
 import numpy as np
@@ -41,9 +40,9 @@ Numbers = NDArray[np.int64]
 class LocalProof:
     """What is proved of D destinations: all switches with hosts.
 
-    Of `paths` and `hop_counts`, only sums over the destinations with proved delivery are used. A
-    proof that treats all destinations at once (`of_all`) knows no more than these sums, and has
-    them at the first destination.
+    Of `choices` and `hop_counts`, only sums over the destinations with proved delivery are used. A
+    proof that treats all destinations at once (`of_all`) knows no more than these sums. It enters
+    them at the first destination, and 0 at all others.
     """
 
     destinations: Numbers
@@ -60,29 +59,33 @@ class LocalProof:
     """By kind of failure int64[D], the most links of a packet that meets a failure, or a bound."""
     longest: Numbers
     """int64[D], the most links of a path while all is up, or a bound."""
-    paths: Numbers
-    """int64[D], how many first links hosts may choose, over all switches (`Findings.choices`)."""
+    choices: Numbers
+    """int64[D], how many first links hosts may choose, over all switches."""
     hop_counts: Numbers
     """int64[D, LINKS_LIMIT], the pairs of switches by the links of their minimal path."""
 
     @classmethod
     def of_all(
-        cls, paths: int, hop_counts: tuple[int, ...], longest: int, stretch: dict[str, Numbers]
+        cls,
+        switches: int,
+        choices: int,
+        hop_counts: tuple[int, ...],
+        longest: int,
+        stretch: dict[str, Numbers],
     ) -> LocalProof:
-        """The proof of a fabric of S switches, all with hosts, that is proved as a whole.
+        """The proof of a fabric that is proved as a whole.
 
         Args:
-            paths: how many first links hosts may choose, over all pairs.
-            hop_counts: how many of the S(S - 1) pairs have a minimal path of 0, 1, … links.
+            switches: how many switches there are, all of them with hosts.
+            choices: how many first links hosts may choose, over all pairs.
+            hop_counts: how many pairs have a minimal path of 0, 1, … links.
             longest: the most links of a path while all is up.
-            stretch: by kind of failure int64[S], the most links that a repair adds.
+            stretch: by kind of failure int64[switches], the most links that a repair adds.
         """
-        # The counts add up to S(S - 1) pairs, and the integer square root of S(S - 1) is S - 1.
-        switches = len(next(iter(stretch.values()))) if stretch else isqrt(sum(hop_counts)) + 1
-        paths_of_first = np.zeros(switches, np.int64)
-        paths_of_first[0] = paths
-        pairs_of_first = np.zeros((switches, LINKS_LIMIT), np.int64)
-        pairs_of_first[0, : len(hop_counts)] = hop_counts
+        choices_at_first = np.zeros(switches, np.int64)
+        choices_at_first[0] = choices
+        pairs_at_first = np.zeros((switches, LINKS_LIMIT), np.int64)
+        pairs_at_first[0, : len(hop_counts)] = hop_counts
         holds = np.ones(switches, np.bool_)
         return cls(
             destinations=np.arange(switches),
@@ -91,8 +94,8 @@ class LocalProof:
             stretch=stretch,
             hops={kind: longest + added for kind, added in stretch.items()},
             longest=np.full(switches, longest),
-            paths=paths_of_first,
-            hop_counts=pairs_of_first,
+            choices=choices_at_first,
+            hop_counts=pairs_at_first,
         )
 
     @property
@@ -165,6 +168,6 @@ def _proof_of(destinations: Numbers, findings: Findings, kinds: tuple[str, ...])
         stretch={kind: stretch[:, i] for kind, i in columns.items()},
         hops={kind: longest + stretch[:, i] for kind, i in columns.items()},
         longest=longest,
-        paths=findings.choices,
+        choices=findings.choices,
         hop_counts=findings.hop_counts,
     )

@@ -137,7 +137,7 @@ class _Walks:
         contradicts = check.strays > 0 or check.max_hops > hops_bound
         hops_walked = max(unproved.max_hops, check.max_hops)
         alternates = HostPathFigures(
-            paths=int(self.proof.paths[delivers].sum()) + unproved.paths,
+            paths=int(self.proof.choices[delivers].sum()) + unproved.paths,
             strays=unproved.strays + check.strays,
             max_hops=max(hops_walked, hops_bound),
             exact=hops_walked >= hops_bound,

@@ -22,7 +22,7 @@ import numpy as np
 
 from compilers.forwarding.walks import HostPathFigures, packets
 from compilers.proof.failures.failure_walks import walk, walk_failures
-from compilers.proof.local import other_proofs
+from compilers.proof.local import registered_proofs
 from compilers.proof.local.local_proof import PROVABLE_KINDS, LocalProof, local_proof, provable
 from compilers.proof.local.proof_results import LocalUse, proof_results, sample_destinations
 from compilers.proof.lossless.channels import channels
@@ -143,17 +143,19 @@ def _prove_without_walks(build: Build, kinds: tuple[str, ...], options: ProofOpt
 
     Proofs that packages add come first. Such a proof treats a whole fabric at once.
     """
-    counts = other_proofs.first_result(lambda p: p.delivery(build, options.seed))
-    if counts == ():  # see `WholeFabricProof.delivery`
+    delivery = registered_proofs.first_result(lambda p: p.prove_delivery(build, options.seed))
+    if delivery and delivery.is_contradicted:
         return _Proofs(is_contradicted=True)
-    hop_counts = counts or ()
+    hop_counts = delivery.hop_counts if delivery else ()
     single = _provable_failures(build, kinds)
     needs_local = not hop_counts or single or _has_alternates(build)
     if not needs_local or not provable(build):
         return _Proofs(hop_counts)
     local = None
     if hop_counts:
-        local = other_proofs.first_result(lambda p: p.states(build, hop_counts, single))
+        local = registered_proofs.first_result(
+            lambda p: p.prove_single_failures(build, hop_counts, single)
+        )
     return _Proofs(hop_counts, local=local or local_proof(build, single, options.progress))
 
 
@@ -189,8 +191,9 @@ def _over_intermediates(legs: Report) -> Report:
     leg to an intermediate that is down ends at a neighbour, which forwards its packets as from a
     host there.
     """
-    count = (1 + isqrt(1 + 4 * legs.pairs)) // 2  # of n switches there are n(n - 1) pairs
-    alternates = HostPathFigures(legs.pairs * count, 0, 2 * legs.max_hops)
+    # n switches with hosts have n(n - 1) pairs, and each of them is an intermediate.
+    intermediates = (1 + isqrt(1 + 4 * legs.pairs)) // 2
+    alternates = HostPathFigures(legs.pairs * intermediates, 0, 2 * legs.max_hops)
     return replace(legs, legs=True, alternates=alternates)
 
 
@@ -280,7 +283,7 @@ def _with_modules(report: Report, build: Build, seed: int) -> Report:
 
     A few destinations are walked as a check. If these contradict the bounds, the proof is wrong.
     """
-    bounds = other_proofs.first_result(lambda p: p.modules(build))
+    bounds = registered_proofs.first_result(lambda p: p.prove_module_failures(build))
     if bounds is None:
         return report
     longest = report.alternates.max_hops if report.alternates else report.max_hops
@@ -288,7 +291,7 @@ def _with_modules(report: Report, build: Build, seed: int) -> Report:
     checked = sample_destinations(ends, seed)
     walked = walk_failures(towards(build, checked), MODULE, destinations=checked)
     # The switch that meets the dead module is at most `longest` - 1 links from the source.
-    hops_bound, stretch_bound = longest - 1 + bounds.links, bounds.more
+    hops_bound, stretch_bound = longest - 1 + bounds.path_links, bounds.detour_links
     if walked.lost_pairs or walked.max_hops > hops_bound or walked.stretch > stretch_bound:
         return replace(report, unsound=Unsound.of((WRONG_PROOF, report.unsound)))
     exact = walked.max_hops == hops_bound and walked.stretch == stretch_bound
@@ -311,15 +314,16 @@ def _proves_two_failures(build: Build, kinds: tuple[str, ...], sample: int | Non
 
 def _with_two_failures(build: Build, proof: LocalProof) -> LocalProof:
     """The proof with two failures at once, if a package proves them for most destinations."""
-    failures = other_proofs.first_result(lambda p: p.two_failures(build))
+    failures = registered_proofs.first_result(lambda p: p.prove_two_failures(build))
     if failures is None or np.count_nonzero(~failures.holds) > OPEN_TO_TWO:
         return proof
     holds = failures.holds[proof.destinations] & proof.delivers
+    hops = proof.longest + failures.longer_than_longest[proof.destinations]
     return replace(
         proof,
         repaired={**proof.repaired, "2": holds},
         stretch={**proof.stretch, "2": failures.stretch[proof.destinations]},
-        hops={**proof.hops, "2": proof.longest + failures.beyond[proof.destinations]},
+        hops={**proof.hops, "2": hops},
     )
 
 

@@ -47,7 +47,10 @@ def fabric(share: str) -> Build:
 def judged(build: Build) -> list[object]:
     """All that is said of a build's classes."""
     proof = local_proof(build, ("link", "node"))
-    found = [unsound(build), *(each.tolist() for each in (proof.paths, proof.longest, proof.open))]
+    found = [
+        unsound(build),
+        *(each.tolist() for each in (proof.choices, proof.longest, proof.open)),
+    ]
     if unsound(build).count:
         return found
     return [*found, broken_claims(build), broken_claims(build, constructed=True)]

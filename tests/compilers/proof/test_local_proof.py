@@ -221,6 +221,6 @@ def test_it_is_the_same_in_machine_code(name: str, monkeypatch: pytest.MonkeyPat
     for choice in ("python", "machine"):
         monkeypatch.setenv(machine_code.LOOPS_VARIABLE, choice)
         proof = local_proof(build, KINDS)
-        parts = (proof.longest, proof.paths, proof.hop_counts, *proof.stretch.values())
+        parts = (proof.longest, proof.choices, proof.hop_counts, *proof.stretch.values())
         found.append([part.tolist() for part in (proof.open, *parts)])
     assert found[0] == found[1]

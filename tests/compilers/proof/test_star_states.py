@@ -40,7 +40,7 @@ def require_walks_agree(build: Build, found: LocalProof) -> None:
     alternates = walk(build, (), None, found.destinations[found.delivers], walks).alternates
     assert not alternates.strays
     assert alternates.max_hops <= found.longest.max(initial=0, where=found.delivers)
-    assert alternates.paths == found.paths[found.delivers].sum()
+    assert alternates.paths == found.choices[found.delivers].sum()
     for kind, some in found.repaired.items():
         report = walk_failures(
             build, kind, sample=EVERY, destinations=found.destinations[some], walks=walks

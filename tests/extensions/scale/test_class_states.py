@@ -66,7 +66,7 @@ def test_a_plane_by_class_is_what_it_is_by_destination(
     assert found
     assert not len(found.open)
     assert not len(every.open)
-    assert found.paths.sum() == every.paths.sum()
+    assert found.choices.sum() == every.choices.sum()
     assert np.array_equal(found.hop_counts.sum(axis=0), every.hop_counts.sum(axis=0))
     assert found.longest.tolist() == every.longest.tolist()
     for kind in kinds:

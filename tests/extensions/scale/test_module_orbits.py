@@ -54,8 +54,8 @@ def test_orbits_say_what_walks_find(q, modules, aware):
         bounds, report = module_bounds(build), walk_failures(build, "module")
         if bounds:
             assert not report.lost_pairs
-            assert report.max_hops <= 1 + bounds.links
-            assert report.stretch <= bounds.more
+            assert report.max_hops <= 1 + bounds.path_links
+            assert report.stretch <= bounds.detour_links
         lossless += not report.lost_pairs
         proved += bounds is not None
     assert proved == lossless
@@ -69,8 +69,8 @@ def test_bounds_hold_for_alternates_and_marks(q, balance):
     bounds, report = module_bounds(build), walk_failures(build, "module")
     longest = verify(build).alternates.max_hops
     assert not report.lost_pairs
-    assert report.max_hops <= longest - 1 + bounds.links
-    assert report.stretch <= bounds.more
+    assert report.max_hops <= longest - 1 + bounds.path_links
+    assert report.stretch <= bounds.detour_links
 
 
 def test_what_orbits_cannot_judge():

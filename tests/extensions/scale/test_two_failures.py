@@ -90,7 +90,7 @@ def test_what_classes_pass_the_walk_passes(q: int, count: int, least: int) -> No
         if good.any():
             walked = walk_failures(build, "2", EVERY, destinations=there[good])
             assert walked.lost_pairs == 0
-            assert walked.max_hops <= (single.longest + two.beyond[there])[good].max()
+            assert walked.max_hops <= (single.longest + two.longer_than_longest[there])[good].max()
             assert walked.stretch <= two.stretch[there][good].max()
     assert lossy >= least
     assert passed

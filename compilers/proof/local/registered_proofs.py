@@ -2,8 +2,8 @@
 
 A package registers such a proof by an entry point of the group `polarfab.proofs`. It may prove a
 very large fabric by its algebra, without a look at each row, or prove two failures at once.
-`delivery.verify` asks all of them by `first_result`. Every method of `WholeFabricProof` proves what
-its name says; None means that this proof does not say.
+`delivery.verify` asks all of them by `first_result`. A method of `WholeFabricProof` returns None if
+this proof does not apply to a build.
 """
 
 from __future__ import annotations
@@ -24,6 +24,17 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+@dataclass(frozen=True, slots=True)
+class MinimalDelivery:
+    """The proof that all pairs of switches have a minimal path."""
+
+    hop_counts: tuple[int, ...]
+    """How many pairs of switches have a minimal path of 0, 1, 2, … links."""
+    is_contradicted: bool = False
+    """Whether some row of the tables, as it is computed, contradicts the algebra. Then all packets
+    have to be walked."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class TwoFailures:
     """What is proved of packets to each of S switches under two failures at once."""
@@ -32,7 +43,7 @@ class TwoFailures:
     """bool[S], whether it is proved that no packet is lost."""
     stretch: NDArray[Any]
     """int64[S], the most links that repairs add to a path."""
-    beyond: NDArray[Any]
+    longer_than_longest: NDArray[Any]
     """int64[S], by how many links a path is longer than the longest path without failures."""
 
 
@@ -40,16 +51,16 @@ class TwoFailures:
 class ModuleBounds:
     """Bounds for packets that meet a dead module, counted from the switch where they meet it."""
 
-    links: int
-    """The links of its whole path."""
-    more: int
-    """The links of the detour: those that the repair adds to the path."""
+    path_links: int
+    """The links of the whole path from there on."""
+    detour_links: int
+    """The links that the repair adds to the path."""
 
 
 class WholeFabricProof(Protocol):
     """A proof of whole fabrics, which an entry point of the group `polarfab.proofs` names."""
 
-    def delivery(self, build: Build, seed: int) -> tuple[int, ...] | None:
+    def prove_delivery(self, build: Build, seed: int) -> MinimalDelivery | None:
         """Prove that all pairs of switches have a minimal path.
 
         Args:
@@ -57,26 +68,24 @@ class WholeFabricProof(Protocol):
             seed: chooses what is looked at by chance.
 
         Returns:
-            One of three results. The number of pairs for each number of links, if delivery is
-            proved. An empty tuple, if the algebra proves delivery but some row of the tables, as it
-            is computed, contradicts the algebra. None, if delivery is not proved.
+            The proof; None: delivery is not proved.
         """
 
-    def states(
-        self, build: Build, counts: tuple[int, ...], kinds: tuple[str, ...]
+    def prove_single_failures(
+        self, build: Build, hop_counts: tuple[int, ...], kinds: tuple[str, ...]
     ) -> LocalProof | None:
         """Prove that no packet of hosts is lost, on all its paths and under single failures.
 
         Args:
             build: its cables and prefixes are sound.
-            counts: what `delivery` returned for it.
+            hop_counts: of the proof by `prove_delivery`.
             kinds: the kinds of failures, of `link` and `node`; none: without failures only.
 
         Returns:
             The proof; None: it is not proved.
         """
 
-    def two_failures(self, build: Build) -> TwoFailures | None:
+    def prove_two_failures(self, build: Build) -> TwoFailures | None:
         """Prove that two failures lose no packets to some destinations, with bounds on the paths.
 
         Args:
@@ -86,7 +95,7 @@ class WholeFabricProof(Protocol):
             What is proved; None: nothing is.
         """
 
-    def modules(self, build: Build) -> ModuleBounds | None:
+    def prove_module_failures(self, build: Build) -> ModuleBounds | None:
         """Prove that the failure of any one module loses no packet, with bounds on the paths.
 
         Args:
