@@ -123,7 +123,7 @@ def _fitted_to_random_hosts(build: Build, hosts: int) -> float:
         loads = [
             fit(fluid.paths(traffic)).loads,
             fluid.loads(traffic, fluid.minimal()),
-            fluid.loads(traffic, fluid.emitted),
+            fluid.loads_by_weights(traffic),
         ]
         least = min(float(load.max()) for load in loads)
         shares_of_draws.append(min(1.0, 1 / (hosts * least)))

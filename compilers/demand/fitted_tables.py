@@ -64,8 +64,8 @@ def with_demand(build: Build, file: TextFile | None, largest: float) -> Build:
         weights = round_shares(paths, fit(paths, largest), largest).weights
     classes = build.tables.classes
     alternate, weight = np.asarray(classes.alternate), np.array(classes.weight)
-    # Row s·(C + 2) + c of the fluid model is class c of switch s (`ManyPackets.rows`).
-    switch, number = np.divmod(paths.row, fluid.hops.rows_of_switch)
+    # Column s·(C + 2) + c of the fluid's options is class c of switch s.
+    switch, number = np.divmod(paths.column, fluid.hops.rows_of_switch)
     weight[switch, number] = weights.astype(np.uint16)
     fitted = replace(classes, alternate=alternate, weight=weight)
     return replace(

@@ -75,7 +75,7 @@ class Fluid:
     """The rule of switches, asked about many packets at once."""
     options: NDArray[np.int32]
     """int32[1 + A, S·(C + 2)], the arc of each option of each class, -1 where there is none."""
-    emitted: Reals
+    table_shares: Reals
     """float64[1 + A, S·(C + 2)], the share of each option by the weights that the tables have."""
 
     @classmethod
@@ -102,31 +102,36 @@ class Fluid:
         return len(self.hops.program.onward) > 0
 
     def minimal(self) -> Reals:
-        """Return the shares that send all traffic over the minimal ports, as `emitted` has them."""
-        shares = np.zeros_like(self.emitted)
+        """Return the shares that send all traffic over the minimal ports, as in `table_shares`."""
+        shares = np.zeros_like(self.table_shares)
         shares[0] = 1
         return shares
+
+    def loads_by_weights(self, traffic: Traffic) -> Reals:
+        """Return the load of each arc by the weights of the tables, float64[S·L].
+
+        If the tables share traffic at every hop, so does this traffic.
+        """
+        if not self.hops.program.every_hop:
+            return self.loads(traffic, self.table_shares)
+        load = np.zeros(len(self.hops.far_arc))
+        for block in self._blocks(traffic):
+            load += self._load_shared_at_every_hop(block)
+        return load
 
     def loads(self, traffic: Traffic, shares: Reals) -> Reals:
         """Return the load of each arc, float64[S·L], in units of what a switch's hosts send.
 
-        Traffic that takes an alternate is marked where packets are marked at all; with the shares
-        of `minimal` none does.
+        Traffic is split where it enters, and then takes minimal ports. Traffic that takes an
+        alternate is marked where packets are marked at all; with the shares of `minimal` none does.
 
         Args:
             traffic: the flows.
-            shares: float64[1 + A, S·(C + 2)], of the options of every class: `emitted`, `minimal`
-                or others. The array `emitted` itself, and no copy, stands for the tables: if these
-                share traffic at every hop, it is followed so. Other shares count only where
-                traffic enters.
+            shares: float64[1 + A, S·(C + 2)], of the options of every class.
         """
         load = np.zeros(len(self.hops.far_arc))
         for block in self._blocks(traffic):
-            by_tables = shares is self.emitted  # by identity, see above
-            if self.hops.program.every_hop and by_tables:
-                load += self._load_shared_at_every_hop(block)
-            else:
-                self._add_load_of_options(load, block, shares)
+            self._add_load_of_options(load, block, shares)
         return load
 
     def _add_load_of_options(self, load: Reals, block: _FlowBlock, shares: Reals) -> None:
@@ -219,12 +224,12 @@ class Fluid:
 
     def _blocks(self, traffic: Traffic) -> Iterator[_FlowBlock]:
         """Yield the flows by blocks of destinations, so that memory stays small."""
-        order = self.hops.switches
-        step = max(1, PACKETS_AT_ONCE // (len(self.hops.far_arc) if self.marks else order))
-        for first in range(0, order, step):
+        switches = self.hops.switches
+        step = max(1, PACKETS_AT_ONCE // (len(self.hops.far_arc) if self.marks else switches))
+        for first in range(0, switches, step):
             flows = traffic.between(first, first + step)
             if len(flows.source):
-                destinations = np.arange(first, min(first + step, order))
+                destinations = np.arange(first, min(first + step, switches))
                 egress = self.hops.walks.egress(destinations)
                 class_columns, place = self.hops.rows(egress), flows.destination - first
                 yield _FlowBlock(
@@ -253,7 +258,7 @@ class Fluid:
         flows, count = 0, 0
         for block in self._blocks(traffic):
             for option, arcs_of_option in enumerate(self.options):
-                users = np.flatnonzero(self.emitted[option, block.entry_column] > 0)
+                users = np.flatnonzero(self.table_shares[option, block.entry_column] > 0)
                 first_arc = arcs_of_option[block.entry_column[users]]
                 for arcs, packet in self._follow(block, first_arc, block.place[users]):
                     flow = users[packet]
@@ -275,7 +280,7 @@ class Fluid:
         """
         columns, choice = np.unique(column_of_flow, return_inverse=True)
         choice_of_flow = choice.ravel()
-        options = self.emitted[:, columns].T > 0
+        options = self.table_shares[:, columns].T > 0
         number = (np.cumsum(options.ravel()).reshape(options.shape) - 1).astype(np.int32)
         share = [number[choice_of_flow[part.flow], part.option] for part in crossings]
         return FlowPaths(
@@ -284,7 +289,7 @@ class Fluid:
             flow=np.concatenate([part.flow for part in crossings]),
             amount=np.concatenate([part.amount for part in crossings]),
             options=options,
-            row=columns,
+            column=columns,
             arcs=len(self.hops.far_arc),
         )
 

@@ -58,7 +58,7 @@ class FlowPaths:
     """float64[n], what crosses the arc if the whole flow takes that option."""
     options: NDArray[np.bool_]
     """bool[G, W], which options each choice has."""
-    row: NDArray[np.int64]
+    column: NDArray[np.int64]
     """int64[G], the column of each choice in `Fluid.options`."""
     arcs: int
     """The number of arcs of the fabric."""

@@ -157,7 +157,7 @@ def load_chart(build: Build, pattern: str) -> Chart:
     names, grids = build.wiring.names, []
     for title, load in (
         ("minimal routes", loads.minimal),
-        ("as emitted", loads.as_emitted),
+        ("as emitted", loads.by_tables),
         ("weights fitted to the pattern", loads.adaptive),
     ):
         if load is not None:

@@ -66,8 +66,8 @@ class Saturation:
 class PatternThroughput:
     """The saturations of a pattern, by several ways to route it.
 
-    `as_emitted` and `adaptive` are None if the build has no alternates and no intermediates: then
-    all its paths are minimal, and `emitted` is `minimal`.
+    If a build has no alternates and no intermediates, all its paths are minimal. Then `as_emitted`
+    and `adaptive` are None, and `emitted` is `minimal`.
     """
 
     pattern: str
@@ -77,7 +77,7 @@ class PatternThroughput:
     minimal: Saturation
     """By minimal routes."""
     as_emitted: Saturation | None = None
-    """By the tables."""
+    """By the tables, if these have more than minimal routes."""
     adaptive: Saturation | None = None
     """With weights fitted to the pattern. Also None if it has more paths than PATHS_TO_FIT, or
     packets are marked, carry an intermediate or are shared at every hop: their weights are
@@ -94,7 +94,7 @@ class PatternThroughput:
 
     @property
     def emitted(self) -> Saturation:
-        """The saturation by the tables, which have minimal routes only or alternates, too."""
+        """The saturation by the tables, also if these have minimal routes only."""
         return self.as_emitted or self.minimal
 
 
@@ -117,8 +117,8 @@ class LinkLoads:
     """The share of their rates that all hosts can send over their own links, at most 1."""
     minimal: Reals
     """The loads by minimal routes."""
-    as_emitted: Reals | None
-    """The loads by the tables; None as in `PatternThroughput`."""
+    by_tables: Reals | None
+    """The loads by the tables; None if these have minimal routes only."""
     adaptive: Reals | None
     """The loads with fitted weights; None as in `PatternThroughput`."""
 
@@ -136,15 +136,15 @@ class LinkLoads:
         traffic = pattern_traffic(build, pattern, rates, seed)
         capacity = link_capacity(fluid, rates)
         minimal = fluid.loads(traffic, fluid.minimal())
-        as_emitted, adaptive = _loads_unless_minimal(build, fluid, traffic), None
+        by_tables, adaptive = _loads_unless_minimal(build, fluid, traffic), None
         paths = len(traffic.source) * len(fluid.options)
-        has_alternates = bool((fluid.emitted[1:] > 0).any())
+        has_alternates = bool((fluid.table_shares[1:] > 0).any())
         weights_adjustable = has_alternates and not fluid.marks and not build.forwarding.every_hop
-        if as_emitted is not None and weights_adjustable and 0 < paths <= PATHS_TO_FIT:
-            adaptive = _fitted_loads(fluid, traffic, capacity, [minimal, as_emitted])
+        if by_tables is not None and weights_adjustable and 0 < paths <= PATHS_TO_FIT:
+            adaptive = _fitted_loads(fluid, traffic, capacity, [minimal, by_tables])
         busiest_host_link = highest_host_utilisation(traffic, relative_host_rates(build, rates))
         host_limit = 1 / busiest_host_link if busiest_host_link > 1 + ROUNDING else 1.0
-        return cls(fluid, pattern, traffic, capacity, host_limit, minimal, as_emitted, adaptive)
+        return cls(fluid, pattern, traffic, capacity, host_limit, minimal, by_tables, adaptive)
 
     @property
     def flows(self) -> int:
@@ -190,8 +190,8 @@ def _loads_unless_minimal(build: Build, fluid: Fluid, traffic: Traffic) -> Reals
         fluid: of the build.
         traffic: what switches send each other.
     """
-    if (fluid.emitted[1:] > 0).any():
-        return fluid.loads(traffic, fluid.emitted)
+    if (fluid.table_shares[1:] > 0).any():
+        return fluid.loads_by_weights(traffic)
     if build.forwarding.intermediates:
         return fluid.loads(_over_own_intermediates(build, traffic), fluid.minimal())
     return None
@@ -209,8 +209,8 @@ def loads_by_tables(build: Build, fluid: Fluid, traffic: Traffic) -> Reals:
     return fluid.loads(traffic, fluid.minimal()) if load is None else load
 
 
-def emitted_share(build: Build, pattern: str, hosts: int = 0, seed: int = 0) -> float:
-    """The share of their rate that hosts can send by the tables, without the other ways to route.
+def share_by_tables(build: Build, pattern: str, hosts: int = 0, seed: int = 0) -> float:
+    """`PatternThroughput.emitted.share` alone, which is quicker than to follow all ways to route.
 
     The arguments are those of `LinkLoads.of`.
     """
@@ -276,7 +276,7 @@ def throughput(build: Build, pattern: str, hosts: int = 0, seed: int = 0) -> Pat
         pattern=pattern,
         flows=loads.flows,
         minimal=loads.saturation(loads.minimal),
-        as_emitted=None if loads.as_emitted is None else loads.saturation(loads.as_emitted),
+        as_emitted=None if loads.by_tables is None else loads.saturation(loads.by_tables),
         adaptive=None if loads.adaptive is None else loads.saturation(loads.adaptive),
     )
     if not loads.flows:

@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 
 from compilers.evaluation.guarantee import guarantee, require_scipy
-from compilers.evaluation.saturation import emitted_share
+from compilers.evaluation.saturation import share_by_tables
 from compilers.routing.alternate_weights import weight_pairs
 from compilers.spec.balances import own_balances_with
 from compilers.tables.build import Build
@@ -60,7 +60,7 @@ def tradeoff(
     for minimal_share in (None, *minimal_shares):
         weighted_build = with_minimal_share(build, minimal_share)
         share_as_number = None if minimal_share is None else float(minimal_share)
-        uniform = emitted_share(weighted_build, "uniform", hosts_per_node)
+        uniform = share_by_tables(weighted_build, "uniform", hosts_per_node)
         guaranteed = guarantee(weighted_build, hosts_per_node).share
         points.append(TradeoffPoint(share_as_number, uniform, guaranteed))
         if progress:

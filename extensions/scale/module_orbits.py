@@ -189,25 +189,25 @@ def _last_hops(build: Build, orders: _RepairOrders) -> _LastHops:
     switch, number = np.nonzero(far >= 0)
     u, link = switch[:, None], number[:, None]
     v = far[u, link].astype(np.intp)
-    v_link = use.link[v, wiring.far_port[u, link]].astype(np.intp)
+    v_link = use.link_at(v, wiring.far_port[u, link]).astype(np.intp)
     # v sends the packet to r: the apex, which sends it to u, or a switch that bounces it to w.
     repair_link = orders.direct[v[:, 0], v_link[:, 0]]
     r = far[v, repair_link].astype(np.intp)
-    r_ingress = use.link[r, wiring.far_port[v, repair_link]].astype(np.intp)
+    r_ingress = use.link_at(r, wiring.far_port[v, repair_link]).astype(np.intp)
     is_apex = orders.apex[v, v_link] == repair_link
     bounce_link = orders.bounce[r, r_ingress, 0]
     w = far[r, bounce_link].astype(np.intp)
-    w_ingress = use.link[w, wiring.far_port[r, bounce_link]].astype(np.intp)
-    # w is next to u itself, or sends the packet to the last switch.
+    w_ingress = use.link_at(w, wiring.far_port[r, bounce_link]).astype(np.intp)
+    # w is next to u itself, or sends the packet to the last switch. Class K + k is the direct one.
     w_class = np.asarray(egress[w, np.broadcast_to(u, w.shape)]).astype(np.intp)
     w_is_last, w_link = w_class >= links, w_class % links
     last = np.where(w_is_last, w, far[w, w_link])
-    after_w = use.link[np.maximum(last, 0), wiring.far_port[w, w_link]]
+    after_w = use.link_at(np.maximum(last, 0), wiring.far_port[w, w_link])
     last_ingress = np.where(w_is_last, w_ingress, after_w)
     last = np.where(is_apex, r, last)
     last_ingress = np.where(is_apex, r_ingress, last_ingress)
     link_to_u = np.asarray(egress[last, np.broadcast_to(u, last.shape)]).astype(np.intp) % links
-    last_link = use.link[np.broadcast_to(u, last.shape), wiring.far_port[last, link_to_u]]
+    last_link = use.link_at(np.broadcast_to(u, last.shape), wiring.far_port[last, link_to_u])
     return _LastHops(
         u=u,
         link=link,

@@ -84,7 +84,7 @@ class TwoLinkClasses:
             link=link,
             apex_link=apex_link,
             class_apex_link=np.where(link >= 0, apex_of_link, NO_APEX).astype(np.int16),
-            back=use.link[np.maximum(wiring.far, 0), wiring.far_port],
+            back=use.link_at(np.maximum(wiring.far, 0), wiring.far_port),
             direct=direct,
             destinations_behind=behind,
         )

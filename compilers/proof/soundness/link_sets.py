@@ -65,7 +65,7 @@ def packed_alternates(build: Build, use: PortUse) -> AlternateLinks | None:
     link_count = packed.port.shape[1]
     switch, link = np.nonzero(np.unpackbits(links_of_any_class, axis=1, count=link_count))
     has_right_link = use.links(packed.port)[switch, link] == link
-    is_cabled = use.at(packed.port)[switch, link] == FABRIC
+    is_cabled = use.purposes(packed.port)[switch, link] == FABRIC
     return packed if (has_right_link & is_cabled).all() else None
 
 
@@ -74,11 +74,11 @@ def alternate_sets(build: Build, use: PortUse) -> Sets:
     if packed := packed_alternates(build, use):
         return packed.links
     ports = np.asarray(build.tables.classes.alternate)
-    order, classes, _ = ports.shape
-    # One place more than there are links: a port without a link has link -1, and so marks the last
-    # place of the row before, which belongs to no link.
+    switches, classes, _ = ports.shape
+    # One column more than there are links. A port without a link has link -1, and so marks the last
+    # column of the row before, which belongs to no link.
     width = build.wiring.port.shape[1] + 1
-    is_alternate = np.zeros(order * classes * width, np.bool_)
-    row = np.arange(0, len(is_alternate), width).reshape(order, classes, 1)
-    is_alternate[use.links(ports) + row] = True
-    return np.packbits(is_alternate.reshape(order, classes, width)[..., :-1], axis=2)
+    is_alternate = np.zeros(switches * classes * width, np.bool_)
+    row_begins = np.arange(0, len(is_alternate), width).reshape(switches, classes, 1)
+    is_alternate[row_begins + use.links(ports)] = True
+    return np.packbits(is_alternate.reshape(switches, classes, width)[..., :-1], axis=2)

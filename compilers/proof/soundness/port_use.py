@@ -1,7 +1,8 @@
 """What every port of a fabric is used for.
 
 `PortUse` says for any port number of any switch whether the port exists, and whether it has a
-cable, a host or nothing. It answers for whole arrays of port numbers at once.
+cable, a host or nothing (`purposes`), and which link is behind it (`links`, `link_at`). It answers
+for whole arrays of port numbers at once. The proofs and the soundness checks make one for a build.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ WORDS = (
     "port {}, a fabric port",
     "port {}, a host port",
 )
-"""A port with each use, in words."""
+"""A port of each purpose, in words."""
 PORT_ROWS_AT_ONCE = 1 << 14
 """The most switches whose ports are looked at together."""
 Ports = NDArray[Any]
@@ -33,9 +34,9 @@ Ports = NDArray[Any]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PortUse:
-    """The ports of S switches by their numbers."""
+    """The ports of S switches: two tables with a row for each switch, a column for each number."""
 
-    use: NDArray[np.uint8]
+    purpose: NDArray[np.uint8]
     """uint8[S, ports + 2]: ABSENT, FREE, FABRIC or HOST, by port number.
 
     Column 0 is ABSENT, as port 0 is no port. So is the last column, which stands for all numbers
@@ -67,49 +68,59 @@ class PortUse:
             fabric: int[S, K], the ports of its links.
             host: int[S, H], the ports of its hosts.
         """
-        number = np.arange(self.use.shape[1])
+        number = np.arange(self.purpose.shape[1])
         is_port = (number > 0) & (number <= count[:, None])
-        self.use[is_port] = FREE
+        self.purpose[is_port] = FREE
         links = np.arange(fabric.shape[1])
         exists = self._enter(fabric, FABRIC)
         switch = np.arange(len(count))[:, None]
-        self.link[switch, self.in_table(fabric)] = np.where(exists, links, -1)
+        self.link[switch, self._columns(fabric)] = np.where(exists, links, -1)
         self._enter(host, HOST)
 
-    def _enter(self, ports: Ports, use: int) -> NDArray[np.bool_]:
-        """Enter the use of some ports, [S, n]; which of them the node types have, bool[S, n]."""
-        switch, number = np.arange(len(ports))[:, None], self.in_table(ports)
-        exists: NDArray[np.bool_] = self.use[switch, number] != ABSENT
-        self.use[switch, number] = np.where(exists, use, ABSENT)
+    def _enter(self, ports: Ports, purpose: int) -> NDArray[np.bool_]:
+        """Enter the purpose of some ports, [S, n]; which of them the types have, bool[S, n]."""
+        switch, column = np.arange(len(ports))[:, None], self._columns(ports)
+        exists: NDArray[np.bool_] = self.purpose[switch, column] != ABSENT
+        self.purpose[switch, column] = np.where(exists, purpose, ABSENT)
         return exists
 
     def blocks(self) -> Iterator[slice]:
         """Yield ranges of switches that together are all switches."""
-        for first in range(0, len(self.use), PORT_ROWS_AT_ONCE):
-            yield slice(first, min(first + PORT_ROWS_AT_ONCE, len(self.use)))
+        for first in range(0, len(self.purpose), PORT_ROWS_AT_ONCE):
+            yield slice(first, min(first + PORT_ROWS_AT_ONCE, len(self.purpose)))
 
     def part(self, switches: slice) -> PortUse:
-        """The use of the ports of some switches."""
-        return PortUse(self.use[switches], self.link[switches])
+        """The ports of some switches."""
+        return PortUse(self.purpose[switches], self.link[switches])
 
-    def at(self, ports: Ports) -> NDArray[np.uint8]:
-        """The use of each port, uint8 in the shape of `ports`."""
-        return self._entries(self.use, ports)
+    def purposes(self, ports: Ports) -> NDArray[np.uint8]:
+        """What each port is used for, uint8 in the shape of `ports`, [S, …]: ABSENT to HOST."""
+        return self._entries(self.purpose, ports)
 
     def links(self, ports: Ports) -> NDArray[np.int32]:
-        """The link behind each port, int32 in the shape of `ports`; -1 where there is none."""
+        """The link behind each port, int32 in the shape of `ports`, [S, …]; -1: there is none."""
         return self._entries(self.link, ports)
+
+    def link_at(self, switch: NDArray[Any], port: Ports) -> NDArray[np.int32]:
+        """The link behind a port of each of n switches, int32[n]; -1: there is none.
+
+        Args:
+            switch: int[n], the switches, in any order.
+            port: int[n], a port number of each; or both arrays in any other shape.
+        """
+        link: NDArray[np.int32] = self.link[switch, self._columns(port)]
+        return link
 
     def _entries(self, table: NDArray[Any], ports: Ports) -> NDArray[Any]:
         """The entries of a table, [S, ports + 2], for ports of any shape [S, …]."""
         width = table.shape[1]
         row_begins = np.arange(0, len(ports) * width, width)
         row_begins = row_begins.reshape(-1, *[1] * (ports.ndim - 1))
-        return table.take(row_begins + self.in_table(ports))
+        return table.take(row_begins + self._columns(ports))
 
-    def in_table(self, ports: Ports) -> Ports:
-        """The ports, with numbers that no type has replaced by one that is ABSENT."""
-        last = min(self.use.shape[1] - 1, np.iinfo(ports.dtype).max)
+    def _columns(self, ports: Ports) -> Ports:
+        """The columns of port numbers; that of a number that no type has is ABSENT."""
+        last = min(self.purpose.shape[1] - 1, np.iinfo(ports.dtype).max)
         below: Ports = np.minimum(ports, last)
         return np.maximum(below, 0) if ports.dtype.kind == "i" else below
 
@@ -117,5 +128,5 @@ class PortUse:
         """A port of a switch with its use, as messages say it: `port 7, a host port`."""
         if port == 0:
             return "no port"
-        number = self.in_table(np.array(port))
-        return WORDS[int(self.use[switch, number])].format(port)
+        column = self._columns(np.array(port))
+        return WORDS[int(self.purpose[switch, column])].format(port)

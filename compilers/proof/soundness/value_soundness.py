@@ -5,12 +5,11 @@ follow no packets, and do not look at `Forwarding`. They check, for example, tha
 use, that both ends of a cable agree, and that rows name classes that exist. `build_soundness` calls
 them in order.
 
-`PortUse`, the argument `use`, has two tables with a row for each switch and a column for each port
-number: `use.use`, what the port is used for, and `use.link`, the link behind the port.
-`use.in_table` turns port numbers into columns, and `use.part(block).at(ports)` looks up the use of
-the ports of some switches.
+The argument `use` (`PortUse`) says what each port of each switch is used for, and which link is
+behind it. It is asked about some switches at a time (`use.part`), to keep arrays small.
 
-In the findings, s is a switch, k a class or a link of it, and n a place in a list of ports.
+In the findings, s is a switch, k a class or a link of it, and n a place in a list of ports. What a
+finding is about comes first, then what is required, then what the build has.
 """
 
 from __future__ import annotations
@@ -114,15 +113,16 @@ def family(build: Build) -> Iterator[Unsound]:
         vertices = f"the {whole.graph.order:,} vertices of {title}"
         yield Unsound.one("topology", vertices, f"{t.graph.order:,}")
         return
-    for word in ("family", "kinds", "hierarchy"):
-        if getattr(t, word) != getattr(whole, word):
-            yield Unsound.one(f"topology.{word}", f"{getattr(whole, word)}", f"{getattr(t, word)}")
+    for field in ("family", "kinds", "hierarchy"):
+        required, given = getattr(whole, field), getattr(t, field)
+        if given != required:
+            yield Unsound.one(f"topology.{field}", f"{required}", f"{given}")
     missing = t.graph.size < whole.graph.size
     if t.diameter < whole.diameter or (t.diameter > whole.diameter and not missing):
         yield Unsound.one("topology.diameter", f"{whole.diameter}", f"{t.diameter}")
     yield from unsound_where(~_edges_in(t, whole), lambda e: _no_link(build, e))
-    words = ("kind", "coordinates", "endpoints")
-    if any(getattr(t, word).shape != getattr(whole, word).shape for word in words):
+    arrays = ("kind", "coordinates", "endpoints")
+    if any(getattr(t, array).shape != getattr(whole, array).shape for array in arrays):
         yield Unsound.one("topology", f"as many coordinates as {title} has", "others")
         return
     wrong = (t.kind != whole.kind) | (t.coordinates != whole.coordinates).any(axis=1)
@@ -161,7 +161,7 @@ def ports(build: Build, use: PortUse) -> Iterator[Unsound]:
     ):
         for block in use.blocks():
             yield from unsound_where(
-                in_use[block] & (use.part(block).at(port[block]) == ABSENT),
+                in_use[block] & (use.part(block).purposes(port[block]) == ABSENT),
                 lambda s, k, word=word, port=port: Finding(
                     (wiring.names[s], word, k),
                     f"one of its {len(wiring.port_names[wiring.node_type[s]])} ports",
@@ -205,12 +205,13 @@ def cables(build: Build, use: PortUse) -> Iterator[Unsound]:
     for block in use.blocks():
         cabled, far_port = wiring.far[block] >= 0, wiring.far_port[block]
         far = np.where(cabled, wiring.far[block], 0)
-        # The number that the same cable has among the links of its far end: int32[n, K].
-        link = use.link[far, use.in_table(far_port)]
-        back = np.where(link >= 0, wiring.far[far, link], -1)
-        port = np.where(link >= 0, wiring.far_port[far, link], -1)
+        # The number that the same cable has among the links of its far end, int32[n, K], and what
+        # the far end says of this cable: the switch and the port at the near end.
+        far_link = use.link_at(far, far_port)
+        near = np.where(far_link >= 0, wiring.far[far, far_link], -1)
+        near_port = np.where(far_link >= 0, wiring.far_port[far, far_link], -1)
         switch = np.arange(len(wiring.far))[block, None]
-        good = (link >= 0) & (back == switch) & (port == wiring.port[block])
+        good = (far_link >= 0) & (near == switch) & (near_port == wiring.port[block])
         wrong = np.where(cabled, ~good, far_port != 0)
         yield from unsound_where(wrong, partial(_no_end, build), block.start)
 
@@ -391,7 +392,7 @@ def _ports(
         required: bool[S, C, n], where there has to be a port.
     """
     yield from unsound_where(
-        required & (use.at(ports) != FABRIC),
+        required & (use.purposes(ports) != FABRIC),
         lambda s, k, n: Finding(
             (build.wiring.names[s], word, k, *([n] if ports.shape[2] > 1 else [])),
             "a fabric port with a cable",

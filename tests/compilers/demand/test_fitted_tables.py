@@ -49,11 +49,11 @@ def test_weights_carry_the_demand(demand: Path) -> None:
     traffic = PATTERNS["perm2hop"](build.topology, 3, 0)
     even, fluid = Fluid.of(equal), Fluid.of(build)
     best = fit(even.paths(traffic))
-    assert fluid.loads(traffic, fluid.emitted).max() <= 1.03 * best.bound
-    assert even.loads(traffic, even.emitted).max() > 1.2 * best.bound
+    assert fluid.loads_by_weights(traffic).max() <= 1.03 * best.bound
+    assert even.loads_by_weights(traffic).max() > 1.2 * best.bound
     # A class that the demand does not use keeps equal shares.
     used = np.zeros(build.tables.classes.port.shape, np.bool_)
-    used[np.divmod(even.paths(traffic).row, used.shape[1] + 2)] = True
+    used[np.divmod(even.paths(traffic).column, used.shape[1] + 2)] = True
     assert used.any()
     assert not used.all()
     np.testing.assert_array_equal(
@@ -113,8 +113,8 @@ def test_flows_of_switches_that_are_not_there_are_left_out(tmp_path: Path) -> No
     assert found.verify().passed
     fluid = Fluid.of(found.build)
     one = Traffic.of(np.array([1]), np.array([2]))
-    (row,) = fluid.paths(one).row
-    assert fluid.emitted[:, row].max() < 1
+    (column,) = fluid.paths(one).column
+    assert fluid.table_shares[:, column].max() < 1
     (tmp_path / "d.csv").write_text("n4,n5,1\n")
     with pytest.raises(InputError, match=r"d\.csv:1: .*that are not there: n4"):
         Fabric.from_spec(tmp_path / "fabric.yaml").compile()

@@ -27,7 +27,7 @@ def game(seed: int, choices: int, most: int, largest: float) -> tuple[FlowPaths,
         flow=share,
         amount=draw.exponential(size=len(share)),
         options=options,
-        row=np.arange(choices),
+        column=np.arange(choices),
         arcs=12,
     )
     shares = ShareSets.of(paths, largest).nearest(draw.normal(size=options.shape))

@@ -72,7 +72,7 @@ def test_no_permutation_loads_a_link_more() -> None:
     for pattern in ("tornado", "permutation", "perm1hop", "perm2hop"):
         for seed in range(3):
             some = PATTERNS[pattern](built.build.topology, 2, seed)
-            assert fluid.loads(some, fluid.emitted).max() <= 1.02 * found.worst
+            assert fluid.loads_by_weights(some).max() <= 1.02 * found.worst
 
 
 def test_a_large_fabric_is_refused_with_file_and_line(tmp_path: Path) -> None:

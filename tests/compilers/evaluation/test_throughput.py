@@ -57,7 +57,7 @@ def loads_by_hand(build: Build, pattern: str, hosts: int) -> Counter[tuple[int, 
 )
 def test_loads_are_those_of_every_path(build: Build, pattern: str) -> None:
     fluid = Fluid.of(build)
-    found = fluid.loads(PATTERNS[pattern](build.topology, 3, 0), fluid.emitted)
+    found = fluid.loads_by_weights(PATTERNS[pattern](build.topology, 3, 0))
     slots, end = fluid.hops.arcs_a_switch, fluid.hops.far_arc
     ours = {(a // slots, int(end[a]) // slots): found[a] for a in np.flatnonzero(found).tolist()}
     expected = loads_by_hand(build, pattern, 3)
@@ -108,7 +108,9 @@ def test_fitted_weights_find_the_optimum(q: int) -> None:
     one = Traffic(traffic.source[part], traffic.destination[part], traffic.amount[part])
     fluid = Fluid.of(build)
     assert fit(fluid.paths(one)).loads.max() == pytest.approx(1 / q)
-    far = replace(fluid, emitted=fluid.emitted * np.linspace(1, 3, len(fluid.emitted))[:, None])
+    far = replace(
+        fluid, table_shares=fluid.table_shares * np.linspace(1, 3, len(fluid.table_shares))[:, None]
+    )
     assert fit(far.paths(one)).loads.max() == pytest.approx(1 / q, rel=0.03)
 
 
@@ -125,9 +127,9 @@ def test_fit_is_near_the_linear_program(q: int, pattern: str) -> None:
         column = s * (fluid.hops.classes + 2) + c
         part = switch_class == key
         some = Traffic(traffic.source[part], traffic.destination[part], traffic.amount[part])
-        paths = np.flatnonzero(fluid.emitted[:, column])
+        paths = np.flatnonzero(fluid.table_shares[:, column])
         for path in paths:
-            only = np.zeros_like(fluid.emitted)
+            only = np.zeros_like(fluid.table_shares)
             only[path, column] = 1
             blocks.append(fluid.loads(some, only))
         equal.append(len(paths))
@@ -201,4 +203,4 @@ def test_packets_that_go_round_for_ever_have_loads_all_the_same() -> None:
     tables = replace(build.tables, routes=replace(build.tables.routes, egress=egress))
     fluid = Fluid.of(replace(build, tables=tables))
     traffic = Traffic.of(np.array([0]), np.array([1]))
-    assert fluid.loads(traffic, fluid.emitted).sum() == pytest.approx(MOST_HOPS)
+    assert fluid.loads_by_weights(traffic).sum() == pytest.approx(MOST_HOPS)

@@ -103,10 +103,10 @@ def test_loads_are_those_of_every_path(build: Build) -> None:
             for link in pairwise(path[s, r] + path[r, d][1:]):
                 load[link] += 1
     f = found.fluid.hops
-    assert found.as_emitted is not None
+    assert found.by_tables is not None
     for arc in np.flatnonzero(f.far_arc >= 0).tolist():
         link = arc // f.arcs_a_switch, int(f.far_arc[arc]) // f.arcs_a_switch
-        assert found.as_emitted[arc] == pytest.approx(load[link] / order)
+        assert found.by_tables[arc] == pytest.approx(load[link] / order)
 
 
 @pytest.mark.parametrize("q", [3])

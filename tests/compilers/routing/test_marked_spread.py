@@ -70,7 +70,7 @@ def test_loads_are_those_of_every_path(family: str, q: int) -> None:
         amount = amount * ~np.eye(order, dtype=np.bool_) * ends * ends[:, None]
         source, destination = np.nonzero(amount)
         traffic = Traffic(source, destination, amount[source, destination])
-        found = fluid.loads(traffic, fluid.emitted)
+        found = fluid.loads_by_weights(traffic)
         for arc in np.flatnonzero(f.far_arc >= 0).tolist():
             link = arc // f.arcs_a_switch, int(f.far_arc[arc]) // f.arcs_a_switch
             assert found[arc] == pytest.approx((by_hand[link] * amount).sum())

@@ -80,7 +80,7 @@ def test_the_arrays_are_the_tables() -> None:
     order, far = build.tables.switches, build.wiring.far
     there = np.roll(np.arange(order), 7)
     fluid = Fluid.of(build)
-    found = fluid.loads(Traffic(np.arange(order), there, np.ones(order)), fluid.emitted)
+    found = fluid.loads_by_weights(Traffic(np.arange(order), there, np.ones(order)))
     tail, place = np.nonzero(far >= 0)
     expected = loads(build)[:, np.arange(order), there].sum(axis=1)
     assert found[tail * fluid.hops.arcs_a_switch + place] == pytest.approx(expected, abs=1e-5)

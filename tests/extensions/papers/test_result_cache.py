@@ -17,7 +17,7 @@ import pytest
 
 import polarfab
 from compilers.demand.fluid import Fluid
-from compilers.evaluation.saturation import emitted_share
+from compilers.evaluation.saturation import share_by_tables
 from compilers.evaluation.traffic import PATTERNS
 from compilers.topology.families import build_topology
 from extensions.papers import result_cache
@@ -247,7 +247,7 @@ def test_loads_of_a_curve_that_is_simulated_in_part_are_listed() -> None:
     ],
 )
 def test_the_hottest_link_is_that_of_throughput(fabric: PaperFabric, pattern: str) -> None:
-    expected = emitted_share(fabric.build(), pattern, fabric.hosts)
+    expected = share_by_tables(fabric.build(), pattern, fabric.hosts)
     assert minimal_share(fabric.text(), pattern) == pytest.approx(expected)
     assert expected < 1
 
