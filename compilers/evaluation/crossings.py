@@ -5,9 +5,10 @@ from these shares. There is a class for each kind of forwarding, all with the me
 `Crossings`: `OverTables`, `OverIntermediates` (Valiant's routing), and `OverDamagedLegs` (Valiant's
 routing while *elements*, links or switches, are down).
 
-An *arc* is one direction of a link. The *destinations* are the switches with hosts. The
-intermediates are the same switches, in the same order, so the load from a switch to itself is set
-to 0 by their numbers.
+An *arc* is one direction of a link: the switch that it leaves, and the number of the link there.
+Its *arc number* is s·K + k for link k of switch s. The *destinations* are the switches with hosts.
+The intermediates are the same switches, in the same order, so the load from a switch to itself is
+set to 0 by their numbers.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class Crossings(Protocol):
         """A load that no traffic exceeds on each arc, and what arrives.
 
         Args:
-            arcs: the links.
+            arcs: int64[n, 2], the arcs.
             sends: float64[S], what the hosts of each switch can send.
             takes: float64[D], what the hosts of each destination can take.
             low_enough: a load; a bound below it need not be made tighter.
@@ -69,26 +70,26 @@ class Crossings(Protocol):
 class OverTables:
     """The shares on links of packets that follow egress classes, with or without marks."""
 
-    crossings: LinkCrossings
+    link_crossings: LinkCrossings
     """The program of the switches, ready to be followed."""
 
     @property
     def arcs(self) -> Arcs:
         """As in `Crossings`."""
-        return self.crossings.arcs
+        return self.link_crossings.arcs
 
     @property
     def size(self) -> tuple[int, int]:
         """As in `Crossings`."""
-        return self.crossings.size
+        return self.link_crossings.size
 
     def loads(self, arcs: Arcs) -> Reals:
         """As in `Crossings`."""
-        return self.crossings.loads(arcs)
+        return self.link_crossings.loads(arcs)
 
     def bounds(self, arcs: Arcs, sends: Reals, takes: Reals, low_enough: float = 0.0) -> LinkBounds:
         """As in `Crossings`."""
-        return LinkBounds.of(self.crossings, arcs, sends, takes, low_enough)
+        return LinkBounds.of(self.link_crossings, arcs, sends, takes, low_enough)
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,8 +151,8 @@ class Legs(NamedTuple):
     """The path from each of S switches to each of T switches."""
 
     arcs: NDArray[np.int32]
-    """int32[H, S·T], the links of each path, s·K + k for link k of switch s; -1 after the last, and
-    on paths where packets are lost."""
+    """int32[H, S·T], the arc numbers of each path; -1 after the last, and on paths that lose
+    packets."""
     end: NDArray[np.int64]
     """int64[S, T]: the switch where each path ends; -1 where packets are lost."""
 
@@ -176,29 +177,29 @@ class Legs(NamedTuple):
         arcs = self.arcs.reshape(len(self.arcs), *self.end.shape)[..., ends]
         return Legs(arcs.reshape(len(arcs), -1), self.end[:, ends])
 
-    def link_loads(self, amount: Reals, link_count: int) -> Reals:
-        """float64[S·K]: the load of each link.
+    def arc_loads(self, amount: Reals, number_count: int) -> Reals:
+        """float64[S·K]: the load of each arc, by its number.
 
         Args:
             amount: float64[S·T], what each pair sends.
-            link_count: S·K, the number of links, with numbers that stand for no link.
+            number_count: S·K, how many arc numbers there are; some may stand for no link.
         """
         exists = self.arcs >= 0
         amounts = np.broadcast_to(amount, self.arcs.shape)[exists]
-        return np.asarray(np.bincount(self.arcs[exists], amounts, link_count), np.float64)
+        return np.asarray(np.bincount(self.arcs[exists], amounts, number_count), np.float64)
 
-    def crossing(self, links: NDArray[np.int64], link_count: int) -> Reals:
-        """float64[n, S, T]: 1 where the path of a pair crosses a link, else 0.
+    def crossing(self, arc_numbers: NDArray[np.int64], number_count: int) -> Reals:
+        """float64[n, S, T]: 1 where the path of a pair crosses an arc, else 0.
 
         Args:
-            links: int64[n], the links, s·K + k each.
-            link_count: S·K, the number of links, with numbers that stand for no link.
+            arc_numbers: int64[n], the arcs.
+            number_count: S·K, how many arc numbers there are; some may stand for no link.
         """
         # One entry more, which -1 in `arcs` reads.
-        row_of_link = np.full(link_count + 1, -1)
-        row_of_link[links] = np.arange(len(links))
-        crossing = np.zeros((len(links), self.end.size))
-        for row_of_pair in row_of_link[self.arcs]:
+        row_of_arc = np.full(number_count + 1, -1)
+        row_of_arc[arc_numbers] = np.arange(len(arc_numbers))
+        crossing = np.zeros((len(arc_numbers), self.end.size))
+        for row_of_pair in row_of_arc[self.arcs]:
             pair = np.flatnonzero(row_of_pair >= 0)
             crossing[row_of_pair[pair], pair] = 1
         return crossing.reshape(-1, *self.end.shape)
@@ -215,8 +216,8 @@ class OverDamagedLegs:
     """As in `Crossings`."""
     size: tuple[int, int]
     """As in `Crossings`."""
-    link_number: NDArray[np.int64]
-    """int64[S, K], the number of each link in `Legs`, s·K + k."""
+    arc_number: NDArray[np.int64]
+    """int64[S, K], the arc number of each link: s·K + k."""
     first: Legs
     """The first legs, to the D intermediates."""
     second_leg_share: Reals
@@ -256,7 +257,7 @@ class OverDamagedLegs:
         return cls(
             arcs=np.argwhere(program.far >= 0),
             size=(switches, len(ends)),
-            link_number=np.arange(program.far.size).reshape(switches, links_per_switch),
+            arc_number=np.arange(program.far.size).reshape(switches, links_per_switch),
             first=first,
             second_leg_share=second_leg_share[:, :switches],
             ends=ends,
@@ -265,9 +266,9 @@ class OverDamagedLegs:
 
     def loads(self, arcs: Arcs) -> Reals:
         """As in `Crossings`."""
-        links, link_count = self.link_number[tuple(arcs.T)], self.link_number.size
-        first = self.first.crossing(links, link_count)
-        second = self.second.crossing(links, link_count)
+        numbers, number_count = self.arc_number[tuple(arcs.T)], self.arc_number.size
+        first = self.first.crossing(numbers, number_count)
+        second = self.second.crossing(numbers, number_count)
         load = first.sum(axis=2)[:, :, None] / len(self.ends) + self.second_leg_share @ second
         load[:, self.ends, np.arange(self.size[1])] = 0
         return np.asarray(load, np.float64)
@@ -283,10 +284,10 @@ class OverDamagedLegs:
 
         The bound takes the second legs that begin at a switch at the largest share of any source.
         """
-        link_count = self.link_number.size
+        number_count = self.arc_number.size
         first = np.repeat(sends / len(self.ends), len(self.ends))
         second = (self.second_leg_share[sends > 0].max(axis=0)[:, None] * takes).ravel()
-        upper = self.first.link_loads(first, link_count)
-        upper += self.second.link_loads(second, link_count)
+        upper = self.first.arc_loads(first, number_count)
+        upper += self.second.arc_loads(second, number_count)
         arrives = self.second.end == self.ends
-        return LinkBounds(upper[self.link_number[tuple(arcs.T)]], self.second_leg_share @ arrives)
+        return LinkBounds(upper[self.arc_number[tuple(arcs.T)]], self.second_leg_share @ arrives)

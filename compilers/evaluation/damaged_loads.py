@@ -1,9 +1,9 @@
 """The guaranteed throughput of a fabric while elements are down, from that of the intact fabric.
 
-An *element* is a link or a switch; `Program` numbers the links first, then the switches. An *arc*
-is one direction of a link. `failure_guarantees` makes one `DamagedLoads` for a build, and calls
-`share` for each failure, which returns the guaranteed throughput, a share of the hosts' rates. The
-shares of *pairs* are something else: the part of the packets of two switches that cross a link.
+An *element* is a cable or a switch; `Program` numbers the cables first, then the switches. An *arc*
+is one direction of a link, and its *index* is its place among `LinkCrossings.arcs`.
+`failure_guarantees` makes one `DamagedLoads` for a build, and calls `guarantee` for each failure. A
+*share* here is that of a pair of switches on an arc: which part of the pair's packets crosses it.
 
 The worst load of a link changes only if pairs whose packets cross the link take other paths. Then a
 bound is computed first, which is quick. The dual prices of the intact fabric
@@ -43,8 +43,8 @@ is computed. In larger fabrics it is computed for one link of each orbit of auto
 class ChangedCrossings(OverTables):
     """The shares of pairs on links while elements are down, as changes of the intact fabric's."""
 
-    arc_number: Numbers
-    """int64[S, K], the number of each link among `arcs`; -1 where no link is."""
+    arc_index: Numbers
+    """int64[S, K], the index of each link among `arcs`; -1 where no link is."""
     intact_shares: PairsByLink | None
     """The shares of pairs on each link of the intact fabric; None in a large fabric."""
     growth: PairsByLink
@@ -54,7 +54,7 @@ class ChangedCrossings(OverTables):
     def of(
         cls,
         intact: OverTables,
-        arc_number: Numbers,
+        arc_index: Numbers,
         intact_shares: PairsByLink | None,
         shares: ChangedShares,
     ) -> ChangedCrossings:
@@ -62,16 +62,16 @@ class ChangedCrossings(OverTables):
 
         Args:
             intact: the program and links of the intact fabric.
-            arc_number: as `ChangedCrossings.arc_number`.
+            arc_index: as `ChangedCrossings.arc_index`.
             intact_shares: as `ChangedCrossings.intact_shares`.
             shares: the pairs and links whose shares have changed.
         """
-        arc = arc_number.ravel()[shares.arc].astype(np.min_scalar_type(len(intact.arcs)))
+        arc = arc_index.ravel()[shares.arc].astype(np.min_scalar_type(len(intact.arcs)))
         order = np.argsort(arc, kind="stable")
         begins = np.zeros(len(intact.arcs) + 1, np.int64)
         np.cumsum(np.bincount(arc, minlength=len(intact.arcs)), out=begins[1:])
         growth = PairsByLink(begins, *(column[order] for column in shares[1:]))
-        return cls(intact.crossings, arc_number, intact_shares, growth)
+        return cls(intact.link_crossings, arc_index, intact_shares, growth)
 
     @property
     def unchanged(self) -> NDArray[np.bool_]:
@@ -80,13 +80,13 @@ class ChangedCrossings(OverTables):
 
     def loads(self, arcs: Arcs) -> Reals:
         """As in `Crossings`."""
-        numbers = self.arc_number[tuple(arcs.T)]
+        indexes = self.arc_index[tuple(arcs.T)]
         if self.intact_shares is None:
             loads, intact_shares = super().loads(arcs), self.growth.without_pairs()
         else:
             loads, intact_shares = np.zeros((len(arcs), *self.size)), self.intact_shares
-        write = for_packets(self.crossings.packets, write_loads)
-        write(intact_shares, self.growth, numbers, loads)
+        write = for_packets(self.link_crossings.packets, write_loads)
+        write(intact_shares, self.growth, indexes, loads)
         return loads
 
 
@@ -96,24 +96,24 @@ class DamagedLoads:
     Args:
         build: the intact fabric.
         rates: the rates of hosts and links.
-        failure_count: how many failures `share` will be called for; for many, loops are compiled to
-            machine code.
+        failure_count: how many failures `guarantee` will be called for; for many, loops are
+            compiled to machine code.
     """
 
     def __init__(self, build: Build, rates: HostRates, failure_count: int) -> None:
         self.build, self.rates = build, rates
-        crossings = LinkCrossings.of(build, times=failure_count)
-        program, towards = crossings.program, crossings.towards
-        self.crossings, self.arcs = OverTables(crossings), crossings.arcs
-        self.arc_number: Numbers = np.full(program.far.shape, -1)
+        link_crossings = LinkCrossings.of(build, times=failure_count)
+        program, towards = link_crossings.program, link_crossings.towards
+        self.crossings, self.arcs = OverTables(link_crossings), link_crossings.arcs
+        self.arc_index: Numbers = np.full(program.far.shape, -1)
         """As in `ChangedCrossings`."""
-        self.arc_number[tuple(self.arcs.T)] = np.arange(len(self.arcs))
+        self.arc_index[tuple(self.arcs.T)] = np.arange(len(self.arcs))
         self.capacity = rates.links[tuple(self.arcs.T)]
         """float64[arcs], the rate of each link."""
         endpoints = np.flatnonzero(build.topology.endpoints)
-        state = FabricState(program, crossings.hops, towards.egress, endpoints)
-        self.intact = IntactPaths(state, crossings.out, towards, crossings.packets)
-        bounds = LinkBounds.of(crossings, self.arcs, *rates.by_switch(*self.crossings.size))
+        state = FabricState(program, link_crossings.hops, towards.egress, endpoints)
+        self.intact = IntactPaths(state, link_crossings.out, towards, link_crossings.packets)
+        bounds = LinkBounds.of(link_crossings, self.arcs, *rates.by_switch(*self.crossings.size))
         self.arrives = all_arrive(bounds.arrived, rates)
         """Whether all packets arrive in the intact fabric."""
         self.load_bounds = bounds.upper
@@ -137,22 +137,22 @@ class DamagedLoads:
         """Find the worst traffic and prices of each link."""
         switches, ends = self.crossings.size
         rates, step = self.rates, max(1, CELLS_AT_ONCE // (switches * ends))
-        self.pair_shares = self.crossings.crossings.pairs_by_link()
+        self.pair_shares = self.crossings.link_crossings.pairs_by_link()
         self.pair_prices = PairPrices(*(np.zeros((len(self.arcs), n)) for n in self.crossings.size))
         for begin in range(0, len(self.arcs), step):
             loads = self.crossings.loads(self.arcs[begin : begin + step])
-            for number, load in enumerate(map(rates.pairs, loads), begin):
+            for index, load in enumerate(map(rates.pairs, loads), begin):
                 worst_traffic_of_link = worst_traffic(load, rates)
                 link_prices = dual_prices(load, worst_traffic_of_link, rates)
-                self.pair_prices.source[number, rates.switches] = link_prices.source
-                self.pair_prices.destination[number, rates.columns] = link_prices.destination
-                self.load_bounds[number], self.is_exact[number] = worst_traffic_of_link.load, True
+                self.pair_prices.source[index, rates.switches] = link_prices.source
+                self.pair_prices.destination[index, rates.columns] = link_prices.destination
+                self.load_bounds[index], self.is_exact[index] = worst_traffic_of_link.load, True
 
     def _compute_each_orbit(self) -> None:
         """Find the worst traffic of one link of each orbit, unless there are too many orbits."""
         orbit = np.arange(len(self.arcs))
         if self.rates.are_equal and len(self.rates.hosts) == self.build.tables.switches:
-            orbit = orbit_of_arc(self.build.topology, self.crossings.crossings)
+            orbit = orbit_of_arc(self.build.topology, self.crossings.link_crossings)
         representatives, orbit_of_link = np.unique(orbit, return_inverse=True)
         if len(representatives) * np.prod(self.crossings.size) > MOST_COMPUTED:
             return
@@ -163,8 +163,8 @@ class DamagedLoads:
         ]
         self.load_bounds, self.is_exact[:] = np.array(loads)[orbit_of_link], True
 
-    def share(self, elements: Numbers, repaired: Repaired | None = None) -> float:
-        """The guaranteed throughput while elements are down, as a share of the hosts' rates.
+    def guarantee(self, elements: Numbers, repaired: Repaired | None = None) -> float:
+        """The guaranteed throughput while elements are down, as a part of the hosts' rates.
 
         It is 0 if packets are lost, or if no switch with hosts is left.
 
@@ -172,8 +172,8 @@ class DamagedLoads:
             elements: int64[n], as `Program` numbers them.
             repaired: the tables that a controller has installed; None: those of the build.
         """
-        links = self.intact.state.program.cables
-        living = self.rates.without(elements[elements >= links] - links)
+        cables = self.intact.state.program.cables
+        living = self.rates.without(elements[elements >= cables] - cables)
         if not (len(living.switches) and self.arrives):
             return 0.0
         dead, after = self._dead(elements), self._state(elements, repaired)
@@ -186,9 +186,9 @@ class DamagedLoads:
         if not differences.arrives:
             return 0.0
         crossings = ChangedCrossings.of(
-            self.crossings, self.arc_number, self.pair_shares, differences.shares
+            self.crossings, self.arc_index, self.pair_shares, differences.shares
         )
-        return self._share_by_worst_link(crossings, dead, living)
+        return self._guarantee_by_worst_link(crossings, dead, living)
 
     def _dead(self, elements: Numbers) -> NDArray[np.bool_]:
         """bool[arcs], the directions of links that are down, or whose switch is down."""
@@ -218,13 +218,13 @@ class DamagedLoads:
         hops = state.hops.evaluated_at(program, build, elements, switches, self.intact.packets)
         return state._replace(hops=hops)
 
-    def _share_by_worst_link(
+    def _guarantee_by_worst_link(
         self,
         crossings: ChangedCrossings,
         dead: NDArray[np.bool_],
         living: HostRates,
     ) -> float:
-        """The share that the link with the highest utilisation by its worst traffic allows.
+        """The guarantee that the link with the highest utilisation by its worst traffic allows.
 
         The exact loads of links whose shares have not changed are stored for the next failures.
 
@@ -241,9 +241,9 @@ class DamagedLoads:
         search.peak = float((self.load_bounds / self.capacity)[has_known_load].max(initial=0))
         to_search = np.flatnonzero(~has_known_load & ~dead)
         search.compute(to_search, self._utilisation_bounds(crossings, living)[to_search])
-        for number, load in search.loads.items():
-            if unchanged[number]:
-                self.load_bounds[number], self.is_exact[number] = load, True
+        for index, load in search.loads.items():
+            if unchanged[index]:
+                self.load_bounds[index], self.is_exact[index] = load, True
         return search.share
 
     def _utilisation_bounds(self, crossings: ChangedCrossings, living: HostRates) -> Reals:
@@ -268,6 +268,6 @@ class DamagedLoads:
 
 def all_arrive(arrived: Reals, rates: HostRates) -> bool:
     """Whether all packets between switches with hosts arrive."""
-    part = rates.pairs(arrived).copy()
-    np.fill_diagonal(part, 1)
-    return bool((part > 1 - LOAD_TOLERANCE).all())
+    arrived_part = rates.pairs(arrived).copy()
+    np.fill_diagonal(arrived_part, 1)
+    return bool((arrived_part > 1 - LOAD_TOLERANCE).all())

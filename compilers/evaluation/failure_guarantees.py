@@ -5,8 +5,8 @@ that hosts get while the switches repair by themselves, and the share by the tab
 controller computes for the rest of the fabric. Hosts of a switch that is down neither send nor
 take. In a large fabric the failures are a random sample.
 
-An *element* is a link or a switch: links have the numbers 0 to L - 1 (`Wiring.link_ends`), and
-switch s has the number L + s. A failure is a set of elements that are down together.
+An *element* is a cable or a switch: cables have the numbers 0 to E - 1 (`Wiring.link_ends`), and
+switch s has the number E + s. A failure is a set of elements that are down together.
 """
 
 from __future__ import annotations
@@ -91,8 +91,9 @@ def failure_guarantees(
         loads = DamagedLoads(build, rates, len(cases))
     intact, guarantees = Intact.of(build), []
     for number, (name, elements) in enumerate(cases, 1):
-        after, down = repaired(intact, _dead(build, elements)), np.array(elements, np.int64)
-        guarantees.append(FailureGuarantee(kind, name, loads.share(down), loads.share(down, after)))
+        new_tables, down = repaired(intact, _dead(build, elements)), np.array(elements, np.int64)
+        by_switches, by_controller = loads.guarantee(down), loads.guarantee(down, new_tables)
+        guarantees.append(FailureGuarantee(kind, name, by_switches, by_controller))
         if progress:
             progress(number, len(cases))
     return tuple(sorted(guarantees, key=lambda case: (case.share, case.repaired)))
@@ -179,16 +180,16 @@ class DamagedLegLoads:
     Args:
         build: the intact fabric.
         rates: the rates of hosts and links.
-        failure_count: how many failures `share` will be called for.
+        failure_count: how many failures `guarantee` will be called for.
     """
 
     def __init__(self, build: Build, rates: HostRates, failure_count: int) -> None:
         self.build, self.rates, self.failure_count = build, rates, failure_count
 
-    def share(self, elements: NDArray[np.int64], repaired: Repaired | None = None) -> float:
-        """The guarantee while elements are down, as by `DamagedLoads.share`."""
-        links = len(self.build.wiring.link_ends())
-        living = self.rates.without(elements[elements >= links] - links)
+    def guarantee(self, elements: NDArray[np.int64], repaired: Repaired | None = None) -> float:
+        """The guarantee while elements are down, as by `DamagedLoads.guarantee`."""
+        cables = len(self.build.wiring.link_ends())
+        living = self.rates.without(elements[elements >= cables] - cables)
         if not len(living.switches):
             return 0.0
         build = replace(self.build, tables=repaired.tables) if repaired else self.build

@@ -84,12 +84,12 @@ def guarantee(
     by_tables = OverTables(LinkCrossings.of(build))
     arcs, load_bounds = by_tables.arcs, None
     if rates.are_equal and len(rates.hosts) == build.tables.switches:
-        representatives = orbit_representatives(build.topology, by_tables.crossings)
+        representatives = orbit_representatives(build.topology, by_tables.link_crossings)
         if ORBIT_SIZE * len(representatives) > len(arcs) and needs_bounds(
             by_tables, len(representatives)
         ):
             load_bounds = bounds_by_symmetry(
-                build.topology, by_tables.crossings, *rates.by_switch(*by_tables.size)
+                build.topology, by_tables.link_crossings, *rates.by_switch(*by_tables.size)
             )
             load_bounds = load_bounds[representatives]
         arcs = arcs[representatives]
@@ -144,7 +144,7 @@ def guarantee_of_links(
     search.compute(numbers, utilisation_bounds)
     if search.worst is None:
         return Guarantee(1.0, None, ())
-    switch, link_of_switch = arcs[search.worst_number].tolist()
+    switch, link_of_switch = arcs[search.worst_index].tolist()
     link = switch, int(build.wiring.far[switch, link_of_switch])
     return Guarantee(search.share, link, _flows(search.worst, rates.switches))
 

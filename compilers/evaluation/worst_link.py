@@ -27,7 +27,7 @@ class WorstLink:
 
     Args:
         crossings: the shares of pairs on links.
-        arcs: int64[n, 2], the links.
+        arcs: int64[n, 2], the links. The *index* of a link is its place among them.
         rates: the rates of hosts and links.
         progress: called with (links done, all links).
     """
@@ -46,32 +46,32 @@ class WorstLink:
         """The utilisation of the worst link so far."""
         self.worst: WorstTraffic | None = None
         """The worst traffic of this link; None before a link has any load."""
-        self.worst_number = 0
-        """The number of this link among `arcs`."""
+        self.worst_index = 0
+        """The index of this link."""
         self.loads: dict[int, float] = {}
-        """The load by the worst traffic of each link that was computed, by the link's number."""
+        """The load by the worst traffic of each link that was computed, by the link's index."""
 
     @property
     def share(self) -> float:
         """The share of their rate that all hosts can send, by the worst link so far."""
         return 1 / max(1.0, self.peak)
 
-    def bounds(self, numbers: Numbers) -> Reals:
+    def bounds(self, indexes: Numbers) -> Reals:
         """Upper bounds of the utilisation of some links, float64[m].
 
         Args:
-            numbers: int64[m], of links.
+            indexes: int64[m], of the links.
         """
         rates = self.rates.by_switch(*self.crossings.size)
-        low_enough = self.peak * float(self.capacity[numbers].min(initial=1))
-        load_bounds = self.crossings.bounds(self.arcs[numbers], *rates, low_enough).upper
-        return np.asarray(load_bounds / self.capacity[numbers], np.float64)
+        low_enough = self.peak * float(self.capacity[indexes].min(initial=1))
+        load_bounds = self.crossings.bounds(self.arcs[indexes], *rates, low_enough).upper
+        return np.asarray(load_bounds / self.capacity[indexes], np.float64)
 
-    def compute(self, numbers: Numbers, bounds: Reals) -> None:
+    def compute(self, indexes: Numbers, bounds: Reals) -> None:
         """Compute links until no remaining one can be worse than the worst so far.
 
         Args:
-            numbers: int64[m], of links.
+            indexes: int64[m], of the links.
             bounds: float64[m], upper bounds of their utilisation.
         """
         order, done_count, batch_size = np.argsort(-bounds, kind="stable"), 0, FIRST_BATCH
@@ -79,24 +79,24 @@ class WorstLink:
             if bounds[order[done_count]] <= self.peak * (1 + LOAD_TOLERANCE):
                 return
             batch = order[done_count : done_count + batch_size]
-            loads = self.rates.pairs(self.crossings.loads(self.arcs[numbers[batch]]))
-            for number, bound, load in zip(numbers[batch], bounds[batch], loads, strict=True):
+            loads = self.rates.pairs(self.crossings.loads(self.arcs[indexes[batch]]))
+            for index, bound, load in zip(indexes[batch], bounds[batch], loads, strict=True):
                 if bound > self.peak * (1 + LOAD_TOLERANCE):
-                    self._compute_one(int(number), load)
+                    self._compute_one(int(index), load)
             done_count += len(batch)
             batch_size = max(1, min(2 * batch_size, CELLS_AT_ONCE // loads[0].size))
             if self.progress:
                 self.progress(min(done_count, len(order)), len(order))
 
-    def _compute_one(self, number: int, load: Reals) -> None:
+    def _compute_one(self, index: int, load: Reals) -> None:
         """Compute the worst traffic of a link.
 
         Args:
-            number: of the link.
+            index: of the link.
             load: float64[H, H], the share of each pair on the link.
         """
         worst = worst_traffic(load, self.rates)
-        self.loads[number] = worst.load
-        utilisation = worst.load / float(self.capacity[number])
+        self.loads[index] = worst.load
+        utilisation = worst.load / float(self.capacity[index])
         if utilisation > self.peak * (1 + LOAD_TOLERANCE):
-            self.worst, self.peak, self.worst_number = worst, utilisation, number
+            self.worst, self.peak, self.worst_index = worst, utilisation, index
