@@ -73,10 +73,10 @@ def _openflow_groups(classes: Classes) -> NDArray[np.int64]:
     if _has_ports_without_weight(classes):
         switch, number = np.nonzero(classes.port > 0)
         groups_by_role = class_groups(classes, switch, number)
-        order = len(classes.port)
+        switches = len(classes.port)
         return sum(
-            (np.bincount(switch[groups.exists], minlength=order) for groups in groups_by_role),
-            np.zeros(order, np.int64),
+            (np.bincount(switch[groups.exists], minlength=switches) for groups in groups_by_role),
+            np.zeros(switches, np.int64),
         )
     arrays = (classes.port, classes.weight, classes.protection, classes.bounce)
     shapes = np.column_stack([(array.reshape(len(array), -1) > 0).sum(axis=1) for array in arrays])

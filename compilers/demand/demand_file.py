@@ -262,15 +262,17 @@ class _Reader:
 
     def read_matrix(self, rows: Sequence[DemandRow]) -> None:
         """Add flows from a matrix, with names in its first row and column or of all switches."""
-        order = len(self.wiring.names)
+        switches = len(self.wiring.names)
         head = rows[0]
         has_names = len(rows) == len(head.cells) and _is_header(head.cells[0])
         if has_names:
             columns = [self.switch(head.line, name) for name in head.cells[1:]]
-        elif len(rows) == len(head.cells) == order:
-            columns = list(range(order))
+        elif len(rows) == len(head.cells) == switches:
+            columns = list(range(switches))
         else:
-            required = f"{FORMS}, {order} by {order} or with names in the first row and column"
+            required = (
+                f"{FORMS}, {switches} by {switches} or with names in the first row and column"
+            )
             given = f"{len(rows)} lines, the first of {len(head.cells)} values"
             self.add_problem(head.line, required, given)
             return

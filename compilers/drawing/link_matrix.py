@@ -231,7 +231,7 @@ class LinkLosses:
             progress: called with destinations done and all.
         """
         walks = Walks.of(build)
-        lost, longest = np.zeros(walks.links, np.int64), np.zeros(walks.links, np.int64)
+        lost, longest = np.zeros(walks.cable_count, np.int64), np.zeros(walks.cable_count, np.int64)
         for longest_of_block, lost_of_block in BlockWalk(_losses, walks).over(
             build, THIS_PROCESS, progress
         ):
@@ -246,7 +246,7 @@ def _losses(walks: Walks, block: Numbers) -> tuple[Numbers, Numbers]:
     Returns:
         The links of the longest path, and how many pairs lose packets, int64[E] each.
     """
-    links = np.arange(walks.links)
-    longest = np.zeros(walks.links, np.int64)
+    links = np.arange(walks.cable_count)
+    longest = np.zeros(walks.cable_count, np.int64)
     lost = walks.follow_cases(block, links[:, None], longest).lost
-    return longest, np.bincount(lost[:, 0], minlength=walks.links)
+    return longest, np.bincount(lost[:, 0], minlength=walks.cable_count)

@@ -172,8 +172,8 @@ class DamagedLoads:
             elements: int64[n], as `Program` numbers them.
             repaired: the tables that a controller has installed; None: those of the build.
         """
-        cables = self.intact.state.program.cables
-        living = self.rates.without(elements[elements >= cables] - cables)
+        cable_count = self.intact.state.program.cable_count
+        living = self.rates.without(elements[elements >= cable_count] - cable_count)
         if not (len(living.switches) and self.arrives):
             return 0.0
         dead, after = self._dead(elements), self._state(elements, repaired)
@@ -194,7 +194,7 @@ class DamagedLoads:
         """bool[arcs], the directions of links that are down, or whose switch is down."""
         program = self.intact.state.program
         cable, far = program.cable[tuple(self.arcs.T)], program.far[tuple(self.arcs.T)]
-        far_switch, near_switch = program.cables + far, program.cables + self.arcs[:, 0]
+        far_switch, near_switch = program.cable_count + far, program.cable_count + self.arcs[:, 0]
         needed_elements = np.stack((cable, far_switch, near_switch))
         return np.asarray(np.isin(needed_elements, elements).any(axis=0), np.bool_)
 
@@ -204,14 +204,14 @@ class DamagedLoads:
         Only switches next to an element that is down, or with repaired classes, choose new hops.
         """
         state, build = self.intact.state, self.build
-        program, cables = state.program, state.program.cables
+        program, cable_count = state.program, state.program.cable_count
         if repaired:
             build = replace(build, tables=repaired.tables)
             program = with_classes(program, build, np.unique(repaired.classes[:, 0]))
             egress = egress_classes(build, state.ends, repaired.fib)
             state = state._replace(program=program, egress=egress)
-        is_changed = np.isin(program.cable, elements[elements < cables]) & (program.far >= 0)
-        is_changed |= np.isin(program.far, elements[elements >= cables] - cables)
+        is_changed = np.isin(program.cable, elements[elements < cable_count]) & (program.far >= 0)
+        is_changed |= np.isin(program.far, elements[elements >= cable_count] - cable_count)
         switches = np.flatnonzero(is_changed.any(axis=1))
         if repaired:
             switches = np.union1d(switches, repaired.classes[:, 0])

@@ -188,8 +188,8 @@ class DamagedLegLoads:
 
     def guarantee(self, elements: NDArray[np.int64], repaired: Repaired | None = None) -> float:
         """The guarantee while elements are down, as by `DamagedLoads.guarantee`."""
-        cables = len(self.build.wiring.link_ends())
-        living = self.rates.without(elements[elements >= cables] - cables)
+        cable_count = len(self.build.wiring.link_ends())
+        living = self.rates.without(elements[elements >= cable_count] - cable_count)
         if not len(living.switches):
             return 0.0
         build = replace(self.build, tables=repaired.tables) if repaired else self.build

@@ -90,9 +90,9 @@ def highest_host_utilisation(traffic: Traffic, relative_rates: Reals) -> float:
         traffic: in units of `HostRates.unit`.
         relative_rates: of `relative_host_rates`.
     """
-    order = len(relative_rates)
-    sent = np.bincount(traffic.source, traffic.amount, minlength=order)
-    received = np.bincount(traffic.destination, traffic.amount, minlength=order)
+    switches = len(relative_rates)
+    sent = np.bincount(traffic.source, traffic.amount, minlength=switches)
+    received = np.bincount(traffic.destination, traffic.amount, minlength=switches)
     with_hosts = relative_rates > 0
     utilisation = np.maximum(sent, received)[with_hosts] / relative_rates[with_hosts]
     return float(utilisation.max(initial=0.0))

@@ -252,7 +252,7 @@ def between_groups(topology: Topology, k: int, links: int, seed: int) -> Traffic
 
 
 def _random_matching(
-    sources: NDArray[np.int64], order: int, allowed: Allowed, seed: int
+    sources: NDArray[np.int64], switches: int, allowed: Allowed, seed: int
 ) -> Traffic:
     """A random permutation with as many allowed pairs as possible (Kuhn's matching).
 
@@ -262,12 +262,12 @@ def _random_matching(
 
     Args:
         sources: the switches that send.
-        order: the number of switches.
+        switches: the number of switches.
         allowed: the destinations that a source may have.
         seed: of the random order of sources and of their destinations.
     """
     rng = np.random.default_rng(seed)
-    source_of = np.full(order, -1)
+    source_of = np.full(switches, -1)
     for source in rng.permutation(sources).tolist():
         for new_source, destination in _augmenting_path(source, source_of, allowed, rng):
             source_of[destination] = new_source

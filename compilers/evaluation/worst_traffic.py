@@ -152,9 +152,9 @@ def best_transport(share: Reals, hosts: Reals) -> SwitchFlows:
     from scipy.sparse import csr_matrix
 
     source, destination = np.nonzero(share)
-    flows, order = np.arange(len(source)), len(share)
-    ends = np.concatenate((source, order + destination))
-    sums = csr_matrix((np.ones(len(ends)), (ends, np.tile(flows, 2))), (2 * order, len(flows)))
+    flows, switches = np.arange(len(source)), len(share)
+    ends = np.concatenate((source, switches + destination))
+    sums = csr_matrix((np.ones(len(ends)), (ends, np.tile(flows, 2))), (2 * switches, len(flows)))
     most = np.tile(hosts, 2)
     solved = linprog(-share[source, destination], A_ub=sums, b_ub=most, method="highs")
     positive = solved.x > 0

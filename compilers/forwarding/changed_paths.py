@@ -504,8 +504,8 @@ class IntactPaths(NamedTuple):
             rows: int64[m], the switches with changed rows.
             classes: int64[l, 2], the changed classes, each as switch and class.
         """
-        (ends, order), p = self.state.egress.shape, self.state.program
-        changed, links = np.zeros((order, ends), np.bool_), p.far.shape[1]
+        (ends, switch_count), p = self.state.egress.shape, self.state.program
+        changed, links = np.zeros((switch_count, ends), np.bool_), p.far.shape[1]
         switches = np.union1d(rows, classes[:, 0])
         is_changed = np.zeros((len(switches), p.order.shape[1]), np.bool_)
         is_changed[np.searchsorted(switches, classes[:, 0]), classes[:, 1]] = True
@@ -520,7 +520,7 @@ class IntactPaths(NamedTuple):
         changed_destinations = np.concatenate(
             (np.ones((len(arcs), ends), np.bool_), flags[place, ingress])
         )
-        pairs = Pairs.buffer(order, ends, links)
+        pairs = Pairs.buffer(switch_count, ends, links)
         mark = for_packets(self.packets, flag_crossing_pairs)
         mark(p, self.out, self.towards, changed_arcs, changed_destinations, pairs, changed)
         return changed

@@ -227,7 +227,11 @@ def add_earlier(
         for x in range(begins[state], begins[state + 1]):
             before, k = edges[x, 0], edges[x, 1]
             s = before // states_a_switch(p)
-            if visited[before] >= 0 or contains(failed, p.cables + s) or not is_up(p, s, k, failed):
+            if (
+                visited[before] >= 0
+                or contains(failed, p.cable_count + s)
+                or not is_up(p, s, k, failed)
+            ):
                 continue
             visited[before], states[count] = mark, before
             count += 1

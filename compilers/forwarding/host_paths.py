@@ -371,7 +371,7 @@ def _released_intermediates(walks: Walks, p: Program, dead: Numbers) -> NDArray[
     released = np.full((switches, classes), -1, np.int32)
     if not walks.build.forwarding.intermediates or not len(dead):
         return released
-    far_is_down = np.isin(p.far, dead - p.cables) & (p.far >= 0)
+    far_is_down = np.isin(p.far, dead - p.cable_count) & (p.far >= 0)
     link_is_down = np.isin(p.cable, dead) | far_is_down
     for switch in np.flatnonzero(link_is_down.any(axis=1)).tolist():
         for c in np.flatnonzero(p.order[switch, :, 0] >= 0).tolist():

@@ -216,16 +216,16 @@ class MovedTables(NamedTuple):
             vertex: int64[S], the image of each vertex.
         """
         p, egress = crossings.program, crossings.towards.egress
-        order = len(p.far)
+        switches = len(p.far)
         exists = p.far >= 0
         switch, link = np.nonzero(exists)
-        link_to = np.full((order, order), -1)  # by two switches, the link of the first
+        link_to = np.full((switches, switches), -1)  # by two switches, the link of the first
         link_to[switch, p.far[switch, link]] = link
         moved = np.where(exists, link_to[vertex[:, None], vertex[p.far]], -1)
-        if (moved < 0)[exists].any() or len(egress) != order:
+        if (moved < 0)[exists].any() or len(egress) != switches:
             return None
-        image_class = np.full((order, p.order.shape[1]), -1)
-        s, image = np.arange(order), egress[vertex][:, vertex]
+        image_class = np.full((switches, p.order.shape[1]), -1)
+        s, image = np.arange(switches), egress[vertex][:, vertex]
         has_class = egress >= 0
         switch_of_cell = np.broadcast_to(s, egress.shape)
         image_class[switch_of_cell[has_class], egress[has_class]] = image[has_class]

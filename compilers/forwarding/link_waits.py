@@ -10,7 +10,8 @@ one link or one switch. `compilers.proof.lossless.channels` searches these waits
 would be deadlocks.
 
 A *state* is the switch that a packet is in, its ingress link there, and its tag, as a number
-(`packet_states`). An *element* is what can fail: a cable, or a switch s, as `Program.cables` + s.
+(`packet_states`). An *element* is what can fail: a cable, or a switch s, as
+`Program.cable_count` + s.
 
 Letters in the loops: p the program, s and t switches, k a link, d a destination, c an egress class.
 """
@@ -278,7 +279,7 @@ def link_waits(
                 k = single_link(p, s, ingress, egress[s], no_failures, link, tags)
                 if k < 0 or (is_node_failure and p.far[s, k] == d):
                     continue
-                failed[0] = p.cables + p.far[s, k] if is_node_failure else p.cable[s, k]
+                failed[0] = p.cable_count + p.far[s, k] if is_node_failure else p.cable[s, k]
                 channel_at_failure = without_failure.channels[state]
                 channel, is_endless = meet_failure(
                     p, egress, failed, state, channel_at_failure, changes, waits, under_failure

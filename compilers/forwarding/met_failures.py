@@ -9,7 +9,7 @@ lets `follow` go on from there with these elements down.
 A *state* is all that the rule asks about a packet whose destination is known: the switch that it
 is in, its ingress link there, and its tag (none or marked). States are numbers (`packet_states`).
 An *element* is what can fail; cables have the numbers 0 to E - 1, and switch s has E + s, where E
-is `Program.cables`.
+is `Program.cable_count`.
 """
 
 from __future__ import annotations
@@ -67,14 +67,14 @@ def write_next_elements(
             if k >= 0:
                 if n == 2 * failures:
                     return 0
-                next_elements[n], next_elements[n + 1] = p.cable[s, k], p.cables + p.far[s, k]
+                next_elements[n], next_elements[n + 1] = p.cable[s, k], p.cable_count + p.far[s, k]
                 n += 2
         if n:
             return n
     k = transit(p, s, ingress, c, no_failures)
     if k < 0:
         return 0
-    next_elements[0], next_elements[1] = p.cable[s, k], p.cables + p.far[s, k]
+    next_elements[0], next_elements[1] = p.cable[s, k], p.cable_count + p.far[s, k]
     return 2
 
 
@@ -95,7 +95,7 @@ def meets(p: Program, s: int, ingress: int, c: int, d: int, failed: Array) -> bo
         d: its destination, which has to be up, too.
         failed: int64[n], the failed elements.
     """
-    switch_element, destination_element = p.cables + s, p.cables + d
+    switch_element, destination_element = p.cable_count + s, p.cable_count + d
     for element in failed:
         if element == switch_element or element == destination_element:  # noqa: SIM109
             return False

@@ -54,8 +54,8 @@ def has_other(p: Program, s: int, ingress: int, d: int, used: Array) -> bool:
         d: its destination.
         used: int64[n], the elements that it uses from here on.
     """
-    for element in range(p.cables + len(p.far)):
-        t = element - p.cables
+    for element in range(p.cable_count + len(p.far)):
+        t = element - p.cable_count
         if t in (s, d) or (t >= 0 and p.far[t, 0] < 0) or contains(used, element):
             continue
         if ingress < 0 or (element != p.cable[s, ingress] and t != p.far[s, ingress]):
@@ -86,7 +86,7 @@ def used_under(
         k = transit(p, t, entry, egress[t], failed)
         if k < 0:
             break
-        used[count], used[count + 1] = p.cable[t, k], p.cables + p.far[t, k]
+        used[count], used[count + 1] = p.cable[t, k], p.cable_count + p.far[t, k]
         count += 2
         t, entry = p.far[t, k], p.far_link[t, k]
     return count, k == DELIVER and t == d

@@ -47,9 +47,9 @@ def program_of(build: Build, only: int | None = None, *, shares: bool = True) ->
     links = far.shape[1]
     if only is None:
         far_link = far_links(wiring, link_at)
-        cable, cables = cable_numbers(far, far_link)
+        cable, cable_count = cable_numbers(far, far_link)
     else:
-        far_link, cables = np.full((1, links), -1, np.int16), links
+        far_link, cable_count = np.full((1, links), -1, np.int16), links
         cable = np.arange(links, dtype=np.int32)[None]
     onward = np.zeros((0, links, links), np.bool_)
     if build.forwarding.marks and shares:
@@ -66,7 +66,7 @@ def program_of(build: Build, only: int | None = None, *, shares: bool = True) ->
         far=far,
         far_link=far_link,
         cable=cable,
-        cables=cables,
+        cable_count=cable_count,
         order=_links(link_at, order),
         bounce=_links(link_at, np.asarray(classes.bounce[rows])),
         shares=share_links,

@@ -42,7 +42,7 @@ class Program(NamedTuple):
     """What S switches with K links and C egress classes hold: the tables, in links; -1 for none.
 
     A link is its number at its switch, 0 to K - 1. An *element* is what can fail: a cable, by its
-    number, or a switch s, as `cables` + s.
+    number, or a switch s, as `cable_count` + s.
     """
 
     far: Array
@@ -52,7 +52,7 @@ class Program(NamedTuple):
     cable: Array
     """int32[S, K], the number of the link's cable in the fabric, 0 to E - 1, in the order of its
     smaller and then of its larger switch."""
-    cables: int
+    cable_count: int
     """E, the number of cables."""
     order: Array
     """int16[S, C, 1 + P], the links that a packet in transit tries: the minimal link, then those of
@@ -74,7 +74,7 @@ def is_up(p: Program, s: int, link: int, failed: Array) -> bool:
     """Whether neither a link of switch s nor the switch behind it is among the failed elements."""
     if len(failed) == 0:
         return True
-    cable, far = int(p.cable[s, link]), p.cables + int(p.far[s, link])
+    cable, far = int(p.cable[s, link]), p.cable_count + int(p.far[s, link])
     for element in failed:  # noqa: SIM110 (numba translates no generators)
         if element == cable or element == far:  # noqa: SIM109 (which takes longer)
             return False

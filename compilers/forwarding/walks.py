@@ -10,7 +10,7 @@ functions, and so do rehearsals and pictures.
   processes if there are any.
 - `minimal_hops` needs no `Walks`. It follows packets over minimal ports only.
 
-An *element* is what can fail: a link, by its number, or switch s, as E + s. A *state* is a switch,
+An *element* is what can fail: a cable, by its number, or switch s, as E + s. A *state* is a switch,
 an ingress link there and a tag (`packet_states`).
 """
 
@@ -139,7 +139,7 @@ class CasesWalked:
 
 @dataclass(frozen=True, eq=False)
 class Walks:
-    """A build with S switches and E links, ready for walks."""
+    """A build with S switches and E cables, ready for walks."""
 
     build: Build
     """The build, in which failed elements are named."""
@@ -186,9 +186,9 @@ class Walks:
         return layout_of(self.program)
 
     @property
-    def links(self) -> int:
-        """E, the links of the fabric."""
-        return int(self.program.cables)
+    def cable_count(self) -> int:
+        """E, the number of cables of the fabric."""
+        return int(self.program.cable_count)
 
     @property
     def switches(self) -> int:
@@ -197,8 +197,8 @@ class Walks:
 
     @property
     def elements(self) -> int:
-        """E + S, the number of elements that can fail: links come first, then switches."""
-        return self.links + self.switches
+        """E + S, the number of elements that can fail: cables come first, then switches."""
+        return self.cable_count + self.switches
 
     @cached_property
     def cabled(self) -> NDArray[np.bool_]:
@@ -213,8 +213,8 @@ class Walks:
     def name(self, element: int) -> str:
         """The name of a node, or `A-B` of a link."""
         names = self.build.wiring.names
-        if element >= self.links:
-            return names[element - self.links]
+        if element >= self.cable_count:
+            return names[element - self.cable_count]
         return "-".join(names[end] for end in self.link_ends[element].tolist())
 
     def egress(self, destinations: Numbers) -> Egress:
@@ -338,7 +338,9 @@ class Walks:
 
         A switch without a link cannot fail.
         """
-        failing = np.concatenate((np.arange(self.links), self.links + np.flatnonzero(self.cabled)))
+        failing = np.concatenate(
+            (np.arange(self.cable_count), self.cable_count + np.flatnonzero(self.cabled))
+        )
         for block in in_blocks(np.arange(len(failing)), max(1, PAIRS_AT_ONCE // len(failing))):
             first, second = np.nonzero(np.arange(len(failing)) > block[:, None])
             yield np.stack((failing[block[first]], failing[second]), axis=1)
@@ -353,7 +355,7 @@ class Walks:
 
         Args:
             destinations: int64[D].
-            cables: bool[E], by the numbers of links.
+            cables: bool[E], by their numbers.
 
         Returns:
             bool[D, S], by destination and source.
@@ -420,18 +422,18 @@ def minimal_hops(fib: Fib, destinations: NDArray[np.int64]) -> NDArray[np.int8]:
         int8[S, D]: the links; 0 from a switch to itself; LOST, UNCABLED, LOOPED or MISDELIVERED
         where a packet does not arrive.
     """
-    order, count = len(fib.step), len(destinations)
+    switches, count = len(fib.step), len(destinations)
     faults = -MISDELIVERED  # they are numbered from -1 to MISDELIVERED
     column = np.arange(count)
-    next_row = np.empty((order + faults, count), np.int64)
-    next_row[:order] = fib.next_switch(destinations)
-    next_row[order:] = np.arange(order, len(next_row))[:, None]
+    next_row = np.empty((switches + faults, count), np.int64)
+    next_row[:switches] = fib.next_switch(destinations)
+    next_row[switches:] = np.arange(switches, len(next_row))[:, None]
     next_row[next_row < 0] += len(next_row)  # a fault becomes the number of its row
     next_cell = next_row * count + column
     destination_cell = destinations * count + column  # int64[D]
 
-    cell = next_cell[:order]  # int64[S, D], the cell of each packet, after its first link
-    leaves_switch = cell != np.arange(order)[:, None] * count + column
+    cell = next_cell[:switches]  # int64[S, D], the cell of each packet, after its first link
+    leaves_switch = cell != np.arange(switches)[:, None] * count + column
     hops: NDArray[np.int8] = leaves_switch.astype(np.int8)
     delivers = bool((next_cell[destinations, column] == destination_cell).all())
     for _ in range(MOST_HOPS):
@@ -445,20 +447,20 @@ def minimal_hops(fib: Fib, destinations: NDArray[np.int64]) -> NDArray[np.int8]:
         cell = following
     else:
         hops[is_moving] = LOOPED
-    return _with_faults(hops, cell // count, destinations, order)
+    return _with_faults(hops, cell // count, destinations, switches)
 
 
 def _with_faults(
-    hops: NDArray[np.int8], row: NDArray[np.int64], destinations: NDArray[np.int64], order: int
+    hops: NDArray[np.int8], row: NDArray[np.int64], destinations: NDArray[np.int64], switches: int
 ) -> NDArray[np.int8]:
     """The hops, and the fault in place of hops that do not end at the destination.
 
     Args:
         hops: int8[S, D], the links of each packet, or LOOPED; changed.
-        row: int64[S, D], the row where each packet stopped: a switch, or from `order` on a fault.
+        row: int64[S, D], the row where each packet stopped: a switch, or from S on a fault.
         destinations: int64[D].
-        order: S, the number of switches.
+        switches: S, the number of switches.
     """
     astray = (row != destinations) & (hops != LOOPED)
-    hops[astray] = np.where(row < order, MISDELIVERED, row - order + MISDELIVERED)[astray]
+    hops[astray] = np.where(row < switches, MISDELIVERED, row - switches + MISDELIVERED)[astray]
     return hops

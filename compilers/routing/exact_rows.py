@@ -39,9 +39,9 @@ class ExactRows(NamedTuple):
 
 def covered_destinations(routes: Routes, prefix: NDArray[np.integer]) -> NDArray[np.int64]:
     """Return the destinations that any of these prefixes covers, int64[n], ascending."""
-    order = len(routes.egress)
-    covered = np.isin(routes.aggregate, prefix[prefix >= order])
-    covered[prefix[prefix < order]] = True
+    switches = len(routes.egress)
+    covered = np.isin(routes.aggregate, prefix[prefix >= switches])
+    covered[prefix[prefix < switches]] = True
     return np.flatnonzero(covered)
 
 
@@ -62,7 +62,7 @@ def nearer_links(
         ends: int64[D], destinations.
         distance: uint8[S, D], the links between switches in the fabric that is left.
     """
-    order, links = far.shape
+    switches, links = far.shape
     nearer = distance[after, np.arange(len(ends))] + 1 == distance
     must_change = ~((after >= 0) & nearer) & (distance > 0) & (distance != BEYOND)
     # By destination, so that distances that are close in memory are read together.
@@ -76,7 +76,7 @@ def nearer_links(
     for tried_links in (np.arange(min(LINKS_TRIED_FIRST, links)), np.arange(links)):
         start = switch[open_rows] * 2 * links + first_link[open_rows]
         neighbour = far_twice.take(start[:, None] + tried_links)
-        its_distance = flat_distance.take((column[open_rows] * order)[:, None] + neighbour)
+        its_distance = flat_distance.take((column[open_rows] * switches)[:, None] + neighbour)
         is_nearer = (its_distance == nearer_distance[open_rows, None]) & (neighbour >= 0)
         link[open_rows] = (first_link[open_rows] + is_nearer.argmax(axis=1)) % links
         open_rows = open_rows[~is_nearer.any(axis=1)]
@@ -99,7 +99,7 @@ def with_rows(
     """
     row, has_row = exact_rows_of(routes, switch, destination)
     if not has_row.all():
-        group = switch[~has_row] * len(routes.prefix) // len(routes.egress)
+        group = routes.group_of(switch[~has_row])
         routes = _with_prefixes(routes, group, destination[~has_row])
         row, _ = exact_rows_of(routes, switch, destination)
     egress = routes.egress.copy()
@@ -115,15 +115,15 @@ def _with_prefixes(routes: Routes, group: NDArray[np.int64], prefix: NDArray[np.
         group: int64[n], groups of switches that have the same prefixes.
         prefix: int64[n], a prefix for each of these groups.
     """
-    order = len(routes.egress)
+    switches = len(routes.egress)
     # Fills the rows of groups with fewer prefixes than others.
-    filler = max(order, int(routes.aggregate.max()) + 1)
+    filler = max(switches, int(routes.aggregate.max()) + 1)
     prefixes_of = [rows[rows < filler] for rows in routes.prefix]
     for g in np.unique(group).tolist():
         prefixes_of[g] = np.union1d(prefixes_of[g], prefix[group == g])
     widest = max(map(len, prefixes_of))
     prefixes = np.full((len(prefixes_of), widest), filler, np.int32)
-    egress = np.full((order, widest), no_route(routes.egress), routes.egress.dtype)
+    egress = np.full((switches, widest), no_route(routes.egress), routes.egress.dtype)
     old = routes.egress.reshape(len(prefixes_of), -1, routes.egress.shape[1])
     new = egress.reshape(len(prefixes_of), -1, widest)
     for g, rows in enumerate(prefixes_of):

@@ -30,9 +30,9 @@ def apex_links_of(wiring: Wiring) -> NDArray[np.int16]:
 
 def link_blocks(wiring: Wiring) -> Iterator[slice]:
     """Yield ranges of switches that together cover all, each with about a million link pairs."""
-    order, links = wiring.far.shape
+    switches, links = wiring.far.shape
     step = max(1, LINK_PAIRS_AT_ONCE // max(1, links * links))
-    for first in range(0, order, step):
+    for first in range(0, switches, step):
         yield slice(first, first + step)
 
 

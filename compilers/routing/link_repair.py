@@ -108,17 +108,17 @@ class Intact:
             has_detours: whether packets are marked, or carry an intermediate.
         """
         classes, cables = tables.classes, wiring.cables()
-        order, links = wiring.port.shape
-        place = np.full((order, cables.shape[1]), links)
+        switches, links = wiring.port.shape
+        place = np.full((switches, cables.shape[1]), links)
         switch, link = np.nonzero(wiring.far >= 0)
         place[switch, wiring.port[switch, link]] = link
         routes = tables.routes
         if isinstance(routes.prefix, ComputedArray):  # repaired rows are stored ones
             tables = replace(tables, routes=replace(routes, prefix=np.asarray(routes.prefix)))
         of_class = np.take_along_axis(place, classes.port.astype(np.int64), axis=1)
-        first_class = np.full((order, links + 1), -1)
+        first_class = np.full((switches, links + 1), -1)
         for number in reversed(range(of_class.shape[1])):
-            first_class[np.arange(order), of_class[:, number]] = number
+            first_class[np.arange(switches), of_class[:, number]] = number
         return cls(
             tables=tables,
             wiring=wiring,
@@ -397,17 +397,17 @@ class _Detours:
         Returns:
             The classes, and int64[m, 2], the switch and number of each class that changed.
         """
-        order, count, options = classes.alternate.shape
-        switches = np.arange(order)[:, None]
+        switch_count, class_count, options = classes.alternate.shape
+        switches = np.arange(switch_count)[:, None]
         # int32[S, C, A], the switch that each alternate leads to.
         neighbour = self.cables[switches[..., None], classes.alternate]
         neighbour[classes.alternate == 0] = -1
-        farther = np.zeros((order, count, options), np.bool_)
-        step = max(1, CELLS_AT_ONCE // order)
+        farther = np.zeros((switch_count, class_count, options), np.bool_)
+        step = max(1, CELLS_AT_ONCE // switch_count)
         for first in range(0, len(ends), step):
             block = ends[first : first + step]
             distance, egress = distances(self.table, block).T, fib.egress(block)
-            forwarded = (egress < count) & (distance != BEYOND)
+            forwarded = (egress < class_count) & (distance != BEYOND)
             number = np.where(forwarded, egress, 0).astype(np.intp)
             for option in range(options):
                 far = neighbour[switches, number, option]
@@ -450,7 +450,7 @@ def _without_rows(
     is_avoided = np.pad(avoided[at_failures], ((0, 0), (0, 1)))
     place, row = np.nonzero(np.take_along_axis(is_avoided, link, axis=1))
     switch, link = at_failures[place], link[place, row]
-    prefix = routes.prefix[switch * len(routes.prefix) // len(routes.egress), row]
+    prefix = routes.prefix[routes.group_of(switch), row]
     removes = dead[switch, link] | (wiring.far[switch, link] != prefix)
     egress = intact.egress.copy()
     egress[switch[removes], row[removes]] = no_route(egress)

@@ -55,15 +55,15 @@ def routes(topology: Topology, earlier: NDArray[np.integer]) -> Routes:
     """
     graph = topology.graph
     # int[S, K], the neighbour at each link, negative where there is none.
-    order, near = graph.order, graph.padded()
+    switches, near = graph.order, graph.padded()
     # uint8[S, S], the links between any two switches.
-    distance = np.empty((order, order), np.uint8)
+    distance = np.empty((switches, switches), np.uint8)
     table = neighbour_table(graph)
-    for first in range(0, order, SOURCES_AT_ONCE):
-        part = np.arange(first, min(first + SOURCES_AT_ONCE, order))
+    for first in range(0, switches, SOURCES_AT_ONCE):
+        part = np.arange(first, min(first + SOURCES_AT_ONCE, switches))
         distance[part] = distances(table, part)
-    egress = empty_egress(order, order, near.shape[1])
-    for source in range(order):
+    egress = empty_egress(switches, switches, near.shape[1])
+    for source in range(switches):
         # bool[K, S], the links of the source that are first on a shortest path to each destination.
         shortest = distance[near[source]] == distance[source] - 1
         shortest &= (near[source] >= 0)[:, None] & (distance[source] < BEYOND)

@@ -93,9 +93,9 @@ def module_orders(
         quadric=np.count_nonzero(wiring.far >= 0, axis=1) < wiring.far.shape[1],
         goals=BounceGoals.of(tables, wiring, module),
     )
-    order, links = wiring.far.shape
+    switch_count, links = wiring.far.shape
     bounce = _bounce_links(fabric, _first_links(fabric, bounce_links), count)
-    protection = np.full((order, 2 * links, count), -1, np.int16)
+    protection = np.full((switch_count, 2 * links, count), -1, np.int16)
     for switches in link_blocks(wiring):
         behind = _scores_behind(fabric, switches)
         protection[switches, :links] = _take_least(behind, module[switches], count)

@@ -75,8 +75,8 @@ def alternate_links(wiring: Wiring, forwarding: Forwarding) -> NDArray[np.uint8]
 
     Direct classes have alternates only where packets bounce or are marked.
     """
-    order, links = wiring.port.shape
-    packed = np.zeros((order, 2 * links, (links + 7) // 8), np.uint8)
+    switch_count, links = wiring.port.shape
+    packed = np.zeros((switch_count, 2 * links, (links + 7) // 8), np.uint8)
     apex = apex_links_of(wiring)
     for switches in link_blocks(wiring):
         usable = other_links(wiring.far[switches])
@@ -111,9 +111,9 @@ def with_plane_repairs(
         classes = replace(tables.classes, protection=protection, bounce=bounce)
         return replace(tables, classes=classes)
     goals = BounceGoals.of(tables, wiring)
-    order, links = wiring.port.shape
-    protection = np.zeros((order, 2 * links, MOST_REPAIR_PORTS), np.uint16)
-    bounce = np.zeros((order, 2 * links, MOST_REPAIR_PORTS), np.uint16)
+    switch_count, links = wiring.port.shape
+    protection = np.zeros((switch_count, 2 * links, MOST_REPAIR_PORTS), np.uint16)
+    bounce = np.zeros((switch_count, 2 * links, MOST_REPAIR_PORTS), np.uint16)
     for switches in link_blocks(wiring):
         block = replace(wiring, port=wiring.port[switches])
         to_apex = apex[switches]
@@ -145,8 +145,8 @@ def with_plane_bounces(tables: Tables, wiring: Wiring, bounce_links: NDArray[np.
         bounce_links: int16[S, K], the link by which packets of each link bounce; for -1 the first
             link that can bounce them.
     """
-    order, links = bounce_links.shape
-    bounce = np.zeros((order, 2 * links, 1), np.uint16)
+    switch_count, links = bounce_links.shape
+    bounce = np.zeros((switch_count, 2 * links, 1), np.uint16)
     apex = apex_links_of(wiring)
     for switches in link_blocks(wiring):
         block = replace(wiring, port=wiring.port[switches])

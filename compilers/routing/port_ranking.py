@@ -40,12 +40,12 @@ def ranked_ports(
         count: the number of ports.
         before: bool[S, C, K], usable links that come before all others; None for no such links.
     """
-    order, classes, links = usable.shape
-    ports = np.zeros((order, classes, count), np.uint16)
+    switches, classes, links = usable.shape
+    ports = np.zeros((switches, classes, count), np.uint16)
     # For each link, the links with higher numbers, with which the cyclic order after it begins.
     beyond = _words(np.arange(links) > np.arange(links)[:, None])
     step = max(1, RANKED_ENTRIES_AT_ONCE // (classes * links))
-    for first in range(0, order, step):
+    for first in range(0, switches, step):
         block = slice(first, first + step)
         port, minimal_link = wiring.port[block], _links_of(wiring.port[block], minimal[block])
         sets = [usable[block]]

@@ -66,7 +66,7 @@ def exact_rows_of(
         The row of each prefix, int64[n], and whether there is one, bool[n].
     """
     groups, rows = routes.prefix.shape
-    group = switch * groups // len(routes.egress)
+    group = routes.group_of(switch)
     # One ascending key for each group and prefix, so that one search serves all groups.
     width = int(routes.prefix.max()) + 2
     keys = (np.arange(groups)[:, None] * width + routes.prefix).ravel()

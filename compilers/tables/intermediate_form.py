@@ -65,8 +65,8 @@ class Routes:
     """int32[G, R], the prefix number of each row, ascending.
 
     Numbers below S are a switch's own prefix: prefix d leads to switch d. Numbers from S on are
-    aggregates. S/G consecutive switches have the same prefixes: those of a supernode, or all
-    switches (G = 1).
+    aggregates. A *group* is S/G consecutive switches, which have the same prefixes: those of a
+    supernode, or all switches (G = 1).
     """
     egress: Annotated[Egress, "S R", "0..C marks"]
     """uint8 or uint16[S, R], the class of each row, or `local` or `no_route`."""
@@ -86,9 +86,9 @@ class Routes:
             egress: uint8 or uint16[S, R], the class of each switch for each destination.
             destinations: int[R], ascending; all switches where it is left out.
         """
-        order = len(egress)
-        prefix = np.arange(order) if destinations is None else destinations
-        return cls(prefix.astype(np.int32)[None], egress, np.full(order, -1, np.int32))
+        switches = len(egress)
+        prefix = np.arange(switches) if destinations is None else destinations
+        return cls(prefix.astype(np.int32)[None], egress, np.full(switches, -1, np.int32))
 
     def __repr__(self) -> str:
         """`<Routes: 57 switches, 57 rows each>`."""
@@ -97,22 +97,31 @@ class Routes:
     @property
     def exact(self) -> bool:
         """Whether every switch has one row per destination, and column d is destination d."""
-        order = len(self.egress)
-        one_group = self.prefix.shape == (1, order)
-        return one_group and bool((self.prefix[0] == np.arange(order)).all())
+        switches = len(self.egress)
+        one_group = self.prefix.shape == (1, switches)
+        return one_group and bool((self.prefix[0] == np.arange(switches)).all())
 
     @property
     def aggregated(self) -> bool:
         """Whether any switch has a row for an aggregate."""
-        order = len(self.egress)
+        switches = len(self.egress)
         # The last group is looked at first, as looking at all rows of a large fabric takes long.
         # If any group has aggregates, the last one mostly has them, too.
-        return any(bool((rows >= order).any()) for rows in (self.prefix[-1], self.prefix))
+        return any(bool((rows >= switches).any()) for rows in (self.prefix[-1], self.prefix))
+
+    @property
+    def group_size(self) -> int:
+        """S/G, how many consecutive switches have the same prefixes."""
+        return len(self.egress) // len(self.prefix)
 
     def prefixes(self, switch: int) -> NDArray[np.int32]:
         """Return the prefix number of each row of a switch, int32[R]."""
-        rows: NDArray[np.int32] = self.prefix[switch * len(self.prefix) // len(self.egress)]
+        rows: NDArray[np.int32] = self.prefix[self.group_of(switch)]
         return rows
+
+    def group_of(self, switch: Any) -> Any:
+        """Return the group of a switch, or of each switch of an array."""
+        return switch * len(self.prefix) // len(self.egress)
 
     def of(self, switch: int) -> tuple[NDArray[np.int32], NDArray[np.integer]]:
         """Return the prefix numbers, int32[n], and the classes, int[n], of a switch's routes.

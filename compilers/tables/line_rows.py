@@ -50,10 +50,10 @@ class LineEgress(ComputedEgress):
     """The lines that the rows are computed from."""
 
     def __init__(self, packed: LineProgram) -> None:
-        order, line_length = packed.around.shape
+        switches, line_length = packed.around.shape
         self.direct = int(packed.direct[0])
         self.classes = self.direct + line_length
-        super().__init__(packed, (order, order), empty_egress(0, 0, self.classes).dtype)
+        super().__init__(packed, (switches, switches), empty_egress(0, 0, self.classes).dtype)
         self.line_points = packed.around.astype(np.intp)
         # intp[q + 1], the indices of points on a line.
         self.index_on_line = np.arange(line_length)

@@ -149,9 +149,9 @@ class TableDifference:
         old, new, nodes = self.old.wiring, self.new.wiring, self.nodes
         if not np.array_equal(nodes.before, nodes.after) or not np.array_equal(old.far, new.far):
             return False
-        order = self.new.tables.switches
-        for first in range(0, order, COMPARED_AT_ONCE):
-            changed, _ = self.compare(np.arange(first, min(first + COMPARED_AT_ONCE, order)))
+        switches = self.new.tables.switches
+        for first in range(0, switches, COMPARED_AT_ONCE):
+            changed, _ = self.compare(np.arange(first, min(first + COMPARED_AT_ONCE, switches)))
             if changed.any():
                 return False
         return True

@@ -152,7 +152,7 @@ def _exposed_pairs(build: Build, missing: NDArray[np.bool_], hosts: NDArray[np.i
         return 0
     ends = np.flatnonzero(build.topology.endpoints if build.forwarding.intermediates else hosts)
     walks = Walks.of(build, len(ends))
-    cables = np.zeros(walks.links, np.bool_)
+    cables = np.zeros(walks.cable_count, np.bool_)
     cables[walks.program.cable[missing]] = True
     # bool[D, S]: packets from switch s to the d-th end may take a missing link.
     crosses = walks.sources_over_cables(ends, cables)

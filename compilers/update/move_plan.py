@@ -148,17 +148,17 @@ class Update:
         """
         merged = self.merged
         rounds = np.full(len(prefixes), self.last)
-        order = self.new.tables.switches
+        switches = self.new.tables.switches
         if not len(prefixes) or not len(merged.cell):
             return rounds
         old_prefix = self.nodes.prefix6 if v6 else self.nodes.prefix
         # By old prefix number the destination that has this prefix in the new build.
         highest = int(max(old_prefix.max(initial=0), prefixes.max()))
         destination_of = np.full(highest + 1, NO_ROUND)
-        in_old = np.flatnonzero(old_prefix[:order] >= 0)
+        in_old = np.flatnonzero(old_prefix[:switches] >= 0)
         destination_of[old_prefix[in_old]] = in_old
         destination = destination_of[prefixes]
-        cell = np.where(destination >= 0, vertex * order + destination, NO_ROUND)
+        cell = np.where(destination >= 0, vertex * switches + destination, NO_ROUND)
         index, is_merged = find_numbers(merged.cell, cell)
         return np.where(is_merged, merged.round[index], rounds)
 
@@ -262,15 +262,15 @@ def _block_levels(difference: TableDifference) -> Iterator[Levels]:
         ) from error
 
 
-def _merged_cells(levels: Levels, order: int) -> MergedCells:
+def _merged_cells(levels: Levels, switches: int) -> MergedCells:
     """The cells that lose their own row to an aggregate.
 
     Args:
         levels: of a block of destinations.
-        order: the number of switches.
+        switches: the number of switches.
     """
     if not len(levels.aggregates):
         return MergedCells.joined([])
     switch, column = np.nonzero(levels.merged & levels.changed)
-    cell = switch * order + levels.destinations[column]
+    cell = switch * switches + levels.destinations[column]
     return MergedCells(cell, levels.cells[switch, column])

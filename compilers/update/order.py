@@ -9,6 +9,9 @@ The row of an aggregate changes many destinations at once, so its level is the l
 destination that gets a row of its own first gets one that does what the old aggregate did. A
 destination that loses its own row to the aggregate does so when both may change.
 
+A *group* is consecutive switches that have rows for the same prefixes (`Routes.prefix`). In shapes,
+S is the number of switches, D of destinations, R of the rows of a switch.
+
 What comes in is the new build, and a function that compares its cells with those of the old build.
 `levels` computes the levels of all cells, and `write_rounds` writes them to the rows of the tables.
 `move_plan` calls both.
@@ -48,9 +51,9 @@ class Levels:
     changed: NDArray[np.bool_]
     """bool[S, D], cells whose next hops change."""
     aggregates: NDArray[np.int64]
-    """int64[G], the aggregates that cover the destinations."""
+    """int64[aggregates], the aggregates that cover the destinations."""
     aggregate_levels: NDArray[np.uint8]
-    """uint8[S, G], the level of each aggregate's row."""
+    """uint8[S, aggregates], the level of each aggregate's row."""
     merged: NDArray[np.bool_]
     """bool[S, D], cells that lose their own row to an aggregate."""
 
@@ -144,10 +147,8 @@ def write_rounds(build: Build, fib: Fib, levels: Levels, row: NDArray[np.uint8])
     if routes.exact:
         row[:, levels.destinations] = cells
         return
-    # A set is consecutive switches that have rows for the same prefixes.
-    sets, rows = routes.prefix.shape
-    # [sets, switches of a set, R]
-    by_set = row.reshape(sets, -1, rows)
+    groups, rows = routes.prefix.shape
+    by_group = row.reshape(groups, -1, rows)  # [groups, switches of one, R]
     for prefixes, values in (
         (levels.destinations, cells),
         (levels.aggregates, aggregate_levels),
@@ -155,13 +156,13 @@ def write_rounds(build: Build, fib: Fib, levels: Levels, row: NDArray[np.uint8])
         for prefix, value in zip(prefixes.tolist(), values.T, strict=True):
             if 0 <= prefix < len(fib.first) - 1:
                 entries = fib.by_prefix[fib.first[prefix] : fib.first[prefix + 1]]
-                set_number, column = np.divmod(entries, rows)
-                by_set[set_number, :, column] = value.reshape(sets, -1)[set_number]
+                group, column = np.divmod(entries, rows)
+                by_group[group, :, column] = value.reshape(groups, -1)[group]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Covers:
-    """Which rows of the new tables serve D destinations: their own, or those of G aggregates."""
+    """Which rows of the new tables serve D destinations: their own, or those of aggregates."""
 
     has_row: NDArray[np.bool_]
     """bool[S, D], cells with a row for the destination alone; bool[1, 1] if all cells have one, as
@@ -171,9 +172,9 @@ class _Covers:
     aggregate_index: NDArray[np.int64]
     """int64[D], the aggregate of each destination, as an index into `aggregates`."""
     aggregates: NDArray[np.int64]
-    """int64[G], the aggregates, ascending."""
+    """int64[aggregates], the aggregates, ascending."""
     first: NDArray[np.int64]
-    """int64[G], the first column of the destinations of each aggregate."""
+    """int64[aggregates], the first column of the destinations of each aggregate."""
 
     @classmethod
     def of(
@@ -212,15 +213,14 @@ def has_own_row(routes: Routes, fib: Fib, destinations: NDArray[np.int64]) -> ND
         fib: their next hops, which know the rows of each prefix.
         destinations: int64[D].
     """
-    # A set is consecutive switches that have rows for the same prefixes.
-    sets, rows = routes.prefix.shape
+    groups, rows = routes.prefix.shape
     none = no_route(routes.egress)
-    by_set = routes.egress.reshape(sets, -1, rows)
-    has_row = np.zeros((len(destinations), *by_set.shape[:2]), np.bool_)
+    by_group = routes.egress.reshape(groups, -1, rows)  # [groups, switches of one, R]
+    has_row = np.zeros((len(destinations), *by_group.shape[:2]), np.bool_)
     for j, destination in enumerate(destinations.tolist()):
         entries = fib.by_prefix[fib.first[destination] : fib.first[destination + 1]]
-        set_number, row = np.divmod(entries, rows)
-        has_row[j, set_number] = by_set[set_number, :, row] != none
+        group, row = np.divmod(entries, rows)
+        has_row[j, group] = by_group[group, :, row] != none
     return has_row.reshape(len(destinations), -1).T
 
 
@@ -235,7 +235,7 @@ def _levels(
         covers: which rows serve the destinations.
 
     Returns:
-        uint8[S, D], by cell, and uint8[S, G], by aggregate.
+        uint8[S, D], by cell, and uint8[S, aggregates], by aggregate.
 
     Raises:
         NoOrder: aggregates wait for each other.
@@ -267,7 +267,7 @@ def _levels(
 def _blocks(routes: Routes) -> Iterator[NDArray[np.int64]]:
     """Yield all destinations in blocks, int64[D]; those of one aggregate are in one block."""
     switches = len(routes.egress)
-    per_aggregate = 1 if routes.exact else switches // len(routes.prefix)
+    per_aggregate = 1 if routes.exact else routes.group_size
     step = max(1, ORDER_CELLS_AT_ONCE // switches // per_aggregate) * per_aggregate
     for first in range(0, switches, step):
         yield np.arange(first, min(first + step, switches))

@@ -123,10 +123,11 @@ class FabricPrompt(CLI):  # type: ignore[misc]
         walks = self.undamaged.walks
         elements = find_failures(self.build, line.strip())
         names = self.build.wiring.names
-        # An element is a link or a node that can fail. Links have the numbers below `walks.links`.
-        vertices = [element - walks.links for element in elements if element >= walks.links]
+        # An element is a cable or a node that can fail. Cables have the numbers below `count`.
+        count = walks.cable_count
+        vertices = [element - count for element in elements if element >= count]
         nodes = tuple(names[vertex] for vertex in vertices)
-        ends = [walks.link_ends[element] for element in elements if element < walks.links]
+        ends = [walks.link_ends[element] for element in elements if element < count]
         change = PhysicalChange(tuple((names[u], names[v]) for u, v in ends), nodes, up)
         self.fabric.apply_outage(self.fabric.outage.after(change))
         self.fabric.ovs.appctl("revalidator/wait")

@@ -134,12 +134,12 @@ class FailureCases:
             sample: the most cases of several failures at once.
             seed: of the sample.
         """
-        nodes = walks.links + np.flatnonzero(walks.cabled)
+        nodes = walks.cable_count + np.flatnonzero(walks.cabled)
         elements_in_all = walks.elements
         if kind in ("link", "node"):
-            single = np.arange(walks.links) if kind == "link" else nodes
+            single = np.arange(walks.cable_count) if kind == "link" else nodes
             return cls(len(single), elements_in_all, single[:, None])
-        elements = np.concatenate((np.arange(walks.links), nodes))
+        elements = np.concatenate((np.arange(walks.cable_count), nodes))
         size = int(kind)
         all_cases = comb(len(elements), size)
         if all_cases > sample:
@@ -343,9 +343,9 @@ def _down_at_one(walks: Walks, failed: list[int]) -> int:
         failed: the failed elements.
     """
     program = walks.program
-    down = np.isin(program.cable, failed) | np.isin(walks.links + program.far, failed)
+    down = np.isin(program.cable, failed) | np.isin(walks.cable_count + program.far, failed)
     count: Numbers = np.count_nonzero(down & (program.far >= 0), axis=1)
-    count[[element - walks.links for element in failed if element >= walks.links]] = 0
+    count[[element - walks.cable_count for element in failed if element >= walks.cable_count]] = 0
     return int(count.max())
 
 
@@ -473,8 +473,8 @@ def _without(intact: NDArray[np.int64], walks: Walks, down: list[int]) -> NDArra
     """A copy of the neighbour table without the elements that are down."""
     table, none = intact.copy(), len(intact) - 1  # lists are padded with `none`
     for element in down:
-        if element >= walks.links:
-            table[table == element - walks.links] = none
+        if element >= walks.cable_count:
+            table[table == element - walks.cable_count] = none
         else:
             u, v = walks.link_ends[element]
             table[u, table[u] == v] = none

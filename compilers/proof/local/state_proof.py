@@ -393,7 +393,7 @@ def follow_states(
             is_destination = kind == NODE and p.far[s, link] == d
             if not kinds[kind] or link == ingress or is_destination:
                 continue
-            failed[0] = p.cable[s, link] if kind == LINK else p.cables + p.far[s, link]
+            failed[0] = p.cable[s, link] if kind == LINK else p.cable_count + p.far[s, link]
             links = links_followed(states, rows, j, s, ingress, NONE, failed)
             if links < 0:
                 findings.repaired[j, kind] = False

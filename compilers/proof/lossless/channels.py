@@ -66,8 +66,8 @@ def switch_ranks(build: Build) -> NDArray[np.int64]:
     Switches without hosts are above the others, and among equals the number decides. So in an OFT,
     whose spines have no hosts, every path rises once and falls once, and one channel is enough.
     """
-    order = build.tables.switches
-    return np.where(build.topology.endpoints, 0, order) + np.arange(order)
+    switches = build.tables.switches
+    return np.where(build.topology.endpoints, 0, switches) + np.arange(switches)
 
 
 def rising_links(build: Build) -> NDArray[np.bool_]:

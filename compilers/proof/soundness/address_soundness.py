@@ -29,11 +29,11 @@ LARGEST_MAC = (1 << 48) - 1
 def names(build: Build) -> Iterator[Unsound]:
     """Names of nodes and hosts, and management addresses, that are missing or occur twice."""
     wiring = build.wiring
-    order, hosts = wiring.host_port.shape
+    switches, hosts = wiring.host_port.shape
     for word, texts, count in (
-        ("nodes", wiring.names, order),
-        ("management", wiring.management, order),
-        ("hosts", wiring.host_names, order * hosts),
+        ("nodes", wiring.names, switches),
+        ("management", wiring.management, switches),
+        ("hosts", wiring.host_names, switches * hosts),
     ):
         if len(texts) != count:
             yield Unsound.one(word, f"{count} names", f"{len(texts)}")
@@ -102,9 +102,13 @@ def mac_addresses(build: Build) -> Iterator[Unsound]:
 
 def blocks(build: Build) -> Iterator[Unsound]:
     """Address pools and blocks that are too small, or begin at another address than allocated."""
-    addressing, order, hierarchy = build.addressing, build.tables.switches, build.topology.hierarchy
-    if addressing.hierarchy != hierarchy:
-        yield Unsound.one("addressing.hierarchy", f"{hierarchy}", f"{addressing.hierarchy}")
+    addressing, switches, supernode_size = (
+        build.addressing,
+        build.tables.switches,
+        build.topology.hierarchy,
+    )
+    if addressing.hierarchy != supernode_size:
+        yield Unsound.one("addressing.hierarchy", f"{supernode_size}", f"{addressing.hierarchy}")
         return
     hosts, length = build.wiring.host_port.shape[1], addressing.ipv4_length
     block_size = 1 << max(32 - length, 0)
@@ -119,7 +123,9 @@ def blocks(build: Build) -> Iterator[Unsound]:
         yield Unsound.one("addressing.first", required, ", ".join(map(str, addressing.first)))
         return
     for pool, pool_blocks in zip(pools, addressing.blocks(), strict=True):
-        yield from _pool(pool, pool_blocks, block_count(order, hierarchy), member_bits(hierarchy))
+        yield from _pool(
+            pool, pool_blocks, block_count(switches, supernode_size), member_bits(supernode_size)
+        )
     yield from _allocated_blocks(build)
 
 

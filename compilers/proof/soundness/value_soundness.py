@@ -241,7 +241,7 @@ def prefixes(build: Build) -> Iterator[Unsound]:
     if isinstance(prefix, StarPrefixes) and (np.diff(prefix.packed.around, axis=1) <= 0).any():
         yield Unsound.one("routes.prefix", "supernodes around each that ascend", "others")
         return
-    # Sets of prefixes with fewer rows than others are filled up with `end`.
+    # Groups of switches that have fewer prefixes than others are filled up with `end`.
     for first, rows in blocks_of(prefix):
         wrong = (rows < 0) | (rows > end)
         wrong[:, 1:] |= (rows[:, 1:] <= rows[:, :-1]) & (rows[:, 1:] < end)
@@ -287,10 +287,9 @@ def rows(build: Build) -> Iterator[Unsound]:
     allowed[:, nothing] = True
     endpoints = np.append(build.topology.endpoints, np.ones(_count_aggregates(build) + 1, np.bool_))
     endpoints[-1] = False  # for the number that fills rows, which is no prefix
-    set_size = switches // len(routes.prefix)  # so many consecutive switches have the same prefixes
     for s, row in enumerate(egress):
-        if s % set_size == 0:
-            prefix = routes.prefix[s // set_size]
+        if s % routes.group_size == 0:  # the switches of a group have the same prefixes
+            prefix = routes.prefix[s // routes.group_size]
             has_hosts = endpoints[np.minimum(prefix, len(endpoints) - 1)]
         wrong = ~allowed[s].take(row)
         wrong |= ~has_hosts & (row != nothing)

@@ -51,8 +51,10 @@ def test_three_failures_agree_with_single_packets() -> None:
     assert rows is not None
     lost = 0
     for case in rows.tolist():
-        links = {frozenset(walks.link_ends[part].tolist()) for part in case if part < walks.links}
-        switches = {part - walks.links for part in case if part >= walks.links}
+        links = {
+            frozenset(walks.link_ends[part].tolist()) for part in case if part < walks.cable_count
+        }
+        switches = {part - walks.cable_count for part in case if part >= walks.cable_count}
         oracle.fail(links, switches)
         for _, _, paths in oracle.outcomes():
             lost += any(outcome != ARRIVED for _, outcome in paths)

@@ -145,8 +145,10 @@ def two_by_oracle(build: Build, sample: int = SAMPLE) -> tuple[int, int]:
     cases = FailureCases.of(walks, "2", sample)
     every = combinations(range(walks.elements), 2) if cases.rows is None else cases.rows
     for case in every:
-        links = {frozenset(walks.link_ends[part].tolist()) for part in case if part < walks.links}
-        switches = {part - walks.links for part in case if part >= walks.links}
+        links = {
+            frozenset(walks.link_ends[part].tolist()) for part in case if part < walks.cable_count
+        }
+        switches = {part - walks.cable_count for part in case if part >= walks.cable_count}
         oracle.fail(links, switches)
         for _, _, paths in oracle.outcomes():
             lost += any(outcome != ARRIVED for _, outcome in paths)

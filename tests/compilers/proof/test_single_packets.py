@@ -37,7 +37,7 @@ def test_single_packets_go_where_all_packets_go(words: dict[str, Any]) -> None:
         minimal = minimal_hops(fib, towards)[:, 0]
         for arc in chance.choice(arcs, 30).tolist():
             switch, link = divmod(arc, hops.arcs_a_switch)
-            dead = int(chance.integers(hops.program.cables + hops.switches))
+            dead = int(chance.integers(hops.program.cable_count + hops.switches))
             packets = SinglePackets.under(build, int(destination), (dead,))
             (found,) = packets.paths(switch, link)
             path, at, column = [switch], np.array([arc]), np.zeros(1, np.int64)
