@@ -9,7 +9,7 @@ from the links and the rows that changed (`link_crossings`). Their packets are t
 forwards, before the change and after it.
 
 Letters in the loops: p a program, s, t and u switches, c an egress class, k a link, d the number of
-a destination. An *arc* is link k of switch s, by the number s·K + k.
+a destination. An *arc* is link k of switch s. Its number is s·K + k, which the loops call `arc`.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ class PairLoad(NamedTuple):
     crossed: Array
     """int64[2·S·K], the arcs that the pair crosses before or after the change; some occur twice.
     The loads before and after share this array."""
-    number: Array
-    """int64[1], how many arcs there are in `crossed`."""
+    crossed_count: Array
+    """int64[1], how many arcs there are in `crossed`; of both loads together."""
     stack: Stack
     """A buffer for packets in transit."""
 
@@ -106,8 +106,8 @@ class ChangedShares(NamedTuple):
 def add_share(load: PairLoad, arc: int, share: float) -> None:
     """Add a share to an arc, which is noted as crossed if it had none."""
     if load.share[arc] == 0:
-        load.crossed[load.number[0]] = arc
-        load.number[0] += 1
+        load.crossed[load.crossed_count[0]] = arc
+        load.crossed_count[0] += 1
     load.share[arc] += share
 
 
@@ -207,21 +207,21 @@ def follow_every_path(
     while waiting > 0:
         waiting -= 1
         s, ingress, hops = stack.at[waiting], stack.ingress[waiting], stack.hops[waiting]
-        c, number = state.egress[d, s], 0
+        c, next_hops = state.egress[d, s], 0
         if c < 0:
             continue
         for i in range(transit.shape[3]):
-            number += transit[s, c, ingress, i] >= 0
-        for i in range(number):
-            k, share = transit[s, c, ingress, i], stack.part[waiting] / number
+            next_hops += transit[s, c, ingress, i] >= 0
+        for i in range(next_hops):
+            k, share = transit[s, c, ingress, i], stack.part[waiting] / next_hops
             add_share(load, s * links + k, share)
             if hops >= MOST_HOPS:
                 continue
-            last = waiting + number - 1 - i
+            last = waiting + next_hops - 1 - i
             stack.at[last], stack.ingress[last] = p.far[s, k], p.far_link[s, k]
             stack.hops[last], stack.part[last] = hops + 1, share
         if hops < MOST_HOPS:
-            waiting += number
+            waiting += next_hops
 
 
 @loop
@@ -388,14 +388,14 @@ def write_changed_shares(
     p, written = after.program, 0
     arcs, links = p.far.size, p.far.shape[1]
     answers = np.full(arcs, UNKNOWN, np.int64)
-    crossed, number = np.empty(2 * arcs, np.int64), np.zeros(1, np.int64)
-    load_before = PairLoad(np.zeros(arcs), crossed, number, stack_for(links))
-    load_after = PairLoad(np.zeros(arcs), crossed, number, load_before.stack)
+    crossed, crossed_count = np.empty(2 * arcs, np.int64), np.zeros(1, np.int64)
+    load_before = PairLoad(np.zeros(arcs), crossed, crossed_count, stack_for(links))
+    load_after = PairLoad(np.zeros(arcs), crossed, crossed_count, load_before.stack)
     for x in range(len(source)):
         s, d = source[x], destination[x]
-        number[0] = 0
+        crossed_count[0] = 0
         follow_pair(before, after, s, d, load_before, load_after, answers)
-        for arc in crossed[: number[0]]:
+        for arc in crossed[: crossed_count[0]]:
             growth = load_after.share[arc] - load_before.share[arc]
             load_before.share[arc], load_after.share[arc] = 0, 0
             if p.far[arc // links, arc % links] == after.ends[d]:
@@ -430,9 +430,9 @@ def flag_crossing_pairs(
         changed: bool[S, D], written: True for these pairs.
     """
     for i in range(len(arcs)):
-        pairs.number[0] = 0
+        pairs.entry_count[0] = 0
         collect(p, out, towards, arcs[i, 0], arcs[i, 1], pairs)
-        for x in range(pairs.number[0]):
+        for x in range(pairs.entry_count[0]):
             if flags[i, pairs.destination[x]]:
                 changed[pairs.source[x], pairs.destination[x]] = True
 
@@ -537,9 +537,9 @@ class IntactPaths(NamedTuple):
         capacity = max(FEWEST_ENTRIES, ENTRIES_A_PAIR * len(source))
         while True:
             shares, arrived = ChangedShares.with_capacity(capacity), np.zeros(len(source))
-            number = write(self.state, after, source, destination, shares, arrived)
-            if number <= capacity:
+            count = write(self.state, after, source, destination, shares, arrived)
+            if count <= capacity:
                 break
-            capacity = number
-        cut = ChangedShares(*(column[:number] for column in shares))
+            capacity = count
+        cut = ChangedShares(*(column[:count] for column in shares))
         return ChangeEffect(cut, bool((arrived > -LOST_PART).all()))

@@ -12,7 +12,8 @@ The prices of sources and those of destinations are lowered alternately until th
 enough. If that does not suffice, an auction finds better ones. Pairs are collected link by link
 (`link_crossings`), so that no matrix of all pairs is made.
 
-Letters in the loops: s a source, d the number of a destination, k a link of s.
+Letters in the loops: s a source, d the number of a destination, k a link of s, x an entry. An *arc*
+is a switch and one of its links.
 """
 
 from __future__ import annotations
@@ -167,10 +168,10 @@ def bound_links(
     prices = PairPrices(np.empty(len(sends)), np.empty(len(takes)))
     for i in range(len(arcs)):
         s, k = arcs[i]
-        pairs.number[0] = 0
+        pairs.entry_count[0] = 0
         collect(p, out, towards, s, k, pairs)
-        n, head = merge(pairs), towards.number[p.far[s, k]]
-        for x in range(pairs.number[0]):
+        n, head = merge(pairs), towards.destination_number[p.far[s, k]]
+        for x in range(pairs.entry_count[0]):
             if pairs.destination[x] == head:
                 arrived[pairs.source[x], head] += pairs.share[x]
         first_prices(pairs.merged, n, prices)
@@ -204,7 +205,7 @@ def write_loads(before: PairsByLink, growth: PairsByLink, arcs: Array, loads: Ar
     Args:
         before: the pairs that crossed each link before.
         growth: the growth of shares since then.
-        arcs: int64[n], the numbers of the links.
+        arcs: int64[n], the indexes of the links in `PairsByLink`.
         loads: float64[n, S, D], zeros, written.
     """
     for i in range(len(arcs)):
@@ -288,7 +289,7 @@ def write_unpaid(
         before: the pairs that crossed each link before.
         growth: the growth of shares since then.
         paid_before: the prices before.
-        arc: the number of the link.
+        arc: the index of the link in `PairsByLink`.
         row: the row of its prices.
         load: float64[S, D], zeros, and so it is left.
         unpaid: written.

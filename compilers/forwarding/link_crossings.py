@@ -11,7 +11,7 @@ of u's hosts, and packets in transit, which left the switch before u by their in
 few pairs of switches, so few pairs are visited.
 
 Letters in the loops: p the program, s and t switches, k a link, c an egress class, d the number of
-a destination. An *arc* is a switch and one of its links.
+a destination. An *arc* is a directed link: a switch and one of its links.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class DestinationClasses(NamedTuple):
     """int32[S, D], by switch the numbers of the destinations, sorted by their class there."""
     begins: Array
     """int32[S, C + 1], where each class begins in `order`."""
-    number: Array
+    destination_number: Array
     """int32[S], the number of each switch as a destination; -1 for a switch without hosts."""
 
 
@@ -96,7 +96,7 @@ class Pairs(NamedTuple):
     """int32[capacity], the number of the destination."""
     share: Array
     """float64[capacity], a share of the pair's traffic that crosses the link."""
-    number: Array
+    entry_count: Array
     """int64[1], n, the number of entries."""
     merged: MergedPairs
     """The pairs with one entry each, once `merge` has written them."""
@@ -137,11 +137,11 @@ class PairsByLink(NamedTuple):
 def add(pairs: Pairs, s: int, d: int, share: float) -> None:
     """Add a share of what s sends to d."""
     if share > 0:
-        if pairs.number[0] == len(pairs.share):
-            pairs.number[0] = replace_by_merged(pairs)
-        n = pairs.number[0]
+        if pairs.entry_count[0] == len(pairs.share):
+            pairs.entry_count[0] = replace_by_merged(pairs)
+        n = pairs.entry_count[0]
         pairs.source[n], pairs.destination[n], pairs.share[n] = s, d, share
-        pairs.number[0] = n + 1
+        pairs.entry_count[0] = n + 1
 
 
 @loop
@@ -162,7 +162,7 @@ def replace_by_merged(pairs: Pairs) -> int:
 def merge(pairs: Pairs) -> int:
     """Write the pairs with one entry each into `pairs.merged`; returns the number of pairs."""
     begins, destination, share, place, last = pairs.merged
-    switches, entries = len(place), pairs.number[0]
+    switches, entries = len(place), pairs.entry_count[0]
     # Sort the entries by their sources.
     begins[:] = 0
     for entry in range(entries):
@@ -306,9 +306,9 @@ def write_shares(
         load: float64[n, S, D], added to.
     """
     for i in range(len(arcs)):
-        pairs.number[0] = 0
+        pairs.entry_count[0] = 0
         collect(p, out, towards, arcs[i, 0], arcs[i, 1], pairs)
-        for x in range(pairs.number[0]):
+        for x in range(pairs.entry_count[0]):
             load[i, pairs.source[x], pairs.destination[x]] += pairs.share[x]
 
 
@@ -336,7 +336,7 @@ def write_pairs(
     """
     written = 0
     for i in range(len(arcs)):
-        pairs.number[0] = 0
+        pairs.entry_count[0] = 0
         collect(p, out, towards, arcs[i, 0], arcs[i, 1], pairs)
         merge(pairs)
         for s in range(len(pairs.merged.place)):
