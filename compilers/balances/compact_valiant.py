@@ -21,7 +21,7 @@ class CompactValiant(Balance):
     """
 
     name = "compact-valiant"
-    place = 3
+    place = 3  # in lists of balances
     figures = MappingProxyType(
         {
             "": HostThroughput(uniform=68, random_hosts=37, guaranteed=13),

@@ -24,7 +24,7 @@ class Ecmp(Balance):
     """Equal-cost multipath."""
 
     name = "ecmp"
-    place = 2
+    place = 2  # in lists of balances
     forwarding = Forwarding(alternates="shortest")
 
     def problems(self, routing: RoutingSpec) -> Iterator[Finding]:

@@ -21,7 +21,7 @@ class Minimal(Balance):
     """Minimal routing, which does not spread packets."""
 
     name = "minimal"
-    place = 1
+    place = 1  # in lists of balances
     forwarding = Forwarding()
     figures = MappingProxyType({"": HostThroughput(uniform=100, random_hosts=25, guaranteed=12)})
 

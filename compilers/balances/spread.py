@@ -28,7 +28,7 @@ class Spread(Balance):
     """
 
     name = "spread"
-    place = 6
+    place = 6  # in lists of balances
     forwarding = Forwarding(alternates="all", marks=True)
     figures = MappingProxyType({"": HostThroughput(uniform=52, random_hosts=49, guaranteed=46)})
 

@@ -25,7 +25,7 @@ class Valiant(Balance):
     """Valiant's routing (`compilers.routing.intermediates`)."""
 
     name = "valiant"
-    place = 4
+    place = 4  # in lists of balances
     forwarding = Forwarding(intermediates=True)
     figures = MappingProxyType({"": HostThroughput(uniform=51, random_hosts=51, guaranteed=51)})
 

@@ -30,8 +30,9 @@ class AnyGraph(Family):
 
     name = "graph"
     parameters: tuple[str, ...] = ("file",)
-    place = 6
-    described = any_links = True
+    place = 6  # in lists of families
+    described = True  # by a file, which is the only member
+    any_links = True  # switches may have different numbers of links
 
     def check(self, parameters: Parameters) -> list[Problem]:
         """Return the problems of the file with their lines; without a file, that of the key."""

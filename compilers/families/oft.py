@@ -29,7 +29,7 @@ class OrthogonalFatTree(Family):
 
     name = "oft"
     parameters: tuple[str, ...] = ("q",)
-    place = 4
+    place = 4  # in lists of families
 
     def check(self, parameters: Parameters) -> list[Problem]:
         """Return a problem unless the order q is a prime power."""
@@ -87,7 +87,7 @@ class OrthogonalFatTree(Family):
         return {"parallels": parallels}
 
     def headings(self, topology: Topology) -> NDArray[np.int32] | None:
-        """Return numbers of links that are the same in all racks of parallel classes."""
+        """Return a number for each link of a switch, alike in all racks of parallel classes."""
         q, graph = int(topology.parameters["q"]), topology.graph
         whole = graph.size == 2 * order(q) * (q + 1)
         return headings(q, graph.padded()) if whole else None

@@ -39,7 +39,7 @@ class ProjectiveNetwork(Family):
 
     name = "pn"
     parameters: tuple[str, ...] = ("q",)
-    place = 3
+    place = 3  # in lists of families
 
     def check(self, parameters: Parameters) -> list[Problem]:
         """Return a problem unless the order q is a prime power."""
@@ -112,7 +112,7 @@ class ProjectiveNetwork(Family):
         return {"parallels": parallels}
 
     def headings(self, topology: Topology) -> NDArray[np.int32] | None:
-        """Return numbers of links that are the same in all racks of parallel classes."""
+        """Return a number for each link of a switch, alike in all racks of parallel classes."""
         q, graph = int(topology.parameters["q"]), topology.graph
         whole = graph.size == order(q) * (q + 1)
         return headings(q, graph.padded()) if whole else None

@@ -42,9 +42,12 @@ class PolarFly(Family):
 
     name = "polarfly"
     parameters: tuple[str, ...] = ("q",)
-    place = 1
-    polarity = constructed = single = grows_by_clusters = True
-    holds_edges = False
+    place = 1  # in lists of families
+    polarity = True  # members are ER_q
+    constructed = True  # alternates and repairs are by algebra, in a fabric of any size
+    single = True  # pairs have one shortest path
+    grows_by_clusters = True  # by copies of fans or of the quadrics
+    holds_edges = False  # edges are made in blocks
 
     def check(self, parameters: Parameters) -> list[Problem]:
         """Return a problem unless the order q is a prime power."""
@@ -160,7 +163,7 @@ class PolarFly(Family):
         return {"fans": fans, "stars": stars} if even else {"fans": fans}
 
     def headings(self, topology: Topology) -> NDArray[np.int32] | None:
-        """Return numbers of links that are the same in all fans."""
+        """Return a number for each link of a switch, alike in all fans."""
         if not polarity.is_whole(topology):
             return None
         return polarity.headings(_q(topology), topology.graph.padded())

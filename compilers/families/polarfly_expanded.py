@@ -34,7 +34,7 @@ class ExpandedPolarFly(Family):
 
     name = f"{PolarFly.name}{EXPANDED}"
     parameters: tuple[str, ...] = ("q", "clusters")
-    described = True
+    described = True  # its only member is the fabric that has grown
 
     def growth_problems(self, parameters: Parameters) -> list[Problem]:
         """Return the problems of q, and of the clusters at this q."""
