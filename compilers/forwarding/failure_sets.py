@@ -75,8 +75,12 @@ PAIR_CASE, PAIR_SOURCE, PAIR_COLUMN, PAIR_FOR_EVER = range(4)
 - PAIR_COLUMN: the index of the destination among the destinations that are walked.
 - PAIR_FOR_EVER: whether some of the packets are forwarded for ever.
 """
-LOST_COLUMNS = 4
+PAIR_COLUMNS = 4
 """The number of these columns."""
+LOSS_CASE, LOSS_SOURCE, LOSS_FOR_EVER = range(3)
+"""Columns of the pairs towards one destination: as PAIR_CASE, PAIR_SOURCE and PAIR_FOR_EVER."""
+FIRST_ROWS = 64
+"""How many rows of losses there is room for at first (`with_space`)."""
 
 
 class Cases(NamedTuple):
@@ -310,7 +314,7 @@ def packets_lost(
         row of each case is in `Scratch.last_row`.
     """
     no_failures, at_once = np.empty(0, np.int64), cases.down.shape[1]
-    lost, count = np.empty((64, 4), np.int64), 0
+    lost, count = np.empty((FIRST_ROWS, FOR_EVER + 1), np.int64), 0
     for i in range(len(states)):
         s, ingress, tag = packet_in(p, states[i])
         if tag == MARKED:
@@ -394,10 +398,10 @@ def pairs_lost(
         scratch: as `packets_lost` left it.
 
     Returns:
-        int64[m, 3]: the case, the switch, and whether some of its packets are forwarded for ever.
+        int64[m, 3], with the columns LOSS_CASE to LOSS_FOR_EVER.
     """
     begins, edges = edges_into(p, egress, d, each_link, states)
-    pairs, count = np.empty((64, 3), np.int64), 0
+    pairs, count = np.empty((FIRST_ROWS, LOSS_FOR_EVER + 1), np.int64), 0
     for row in lost:
         if row[PREVIOUS] >= 0:  # this case was treated at its first row
             continue
@@ -421,7 +425,8 @@ def pairs_lost(
                 s, ingress, _ = packet_in(p, state)
                 if ingress == HOST:
                     pairs = with_space(pairs, count)
-                    pairs[count, 0], pairs[count, 1], pairs[count, 2] = case, s, for_ever
+                    pairs[count, LOSS_CASE], pairs[count, LOSS_SOURCE] = case, s
+                    pairs[count, LOSS_FOR_EVER] = for_ever
                     count += 1
         for state in scratch.reached[:reached]:
             scratch.visited[state] = -1
@@ -484,10 +489,10 @@ def walk_cases(
         longest: int64 by case, raised to the longest path of a packet that met its failures.
 
     Returns:
-        int64[m, LOST_COLUMNS]: the pairs that lose packets, with the columns PAIR_CASE to
+        int64[m, PAIR_COLUMNS]: the pairs that lose packets, with the columns PAIR_CASE to
         PAIR_FOR_EVER.
     """
-    pairs, count = np.empty((64, LOST_COLUMNS), np.int64), 0
+    pairs, count = np.empty((FIRST_ROWS, PAIR_COLUMNS), np.int64), 0
     all_states = len(scratch.depth)
     for j in range(len(destinations)):
         d, egress = destinations[j], egresses[j]

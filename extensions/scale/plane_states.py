@@ -44,13 +44,13 @@ import numpy as np
 
 from compilers.proof.local.class_cases import (
     CASES,
-    DETOURS_BIT,
     DOWN,
     END,
     NEXT_LINK,
-    SHARES_MASK,
     TURNED,
     ClassStates,
+    has_detours,
+    share_count,
 )
 from compilers.proof.local.class_states import class_states
 from compilers.proof.local.local_proof import PROVABLE_KINDS, LocalProof, Numbers
@@ -86,7 +86,7 @@ def plane_states(
     is_cabled = build.wiring.far >= 0
     # The summaries of the classes for destinations behind each link, and of the direct ones.
     behind, direct = states.summary[:, :links], states.summary[:, links : 2 * links]
-    if _have_detours(direct[is_cabled]).any() or not _are_numbered_by_link(classes):
+    if has_detours(direct[is_cabled]).any() or not _are_numbered_by_link(classes):
         return None
     if not _behind_is_repaired(classes, states, kinds):
         return None
@@ -94,27 +94,16 @@ def plane_states(
     if stretch is None:
         return None
     # For each class and each of its destinations, hosts choose among the links with a share.
-    choices = _share_counts(states.summary) * classes.destinations_behind
-    choices[:, links : 2 * links] += np.where(is_cabled, _share_counts(direct), 0)
-    has_detours = bool(_have_detours(behind[is_cabled]).any())
+    choices = share_count(states.summary) * classes.destinations_behind
+    choices[:, links : 2 * links] += np.where(is_cabled, share_count(direct), 0)
+    one_more_link = bool(has_detours(behind[is_cabled]).any())
     return LocalProof.of_all(
         switches=len(build.wiring.far),
         choices=int(choices.sum()),
         hop_counts=hop_counts,
-        longest=DIAMETER + has_detours,
+        longest=DIAMETER + one_more_link,
         stretch=stretch,
     )
-
-
-def _share_counts(summaries: Numbers) -> Numbers:
-    """How many links each class shares packets over (`class_cases.share_count`, for an array)."""
-    return summaries & SHARES_MASK
-
-
-def _have_detours(summaries: Numbers) -> Bits:
-    """Whether hosts may take a detour, by class (`class_cases.has_detours`, for an array)."""
-    detours: Bits = (summaries & DETOURS_BIT) != 0
-    return detours
 
 
 def _are_numbered_by_link(classes: TwoLinkClasses) -> bool:

@@ -16,7 +16,7 @@ the switch, t a neighbour of a neighbour.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,7 +40,8 @@ neighbour is the destination, so `state_proof` leaves the case out then.
 SHARES_MASK, CLEAR_BIT, DETOURS_BIT = (1 << 13) - 1, 1 << 13, 1 << 14
 LINK_MASK, FAR_LINK_SHIFT, FAR_SWITCH_SHIFT = (1 << 13) - 1, 15, 28
 """The parts of `ClassStates.summary`: a mask and two flags; then the mask of a link, and where the
-link and the switch at the far end begin. `share_count` and the functions after it read them.
+link and the switch at the far end begin. `share_count` and the functions after it read them, of one
+summary or of an array of summaries.
 """
 LINK, NODE = 0, 1
 """Kinds of failures, as indexes of `kinds`: one link is down, or one switch."""
@@ -81,31 +82,31 @@ class ClassStates(NamedTuple):
 
 
 @inlined_loop
-def share_count(summary: int) -> int:
+def share_count(summary: Any) -> Any:
     """How many links of a class have a share, from its summary."""
     return summary & SHARES_MASK
 
 
 @inlined_loop
-def is_clear(summary: int) -> bool:
+def is_clear(summary: Any) -> Any:
     """Whether no case of a class needs a look at its path (CLEAR_BIT), from its summary."""
     return summary & CLEAR_BIT > 0
 
 
 @inlined_loop
-def has_detours(summary: int) -> bool:
+def has_detours(summary: Any) -> Any:
     """Whether hosts may take another link than the minimal one, from the summary of the class."""
     return summary & DETOURS_BIT > 0
 
 
 @inlined_loop
-def link_at_far_end(summary: int) -> int:
+def link_at_far_end(summary: Any) -> Any:
     """The number of the minimal link at its far end, from the summary of the class."""
     return summary >> FAR_LINK_SHIFT & LINK_MASK
 
 
 @inlined_loop
-def far_switch(summary: int) -> int:
+def far_switch(summary: Any) -> Any:
     """The switch behind the minimal link, or NONE, from the summary of the class."""
     return summary >> FAR_SWITCH_SHIFT
 
