@@ -71,8 +71,8 @@ def _openflow_groups(classes: Classes) -> NDArray[np.int64]:
     may be, all switches are counted.
     """
     if _has_ports_without_weight(classes):
-        switch, number = np.nonzero(classes.port > 0)
-        groups_by_role = class_groups(classes, switch, number)
+        switch, class_number = np.nonzero(classes.port > 0)
+        groups_by_role = class_groups(classes, switch, class_number)
         switches = len(classes.port)
         return sum(
             (np.bincount(switch[groups.exists], minlength=switches) for groups in groups_by_role),

@@ -100,21 +100,21 @@ class SinglePackets:
 
     def minimal_link(self, switch: int) -> int:
         """The link of the minimal port at a switch, whatever is down; HOME, LOST or UNCABLED."""
-        number, egress = self.egress(switch), self.build.tables.routes.egress
-        if number in (local(egress), no_route(egress)):
-            return HOME if number == local(egress) else LOST
-        if number >= self.build.tables.classes.port.shape[1]:
+        value, egress = self.egress(switch), self.build.tables.routes.egress
+        if value in (local(egress), no_route(egress)):
+            return HOME if value == local(egress) else LOST
+        if value >= self.build.tables.classes.port.shape[1]:
             return UNCABLED
-        link = int(self.program(switch).order[0, number, 0])
+        link = int(self.program(switch).order[0, value, 0])
         return link if link >= 0 else UNCABLED
 
     def weights_of(self, switch: int) -> dict[int, int]:
         """By link, the weights with which a switch shares packets of its hosts."""
-        classes, number = self.build.tables.classes, self.egress(switch)
-        if number >= classes.port.shape[1]:
+        classes, value = self.build.tables.classes, self.egress(switch)
+        if value >= classes.port.shape[1]:
             return {}
-        shares = self.program(switch).shares[0, number].tolist()
-        weights = classes.weight[switch, number].tolist()
+        shares = self.program(switch).shares[0, value].tolist()
+        weights = classes.weight[switch, value].tolist()
         return {k: weight for k, weight in zip(shares, weights, strict=True) if k >= 0}
 
     def next_hops(self, switch: int, ingress: int, tag: int = PLAIN) -> list[tuple[int, int]]:
@@ -205,10 +205,10 @@ class SinglePackets:
 
     def _class(self, switch: int) -> int:
         """The egress class of a switch; DELIVER or DROP."""
-        number, tables = self.egress(switch), self.build.tables
-        if number < tables.classes.port.shape[1]:
-            return number
-        return DELIVER if number == local(tables.routes.egress) else DROP
+        value, tables = self.egress(switch), self.build.tables
+        if value < tables.classes.port.shape[1]:
+            return value
+        return DELIVER if value == local(tables.routes.egress) else DROP
 
     def _down(self, switch: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         """int64[n], the failed elements, as `program_of` numbers them for this one switch."""

@@ -98,16 +98,16 @@ def repaired_classes(fabric: DamagedFabric, parts: ClassParts) -> tuple[Classes,
         remaining = np.where(is_failed, np.uint16(0), ports[affected])
         ports[affected] = filled_from(remaining, np.zeros_like(remaining))
     for i in np.flatnonzero(has_empty.any(axis=1)).tolist():
-        switch, numbers = int(affected[i]), np.flatnonzero(has_empty[i])
-        repairs = _repairing_links(fabric, switch, numbers)
+        switch, class_numbers = int(affected[i]), np.flatnonzero(has_empty[i])
+        repairs = _repairing_links(fabric, switch, class_numbers)
         for ports in (protection, bounce):
-            ports[switch, numbers] = _filled(
-                fabric, switch, numbers, ports[switch, numbers], repairs
+            ports[switch, class_numbers] = _filled(
+                fabric, switch, class_numbers, ports[switch, class_numbers], repairs
             )
 
-    row, number = np.nonzero(has_empty | is_failed_alternate.any(axis=2))
+    row, class_number = np.nonzero(has_empty | is_failed_alternate.any(axis=2))
     classes = replace(old, alternate=alternate, weight=weight, protection=protection, bounce=bounce)
-    return classes, np.column_stack((affected[row], number))
+    return classes, np.column_stack((affected[row], class_number))
 
 
 def _failed_ports(fabric: DamagedFabric) -> NDArray[np.bool_]:
@@ -121,19 +121,19 @@ def _failed_ports(fabric: DamagedFabric) -> NDArray[np.bool_]:
 
 
 def _repairing_links(
-    fabric: DamagedFabric, switch: int, numbers: NDArray[np.int64]
+    fabric: DamagedFabric, switch: int, class_numbers: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
     """Return the links whose neighbours repair all destinations of a class, bool[n, K].
 
     Args:
         fabric: the fabric after failures.
         switch: a switch.
-        numbers: int64[n], classes of the switch.
+        class_numbers: int64[n], classes of the switch.
     """
     routes, far = fabric.tables.routes, fabric.wiring.far[switch]
     row, has_row = longest_prefix_rows(routes, switch, fabric.ends)
     class_of_end = routes.egress[switch, row].astype(np.int64)
-    in_classes = has_row & np.isin(class_of_end, numbers)
+    in_classes = has_row & np.isin(class_of_end, class_numbers)
     class_of_end, ends = class_of_end[in_classes], fabric.ends[in_classes]
     after = fabric.fib.next_switch(ends)
     column, hop = np.arange(len(ends)), after[switch]
@@ -142,7 +142,7 @@ def _repairing_links(
     # A next hop that is the destination itself cannot be avoided.
     avoided = switch, np.where(hop == ends, NOWHERE, hop)
     repairs &= arrives(after, at, column, ends, avoided, fabric.depth)
-    return np.array([repairs[:, class_of_end == number].all(axis=1) for number in numbers])
+    return np.array([repairs[:, class_of_end == number].all(axis=1) for number in class_numbers])
 
 
 def arrives(
@@ -177,7 +177,7 @@ def arrives(
 def _filled(
     fabric: DamagedFabric,
     switch: int,
-    numbers: NDArray[np.int64],
+    class_numbers: NDArray[np.int64],
     ports: Numbers,
     repairs: NDArray[np.bool_],
 ) -> NDArray[np.uint16]:
@@ -186,14 +186,14 @@ def _filled(
     Args:
         fabric: the fabric after failures.
         switch: a switch.
-        numbers: int64[n], classes of the switch.
+        class_numbers: int64[n], classes of the switch.
         ports: uint16[n, P], the list of each class, with 0 in empty places.
         repairs: bool[n, K], the links whose neighbours repair each class.
     """
     only_switch = slice(switch, switch + 1)
     port = fabric.wiring.port[only_switch]
     is_listed = (port[..., None] == ports[:, None, :]).any(axis=2)
-    minimal = fabric.tables.classes.port[only_switch, numbers]
+    minimal = fabric.tables.classes.port[only_switch, class_numbers]
     wiring = replace(fabric.wiring, port=port)
     added = ranked_ports((repairs & ~is_listed)[None], minimal, wiring, ports.shape[1])
     return filled_from(ports[None], added).reshape(ports.shape)

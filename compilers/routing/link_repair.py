@@ -117,8 +117,8 @@ class Intact:
             tables = replace(tables, routes=replace(routes, prefix=np.asarray(routes.prefix)))
         of_class = np.take_along_axis(place, classes.port.astype(np.int64), axis=1)
         first_class = np.full((switches, links + 1), -1)
-        for number in reversed(range(of_class.shape[1])):
-            first_class[np.arange(switches), of_class[:, number]] = number
+        for class_number in reversed(range(of_class.shape[1])):
+            first_class[np.arange(switches), of_class[:, class_number]] = class_number
         return cls(
             tables=tables,
             wiring=wiring,
@@ -408,12 +408,12 @@ class _Detours:
             block = ends[first : first + step]
             distance, egress = distances(self.table, block).T, fib.egress(block)
             forwarded = (egress < class_count) & (distance != BEYOND)
-            number = np.where(forwarded, egress, 0).astype(np.intp)
+            class_number = np.where(forwarded, egress, 0).astype(np.intp)
             for option in range(options):
-                far = neighbour[switches, number, option]
+                far = neighbour[switches, class_number, option]
                 nearer = distance[far, np.arange(len(block))] + 1 == distance
                 switch, column = np.nonzero(forwarded & (far >= 0) & ~nearer)
-                farther[switch, number[switch, column], option] = True
+                farther[switch, class_number[switch, column], option] = True
         alternate = np.where(farther, np.uint16(0), classes.alternate)
         weight = np.array(classes.weight)
         weight[..., 1:][farther] = 0
@@ -445,8 +445,8 @@ def _without_rows(
     # One more column stands for `local` and `no_route`, and one for no link.
     link_of_class = intact.link_of_class[at_failures]
     link_of_value = np.pad(link_of_class, ((0, 0), (0, 1)), constant_values=no_link)
-    number = np.minimum(routes.egress[at_failures], link_of_value.shape[1] - 1).astype(np.intp)
-    link = np.take_along_axis(link_of_value, number, axis=1)
+    values = np.minimum(routes.egress[at_failures], link_of_value.shape[1] - 1)
+    link = np.take_along_axis(link_of_value, values.astype(np.intp), axis=1)
     is_avoided = np.pad(avoided[at_failures], ((0, 0), (0, 1)))
     place, row = np.nonzero(np.take_along_axis(is_avoided, link, axis=1))
     switch, link = at_failures[place], link[place, row]
@@ -481,15 +481,15 @@ def _classes(
     if not classes.alternate.shape[2]:
         return intact.first_class[rows.switch, rows.link]
     # One entry for each row and each class of its link.
-    row, number = np.nonzero(intact.link_of_class[rows.switch] == rows.link[:, None])
+    row, class_number = np.nonzero(intact.link_of_class[rows.switch] == rows.link[:, None])
     switch, end = rows.switch[row, None], rows.destination[row, None]
     column = np.searchsorted(ends, rows.destination)[row, None]
-    first = cables[switch, classes.alternate[rows.switch[row], number]]
+    first = cables[switch, classes.alternate[rows.switch[row], class_number]]
     links = 2 * intact.diameter + 2
     arrive = arrives(after, first, column, end, (switch,), links)
     all_arrive = np.all(arrive | (first < 0), axis=1)
     alternates = np.where(all_arrive, np.count_nonzero(first >= 0, axis=1), -1)
-    best_first = np.lexsort((number, -alternates, row))
+    best_first = np.lexsort((class_number, -alternates, row))
     best_of_row = np.unique(row[best_first], return_index=True)[1]
-    chosen: NDArray[np.int64] = number[best_first[best_of_row]]
+    chosen: NDArray[np.int64] = class_number[best_first[best_of_row]]
     return chosen

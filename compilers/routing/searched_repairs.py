@@ -137,12 +137,12 @@ def _next_tries(paths: ClassPaths, several: Bits, bounce: NDArray[np.uint16]) ->
     These are the switches behind the ports of `bounce`, then the minimal next hop.
     """
     switch = np.arange(len(paths.after))[:, None]
-    number = np.minimum(paths.egress, bounce.shape[1] - 1)
-    shares = several[switch, number, 0] & (paths.egress < bounce.shape[1])
+    class_number = np.minimum(paths.egress, bounce.shape[1] - 1)
+    shares = several[switch, class_number, 0] & (paths.egress < bounce.shape[1])
     cables = paths.wiring.cables()
     bounced_to = (
         np.where(port > 0, cables[switch, port], -1)
-        for port in bounce[switch, number].transpose(2, 0, 1)
+        for port in bounce[switch, class_number].transpose(2, 0, 1)
     )
     return np.where(shares, np.stack((*bounced_to, paths.after)), np.int32(-1))
 

@@ -63,9 +63,9 @@ def check_spec(data: Data, spec: FabricSpec | None) -> Iterator[Finding]:
         spec: the same as a value; None if a section is wrong in itself.
     """
 
-    def section(word: str, model: type[M]) -> M | None:
+    def section(key: str, model: type[M]) -> M | None:
         """Return a section as a value; None where it is wrong."""
-        return getattr(spec, word) if spec else well_formed(model, data.get(word, {}))
+        return getattr(spec, key) if spec else well_formed(model, data.get(key, {}))
 
     routing = section("routing", RoutingSpec) or RoutingSpec()
     yield from _fitted_share_findings(routing)
@@ -337,15 +337,15 @@ def _policy_findings(
 
 def _share_findings(routing: RoutingSpec, q: int) -> Iterator[Finding]:
     """Yield findings about shares that have no value at this q."""
-    for word in ("minimal_share", "largest_share"):
-        text = getattr(routing, word)
-        if (word, text) == ("minimal_share", EQUAL_COST):
+    for key in ("minimal_share", "largest_share"):
+        text = getattr(routing, key)
+        if (key, text) == ("minimal_share", EQUAL_COST):
             continue
         try:
             share_value(text, q)
         except ValueError:
             required = f"an expression from 0 to 1 at q={q}, of numbers, q and + - * / ( )"
-            yield Finding(("routing", word), required, text, "such as 1/q" if q else "such as 1/4")
+            yield Finding(("routing", key), required, text, "such as 1/q" if q else "such as 1/4")
 
 
 def _search_findings(
@@ -356,10 +356,10 @@ def _search_findings(
     A family constructs its routes, or alternates and repairs are searched for, which takes too long
     in a fabric of more than `LARGEST_SEARCH` switches.
     """
-    order = family.order(parameters)
-    if family.constructed or order <= LARGEST_SEARCH:
-        if order > LARGEST_SEARCH and (family.compared or family.described):
-            yield _too_large(family, order)
+    switches = family.order(parameters)
+    if family.constructed or switches <= LARGEST_SEARCH:
+        if switches > LARGEST_SEARCH and (family.compared or family.described):
+            yield _too_large(family, switches)
         return
     has_alternates = balance_named(routing.balance).forwarding.has_alternates
     by_supernodes = family.constructed_classes(parameters)
@@ -375,12 +375,12 @@ def _search_findings(
             "its classes serve whole supernodes, of which some switch shares a link",
         )
     if family.compared or family.described:
-        yield _too_large(family, order)
+        yield _too_large(family, switches)
     elif not by_supernodes and (has_alternates or routing.protect != "none"):
         yield Finding(
             ("routing",),
             f"minimal routes without protection for more than {LARGEST_SEARCH:,} switches",
-            f"{routing.balance} and {routing.protect} for {order:,}",
+            f"{routing.balance} and {routing.protect} for {switches:,}",
             "their alternates and repairs are searched for; in PolarFly and PolarStar they are "
             "constructed",
         )
@@ -403,29 +403,29 @@ def _pool_findings(
         hosts: the hosts of a node.
         planes: the number of planes.
     """
-    order, hierarchy = shape
-    block, count = ipv4_block_length(hosts), block_count(order, hierarchy)
+    switches, supernode_size = shape
+    block, count = ipv4_block_length(hosts), block_count(switches, supernode_size)
     # The bits of an address that number the planes, and the blocks of a plane.
     bits = (count - 1).bit_length() + (planes - 1).bit_length()
     longest = block - bits  # the prefix length of the smallest pool with room
     details = ""
-    if hierarchy > 1:
-        details += f", {hierarchy} a supernode in {count * hierarchy // order} blocks"
+    if supernode_size > 1:
+        details += f", {supernode_size} a supernode in {count * supernode_size // switches} blocks"
     if planes > 1:
         details += f", in {planes} planes"
     if longest < 0:
         todo = "lower hosts_per_node or the topology's size: no pool is large enough"
         given = f"{count:,} blocks of /{block}, more than IPv4 has"
         yield Finding(("hosts_per_node",), "hosts that IPv4 can number", given, todo)
-    for word, pool, length, longest_prefix in (
+    for key, pool, length, longest_prefix in (
         ("ipv4", addressing.ipv4, block, longest),
         ("ipv6", addressing.ipv6, 64, 64 - bits),
     ):
         if pool is not None and longest_prefix >= 0 and pool.prefixlen > longest_prefix:
             yield Finding(
-                ("addressing", word),
+                ("addressing", key),
                 f"a pool of /{longest_prefix} or larger: "
-                f"{order:,} vertices with a /{length} each{details}",
+                f"{switches:,} vertices with a /{length} each{details}",
                 str(pool),
                 f"write an address with /{longest_prefix}",
             )
@@ -434,11 +434,11 @@ def _pool_findings(
 def _plane_link_findings(inventory: Inventory) -> Iterator[Finding]:
     """Yield findings about cables and dead links between nodes of two planes."""
     plane = {node.name: node.plane or 1 for node in inventory.nodes}
-    for word in ("cables", "dead_links"):
-        for i, link in enumerate(getattr(inventory, word)):
+    for key in ("cables", "dead_links"):
+        for i, link in enumerate(getattr(inventory, key)):
             if link.a in plane and link.b in plane and plane[link.a] != plane[link.b]:
                 ends = f"{link.a} in plane {plane[link.a]}, {link.b} in plane {plane[link.b]}"
-                yield Finding((word, i), "both ends in one plane", ends)
+                yield Finding((key, i), "both ends in one plane", ends)
 
 
 def _vertex_findings(data: Data, examined: ExaminedInventory, planes: int) -> Iterator[Finding]:
@@ -447,17 +447,17 @@ def _vertex_findings(data: Data, examined: ExaminedInventory, planes: int) -> It
     if topology is None or check_topology(topology.family, topology.parameters()):
         return
     family, parameters = likely_family(topology.family, topology.parameters()) or (None, {})
-    order = family.order(parameters) if family else 0
+    vertices = family.order(parameters) if family else 0
     path: KeyPath = ("nodes",)
     for plane in range(1, planes + 1) if examined.nodes else ():
         where = f" (plane {plane})" if planes > 1 else ""
         nodes = [(i, node) for i, node in examined.nodes if (node.plane or 1) == plane]
-        if missing := max(order - len(nodes), 0):
+        if missing := max(vertices - len(nodes), 0):
             noun = "node" if missing == 1 else "nodes"
             todo = f"add {missing:,} {noun} or choose a smaller fabric"
-            yield Finding(path, f"{order:,} nodes, one a vertex", f"{len(nodes):,}{where}", todo)
+            yield Finding(path, f"{vertices:,} nodes, one a vertex", f"{len(nodes):,}{where}", todo)
         for i, node in nodes:
-            if (node.vertex or 0) >= order:
-                required = f"a vertex from 0 to {order - 1}"
+            if (node.vertex or 0) >= vertices:
+                required = f"a vertex from 0 to {vertices - 1}"
                 todo = "correct it, or leave it out for a spare node"
                 yield Finding(("nodes", i, "vertex"), required, f"{node.vertex}{where}", todo)

@@ -79,14 +79,14 @@ class Forwarding:
         Raises:
             ValueError: they do, or a word is unknown.
         """
-        for word, words in (
+        for name, allowed_values in (
             ("alternates", Alternates),
             ("weights", Weights),
             ("protect", Protect),
         ):
-            if getattr(self, word) not in get_args(words):
-                allowed = ", ".join(get_args(words))
-                raise ValueError(f"{word} is {getattr(self, word)!r}, not one of {allowed}")
+            if getattr(self, name) not in get_args(allowed_values):
+                allowed = ", ".join(get_args(allowed_values))
+                raise ValueError(f"{name} is {getattr(self, name)!r}, not one of {allowed}")
         if (self.minimal_share is None) == (self.weights == "minimal-share"):
             raise ValueError("minimal_share goes with weights: minimal-share, and only with these")
         if self.minimal_share is not None and not 0 <= self.minimal_share <= 1:

@@ -95,11 +95,11 @@ def _disjoint_findings(values: Values) -> Findings:
 
 def _server_findings(values: Values) -> Findings:
     """Yield findings about servers listed twice."""
-    for word in SERVERS:
-        addresses = getattr(values.base, word)
+    for key in SERVERS:
+        addresses = getattr(values.base, key)
         for i, address in enumerate(addresses):
             if address in addresses[:i]:
-                yield Finding(("base", word, i), "each server once", str(address), "remove it")
+                yield Finding(("base", key, i), "each server once", str(address), "remove it")
 
 
 def _gateway_findings(values: Values) -> Findings:

@@ -314,8 +314,8 @@ def _switch_change(
     old_ports = old_classes.port[before][old_egress[old_row[in_both]]]
     new_ports = new_classes.port[after][new_egress[in_both]]
     widths = {
-        word: max(getattr(classes, word).shape[2] for classes in (old_classes, new_classes))
-        for word in CLASS_PARTS
+        part: max(getattr(classes, part).shape[2] for classes in (old_classes, new_classes))
+        for part in CLASS_PARTS
     }
     old_counts = _class_counts(old, before, widths)
     new_counts = _class_counts(new, after, widths)
@@ -345,8 +345,8 @@ def _class_counts(build: Build, vertex: int, widths: Mapping[str, int]) -> Count
     rows = np.zeros((len(used), 1 + sum(widths.values())), np.uint32)
     rows[:, 0] = classes.port[vertex, used]
     start = 1
-    for word, width in widths.items():
-        columns = getattr(classes, word)[vertex, used]
+    for part, width in widths.items():
+        columns = getattr(classes, part)[vertex, used]
         rows[:, start : start + columns.shape[1]] = columns
         start += width
     return Counter(row.tobytes() for row in rows)

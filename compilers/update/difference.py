@@ -73,8 +73,8 @@ def classes_differ(
         bool, in the shape of the indexed classes.
     """
     differ: NDArray[np.bool_] = old.port[old_index] != new.port[new_index]
-    for word in CLASS_PARTS:
-        before, after = getattr(old, word)[old_index], getattr(new, word)[new_index]
+    for part in CLASS_PARTS:
+        before, after = getattr(old, part)[old_index], getattr(new, part)[new_index]
         width = max(before.shape[-1], after.shape[-1])
         differ |= (_with_width(before, width) != _with_width(after, width)).any(axis=-1)
     return differ

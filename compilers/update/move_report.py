@@ -113,7 +113,7 @@ class MoveReport:
         if not (old.systems and new.systems):
             return False
         before, after = (system_target(build).chosen(build) for build in (old, new))
-        is_changed = any(before.get(word) != after.get(word) for word in (ROUTING, GTSM))
+        is_changed = any(before.get(option) != after.get(option) for option in (ROUTING, GTSM))
         return is_changed or any(change.kind in ON_BOTH_ENDS for change in self.renumbered)
 
     @property
@@ -218,8 +218,8 @@ def _switch_reports(update: Update, progress: Progress | None) -> list[dict[str,
     counted = switch_changes(update.old, update.new, nodes, nodes.pairs)
     tables = {change.node: change.counts() for change in counted}
     switches = []
-    count = len(nodes.datapath_id)
-    for node in range(count):
+    switch_count = len(nodes.datapath_id)
+    for node in range(switch_count):
         after, before = int(nodes.after[node]), int(nodes.before[node])
         names = update.new.wiring.names if after >= 0 else update.old.wiring.names
         switch: dict[str, Any] = {
@@ -227,10 +227,10 @@ def _switch_reports(update: Update, progress: Progress | None) -> list[dict[str,
             "state": _switch_state(before, after),
         }
         for part, part_counts in programs.counts(node).items():
-            switch[part] = {word: getattr(part_counts, word) for word in MOVE_COUNTS}
+            switch[part] = {count: getattr(part_counts, count) for count in MOVE_COUNTS}
         if switch["state"] == "stays":
             switch["tables"] = tables[switch["node"]]
         switches.append(switch)
         if progress:
-            progress(node + 1, count)
+            progress(node + 1, switch_count)
     return switches

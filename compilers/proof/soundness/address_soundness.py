@@ -30,13 +30,13 @@ def names(build: Build) -> Iterator[Unsound]:
     """Names of nodes and hosts, and management addresses, that are missing or occur twice."""
     wiring = build.wiring
     switches, hosts = wiring.host_port.shape
-    for word, texts, count in (
+    for key, texts, count in (
         ("nodes", wiring.names, switches),
         ("management", wiring.management, switches),
         ("hosts", wiring.host_names, switches * hosts),
     ):
         if len(texts) != count:
-            yield Unsound.one(word, f"{count} names", f"{len(texts)}")
+            yield Unsound.one(key, f"{count} names", f"{len(texts)}")
     yield from _names("names", (*wiring.names, *wiring.host_names))
     management = [address for address in wiring.management if address]
     yield from _names("management", management)
@@ -46,17 +46,17 @@ def names(build: Build) -> Iterator[Unsound]:
     )
 
 
-def _names(word: str, texts: Sequence[str]) -> Iterator[Unsound]:
+def _names(key: str, texts: Sequence[str]) -> Iterator[Unsound]:
     """Texts that are empty, or that occur earlier in the list.
 
     Args:
-        word: the key of the list.
+        key: the key of the list.
         texts: the list.
     """
     wrong = repeated(texts) | (np.array(texts, object) == "")
     yield from unsound_where(
         wrong,
-        lambda i: Finding((word, i), "a name that no other has", shown(texts[i] or None)),
+        lambda i: Finding((key, i), "a name that no other has", shown(texts[i] or None)),
     )
 
 

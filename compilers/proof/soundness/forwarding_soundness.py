@@ -234,13 +234,13 @@ def _class_numbers(build: Build, paths: NeighbourPaths) -> Iterator[Unsound]:
     where packets are marked it has a number from K to 2K - 1, K being the links of a switch.
     """
     port, links = build.tables.classes.port, build.wiring.port.shape[1]
-    order = np.argsort(port, axis=1, kind="stable")
-    ranked = np.take_along_axis(port, order, axis=1)
+    by_port = np.argsort(port, axis=1, kind="stable")
+    ranked = np.take_along_axis(port, by_port, axis=1)
     is_second = np.zeros(port.shape, np.bool_)  # the second class of a port, not the third
     is_second[:, 1:] = ranked[:, 1:] == ranked[:, :-1]
     is_second[:, 2:] &= ranked[:, 2:] != ranked[:, :-2]
     direct_by_number = np.zeros(port.shape, np.bool_)
-    np.put_along_axis(direct_by_number, order, is_second, axis=1)
+    np.put_along_axis(direct_by_number, by_port, is_second, axis=1)
     if build.forwarding.marks:  # classes K to 2K - 1
         direct_by_number &= np.arange(port.shape[1]) // links == 1
     words = {True: "the neighbour alone", False: "what is behind the neighbour"}
@@ -274,14 +274,14 @@ def _wrong_links(
 
 
 def _repairs(
-    build: Build, use: PortUse, word: str, order: Ports, is_checked: Bits, repairs: Sets
+    build: Build, use: PortUse, key: str, order: Ports, is_checked: Bits, repairs: Sets
 ) -> Iterator[Unsound]:
     """Classes whose order of ports for fast reroute does not begin with ports that repair.
 
     Args:
         build: its names are in the findings.
         use: the use of its ports.
-        word: the name of the order, `protection` or `bounce`.
+        key: the name of the order, `protection` or `bounce`.
         order: int[S, C, n], its ports.
         is_checked: bool[S, C], the classes that are checked.
         repairs: uint8[S, C, ⌈K/8⌉], the links that repair. All of them come first in the order, or
@@ -292,7 +292,7 @@ def _repairs(
     yield from unsound_where(
         is_checked[..., None] & must_repair & ~does_repair,
         lambda s, c, n: Finding(
-            (build.wiring.names[s], word, c, n),
+            (build.wiring.names[s], key, c, n),
             "a port whose neighbour repairs the class",
             use.words(s, int(order[s, c, n])),
         ),

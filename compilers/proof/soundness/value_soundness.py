@@ -155,15 +155,15 @@ def ports(build: Build, use: PortUse) -> Iterator[Unsound]:
     hosts = np.broadcast_to(t.endpoints[:, None], wiring.host_port.shape)
     if build.hardware:
         hosts = hosts & ~build.hardware.host_broken
-    for word, port, in_use in (
+    for key, port, in_use in (
         ("link", wiring.port, wiring.far >= 0),
         ("host", wiring.host_port, hosts),
     ):
         for block in use.blocks():
             yield from unsound_where(
                 in_use[block] & (use.part(block).purposes(port[block]) == ABSENT),
-                lambda s, k, word=word, port=port: Finding(
-                    (wiring.names[s], word, k),
+                lambda s, k, key=key, port=port: Finding(
+                    (wiring.names[s], key, k),
                     f"one of its {len(wiring.port_names[wiring.node_type[s]])} ports",
                     use.words(s, int(port[s, k])),
                 ),
@@ -171,8 +171,8 @@ def ports(build: Build, use: PortUse) -> Iterator[Unsound]:
             )
         yield from unsound_where(
             ~in_use & (port != 0),
-            lambda s, k, word=word, port=port: Finding(
-                (wiring.names[s], word, k), "no port", use.words(s, int(port[s, k]))
+            lambda s, k, key=key, port=port: Finding(
+                (wiring.names[s], key, k), "no port", use.words(s, int(port[s, k]))
             ),
         )
     for block in use.blocks():
@@ -341,15 +341,15 @@ def classes(build: Build, use: PortUse) -> Iterator[Unsound]:
     # them.
     alternates_sound = packed and not has(packed.links, use.links(minimal)[..., None]).any()
     orders = ("protection", "bounce") if alternates_sound else ("alternate", "protection", "bounce")
-    for word in orders:
-        ports = np.asarray(getattr(c, word))
+    for key in orders:
+        ports = np.asarray(getattr(c, key))
         # Only after the last port may there be 0.
         before_last = np.logical_or.accumulate(ports[..., ::-1] != 0, axis=2)[..., ::-1]
-        yield from _ports(build, use, word, ports, before_last)
+        yield from _ports(build, use, key, ports, before_last)
         yield from unsound_where(
             _occurs_before(minimal, ports),
-            lambda s, k, n, word=word, ports=ports: Finding(
-                (build.wiring.names[s], word, k, n),
+            lambda s, k, n, key=key, ports=ports: Finding(
+                (build.wiring.names[s], key, k, n),
                 "a port that the class does not use before",
                 use.words(s, int(ports[s, k, n])),
             ),
@@ -379,21 +379,21 @@ def _occurs_before(minimal: NDArray[np.int32], ports: Ports) -> NDArray[np.bool_
 
 
 def _ports(
-    build: Build, use: PortUse, word: str, ports: Ports, required: NDArray[np.bool_]
+    build: Build, use: PortUse, key: str, ports: Ports, required: NDArray[np.bool_]
 ) -> Iterator[Unsound]:
     """Ports that are no fabric ports with a cable.
 
     Args:
         build: its names are in the findings.
         use: the use of its ports.
-        word: the name of the order of ports.
+        key: the name of the order of ports.
         ports: int[S, C, n].
         required: bool[S, C, n], where there has to be a port.
     """
     yield from unsound_where(
         required & (use.purposes(ports) != FABRIC),
         lambda s, k, n: Finding(
-            (build.wiring.names[s], word, k, *([n] if ports.shape[2] > 1 else [])),
+            (build.wiring.names[s], key, k, *([n] if ports.shape[2] > 1 else [])),
             "a fabric port with a cable",
             use.words(s, int(ports[s, k, n])),
         ),
