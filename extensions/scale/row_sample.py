@@ -32,19 +32,20 @@ def sampled_rows_minimal(build: Build, seed: int) -> bool:
     """Whether all rows of some switches lead to their destinations over shortest paths.
 
     Args:
-        build: sound cables and prefixes, S switches with hosts in supernodes of h.
+        build: sound cables and prefixes, S switches with hosts in supernodes of k.
         seed: draws the supernodes, and switches in each.
     """
-    h, switches = build.topology.hierarchy, len(build.wiring.far)
+    k = build.topology.hierarchy
+    supernode_count = len(build.wiring.far) // k
     random = Random(seed)  # noqa: S311
-    supernodes = {*random.sample(range(switches // h), min(SUPERNODES, switches // h))}
+    supernodes = {*random.sample(range(supernode_count), min(SUPERNODES, supernode_count))}
     for kind in np.unique(build.topology.kind).tolist():
         of_kind = np.flatnonzero(build.topology.kind == kind)
-        supernodes |= {int(of_kind[0]) // h, int(of_kind[-1]) // h}
+        supernodes |= {int(of_kind[0]) // k, int(of_kind[-1]) // k}
     return all(
-        _rows_minimal(build, supernode * h + member)
+        _rows_minimal(build, supernode * k + member)
         for supernode in sorted(supernodes)
-        for member in random.sample(range(h), min(MEMBERS, h))
+        for member in random.sample(range(k), min(MEMBERS, k))
     )
 
 
@@ -94,17 +95,17 @@ def _links_by_destination(build: Build, switch: int) -> NDArray[np.int16]:
 
     LOCAL_LINK to its own hosts, NO_LINK where it has no route.
     """
-    routes, h, switches = build.tables.routes, build.topology.hierarchy, len(build.wiring.far)
+    routes, k, switches = build.tables.routes, build.topology.hierarchy, len(build.wiring.far)
     egress, prefix = routes.egress[switch], routes.prefixes(switch)
     class_port = build.tables.classes.port[switch]
-    use = PortUse.of(build.wiring).part(slice(switch, switch + 1))
-    class_link = use.links(class_port[None])[0]
+    port_use = PortUse.of(build.wiring).part(slice(switch, switch + 1))
+    class_link = port_use.links(class_port[None])[0]
     is_class = egress < min(len(class_port), no_route(routes.egress))
     link = np.where(is_class, class_link[np.where(is_class, egress, 0)], NO_LINK).astype(np.int16)
     link[egress == local(routes.egress)] = LOCAL_LINK
     has_route = egress != no_route(routes.egress)
-    link_to = np.full((switches // h, h), NO_LINK, np.int16)
-    if prefix[has_route].max(initial=0) >= switches + switches // h:  # a row for no switch
+    link_to = np.full((switches // k, k), NO_LINK, np.int16)
+    if prefix[has_route].max(initial=0) >= switches + switches // k:  # a row for no switch
         return link_to.ravel()
     is_aggregate = has_route & (prefix >= switches)
     link_to[prefix[is_aggregate] - switches] = link[is_aggregate][:, None]

@@ -24,6 +24,9 @@ What 3 says over z holds by 2 whatever z is: x itself if that is a quadric (its 
 that is one, else a supernode next to both, in any order of numbers.
 
 `extensions.scale.row_sample` checks by samples that the rows are decoded as is assumed here.
+
+Letters, arcs, places and quadrics are those of `compilers.tables.star_rows`. The destination of a
+path is a member of supernode Y where this is remote from x, and of y where it is next to x.
 """
 
 from __future__ import annotations
@@ -39,10 +42,17 @@ from compilers.proof.soundness.link_sets import Numbers
 from compilers.proof.soundness.port_use import PortUse
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import no_route
-from compilers.tables.star_rows import OVER_Z, TO_Y, WITHIN, StarEgress, StarPrefixes, StarProgram
+from compilers.tables.star_rows import (
+    AGAINST,
+    ALONG,
+    OVER_Z,
+    TO_Y,
+    WITHIN,
+    StarEgress,
+    StarPrefixes,
+    StarProgram,
+)
 
-UP, DOWN = range(2)
-"""Places in `StarProgram.case`: of arcs to a supernode of a larger number, and of a smaller one."""
 NO_MEMBER = -1
 """Stands for the member behind a link that does not exist."""
 Bits = NDArray[np.bool_]
@@ -81,7 +91,7 @@ def proved_members(build: Build, program: StarProgram) -> SupernodeMembers | Non
 
 def program_of(build: Build) -> StarProgram | None:
     """The program that all rows of a build are computed from; None if there is none."""
-    routes, hierarchy = build.tables.routes, build.topology.hierarchy
+    routes = build.tables.routes
     if not isinstance(routes.egress, StarEgress) or not isinstance(routes.prefix, StarPrefixes):
         return None
     program: StarProgram = routes.egress.packed
@@ -89,7 +99,7 @@ def program_of(build: Build) -> StarProgram | None:
     aggregate = supernodes * k + np.arange(supernodes).repeat(k)
     is_sound = (
         np.array_equal(routes.prefix.packed.around, program.around)
-        and routes.prefix.packed.members == k == hierarchy
+        and routes.prefix.packed.members == k == build.topology.hierarchy
         and len(build.wiring.far) == supernodes * k
         and np.array_equal(routes.aggregate, aggregate)
     )
@@ -105,7 +115,7 @@ def _one_common_neighbour(program: StarProgram) -> bool:
         return False
     for x in range(supernodes):
         common = np.bincount(lines[lines[x]].ravel(), minlength=supernodes)
-        common[x] = 1
+        common[x] = 1  # x itself is not asked about
         if (common != 1).any():
             return False
         over_z = np.flatnonzero(~on_line[x]) if on_line[x, x] else np.arange(supernodes)
@@ -123,7 +133,8 @@ class SupernodeMembers:
     program: StarProgram
     """The program of all switches."""
     along: dict[int, Numbers] = field(default_factory=dict)
-    """int[k] by arc (UP or DOWN), the member of the other supernode behind each member's link."""
+    """int[k] by arc (ALONG or AGAINST), the member of the other supernode behind each member's
+    link."""
     inner: dict[int, Numbers] = field(default_factory=dict)
     """int[k, L] by kind (1 for quadrics, else 0), the member behind each inner link; NO_MEMBER
     after the last one."""
@@ -131,11 +142,11 @@ class SupernodeMembers:
     @classmethod
     def of(cls, build: Build, program: StarProgram) -> SupernodeMembers | None:
         """Read the first supernode of each kind; None unless the others are alike (condition 1)."""
-        members, use = cls(program), PortUse.of(build.wiring)
+        members, port_use = cls(program), PortUse.of(build.wiring)
         classes = min(build.tables.classes.port.shape[1], no_route(build.tables.routes.egress))
         for x in range(len(program.around)):
             switches = slice(x * program.members, (x + 1) * program.members)
-            link = use.part(switches).links(build.tables.classes.port[switches, :classes])
+            link = port_use.part(switches).links(build.tables.classes.port[switches, :classes])
             far = build.wiring.far[switches]
             behind = np.where(link < 0, -1, np.take_along_axis(far, np.maximum(link, 0), axis=1))
             if not members._agree_with(x, behind, np.count_nonzero(far >= 0, axis=1)):
@@ -160,10 +171,10 @@ class SupernodeMembers:
         most_inner = int(inner_counts.max())
         if outer_count + most_inner > behind.shape[1]:
             return False
-        smaller = int(np.searchsorted(neighbours, x))
+        smaller = int(np.searchsorted(neighbours, x))  # how many neighbours have a smaller number
         outer_links = program.links_to(x, np.arange(outer_count), np.arange(k))
         outer = np.take_along_axis(behind, outer_links, axis=1) - neighbours * k
-        for arc, members in ((DOWN, outer[:, :smaller]), (UP, outer[:, smaller:])):
+        for arc, members in ((AGAINST, outer[:, :smaller]), (ALONG, outer[:, smaller:])):
             if members.size:
                 pattern = self.along.setdefault(arc, members[:, 0])
                 if (members != pattern[:, None]).any():
@@ -266,8 +277,8 @@ class SupernodeMembers:
         supernodes, lines = program.around.shape
         counts = np.zeros(4, np.int64)
         quadrics = int(np.count_nonzero(program.quadric))
-        for kind, number in enumerate((supernodes - quadrics, quadrics)):
-            if not number:
+        for kind, supernodes_of_kind in enumerate((supernodes - quadrics, quadrics)):
+            if not supernodes_of_kind:
                 continue
             joined = self.joined(kind)
             two_apart = joined @ joined & ~joined & ~np.eye(k, dtype=np.bool_)
@@ -280,5 +291,5 @@ class SupernodeMembers:
                 at_two + (next_to_it * (k - 1) + remote) * k,
                 k * (k - 1) - at_one - at_two + remote * k * (k - 1),
             ]
-            counts += number * np.array(counts_of_supernode)
+            counts += supernodes_of_kind * np.array(counts_of_supernode)
         return tuple(np.trim_zeros(counts, "b").tolist())
