@@ -36,17 +36,17 @@ def member_bits(supernode_size: int) -> int:
     return (supernode_size - 1).bit_length()
 
 
-def block_count(order: int, supernode_size: int) -> int:
+def block_count(vertices: int, supernode_size: int) -> int:
     """Return how many blocks a pool has to hold, unused ones between supernodes included.
 
     Args:
-        order: the number of vertices.
+        vertices: how many there are.
         supernode_size: the vertices of a supernode; 1 without supernodes.
 
     >>> block_count(12, 6)
     16
     """
-    return (order // supernode_size) << member_bits(supernode_size)
+    return (vertices // supernode_size) << member_bits(supernode_size)
 
 
 @dataclass(frozen=True, slots=True)

@@ -149,10 +149,10 @@ def _values(data: Data) -> Values:
     """Return the well-formed values of fabric.yaml, with defaults in place of wrong ones."""
     topology = well_formed(TopologySpec, data.get("topology"))
     likely_member = likely_family(topology.family, topology.parameters()) if topology else None
-    order = 0
+    vertex_count = 0
     if likely_member:
         family, parameters = likely_member
-        order = family.order(parameters)
+        vertex_count = family.order(parameters)
     section = data.get("routing", {})
     routing = well_formed(RoutingSpec, section) or RoutingSpec()
     if (
@@ -166,7 +166,7 @@ def _values(data: Data) -> Values:
     return Values(
         routing=routing,
         base=well_formed(BaseSpec, data.get("base", {})) or BaseSpec(),
-        order=order,
+        vertex_count=vertex_count,
         planes=planes,
     )
 

@@ -46,7 +46,7 @@ OPERATORS: dict[type[ast.operator], Callable[[Fraction, Fraction], Fraction]] = 
 
 
 def classes_are_constructed(
-    family: Family, parameters: Mapping[str, int | str], order: int
+    family: Family, parameters: Mapping[str, int | str], switch_count: int
 ) -> bool:
     """Whether the classes of a whole fabric are constructed because it is too large for a search.
 
@@ -55,9 +55,9 @@ def classes_are_constructed(
     Args:
         family: of the fabric.
         parameters: of the family.
-        order: the number of switches.
+        switch_count: how many switches the fabric has.
     """
-    if order <= LARGEST_SEARCH or family.constructed:
+    if switch_count <= LARGEST_SEARCH or family.constructed:
         return False
     return family.constructed_classes(parameters)
 

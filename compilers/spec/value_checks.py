@@ -41,8 +41,8 @@ class Values:
     """The routing policy; the default one where it is wrong."""
     base: BaseSpec
     """What switches need besides forwarding."""
-    order: int
-    """The number of switches; 0 where the topology is wrong."""
+    vertex_count: int
+    """The number of switches, one at each vertex; 0 where the topology is wrong."""
     planes: int
     """`planes` of fabric.yaml."""
     nodes: Nodes = ()
@@ -118,7 +118,7 @@ def _gateway_findings(values: Values) -> Findings:
 
 def _as_number_findings(values: Values) -> Findings:
     """Yield a finding if AS numbers that are counted from `base.asn` are too large or reserved."""
-    first, count = values.base.asn, values.order
+    first, count = values.base.asn, values.vertex_count
     if first is None or not count:
         return
     if reason := why_unusable(first, count):
@@ -187,11 +187,11 @@ def _numeric_name_findings(values: Values) -> Findings:
     for plane in range(1, values.planes + 1):
         nodes = [(i, node) for i, node in values.nodes if (node.plane or 1) == plane]
         placed = {node.vertex for _, node in nodes}
-        free = (vertex for vertex in range(values.order) if vertex not in placed)
+        free = (vertex for vertex in range(values.vertex_count) if vertex not in placed)
         for i, node in nodes:
             vertex = next(free, None) if node.vertex is None else node.vertex
             number = int(node.name) if node.name.isascii() and node.name.isdigit() else None
-            if number is not None and number < values.order and number != vertex:
+            if number is not None and number < values.vertex_count and number != vertex:
                 required = f"a name that is not the number of another vertex, {number}"
                 given = f"{shown(node.name)} at vertex {vertex}"
                 yield Finding(("nodes", i, "name"), required, given, "put a letter before it")

@@ -127,9 +127,9 @@ def _single_table(
         return np.array([round_of_prefix.get(prefix, PREPARE) for prefix in prefixes], np.int64)
 
     slots = list(single_table_slots(before, after, round_of, round_of, change.last))
-    for number, round in enumerate(rounds):
-        if sent := messages(slots, number):
-            round.setdefault(switch, []).extend(block.tobytes() for block in sent)
+    for number, sent in enumerate(rounds):
+        if blocks := messages(slots, number):
+            sent.setdefault(switch, []).extend(block.tobytes() for block in blocks)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -171,7 +171,7 @@ class _Bundles:
     """The groups of the classes before the change, one entry for each role."""
     new: list[Groups]
     """The groups of the classes after the change, one entry for each role."""
-    number: Numbers
+    class_number: Numbers
     """int64[m], the number of each class."""
     next_hops: tuple[Numbers, Numbers]
     """int[m, 1 + A] before and after the change: the ports of each class, first the minimal port; 0
@@ -187,14 +187,16 @@ class _Bundles:
         pairs = change.classes[classes_differ(before, places, after, places)]
         if change.last > 1:
             pairs = distinct(np.concatenate((pairs, change.entered)))
-        switch, number = pairs.T
+        switch, class_number = pairs.T
         every_hop = encoder.build.forwarding.every_hop
         old, new = (
-            list(class_groups(classes, switch, number, kind.profile, encoder.marks, every_hop))
+            list(
+                class_groups(classes, switch, class_number, kind.profile, encoder.marks, every_hop)
+            )
             for classes in (before, after)
         )
         next_hops = _next_hops(before, pairs), _next_hops(after, pairs)
-        return cls(encoder, kind, change, pairs[:, 0], old, new, number, next_hops)
+        return cls(encoder, kind, change, switch, old, new, class_number, next_hops)
 
     def parts(self) -> Iterator[_Part]:
         """Yield groups, then rows, then removals of rows, and removals of groups.
@@ -276,8 +278,8 @@ class _Bundles:
             several = np.count_nonzero(after, axis=1) > 1
             for place in np.flatnonzero((next_hops != hops_before).any(axis=1) & several).tolist():
                 switch, ports = self.switch[place : place + 1], next_hops[place]
-                basis, number = int(switch[0]) & MOST_BASIS, int(self.number[place])
-                row = shared_class_row(number, ports[ports > 0], basis, self.kind.generation)
+                basis, class_number = int(switch[0]) & MOST_BASIS, int(self.class_number[place])
+                row = shared_class_row(class_number, ports[ports > 0], basis, self.kind.generation)
                 yield self._part(row, switch, round)
 
     def _routes(self) -> Iterator[_Part]:
@@ -312,8 +314,8 @@ class _Bundles:
             own_round, aggregate_round = round_of_prefix[ends], round_of_prefix[aggregate]
             rounds = np.where(own_round > 0, own_round, aggregate_round)
             for block in blocks:
-                number = xid_numbers(block)
-                yield _Part(block, np.full(len(block), switch), rounds[number])
+                column = xid_numbers(block)  # the intermediate's place in `ends`
+                yield _Part(block, np.full(len(block), switch), rounds[column])
 
     def spread(self, later: Encoder) -> Iterator[_Part]:
         """Yield the rows that spread marked packets over other links than before.
@@ -346,6 +348,8 @@ def _next_hops(classes: Classes, pairs: Numbers) -> Numbers:
         classes: of the fabric.
         pairs: int64[n, 2], the switch and the number of each class.
     """
-    switch, number = pairs.T
-    ports = np.column_stack((classes.port[switch, number], classes.alternate[switch, number]))
-    return np.asarray(np.where(classes.weight[switch, number] > 0, ports, 0))
+    switch, class_number = pairs.T
+    ports = np.column_stack(
+        (classes.port[switch, class_number], classes.alternate[switch, class_number])
+    )
+    return np.asarray(np.where(classes.weight[switch, class_number] > 0, ports, 0))
