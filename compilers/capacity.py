@@ -1,7 +1,8 @@
-"""Checks of tables against node types: do they hold the rows, and can they do what is needed?
+"""Checks of a build's tables against node types: do they hold the rows, and do what is needed?
 
-The inventory gives a node type's limits (`tables`) and capabilities. Builds that a node cannot hold
-are refused here, with the node and the number.
+The inventory gives a node type's limits (`tables`) and capabilities. The last step of the compiler
+(`pipeline.check_limits`) refuses builds that a node cannot hold. The findings of
+`capacity_findings` have the node, and the number that is too large.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The words that some arguments of the library accept, as types.
+"""The values that some arguments of the library accept, as types of literals.
 
-The command line offers the same words as choices of its options.
+The command line offers the same values as choices of its options.
 """
 
 from __future__ import annotations

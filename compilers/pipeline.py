@@ -253,7 +253,7 @@ def build_of(routed: RoutedFabric) -> Build:
         name=spec.name,
         balance=routing.balance,
         forwarding=routed.forwarding,
-        policy=_share_words(routing, topology.family) | _reduced_words(spec.routing, routing),
+        policy=_share_policy(routing, topology.family) | _reduced_policy(spec.routing, routing),
         inputs=installed.loaded.inputs,
         topology=topology,
         wiring=installed.wiring,
@@ -347,17 +347,17 @@ def module_findings(routing: RoutingSpec, module: NDArray[np.int32] | None) -> I
         yield Finding(path, f"{required} modules, over which links can go", "module", todo)
 
 
-def _reduced_words(spec: RoutingSpec, routing: RoutingSpec) -> dict[str, str]:
-    """Return the values of the spec's policy that `on_missing` has reduced, for reports."""
+def _reduced_policy(spec: RoutingSpec, routing: RoutingSpec) -> dict[str, str]:
+    """Return the part of the spec's policy that `on_missing` has reduced, as asked, for reports."""
     return {
-        f"asked_{word}": getattr(spec, word)
-        for word in LEAST_POLICY
-        if getattr(spec, word) not in (None, getattr(routing, word))
+        f"asked_{key}": getattr(spec, key)
+        for key in LEAST_POLICY
+        if getattr(spec, key) not in (None, getattr(routing, key))
     }
 
 
-def _share_words(routing: RoutingSpec, family: str) -> dict[str, str]:
-    """Return the words of the policy by which shares were computed, for reports.
+def _share_policy(routing: RoutingSpec, family: str) -> dict[str, str]:
+    """Return the part of the policy by which shares were computed, for reports.
 
     The shares themselves are the weights in the tables.
     """

@@ -145,9 +145,9 @@ def _systems_without(
 
 def _any_type_without(inventory: Inventory, needs: frozenset[str]) -> bool:
     """Whether a node type that is used is known to lack one of the features."""
-    words = {IN_NODE_TYPES[need] for need in needs if need in IN_NODE_TYPES}
+    needed = {IN_NODE_TYPES[need] for need in needs if need in IN_NODE_TYPES}
     for name in {node.type for node in inventory.nodes}:
         capabilities = inventory.node_types[name].capabilities
-        if capabilities is not None and not words <= set(capabilities):
+        if capabilities is not None and not needed <= set(capabilities):
             return True
     return False

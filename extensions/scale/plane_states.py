@@ -143,11 +143,11 @@ class _Cases:
         )
 
 
-def _cases(states: ClassStates, switch: Numbers, number: Numbers) -> Iterator[_Cases]:
+def _cases(states: ClassStates, switch: Numbers, class_number: Numbers) -> Iterator[_Cases]:
     """The first cases of some classes (by switch and number), then the second ones, and so on."""
     index = np.arange(len(switch))
     for case in range(CASES):
-        rows = states.cases[switch[index], number[index], case]
+        rows = states.cases[switch[index], class_number[index], case]
         # A class whose list of cases has ended has no later case either.
         exists = rows[:, NEXT_LINK] != END
         index, rows = index[exists], rows[exists]
