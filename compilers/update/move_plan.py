@@ -112,6 +112,20 @@ class Update:
         return self.last - 1 if self.pauses or self.swaps else PREPARE
 
     @property
+    def forgetting_round(self) -> int | None:
+        """The round in which switches forget what the old build writes into packets.
+
+        They forget the meaning of its marks, or of its intermediates. None if the new build writes
+        the same.
+        """
+        old, new = self.old.forwarding, self.new.forwarding
+        forgets_marks = old.marks and not new.marks
+        forgets_intermediates = old.intermediates and not new.intermediates
+        if not (forgets_marks or forgets_intermediates):
+            return None
+        return self.last - 1 if self.swaps else self.last
+
+    @property
     def rounds(self) -> int:
         """How many rounds there are."""
         return self.last + 1

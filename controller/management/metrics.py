@@ -91,7 +91,7 @@ class Metrics(Collector):
             ("trial", "1 while a build waits to be confirmed.", bool(health["trial_until"])),
             (
                 "move_waits",
-                "1 while a move waits for the disk or the store.",
+                "1 while a move waits for the disk, the store or a switch.",
                 bool(health["move_waits_for"]),
             ),
         ):

@@ -190,10 +190,13 @@ class Mover:
 
     @property
     def waits_for(self) -> str:
-        """The store whose write the next step has waited for, for long; "" if there is none."""
+        """What the next step has waited for, for long: switches, or a store that does not write; ""
+        if there is nothing.
+        """
         rollout = self.rollout
-        waits = rollout is not None and self.busy and rollout.seconds_unwritten > LONGEST_WRITE
-        return self._record.where if waits else ""
+        if rollout is None or not self.busy or rollout.seconds_waiting <= LONGEST_WRITE:
+            return ""
+        return rollout.awaited or self._record.where
 
     def require_settled(self) -> None:
         """Refuse where a move is in progress, or a build is on trial.
@@ -311,8 +314,10 @@ class Mover:
             breathe: lets other work go on for so many seconds.
 
         Raises:
-            InputError: a move is in progress.
+            InputError: a move is in progress that does not wait for switches.
         """
+        if self.rollout and self.rollout.awaited:
+            return
         self._require_idle()
         until = self.fabric.clock() + SETTLE_PATIENCE
         while not self.keeper.is_settled and self.fabric.clock() < until:
@@ -454,6 +459,8 @@ class Mover:
     def roll_back(self, build: str = "", by: str = "") -> None:
         """Return to a build of the history; a trial ends once the fabric holds it.
 
+        The build before a move that waits for switches is the build that it left.
+
         Args:
             build: the build's identity; "" for the build before.
             by: the name of the token that requests it.
@@ -461,6 +468,9 @@ class Mover:
         Raises:
             InputError: it is not kept, a move is in progress, or no order of rows is safe.
         """
+        if self.rollout and self.busy and self.rollout.awaited and not build:
+            self.rollout.reason = f"undone by {by}"
+            return
         self._require_idle()
         trial = self.trial
         identity = build or (trial.before if trial else self._previous)
@@ -768,7 +778,8 @@ class Mover:
         trial = self.trial
         if trial is None or rollout.over or rollout.target.identity == trial.before:
             return
-        late = rollout.seconds_unwritten > LONGEST_WRITE and self.fabric.clock() >= trial.ends
+        waits = rollout.seconds_waiting > LONGEST_WRITE and not rollout.awaited
+        late = waits and self.fabric.clock() >= trial.ends
         if late and not rollout.reason:
             rollout.reason = "not confirmed in time, as the next round could not be written down"
             self.fabric.tell(events.TrialOver(rollout.target.identity, trial.before))

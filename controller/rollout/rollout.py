@@ -10,6 +10,9 @@ machine without I/O:
   through is waited for.
 - forth: each round is sent to all switches; the next follows when all have confirmed it and packets
   have had time to leave the links (`settle`).
+- waiting, as a part of forth: if the old build marks packets or writes intermediates into them,
+  and the new build does not, the switches must not forget what that means while a switch that was
+  left out goes on doing so: it has lost its connection, but its links are up.
 - back: at the first refusal, lost switch or timeout the rounds are undone in reverse order, with
   the same pauses, and the old build stays.
 
@@ -170,7 +173,9 @@ class Rollout:
     _round_end: float = field(init=False, default=0.0)
     """When all had answered the last round: since then packets leave the links."""
     _waits_since: float = field(init=False, default=inf)
-    """Since when the next step has waited for its record; inf while it does not wait."""
+    """Since when the next step has waited for its record or for switches; inf while it does not."""
+    _awaited: list[int] = field(init=False, default_factory=list)
+    """The switches that the next step waits for (`_unreached`)."""
     _on_replanned: Callable[[], None] | None = field(init=False, default=None)
     """Called when all switches hold the programs of `replan`; None while none are awaited."""
 
@@ -218,16 +223,25 @@ class Rollout:
         }
 
     @property
-    def seconds_unwritten(self) -> float:
-        """Seconds for which the next step has waited for its record."""
+    def seconds_waiting(self) -> float:
+        """Seconds for which the next step has waited for its record, or for switches."""
         return max(self.fabric.clock() - self._waits_since, 0.0)
+
+    @property
+    def awaited(self) -> str:
+        """The switches that the next step waits for, in words; "" if it does not wait for any."""
+        if not self._awaited:
+            return ""
+        names = [self._round_programs.names[vertex] for vertex in self._awaited]
+        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+        return f"{', '.join(names[:MOST_NAMED])}{more}, not connected but with links that are up"
 
     @property
     def waits(self) -> bool:
         """Whether the move waits between two rounds: for the first reading of all switches, or for
-        the record of the next step since `DETOUR_AFTER` seconds.
+        the next step since `DETOUR_AFTER` seconds.
         """
-        return not self.over and (self.state == "reading" or self.seconds_unwritten >= DETOUR_AFTER)
+        return not self.over and (self.state == "reading" or self.seconds_waiting >= DETOUR_AFTER)
 
     def replan(self, programs: SwitchPrograms, on_replanned: Callable[[], None]) -> None:
         """Go on by other programs between the two builds; only while the move `waits`.
@@ -343,10 +357,34 @@ class Rollout:
 
     def _start_next_round(self) -> None:
         """Start the next round once its record is written; finish after the last one."""
-        if self.round == self.programs.update.last:
+        self._awaited = self._unreached(self.round + 1)
+        if self._awaited:
+            self._last_progress = self.fabric.clock()
+            self._waits_since = min(self._waits_since, self._last_progress)
+        elif self.round == self.programs.update.last:
             self._finish()
         elif self._may_step(self.round + 1, "forth"):
             self._send_round(self.round + 1)
+
+    def _unreached(self, round: int) -> list[int]:
+        """The switches that still write into packets what is forgotten in a round.
+
+        They were left out as they had lost their connection. They forward all the same.
+        """
+        update, fabric = self.programs.update, self.fabric
+        if round != update.forgetting_round:
+            return []
+        in_old = sorted(v for v in self._left_out if v < len(update.old.wiring.names))
+        settled = ("in sync", *AMISS)
+        return [
+            vertex
+            for vertex in in_old
+            if (
+                fabric.state(vertex) not in settled
+                if vertex in fabric.present
+                else fabric.upkeep.is_cabled(vertex)
+            )
+        ]
 
     def _may_step(self, round: int, direction: Literal["forth", "back"]) -> bool:
         """Whether this step may be taken; while it may not, no switch counts as late."""

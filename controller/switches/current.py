@@ -126,6 +126,10 @@ class Upkeep:
         """Whether traffic is known to be routed through a switch."""
         return False
 
+    def is_cabled(self, vertex: int) -> bool:  # noqa: ARG002
+        """Whether a switch is known to have a link whose ports are up, as of the last reports."""
+        return False
+
     def tick(self) -> None:
         """Do what is due; called a few times a second."""
 

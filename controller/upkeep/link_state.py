@@ -400,6 +400,14 @@ class Links:
         """bool[S, K]: the links that are broken, now."""
         return self._at_both_ends(self._broken)
 
+    def is_cabled(self, vertex: int) -> bool:
+        """Whether a switch has a link whose ports are up, as of the last reports.
+
+        If the switch has no power, the ports at the other ends are down.
+        """
+        linked = self.wiring.far[vertex] >= 0
+        return bool((~self._links_down()[self.cables.number[vertex][linked]]).any())
+
     def status(self) -> dict[str, Any]:
         """Dead links, drained switches and miswires, for the status file."""
         return {

@@ -288,6 +288,11 @@ class Keeper(Upkeep):
         upkeep = self._watched(vertex)
         return upkeep is None or not upkeep.links.drained[vertex]
 
+    def is_cabled(self, vertex: int) -> bool:
+        """Whether a switch has a link whose ports are up, as of the last reports."""
+        upkeep = self._watched(vertex)
+        return upkeep is not None and upkeep.links.is_cabled(vertex)
+
     @property
     def build(self) -> Build:
         """The build with its current tables, repaired."""

@@ -21,13 +21,14 @@ from controller.rollout.fabric_record import LONGEST_WRITE, FabricRecord
 from controller.rollout.mover import Mover
 from controller.rollout.rollout import DETOUR_AFTER, ROLLOUT_PATIENCE, SETTLE, Rollout
 from controller.settings import Duties
+from controller.switches.current import Upkeep
 from controller.switches.session import LiveFabric
 from inventory.problems import InputError
 from tests.compilers.fabrics import polarfly_build
 from tests.compilers.routed import routed
 from tests.compilers.targets.openflow_switch import Switch
 from tests.compilers.update.updates import MINIMAL, Moving, build, grown, links_of
-from tests.controller.makers import loaded, no_history
+from tests.controller.makers import Unwatched, loaded, no_history
 from tests.controller.message_lists import listed
 from tests.controller.reported import holds
 from tests.controller.switches.conforming_fabric import numbers, strict
@@ -359,7 +360,7 @@ def test_traffic_avoids_a_switch_that_leaves_while_a_move_waits_for_the_disk():
 
     for _ in range(20):
         net.tick()
-    assert mover.rollout.seconds_unwritten > DETOUR_AFTER
+    assert mover.rollout.seconds_waiting > DETOUR_AFTER
     for port in [*net.switches[away].up]:
         net.switches[away].link(port, False)
     net.sessions.closed(away)
@@ -501,3 +502,77 @@ def test_a_move_to_other_cables_leads_around_what_is_drained():
     wanted = repaired(Intact.of(new), dead, drained).tables
     assert not np.array_equal(wanted.routes.egress, new.tables.routes.egress)
     assert np.array_equal(keeper.foresee(new).tables.routes.egress, wanted.routes.egress)
+
+
+class Cabled(Upkeep):
+    """Knows of switches without a connection whether their links are up."""
+
+    is_up = True
+
+    def is_cabled(self, _):
+        return self.is_up
+
+
+def around(made, datapath_id):
+    """A build whose tables lead no traffic between others through a switch."""
+    drained = made.wiring.datapath_id == datapath_id
+    dead = np.zeros(made.wiring.far.shape, np.bool_)
+    return replace(made, tables=repaired(Intact.of(made), dead, drained).tables)
+
+
+@pytest.mark.parametrize("balance", ["spread", "valiant"])
+@pytest.mark.parametrize("returns", [True, False])
+def test_switches_forget_no_marks_while_a_switch_without_management_marks(balance, returns):
+    """Its neighbours no longer knew what they meant: its hosts lost packets until it came back.
+
+    A switch whose links are down, too, marks nothing.
+    """
+    absent = 4
+    site = Site(around(build(Q3, (balance, "none")), absent), around(build(Q3), absent))
+    site.fabric.upkeep = upkeep = Cabled()
+    site.fabric.closed(absent)
+    rollout = site.start(all_or_none=False).rollout
+    with pytest.raises(pytest.fail.Exception, match="still"):
+        site.run(steps=int(2 * ROLLOUT_PATIENCE / SETTLE))
+    assert (rollout.state, rollout.round) == ("forth", site.update.last - 1)
+    assert rollout.awaited == "n3, not connected but with links that are up"
+    assert rollout.seconds_waiting > ROLLOUT_PATIENCE
+    if returns:
+        site.fabric.connected(absent, absent)
+        site.run()
+        site.settle()
+        assert site.holds(site.moving.new)
+    else:
+        upkeep.is_up = False
+        rollout.tick()
+        site.settle()
+        rollout.tick()
+        assert rollout.round == site.update.last
+    assert rollout.awaited == ""
+
+
+def test_no_switch_is_awaited_where_marks_stay():
+    site, absent = Site(build(Q3, ("spread", "none")), build(Q3, ("spread", "link"))), 4
+    site.fabric.upkeep = Cabled()
+    site.fabric.closed(absent)
+    site.start(all_or_none=False).run()
+
+
+def test_a_move_that_waits_for_a_switch_can_be_undone():
+    absent = 4
+    old, new = around(build(Q3, ("spread", "none")), absent), around(build(Q3), absent)
+    site = Site(old, new)
+    site.fabric.upkeep = Cabled()
+    site.fabric.closed(absent)
+    mover = Mover(site.fabric, Unwatched(), no_history())
+    mover.move(loaded(new), True, all_or_none=False)
+    site.rollout = mover.rollout
+    with pytest.raises(pytest.fail.Exception, match="still"):
+        site.run(steps=int(2 * LONGEST_WRITE / SETTLE))
+    mover.tick()
+    assert mover.waits_for == mover.rollout.awaited
+    assert [event.text for event in site.fabric.drain() if event.kind == "move-waits"]
+    mover.roll_back(by="alice")
+    site.run("failed")
+    assert mover.rollout.reason == "undone by alice"
+    assert site.holds(site.moving.old)
