@@ -47,14 +47,21 @@ def as_csv(rows: Iterable[Row], through: Iterable[str] | None = None) -> Iterato
     return as_table((*CABLE_COLUMNS, "through"), with_panels)
 
 
-def as_host_csv(planes: Iterable[tuple[Build | CabledFabric, Rows]]) -> Iterator[str]:
+def as_host_csv(
+    planes: Iterable[tuple[Build | CabledFabric, Rows]], rack: str = ""
+) -> Iterator[str]:
     """CSV of the cables to the hosts of each plane.
 
     Args:
         planes: the build and the cables of each plane.
+        rack: only the cables with an end in the rack of this name; "" for all.
     """
-    rows = (host_rows(build, rows.cables.hardware) for build, rows in planes)
-    return as_table(HOST_COLUMNS, chain.from_iterable(rows))
+    of_planes = (host_rows(build, rows.cables.hardware) for build, rows in planes)
+    rows: Iterator[Row] = chain.from_iterable(of_planes)
+    if rack:
+        switch_rack, host_rack = HOST_COLUMNS.index("rack"), HOST_COLUMNS.index("host_rack")
+        rows = (row for row in rows if rack in (row[switch_rack], row[host_rack]))
+    return as_table(HOST_COLUMNS, rows)
 
 
 def as_table(columns: Iterable[str], rows: Iterable[Row]) -> Iterator[str]:

@@ -79,6 +79,11 @@ class CableSchedule:
         """The number of selected cables."""
         return sum(len(rows.selected) for _, rows in self.planes)
 
+    @property
+    def metres(self) -> float:
+        """The lengths of the selected cables together."""
+        return float(sum(rows.cables.length[rows.selected].sum() for _, rows in self.planes))
+
     def __iter__(self) -> Iterator[Row]:
         """Yield a row of `schedule_columns.CABLE_COLUMNS` for each cable."""
         return chain.from_iterable(rows for _, rows in self.planes)
@@ -174,7 +179,7 @@ class CableSchedule:
         if form == "bom":
             return formats.as_bill(self.bill())
         if form == "hosts":
-            return formats.as_host_csv(self.planes)
+            return formats.as_host_csv(self.planes, self.rack)
         if form == "netbox":
             return as_netbox(zip_longest((rows for _, rows in self.planes), self._whole_plans()))
         if form == "csv":

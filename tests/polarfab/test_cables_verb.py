@@ -85,6 +85,21 @@ def test_json_of_the_command(polarfab, build):
     assert document["cluster_pairs"] == {"5": 21, "8": 7}
 
 
+def test_the_cables_of_a_rack(polarfab, build):
+    """The summary was of the whole fabric, and so were the cables to hosts."""
+    code, out, _ = polarfab("cables", build, "--rack", "C1", "--format", "csv")
+    rows = list(csv.DictReader(out.splitlines()))
+    assert code == 0
+    code, out, _ = polarfab("cables", build, "--rack", "C1")
+    metres = sum(float(row["length_m"]) for row in rows)
+    assert (code, "materials" in out) == (0, False)
+    assert out.split() == (
+        f"q7-copackaged: cables with an end in C1 cables {len(rows)} metres {metres:g}".split()
+    )
+    code, out, _ = polarfab("cables", build, "--rack", "C1", "--format", "hosts")
+    assert {row["rack"] for row in csv.DictReader(out.splitlines())} == {"C1"}
+
+
 def test_panels_that_lack_a_link_leave_out_materials_alone(polarfab, tmp_path):
     for name in ("fabric.yaml", "inventory.yaml"):
         text = (EXAMPLES / "q7-panels" / name).read_text()

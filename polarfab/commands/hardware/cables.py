@@ -40,7 +40,8 @@ def command(
 ) -> None:
     """The cable schedule of a build, or of a fabric.yaml before it is compiled.
 
-    Without --format a summary, with it the whole schedule. Several planes have one schedule.
+    Without --format a summary, with it the whole schedule. Several planes have one schedule. With
+    --rack only `bom` is of all racks.
 
     The cables of a fabric.yaml are as `compile` would plan them: those in ./build stay, if that is
     a build of the fabric. Without a build all are planned anew. A note says which.
@@ -71,6 +72,10 @@ def command(
         else:
             write_file(output, text)
             say_written(output)
+        return
+    if rack:
+        facts = [("cables", len(schedule)), ("metres", schedule.metres)]
+        print_facts(f"{schedule.name}: cables with an end in {rack}", facts)
         return
     for summary in schedule.summaries():
         _print_summary(summary)
