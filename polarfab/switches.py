@@ -77,7 +77,7 @@ def apply(
             0 for a move that needs no confirmation.
 
     Raises:
-        InputError: the controller does not answer, or refuses.
+        InputError: the controller does not answer, or refuses; or the fabric has several planes.
 
     Example:
         >>> import polarfab
@@ -91,6 +91,7 @@ def apply(
 
     with fabric.usable(unverified) as usable:
         client = Client.to(url, key=URL_KEY, tokens=token_file, authority=authority)
+        _ = usable.build  # refuses several planes: each has a controller of its own
         packed = pack(usable.folders[0])
         return client.apply(packed, accept_loss, unverified, progress, confirm_within)
 

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from compilers.tables.folders.build_folder import load
+from inventory.problems import InputError
 from polarfab.fabric import Fabric
+from polarfab.switches import apply
 from tests.polarfab.conftest import Run
 
 
@@ -145,6 +147,15 @@ def test_verbs_of_one_plane_say_so(polarfab: Run, build: Path) -> None:
     code, _, err = polarfab("explain", build, "0", "1")
     assert code == 2
     assert f"given a folder of several planes; name one of them, such as {build}/plane-1" in err
+
+
+def test_a_move_to_several_planes_is_not_asked_for(polarfab: Run, build: Path) -> None:
+    """The controller was asked to move to the first plane, and only then the folder was refused."""
+    code, _, err = polarfab("apply", build, "--to", "http://127.0.0.1:9")
+    assert code == 2
+    assert f"given a folder of several planes; name one of them, such as {build}/plane-1" in err
+    with pytest.raises(InputError, match="the build of one plane"):
+        apply(Fabric.load(build), "http://127.0.0.1:9")
 
 
 def test_a_plug_in_the_wrong_plane(polarfab: Run, fabric: Path, tmp_path: Path) -> None:

@@ -9,9 +9,12 @@ from typing import Any
 import click
 
 from polarfab.durations import Seconds
-from polarfab.output.verb_output import json_option, print_json, progress, say
+from polarfab.output.verb_output import counted, json_option, print_json, progress, say
 from polarfab.output.verification_output import say_caveats
 from polarfab.shared_options import ControllerAddress, controller_options, shared
+
+MOST_NAMED = 6
+"""Absent switches that are named."""
 
 
 @click.command("apply")
@@ -67,6 +70,7 @@ def command(
         return
     with progress("moving") as report:
         if undo or folder is None:
+            _say_absent(controller)
             state = controller.client().roll_back(str(folder or ""), report)
             identity = str(state.get("to") or state.get("build"))
         else:
@@ -74,7 +78,9 @@ def command(
             from polarfab.switches import apply
 
             fabric = Fabric.load(folder)
+            identity = fabric.build.identity
             say_caveats(fabric)
+            _say_absent(controller)
             state = apply(
                 fabric,
                 controller.url,
@@ -85,8 +91,27 @@ def command(
                 progress=report,
                 confirm_within=confirm_within,
             )
-            identity = fabric.build.identity
     _say_moved(state, as_json, identity)
+
+
+def _say_absent(controller: ControllerAddress) -> None:
+    """Name the switches that a move has to wait for, because they are not connected.
+
+    Raises:
+        InputError: the controller does not answer.
+    """
+    from controller.rollout.rollout import ROLLOUT_PATIENCE
+
+    state = controller.client().get("state")
+    if state["role"] == "follower":
+        return  # it refuses the move at once
+    names = [switch["name"] for switch in state["switches"] if switch["state"] == "absent"]
+    if names:
+        more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
+        say(
+            f"the controller waits {ROLLOUT_PATIENCE:.0f} s at most for switches that are not "
+            f"connected: {', '.join(names[:MOST_NAMED])}{more}"
+        )
 
 
 def _say_moved(state: dict[str, Any], as_json: bool, identity: str) -> None:
@@ -117,7 +142,8 @@ def _words(state: dict[str, Any], identity: str) -> str:
         return f"the fabric has build {identity}; its switches are read again"
     if state["state"] == "failed":
         return f"build {state['from']} stays: {state['reason']}"
-    words = f"moved from build {state['from']} to {state['to']} in {state['rounds']} rounds"
+    rounds = counted(state["rounds"], "round")
+    words = f"moved from build {state['from']} to {state['to']} in {rounds}"
     if state["until"]:
         until = strftime("%H:%M:%S", localtime(state["until"]))
         words += f"; unless polarfab apply --confirm comes before {until} the fabric goes back"

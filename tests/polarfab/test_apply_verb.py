@@ -1,0 +1,41 @@
+"""The verb apply, as users call it, with a controller that only answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from polarfab.controller_client import Client
+from polarfab.fabric import Fabric
+from tests.polarfab.conftest import Run
+
+MOVED = {"state": "done", "from": "old", "to": "new", "rounds": 1, "until": None}
+
+
+@pytest.mark.parametrize("words", [["build"], ["--undo"]])
+def test_it_says_which_switches_a_move_waits_for(
+    polarfab: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    """It was silent for 30 s, and failed then."""
+    monkeypatch.chdir(tmp_path)
+    Fabric.from_spec({"name": "lab", "topology": {"family": "polarfly", "q": 2}}).save("build")
+    states = dict.fromkeys(map(str, range(9)), "absent") | {"3": "in sync", "9": "refused"}
+    answer: dict[str, Any] = {
+        "role": "leader",
+        "switches": [{"name": name, "state": state} for name, state in states.items()],
+    }
+    monkeypatch.setattr(Client, "get", lambda *_: answer)
+    monkeypatch.setattr(Client, "post", lambda *_: MOVED)
+    code, _, err = polarfab("apply", *words)
+    waits, moved = err.splitlines()
+    assert code == 0
+    assert waits == (
+        "the controller waits 30 s at most for switches that are not connected: "
+        "0, 1, 2, 4, 5, 6 and 2 more"
+    )
+    assert moved == "moved from build old to new in 1 round"
+    for unlike in ({"switches": []}, {"role": "follower"}):
+        answer |= unlike
+        assert "waits" not in polarfab("apply", *words)[2]
