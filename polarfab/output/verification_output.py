@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from polarfab.output.verb_output import warn
+from polarfab.output.verb_output import counted, warn
 
 if TYPE_CHECKING:
     from compilers.proof.walks.delivery_report import Report
@@ -92,7 +92,7 @@ def say_emitted(report: EmittedReport) -> None:
     for example in report.examples:
         warn(f"wrong: {example}")
     if report.differences > len(report.examples):
-        warn(f"{report.differences - len(report.examples):,} more differences")
+        warn(counted(report.differences - len(report.examples), "more difference"))
     if any(example.says.startswith(UNEXPECTED) for example in report.examples):
         warn("statements of your own templates: accept them by how they begin, with --accept TEXT")
     if report.unproved:

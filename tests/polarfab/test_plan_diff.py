@@ -31,6 +31,14 @@ def compiled(tmp_path_factory):
     return compile
 
 
+def test_one_more_number(compiled, polarfab):
+    """It said `and 1 more numbers change`."""
+    old, new = (compiled(f"addressing: {{ipv4: 10.{i}.0.0/24}}\n", q=2) for i in (4, 5))
+    code, out, _ = polarfab("plan", new, "--from", old)
+    assert (code, out.count("block of a switch changes")) == (1, 6)
+    assert "  and 1 more number changes\n" in out
+
+
 def test_plan_in_numbers(compiled, polarfab):
     old, new = compiled(), compiled(FULL)
     code, out, _ = polarfab("plan", new, "--from", old, "--json")

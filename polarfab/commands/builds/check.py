@@ -9,6 +9,7 @@ import click
 
 from polarfab.output.inventory_output import earlier_build, warn_of_losses, warn_of_planned
 from polarfab.output.verb_output import (
+    counted,
     json_option,
     print_facts,
     print_json,
@@ -140,8 +141,9 @@ def _adopt(report: WiringReport, output: Path) -> None:
     adopted, ports = report.adopted(), report.ports
     say_written(output, ": put it into the inventory in place of its cables, and compile")
     if adopted.dead_links:
-        count = len(adopted.dead_links)
-        say(f"{count:,} links of the fabric are not there: they are in dead_links")
+        missing = len(adopted.dead_links)
+        are = "is not there: it is" if missing == 1 else "are not there: they are"
+        say(f"{counted(missing, 'link')} of the fabric {are} in dead_links")
     if adopted.useless:
         first = " to ".join(f"{ports.node(p)} {ports.name(p)}" for p in adopted.useless[0])
         say(f"{len(adopted.useless):,} cables join what the fabric does not, the first {first}")
@@ -195,7 +197,8 @@ def _print_outside_plan(facts: dict[str, Any]) -> None:
         click.echo(PORT_NUMBERS_HINT)
     if facts["contested"]:
         click.echo(
-            f"{len(facts['contested'])} sightings set aside: another neighbour is likelier there"
+            f"{counted(len(facts['contested']), 'sighting')} set aside: another neighbour is "
+            "likelier there"
         )
 
 

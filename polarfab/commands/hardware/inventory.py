@@ -10,6 +10,7 @@ import click
 
 from polarfab.output.inventory_output import keeping_installed
 from polarfab.output.verb_output import (
+    counted,
     json_option,
     print_json,
     say,
@@ -115,8 +116,14 @@ def import_(paths: tuple[Path, ...], output: Path, roles: tuple[str, ...], as_js
     for line in left_out.lines():
         say(line)
     printed_counts = [word for word, count in counts.items() if count or word in ALWAYS_COUNTED]
-    listed = (f"{counts[word]} {word.replace('_', ' ')}" for word in printed_counts)
+    listed = (_count_in_words(word, counts[word]) for word in printed_counts)
     say_written(output, f": {', '.join(listed)}")
+
+
+def _count_in_words(word: str, count: int) -> str:
+    """`1 node type` for the word `node_types`, `2 cables left out` for `cables_left_out`."""
+    nouns, left_out, _ = word.replace("_", " ").partition(" left out")
+    return counted(count, nouns.removesuffix("s")) + left_out
 
 
 def _require_new(output: Path) -> None:

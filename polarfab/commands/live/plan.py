@@ -201,13 +201,13 @@ def _switch_lines(switches: Sequence[dict[str, Any]]) -> Iterator[str]:
 def _host_lines(moves: Sequence[Sequence[str]]) -> Iterator[str]:
     """Lines about hosts whose ports or addresses change; the first few without --verbose."""
     lines = [f"host {name} moved: {old} to {new}" for name, old, new in moves]
-    return _first_lines(lines, "hosts moved")
+    return _first_lines(lines, "host moved", "hosts moved")
 
 
 def _number_lines(moves: Sequence[Sequence[str]]) -> Iterator[str]:
     """Lines about addresses, AS numbers and labels; the first few without --verbose."""
     lines = [f"{kind} changes, {owner}: {old} to {new}" for kind, owner, old, new in moves]
-    return _first_lines(lines, "numbers change")
+    return _first_lines(lines, "number changes", "numbers change")
 
 
 def _setting_lines(report: dict[str, Any]) -> Iterator[str]:
@@ -223,15 +223,22 @@ def _setting_lines(report: dict[str, Any]) -> Iterator[str]:
         lines = lengths if kind == CABLE else changes
         lines.append(f"{kind} {name}: {setting} {old} to {new}")
     for lines in (facts, changes, lengths):
-        yield from _first_lines(lines, "settings change")
+        yield from _first_lines(lines, "setting changes", "settings change")
 
 
-def _first_lines(lines: Sequence[str], ending: str) -> Iterator[str]:
-    """The first lines, and a line that counts the others; with --verbose all lines."""
+def _first_lines(lines: Sequence[str], for_one: str, for_several: str) -> Iterator[str]:
+    """The first lines, and a line that counts the others; with --verbose all lines.
+
+    Args:
+        lines: all lines.
+        for_one: what "1 more" is followed by.
+        for_several: what a larger number of others is followed by.
+    """
     printed_lines = lines if volume() > 0 else lines[:MOST_NAMED]
     yield from printed_lines
-    if len(lines) > len(printed_lines):
-        yield f"and {len(lines) - len(printed_lines):,} more {ending}"
+    unprinted = len(lines) - len(printed_lines)
+    if unprinted:
+        yield f"and {unprinted:,} more {for_one if unprinted == 1 else for_several}"
 
 
 def _range_in_words(numbers: Sequence[int]) -> str:

@@ -120,7 +120,7 @@ def _remarks(switch: dict[str, Any]) -> str:
     if switch["drained"]:
         words.append("drained")
     if switch["foreign"]:
-        words.append(f"{switch['foreign']} rows of others")
+        words.append(f"{counted(switch['foreign'], 'row')} of others")
     if switch["shadowed"]:
         words.append(f"{switch['shadowed']} of them over its program")
     return ", ".join(words)
