@@ -39,6 +39,8 @@ MACHINE_ERRORS = frozenset(
     }
 )
 """The errors of the operating system that are no fault of polarfab."""
+EXIT_AGAIN_AFTER = 0.05
+"""Seconds after which an exit that was lost is tried again."""
 
 
 class Verbs(click.Group):
@@ -200,7 +202,22 @@ def _exit_on_signal(number: int, _frame: FrameType | None) -> None:
     """
     for hangup in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(hangup, lambda *_: None)  # not SIG_IGN, which commands would inherit
+    sys.unraisablehook = _exit_later
     sys.exit(128 + number)
+
+
+def _exit_later(unraisable: sys.UnraisableHookArgs) -> None:
+    """Exit a moment later if the exit was lost in a function that a library in C has called.
+
+    Machine code is compiled by such a library (LLVM).
+    """
+    error = unraisable.exc_value
+    if not isinstance(error, SystemExit):
+        sys.__unraisablehook__(unraisable)
+        return
+    code = error.code
+    signal.signal(signal.SIGALRM, lambda *_: sys.exit(code))
+    signal.setitimer(signal.ITIMER_REAL, EXIT_AGAIN_AFTER)
 
 
 def _has_working_folder() -> bool:

@@ -86,6 +86,29 @@ cli.main()
 """
 
 
+def test_a_signal_in_a_callback_of_a_library_ends_the_process() -> None:
+    """The exit was lost while machine code was compiled: a traceback, and the verb went on."""
+    code = """if True:
+        import ctypes, os, signal, time
+        from polarfab import cli
+
+        def terminate():
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(0)
+
+        def verb(**_):
+            ctypes.CFUNCTYPE(None)(terminate)()
+            time.sleep(60)
+
+        cli.cli.main = verb
+        cli.main()
+    """
+    began = time.monotonic()
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (run.returncode, run.stderr) == (128 + signal.SIGTERM, "")
+    assert time.monotonic() - began < 50
+
+
 def test_more_signals_do_not_cut_clearing_short() -> None:
     """The shell sends SIGHUP, then the kernel does, and a service manager SIGTERM."""
     done = subprocess.run([sys.executable, "-c", CLEARING], capture_output=True, text=True)
