@@ -7,7 +7,7 @@ The inventory gives a node type's limits (`tables`) and capabilities. The last s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +24,8 @@ if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
 
 LIMITS = {"lpm_rows": "LPM rows", "groups": "groups", "ecmp_width": "ports per group"}
 """The limits of a node type by their keys, in words."""
+OPENFLOW_SYSTEMS = ("", "ovs")
+"""The systems that may have an OpenFlow program; "" for a node whose system nothing names."""
 NEEDS_IN_WORDS = {
     "ipv6": "IPv6",
     "weights": "weighted groups",
@@ -35,7 +37,7 @@ NEEDS_IN_WORDS = {
 
 
 def needed_entries(
-    tables: Tables, wiring: Wiring, families: int, openflow: bool = True
+    tables: Tables, wiring: Wiring, families: int, openflow: bool | NDArray[np.bool_] = True
 ) -> dict[str, NDArray[np.int64]]:
     """Count what the tables of each switch need, int64[S] for each key of `LIMITS`.
 
@@ -47,7 +49,7 @@ def needed_entries(
         tables: the tables of all switches.
         wiring: the cables.
         families: the number of address families, 1 or 2.
-        openflow: whether groups are those of OpenFlow.
+        openflow: whether groups are those of OpenFlow; of all switches, or bool[S].
     """
     classes = tables.classes
     hosts = np.count_nonzero(wiring.host_port, axis=1)
@@ -57,7 +59,9 @@ def needed_entries(
     repair_ports = 1 + np.count_nonzero(classes.protection, axis=2)
     return {
         "lpm_rows": (tables.routes.rows() - 1 + hosts) * families,
-        "groups": _openflow_groups(classes) if openflow else is_used.sum(axis=1),
+        "groups": np.where(
+            openflow, _openflow_groups(classes) if np.any(openflow) else 0, is_used.sum(axis=1)
+        ),
         "ecmp_width": np.where(is_used, np.maximum(sharing_ports, repair_ports), 0).max(
             axis=1, initial=0
         ),
@@ -101,7 +105,11 @@ def _has_ports_without_weight(classes: Classes) -> bool:
 
 
 def capacity_findings(
-    tables: Tables, wiring: Wiring, inventory: Inventory, ipv6: bool
+    tables: Tables,
+    wiring: Wiring,
+    inventory: Inventory,
+    ipv6: bool,
+    systems: Sequence[str] = (),
 ) -> Iterator[Finding]:
     """Yield a finding for each node and limit that the tables exceed, and each missing capability.
 
@@ -110,15 +118,22 @@ def capacity_findings(
         wiring: the node of each vertex.
         inventory: the nodes' types, with the limits that are known.
         ipv6: whether there are routes of both address families.
+        systems: the system of each vertex, "" for none; empty where no node has one.
     """
     index = {node.name: i for i, node in enumerate(inventory.nodes)}
     site = PlacedNodes.of(inventory, [index[name] for name in wiring.names])
-    yield from _limit_findings(tables, wiring, inventory, ipv6, site)
+    can_be_openflow = np.isin(systems or [""] * len(wiring.names), OPENFLOW_SYSTEMS)
+    yield from _limit_findings(tables, wiring, inventory, ipv6, site, can_be_openflow)
     yield from _capability_findings(tables, wiring, inventory, ipv6, site)
 
 
 def _limit_findings(
-    tables: Tables, wiring: Wiring, inventory: Inventory, ipv6: bool, site: PlacedNodes
+    tables: Tables,
+    wiring: Wiring,
+    inventory: Inventory,
+    ipv6: bool,
+    site: PlacedNodes,
+    can_be_openflow: NDArray[np.bool_],
 ) -> Iterator[Finding]:
     """Yield a finding for each node whose tables exceed a limit of its type."""
     for t, name in enumerate(wiring.type_names):
@@ -126,7 +141,7 @@ def _limit_findings(
         if all(getattr(node_type.tables, key) is None for key in LIMITS):
             continue
         capabilities = node_type.capabilities
-        openflow = capabilities is None or "openflow" in capabilities
+        openflow = can_be_openflow & (capabilities is None or "openflow" in capabilities)
         for key, count in needed_entries(tables, wiring, 2 if ipv6 else 1, openflow).items():
             limit = getattr(node_type.tables, key)
             if limit is None:

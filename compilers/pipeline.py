@@ -50,7 +50,7 @@ from compilers.wiring.placed_fabric import PlacedFabric, block_findings, place_f
 from compilers.wiring.shared_risk import modules_of, unknown_risk_findings, uses_several_modules
 from compilers.wiring.wiring import Wiring
 from inventory.model import Inventory
-from inventory.problems import Finding
+from inventory.problems import Finding, InputError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -299,8 +299,15 @@ def check_limits(build: Build, installed: InstalledFabric) -> None:
     inventory = installed.placed.inventory
     has_ipv6 = build.addressing.ipv6 is not None
     with installed.loaded.stage() as findings:
-        findings += capacity_findings(build.tables, build.wiring, inventory, has_ipv6)
-        findings += render_findings(build)
+        findings += capacity_findings(
+            build.tables, build.wiring, inventory, has_ipv6, build.systems
+        )
+        try:
+            findings += render_findings(build)
+        except InputError as error:
+            # `capacity_findings` has found where `ecmp_width` is too small, node by node.
+            others = (each for each in error.problems if not each.key.endswith(".ecmp_width"))
+            raise InputError(others) from None
 
 
 def same_ports(installed: InstalledFabric, other: Build) -> bool:

@@ -18,12 +18,12 @@ hosts_per_node: 2
 """
 
 
-def compiled(folder, tables="{}", rest="", fabric=FABRIC):
+def compiled(folder, tables="{}", rest="", fabric=FABRIC, big="ovs"):
     nodes = "".join(f"  - {{name: n{i}, type: leaf}}\n" for i in range(12))
     (folder / "fabric.yaml").write_text(fabric)
     (folder / "inventory.yaml").write_text(
         f"node_types:\n  leaf: {{ports: [{{count: 6}}], tables: {tables}{rest}}}\n"
-        f"nodes:\n{nodes}  - {{name: big, type: ovs}}\n"
+        f"nodes:\n{nodes}  - {{name: big, type: {big}}}\n"
     )
     return compile_fabric(load_fabric(folder / "fabric.yaml"))
 
@@ -58,6 +58,27 @@ def test_every_node_and_number(tmp_path):
     assert sum("required at most 3 groups" in text for text in texts) == 9
     assert not any("big" in text for text in texts)
     assert all(("given 1 at" in t or "more" in t) for t in texts if "ports per group" in t)
+
+
+@pytest.mark.parametrize(("system", "least"), [("ovs", 20), ("eos", 8)])
+def test_groups_are_those_of_the_system(tmp_path, system, least):
+    """On EOS a group for each egress class; on Open vSwitch one for each role of a class."""
+    fabric = f"{FABRIC}system: {system}\nrouting: {{balance: compact-valiant}}\n"
+    names = ", names: {eos: 'Ethernet{port}'}"
+    compiled(tmp_path, f"{{groups: {least}}}", names, fabric, "leaf")
+    with pytest.raises(InputError, match=f"at most {least - 1} groups, .* given {least} at"):
+        compiled(tmp_path, f"{{groups: {least - 1}}}", names, fabric, "leaf")
+
+
+def test_a_width_that_is_too_small_is_told_once(tmp_path):
+    """Target eos counts the members of groups, too."""
+    fabric = f"{FABRIC}system: eos\nrouting: {{balance: compact-valiant}}\n"
+    names = ", names: {eos: 'Ethernet{port}'}"
+    with pytest.raises(InputError) as caught:
+        compiled(tmp_path, "{ecmp_width: 3}", names, fabric, "leaf")
+    assert all("the ecmp_width of leaf" in str(each) for each in caught.value.problems)
+    with pytest.raises(InputError, match="routes in two VRFs"):
+        compiled(tmp_path, "{ecmp_width: 3, lpm_rows: 20}", names, fabric, "leaf")
 
 
 def test_both_address_families_count(tmp_path):
