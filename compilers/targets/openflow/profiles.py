@@ -28,7 +28,8 @@ class Profile:
     """The parts of OpenFlow 1.3 and of its extensions that a switch has."""
 
     name: str
-    """Its name in the inventory, or that of the nearest profile (`nearest`)."""
+    """Its name in the inventory, with the values that the inventory changes. Of a profile that the
+    controller has lowered, the name of the nearest one (`nearest`)."""
     bundles: bool = True
     """Bundles, by ONF extension 230."""
     experimenters: bool = True
@@ -169,9 +170,15 @@ LEAST_CAPABLE = "few-buckets, single-table"
 def profile_of(keys: Mapping[str, Any]) -> Profile:
     """The profile of a node type, by the keys of its `openflow` in the inventory."""
     named = PROFILES[keys.get("profile", OVS.name)]
-    changes = {key: value for key, value in keys.items() if key != "profile"}
-    changed = replace(named, **changes)
-    return named if changed == named else replace(changed, name=changed.nearest())
+    changes = {
+        key: value
+        for key, value in keys.items()
+        if key != "profile" and value != getattr(named, key)
+    }
+    if not changes:
+        return named
+    values = (f"{key}={str(value).lower()}" for key, value in changes.items())
+    return replace(named, **changes, name=f"{named.name} with {', '.join(values)}")
 
 
 def profile_notes(build: Build) -> Iterator[str]:

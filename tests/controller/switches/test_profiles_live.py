@@ -39,7 +39,7 @@ def compiled(tmp_path):
 
 def test_a_profile_of_the_inventory_is_what_a_switch_holds(compiled, switches, run):
     """Programmed on Ryu; os-ken puts right one switch that has lost its rows, and no other."""
-    name = "few-buckets, single-table"
+    name = "few-buckets with tables=1"
     folder, said = compiled("{profile: few-buckets, tables: 1}")
     assert f"node type leaf, OpenFlow profile {name}: " in said
     controller = run(polarfab(folder, "ryu", "--no-discover"), bridges=OURS)
