@@ -7,6 +7,7 @@ a verdict from `VERDICTS`. The verdict of the exhibit is the worst verdict of it
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -36,6 +37,8 @@ NEUTRAL = (TAKEN, NOT_COMPUTED)
 """The verdicts of claims without a result of ours. An exhibit's verdict does not depend on them."""
 TOLERANCE = 1e-9
 """The rounding error of computed values: two values this near are equal."""
+_SENTENCE_END = re.compile(r"(?<=\.) (?=[A-Z])")
+"""The space between two sentences."""
 NOT_EXPLAINED = "not explained"
 """What is printed in place of a reason where none is known."""
 
@@ -215,7 +218,9 @@ class Evidence:
         whys = dict.fromkeys(claim.why for claim in decisive if claim.why)
         if self.verdict in ("differs", "contradicts"):
             says = "; ".join(claim.says for claim in decisive)
-            return (f"{says}: {' '.join(whys)}", *neutral)
+            # Reasons of several statements may share sentences.
+            sentences = dict.fromkeys(each for why in whys for each in _SENTENCE_END.split(why))
+            return (f"{says}: {' '.join(sentences)}", *neutral)
         return (*whys, *neutral)
 
     def counts(self) -> Counter[str]:

@@ -147,6 +147,13 @@ def test_an_order_that_is_the_other_way_round_never_agrees():
     assert Evidence((size, order)).verdict == "contradicts"
 
 
+def test_a_sentence_of_several_reasons_is_said_once():
+    price = PaperClaim("costs", printed=2, computed=3, reason="By the text's price. In print 2.5.")
+    cables = replace(price, says="cables", reason="By the text's price. Our racks have 5.")
+    (why,) = Evidence((price, cables, replace(price, says="hosts"))).reasons
+    assert why == "costs; cables; hosts: By the text's price. In print 2.5. Our racks have 5."
+
+
 def test_a_quick_run_is_no_verdict():
     found = Evidence((PaperClaim("1", 1, 1),), quick=True)
     assert found.verdict == "not computed"
