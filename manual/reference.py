@@ -7,12 +7,12 @@ import inspect
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import chdir
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, get_args, get_type_hints
+from typing import Any, TypeGuard, get_args, get_type_hints
 
 import click
 from click.testing import CliRunner
@@ -278,27 +278,43 @@ def _cell(text: str) -> str:
 
 
 def metrics() -> Iterator[str]:
-    """Names and meanings of the metrics, read from the module that makes them."""
-    yield _head("Metrics", "What a controller with `--http` gives to Prometheus at `/metrics`.")
-    yield "| metric | what |\n|---|---|\n"
+    """Names, meanings and labels of the metrics, read from the module that makes them."""
+    about = "What a controller with `--http` gives to Prometheus at `/metrics`."
+    large = "With more than 5,000 ports, `port` is empty, and counters are sums over a switch."
+    yield _head("Metrics", f"{about} {large}")
+    yield "| metric | what | labels |\n|---|---|---|\n"
     text = (ROOT / "controller/management/metrics.py").read_text()
     tree = ast.parse(text)
     loops = [node for node in ast.walk(tree) if isinstance(node, ast.For)]
     in_counter_loops: set[int] = set()
+    labels_of_loops: dict[int, list[str]] = {}
     for loop in loops:
+        in_loop = [id(node) for node in ast.walk(loop.iter)]
         if "'_counter'" in "".join(map(ast.dump, loop.body)):
-            in_counter_loops |= {id(node) for node in ast.walk(loop.iter)}
+            in_counter_loops.update(in_loop)
+        calls = [node for each in loop.body for node in ast.walk(each) if _is_metric(node)]
+        labels = [label for call in calls for label in _texts(call.args)]
+        labels_of_loops |= dict.fromkeys(in_loop, labels)
     for node in ast.walk(tree):
-        members = node.args if isinstance(node, ast.Call) else getattr(node, "elts", [])
-        words = [
-            member.value
-            for member in members
-            if isinstance(member, ast.Constant) and isinstance(member.value, str)
-        ]
+        words = _texts(node.args if isinstance(node, ast.Call) else getattr(node, "elts", []))
         if len(words) > 1 and re.fullmatch(r"[a-z_]+", words[0]) and words[1].endswith("."):
             counts = id(node) in in_counter_loops or "'_counter'" in ast.dump(node)
             total = "_total" if counts else ""
-            yield f"| `polarfab_{words[0].removeprefix('polarfab_')}{total}` | {words[1]} |\n"
+            name = f"polarfab_{words[0].removeprefix('polarfab_')}{total}"
+            labels = words[2:] or labels_of_loops.get(id(node), [])
+            yield f"| `{name}` | {words[1]} | {', '.join(f'`{label}`' for label in labels)} |\n"
+
+
+def _is_metric(node: ast.AST) -> TypeGuard[ast.Call]:
+    """Whether a node is a call of `_gauge` or `_counter`, which make a metric."""
+    called = node.func if isinstance(node, ast.Call) else None
+    return isinstance(called, ast.Name) and called.id in ("_gauge", "_counter")
+
+
+def _texts(nodes: Sequence[ast.AST]) -> list[str]:
+    """The values of those nodes that are constant texts."""
+    values = [node.value for node in nodes if isinstance(node, ast.Constant)]
+    return [value for value in values if isinstance(value, str)]
 
 
 ABOUT_EVENTS = """\
@@ -359,7 +375,9 @@ JSON_OF = (
 
 def json_forms() -> Iterator[str]:
     """The forms of what --json prints: each verb is run on examples/lab, values become types."""
-    yield _head("JSON", "What verbs print with `--json`: keys and types, seen on `examples/lab`.")
+    about = "What verbs print with `--json`: keys and types, seen on `examples/lab`."
+    absent = "`null`, `[]` and `{}` stand for what this example does not have."
+    yield _head("JSON", f"{about} {absent}")
     with TemporaryDirectory() as folder, chdir(folder):
         for file in ("fabric.yaml", "inventory.yaml"):
             shutil.copy(ROOT / "examples" / "lab" / file, file)

@@ -76,13 +76,22 @@ class Metrics(Collector):
         state = self.overview.current_state()
         health = self.overview.health(state)
         build = [([health["build"]], 1)]
-        yield _gauge("build_info", "1, with the identity of the current build.", build, "build")
+        yield _gauge(
+            "build_info",
+            "Always 1. The label has the identity of the current build.",
+            build,
+            "build",
+        )
         for name, description, value in (
             ("switches", "Switches of the build.", health["switches"]),
             ("switches_connected", "Switches with a session.", health["connected"]),
             ("switches_in_sync", "Switches that hold their program.", health["in_sync"]),
             ("switches_in_error", "Switches that refuse or report errors.", health["errors"]),
-            ("switches_shadowed", "Switches with rows of others over ours.", health["shadowed"]),
+            (
+                "switches_shadowed",
+                "Switches where foreign rows take packets from polarfab's.",
+                health["shadowed"],
+            ),
             ("oldest_audit_seconds", "Age of the oldest audit.", health["oldest_audit"] or 0.0),
             ("alive", "1 while the loop that repairs and reports runs.", health["alive"]),
             ("leader", "1 where this controller leads.", health["role"] == "leader"),
@@ -98,7 +107,10 @@ class Metrics(Collector):
             yield _gauge(name, description, [((), value)])
         corrected = [([correction], count) for correction, count in state.differences.items()]
         yield _counter(
-            "reconciled", "Rows and groups corrected, by the correction.", corrected, "what"
+            "reconciled",
+            "Rows and groups added, changed or removed. none: readings that found all right.",
+            corrected,
+            "what",
         )
         for name, description, value in (
             ("bugs", "Steps of the controller that failed.", health["bugs"]),
@@ -170,9 +182,11 @@ class Metrics(Collector):
 
 def _by_name(state: State) -> Iterator[Metric]:
     """The states of switches and the dead links: a series for each, with their names as labels."""
-    switches, ends = state.switches, ("switch", "port", "far_switch", "far_port")
+    switches = state.switches
     states = [([switch.name, in_words(switch.state)], 1) for switch in switches]
-    yield _gauge("switch_state", "1, with a switch's state.", states, "switch", "state")
+    yield _gauge(
+        "switch_state", "Always 1. A label has the state of the switch.", states, "switch", "state"
+    )
     drained = [([switch.name], 1) for switch in switches if switch.drained]
     yield _gauge("switch_drained", "1 where traffic goes around a switch.", drained, "switch")
     rows = [
@@ -180,9 +194,19 @@ def _by_name(state: State) -> Iterator[Metric]:
         for switch in switches
         for entry, count in zip(("rows", "groups"), switch.holds or (), strict=False)
     ]  # `holds` is (rows, groups), or None before the switch was read
-    yield _gauge("switch_rows", "Rows and groups read last.", rows, "switch", "what")
+    yield _gauge(
+        "switch_rows", "Rows, or groups, of a switch when it was read last.", rows, "switch", "what"
+    )
     dead = [([*link.values()], 1) for link in dead_links(state)]
-    yield _gauge("link_dead", "1 for a link that traffic goes around.", dead, *ends)
+    yield _gauge(
+        "link_dead",
+        "1 for a link that traffic goes around.",
+        dead,
+        "switch",
+        "port",
+        "far_switch",
+        "far_port",
+    )
 
 
 def _family(
