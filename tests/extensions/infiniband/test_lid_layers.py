@@ -74,7 +74,10 @@ def shares(q: int, count: int, lanes: int, wanted: int) -> tuple[float, float]:
 @pytest.mark.parametrize(
     ("q", "count", "lanes", "wanted", "two_links", "adjacent"),
     [
-        (5, 2, 8, 2, 0.99, 0.9),
+        (3, 2, 8, 2, 0.98, 0.93),
+        (3, 4, 8, 3, 0.8, 0.16),
+        (5, 2, 8, 2, 0.997, 0.98),
+        (5, 4, 8, 3, 0.95, 0.53),
         (7, 2, 4, 2, 0.98, 0.88),
         (7, 4, 8, 3, 0.99, 0.8),
         (7, 4, 8, 2, 1.0, 0.99),
