@@ -110,7 +110,7 @@ COUNTED = {
     "reading": "are true if the paper is read in a way that we name",
     "corrected": "are wrong, with a counter-example",
     "differs": "differ",
-    "contradicts": "put two values into the reverse of the order that we computed",
+    "contradicts": "state an order of two values, of which we computed the reverse",
     "taken": "are taken from the paper",
     "not computed": "are not computed",
 }
