@@ -324,8 +324,8 @@ class _Bundles:
             later: encodes the tables that will be held.
         """
         for switch in self.change.avoiding.tolist():
-            for row in later.spread_messages(switch, self.kind.generation, self.encoder):
-                yield self._part(row, np.array([switch]))
+            for block in later.spread_messages(switch, self.kind.generation, self.encoder):
+                yield self._part(block, np.full(len(block), switch))
 
     def _groups(self, groups: Groups, chosen: Flags) -> Iterator[tuple[Block, Numbers]]:
         """Yield the messages of the chosen groups by number of buckets, and the switch of each."""

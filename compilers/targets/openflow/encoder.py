@@ -228,7 +228,7 @@ class Encoder:
             old = before._pipeline.spread(vertex, generation)
             pairs = zip(old, added, strict=True)
             added = [row for held, row in pairs if not np.array_equal(held.ports, row.ports)]
-        return [rows.spread_row(row, vertex & MOST_BASIS) for row in added]
+        return rows.spread_rows(added, vertex & MOST_BASIS)
 
     def carried_messages(
         self, vertex: int, generation: int, before: Encoder | None = None

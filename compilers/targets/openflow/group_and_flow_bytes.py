@@ -9,8 +9,10 @@ roles of their groups.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -239,20 +241,40 @@ def _forwarding_rows(
     ).block
 
 
-def spread_row(spread: SpreadRow, basis: int) -> Block:
-    """The row that spreads marked packets from a port over other links, except those to neighbours.
+def spread_rows(spread: Sequence[SpreadRow], basis: int) -> list[Block]:
+    """The rows that spread marked packets from a port over other links, except those to neighbours.
 
     Args:
-        spread: the ingress port, and the ports that share its packets.
+        spread: the ingress port, and the ports that share its packets, of each row.
         basis: the seed of the hash.
+
+    Returns:
+        The rows in this order; those in a block have the same number of ports.
     """
-    ingress = parts.oxm("in_port", spread.in_port)
+    blocks = []
+    for count, group in groupby(spread, lambda row: len(row.ports)):
+        alike = list(group)
+        in_port = np.array([row.in_port for row in alike], np.int64)
+        columns = {
+            "xid": xid(RowKind.SPREAD) + in_port,
+            "in_port": in_port,
+            "metadata": np.array([row.metadata for row in alike], np.int64),
+            "ports": np.array([row.ports for row in alike]).reshape(len(alike), count),
+        }
+        blocks.append(_spread_row(count).filled(np.zeros(len(alike), int), basis=basis, **columns))
+    return blocks
+
+
+@cache
+def _spread_row(count: int) -> Template:
+    """A row that spreads marked packets over so many ports."""
+    fields = parts.oxm("in_port", "in_port"), parts.oxm("metadata", "metadata", SPREAD_MASK)
     return flow_rows(
         (Table.CLASSES, ClassPriority.MARKED, RowKind.SPREAD),
-        spread.in_port,
-        (ingress, parts.oxm("metadata", spread.metadata, SPREAD_MASK)),
-        parts.apply_actions(parts.bundle_ports(spread.ports, basis)),
-    ).block
+        0,
+        fields,
+        parts.apply_actions(parts.bundle_ports(parts.port_column("ports", count), "basis")),
+    )
 
 
 def guard_rows(hosts: int) -> Template:

@@ -280,27 +280,38 @@ def port_if_up(port: Value, field: str, bits: int) -> Parts:
     )
 
 
-def bundle_ports(ports: NDArray[Any], basis: int) -> Parts:
+def port_column(name: str, count: int) -> Column:
+    """A column of so many port numbers in each message."""
+    return Column(name, np.dtype((PORT_TYPE, (count,))))
+
+
+def bundle_ports(ports: NDArray[Any] | Column, basis: Value) -> Parts:
     """Action: send the packet to one of the ports that are up, by a hash (NXAST_BUNDLE).
 
     Every port gets the same share. When a port goes down, its flows are spread over the others, and
     no other flow moves (highest random weight: Thaler and Ravishankar, 1998).
 
     Args:
-        ports: int[n], the ports.
+        ports: int[n], the ports, or a column of them (`port_column`).
         basis: the seed of the hash, of 16 bits.
     """
-    numbers = np.asarray(ports).astype(PORT_TYPE).tobytes()
+    numbers = ports if isinstance(ports, Column) else _port_bytes(ports)
     return _nicira(
         protocol.BUNDLE_ACTION,
         protocol.BUNDLE_SUBTYPE,
-        numbers + _padding(len(numbers)),
+        numbers,
+        _padding(len(numbers)),
         algorithm=HIGHEST_WEIGHT,
         fields=SYMMETRIC_L3L4_UDP,
         basis=basis,
         members=OFPORT,
-        member_count=len(ports),
+        member_count=len(numbers) // PORT_TYPE.itemsize,
     )
+
+
+def _port_bytes(ports: NDArray[Any]) -> bytes:
+    """The numbers of ports, as they are on the wire."""
+    return np.asarray(ports).astype(PORT_TYPE).tobytes()
 
 
 def _field_header(field: str) -> int:
