@@ -154,7 +154,7 @@ def test_folders(tmp_path: Path) -> None:
     assert len({(folder / "arrays/datapath_id.npy").stat().st_ino for folder in folders}) == 3
     assert forward_alike(builds[0], builds[2])
     assert not forward_alike(builds[0], replace(builds[2], forwarding=Forwarding(every_hop=True)))
-    with pytest.raises(InputError, match="given a folder of several planes; name one of them"):
+    with pytest.raises(InputError, match="required the build of one plane, given a folder"):
         load(tmp_path / "build")
     other = planes(tmp_path, SPEC + "routing: {protect: link}\n")
     saved = save_planes(other, tmp_path / "build")

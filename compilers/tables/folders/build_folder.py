@@ -73,6 +73,8 @@ READ_ATTEMPTS = 3
 """How often a build is read if another one takes its place each time."""
 COMPILE_ANOTHER = "make one with: polarfab compile fabric.yaml -o DIR"
 """What to do about a folder without a build, in messages."""
+SEVERAL_PLANES = "a folder of several planes"
+"""What a folder with a build for each plane is, in messages."""
 COMPILE_AGAIN = "compile the build again"
 """What to do about a damaged build, in messages."""
 Write = Callable[[bytes], object]
@@ -469,7 +471,7 @@ def _no_build_reason(folder: Path) -> tuple[str, str]:
             return "a spec", f"compile it first: polarfab compile {folder} -o build"
         return "a file", COMPILE_ANOTHER
     if (folder / PLANES).is_file():
-        return "a folder of several planes", f"name one of them, such as {folder / 'plane-1'}"
+        return SEVERAL_PLANES, f"name one of them, such as {folder / 'plane-1'}"
     if (folder / RENDERED).is_file():
         return "a folder that render wrote", "name the build that it was rendered from"
     if not folder.is_dir():
@@ -502,4 +504,6 @@ def _of_other_format(files: FolderFiles, number: object) -> InputError:
 def _unreadable(folder: Path, given: str, todo: str = COMPILE_ANOTHER) -> InputError:
     """Return the error that a folder is no build of this version."""
     required = "a build folder of this version of polarfab"
+    if given == SEVERAL_PLANES:
+        required = "the build of one plane"
     return InputError.of(required, given, todo, str(folder))
