@@ -23,7 +23,7 @@ from compilers.spec.policy import EVERY_HOP
 from compilers.tables.build import Build
 from compilers.tables.fib import Fib
 from compilers.topology.distance import BEYOND, distances, table_of
-from extensions.simulation.rated_links import LATENCY, RatedLinks
+from extensions.simulation.rated_links import LINK_LATENCY, RatedLinks
 from inventory.problems import InputError
 
 DESTINATIONS_AT_ONCE = 256
@@ -85,14 +85,14 @@ def files(build: Build) -> Iterator[tuple[str, str]]:
             go by intermediates, are marked, or are shared at every hop.
     """
     fabric, far = RatedLinks.of(build), build.wiring.far
-    for has_several_paths, key, word in (
+    for has_several_paths, key, given in (
         (build.forwarding.intermediates, "balance", build.balance),
         (build.forwarding.marks, "balance", build.balance),
         (build.forwarding.every_hop, "transit", EVERY_HOP),
     ):
         if has_several_paths:
             required = "one next router, as BookSim finds one shortest path of its own in `anynet`"
-            raise InputError.of(required, word, "simulate it", key=f"routing.{key}")
+            raise InputError.of(required, given, "simulate it", key=f"routing.{key}")
     depth = distances(table_of(far), np.arange(len(far))).astype(np.int16)  # [S, S], in links
     if (depth == BEYOND).any():
         raise InputError.of("a fabric in which all switches reach each other", "a damaged one")
@@ -130,14 +130,14 @@ def _next_routers(far: NDArray[np.int32], depth: NDArray[np.int16]) -> NDArray[n
         far: int32[S, K], the neighbours of each router, ascending.
         depth: int16[S, S], the distances.
     """
-    order = np.arange(len(far))
+    switches = np.arange(len(far))
     # [S, S], by source and destination the router before the destination on the path.
     before = np.full(depth.shape, -1)
     for near in far.T[::-1]:  # the lowest neighbour comes last, and overwrites the others
         nearer = (near >= 0) & (depth[:, near] == depth - 1)
         before = np.where(nearer, near, before)
     # The first router to a destination is that to the router before it.
-    first = np.where(depth == 1, order, -1)
+    first = np.where(depth == 1, switches, -1)
     for _ in range(1, int(depth.max())):
         first = np.where(first < 0, np.take_along_axis(first, np.maximum(before, 0), 1), first)
     return np.where(depth > 0, first, -1)
@@ -149,56 +149,58 @@ def _table_text(fabric: RatedLinks) -> Iterator[str]:
     They name next switches in place of ports. The number of a switch is its vertex. A class is
     numbered on each switch by itself.
     """
-    build, p = fabric.build, program_of(fabric.build)
+    build, program = fabric.build, program_of(fabric.build)
     identity = build.identity or "not saved"
-    yield TABLES_HEAD.format(name=build.name, identity=identity, switches=len(p.far))
+    yield TABLES_HEAD.format(name=build.name, identity=identity, switches=len(program.far))
     for u, v, rate in fabric.links():
-        yield f"link {u} {v} {rate} {LATENCY}\n"
+        yield f"link {u} {v} {rate} {LINK_LATENCY}\n"
     for name, v, rate, address in fabric.hosts():
         yield f"host {name} {v} {rate} {address}\n"
-    yield from _class_lines(p, np.asarray(build.tables.classes.weight))
-    for first in range(0, len(p.far), DESTINATIONS_AT_ONCE):
-        ends = np.arange(first, min(first + DESTINATIONS_AT_ONCE, len(p.far)))
+    yield from _class_lines(program, np.asarray(build.tables.classes.weight))
+    for first in range(0, len(program.far), DESTINATIONS_AT_ONCE):
+        ends = np.arange(first, min(first + DESTINATIONS_AT_ONCE, len(program.far)))
         rows = np.maximum(egress_classes(build, ends), -1)
         for number, row in zip(ends.tolist(), rows.tolist(), strict=True):
             yield f"route {number} {' '.join(map(str, row))}\n"
 
 
-def _class_lines(p: Program, weight: Array) -> Iterator[str]:
+def _class_lines(program: Program, weight: Array) -> Iterator[str]:
     """Yield a line for each egress class of each switch.
 
     Args:
-        p: the tables.
+        program: the tables.
         weight: int[S, C, n], the weights of the shares of each class.
     """
     # The first link of the order of a class is its minimal link; a class without one is left out.
-    switch, number = np.nonzero(p.order[..., 0] >= 0)
-    minimal = p.order[switch, number, 0]
-    next_switch = p.far[switch, minimal]
-    turned = _next_switch_after_turn(p, switch, number, minimal)
-    shares, weights = p.shares[switch, number], weight[switch, number]
-    hops = np.where(shares >= 0, p.far[switch[:, None], shares], -1)
-    columns = (part.tolist() for part in (switch, number, next_switch, turned, hops, weights))
+    switch, class_number = np.nonzero(program.order[..., 0] >= 0)
+    minimal = program.order[switch, class_number, 0]
+    next_switch = program.far[switch, minimal]
+    turned = _next_switch_after_turn(program, switch, class_number, minimal)
+    shares, weights = program.shares[switch, class_number], weight[switch, class_number]
+    hops = np.where(shares >= 0, program.far[switch[:, None], shares], -1)
+    columns = (part.tolist() for part in (switch, class_number, next_switch, turned, hops, weights))
     for s, c, minimal_next, turned_next, next_switches, parts in zip(*columns, strict=True):
         pairs = zip(next_switches, parts, strict=True)
         text = "".join(f" {hop} {share}" for hop, share in pairs if hop >= 0)
         yield f"class {s} {c} {minimal_next} {turned_next}{text}\n"
 
 
-def _next_switch_after_turn(p: Program, switch: Array, number: Array, minimal: Array) -> Array:
+def _next_switch_after_turn(
+    program: Program, switch: Array, class_number: Array, minimal: Array
+) -> Array:
     """The next switch of packets that came in by the minimal link of their class, int64[n].
 
     Args:
-        p: what switches hold.
+        program: what switches hold.
         switch: int64[n], the switch of each class.
-        number: int64[n], its number.
+        class_number: int64[n], its number.
         minimal: int64[n], its minimal link.
     """
-    packets = np.stack((switch, minimal, np.full_like(switch, PLAIN), number), axis=1)
+    packets = np.stack((switch, minimal, np.full_like(switch, PLAIN), class_number), axis=1)
     nothing_down = np.zeros((len(switch), 0), np.int64)
     # `next_of_packets` lists the links that each packet may take, one packet after the other.
     next_of = for_packets(len(switch), next_of_packets)
-    count, onward = next_of(p, packets.astype(np.int64), nothing_down)
+    count, onward = next_of(program, packets.astype(np.int64), nothing_down)
     link = onward[np.cumsum(count) - count, 0]
-    after: Array = np.where(link >= 0, p.far[switch, link], -1)
+    after: Array = np.where(link >= 0, program.far[switch, link], -1)
     return after

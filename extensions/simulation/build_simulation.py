@@ -88,7 +88,7 @@ def settings_for(
             required = "loads above 0 and up to 1, parts of what the hosts' links carry"
             raise InputError.of(required, f"{load:g}", key="load")
     with at_key("fail"):
-        failures = tuple(TimedFailure(_links(build, word), cycle) for word, cycle in fail)
+        failures = tuple(TimedFailure(_links(build, name), cycle) for name, cycle in fail)
     settings = SimulationSettings(
         loads=tuple(loads) or USUAL_LOADS,
         seed=seed,
@@ -279,14 +279,14 @@ def channels_needed(build: Build, network: SimulatedNetwork, settings: Simulatio
     return 2 * count if settings.routing in INTERMEDIATE_POLICIES else count
 
 
-def _links(build: Build, word: str) -> tuple[tuple[int, int], ...]:
+def _links(build: Build, name: str) -> tuple[tuple[int, int], ...]:
     """The links that go down with a link or a node, as pairs of switches.
 
     Raises:
         InputError: the build has no such link or node.
     """
     ends, links = build.wiring.link_ends().tolist(), dict[tuple[int, int], None]()
-    for number in find_failures(build, word):
+    for number in find_failures(build, name):
         if number < len(ends):
             links[ends[number][0], ends[number][1]] = None
             continue
@@ -310,8 +310,8 @@ def path_channels(network: SimulatedNetwork, routing: str, scheme: str) -> int:
     """
     ends = np.flatnonzero(network.endpoints)
     if scheme == "hop":
-        far = network.distance[np.ix_(ends, ends)]
-        count = int(far[far < BEYOND].max(initial=1))
+        links = network.distance[np.ix_(ends, ends)]
+        count = int(links[links < BEYOND].max(initial=1))
     else:
         count = 1 + int(_valleys(network)[np.ix_(ends, ends)].max(initial=0))
     return 2 * count if routing in INTERMEDIATE_POLICIES else count

@@ -124,7 +124,7 @@ COLLECTIVES: dict[str, Callable[[int], Collective]] = {
 """By the name of a collective the function that makes its messages, from the number of hosts."""
 FLIT = 64
 """Bytes of a flit."""
-SPEED = 400
+LINK_SPEED = 400
 """Gbit/s of a link, which takes a flit a cycle."""
 MOST_MESSAGES = 1 << 23
 """The most messages of a collective or a trace."""
@@ -167,7 +167,7 @@ class CompletionTime:
         microseconds = 0 if self.seconds is None else self.seconds * 1e6
         return (
             f"of {self.size:,} bytes over {self.hosts:,} hosts{routing} takes "
-            f"{self.cycles:,} cycles, {microseconds:.3g} us at {SPEED} Gbit/s\n"
+            f"{self.cycles:,} cycles, {microseconds:.3g} us at {LINK_SPEED} Gbit/s\n"
             f"{self.messages:,} messages; the busiest host sends for {self.least:,} cycles, "
             f"the hottest link is used {self.hottest_use:.0%} of the time"
         )
@@ -228,7 +228,7 @@ def completion_time(
     sent = run_messages(build, network, settings, host_messages, total)
     cycles = sent.cycles
     simulated = sent.run.now if cycles is None else cycles
-    use = sent.state.carried[network.end >= 0].max() / max(1, simulated)
+    hottest_use = sent.state.carried[network.end >= 0].max() / max(1, simulated)
     send_cycles = np.bincount(messages.source).max() * packets * settings.packet
     return CompletionTime(
         collective=collective,
@@ -237,9 +237,9 @@ def completion_time(
         messages=len(messages.source),
         packets=total,
         cycles=cycles,
-        seconds=None if cycles is None else cycles * FLIT * 8 / (SPEED * 1e9),
+        seconds=None if cycles is None else cycles * FLIT * 8 / (LINK_SPEED * 1e9),
         least=int(send_cycles),
-        hottest_use=float(use),
+        hottest_use=float(hottest_use),
         lost=sent.run.lost,
         deadlock=() if cycles is not None else sent.run.deadlock(),
     )

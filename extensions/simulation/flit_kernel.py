@@ -182,8 +182,8 @@ class FlitState(NamedTuple):
         cls, net: SimulatedNetwork, traffic: HostTraffic, rules: SwitchRules, load: float, seed: int
     ) -> FlitState:
         """The state before the first cycle; the arguments are those of `PacketState.of`."""
-        like = PacketState.of(net, traffic, rules, load, seed)
-        buffers, ports = len(like.queue), len(like.port)
+        packet_state = PacketState.of(net, traffic, rules, load, seed)
+        buffers, ports = len(packet_state.queue), len(packet_state.port)
         flits = rules.depth * rules.length
         router = rules.router
         longest_link = int(net.delay.max() + net.delay[net.end < 0].max())
@@ -194,27 +194,27 @@ class FlitState(NamedTuple):
             buffer=np.zeros((buffers, 8), np.int32),
             owner=np.full(2 * buffers, -1, np.int32),
             room=np.full(2 * buffers, flits, np.int32),
-            busy=np.zeros_like(like.ready),
+            busy=np.zeros_like(packet_state.ready),
             active=np.zeros(net.switches, np.int32),
             queue=np.zeros((ports, flits * rules.vcs), np.uint8),
             queued=np.zeros((ports, 2), np.int32),
             coming=np.zeros((cycles, ports + 1), np.int32),
             credit=np.zeros((cycles, (2 + router.speedup) * ports + 1), np.int32),
             pointer=np.zeros((ports, 3), np.int32),
-            port=like.port,
-            host=like.host,
-            sending=np.zeros((len(like.host), 2), np.int32),
+            port=packet_state.port,
+            host=packet_state.host,
+            sending=np.zeros((len(packet_state.host), 2), np.int32),
             requests=np.zeros((net.ports * rules.vcs, 3), np.int32),
             matching=np.full((5, net.ports), -1, np.int32),
-            made=like.made,
-            chance=like.chance,
-            streams=like.streams,
+            made=packet_state.made,
+            chance=packet_state.chance,
+            streams=packet_state.streams,
             counts=np.zeros(COUNTS, np.int64),
-            latency=like.latency,
-            hops=like.hops,
-            carried=like.carried,
-            dead=like.dead,
-            offered=like.offered,
+            latency=packet_state.latency,
+            hops=packet_state.hops,
+            carried=packet_state.carried,
+            dead=packet_state.dead,
+            offered=packet_state.offered,
         )
 
 
@@ -637,8 +637,8 @@ def _pass_flit(
         state.slot[front, MADE],
         state.slot[front, HOPS],
     )
-    local = next_buffer >= len(buffer)  # to a host of this switch
-    if not buffer[vc, SENT] and not local:
+    to_host = next_buffer >= len(buffer)  # to a host of this switch
+    if not buffer[vc, SENT] and not to_host:
         via = DIRECT if unmark else state.slot[front, VIA]
         _add_packet(rules, state, next_buffer, destination, made_at, hops + 1, via)
     buffer[vc, SENT] += 1
@@ -646,7 +646,7 @@ def _pass_flit(
     state.room[next_buffer] -= 1
     state.port[out, BACKLOG] += 1
     behind = ring_place(state.queued[out, 0] + state.queued[out, 1], state.queue.shape[1])
-    next_arc = len(net.end) + out if local else net.end[out]
+    next_arc = len(net.end) + out if to_host else net.end[out]
     state.queue[out, behind] = next_buffer - next_arc * rules.vcs
     state.queued[out, 1] += 1
     credit_delay = rules.router.credit if net.end[arc] >= 0 else 0
@@ -664,7 +664,7 @@ def _pass_flit(
         buffer[vc, STATE], buffer[vc, SINCE], buffer[vc, OUT] = WAITS, when, UNROUTED
     else:
         buffer[vc, STATE] = IDLE
-    if local:
+    if to_host:
         wait = state.queued[out, 1] - 1 + last + rules.router.crossbar - 1
         done = t + wait + WIRE + net.delay[out]
         counts[DELIVERED] += 1

@@ -197,14 +197,14 @@ class Measurement:
             generated: how many packets were made in the measured cycles, of `_generated`.
         """
         counts, settings, net = self.state.counts, self.settings, self.network
-        window = settings.last - settings.warmup
+        measured_cycles = settings.last - settings.warmup
         # The packets that hosts would make in the measured cycles at a load of 1.
-        packets_at_full_load = window * self.traffic.volume.sum() / settings.packet
+        packets_at_full_load = measured_cycles * self.traffic.volume.sum() / settings.packet
         link_arcs = np.flatnonzero(net.end >= 0)
-        link_use = self.state.carried[link_arcs] / window
+        link_use = self.state.carried[link_arcs] / measured_cycles
         hottest_arc = int(link_arcs[link_use.argmax()])
         buffers = len(link_arcs) + np.count_nonzero(net.endpoints) * net.hosts
-        buffer_use = counts[packet_kernel.HELD] / (window * buffers * settings.buffer)
+        buffer_use = counts[packet_kernel.HELD] / (measured_cycles * buffers * settings.buffer)
         arrived = counts[packet_kernel.MEASURED_OUT] >= generated
         last_means = self.mean_latencies[-2:]
         steady = (

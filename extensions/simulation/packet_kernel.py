@@ -34,7 +34,7 @@ from extensions.simulation.path_choice import DIRECT, SHORTEST, without_tables
 from extensions.simulation.simulated_network import (
     ANY_HOST,
     HOME,
-    SAME_PLACE,
+    SAME_NUMBER,
     HostTraffic,
     SimulatedNetwork,
 )
@@ -64,7 +64,7 @@ DESTINATION, MADE, READY, HOPS = range(4)
 """Columns of `slot`.
 
 - DESTINATION: the arc of the host that the packet goes to.
-- MADE: the cycle in which it was made; in a collective its message.
+- MADE: the cycle in which it was made. If hosts send messages (`HostMessages`), its message.
 - READY: the cycle in which it is ready, or from which the empty slot can be filled.
 - HOPS: the links that it has taken.
 """
@@ -196,11 +196,11 @@ class PacketState(NamedTuple):
             load: the offered load, a part of what the hosts' links carry.
             seed: the seed of the random numbers.
         """
-        ports, order = net.ports, net.switches
-        buffers = order * ports * rules.vcs
+        ports, switches = net.ports, net.switches
+        buffers = switches * ports * rules.vcs
         longest_wait = rules.depth * rules.vcs * rules.length + SPARE_CYCLES + int(net.delay.max())
         longest_notice = CREDIT + int(net.delay.max()) + rules.length
-        has_via = rules.policy >= SHORTEST or len(net.program.onward) > 0 or net.carries
+        has_via = rules.policy >= SHORTEST or len(net.program.onward) > 0 or net.uses_intermediates
         adaptive = rules.policy >= ADAPTIVE
         sends = np.flatnonzero(traffic.volume > 0)
         host = sends // net.hosts * ports + net.links + sends % net.hosts
@@ -209,9 +209,9 @@ class PacketState(NamedTuple):
         state = cls(
             slot=np.zeros((buffers * rules.depth, 4), np.int32),
             queue=np.zeros((buffers, 4), np.int32),
-            port=np.zeros((order * ports, 4), np.int32),
-            ready=np.zeros((order, ports * rules.vcs), np.int32),
-            waiting=np.zeros(order, np.int32),
+            port=np.zeros((switches * ports, 4), np.int32),
+            ready=np.zeros((switches, ports * rules.vcs), np.int32),
+            waiting=np.zeros(switches, np.int32),
             wheel=np.full(1 << (longest_wait - 1).bit_length(), -1, np.int32),
             host=host.astype(np.int32),
             made=np.full(len(host), -1, np.int32),
@@ -221,12 +221,12 @@ class PacketState(NamedTuple):
             counts=np.zeros(COUNTS, np.int64),
             latency=np.zeros(LONGEST, np.int64),
             hops=np.zeros(MOST_HOPS + 1, np.int64),
-            carried=np.zeros(order * ports, np.int64),
+            carried=np.zeros(switches * ports, np.int64),
             dead=np.zeros(0, np.int64),
             offered=np.zeros((2, net.links + 1), np.int64),
             messages=HostMessages.none(),
             via=np.full(buffers * rules.depth if has_via else 0, DIRECT, np.int32),
-            change=np.zeros((longest_notice, order * ports if adaptive else 0), np.int32),
+            change=np.zeros((longest_notice, switches * ports if adaptive else 0), np.int32),
         )
         compiled(draw_first_packets)(state.streams, state.made, state.chance)
         state.due[:] = state.made
@@ -330,7 +330,7 @@ def drawn_destination(net: SimulatedNetwork, traffic: HostTraffic, arc: int, u: 
         u: a random number of [0, 1), which chooses the switch and then the host.
     """
     ports = net.links + net.hosts
-    sender = arc % ports - net.links  # the place of the host at its switch
+    sender = arc % ports - net.links  # the number of the host at its switch
     row = traffic.row[arc // ports * net.hosts + sender]
     # A binary search for the flow with u, after a guess that is right if all flows are alike.
     low, last = traffic.first[row], traffic.first[row + 1] - 1
@@ -347,14 +347,14 @@ def drawn_destination(net: SimulatedNetwork, traffic: HostTraffic, arc: int, u: 
             last = middle
         else:
             low = middle + 1
-    place = traffic.place[low]
-    if place == SAME_PLACE:
-        place = sender
-    elif place == ANY_HOST:
+    number = traffic.host_number[low]
+    if number == SAME_NUMBER:
+        number = sender
+    elif number == ANY_HOST:
         base = traffic.cumulative_share[low - 1] if low > begin else 0.0
         inner = (u - base) / (traffic.cumulative_share[low] - base)
-        place = min(int(inner * net.hosts), net.hosts - 1)
-    return int(traffic.destination[low] * ports + net.links + place)
+        number = min(int(inner * net.hosts), net.hosts - 1)
+    return int(traffic.destination[low] * ports + net.links + number)
 
 
 @loop
@@ -434,7 +434,8 @@ def _send_from_hosts(
     """Let each host send its next packet if that is due and a channel of its port has room."""
     slot, queue, counts, messages = state.slot, state.queue, state.counts, state.messages
     depth, vcs, length = rules.depth, rules.vcs, rules.length
-    mask, senders, collective = len(state.wheel) - 1, len(state.host), len(messages.destination) > 0
+    mask, senders = len(state.wheel) - 1, len(state.host)
+    has_messages = len(messages.destination) > 0
     first = t // length % vcs  # channels take turns
     for h in range(senders):
         if state.due[h] <= t:
@@ -444,10 +445,11 @@ def _send_from_hosts(
                 if queue[vc, STORED] < depth:
                     into = vc * depth + ring_place(queue[vc, FRONT] + queue[vc, STORED], depth)
                     if slot[into, READY] <= t:
-                        if collective:
-                            made_at = packet_sent(messages, h, t + length)
-                            destination = messages.destination[made_at]
+                        if has_messages:
+                            message = packet_sent(messages, h, t + length)
+                            destination = messages.destination[message]
                             state.due[h] = due(messages, h)
+                            made_at = message  # so that `_count_delivery` finds the message
                         else:
                             u = drawn(state.streams, senders + h)
                             destination = drawn_destination(net, traffic, arc, u)
@@ -515,7 +517,7 @@ def _pass_packets(
                 continue
             slot[into, DESTINATION], slot[into, MADE] = slot[front, DESTINATION], slot[front, MADE]
             slot[into, HOPS] = slot[front, HOPS] + 1
-            if rules.policy >= SHORTEST or net.carries:
+            if rules.policy >= SHORTEST or net.uses_intermediates:
                 state.via[into] = state.via[front]
             elif marks:  # a mark lasts for the first link only
                 from_host = arc - switch * ports >= net.links
@@ -543,7 +545,7 @@ def _count_delivery(
     Args:
         rules: the settings.
         state: everything that moves.
-        made_at: the cycle in which the packet was made; in a collective its message.
+        made_at: the column MADE: the cycle in which the packet was made, or its message.
         links: how many links it took.
         done: the cycle in which its last flit came.
     """
@@ -552,7 +554,8 @@ def _count_delivery(
     counts[ACCEPTED] += rules.begin <= done < rules.end
     if len(messages.destination):
         counts[WORST] = max(counts[WORST], done)
-        host = packet_received(messages, made_at, done)
+        message = made_at
+        host = packet_received(messages, message, done)
         if host >= 0:
             state.due[host] = due(messages, host)
     elif rules.begin <= made_at < rules.end:

@@ -16,9 +16,9 @@ from compilers.cabling.cable_plan import by_port, hardware_of
 from compilers.tables.build import Build
 from inventory.problems import InputError
 
-LATENCY = 1e-6
+LINK_LATENCY = 1e-6
 """The latency of each link with the switch behind it, in seconds. Inventories have no latencies."""
-SPEED = 400
+DEFAULT_SPEED = 400
 """The rate of a link, in Gbit/s, if the inventory has no speed for its port."""
 STORED_PAIRS = 1 << 24
 """The most pairs of switches in a file that lists all pairs."""
@@ -52,12 +52,12 @@ class RatedLinks:
             InputError: it has no hosts, or too many switches for a file of all pairs.
         """
         wiring = build.wiring
-        order, per_node = wiring.host_port.shape
-        if order**2 > STORED_PAIRS:
+        switches, per_node = wiring.host_port.shape
+        if switches**2 > STORED_PAIRS:
             most = f"at most {int(STORED_PAIRS**0.5):,} switches, as files tell of each pair"
-            raise InputError.of(most, f"{order:,}")
+            raise InputError.of(most, f"{switches:,}")
         speed = by_port(hardware_of(build), wiring, "speed")
-        tail, link = np.nonzero(wiring.far > np.arange(order)[:, None])  # each link once
+        tail, link = np.nonzero(wiring.far > np.arange(switches)[:, None])  # each link once
         vertex, slot = np.nonzero(wiring.host_port)
         if not len(vertex):
             todo = "compile it with hosts_per_node: 1 or more"
@@ -66,7 +66,7 @@ class RatedLinks:
         def rate(switch: NDArray[Any], port: NDArray[Any]) -> NDArray[np.int64]:
             """The rates of ports of switches."""
             speeds = speed[wiring.node_type[switch], port]
-            return np.where(speeds > 0, speeds, SPEED)
+            return np.where(speeds > 0, speeds, DEFAULT_SPEED)
 
         return cls(
             build=build,

@@ -73,9 +73,9 @@ class SimulatedNetwork(NamedTuple):
     """int32[n], the switches that packets may be sent over, as intermediates."""
     program: Program
     """The tables as the rule reads them (`compilers.forwarding.rule`)."""
-    carries: bool
-    """Whether each packet goes over one of `intermediate_switches`, drawn at random: it carries
-    that switch's number."""
+    uses_intermediates: bool
+    """Whether each packet goes over one of `intermediate_switches`, drawn at random. The packet
+    carries that switch's number."""
 
     @property
     def ports(self) -> int:
@@ -91,32 +91,33 @@ class SimulatedNetwork(NamedTuple):
     def of(cls, build: Build, hosts: int) -> SimulatedNetwork:
         """The network of a build with `hosts` hosts at each switch."""
         p, fib = program_of(build), Fib.of(build.tables, build.wiring.cables())
-        order, links = p.far.shape
+        switches, links = p.far.shape
         classes, ports = p.order.shape[1], links + hosts
 
         def arcs_of(class_links: Numbers) -> NDArray[np.int32]:
             """The links of classes, [S, C, n], as arcs with a row for each switch and class."""
-            first = np.arange(0, order * ports, ports, dtype=np.int32)[:, None, None]
+            first = np.arange(0, switches * ports, ports, dtype=np.int32)[:, None, None]
             arcs = np.where(class_links >= 0, first + class_links, NOWHERE)
             arcs = np.pad(arcs, ((0, 0), (0, 2), (0, 0)), constant_values=NOWHERE)
-            rows = arcs.reshape(order * (classes + 2), arcs.shape[2])
+            rows = arcs.reshape(switches * (classes + 2), arcs.shape[2])
             return np.ascontiguousarray(rows, np.int32)
 
-        end = np.full((order, ports), NOWHERE, np.int32)
+        end = np.full((switches, ports), NOWHERE, np.int32)
         end[:, :links] = np.where(p.far >= 0, p.far * ports + p.far_link, NOWHERE)
-        up = np.zeros((order, ports), np.int32)
+        up = np.zeros((switches, ports), np.int32)
         up[:, :links] = rising_links(build)
         weight = np.pad(build.tables.classes.weight, ((0, 0), (0, 2), (0, 0))).astype(np.int32)
-        carries = build.forwarding.intermediates
+        uses_intermediates = build.forwarding.intermediates
         host_arcs, transit_arcs = arcs_of(p.shares), arcs_of(p.order)
         transit_arcs[classes :: classes + 2, 0] = HOME  # class C of each switch delivers
+        intermediate_switches = intermediates(build) if uses_intermediates else np.zeros(0)
         class_number, hops = _classes_and_hops(fib, build, classes)
         return cls(
-            switches=order,
+            switches=switches,
             links=links,
             hosts=hosts,
             end=end.ravel(),
-            delay=np.ones(order * ports, np.int32),
+            delay=np.ones(switches * ports, np.int32),
             class_number=class_number,
             hops=hops,
             transit_arcs=transit_arcs,
@@ -125,11 +126,9 @@ class SimulatedNetwork(NamedTuple):
             up=up.ravel(),
             endpoints=np.array(build.topology.endpoints),
             distance=np.zeros((0, 0), np.uint8),
-            intermediate_switches=(intermediates(build) if carries else np.zeros(0)).astype(
-                np.int32
-            ),
+            intermediate_switches=intermediate_switches.astype(np.int32),
             program=p,
-            carries=carries,
+            uses_intermediates=uses_intermediates,
         )
 
     @property
@@ -154,10 +153,11 @@ def _classes_and_hops(
         build: the build.
         classes: C, how many egress classes a switch has.
     """
-    order = build.tables.switches
-    numbers, hops = np.empty((order, order), np.uint16), np.empty((order, order), np.uint8)
-    for first in range(0, order, DESTINATIONS_AT_ONCE):
-        block = np.arange(first, min(first + DESTINATIONS_AT_ONCE, order))
+    switches = build.tables.switches
+    numbers = np.empty((switches, switches), np.uint16)
+    hops = np.empty((switches, switches), np.uint8)
+    for first in range(0, switches, DESTINATIONS_AT_ONCE):
+        block = np.arange(first, min(first + DESTINATIONS_AT_ONCE, switches))
         egress = egress_classes(build, block, fib).T
         no_class = np.where(egress == DROP, classes + 1, classes)
         numbers[:, block] = np.where(egress >= 0, egress, no_class)
@@ -168,7 +168,7 @@ def _classes_and_hops(
 
 ANY_HOST = -1
 """The host number of a flow to a switch: each packet goes to any of its hosts, at random."""
-SAME_PLACE = -2
+SAME_NUMBER = -2
 """The host number of a flow to a switch: to the host with the sender's own number there."""
 
 
@@ -184,8 +184,8 @@ class HostTraffic(NamedTuple):
     """int64[R + 1], where the flows of each row begin in the three arrays below."""
     destination: NDArray[np.int32]
     """int32[n], the switch that a flow goes to."""
-    place: NDArray[np.int32]
-    """int32[n], the number of the host there; `ANY_HOST` or `SAME_PLACE`."""
+    host_number: NDArray[np.int32]
+    """int32[n], the number of the host at that switch; `ANY_HOST` or `SAME_NUMBER`."""
     cumulative_share: NDArray[np.float64]
     """float64[n], the share of the row's packets in this flow and the earlier ones of the row."""
     volume: NDArray[np.float64]
@@ -199,12 +199,12 @@ class HostTraffic(NamedTuple):
         there; else each sends to any host.
         """
         rows = _rows(traffic.source, traffic.destination, traffic.amount, switches)
-        single = np.repeat(np.diff(rows.first) == 1, np.diff(rows.first))
+        has_one_flow = np.repeat(np.diff(rows.first) == 1, np.diff(rows.first))
         return cls(
             row=np.repeat(np.arange(switches, dtype=np.int32), hosts),
             first=rows.first,
             destination=rows.destination,
-            place=np.where(single, SAME_PLACE, ANY_HOST).astype(np.int32),
+            host_number=np.where(has_one_flow, SAME_NUMBER, ANY_HOST).astype(np.int32),
             cumulative_share=rows.cumulative_share,
             volume=np.repeat(rows.volume, hosts),
         )
@@ -231,7 +231,7 @@ class HostTraffic(NamedTuple):
             row=np.arange(count, dtype=np.int32),
             first=rows.first,
             destination=rows.destination // hosts,
-            place=rows.destination % hosts,
+            host_number=rows.destination % hosts,
             cumulative_share=rows.cumulative_share,
             volume=rows.volume,
         )
@@ -291,4 +291,4 @@ def _rows(source: Numbers, destination: Numbers, amount: Numbers, rows: int) -> 
     return _Rows(first, destination[order].astype(np.int32), cumulative_share, volume)
 
 
-__all__ = ["ANY_HOST", "HOME", "NOWHERE", "SAME_PLACE", "HostTraffic", "SimulatedNetwork"]
+__all__ = ["ANY_HOST", "HOME", "NOWHERE", "SAME_NUMBER", "HostTraffic", "SimulatedNetwork"]

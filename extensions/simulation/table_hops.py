@@ -6,9 +6,9 @@ chosen here.
 
 A packet carries one number besides its destination, its `via`. There are three kinds of fabrics:
 
-- In a fabric with *intermediates* (Valiant's routing, `net.carries`) it is the random switch that
-  the packet goes by. Up to there it is forwarded as a packet for that switch. From there on, or
-  where the way to that switch is broken, it is forwarded as a packet of a host there.
+- In a fabric with *intermediates* (Valiant's routing, `net.uses_intermediates`) it is the random
+  switch that the packet goes by. Up to there it is forwarded as a packet for that switch. From
+  there on, or where the way to that switch is broken, it is forwarded as a packet of a host there.
 - In a fabric that *marks* packets it is the mark, a number below MARKS. By it the next switch
   spreads the packet over its links, instead of using its tables.
 - In other fabrics it is DIRECT, which also stands for a packet without intermediate or mark.
@@ -102,7 +102,7 @@ def by_tables(
                 flow = int(chance * flows)
                 mark_chance = hashed(destination, arc, flow)
                 chance = hashed(arc, destination, flow)
-        if not net.carries or policy != EMITTED or switch == target:
+        if not net.uses_intermediates or policy != EMITTED or switch == target:
             link, tag = host_egress(
                 net, switch, class_number, target, dead, offered, policy, threshold, port, chance
             )
@@ -119,7 +119,7 @@ def by_tables(
         )
         link = offered[0, via * count // MARKS]
         return arc_of(net, switch, link) if count else NOWHERE, via
-    if net.carries and via >= 0:
+    if net.uses_intermediates and via >= 0:
         via_class = egress_class(net, switch, via)
         # It goes on to its destination from the intermediate, or where the way to that is broken.
         if via == switch or gives_up(program, switch, via, via_class, dead):

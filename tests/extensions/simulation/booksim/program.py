@@ -124,7 +124,7 @@ def rows_text(traffic: HostTraffic, hosts: int) -> str:
         assert np.allclose(share, np.array(times) / max(1, sum(times)), rtol=0.02)
         goals: list[int] = []
         for flow, count in zip(range(first, last), times, strict=True):
-            base, place = traffic.destination[flow] * hosts, traffic.place[flow]
+            base, place = traffic.destination[flow] * hosts, traffic.host_number[flow]
             some = range(hosts) if place == ANY_HOST else [place if place >= 0 else host % hosts]
             goals += [base + each for each in some] * count
         lines.append(" ".join(map(str, goals)) + "\n")

@@ -13,7 +13,7 @@ import numpy as np
 
 from compilers.forwarding.host_paths import TabulatedHops
 from compilers.forwarding.walks import Walks
-from extensions.simulation.rated_links import LATENCY, RatedLinks
+from extensions.simulation.rated_links import LINK_LATENCY, RatedLinks
 
 HEAD = """\
 <?xml version='1.0'?>
@@ -31,7 +31,7 @@ LINK = '<link id="{}" bandwidth="{}Gbps" latency="{}s" sharing_policy="SPLITDUPL
 STEP = '<link_ctn id="{}" direction="{}"/>'
 
 
-def platform_files(build, latency=LATENCY):
+def platform_files(build, latency=LINK_LATENCY):
     """`platform.xml`, and `hostfile`, all hosts switch by switch: names and texts."""
     fabric = RatedLinks.of(build)
     return {
