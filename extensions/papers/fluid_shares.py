@@ -92,7 +92,7 @@ def _dragonfly_peak(dragonfly: Topology, traffic: Traffic) -> float:
     over this link, and over at most one link in each of both groups. Other shortest paths, over
     two links between groups, are left out.
     """
-    order, group = dragonfly.graph.order, dragonfly.coordinates[:, 0]
+    switches, group = dragonfly.graph.order, dragonfly.coordinates[:, 0]
     edges = dragonfly.graph.edges()
     arcs = np.concatenate((edges, edges[:, ::-1]))
     tails, heads = arcs[group[arcs[:, 0]] != group[arcs[:, 1]]].T
@@ -103,12 +103,12 @@ def _dragonfly_peak(dragonfly: Topology, traffic: Traffic) -> float:
     is_far = group[source] != group[destination]
     exit_gate = np.where(is_far, gate[group[source], group[destination]], source)
     entry_gate = np.where(is_far, gate[group[destination], group[source]], source)
-    load = np.zeros(order * order)
+    load = np.zeros(switches * switches)
     hops = ((source, exit_gate), (exit_gate, entry_gate), (entry_gate, destination))
     for tail, head in hops:
         is_hop = tail != head
-        arc = tail[is_hop] * order + head[is_hop]
-        load += np.bincount(arc, traffic.amount[is_hop], order * order)
+        arc = tail[is_hop] * switches + head[is_hop]
+        load += np.bincount(arc, traffic.amount[is_hop], switches * switches)
     return float(load.max())
 
 
@@ -117,24 +117,24 @@ def _polarstar_peak(star: Topology, traffic: Traffic) -> float:
 
     The rule has no paths within a supernode: there all shortest ones are taken, evenly.
     """
-    order, size = star.graph.order, star.hierarchy
+    switches, size = star.graph.order, star.hierarchy
     is_far = traffic.source // size != traffic.destination // size
     rule = family_paths("polarstar", star.parameters)
     paths = rule.paths(
         traffic.source[is_far].astype(np.int32), traffic.destination[is_far].astype(np.int32)
     )
-    load = np.zeros(order * order)
+    load = np.zeros(switches * switches)
     for tails, heads in zip(paths.T[:-1], paths.T[1:], strict=True):
         is_hop = heads >= 0
-        arc = tails[is_hop].astype(np.int64) * order + heads[is_hop]
-        load += np.bincount(arc, traffic.amount[is_far][is_hop], order * order)
+        arc = tails[is_hop].astype(np.int64) * switches + heads[is_hop]
+        load += np.bincount(arc, traffic.amount[is_far][is_hop], switches * switches)
     neighbours = [np.flatnonzero(row) for row in matrix_of(star.graph)]
     pairs = zip(traffic.source[~is_far], traffic.destination[~is_far], strict=True)
     for (source, destination), amount in zip(pairs, traffic.amount[~is_far], strict=True):
         shortest = list(_shortest_paths(neighbours, int(source), int(destination)))
         for path in shortest:
             for tail, head in pairwise(path):
-                load[tail * order + head] += amount / len(shortest)
+                load[tail * switches + head] += amount / len(shortest)
     return float(load.max())
 
 

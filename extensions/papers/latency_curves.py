@@ -468,14 +468,14 @@ def _prepared(
 # Values of a curve that statements compare
 
 
-def largest_accepted_load(curve: LatencyCurve, gap: float = inf) -> float:
+def largest_accepted_load(curve: LatencyCurve, gap: float | None = None) -> float:
     """The largest accepted load of a curve, points above saturation included, deadlocks excluded.
 
     It is nan if all points are deadlocks.
 
     Args:
         curve: what was simulated.
-        gap: inf for a curve that is taken as it is. Otherwise the result is nan unless the curve
+        gap: None for a curve that is taken as it is. Otherwise the result is nan unless the curve
             locates its saturation within this gap (`_locates_saturation`) and reaches its peak
             (`_reaches_peak`).
     """
@@ -483,30 +483,31 @@ def largest_accepted_load(curve: LatencyCurve, gap: float = inf) -> float:
     if not accepted:
         return nan
     largest = max(accepted)
-    if gap == inf:
+    if gap is None:
         return largest
     return largest if _locates_saturation(curve, gap) and _reaches_peak(curve, largest) else nan
 
 
-def largest_gap(quick: bool) -> float:
+def largest_gap(quick: bool) -> float | None:
     """The largest interval around saturation for a statement on it, in curves of flits.
 
     Args:
-        quick: whether the curves are simulated quickly, at few loads; then any interval will do.
+        quick: whether the curves are simulated quickly, at few loads. Such a curve is taken as it
+            is, whatever its interval: None.
     """
-    return inf if quick else GAP
+    return None if quick else GAP
 
 
-def largest_sustained_load(curve: LatencyCurve, gap: float = inf) -> float:
+def largest_sustained_load(curve: LatencyCurve, gap: float | None = None) -> float:
     """The largest load up to which all loads are sustained; 0 if there is none, nan without points.
 
     Args:
         curve: what was simulated.
-        gap: inf for a curve that is taken as it is. Otherwise smaller loads need not be sustained,
+        gap: None for a curve that is taken as it is. Otherwise smaller loads need not be sustained,
             and the result is nan unless the curve locates its saturation within this gap
             (`_locates_saturation`).
     """
-    if gap == inf:
+    if gap is None:
         return (curve.saturation or 0.0) if curve.points else nan
     return _largest_sustained(curve) if _locates_saturation(curve, gap) else nan
 

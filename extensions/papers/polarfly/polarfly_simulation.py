@@ -211,14 +211,14 @@ def _fluid_claims(fabrics: Mapping[NetworkRouting, PaperFabric]) -> Iterator[Pap
 
 
 def _polarfly_claims(
-    curves: Mapping[CurveKey, LatencyCurve], hosts: int, gap: float
+    curves: Mapping[CurveKey, LatencyCurve], hosts: int, gap: float | None
 ) -> Iterator[PaperClaim]:
     """The paper's words on PolarFly's own curves of figure 8.
 
     Args:
         curves: the curves of all networks.
         hosts: the hosts of a switch of PolarFly.
-        gap: how far loads around saturation may be apart.
+        gap: how far loads around saturation may be apart (`largest_gap`).
     """
     polarfly = {
         (key.pattern, key.routing): curve for key, curve in curves.items() if key.network == "PF"
@@ -316,12 +316,14 @@ def _polarfly_permutation_claims(
         yield PaperClaim(says, 0.66, next_load, "<=", interpretation=READ_AS_NEXT_LOAD)
 
 
-def _rival_claims(curves: Mapping[CurveKey, LatencyCurve], gap: float) -> Iterator[PaperClaim]:
+def _rival_claims(
+    curves: Mapping[CurveKey, LatencyCurve], gap: float | None
+) -> Iterator[PaperClaim]:
     """The paper's words on PolarFly and other networks in figure 8.
 
     Args:
         curves: the curves of all networks.
-        gap: how far loads around saturation may be apart.
+        gap: how far loads around saturation may be apart (`largest_gap`).
     """
     accepted = {key: largest_accepted_load(curve, gap) for key, curve in curves.items()}
     polarfly_load = accepted[CurveKey("uniform", "PF", "MIN")]

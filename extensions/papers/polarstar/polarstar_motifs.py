@@ -2,8 +2,8 @@
 
 A *motif* is a communication pattern of applications, here a collective of `motif_times`. The paper
 does not print its message sizes and buffers legibly. So `motifs` simulates all motifs in several
-*settings* (`RUNS`): sizes of messages, buffers, and process grids. It judges a statement only if
-all settings agree on it. `polarstar_paper` lists the figure.
+*settings* (`SETTINGS`): sizes of messages, buffers, and process grids. It judges a statement only
+if all settings agree on it. `polarstar_paper` lists the figure.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ rows, is as square as can be, with 70 rows on PS-IQ and 72 on the others. Grid 1
 rows, and grid 2 about a third."""
 
 
-class MotifRun(NamedTuple):
+class MotifSetting(NamedTuple):
     """One setting, in which all motifs are simulated."""
 
     scale: float
@@ -62,7 +62,7 @@ class MotifRun(NamedTuple):
     """The number of Sweep3D's process grid, an index into `GRIDS`."""
 
     def words(self) -> str:
-        """In words how the setting differs from `MotifRun(1)`, the first of `RUNS`."""
+        """In words how it differs from `MotifSetting(1)`, the first of `SETTINGS`."""
         differences = []
         if self.scale != 1:
             differences.append(f"messages {self.scale:g} times as large")
@@ -74,12 +74,12 @@ class MotifRun(NamedTuple):
         return ", ".join(differences)
 
 
-RUNS = (
-    MotifRun(1),
-    MotifRun(1 / 4),
-    MotifRun(1, buffer=1024),
-    MotifRun(1, grid=1),
-    MotifRun(1, grid=2),
+SETTINGS = (
+    MotifSetting(1),
+    MotifSetting(1 / 4),
+    MotifSetting(1, buffer=1024),
+    MotifSetting(1, grid=1),
+    MotifSetting(1, grid=2),
 )
 """The settings for networks of the paper's size. Claims and pictures show values of the first."""
 NEAR_TIMES = 0.05
@@ -112,7 +112,7 @@ Cycles = Mapping[str, Mapping[MotifKey, float]]
 def motifs(quick: bool) -> Evidence:
     """Figure 11: how long Allreduce and Sweep3D take, on four networks."""
     compared = {name: networks(quick)[name] for name in MOTIF_NETWORKS}
-    settings = RUNS[:1] if quick else RUNS
+    settings = SETTINGS[:1] if quick else SETTINGS
     cycles_by_setting = _cycles_of(settings, quick)
     first_cycles = cycles_by_setting[0]
     claims = [_motif_claims(cycles["Allreduce"], cycles["Sweep3D"]) for cycles in cycles_by_setting]
@@ -137,7 +137,7 @@ def _setup(quick: bool) -> tuple[str, ...]:
     )
     if quick:
         return lines
-    other_settings = "; ".join(setting.words() for setting in RUNS[1:])
+    other_settings = "; ".join(setting.words() for setting in SETTINGS[1:])
     return (
         *lines,
         f"Also with {other_settings}. A statement is judged if these settings agree on it.",
@@ -158,7 +158,7 @@ def _speedups(allreduce: Mapping[MotifKey, float], quick: bool) -> tuple[str, ..
     return (f"Nor does it have the speedups of PS-IQ over DF with Allreduce: here {speedups}.",)
 
 
-def _cycles_of(settings: Sequence[MotifRun], quick: bool) -> list[Cycles]:
+def _cycles_of(settings: Sequence[MotifSetting], quick: bool) -> list[Cycles]:
     """The cycles in each setting. A network is compiled once for all settings."""
     cycles: list[dict[str, dict[MotifKey, float]]] = [
         {motif: {} for motif in MOTIFS} for _ in settings
@@ -171,7 +171,7 @@ def _cycles_of(settings: Sequence[MotifRun], quick: bool) -> list[Cycles]:
     return [*cycles]
 
 
-def time_key(key: MotifKey, motif: str, setting: MotifRun, quick: bool) -> TimeKey:
+def time_key(key: MotifKey, motif: str, setting: MotifSetting, quick: bool) -> TimeKey:
     """The key of a motif's time on a network in a setting, for `motif_time`."""
     fabric = fabric_of(key.network, networks(quick)[key.network], key.routing)
     size = int((QUICK_MESSAGES if quick else MESSAGES)[motif] * setting.scale)
@@ -265,7 +265,7 @@ def in_all_settings(claims: Sequence[PaperClaim]) -> PaperClaim:
     each other in some setting.
 
     Args:
-        claims: the claim in each setting of `RUNS`.
+        claims: the claim in each setting of `SETTINGS`.
     """
     first = claims[0]
     ratios = [_ratio(claim) for claim in claims]

@@ -16,7 +16,7 @@ from extensions.papers.polarstar.polarstar_motifs import (
     BY_UGAL,
     GRIDS,
     NEAR_TIMES,
-    RUNS,
+    SETTINGS,
     MotifKey,
     in_all_settings,
     time_key,
@@ -163,11 +163,11 @@ def test_all_settings_have_to_agree_that_times_are_alike() -> None:
 def test_each_setting_differs_from_the_first_in_one_thing() -> None:
     """Grids are of all hosts."""
     star = MotifKey("MIN", "PS-IQ")
-    first = time_key(star, "Sweep3D", RUNS[0], quick=False)
-    for run in RUNS[1:]:
-        other = time_key(star, "Sweep3D", run, quick=False)
+    first = time_key(star, "Sweep3D", SETTINGS[0], quick=False)
+    for setting in SETTINGS[1:]:
+        other = time_key(star, "Sweep3D", setting, quick=False)
         assert [a != b for a, b in zip(first, other, strict=True)].count(True) == 1
-        assert ", " not in run.words()
+        assert ", " not in setting.words()
     for name, rows in {**GRIDS[1], **GRIDS[2]}.items():
         network = networks(False)[name]
         assert int(network.topology().endpoints.sum()) * network.hosts % rows == 0
