@@ -9,6 +9,7 @@ graph of diameter 2 gives diameter 3).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,16 +21,25 @@ from extensions.baselines import slimfly
 from inventory.problems import Problem
 
 
-def shape(parameters: Parameters) -> tuple[int, int]:
-    """The parameters q and degree of the supernode, as numbers."""
-    return int(parameters["q"]), int(parameters["degree"])
+class BundleflyShape(NamedTuple):
+    """The parameters of a Bundlefly as numbers."""
+
+    q: int
+    """The q of its structure graph MMS(q)."""
+    degree: int
+    """The degree of its supernode, a Paley graph."""
+
+
+def shape(parameters: Parameters) -> BundleflyShape:
+    """The parameters q and degree as numbers."""
+    return BundleflyShape(int(parameters["q"]), int(parameters["degree"]))
 
 
 class Bundlefly(Family):
     """The family MMS(q) * Paley(2·degree + 1), of diameter 3."""
 
     name = "bundlefly"
-    place = 14
+    place = 14  # in lists of families
     compared = True
     parameters = ("q", "degree")
 

@@ -49,7 +49,7 @@ class Dragonfly(Family):
     """The family of Dragonflies, balanced and custom."""
 
     name = "dragonfly"
-    place = 8
+    place = 8  # in lists of families
     compared = True
     parameters = ("h", "a", "groups")
     optional = ("a", "groups")

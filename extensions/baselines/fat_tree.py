@@ -52,7 +52,7 @@ class FatTree(Family):
     """The family of three-level fat trees without oversubscription."""
 
     name = "fat-tree"
-    place = 11
+    place = 11  # in lists of families
     compared = True
     parameters = ("k", "pods", "merged")
     optional = ("pods", "merged")
@@ -85,7 +85,7 @@ class FatTree(Family):
 
         A core router has no more.
         """
-        return 2 * shape(parameters)[0]
+        return 2 * shape(parameters).k
 
     def build(self, parameters: Parameters) -> Topology:
         """The fat tree with the coordinates (level, pod, place); the core counts as pod 0."""
@@ -102,15 +102,16 @@ class FatTree(Family):
             )
         )
         kind = np.repeat(np.arange(3, dtype=np.uint8), (k * pods, k * pods, cores))
-        place = np.concatenate([np.indices((pods, k)).reshape(2, -1)] * 2, axis=1)
+        pod_and_place = np.concatenate([np.indices((pods, k)).reshape(2, -1)] * 2, axis=1)
         core = np.stack((np.zeros(cores, np.int64), np.arange(cores)))
+        coordinates = np.vstack((kind, np.concatenate((pod_and_place, core), axis=1)))
         return Topology(
             family=self.name,
             parameters=_parameters(k, pods, merged),
             graph=Graph.from_edges(self.order(parameters), edges),
             kinds=("edge", "aggregation", "core"),
             kind=kind,
-            coordinates=np.vstack((kind, np.concatenate((place, core), axis=1))).T.astype(np.int32),
+            coordinates=coordinates.T.astype(np.int32),
             endpoints=kind == 0,
             diameter=4,
         )

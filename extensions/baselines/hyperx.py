@@ -35,7 +35,7 @@ class HyperX(Family):
     """The family of Hamming graphs of any dimension."""
 
     name = "hyperx"
-    place = 9
+    place = 9  # in lists of families
     compared = True
     parameters = ("sides",)
 
@@ -59,14 +59,14 @@ class HyperX(Family):
         """The Hamming graph; its diameter is its dimension."""
         lengths = sides(parameters)
         count = prod(lengths)
-        number = np.arange(count).reshape(lengths)
+        vertex = np.arange(count).reshape(lengths)
         edges = [
-            np.moveaxis(number, axis, -1)[..., complete(side)].reshape(-1, 2)
+            np.moveaxis(vertex, axis, -1)[..., complete(side)].reshape(-1, 2)
             for axis, side in enumerate(lengths)
         ]
         graph = Graph.from_edges(count, np.concatenate(edges))
-        places = np.stack(np.unravel_index(number.ravel(), lengths), axis=1).astype(np.int32)
-        return self.direct({"sides": "x".join(map(str, lengths))}, graph, places, len(lengths))
+        coordinates = np.stack(np.unravel_index(vertex.ravel(), lengths), axis=1).astype(np.int32)
+        return self.direct({"sides": "x".join(map(str, lengths))}, graph, coordinates, len(lengths))
 
     def designs(self, radix: int) -> Iterator[Design]:
         """Yield the largest design of each of `DIMENSIONS`: its sides are as equal as possible."""

@@ -91,15 +91,15 @@ def _mend(
         for _ in range(TRIES_PER_LINK * len(links)):
             # The lowest bit chooses the direction, the other bits choose the link.
             draw = int(generator.random_raw())
-            place = draw // 2 % len(links)
-            x, y = links[place] if draw % 2 else reversed(links[place])
+            link = draw // 2 % len(links)
+            x, y = links[link] if draw % 2 else reversed(links[link])
             if u != x and v != y and (u, x) not in joined and (v, y) not in joined:
                 break
         else:
             return None
         joined -= {(x, y), (y, x)}
         joined |= {(u, x), (x, u), (v, y), (y, v)}
-        links[place] = (u, x)
+        links[link] = (u, x)
         links.append((v, y))
     return np.array(links, np.int64).reshape(-1, 2)
 
@@ -108,7 +108,7 @@ class Jellyfish(Family):
     """The family of random regular graphs, one for each seed."""
 
     name = "jellyfish"
-    place = 10
+    place = 10  # in lists of families
     compared = True
     any_links = True
     parameters = ("nodes", "degree", "seed")

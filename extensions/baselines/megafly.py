@@ -89,7 +89,7 @@ class Megafly(Family):
     """The family of Megaflies."""
 
     name = "megafly"
-    place = 12
+    place = 12  # in lists of families
     compared = True
     parameters = ("h", "a", "groups")
     optional = ("groups",)
@@ -176,7 +176,7 @@ class Megafly(Family):
 
     def leaf_degree(self, design: Design) -> int:
         """The links of a leaf: one to every spine of its group."""
-        return shape(design.parameters)[0]
+        return shape(design.parameters).leaves
 
     def modules(self, parameters: Parameters) -> Iterator[Modules]:
         """Yield modules of one group each."""

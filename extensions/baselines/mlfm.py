@@ -29,7 +29,7 @@ class Mlfm(Family):
     """The family of multi-layer full meshes; leaves carry hosts."""
 
     name = "mlfm"
-    place = 13
+    place = 13  # in lists of families
     compared = True
     parameters = ("n",)
 

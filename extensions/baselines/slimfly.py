@@ -134,7 +134,7 @@ class SlimFly(Family):
     """The family MMS(q)."""
 
     name = "slimfly"
-    place = 7
+    place = 7  # in lists of families
     compared = True
     parameters = ("q",)
 
@@ -154,14 +154,14 @@ class SlimFly(Family):
         """MMS(q) with the coordinates (s, x, y)."""
         q = int(parameters["q"])
         graph = mms(q)
-        number = np.arange(graph.order, dtype=np.int32)
+        vertex = np.arange(graph.order, dtype=np.int32)
         return Topology(
             family=self.name,
             parameters={"q": q},
             graph=graph,
             kinds=SUBGRAPHS,
-            kind=(number // (q * q)).astype(np.uint8),
-            coordinates=np.stack((number // (q * q), number // q % q, number % q), axis=1),
+            kind=(vertex // (q * q)).astype(np.uint8),
+            coordinates=np.stack((vertex // (q * q), vertex // q % q, vertex % q), axis=1),
             endpoints=np.ones(graph.order, np.bool_),
             diameter=2,
         )
@@ -193,8 +193,8 @@ class SlimFly(Family):
         else:
             difference = f.mul[rack[far], _inverse_or_one(q, own_rack)]
         inside = q + log[f.add[label[far], f.neg[label[:, None]]]]
-        number = np.where(topology.kind[far] == topology.kind[:, None], inside, log[difference])
-        return np.where(far < 0, 2 * q, number).astype(np.int32)
+        heading = np.where(topology.kind[far] == topology.kind[:, None], inside, log[difference])
+        return np.where(far < 0, 2 * q, heading).astype(np.int32)
 
     def modules(self, parameters: Parameters) -> Iterator[Modules]:
         """Yield modules with a group of each kind, and modules with one group."""

@@ -104,8 +104,8 @@ def normalised(q: int, matrices: Matrix) -> Matrix:
     return scaled
 
 
-def place(q: int, matrices: Matrix) -> NDArray[np.int64]:
-    """The place of normalised matrices among all (0, 1, c, d) and then all (1, b, c, d):
+def matrix_index(q: int, matrices: Matrix) -> NDArray[np.int64]:
+    """The index of normalised matrices among all (0, 1, c, d) and then all (1, b, c, d):
     int64[…].
     """
     a, b, c, d = (matrices[..., i] for i in range(4))
@@ -113,10 +113,10 @@ def place(q: int, matrices: Matrix) -> NDArray[np.int64]:
 
 
 def elements(p: int, q: int) -> Matrix:
-    """The matrices of the group in the order of their places, int64[N, 4]."""
-    places = np.arange(q * q + q**3)
-    a_is_zero = places < q * q
-    digits = np.where(a_is_zero, places, places - q * q)
+    """The matrices of the group in the order of `matrix_index`, int64[N, 4]."""
+    indices = np.arange(q * q + q**3)
+    a_is_zero = indices < q * q
+    digits = np.where(a_is_zero, indices, indices - q * q)
     b, c, d = np.where(a_is_zero, 1, digits // (q * q)), digits // q % q, digits % q
     matrices = np.stack((np.where(a_is_zero, 0, 1), b, c, d), axis=1)
     determinant = (matrices[:, 0] * d - b * c) % q
@@ -138,11 +138,11 @@ def multiply(q: int, left: Matrix, right: Matrix) -> Matrix:
 def lps(p: int, q: int) -> tuple[Graph, Matrix]:
     """The graph X^{p,q}, and the matrix of each vertex, int64[N, 4]."""
     vertices = elements(p, q)
-    number = np.full(q * q + q**3, -1, np.int64)
-    number[place(q, vertices)] = np.arange(len(vertices))
+    vertex_of_index = np.full(q * q + q**3, -1, np.int64)
+    vertex_of_index[matrix_index(q, vertices)] = np.arange(len(vertices))
     edges = []
     for generator in generators(p, q):
-        heads = number[place(q, normalised(q, multiply(q, vertices, generator)))]
+        heads = vertex_of_index[matrix_index(q, normalised(q, multiply(q, vertices, generator)))]
         forward = np.flatnonzero(np.arange(len(vertices)) < heads)
         edges.append(np.stack((forward, heads[forward]), axis=1))
     return Graph.from_edges(len(vertices), np.concatenate(edges)), vertices
@@ -152,7 +152,7 @@ class SpectralFly(Family):
     """The family X^{p,q}: distinct odd primes p and q with q > 2√p; degree p + 1."""
 
     name = "spectralfly"
-    place = 15
+    place = 15  # in lists of families
     compared = True
     parameters = ("p", "q")
 

@@ -70,15 +70,15 @@ class CarrierCheck:
         build = segments.build
         self.build, self.tables, self.differences = build, segments.tables, segments.differences
         self.block, self.cables, self.egress = segments.block, segments.cables, segments.egress
-        order = np.arange(build.tables.switches)
-        self.next_switch = Fib.of(build.tables, segments.cables).next_switch(order)
+        switches = np.arange(build.tables.switches)
+        self.next_switch = Fib.of(build.tables, segments.cables).next_switch(switches)
         """int[S, S]: the next switch from each switch to each destination."""
         self.paths = SegmentPaths(
             self.tables,
             self.cables.astype(np.int64),
             segments.port_number,
             {vertex: segments.host_interface(vertex) for vertex in self.tables},
-            [str(build.addressing.network6(vertex)) for vertex in order.tolist()]
+            [str(build.addressing.network6(vertex)) for vertex in switches.tolist()]
             if build.addressing.ipv6
             else [],
         )
@@ -226,7 +226,9 @@ class CarrierCheck:
             for route, prefix_number, weight, switches in rows
         )
         pool = str(self.build.addressing.ipv6)
-        expected = Counter((pool, block, 1, switch) for block, switch in self.blocks.items())
+        expected = Counter(
+            (pool, block, 1, switch) for block, switch in self.switch_of_network.items()
+        )
         if carriers == expected and not host.own_usids:
             others: NDArray[np.bool_] = endpoints.copy()
             others[vertex] = False
@@ -304,7 +306,9 @@ class CarrierCheck:
         and each host of another switch is a prefix. Else the hosts of each switch are one prefix.
         """
         if not host.own_usids:
-            return {text: switch for text, switch in self.blocks.items() if switch != vertex}
+            return {
+                text: switch for text, switch in self.switch_of_network.items() if switch != vertex
+            }
         usids = host.own_usids
         row = self.tables[vertex].rows.get(usids[:1]) if vertex in self.tables else None
         address = str(self.build.addressing.host6(vertex, number))
@@ -312,11 +316,13 @@ class CarrierCheck:
             self.differences.add(
                 host.file, 0, f"a header taken off for {usids}", f"what is for {address}"
             )
-        return {text: switch for text, switch in self.single_hosts.items() if switch != vertex}
+        return {
+            text: switch for text, switch in self.switch_of_host_prefix.items() if switch != vertex
+        }
 
     @cached_property
-    def blocks(self) -> dict[str, int]:
-        """The switch of every block of hosts."""
+    def switch_of_network(self) -> dict[str, int]:
+        """By the prefix of the hosts of a switch, the switch; for each switch with hosts."""
         addressing = self.build.addressing
         return {
             str(addressing.network6(v)): v
@@ -324,8 +330,8 @@ class CarrierCheck:
         }
 
     @cached_property
-    def single_hosts(self) -> dict[str, int]:
-        """The switch of every host's prefix of one address."""
+    def switch_of_host_prefix(self) -> dict[str, int]:
+        """By the prefix of one host, its address, the switch of the host."""
         addressing, ports = self.build.addressing, self.build.wiring.host_port
         places = zip(*(axis.tolist() for axis in np.nonzero(ports)), strict=True)
         return {f"{addressing.host6(vertex, number)}/128": vertex for vertex, number in places}

@@ -287,7 +287,7 @@ def host_paths(
         destination: a node, a vertex, a host or an address.
         count: how many paths; fewer where there are no more.
         planes: the planes that paths may take, from 1; () for all.
-        failures: nodes, and links as `A-B`. A path that needs one gives its place to another.
+        failures: nodes, and links as `A-B`. A path over one of them is replaced.
         options: the options of target srv6.
 
     Raises:

@@ -180,11 +180,11 @@ def paths(
     from polarfab.fabric import Fabric
 
     fabric, options = Fabric.load(folder), read(words)
-    printed = chosen_format(form, as_json)
-    if printed in ("fabric", "library"):
+    output_format = chosen_format(form, as_json)
+    if output_format in ("fabric", "library"):
         text = (
             _library_source(fabric)
-            if printed == "library"
+            if output_format == "library"
             else _fabric_json(fabric, planes, options)
         )
         _write(text, output)
@@ -194,15 +194,15 @@ def paths(
     from extensions.host_paths import host_paths
 
     path_set = host_paths(fabric, source, destination, count, planes, failures, options)
-    if printed == "table" and not output:
+    if output_format == "table" and not output:
         _print_paths(path_set, " and ".join(failures))
     else:
-        _write(_file_text(path_set, printed), output)
+        _write(_file_text(path_set, output_format), output)
     if len(path_set.paths) < count:
         say(f"there are no more than {_path_count(path_set)}")
 
 
-def _file_text(path_set: HostPathSet, form: str) -> Iterable[str]:
+def _file_text(path_set: HostPathSet, output_format: str) -> Iterable[str]:
     """The paths as JSON, as a file for `ip -batch` or as static routes of FRR.
 
     Raises:
@@ -210,11 +210,11 @@ def _file_text(path_set: HostPathSet, form: str) -> Iterable[str]:
     """
     from extensions.host_paths.path_texts import frr_lines, linux_batch
 
-    if form == "table":
+    if output_format == "table":
         raise click.UsageError("-o writes a file: say which with --format, as in --format linux")
-    if form == "json":
+    if output_format == "json":
         return [json.dumps(path_set.as_dict(), indent=2), "\n"]
-    return linux_batch(path_set) if form == "linux" else frr_lines(path_set)
+    return linux_batch(path_set) if output_format == "linux" else frr_lines(path_set)
 
 
 def _fabric_json(fabric: Fabric, planes: tuple[int, ...], options: Chosen) -> Iterable[str]:

@@ -68,18 +68,19 @@ class SegmentPaths:
     Args:
         tables: the routes of each switch, by vertex.
         far: int64[S, P], the switch at the other end of each port's cable, -1: none.
-        port: the number of each port, by vertex and interface.
-        hosts: the interface to hosts, by vertex.
-        block: the prefix of the hosts of each vertex; [] where hosts decapsulate themselves.
+        port_number: the number of each port, by vertex and interface.
+        host_interface: the interface to hosts, by vertex.
+        host_prefixes: the prefix of the hosts of each vertex; [] where hosts decapsulate
+            themselves.
     """
 
     def __init__(
         self,
         tables: Mapping[int, SegmentTable],
         far: Integers,
-        port: list[dict[str, int]],
-        hosts: Mapping[int, str],
-        block: list[str],
+        port_number: list[dict[str, int]],
+        host_interface: Mapping[int, str],
+        host_prefixes: list[str],
     ) -> None:
         self.prefixes = [""]
         """The prefixes that packets reach; the first stands for none."""
@@ -89,10 +90,10 @@ class SegmentPaths:
             for usids, segment in table.rows.items():
                 row = self._encoded(
                     segment,
-                    far=int(far[vertex, port[vertex].get(segment.interface, 0)]),
-                    has_port=segment.interface in port[vertex],
-                    to_host=segment.interface == hosts.get(vertex),
-                    host_prefix=block[vertex] if block else "",
+                    far=int(far[vertex, port_number[vertex].get(segment.interface, 0)]),
+                    has_port=segment.interface in port_number[vertex],
+                    to_host=segment.interface == host_interface.get(vertex),
+                    host_prefix=host_prefixes[vertex] if host_prefixes else "",
                 )
                 rows.setdefault(_key(vertex, usids), row)
         keys = np.array(list(rows), np.int64)

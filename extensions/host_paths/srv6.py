@@ -243,7 +243,7 @@ class Srv6Fabric:
         """The variables of a switch's templates."""
         usids, switch = self.usids, self.routed.switch(vertex)
         addressing = self.routed.build.addressing
-        by_vertex = dict(zip(self._neighbours(vertex), switch.links, strict=True))
+        link_to = dict(zip(self._neighbours(vertex), switch.links, strict=True))
         ports = (self.routed.build.wiring.host_port[vertex] > 0).tolist()
         at_host = not self._switches_decapsulate
         return Srv6SwitchVariables(
@@ -254,8 +254,8 @@ class Srv6Fabric:
             locator=self.switch_prefixes[vertex],
             sids=list(self._sids(vertex, switch.links)),
             locators=[
-                (self.switch_prefixes[destination], by_vertex[via])
-                for destination, via in self.paths.locators(vertex)
+                (self.switch_prefixes[destination], link_to[next_switch])
+                for destination, next_switch in self.paths.locators(vertex)
             ],
             hosts=[
                 (usids.prefix(HOST + h), str(addressing.host6(vertex, h)))

@@ -41,8 +41,8 @@ class Srv6Paths:
         """Join the tables of a build with its cables."""
         cables = build.wiring.cables()
         fib = Fib.of(build.tables, cables)
-        order = build.tables.switches
-        blocks = np.array_split(np.arange(order), ceil(order / PATHS_AT_ONCE))
+        switches = build.tables.switches
+        blocks = np.array_split(np.arange(switches), ceil(switches / PATHS_AT_ONCE))
         return cls(
             build=build,
             next_switch=np.concatenate([fib.next_switch(block) for block in blocks], axis=1),

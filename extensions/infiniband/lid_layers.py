@@ -102,7 +102,7 @@ def _plane_layers(graph: Graph, minimal: Numbers, layers: int, lanes: int) -> La
     search = _LayerSearch(graph, minimal, layers, lanes)
     for destination in range(graph.order):
         search.towards(destination)
-    return LayerRoutes(search.step, search.lane)
+    return LayerRoutes(search.next_switch, search.lane)
 
 
 def _with_routes(tables: Tables, class_to: Egress, next_switch: Numbers) -> Tables:
@@ -147,11 +147,11 @@ class _LayerSearch:
     """L, how many layers to find."""
     lanes: int
     """How many lanes there are."""
-    near: Numbers = field(init=False)
+    neighbours: Numbers = field(init=False)
     """int64[S, K], the neighbours of each switch."""
     rank: Numbers = field(init=False)
     """int64[lanes, S], the rank of each switch in each lane."""
-    step: Numbers = field(init=False)
+    next_switch: Numbers = field(init=False)
     """int64[L, S, S], the next switch in each layer."""
     lane: NDArray[np.uint8] = field(init=False)
     """uint8[S, S], the lane of the paths of each pair."""
@@ -159,35 +159,35 @@ class _LayerSearch:
     """int64[S, S], how many paths use each link so far."""
 
     def __post_init__(self) -> None:
-        order = self.graph.order
-        self.near = self.graph.padded().astype(np.int64)
+        switches = self.graph.order
+        self.neighbours = self.graph.padded().astype(np.int64)
         self.rank = rankings(self.graph, self.lanes)
-        self.step = np.empty((self.layers, order, order), np.int64)
-        self.lane = np.zeros((order, order), np.uint8)
-        self.load = np.zeros((order, order), np.int64)
+        self.next_switch = np.empty((self.layers, switches, switches), np.int64)
+        self.lane = np.zeros((switches, switches), np.uint8)
+        self.load = np.zeros((switches, switches), np.int64)
 
     def towards(self, d: int) -> None:
         """Add the paths to a destination."""
         paths = _LayerPaths.minimal(self.minimal[:, d], self.layers)
-        entry = self.near[d][self.near[d] >= 0]
+        entry = self.neighbours[d][self.neighbours[d] >= 0]
         self._add_distant_switches(d, entry, paths)
         self._add_neighbours(d, entry, paths)
-        self.step[:, :, d] = paths.step.T
-        for step in paths.step.T:
-            self._add_load(d, step)
+        self.next_switch[:, :, d] = paths.next_switch.T
+        for next_switch in paths.next_switch.T:
+            self._add_load(d, next_switch)
 
-    def _add_load(self, d: int, step: Numbers) -> None:
+    def _add_load(self, d: int, next_switch: Numbers) -> None:
         """Count the paths to a destination in one layer at the links that they use.
 
         Args:
             d: the destination.
-            step: int64[S], the next switch of each.
+            next_switch: int64[S], the next switch of each.
         """
-        switch = np.flatnonzero(np.arange(len(step)) != d)
+        switch = np.flatnonzero(np.arange(len(next_switch)) != d)
         while len(switch):
-            next_switch = step[switch]
-            np.add.at(self.load, (switch, next_switch), 1)
-            switch = next_switch[next_switch != d]
+            following = next_switch[switch]
+            np.add.at(self.load, (switch, following), 1)
+            switch = following[following != d]
 
     def _add_distant_switches(self, d: int, entry: Numbers, paths: _LayerPaths) -> None:
         """Add paths by rules 2 and 3: those of switches that are not adjacent to d.
@@ -197,7 +197,7 @@ class _LayerSearch:
             entry: the neighbours of the destination, by which paths enter it.
             paths: the paths to the destination, written.
         """
-        s = np.setdiff1d(np.arange(len(self.near)), [*entry, d])
+        s = np.setdiff1d(np.arange(len(self.neighbours)), [*entry, d])
         x0, count = self.minimal[s, d], self.layers
         # The layer in which x0 enters d, so that the minimal path is in it.
         minimal_layer = np.searchsorted(entry, x0) % count
@@ -223,7 +223,7 @@ class _LayerSearch:
         cost = np.where(fits[lane, row], cost, NEVER).reshape(len(s), depth, count)
         cheapest = cost.argmin(axis=1) * count + np.arange(count)
         y, x = np.take_along_axis(y, cheapest, axis=1), np.take_along_axis(x, cheapest, axis=1)
-        paths.step[s] = np.where(has_path, y, paths.step[s])
+        paths.next_switch[s] = np.where(has_path, y, paths.next_switch[s])
         paths.entry[s] = np.where(has_path, x, -1)
         for k in range(count):
             has_none = ~has_path[:, k] & (minimal_layer != k)
@@ -242,17 +242,17 @@ class _LayerSearch:
             lane: intp[n], the lane of each.
             paths: the paths to the destination, written.
         """
-        neighbour = self.near[s]
-        y, x = paths.step[neighbour, k], paths.entry[neighbour, k]
+        neighbour = self.neighbours[s]
+        y, x = paths.next_switch[neighbour, k], paths.entry[neighbour, k]
         fits = (neighbour >= 0) & (x >= 0) & (neighbour != x0[:, None])
         fits &= self._fits_in_lane(lane, s[:, None], neighbour, y, x, d)
-        on_other_paths = np.concatenate((paths.step[s], paths.inner[s]), axis=1)[:, None]
+        on_other_paths = np.concatenate((paths.next_switch[s], paths.inner[s]), axis=1)[:, None]
         meets = (neighbour[..., None] == on_other_paths) | (y[..., None] == on_other_paths)
         load = self.load[s[:, None], neighbour] + self.load[neighbour, y]
         cost = np.where(fits, load + MEETING_COST * meets.any(axis=2), NEVER)
         best = np.arange(len(s)), cost.argmin(axis=1)
         has_path = fits[best]
-        paths.step[s[has_path], k] = neighbour[best][has_path]
+        paths.next_switch[s[has_path], k] = neighbour[best][has_path]
         paths.inner[s[has_path], k] = y[best][has_path]
         paths.direct[x0[~has_path], k] = True
 
@@ -264,10 +264,10 @@ class _LayerSearch:
             s: the neighbours of the destination.
             paths: the paths to the destination, written.
         """
-        row, r = np.arange(len(s)), self.near[s]
+        row, r = np.arange(len(s)), self.neighbours[s]
         fits = np.empty((len(self.rank), len(s), self.layers, r.shape[1]), np.bool_)
         for k in range(self.layers):
-            y, x = paths.step[r, k], paths.entry[r, k]
+            y, x = paths.next_switch[r, k], paths.entry[r, k]
             takes_link = (row % self.layers == k) | paths.direct[s, k]  # rule 1
             is_usable = (r >= 0) & (r != d) & (x >= 0) & ~takes_link[:, None]
             fits[:, :, k] = self._fits_in_each_lane(s[:, None], r, y, x, d) & is_usable
@@ -279,7 +279,7 @@ class _LayerSearch:
         for k in fewest_first.T:
             best = np.where(is_free[row, k], self.load[s[:, None], r], NEVER).argmin(axis=1)
             has_path = is_free[row, k, best]
-            paths.step[s[has_path], k[has_path]] = r[row, best][has_path]
+            paths.next_switch[s[has_path], k[has_path]] = r[row, best][has_path]
             is_free[row[has_path], :, best[has_path]] = False
 
     def _fits_in_each_lane(self, *path: Numbers | int) -> Flags:
@@ -332,7 +332,7 @@ def _never_rise_after_fall(ranks: list[Numbers]) -> Flags:
 class _LayerPaths:
     """The paths from S switches to one destination in L layers; int64[S, L] each."""
 
-    step: Numbers
+    next_switch: Numbers
     """The next switch."""
     entry: Numbers
     """The switch x of rule 3, for paths by that rule; -1 for others."""
@@ -342,8 +342,8 @@ class _LayerPaths:
     """bool[S, L], which paths have to be the link to the destination."""
 
     @classmethod
-    def minimal(cls, step: Numbers, layers: int) -> _LayerPaths:
+    def minimal(cls, next_switch: Numbers, layers: int) -> _LayerPaths:
         """Minimal paths in all layers, from the next switch of each, int64[S]."""
-        shape = len(step), layers
-        steps = np.repeat(step[:, None], layers, axis=1)
-        return cls(steps, np.full(shape, -1), np.full(shape, -1), np.zeros(shape, np.bool_))
+        shape = len(next_switch), layers
+        in_all_layers = np.repeat(next_switch[:, None], layers, axis=1)
+        return cls(in_all_layers, np.full(shape, -1), np.full(shape, -1), np.zeros(shape, np.bool_))

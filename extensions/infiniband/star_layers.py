@@ -62,11 +62,11 @@ def star_layers(graph: Graph, minimal: Numbers, lanes: int) -> LayerRoutes:
         minimal: int64[S, S], the next switch of minimal routes.
         lanes: the most that ports can run.
     """
-    near = graph.padded().astype(np.int64)
-    trees = _TreeSearch(near, minimal)
+    neighbours = graph.padded().astype(np.int64)
+    trees = _TreeSearch(neighbours, minimal)
     for destination in range(graph.order):
         trees.add_paths_to(destination)
-    lane = _LanePlacement(near, trees.paths, trees.fits, lanes).place_all()
+    lane = _LanePlacement(neighbours, trees.paths, trees.have_shape, lanes).place_all()
     next_switch = np.moveaxis(trees.paths[..., 1], 2, 0).copy()
     switches = np.arange(graph.order)
     next_switch[:, switches, switches] = switches
@@ -87,9 +87,9 @@ def path_shapes(path: Numbers) -> Flags:
     return both
 
 
-def _links(path: Numbers, order: int) -> Numbers:
+def _links(path: Numbers, switches: int) -> Numbers:
     """The links of paths as numbers, from·S + to, -1 after the last."""
-    return np.where(path[..., 1:] >= 0, path[..., :-1] * order + path[..., 1:], -1)
+    return np.where(path[..., 1:] >= 0, path[..., :-1] * switches + path[..., 1:], -1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,22 +106,22 @@ class _MinimalPaths:
 class _TreeSearch:
     """The search for the two in-trees of each destination, one destination after the other."""
 
-    near: Numbers
+    neighbours: Numbers
     """int64[S, K], the neighbours of each switch."""
     minimal: Numbers
     """int64[S, S], the next switch on the minimal path."""
     paths: Numbers = field(init=False)
     """int64[S, S, L, 6], the switches of each path from s to d, -1 after the last."""
-    fits: Flags = field(init=False)
+    have_shape: Flags = field(init=False)
     """bool[2, S, S], whether both paths of a pair have each of the shapes."""
     load: Numbers = field(init=False)
     """int64[S, S], how many paths use each link so far."""
 
     def __post_init__(self) -> None:
-        order = len(self.near)
-        self.paths = np.full((order, order, LAYERS, MOST_LINKS + 1), -1, np.int64)
-        self.fits = np.zeros((2, order, order), np.bool_)
-        self.load = np.zeros((order, order), np.int64)
+        switches = len(self.neighbours)
+        self.paths = np.full((switches, switches, LAYERS, MOST_LINKS + 1), -1, np.int64)
+        self.have_shape = np.zeros((2, switches, switches), np.bool_)
+        self.load = np.zeros((switches, switches), np.int64)
 
     def add_paths_to(self, d: int) -> None:
         """Add the paths of both layers to a destination."""
@@ -129,18 +129,18 @@ class _TreeSearch:
         path = np.full((LAYERS, *minimal.path.shape), -1)
         path[minimal.layer, np.arange(len(minimal.layer))] = minimal.path
         path[:, d] = minimal.path[d]
-        fits = path_shapes(minimal.path)
+        have_shape = path_shapes(minimal.path)
         for keeps_shape, layer in product((True, False), range(LAYERS)):
             for length in range(2, MOST_LINKS + 1):
-                self._extend(d, path[layer], length, minimal.path, fits, keeps_shape)
+                self._extend(d, path[layer], length, minimal.path, have_shape, keeps_shape)
         self.paths[:, d] = np.moveaxis(path, 0, 1)
-        self.fits[:, :, d] = path_shapes(path).all(axis=1)
+        self.have_shape[:, :, d] = path_shapes(path).all(axis=1)
         link = _links(path, len(minimal.layer))
         np.add.at(self.load.ravel(), link[link >= 0], 1)
 
     def _minimal(self, d: int) -> _MinimalPaths:
         """The minimal paths to a destination."""
-        at_switch = np.arange(len(self.near))
+        at_switch = np.arange(len(self.neighbours))
         path, entry = np.full((len(at_switch), MOST_LINKS + 1), -1), at_switch
         path[:, 0] = at_switch
         for step in range(1, MOST_LINKS + 1):
@@ -149,8 +149,8 @@ class _TreeSearch:
             at_switch = np.where(moves, self.minimal[at_switch, d], at_switch)
             path[moves, step] = at_switch[moves]
         neighbour_number = np.zeros(len(at_switch), np.int64)
-        neighbours = self.near[d][self.near[d] >= 0]
-        neighbour_number[neighbours] = np.arange(len(neighbours))
+        neighbours_of_d = self.neighbours[d][self.neighbours[d] >= 0]
+        neighbour_number[neighbours_of_d] = np.arange(len(neighbours_of_d))
         return _MinimalPaths(path, neighbour_number[entry] % LAYERS)
 
     def _extend(
@@ -159,7 +159,7 @@ class _TreeSearch:
         path: Numbers,
         length: int,
         shortest: Numbers,
-        fits: Flags,
+        have_shape: Flags,
         keeps_shape: bool,
     ) -> None:
         """Give switches that have no path in a layer a path of this length, over a neighbour.
@@ -169,25 +169,26 @@ class _TreeSearch:
             path: int64[S, 6], the paths of the layer, -1 for none; written.
             length: the links of the new paths.
             shortest: int64[S, 6], the minimal paths.
-            fits: bool[2, S], whether all paths of each switch have each of the shapes; written.
+            have_shape: bool[2, S], whether all paths of each switch have each of the shapes;
+                written.
             keeps_shape: whether a path is taken only if it has a shape that the minimal path has,
                 too.
         """
         s = np.flatnonzero(path[:, 0] < 0)
-        link_count, order = (path[:, 1:] >= 0).sum(axis=1), len(path)
-        neighbour = self.near[s]
+        link_count, switches = (path[:, 1:] >= 0).sum(axis=1), len(path)
+        neighbour = self.neighbours[s]
         is_usable = (neighbour >= 0) & (neighbour != d)
         is_usable &= (link_count[neighbour] == length - 1) & (path[neighbour, 0] >= 0)
         path_of_neighbour = path[neighbour][..., :-1]
         start = np.broadcast_to(s[:, None, None], (*neighbour.shape, 1))
         new_paths = np.concatenate((start, path_of_neighbour), axis=2)
-        minimal_link = _links(shortest[s], order)[:, None, None]
-        link = _links(new_paths, order)[..., None]
+        minimal_link = _links(shortest[s], switches)[:, None, None]
+        link = _links(new_paths, switches)[..., None]
         is_usable &= ~((link == minimal_link) & (link >= 0)).any(axis=(2, 3))
         is_usable &= ~(path_of_neighbour == s[:, None, None]).any(axis=2)
-        new_fits = path_shapes(new_paths) & fits[:, s, None]
+        new_have_shape = path_shapes(new_paths) & have_shape[:, s, None]
         if keeps_shape:
-            is_usable &= new_fits.any(axis=0)
+            is_usable &= new_have_shape.any(axis=0)
         degree = neighbour.shape[1]
         # Of equally loaded links, each switch prefers another one for each destination.
         preference = (np.arange(degree) + s[:, None] + d) % degree
@@ -195,7 +196,7 @@ class _TreeSearch:
         row, best = np.arange(len(s)), cost.argmin(axis=1)
         has_path = is_usable[row, best]
         path[s[has_path]] = new_paths[row, best][has_path]
-        fits[:, s[has_path]] = new_fits[:, row, best][:, has_path]
+        have_shape[:, s[has_path]] = new_have_shape[:, row, best][:, has_path]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -212,25 +213,26 @@ class _Dependencies:
 class _LanePlacement:
     """The placement of pairs in lanes."""
 
-    near: Numbers
+    neighbours: Numbers
     """int64[S, K], the neighbours of each switch."""
     paths: Numbers
     """int64[S, S, L, 6], the switches of each path, -1 after the last."""
-    fits: Flags
+    have_shape: Flags
     """bool[2, S, S], whether both paths of a pair have each of the shapes."""
     lanes: int
     """How many lanes there are."""
-    number: Numbers = field(init=False)
-    """int64[S·S], the number of the link between two switches."""
+    link_number: Numbers = field(init=False)
+    """int64[S·S], the number of the link from switch s to switch t at s·S + t; -1: no link."""
     closure: Flags = field(init=False)
     """bool[lanes, links, links], the reflexive and transitive closure of each lane's dependencies:
     whether the first link depends on the second, directly or over other links."""
 
     def __post_init__(self) -> None:
-        order = len(self.near)
-        source, column = np.nonzero(self.near >= 0)
-        self.number = np.full(order * order, -1, np.int64)
-        self.number[source * order + self.near[source, column]] = np.arange(len(source))
+        switches = len(self.neighbours)
+        source, column = np.nonzero(self.neighbours >= 0)
+        self.link_number = np.full(switches * switches, -1, np.int64)
+        link = source * switches + self.neighbours[source, column]
+        self.link_number[link] = np.arange(len(source))
         self.closure = np.zeros((self.lanes, len(source), len(source)), np.bool_)
         self.closure[:] = np.eye(len(source), dtype=np.bool_)
 
@@ -239,7 +241,8 @@ class _LanePlacement:
 
         Some pairs get other paths.
         """
-        lane = np.where(self.fits[0], 0, np.where(self.fits[1], 1, UNSET)).astype(np.uint8)
+        lane_of_others = np.where(self.have_shape[1], 1, UNSET)
+        lane = np.where(self.have_shape[0], 0, lane_of_others).astype(np.uint8)
         np.fill_diagonal(lane, 0)
         for shape in range(2):
             self._close(shape, lane)
@@ -267,13 +270,13 @@ class _LanePlacement:
         start; then falling links, by the same number in reverse. A link depends only on links that
         are later in this order. So the closure is computed from the last link to the first.
         """
-        order, count = len(lane), self.closure.shape[1]
+        switches, count = len(lane), self.closure.shape[1]
         dependencies = self._dependencies(self.paths[lane == shape])
         numbers = np.unique(dependencies.link * count + dependencies.next_link)
-        source, target = np.divmod(np.flatnonzero(self.number >= 0), order)
+        source, target = np.divmod(np.flatnonzero(self.link_number >= 0), switches)
         if shape == 1:  # the same rule, with the numbers of switches reversed
-            source, target = order - 1 - source, order - 1 - target
-        position = np.where(target > source, source, 2 * order - source)
+            source, target = switches - 1 - source, switches - 1 - target
+        position = np.where(target > source, source, 2 * switches - source)
         first = np.searchsorted(numbers, np.arange(count + 1) * count)
         closure = self.closure[shape]
         for link in np.argsort(-position, kind="stable").tolist():
@@ -282,10 +285,12 @@ class _LanePlacement:
 
     def _dependencies(self, paths: Numbers) -> _Dependencies:
         """The channel dependencies of paths: each link with the next one of its path."""
-        link = _links(paths, len(self.near))
+        link = _links(paths, len(self.neighbours))
         before, after = link[..., :-1], link[..., 1:]
         continues = after >= 0
-        return _Dependencies(self.number[before[continues]], self.number[after[continues]])
+        return _Dependencies(
+            self.link_number[before[continues]], self.link_number[after[continues]]
+        )
 
     def _place(self, paths: Numbers) -> int:
         """Place a pair's paths in the first lane where their dependencies close no cycle.
@@ -316,14 +321,14 @@ class _LanePlacement:
         for k in range(LAYERS):
             if (self.paths[:, d, k, 1] == s).any():
                 continue
-            for neighbour in self.near[s][self.near[s] >= 0].tolist():
+            for neighbour in self.neighbours[s][self.neighbours[s] >= 0].tolist():
                 path_of_neighbour = self.paths[neighbour, d, k]
                 is_too_long = path_of_neighbour[-1] >= 0
                 if neighbour == d or is_too_long or (path_of_neighbour == s).any():
                     continue
                 paths = self.paths[s, d].copy()
                 paths[k] = [s, *path_of_neighbour[:-1]]
-                link = _links(paths, len(self.near))
+                link = _links(paths, len(self.neighbours))
                 if not np.isin(link[0][link[0] >= 0], link[1]).any():
                     path_pairs.append(paths)
         return path_pairs

@@ -40,7 +40,7 @@ FABRIC_PROFILE, HOST_PROFILE = "lossless-fabric", "lossless-host"
 class AddressFamily:
     """An address family that has access lists of its own."""
 
-    word: str
+    keyword: str
     """The family in commands: `ip` or `ipv6`."""
     suffix: str
     """What the names of its lists and classes end in."""
@@ -83,18 +83,18 @@ class EosQos:
             families.append(AddressFamily("ipv6", "-ipv6", addressing.network6))
         dscps = [dscp_of(priority) for priority in self.plan.priorities]
         for family in families:
-            yield f"{family.word} access-list lossless-wrong{family.suffix}"
+            yield f"{family.keyword} access-list lossless-wrong{family.suffix}"
             number = 0
             for far in np.flatnonzero(self.plan.build.topology.endpoints).tolist():
                 for layer, dscp in enumerate(dscps):
                     if far != vertex and layer != self.plan.layer[vertex, far]:
                         number += NUMBER_STEP
                         prefix = family.network(far)
-                        yield f"   {number} permit {family.word} any {prefix} dscp {dscp}"
+                        yield f"   {number} permit {family.keyword} any {prefix} dscp {dscp}"
             yield "!"
         for family in families:
             yield f"class-map type qos match-any lossless-wrong{family.suffix}"
-            yield f"   match {family.word} access-group lossless-wrong{family.suffix}"
+            yield f"   match {family.keyword} access-group lossless-wrong{family.suffix}"
             yield "!"
         yield "policy-map type quality-of-service lossless"
         for family in families:

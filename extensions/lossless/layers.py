@@ -119,12 +119,12 @@ def _links(
     build: Build, source: NDArray[np.int64], destination: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """The links of each path as numbers, from·S + to, int64[n, h]; -1 beyond the last."""
-    order = build.tables.switches
-    next_switch = Fib.of(build.tables, build.wiring.cables()).next_switch(np.arange(order))
+    switches = build.tables.switches
+    next_switch = Fib.of(build.tables, build.wiring.cables()).next_switch(np.arange(switches))
     at_switch, links = source, []
     while (at_switch != destination).any():
         following = next_switch[at_switch, destination].astype(np.int64)
-        links.append(np.where(following == at_switch, -1, at_switch * order + following))
+        links.append(np.where(following == at_switch, -1, at_switch * switches + following))
         at_switch = following
     return np.stack(links, axis=1) if links else np.zeros((0, 1), np.int64)
 

@@ -312,7 +312,7 @@ def _complete_map(keys: range, values: dict[int, int]) -> Entry:
 def _ranges(numbers: list[int]) -> Iterator[str]:
     """Ranges of consecutive numbers: `3-4` for 3 and 4.
 
-    >>> list(_runs([1, 3, 4]))
+    >>> list(_ranges([1, 3, 4]))
     ['1', '3-4']
     """
     begin = numbers[0]
