@@ -87,11 +87,11 @@ class ModelEngine(Engine):
     ) -> Exchanged:
         """Look up the packets between hosts, and the loads of the links."""
         switch = self.hosts.switch
-        hops = self.current.first.astype(np.int64)[switch[:, None], switch]
+        hops = self.current.first_path_hops.astype(np.int64)[switch[:, None], switch]
         arrived = np.where(hops >= 0, counts, 0)
         links_crossed = np.where(arrived > 0, hops, SILENT)
         progress(int(counts.sum()), int(counts.sum()))
-        loads = self.current.loads(self.hosts.by_switch(counts, len(self.current.first)))
+        loads = self.current.loads(self.hosts.by_switch(counts, len(self.current.first_path_hops)))
         return Exchanged(arrived, links_crossed, links_crossed, loads)
 
     def divert(self, diversion: Diversion) -> None:
@@ -205,7 +205,7 @@ class ModelEngine(Engine):
         if self.probe:
             ends = self.hosts.ends(self.probe.pairs)
             source, destination = self.hosts.switch[ends].T
-            hops = self.current.first[source, destination]
+            hops = self.current.first_path_hops[source, destination]
             take_part = (ends >= 0).all(axis=1)
             self.probe.send(self.clock, np.where(take_part, hops, np.int8(SILENT)))
 
@@ -274,10 +274,13 @@ class ModelMove:
         """The prediction of a state, with the vertices of the old build.
 
         Args:
-            before: the prediction before the state; only its `first` is replaced.
+            before: the prediction before the state; only its `first_path_hops` is replaced.
             carried_out: uint8[M], the last round that each switch has carried out.
         """
         hops = hops_between(self.update, carried_out)
         first = hops[np.maximum(self.node, 0)[:, None], np.maximum(self.node, 0)]
         in_both = self.node >= 0
-        return replace(before, first=np.where(in_both[:, None] & in_both, first, before.first))
+        return replace(
+            before,
+            first_path_hops=np.where(in_both[:, None] & in_both, first, before.first_path_hops),
+        )

@@ -55,7 +55,7 @@ class FabricPrompt(CLI):  # type: ignore[misc]
             return
         prediction = self._prediction()
         source, destination = (find_switch(self.build, word) for word in words)
-        hops = int(prediction.first[source, destination])
+        hops = int(prediction.first_path_hops[source, destination])
         names = [self.build.wiring.names[v] for v in prediction.path(source, destination)]
         shown = " ".join(names[:MOST_SHOWN]) + (" …" if len(names) > MOST_SHOWN else "")
         if hops < 0:
@@ -134,7 +134,7 @@ class FabricPrompt(CLI):  # type: ignore[misc]
         prediction = self._prediction()
         powered = self.fabric.outage.up(names) & self.build.topology.endpoints
         pairs = powered[:, None] & powered & ~np.eye(walks.switches, dtype=bool)
-        lost = int(np.count_nonzero(pairs & (prediction.fewest < 0)))
+        lost = int(np.count_nonzero(pairs & (prediction.fewest_hops < 0)))
         self._say(f"{lost:,} of {int(pairs.sum()):,} pairs of switches lose packets by the tables")
 
     def _prediction(self) -> Prediction:

@@ -35,11 +35,11 @@ class Window:
     """The event in words, for reports."""
     begin: float
     """When the event happened, on the engine's clock."""
-    fewest: NDArray[np.int16]
+    fewest_hops: NDArray[np.int16]
     """int16[n], the fewest links over which the tables lead the packets of the probe's pairs
     (`Prediction`). Negative if packets may be lost, also if a host is missing.
     """
-    most: NDArray[np.int16]
+    most_hops: NDArray[np.int16]
     """int16[n], the most links of these packets."""
     case: Case | None = None
     """The event; None where one is undone, and for the time before the first."""
@@ -61,7 +61,7 @@ class Window:
             seconds_after=probed.sent[inside] - self.begin,
             arrived=arrived,
             in_time=received < end,
-            lost=~arrived & (self.fewest >= 0)[pair],
+            lost=~arrived & (self.fewest_hops >= 0)[pair],
         )
 
 
@@ -121,7 +121,7 @@ def window_checks(window: Window, packets: WindowPackets) -> list[Check]:
         losses, allowed = packets.count(packets.lost), f"at most {expect.lost} lost"
         excess = np.where(losses > expect.lost, losses, 0)
         checks.append(packets.check(f"{title}: {allowed} a pair", excess, allowed, "{} lost"))
-    is_cut_off = window.most < 0
+    is_cut_off = window.most_hops < 0
     if is_cut_off.any():
         # Packets that arrive after the next event do not count: a host may have kept them until it
         # had a link again.

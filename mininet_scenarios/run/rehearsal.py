@@ -194,10 +194,10 @@ class _Rehearsal:
         was_sent = counts > 0
         arrived = was_sent & (observation.longest >= 0)
         self.result.delivered = int(np.count_nonzero(arrived))
-        expected = was_sent & (self.examiner.fewest >= 0)
+        expected = was_sent & (self.examiner.fewest_hops >= 0)
         self.result.reached[BEFORE_TIMELINE] = PairsReached.of("at first", expected, arrived)
         if not self.examiner.prediction.varies:
-            self.result.predicted_hops = histogram(self.examiner.most, was_sent)
+            self.result.predicted_hops = histogram(self.examiner.most_hops, was_sent)
         self.result.seen_hops = histogram(observation.longest, was_sent)
 
     def _sample(self, prefix: str = "") -> None:
@@ -219,7 +219,7 @@ class _Rehearsal:
             return self.examiner.prediction
         timeline = Timeline(self.plan, self.examiner, self.engine, self._step, self.result)
         prediction = timeline.run()
-        self.examiner = timeline.current_build
+        self.examiner = timeline.current_examiner
         if timeline.moved:
             for version in self.engine.versions:
                 self._every_pair(version, NEW_BUILD)
@@ -286,10 +286,10 @@ def choose_diversion(examiner: Examiner) -> ProvingDiversion | None:
     """
     prediction, hosts = examiner.prediction, examiner.hosts
     between_hosts = np.ix_(hosts.switch, hosts.switch)
-    fewest, most = prediction.fewest[between_hosts], prediction.most[between_hosts]
+    fewest, most = prediction.fewest_hops[between_hosts], prediction.most_hops[between_hosts]
     for candidate in _candidates(prediction, hosts):
         wrong = prediction.with_port(candidate.switch, candidate.egress, candidate.port)
-        links = wrong.first[between_hosts]
+        links = wrong.first_path_hops[between_hosts]
         longer, lost = links > most, links < fewest
         if (longer | lost).any():
             noticing = (longer if longer.any() else lost).astype(np.int64)

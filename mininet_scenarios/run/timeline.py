@@ -83,12 +83,12 @@ class Timeline:
         """
         self.plan, self.scenario = plan, plan.scenario
         self.engine, self.step, self.result = engine, step, result
-        self.first_build = self.current_build = examiner
+        self.first_examiner = self.current_examiner = examiner
         """Compare observations with the first build, and with the one that the fabric holds now,
         both without failures."""
         self.outage = Outage()
         """The switches and links that are out of order now."""
-        self.next_build: Examiner | None = None
+        self.next_examiner: Examiner | None = None
         """Compares observations with the build that the fabric moves to; None while it does not
         move."""
         self.controlled = engine.controlled
@@ -109,8 +109,8 @@ class Timeline:
     @property
     def moved(self) -> bool:
         """Whether the fabric holds another build than the first, without failures."""
-        is_undamaged = self.outage == Outage() and self.next_build is None
-        return is_undamaged and self.current_build is not self.first_build
+        is_undamaged = self.outage == Outage() and self.next_examiner is None
+        return is_undamaged and self.current_examiner is not self.first_examiner
 
     def run(self) -> Prediction:
         """Let all events happen in their order, and enter their outcomes into the result.
@@ -120,7 +120,7 @@ class Timeline:
         """
         cases, result = self.plan.cases, self.result
         self._start_probe()
-        self._open_window("before anything happens", self.begin, self.current_build.prediction)
+        self._open_window("before anything happens", self.begin, self.current_examiner.prediction)
         number = 0
         for step, (group, group_cases) in enumerate(groupby(cases, lambda case: case.group), 1):
             events = list(group_cases)
@@ -177,10 +177,10 @@ class Timeline:
                 self.repaired_outage, links=self.repaired_outage.links | repair.suppressed
             )
             prediction = self._predicted()
-        if self.next_build is not None and self.controlled:
+        if self.next_examiner is not None and self.controlled:
             prediction = self._end_move(case, refusal)
         packets = self._send_round(case, prediction)
-        if case.undo is None and self.current_build is self.first_build:
+        if case.undo is None and self.current_examiner is self.first_examiner:
             reached = PairsReached.of(case.what, packets.expected, packets.reached)
             self.result.reached[case.moment] = reached
         return replace(
@@ -209,7 +209,7 @@ class Timeline:
         if isinstance(event, BuildChange):
             build = self.plan.build(event.build)
             hosts = HostSample.of(build, self.scenario.hosts)
-            self.next_build = Examiner(Prediction.of(build), hosts)
+            self.next_examiner = Examiner(Prediction.of(build), hosts)
         prediction = self._predicted()
         if isinstance(event, ControllerChange) and event.round is not None:
             # The engine waits for the round. A loss until then belongs to the window of the move.
@@ -227,11 +227,11 @@ class Timeline:
 
     def _predicted(self) -> Prediction:
         """What the tables do now; during a move, what any mixture of both builds does."""
-        prediction = self.current_build.prediction.under(self.outage, self.repaired_outage)
-        if self.next_build is None:
+        prediction = self.current_examiner.prediction.under(self.outage, self.repaired_outage)
+        if self.next_examiner is None:
             return prediction
-        next_build = self.next_build.prediction.under(self.outage, self.repaired_outage)
-        return prediction.during_move(next_build)
+        after_move = self.next_examiner.prediction.under(self.outage, self.repaired_outage)
+        return prediction.during_move(after_move)
 
     def _end_move(self, case: Case, refusal: str) -> Prediction:
         """Add the check that the fabric has moved; returns what the tables do now.
@@ -243,20 +243,20 @@ class Timeline:
         mismatch = Mismatch("the fabric", "moved", f"taken back: {refusal}")
         check = Check(f"{case.group}: moved", 1, int(not refusal), (mismatch,) if refusal else ())
         self._add(case, [check])
-        if self.next_build and not refusal:
-            self.current_build = self.next_build
-        self.next_build = None
+        if self.next_examiner and not refusal:
+            self.current_examiner = self.next_examiner
+        self.next_examiner = None
         return self._predicted()
 
     def _open_window(
         self, what: str, begin: float, prediction: Prediction, case: Case | None = None
     ) -> None:
         """Open the window of an event for the probe, if one runs."""
-        ends = self.current_build.hosts.ends(self.probed_pairs or ())
+        ends = self.current_examiner.hosts.ends(self.probed_pairs or ())
         take_part = (ends >= 0).all(axis=1)  # bool[n], whether both hosts of a pair are there
-        switches = tuple(self.current_build.hosts.switch[ends].T)
-        fewest = np.where(take_part, prediction.fewest[switches], SILENT)
-        most = np.where(take_part, prediction.most[switches], 0)
+        switches = tuple(self.current_examiner.hosts.switch[ends].T)
+        fewest = np.where(take_part, prediction.fewest_hops[switches], SILENT)
+        most = np.where(take_part, prediction.most_hops[switches], 0)
         self.windows.append(Window(what, begin, fewest, most, case))
 
     def _send_round(self, case: Case, prediction: Prediction) -> PacketRound:
@@ -264,13 +264,13 @@ class Timeline:
 
         Packets that may be lost have a round of their own, whose loads are not compared.
         """
-        hosts = self.current_build.hosts
+        hosts = self.current_examiner.hosts
         examiner = Examiner(prediction, hosts)
-        powered = self.outage.up(self.current_build.build.wiring.names)[hosts.switch]
+        powered = self.outage.up(self.current_examiner.build.wiring.names)[hosts.switch]
         sent = powered[:, None] & powered & ~np.eye(len(powered), dtype=bool)
-        expected = sent & (examiner.fewest >= 0)
+        expected = sent & (examiner.fewest_hops >= 0)
         longest = np.full(sent.shape, SILENT)
-        compares_loads = self.probed_pairs is None and self.next_build is None
+        compares_loads = self.probed_pairs is None and self.next_examiner is None
         for pairs, with_loads in ((expected, compares_loads), (sent & ~expected, False)):
             if pairs.any():
                 counts = pairs.astype(np.int64)
@@ -280,7 +280,7 @@ class Timeline:
         self._add(
             case, examiner.expectation_checks(case.group, case.expect, sent, longest, self.engine)
         )
-        return PacketRound(sent, expected, sent & (examiner.most >= 0), longest)
+        return PacketRound(sent, expected, sent & (examiner.most_hops >= 0), longest)
 
     def _add(self, case: Case, checks: Iterable[Check]) -> None:
         """Add the checks of an event to those of the same name."""
@@ -301,7 +301,7 @@ class Timeline:
 
     def _start_probe(self) -> None:
         """Start the scenario's probe, if it has one, and the clock of its events."""
-        probe, hosts = self.scenario.traffic.probe, self.current_build.hosts
+        probe, hosts = self.scenario.traffic.probe, self.current_examiner.hosts
         if probe is None:
             self.begin = self.engine.now()
             return
@@ -312,7 +312,7 @@ class Timeline:
         self.probed_pairs, self.interval = hosts.pairs(pairs), probe.interval
         moves = any(isinstance(case.event, BuildChange) for case in self.plan.cases)
         if moves or len(pairs) / probe.interval > UNCALIBRATED_RATE:
-            delivered = hosts.pairs(pairs[(self.current_build.fewest >= 0)[tuple(pairs.T)]])
+            delivered = hosts.pairs(pairs[(self.current_examiner.fewest_hops >= 0)[tuple(pairs.T)]])
             clean = clean_interval(self.engine, delivered, probe.interval, self.step)
             self.interval, self.result.slowed = clean.interval, clean.faults
         self.engine.probe_start(self.probed_pairs, self.interval)

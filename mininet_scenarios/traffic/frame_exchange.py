@@ -299,4 +299,4 @@ class CollectorProber(Prober):
             if 0 <= packet < len(self.sent):
                 destination = self.hosts_of_pair[packet % self.pairs, 1]
                 if self.names[destination] == host:
-                    self.heard.setdefault(packet, Arrival(time.monotonic(), links_of(data)))
+                    self.arrivals.setdefault(packet, Arrival(time.monotonic(), links_of(data)))

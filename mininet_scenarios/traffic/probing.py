@@ -74,7 +74,7 @@ class Prober(ABC):
         """How many pairs of hosts there are."""
         self.sent: list[float] = []
         """When each packet was sent, by `time.monotonic`."""
-        self.heard: dict[int, Arrival] = {}
+        self.arrivals: dict[int, Arrival] = {}
         """The first arrival of each packet that has arrived, by its index in `sent`."""
 
     @abstractmethod
@@ -113,15 +113,15 @@ class Prober(ABC):
         """
         lost = 0
         while len(self.sent) < self.pairs:
-            sent, heard = len(self.sent), len(self.heard)
+            sent, heard = len(self.sent), len(self.arrivals)
             room = self.under_way - (sent - heard - lost)
             # Many packets are sent together: a turn with room for few waits for arrivals.
             if 2 * room > self.under_way:
                 self.send(min(self.pairs - sent, room))
             self.hear(LONGEST_TURN)
-            if len(self.heard) == heard:
+            if len(self.arrivals) == heard:
                 lost = len(self.sent) - heard
-            progress(len(self.heard), self.pairs)
+            progress(len(self.arrivals), self.pairs)
         return self._finish(self.late).hops
 
     def _finish(self, patience: float) -> Probed:
@@ -131,14 +131,14 @@ class Prober(ABC):
             The record of all packets.
         """
         deadline = time.monotonic() + patience
-        while len(self.heard) < len(self.sent) and time.monotonic() < deadline:
-            heard = len(self.heard)
+        while len(self.arrivals) < len(self.sent) and time.monotonic() < deadline:
+            heard = len(self.arrivals)
             self.hear(max(0.0, deadline - time.monotonic()))
-            if len(self.heard) > heard:
+            if len(self.arrivals) > heard:
                 deadline = time.monotonic() + patience
         self.close()
         received, hops = np.full(len(self.sent), np.nan), np.full(len(self.sent), SILENT)
-        for index, (at, links) in self.heard.items():
+        for index, (at, links) in self.arrivals.items():
             received[index], hops[index] = at, links
         return Probed.of(self.pairs, self.sent, received, hops)
 
@@ -245,7 +245,7 @@ class UdpProber(Prober):
                     # Between hosts of one router, no router takes from the time to live.
                     hops = max(0, hops_of(int.from_bytes(time_to_live[:4], sys.byteorder)))
                     arrival = Arrival(time.monotonic(), hops)
-                    self.heard.setdefault(number * self.pairs + pair, arrival)
+                    self.arrivals.setdefault(number * self.pairs + pair, arrival)
 
 
 def _socket(pid: int, address: str, port: int) -> socket.socket:

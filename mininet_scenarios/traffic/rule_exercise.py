@@ -174,7 +174,7 @@ class RuleExercise:
     def _send_every_kind(self, version: int) -> None:
         """Send frames of every kind between all hosts that the tables connect."""
         switch = self.hosts.switch
-        is_reached = self.rules.prediction.fewest[switch[:, None], switch] >= 0
+        is_reached = self.rules.prediction.fewest_hops[switch[:, None], switch] >= 0
         source, destination = np.nonzero(is_reached & ~np.eye(len(switch), dtype=np.bool_))
         for kind in FRAME_KINDS:
             writer = self.writers[version]
@@ -215,7 +215,7 @@ class RuleExercise:
         links, difference = frames.difference(number, data)
         ends = self.hosts.switch[frames.source[number]], self.hosts.switch[receiver]
         prediction = self.rules.prediction
-        fewest, most = int(prediction.fewest[ends]), int(prediction.most[ends])
+        fewest, most = int(prediction.fewest_hops[ends]), int(prediction.most_hops[ends])
         if difference:
             self._note_mismatch(frames, number, "as it was sent", difference)
         elif not fewest <= links <= most:

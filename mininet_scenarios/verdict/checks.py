@@ -28,9 +28,9 @@ class Examiner:
 
     def __init__(self, prediction: Prediction, hosts: HostSample) -> None:
         self.build, self.hosts, self.prediction = prediction.build, hosts, prediction
-        self.fewest = self._of_hosts(prediction.fewest)
+        self.fewest_hops = self._of_hosts(prediction.fewest_hops)
         """int64[H, H], the fewest links between two hosts; negative if packets may be lost."""
-        self.most = self._of_hosts(prediction.most)
+        self.most_hops = self._of_hosts(prediction.most_hops)
         """int64[H, H], the most links between two hosts; negative if all packets are lost."""
 
     def table_checks(
@@ -56,7 +56,7 @@ class Examiner:
 
     def default_expectations(self) -> ExpectAtTop:
         """The expectations of a fabric without failures, where a scenario sets no other ones."""
-        most = int(self.most.max()) if self.prediction.varies else self.build.topology.diameter
+        most = int(self.most_hops.max()) if self.prediction.varies else self.build.topology.diameter
         return ExpectAtTop.model_construct(
             delivered=len(self.hosts) * (len(self.hosts) - 1),
             max_hops=most,
@@ -86,7 +86,7 @@ class Examiner:
                 self._delivery_check(f"{name}: delivered", expect.delivered, sent, longest)
             )
         if expect.max_hops is not None:
-            most = np.full_like(self.most, expect.max_hops)
+            most = np.full_like(self.most_hops, expect.max_hops)
             checks.append(
                 self.hop_limit_check(f"{name}: at most {expect.max_hops} hops", most, longest)
             )
@@ -137,7 +137,9 @@ class Examiner:
         delivered = int(np.count_nonzero(sent & ~lost))
         if delivered == expected:
             return Check(name, expected, delivered)
-        faults = [FAULTS.get(hops, "the tables deliver it") for hops in self.fewest[lost].tolist()]
+        faults = [
+            FAULTS.get(hops, "the tables deliver it") for hops in self.fewest_hops[lost].tolist()
+        ]
         words = [f"lost ({fault})" for fault in faults]
         return Check(
             name,
@@ -152,7 +154,7 @@ class Examiner:
         Pairs whose packets arrive by some of their paths only are not checked.
         """
         # bool[H, H]: pairs whose packets arrive over all of their paths, and over none.
-        sure, never = self.fewest >= 0, self.most < 0
+        sure, never = self.fewest_hops >= 0, self.most_hops < 0
         expected, judged = np.where(sure, counts, 0), (counts > 0) & (sure | never)
         arrived = observation.arrived
         wrong = judged & (arrived != expected)
@@ -164,9 +166,9 @@ class Examiner:
         """The check that packets that arrived crossed as many links as the tables allow."""
         shortest, longest = observation.shortest, observation.longest
         arrived = (counts > 0) & (longest != SILENT)
-        is_as_predicted = (shortest >= self.fewest) & (longest <= self.most)
+        is_as_predicted = (shortest >= self.fewest_hops) & (longest <= self.most_hops)
         wrong = arrived & ~is_as_predicted
-        expected = _hops_in_words(self.fewest[wrong], self.most[wrong])
+        expected = _hops_in_words(self.fewest_hops[wrong], self.most_hops[wrong])
         mismatches = self._pair_mismatches(wrong, expected, _hops_in_words(longest[wrong]))
         return Check.of(name, int(np.count_nonzero(arrived)), mismatches)
 

@@ -95,13 +95,13 @@ class Prediction:
     """The cables and switches that are out of order."""
     tabulated: TabulatedHops
     """The hops of every pair by the tables."""
-    first: NDArray[np.int16]
+    first_path_hops: NDArray[np.int16]
     """int16[S, S], the number of links from each switch to each other over the first path that is
     up; negative where packets don't arrive (`FAULTS`).
     """
-    fewest: NDArray[np.int16]
+    fewest_hops: NDArray[np.int16]
     """int16[S, S], the number of links of the shortest path; negative where a path fails."""
-    most: NDArray[np.int16]
+    most_hops: NDArray[np.int16]
     """int16[S, S], the number of links of the longest path; negative where all paths fail."""
 
     @classmethod
@@ -146,9 +146,9 @@ class Prediction:
             build=walks.build,
             walks=walks,
             tabulated=tabulated,
-            first=self.first.copy(),
-            fewest=self.fewest.copy(),
-            most=self.most.copy(),
+            first_path_hops=self.first_path_hops.copy(),
+            fewest_hops=self.fewest_hops.copy(),
+            most_hops=self.most_hops.copy(),
         )
         return _with_hops(changed, self.egress[switch] == egress)
 
@@ -261,14 +261,14 @@ class Prediction:
         # int64[S], the vertex of each switch in the other build; LOST, which is negative, for none.
         vertex = np.array([number.get(name, LOST) for name in self.build.wiring.names])
         in_both = (vertex[:, None] >= 0) & (vertex >= 0)
-        other_fewest = np.where(in_both, other.fewest[vertex[:, None], vertex], LOST)
-        sure = (self.fewest >= 0) & (other_fewest >= 0)
+        other_fewest = np.where(in_both, other.fewest_hops[vertex[:, None], vertex], LOST)
+        sure = (self.fewest_hops >= 0) & (other_fewest >= 0)
         # A path between two switches has at least one link, and this is all that is known; a path
         # of a switch to itself has none. The minimum makes 1 and 0 of the hops of today.
-        fewest = np.where(sure, np.minimum(self.fewest, 1), LOST).astype(np.int16)
-        longest = max(0, int(self.most.max())) + max(0, int(other.most.max()))
+        fewest = np.where(sure, np.minimum(self.fewest_hops, 1), LOST).astype(np.int16)
+        longest = max(0, int(self.most_hops.max())) + max(0, int(other.most_hops.max()))
         most = np.where(np.eye(len(sure), dtype=np.bool_), 0, longest).astype(np.int16)
-        return replace(self, fewest=fewest, most=most)
+        return replace(self, fewest_hops=fewest, most_hops=most)
 
     def path(self, source: int, destination: int) -> tuple[int, ...]:
         """The switches that a packet passes on the first of its paths, also if it gets lost."""
@@ -385,18 +385,18 @@ def _predict(tabulated: TabulatedHops, outage: Outage) -> Prediction:
             walks=walks,
             outage=outage,
             tabulated=tabulated,
-            first=np.where(powered, first, undelivered),
-            fewest=np.where(powered, fewest, undelivered),
-            most=np.where(powered, most, undelivered),
+            first_path_hops=np.where(powered, first, undelivered),
+            fewest_hops=np.where(powered, fewest, undelivered),
+            most_hops=np.where(powered, most, undelivered),
         )
     prediction = Prediction(
         build=walks.build,
         walks=walks,
         outage=outage,
         tabulated=tabulated,
-        first=undelivered.copy(),
-        fewest=undelivered.copy(),
-        most=undelivered.copy(),
+        first_path_hops=undelivered.copy(),
+        fewest_hops=undelivered.copy(),
+        most_hops=undelivered.copy(),
     )
     return _with_hops(prediction, np.ones(len(up), np.bool_))
 
@@ -414,9 +414,9 @@ def _with_hops(prediction: Prediction, destinations: NDArray[np.bool_]) -> Predi
         hops, ends = block.paths.hops, (block.source, block.destination)
         # The paths of a pair follow each other, its first path first.
         _, first_path = np.unique(block.paths.pair, return_index=True)
-        prediction.first[ends] = hops[first_path]
-        prediction.fewest[ends] = np.minimum.reduceat(hops, first_path)
-        prediction.most[ends] = np.maximum.reduceat(hops, first_path)
+        prediction.first_path_hops[ends] = hops[first_path]
+        prediction.fewest_hops[ends] = np.minimum.reduceat(hops, first_path)
+        prediction.most_hops[ends] = np.maximum.reduceat(hops, first_path)
     return prediction
 
 

@@ -25,7 +25,7 @@ class Ends(Prober):
         self.lost, self.over, self.most, self.at_once = lost, over, most, []
 
     def close(self):
-        assert len(self.sent) - len(self.heard) == sum(
+        assert len(self.sent) - len(self.arrivals) == sum(
             n % self.pairs in self.lost for n in range(len(self.sent))
         )
 
@@ -38,8 +38,8 @@ class Ends(Prober):
     def hear(self, patience):
         for place in range(len(self.sent)):
             if place % self.pairs not in self.lost:
-                self.heard.setdefault(place, (time.monotonic(), 2))
-        if len(self.heard) < len(self.sent):
+                self.arrivals.setdefault(place, (time.monotonic(), 2))
+        if len(self.arrivals) < len(self.sent):
             time.sleep(min(patience, 0.01))
 
 

@@ -31,7 +31,7 @@ def test_hops_and_loads_are_bounded_by_the_paths_of_the_rule(family: str, q: int
     }
     for (s, d), paths in paths_by_hand(family, q).items():
         lengths = [len(path) - 1 for path in paths]
-        assert (known.fewest[s, d], known.most[s, d]) == (min(lengths), max(lengths))
+        assert (known.fewest_hops[s, d], known.most_hops[s, d]) == (min(lengths), max(lengths))
         links = [set(pairwise(path)) for path in paths]
         for link in set.union(*links):
             place = link[0], port[link]
@@ -82,8 +82,8 @@ def test_a_dead_link_takes_paths_and_its_packets_take_others() -> None:
     whole = Prediction.of(build)
     for u in range(order):
         down = whole.under(Outage().after(PhysicalChange(((str(u), str(far[u, 0])),))))
-        assert (down.fewest >= 0).all()
-        assert down.most.max() <= 7
+        assert (down.fewest_hops >= 0).all()
+        assert down.most_hops.max() <= 7
     bare = Prediction.of(marked(3)).under(Outage().after(PhysicalChange((("5", str(far[5, 0])),))))
-    assert (bare.fewest < 0).any()
-    assert (bare.most >= 0).sum() > (bare.fewest >= 0).sum()
+    assert (bare.fewest_hops < 0).any()
+    assert (bare.most_hops >= 0).sum() > (bare.fewest_hops >= 0).sum()

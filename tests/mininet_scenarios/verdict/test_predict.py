@@ -63,7 +63,7 @@ def test_any_traffic_and_one_wrong_route(compiled, data):
     for source in range(13):
         for end in range(13):
             used, arrives = walk(build, source, end)
-            assert predicted.first[source, end] == (len(used) if arrives else LOOPED)
+            assert predicted.first_path_hops[source, end] == (len(used) if arrives else LOOPED)
 
 
 def spread(build):
@@ -91,7 +91,7 @@ def test_alternates_bound_hops_and_loads(compiled, q):
     packets = np.random.default_rng(q).integers(0, 4, (order, order))
     np.fill_diagonal(packets, 0)
     predicted = Prediction.of(build)
-    fewest, most = predicted.fewest, predicted.most
+    fewest, most = predicted.fewest_hops, predicted.most_hops
     bounds = np.zeros((2, order, build.wiring.cables().shape[1]), np.int64)
     for s, d in np.argwhere(1 - np.eye(order, dtype=int)):
         links = list(paths(build, s, d))
@@ -110,8 +110,8 @@ def test_without_alternates_the_bounds_meet(compiled):
     least, limit = predicted.load_bounds(packets)
     assert (least == limit).all()
     assert (limit == predicted.loads(packets)).all()
-    assert (predicted.fewest == predicted.most).all()
-    assert (predicted.fewest == predicted.first).all()
+    assert (predicted.fewest_hops == predicted.most_hops).all()
+    assert (predicted.fewest_hops == predicted.first_path_hops).all()
 
 
 @pytest.mark.parametrize("marks", [False, True])
@@ -122,10 +122,10 @@ def test_one_wrong_port_is_as_in_tables_that_have_it(marks):
     for switch, port in ((5, 1), (5, 4), (9, build.wiring.host_port[9].max())):
         wrong = right.with_port(switch, 2, int(port))
         whole = Prediction.of(wrong.build)
-        for word in ("first", "fewest", "most"):
+        for word in ("first_path_hops", "fewest_hops", "most_hops"):
             assert (getattr(wrong, word) == getattr(whole, word)).all(), word
         assert np.array_equal(wrong.tabulated.released, whole.tabulated.released)
         for word in ("count", "link", "marked", "part"):
             hops = getattr(wrong.tabulated.hops, word)
             assert np.array_equal(hops, getattr(whole.tabulated.hops, word))
-        assert not np.array_equal(wrong.first, right.first)
+        assert not np.array_equal(wrong.first_path_hops, right.first_path_hops)

@@ -86,8 +86,8 @@ def test_every_path_is_one_that_single_packets_take(name: str, protect: str, cas
             hops = [len(path) - 1 for path, arrives in wanted if arrives]
             every = all(arrives for _, arrives in wanted)
             cell = source, destination
-            assert known.fewest[cell] == min(hops) if every else known.fewest[cell] < 0
-            assert known.most[cell] == max(hops, default=known.most[cell])
+            assert known.fewest_hops[cell] == min(hops) if every else known.fewest_hops[cell] < 0
+            assert known.most_hops[cell] == max(hops, default=known.most_hops[cell])
 
 
 @pytest.mark.parametrize("name", FABRICS)
@@ -115,8 +115,11 @@ def test_hops_and_bounds_are_those_of_the_paths_one_by_one(name: str, down: bool
     bounds = np.zeros((2, known.arcs), np.int64)
     for s, d in np.argwhere(packets):
         paths = known.paths(np.array([s]), np.array([d]))
-        assert (known.first[s, d], known.fewest[s, d]) == (paths.hops[0], paths.hops.min())
-        assert known.most[s, d] == paths.hops.max()
+        assert (known.first_path_hops[s, d], known.fewest_hops[s, d]) == (
+            paths.hops[0],
+            paths.hops.min(),
+        )
+        assert known.most_hops[s, d] == paths.hops.max()
         counts = [np.bincount(arcs[arcs >= 0], minlength=known.arcs) for arcs in paths.arcs.T]
         bounds += packets[s, d] * np.array((np.min(counts, axis=0), np.max(counts, axis=0)))
     for of_ports, of_paths in zip(known.load_bounds(packets), bounds, strict=True):
