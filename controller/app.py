@@ -265,7 +265,7 @@ def app_class(framework: Framework, hang_ups: list[int]) -> Any:
                 if hang_ups:
                     hang_ups.clear()
                     self.controller.reload()
-                self.controller.fabric.heard.update(self.inbox.oldest_arrival)
+                self.controller.fabric.listening_clock.update(self.inbox.oldest_arrival)
                 self.controller.tick(checks_certificates=ticks % TICKS_A_FILE_CHECK == 0)
                 ticks += 1
                 hub.sleep(TICK)

@@ -102,7 +102,7 @@ class Controller:
         """The counters of the ports."""
         most_half_open = half_open_room(fabric.expected)
         tls = TlsFiles(settings.tls) if settings.tls else None
-        self.entrance = Entrance(most_half_open, tls, fabric.rejected, fabric.heard)
+        self.entrance = Entrance(most_half_open, tls, fabric.rejected, fabric.listening_clock)
         """Accepts connections, or rejects them."""
         listening.use_listener(framework, self.entrance, settings.listen)
         self.api: Api | None = None
@@ -224,7 +224,7 @@ class Controller:
         if self._print_error not in ("", before):
             self.fabric.tell(events.FileUnwritable("standard output", self._print_error))
         self.actions.tick()
-        recent = self.fabric.drain()
+        recent = self.fabric.take_events()
         for event in recent:
             self.actions.happened(event)
             if self.api:

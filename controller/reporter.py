@@ -55,7 +55,7 @@ class Reporter:
     status_file: Path | None = None
     """The file that the state is written to; None for none."""
     clock: Callable[[], float] = monotonic
-    """Seconds on a clock that is never set."""
+    """Seconds on a monotonic clock."""
     time_of_day: Callable[[], float] = time
     """Seconds since the epoch."""
     start_write: Start = at_once

@@ -27,7 +27,7 @@ class StatusFile:
     start: Start
     """Runs a write, in a thread or at once."""
     clock: Callable[[], float]
-    """Seconds on a clock that is never set."""
+    """Seconds on a monotonic clock."""
     trouble: str = ""
     """Why the file could not be written last; "" if it could."""
     _written: str = ""

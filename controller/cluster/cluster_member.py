@@ -48,7 +48,7 @@ not renewed."""
 
 
 def boottime() -> float:
-    """Seconds of a clock that is never set and runs on while the machine sleeps."""
+    """Seconds of a monotonic clock that runs on while the machine sleeps."""
     return clock_gettime(CLOCK_BOOTTIME)
 
 

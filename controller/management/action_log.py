@@ -64,19 +64,19 @@ class ActionLog:
     Args:
         folder: the build folder of the controller.
         tell: reports an event.
-        breathe: lets other work go on for so many seconds, while a request waits for the disk.
+        pause: lets other work go on for so many seconds, while a request waits for the disk.
     """
 
     def __init__(
         self,
         folder: Path,
         tell: Callable[[Event], None],
-        breathe: Callable[[float], object] = sleep,
+        pause: Callable[[float], object] = sleep,
     ) -> None:
         path = folder.resolve()
         self.file, self._tell = path.with_name(f".{path.name}.actions"), tell
         """The file of the log."""
-        self._breathe, self._in_order = breathe, InOrder(MOST_LINES, "action log")
+        self._pause, self._in_order = pause, InOrder(MOST_LINES, "action log")
         self._dropped_lines = 0
         """The number of lines that were dropped, as too many waited for the disk."""
         self._unawaited: list[Future[None]] = []
@@ -142,7 +142,7 @@ class ActionLog:
             while not written.done():
                 if monotonic() > until:
                     raise TimeoutError(errno.ETIMEDOUT, "a disk that does not answer")
-                self._breathe(poll)
+                self._pause(poll)
                 poll = min(2 * poll, LONGEST_POLL)
             written.result()
         except OSError as error:

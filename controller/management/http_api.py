@@ -98,7 +98,7 @@ class Api:
     """Moves the fabric to other builds."""
     report_bug: Callable[[str, Exception], None]
     """Reports an exception that is being handled, and what the controller was doing."""
-    breathe: Callable[..., None] = lambda *_: None
+    pause: Callable[..., None] = lambda *_: None
     """Sleeps for so many seconds, or for a turn of the loop, while the controller's other work goes
     on. Called during a long change."""
     start: Start = in_thread
@@ -269,7 +269,7 @@ class Api:
         kinds = "a node, a link or a group, such as module:NODE/MODULE"
         what = _name(_body(request), "what", kinds)
         with self.actions.recording(request.actor, "undrain" if undrains else "drain", what):
-            answer = self.mover.keeper.drain(what, undrains, self.breathe)
+            answer = self.mover.keeper.drain(what, undrains, self.pause)
         self._wait_for_record()
         return Answer(202, _json(answer))
 
@@ -290,14 +290,14 @@ class Api:
                     "it is done, but not written down: the store or the disk does not take it,"
                     " and the next controller would not know of it; this one goes on trying",
                 )
-            self.breathe(RECORD_POLL)
+            self.pause(RECORD_POLL)
 
     def _build(self) -> Answer:
         """The running build as a ZIP archive."""
         identity = self.mover.fabric.identity
         archive = self._packed.of(identity, self.start, lambda: self.mover.packed(identity))
         while not archive.done():
-            self.breathe(PACKING_POLL)
+            self.pause(PACKING_POLL)
         if archive.exception() and archive is self._packed.page:
             self._packed.page = None  # the build's folder may be complete by the next request
         return Answer(200, archive.result(), "application/zip")
@@ -308,8 +308,8 @@ class Api:
         unverified = request.query.get("unverified") == "1"
         within = _seconds(request.query.get("confirm_within", "0"))
         with self.actions.recording(request.actor, "apply", identity_in(request.body)):
-            target = self.mover.receive(request.body, unverified, self.breathe)
-            self.mover.prepare(target, self.breathe)
+            target = self.mover.receive(request.body, unverified, self.pause)
+            self.mover.prepare(target, self.pause)
             self.mover.move(target, accept_loss, request.actor.name, within)
         return Answer(202, _json(self.mover.progress()))
 
@@ -328,7 +328,7 @@ class Api:
             raise Refusal(400, f"build: required the identity of a build, given {build!r:.100}")
         what = build or "to the build before"
         with self.actions.recording(request.actor, "rollback", what, returns=True):
-            self.mover.settle(self.breathe)
+            self.mover.settle(self.pause)
             self.mover.roll_back(build, request.actor.name)
         return Answer(202, _json(self.mover.progress()))
 

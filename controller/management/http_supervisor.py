@@ -67,7 +67,7 @@ class HttpProcess:
         listener: the socket where clients connect.
         settings: what the process has to know (`controller.management.http_process`).
         tell: reports an event.
-        clock: seconds on a clock that is never set.
+        clock: seconds on a monotonic clock.
         tls: the files of TLS; None for plain text.
     """
 

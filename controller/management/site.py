@@ -142,7 +142,7 @@ class ManagementApi:
     tokens: Tokens = field(default_factory=Tokens)
     """The tokens that are accepted."""
     clock: Callable[[], float] = monotonic
-    """Seconds on a clock that is never set."""
+    """Seconds on a monotonic clock."""
     refusals: RejectedPeers = field(init=False)
     """Counts wrong tokens, by host, and tokens whose role was too low, by their name."""
     _pages: dict[str, bytes] = field(default_factory=dict)

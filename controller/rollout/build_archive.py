@@ -53,14 +53,17 @@ def pack(folder: Path) -> bytes:
 
 
 def unpack(
-    data: bytes, folder: Path, breathe: Callable[[], None] = lambda: None, switches: float = inf
+    data: bytes,
+    folder: Path,
+    yield_to_others: Callable[[], None] = lambda: None,
+    switches: float = inf,
 ) -> None:
     """Unpack a build into a new folder: files that its manifest names, with the digests there.
 
     Args:
         data: the ZIP file.
         folder: the new folder.
-        breathe: called after each `UNPACKED_AT_ONCE` bytes, so that other work goes on.
+        yield_to_others: called after each `UNPACKED_AT_ONCE` bytes, so that other work goes on.
         switches: the most switches that the build may have. The size that it may have grows with
             the number of switches in its own manifest.
 
@@ -85,7 +88,7 @@ def unpack(
                     while piece := packed.read(UNPACKED_AT_ONCE):
                         digest.update(piece)
                         file.write(piece)
-                        breathe()
+                        yield_to_others()
                 # The manifest has no digest of itself.
                 if digest.hexdigest() != digests.get(entry.filename, digest.hexdigest()):
                     raise BadZipFile(f"{entry.filename} with another digest than in its manifest")

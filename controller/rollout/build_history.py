@@ -100,7 +100,7 @@ class BuildHistory:
         self,
         data: bytes,
         unverified: bool = False,
-        breathe: Callable[[], None] = lambda: None,
+        yield_to_others: Callable[[], None] = lambda: None,
         expect: str = "",
         switches: float = inf,
     ) -> Current:
@@ -109,7 +109,7 @@ class BuildHistory:
         Args:
             data: the build as an archive.
             unverified: whether to keep it although its walk finds faults.
-            breathe: called a few times a second during the walk, so that other work goes on.
+            yield_to_others: called a few times a second during the walk: other work goes on.
             expect: the identity that it has to have; "" for any.
             switches: the most switches that it may have.
         """
@@ -119,9 +119,9 @@ class BuildHistory:
             raise InputError.of(f"build {expect}", f"build {identity}")
         folder = self.place / identity
         with replaced(folder) as new:
-            unpack(data, new, breathe, switches)
+            unpack(data, new, yield_to_others, switches)
             (new / VERIFIED).unlink(missing_ok=True)
-            _prove(new, takes_unverified, breathe)
+            _prove(new, takes_unverified, yield_to_others)
         return read_build(folder, unverified=takes_unverified)
 
     def allows_unverified(self) -> bool:
@@ -419,14 +419,16 @@ def _entries(text: str) -> list[HeldBuild]:
     return builds
 
 
-def _prove(folder: Path, unverified: bool, breathe: Callable[[], None]) -> None:
+def _prove(folder: Path, unverified: bool, yield_to_others: Callable[[], None]) -> None:
     """Walk a build, and mark it as verified if the walk finds no fault.
 
     Raises:
         InputError: it finds one, and the build is not to be kept `unverified`.
     """
     build = load(folder)
-    report = verify(build, ProofOptions(failures=(), progress=lambda _done, _all: breathe()))
+    report = verify(
+        build, ProofOptions(failures=(), progress=lambda _done, _all: yield_to_others())
+    )
     if report.passed:
         mark_verified(folder, build.identity, report.as_dict())
     elif not unverified:

@@ -305,13 +305,13 @@ class Mover:
             all_or_none=all_or_none,
         )
 
-    def settle(self, breathe: Callable[[float], object]) -> None:
+    def settle(self, pause: Callable[[float], object]) -> None:
         """Wait for a while until the rounds of a repair or a drain have ended.
 
         A move that begins between them would correct each switch as it is read, in no order.
 
         Args:
-            breathe: lets other work go on for so many seconds.
+            pause: lets other work go on for so many seconds.
 
         Raises:
             InputError: a move is in progress that does not wait for switches.
@@ -321,16 +321,16 @@ class Mover:
         self._require_idle()
         until = self.fabric.clock() + SETTLE_PATIENCE
         while not self.keeper.is_settled and self.fabric.clock() < until:
-            breathe(SETTLE_POLL)
+            pause(SETTLE_POLL)
 
-    def prepare(self, target: Current, breathe: Callable[[float], object]) -> None:
+    def prepare(self, target: Current, pause: Callable[[float], object]) -> None:
         """Write the builds before and after a move to the history, so that `move` need not.
 
         Then wait for the end of the rounds of a repair or a drain.
 
         Args:
             target: the build after it.
-            breathe: lets other work go on for so many seconds, while the disk writes.
+            pause: lets other work go on for so many seconds, while the disk writes.
 
         Raises:
             InputError: as `move`, or the builds cannot be written in time.
@@ -343,24 +343,24 @@ class Mover:
         try:
             write = self._writes.add(partial(self.history.keep_both, current, target), ignore_error)
             required = "a history that can be written before a move"
-            self._await(write, breathe, LONGEST_WRITE, required)
+            self._await(write, pause, LONGEST_WRITE, required)
         finally:
             self._prepared.remove(target.identity)
         write.result()
-        self.settle(breathe)
+        self.settle(pause)
 
     def receive(
         self,
         data: bytes,
         unverified: bool = False,
-        breathe: Callable[[float], object] = lambda _: None,
+        pause: Callable[[float], object] = lambda _: None,
     ) -> Current:
         """Prove a build that was received, and write it to the history, to move to it.
 
         Args:
             data: the build as an archive.
             unverified: whether it is accepted although it cannot be proved.
-            breathe: lets other work go on for so many seconds, while a thread proves the build.
+            pause: lets other work go on for so many seconds, while a thread proves the build.
 
         Raises:
             InputError: a move is in progress, or a build is on trial; the archive is no build, its
@@ -370,7 +370,7 @@ class Mover:
         self.require_settled()
         spare = {*self._prepared, *self._spared_builds}
         tidy = self._writes.add(partial(self.history.tidy, spare), ignore_error)
-        self._await(tidy, breathe, LONGEST_WRITE, "a history that can be written")
+        self._await(tidy, pause, LONGEST_WRITE, "a history that can be written")
         tidy.result()
         most = max(SWITCHES_ALLOWED, GROWTH * self.fabric.expected)
         last_progress = self.fabric.clock()
@@ -383,13 +383,13 @@ class Mover:
         receive = partial(self.history.receive, data, unverified, note_progress, switches=most)
         received: Future[Current] = self._start(receive)
         required = "a disk that takes the build"
-        self._await(received, breathe, RECEIVE_PATIENCE, required, lambda: last_progress)
+        self._await(received, pause, RECEIVE_PATIENCE, required, lambda: last_progress)
         return received.result()
 
     def _await(
         self,
         work: Future[Any],
-        breathe: Callable[[float], object],
+        pause: Callable[[float], object],
         patience: float,
         required: str,
         last_progress: Callable[[], float] = lambda: -inf,
@@ -398,7 +398,7 @@ class Mover:
 
         Args:
             work: the thread's work.
-            breathe: lets other work go on for so many seconds.
+            pause: lets other work go on for so many seconds.
             patience: most seconds from now, and from the thread's last progress.
             required: what is missing if it takes longer, for the error.
             last_progress: returns when the thread has last made progress.
@@ -411,7 +411,7 @@ class Mover:
             if self.fabric.clock() > max(began, last_progress()) + patience:
                 place = str(self.history.place)
                 raise InputError.of(required, "a disk that does not answer", file=place)
-            breathe(WRITE_POLL)
+            pause(WRITE_POLL)
 
     def packed(self, identity: str) -> bytes:
         """The archive of the build that the switches hold.

@@ -55,7 +55,7 @@ class RoundPrograms:
         names: the nodes' names by vertex.
         by_datapath_id: the vertex of each datapath id.
         done: the last completed round of each vertex.
-        generation: of each vertex's class and group numbers before the update.
+        generation_before: by vertex, the generation of class and group numbers before the update.
     """
 
     def __init__(self, programs: SwitchPrograms) -> None:
@@ -74,11 +74,11 @@ class RoundPrograms:
             int(nodes.datapath_id[node]): vertex for vertex, node in self.node.items()
         }
         self.done = dict.fromkeys(self.node, BEGINNING)
-        self.generation: dict[int, int] = {}
+        self.generation_before: dict[int, int] = {}
 
     def program(self, vertex: int, generation: int) -> FlowProgram:
         """The vertex's program after its last completed round."""
-        generation_before = self.generation.get(vertex, generation)
+        generation_before = self.generation_before.get(vertex, generation)
         blocks: list[Block] = []
         for slots in self.programs.slots(self.node[vertex], generation_before):
             blocks += slots.held_after(self.done[vertex])
@@ -96,7 +96,7 @@ class RoundPrograms:
 
     def step(self, vertex: int, back: bool) -> list[bytes]:
         """The messages of a vertex's next round, or those that undo its last one."""
-        slots = self.programs.slots(self.node[vertex], self.generation.get(vertex, 0))
+        slots = self.programs.slots(self.node[vertex], self.generation_before.get(vertex, 0))
         in_direction = [slot.way_back() for slot in slots] if back else slots
         sent_round = self.done[vertex] if back else self.done[vertex] + 1
         return [block.tobytes() for block in messages(in_direction, sent_round)]
@@ -195,8 +195,8 @@ class Rollout:
 
     def _note_transit(self) -> None:
         """Note the switches that traffic is routed through now."""
-        carries, vertices = self.fabric.upkeep.carries, self._round_programs.node
-        self._transit_switches = frozenset(filter(carries, vertices))
+        has_transit, vertices = self.fabric.upkeep.has_transit, self._round_programs.node
+        self._transit_switches = frozenset(filter(has_transit, vertices))
 
     def _load(self) -> None:
         """Make the programs of this round those that the fabric's switches are to hold."""
@@ -260,7 +260,7 @@ class Rollout:
         last_round = programs.update.last if goes_back else programs.update.last - 1
         rounds_back = max(self.round - last_round, 0)
         after.done = {v: max(done - rounds_back, BEGINNING) for v, done in before.done.items()}
-        after.generation = before.generation
+        after.generation_before = before.generation_before
         self.programs, self._round_programs = programs, after
         self.round -= rounds_back
         if self.state == "reading":  # a switch that is drained now need not be waited for
@@ -297,7 +297,7 @@ class Rollout:
             if done > self._switches_read:
                 self._switches_read, self._last_progress = done, fabric.clock()
             return
-        self._round_programs.generation = {
+        self._round_programs.generation_before = {
             v: connected[v].generation for v in self._round_programs.node if v in connected
         }
         self._round_end = fabric.clock()

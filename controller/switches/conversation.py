@@ -267,7 +267,7 @@ class Conversation:
         send: puts bytes into the connection's queue.
         fault: gets errors that match none of our requests, and those of bundles that the switch
             has given up.
-        clock: seconds on a clock that is never set.
+        clock: seconds on a monotonic clock.
 
     Attributes:
         bundles: whether the switch has bundles; without them a change goes in steps.

@@ -122,7 +122,7 @@ class Upkeep:
     def left(self, vertex: int) -> None:
         """A switch has left."""
 
-    def carries(self, vertex: int) -> bool:  # noqa: ARG002
+    def has_transit(self, vertex: int) -> bool:  # noqa: ARG002
         """Whether traffic is known to be routed through a switch."""
         return False
 

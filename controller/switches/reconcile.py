@@ -226,7 +226,7 @@ def difference(
 def without_borrowed_deletions(
     parts: Iterable[bytes], borrowed: Collection[int]
 ) -> Iterator[bytes]:
-    """The bundled messages of a round, but groups that rows of others lead to are not deleted.
+    """The bundled messages of a round, but groups that foreign rows lead to are not deleted.
 
     A switch would remove those rows with the group. Where a later round adds the group again, it is
     changed instead.
@@ -254,7 +254,7 @@ def without_borrowed_deletions(
 
 
 def _borrowed(foreign: Iterable[bytes]) -> frozenset[int]:
-    """The numbers of groups in our range that rows of others lead to."""
+    """The numbers of groups in our range that foreign rows lead to."""
     return frozenset(
         group
         for row in foreign

@@ -73,7 +73,7 @@ class Rounds:
                 return
             elif self._rounds:
                 self._unsent, self.number = iter(self._rounds.popleft()), self.number + 1
-                self._round_start = self.fabric.heard()
+                self._round_start = self.fabric.listening_clock()
             else:
                 self.busy = False
                 self._finished()
@@ -95,7 +95,7 @@ class Rounds:
         """Probe the switches that have not answered, and stop waiting for late and slow ones."""
         if not self.busy:
             return
-        late = self.fabric.heard() >= self._round_start + self.patience
+        late = self.fabric.listening_clock() >= self._round_start + self.patience
         for vertex in list(self.sent):
             switch = self.fabric.present.get(vertex)
             if switch is not None:

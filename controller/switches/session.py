@@ -75,7 +75,7 @@ class LiveFabric:
     foreign: ForeignRows = "keep"
     """The treatment of foreign rows."""
     clock: Callable[[], float] = monotonic
-    """Seconds on a clock that is never set."""
+    """Seconds on a monotonic clock."""
     upkeep: Upkeep = field(default_factory=Upkeep)
     """Repairs the tables and discovers the links; its methods are called when switches come, go or
     report something.
@@ -114,11 +114,11 @@ class LiveFabric:
     """Limits how many switches are read and programmed at a time."""
     rejected: RejectedPeers = field(init=False)
     """Counts the peers that were rejected."""
-    heard: ListeningClock = field(init=False)
+    listening_clock: ListeningClock = field(init=False)
     """The clock of all time-outs of switches."""
 
     def __post_init__(self) -> None:
-        self.heard = ListeningClock(self.clock)
+        self.listening_clock = ListeningClock(self.clock)
         self.rejected = RejectedPeers(self.tell, self.clock)
         self.admission = Admission(most_at_once(self.expected))
 
@@ -162,7 +162,9 @@ class LiveFabric:
             peer: the switch's address.
             certificate: the nodes that its certificate names; None without TLS.
         """
-        talk = Conversation(partial(self.send, key), partial(self._fault, key), self.heard)
+        talk = Conversation(
+            partial(self.send, key), partial(self._fault, key), self.listening_clock
+        )
         switch = Switch(
             key,
             datapath_id,
@@ -170,7 +172,7 @@ class LiveFabric:
             talk,
             self,
             certificate,
-            connection=ConnectionFacts(self.heard()),
+            connection=ConnectionFacts(self.listening_clock()),
         )
         self._switches[key] = switch
         self._place(key, switch)
@@ -185,7 +187,7 @@ class LiveFabric:
         if switch is None or switch.vertex is None:
             return
         kind, _, xid = header(message)
-        switch.connection.last_message_at = self.heard()
+        switch.connection.last_message_at = self.listening_clock()
         switch.connection.is_slow = False
         answers_probe = (kind, xid) == (MessageType.ECHO_REPLY, SessionXid.PROBE)
         # Against a claimant only the answer counts: other messages may have been sent before.
@@ -228,17 +230,17 @@ class LiveFabric:
         if switch is not None and switch.vertex is not None:
             self.tell(events.MalformedMessage(self.names[switch.vertex], text))
 
-    def tick(self, breathe: Callable[[], None] = lambda: None) -> None:
+    def tick(self, yield_to_others: Callable[[], None] = lambda: None) -> None:
         """Check all time-outs, and read switches again that are not in sync; called at intervals.
 
         Args:
-            breathe: called in between, so that other work goes on.
+            yield_to_others: called in between, so that other work goes on.
         """
         self.rejected.tick()
         self._probe_and_disconnect()
-        breathe()
+        yield_to_others()
         for switch in list(self.present.values()):
-            if switch.retry_at <= self.heard():
+            if switch.retry_at <= self.listening_clock():
                 switch.request_reading()
         self.upkeep.tick()
 
@@ -249,7 +251,7 @@ class LiveFabric:
             patience = SWITCH_PATIENCE + switch.talk.running_bytes / WORK_RATE
             if switch.talk.tick(patience):
                 self._disconnect(switch, patience)
-        now, load = self.heard(), 1 + len(awaited) // BUSY_SWITCHES
+        now, load = self.listening_clock(), 1 + len(awaited) // BUSY_SWITCHES
         probe_after = max(PROBE_AFTER, len(self.present) / MOST_PROBES)
         for vertex, switch in list(self.present.items()):  # apps may run while one is closed
             connection = switch.connection
@@ -340,7 +342,7 @@ class LiveFabric:
     @property
     def duplicates(self) -> dict[int, str]:
         """A message for each vertex whose datapath id another switch has as well."""
-        since = self.heard() - DUPLICATE_PATIENCE
+        since = self.listening_clock() - DUPLICATE_PATIENCE
         return {
             vertex: switch.connection.duplicate_text
             for vertex, switch in self.present.items()
@@ -349,8 +351,8 @@ class LiveFabric:
 
     # Called by reports
 
-    def drain(self) -> list[Event]:
-        """The events since the last call, in order."""
+    def take_events(self) -> list[Event]:
+        """The events since the last call, in order; the next call does not return them again."""
         recent, self._events = self._events, []
         return recent
 
@@ -438,7 +440,7 @@ class LiveFabric:
         if vertex not in self.duplicates:
             self.tell(event)
         switch.connection.duplicate_text = event.text
-        switch.connection.duplicate_seen_at = self.heard()
+        switch.connection.duplicate_seen_at = self.listening_clock()
         self._close(claimant.key)
 
     def _close(self, key: Hashable) -> None:

@@ -116,7 +116,7 @@ class _Owner(Protocol):
 class ConnectionFacts:
     """The fabric's notes on a connection: its signs of life, and claims of its vertex by others.
 
-    All times are by the fabric's clocks (`LiveFabric.heard`; `owns_vertex_since` by `clock`).
+    All times are by `LiveFabric.listening_clock`, but for `owns_vertex_since`, by `clock`.
     """
 
     last_message_at: float = 0.0
@@ -140,9 +140,9 @@ class ForeignEntries:
     count: int = 0
     """How many rows and groups there are."""
     shadowing_rows: int = 0
-    """How many rows of others take precedence over ours."""
+    """How many foreign rows take precedence over ours."""
     borrowed_groups: tuple[int, ...] = ()
-    """The numbers of groups in our range that rows of others lead to."""
+    """The numbers of groups in our range that foreign rows lead to."""
 
 
 @dataclass(slots=True, eq=False)
@@ -170,7 +170,7 @@ class Switch:
     connection: ConnectionFacts = field(default_factory=ConnectionFacts)
     """When the connection was last alive, and whether another one has its datapath id."""
     foreign: ForeignEntries = field(default_factory=ForeignEntries)
-    """The rows and groups of others, as the last full reading found them."""
+    """The foreign rows and groups, as the last full reading found them."""
     last_read_at: float | None = None
     """When it was last read in full, by the fabric's clock."""
     has_unread_changes: bool = False

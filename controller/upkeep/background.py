@@ -127,7 +127,7 @@ class Backoff:
     """The waits between tries of a computation that fails, each twice as long as the last."""
 
     clock: Callable[[], float]
-    """Seconds on a clock that is never set."""
+    """Seconds on a monotonic clock."""
     error: str = ""
     """The error of the last try; "" if it did not fail."""
     tries: int = 0

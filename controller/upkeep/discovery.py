@@ -43,19 +43,19 @@ class LinkEnds:
     """int64[S, K], the number of each switch's k-th link; E beyond its last one."""
     ends: NDArray[np.int64]
     """int64[E, 2, 2], for both ends the switch and the link's index there."""
-    place: NDArray[np.int64]
-    """int64[S, ports + 1], the link's index by port, or -1."""
+    link_at_port: NDArray[np.int64]
+    """int64[S, ports + 1], the index of the link at each port of a switch, or -1."""
 
     @classmethod
     def of(cls, wiring: Wiring) -> LinkEnds:
         """Number the links of a wiring by their first end."""
-        (switch, link), place = wiring.links(), links_by_port(wiring.far, wiring.port)
+        (switch, link), link_at_port = wiring.links(), links_by_port(wiring.far, wiring.port)
         far = wiring.far[switch, link]
-        back = place[far, wiring.far_port[switch, link]]
+        back = link_at_port[far, wiring.far_port[switch, link]]
         number = np.full(wiring.far.shape, len(far))
         number[switch, link] = number[far, back] = np.arange(len(far))
         ends = np.stack((switch, link, far, back), axis=1).reshape(-1, 2, 2)
-        return cls(number, ends.astype(np.int64), place.astype(np.int64))
+        return cls(number, ends.astype(np.int64), link_at_port.astype(np.int64))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

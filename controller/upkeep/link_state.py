@@ -97,8 +97,8 @@ class Links:
     Attributes:
         dead: bool[S, K], whether a link is dead, as of the last `update`.
         drained: bool[S], whether a switch is drained, as of the last `update`.
-        penalties: how much each of the E links has flapped, and which are suppressed for it.
-        flaps: the same of the S switches, that is, of their connections.
+        link_penalties: how much each of the E links has flapped, and which are suppressed for it.
+        switch_penalties: the same of the S switches, that is, of their connections.
         links_changed: whether links have come or gone since.
         requested: the groups that share a risk, links and nodes that are drained by request, by
             name. A group that this build lacks has no links and no switches.
@@ -107,20 +107,20 @@ class Links:
     def __init__(
         self, wiring: Wiring, duties: Duties | None = None, hardware: Hardware | None = None
     ) -> None:
-        duties, order = duties or Duties(), len(wiring.far)
+        duties, switches = duties or Duties(), len(wiring.far)
         self.wiring, self.hardware = wiring, hardware
         self.requested: dict[str, RiskGroup] = {}
         self.cables = LinkEnds.of(wiring)
         self.patience, self._arrival = duties.patience, duties.arrival
         self.discovery = Discovery(wiring, duties.rate) if duties.discover else None
-        self.penalties = Penalties(len(self.cables.ends), duties.damping)
-        self.flaps = Penalties(order, duties.damping)
+        self.link_penalties = Penalties(len(self.cables.ends), duties.damping)
+        self.switch_penalties = Penalties(switches, duties.damping)
         self.dead = np.zeros(wiring.far.shape, np.bool_)
-        self.drained = np.zeros(order, np.bool_)
+        self.drained = np.zeros(switches, np.bool_)
         size = len(self.cables.ends)
-        self._cabled = np.zeros(order, np.bool_)
+        self._cabled = np.zeros(switches, np.bool_)
         """bool[S], the switches that have shown a port of their links, or have to have one."""
-        self._shows_none = np.zeros(order, np.bool_)
+        self._shows_none = np.zeros(switches, np.bool_)
         """bool[S], the switches that have described their ports, none of them of a link."""
         self._port_down = np.zeros((*self.dead.shape,), np.bool_)
         """bool[S, K], the links whose port at this switch is down."""
@@ -132,7 +132,7 @@ class Links:
         """bool[E], the links with a port that is down, and those unseen."""
         self._spared_links = np.zeros(size, np.bool_)
         """bool[E], the avoided links that are used, as pairs have no path without them."""
-        self._spared_switches = np.zeros(order, np.bool_)
+        self._spared_switches = np.zeros(switches, np.bool_)
         """bool[S], the avoided switches that pass packets on, as pairs have no path without them.
         """
         self._inputs: tuple[bytes, ...] = ()
@@ -141,20 +141,20 @@ class Links:
         """bool[S], the switches with hosts."""
         self._requested_links = np.zeros(size, np.bool_)
         """bool[E], the links that an operator drains."""
-        self._requested_switches = np.zeros(order, np.bool_)
+        self._requested_switches = np.zeros(switches, np.bool_)
         """bool[S], the switches that an operator drains."""
-        self._expected = np.zeros(order, np.bool_)
+        self._expected = np.zeros(switches, np.bool_)
         """bool[S], the switches that take part."""
-        self._connected = np.zeros(order, np.bool_)
+        self._connected = np.zeros(switches, np.bool_)
         """bool[S], the switches with a session."""
-        self._without_program = np.zeros(order, np.bool_)
+        self._without_program = np.zeros(switches, np.bool_)
         """bool[S], the switches that are disconnected, or were read not to hold their program."""
-        self._read_without_program = np.zeros(order, np.bool_)
+        self._read_without_program = np.zeros(switches, np.bool_)
         """bool[S], those of them that were read not to hold it, whether they are connected or not.
         """
-        self._drain_at = np.full(order, np.inf)
+        self._drain_at = np.full(switches, np.inf)
         """float[S], when each switch is drained; inf if it is not to be."""
-        self._drain_reason = [""] * order
+        self._drain_reason = [""] * switches
         """Why each switch is drained then, in words, by vertex."""
         self._programmed: set[int] = set()
         """The switches that were read to hold their program since the last `return_switches`."""
@@ -199,15 +199,15 @@ class Links:
         A switch that never had any of its links' ports is not cabled yet, and its links are
         unknown; unless the port at the other end of one of them works.
         """
-        place = self.cables.place[vertex]
-        planned = np.flatnonzero(place >= 0)
+        link_at_port = self.cables.link_at_port[vertex]
+        planned = np.flatnonzero(link_at_port >= 0)
         self._cabled[vertex] |= not faults.keys().isdisjoint(planned.tolist())
         self._shows_none[vertex] = not self._cabled[vertex]
         if self._cabled[vertex]:
             self._set_ports(vertex, planned, faults, now)
         for other in self._without_ports().tolist():
             self._cabled[other], self._shows_none[other] = True, False
-            self._set_ports(other, np.flatnonzero(self.cables.place[other] >= 0), {}, now)
+            self._set_ports(other, np.flatnonzero(self.cables.link_at_port[other] >= 0), {}, now)
 
     def _without_ports(self) -> NDArray[np.intp]:
         """The switches that show no port of their links, though a port at a far end works."""
@@ -230,9 +230,9 @@ class Links:
             faults: what is wrong with each port that there is, or "".
             now: the time.
         """
-        place = self.cables.place[vertex]
+        link_at_port = self.cables.link_at_port[vertex]
         down = np.array([bool(faults.get(port, DOWN)) for port in planned.tolist()], np.bool_)
-        for port in planned[self._port_down[vertex, place[planned]] != down].tolist():
+        for port in planned[self._port_down[vertex, link_at_port[planned]] != down].tolist():
             self.port(vertex, port, faults.get(port, DOWN), now)
 
     def port(self, vertex: int, port: int, fault: str, now: float) -> None:
@@ -273,7 +273,7 @@ class Links:
         self._expected[vertex] = self._connected[vertex] = True
         avoided = self._avoided[vertex]
         if self._without_program[vertex] and not avoided:
-            if not self.flaps.suppressed[vertex]:
+            if not self.switch_penalties.suppressed[vertex]:
                 self._drain_reason[vertex] = "was not read to hold its program since it returned"
             self._drain_at[vertex] = max(self._drain_at[vertex], now + self.patience)
         elif not avoided:
@@ -290,9 +290,9 @@ class Links:
         self._schedule_drain(
             vertex, now + self.patience, f"has been disconnected for {self.patience:g} s"
         )
-        if self.flaps.flap(vertex, now):
+        if self.switch_penalties.flap(vertex, now):
             self._drain_reason[vertex] = (
-                f"flaps and is not used for {self.flaps.wait(vertex, now):.0f} s"
+                f"flaps and is not used for {self.switch_penalties.wait(vertex, now):.0f} s"
             )
 
     def program_held(self, vertex: int) -> None:
@@ -377,10 +377,10 @@ class Links:
 
     def update(self, now: float) -> tuple[bool, list[Event]]:
         """Update `dead` and `drained`; return whether they changed, and the events to report."""
-        released = self.penalties.release(now).tolist()
+        released = self.link_penalties.release(now).tolist()
         for number in released:
             self._events.append(events.LinkReused(*self._ends(number)))
-        self.flaps.release(now)
+        self.switch_penalties.release(now)
         dead, drained, avoided_before = self.dead, self.drained, self._avoided
         self._avoid(self._switches_to_avoid(now) | self._requested_switches, now)
         self.links_changed = False
@@ -413,7 +413,7 @@ class Links:
         return {
             "down": self._named(self._broken),
             "doubtful": self._named(self._doubtful),
-            "suppressed": self._named(self.penalties.suppressed & ~self._spared_links),
+            "suppressed": self._named(self.link_penalties.suppressed & ~self._spared_links),
             "drained": [self.wiring.names[vertex] for vertex in np.flatnonzero(self.drained)],
             "asked": [*self.requested],  # the drains by request
             "miswired": list(self._reported_miswires),
@@ -449,18 +449,18 @@ class Links:
             """Until when a link or a switch is suppressed."""
             return round(wall + penalties.wait(number, now), -1)
 
-        suppressed = np.flatnonzero(self.penalties.suppressed).tolist()
+        suppressed = np.flatnonzero(self.link_penalties.suppressed).tolist()
         record = {
             "drained": [[names[vertex]] for vertex in np.flatnonzero(self._avoided)],
             "down": [end(vertex, link) for vertex, link in np.argwhere(self._port_down).tolist()],
             "unseen": [end(vertex, link) for vertex, link in ends[self._unseen, 0].tolist()],
             "links": [
-                [*end(*ends[number, 0].tolist()), until(self.penalties, number)]
+                [*end(*ends[number, 0].tolist()), until(self.link_penalties, number)]
                 for number in suppressed
             ],
             "switches": [
-                [names[vertex], until(self.flaps, vertex)]
-                for vertex in np.flatnonzero(self.flaps.suppressed).tolist()
+                [names[vertex], until(self.switch_penalties, vertex)]
+                for vertex in np.flatnonzero(self.switch_penalties.suppressed).tolist()
             ],
             "asked": [[name] for name in asked],  # the drains by request
         }
@@ -504,9 +504,9 @@ class Links:
         for vertex, link, _ in ends("unseen"):  # without discovery nothing tells that it is seen
             self._unseen[self.cables.number[vertex, link]] = self.discovery is not None
         for vertex, link, until in ends("links", (int, float)):
-            self.penalties.hold(int(self.cables.number[vertex, link]), until - wall, now)
+            self.link_penalties.hold(int(self.cables.number[vertex, link]), until - wall, now)
         for vertex, until in switches("switches", (int, float)):
-            self.flaps.hold(vertex, until - wall, now)
+            self.switch_penalties.hold(vertex, until - wall, now)
             self._drain_reason[vertex] = "flaps"
         self._broken = self._links_down() | self._unseen
         self._avoid(avoided | self._requested_switches, now)
@@ -532,7 +532,7 @@ class Links:
             switches: bool[S], the switches to avoid.
             now: the time.
         """
-        links = (self.penalties.suppressed | self._requested_links) & ~self._broken
+        links = (self.link_penalties.suppressed | self._requested_links) & ~self._broken
         requested = self._requested_links, self._requested_switches
         inputs = tuple(
             array.tobytes()
@@ -641,13 +641,13 @@ class Links:
         # Links between drained switches, for these two alone, come last.
         numbers = np.flatnonzero(avoided & (passes | self._hosts)[ends].all(axis=1))
         keys = (
-            self.penalties.penalty(now, numbers),
+            self.link_penalties.penalty(now, numbers),
             self._requested_links[numbers],
             np.count_nonzero(drained[ends[numbers]], axis=1),
         )
-        order = numbers[np.lexsort(keys)]
-        joins_components = passes[ends[order]].all(axis=1)
-        for number in order[joins_components].tolist():
+        cheapest_first = numbers[np.lexsort(keys)]
+        joins_components = passes[ends[cheapest_first]].all(axis=1)
+        for number in cheapest_first[joins_components].tolist():
             one, other = component[ends[number]].tolist()
             if one != other:
                 needed[number] = True
@@ -657,7 +657,7 @@ class Links:
             vertex: {*component[far[vertex, live[vertex]]].tolist()}
             for vertex in np.flatnonzero(drained).tolist()
         }
-        for number in order[~joins_components].tolist():
+        for number in cheapest_first[~joins_components].tolist():
             one, other = ends[number].tolist()
             from_one = reached.get(one, {int(component[one])})
             from_other = reached.get(other, {int(component[other])})
@@ -691,8 +691,8 @@ class Links:
 
     def _link(self, vertex: int, port: int) -> int:
         """The index of the link at a port of a switch, or -1."""
-        place = self.cables.place[vertex]
-        return int(place[port]) if 0 <= port < len(place) else -1
+        link_at_port = self.cables.link_at_port[vertex]
+        return int(link_at_port[port]) if 0 <= port < len(link_at_port) else -1
 
     def _schedule_drain(self, vertex: int, drain_at: float, reason: str) -> None:
         """Drain a switch at this time, unless it is read to hold its program before."""
@@ -708,7 +708,7 @@ class Links:
         is_due: NDArray[np.bool_] = self._drain_at <= now
         if (is_due & ~before).any():
             is_due = self._drain_at <= now + BATCH_SHARE * self.patience
-        flaps, connected = self.flaps.suppressed, self._connected
+        flaps, connected = self.switch_penalties.suppressed, self._connected
         unprogrammed = is_due | self._without_program
         avoided: NDArray[np.bool_] = before & (is_due | flaps | np.isfinite(self._drain_at))
         # Of each cause, the switches that it affects, and those that are avoided for it now.
@@ -745,8 +745,8 @@ class Links:
             else:
                 why = "drained" if self._requested_links[number] else ""
             self._report_link(number, why)
-            if is_broken and self.penalties.flap(number, now):
-                wait = self.penalties.wait(number, now)
+            if is_broken and self.link_penalties.flap(number, now):
+                wait = self.link_penalties.wait(number, now)
                 self._events.append(events.LinkSuppressed(*self._ends(number), wait))
 
     def _report_link(self, number: int, why: str) -> None:

@@ -260,7 +260,7 @@ class Keeper(Upkeep):
         self, fabric: LiveFabric, duties: Duties | None = None, start: Start = at_once
     ) -> None:
         self.fabric, self.duties, self._start = fabric, duties or Duties(), start
-        self._now = fabric.heard
+        self._now = fabric.listening_clock
         self.rounds = Rounds(fabric, self._answered, self._finished)
         self._postponed: set[int] = set()
         """The switches that are read once the change under way has ended."""
@@ -283,7 +283,7 @@ class Keeper(Upkeep):
         """bool[S]: switches that traffic is routed around."""
         return self._upkeep.links.drained
 
-    def carries(self, vertex: int) -> bool:
+    def has_transit(self, vertex: int) -> bool:
         """Whether traffic is routed through a switch."""
         upkeep = self._watched(vertex)
         return upkeep is None or not upkeep.links.drained[vertex]
@@ -395,14 +395,14 @@ class Keeper(Upkeep):
         return error is not None and self._upkeep.backoff.failed(error)
 
     def drain(
-        self, name: str, ends: bool = False, breathe: Callable[[], None] = lambda: None
+        self, name: str, ends: bool = False, yield_to_others: Callable[[], None] = lambda: None
     ) -> dict[str, Any]:
         """Route around something until it is undrained.
 
         Args:
             name: a node, a link `A-B`, or a group that shares a risk, such as `module:A/0`.
             ends: whether to undrain it instead.
-            breathe: called while many rows are computed, so that other work goes on.
+            yield_to_others: called while many rows are computed, so that other work goes on.
 
         Returns:
             For JSON: all that is drained by request, and the number of pairs without a path.
@@ -430,7 +430,7 @@ class Keeper(Upkeep):
             start = self._start if is_large else at_once
             repair = start(partial(failures.around, upkeep.intact))
             while not repair.done():
-                breathe()
+                yield_to_others()
             if self._active() is not upkeep or links.requested is not before:
                 raise InputError.of("no other change meanwhile", "one; ask again", key=name)
             pairs_cut_off = repair.result().cut_off

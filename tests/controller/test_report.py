@@ -29,7 +29,7 @@ class Fabric:
     def complete(self):
         return self.programmed == self.expected
 
-    def drain(self):
+    def take_events(self):
         events, self.events = self.events, []
         return events
 
@@ -68,7 +68,7 @@ def reporter(fabric, lines, **options):
 
 def test_many_events_share_a_line(fabric, lines):
     fabric.events = [SwitchLeft(str(v)) for v in range(13)]
-    reporter(fabric, lines).report(fabric.drain())
+    reporter(fabric, lines).report(fabric.take_events())
     assert lines[: LINES_AT_ONCE + 1] == [
         *(f"switch {v} left" for v in range(5)),
         "8 more of these, the first: switch 5 left",
@@ -80,9 +80,9 @@ def test_progress_is_told_once_a_while(fabric, lines):
     r.clock = lambda: now[0]
     for fabric.programmed in range(1, 5):
         now[0] += PROGRESS_PERIOD / 2
-        r.report(fabric.drain())
+        r.report(fabric.take_events())
     now[0] += PROGRESS_PERIOD * 2
-    r.report(fabric.drain())
+    r.report(fabric.take_events())
     assert lines == ["3/13 programmed", "4/13 programmed"]
 
 
@@ -93,7 +93,7 @@ def test_many_programmed_are_one_line_and_completion_has_its_time(fabric, lines)
         *[SwitchProgrammed(str(v), 1.0) for v in range(13)],
         FabricComplete("x", 13, 2.5),
     ]
-    reporter(fabric, lines).report(fabric.drain())
+    reporter(fabric, lines).report(fabric.take_events())
     assert lines == ["13/13 programmed in 2.50 s: the fabric is complete"]
 
 
@@ -102,7 +102,7 @@ def test_json_is_a_line_an_event(fabric, lines):
         SwitchProgrammed("3", 0.25, at=1e9),
         ProgramRefused("4", "why", 5, 1, "row 7", 2, at=1e9 + 0.00049),
     ]
-    reporter(fabric, lines, as_json=True).report(fabric.drain())
+    reporter(fabric, lines, as_json=True).report(fabric.take_events())
     assert [json.loads(line) for line in lines] == [
         {
             "event": "programmed",
@@ -133,7 +133,7 @@ def test_the_status_file_is_there_at_once_and_follows(fabric, lines, tmp_path):
     r.start("here", fabric.current)
     assert json.loads(path.read_text()) == {"programmed": 0}
     fabric.programmed = 2
-    r.report(fabric.drain())
+    r.report(fabric.take_events())
     assert json.loads(path.read_text()) == {"programmed": 2}
     assert [p.name for p in tmp_path.iterdir()] == ["status.json"]
 
@@ -157,12 +157,12 @@ def test_what_is_told_stands_in_the_status_however_long_that_takes(fabric, tmp_p
         return {"programmed": fabric.programmed}
 
     r.clock, fabric.status = lambda: now[0], status
-    r.report(fabric.drain())
+    r.report(fabric.take_events())
     fabric.programmed, fabric.events = 1, [SwitchLeft("4")]
-    r.report(fabric.drain())
+    r.report(fabric.take_events())
     assert stood == [{"programmed": 1}]
     fabric.programmed, now[0] = 2, now[0] + STATUS_AGE
-    r.report(fabric.drain())
+    r.report(fabric.take_events())
     assert json.loads(file.read_text()) == {"programmed": 2}
 
 
@@ -176,7 +176,7 @@ def test_a_status_file_that_cannot_be_written_is_told_once(fabric, lines, tmp_pa
 
     r.clock, fabric.status = lambda: now[0], status
     for _ in range(12):
-        r.report(fabric.drain())
+        r.report(fabric.take_events())
         now[0] += 0.25
     (line,) = lines
     assert line.startswith("cannot write")
@@ -197,7 +197,7 @@ def test_a_status_file_whose_disk_hangs_keeps_nothing_waiting(fabric, lines, tmp
     disk.clear()
     for fabric.programmed in range(1, 9):
         fabric.events = [SwitchLeft(str(fabric.programmed))]
-        r.report(fabric.drain())
+        r.report(fabric.take_events())
         now[0] += 1.0
     assert lines.count(f"cannot write {file}: the disk does not answer") == 1
     assert [line for line in lines if "left" in line] == [f"switch {v} left" for v in range(1, 9)]
@@ -205,7 +205,7 @@ def test_a_status_file_whose_disk_hangs_keeps_nothing_waiting(fabric, lines, tmp
     disk.set()
     writes[-1].result(60.0)
     now[0] += STATUS_AGE
-    r.report(fabric.drain())
+    r.report(fabric.take_events())
     writes[-1].result(60.0)
     assert json.loads(file.read_text()) == {"programmed": 8}
 

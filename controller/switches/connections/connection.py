@@ -81,11 +81,11 @@ class SwitchConnection:
     """Takes the messages that arrive (`controller.app.Inbox`)."""
     has_other_apps: ClassVar[bool]
     """Whether there are other apps, which get their events, too."""
-    main: ClassVar[str]
+    main_state: ClassVar[str]
     """The framework's state of a connection whose switch has sent its datapath id."""
-    dead: ClassVar[str]
+    dead_state: ClassVar[str]
     """The framework's state of a connection that has ended."""
-    config: ClassVar[str]
+    config_state: ClassVar[str]
     """The framework's state of a connection that waits for the switch's features."""
 
     # Attributes of the framework's class.
@@ -133,8 +133,8 @@ class SwitchConnection:
         if self.has_other_apps:
             super().set_state(state)  # type: ignore[misc]
         self.state = state
-        if state in (self.main, self.dead):
-            self.inbox.note_change(self, named=state == self.main)
+        if state in (self.main_state, self.dead_state):
+            self.inbox.note_change(self, named=state == self.main_state)
 
     def set_xid(self, msg: Any) -> int:
         """Number a message of another app."""
@@ -171,7 +171,7 @@ class SwitchConnection:
 
     def end(self) -> None:
         """Close both directions of the connection, so that its receiver wakes."""
-        self.set_state(self.dead)
+        self.set_state(self.dead_state)
         shut_down(self.socket)
 
     def _close_write(self) -> None:
@@ -206,7 +206,7 @@ class SwitchConnection:
 
     def _may_send(self) -> bool:
         """Whether the queue has a message and it may be sent."""
-        return bool(self.queue) and self.state != self.dead and not self.inbox.is_silenced
+        return bool(self.queue) and self.state != self.dead_state and not self.inbox.is_silenced
 
     def _send_loop(self) -> None:
         """Send the queue, in a thread, until it is empty."""
@@ -229,7 +229,7 @@ class SwitchConnection:
                     continue
                 if kind == MessageType.ECHO_REQUEST:
                     self.enqueue(SendPriority.URGENT, echo_reply(received))
-                elif self.state == self.main:
+                elif self.state == self.main_state:
                     self._pass_on(kind, received)
                 elif self._has_datapath_id(kind):
                     self._take_datapath_id(received)
@@ -276,13 +276,13 @@ class SwitchConnection:
 
     def _has_datapath_id(self, kind: int) -> bool:
         """Whether a message of this type has the datapath id, and is not left to the framework."""
-        has_features = self.state == self.config and kind == MessageType.FEATURES_REPLY
+        has_features = self.state == self.config_state and kind == MessageType.FEATURES_REPLY
         return has_features and not self.has_other_apps
 
     def _messages(self) -> Iterator[tuple[int, bytes]]:
         """The type and the bytes of each message of the switch, until the connection ends."""
         buffer, count = b"", 0
-        while self.state != self.dead:
+        while self.state != self.dead_state:
             while self.inbox.must_pause(self):
                 self.framework.hub.sleep(PAUSE)
             try:
@@ -307,7 +307,7 @@ class SwitchConnection:
                     raise Malformed("too many messages of peers that are no switches of the build")
                 if count % MESSAGES_A_TURN == 0:
                     self.framework.hub.sleep(0)
-                if self.state == self.dead:
+                if self.state == self.dead_state:
                     return
             buffer = buffer[offset:]
 
@@ -328,7 +328,7 @@ class SwitchConnection:
         """Take the datapath id that the switch has sent."""
         self.id = datapath_id(message)
         self.ports: dict[int, Any] = {}
-        self.set_state(self.main)
+        self.set_state(self.main_state)
 
     def _handle_in_framework(self, message: bytes) -> None:
         """Let the framework handle a message."""
@@ -366,9 +366,9 @@ def use_connections(framework: Framework, inbox: Any, has_other_apps: bool = Fal
         "framework": framework,
         "inbox": inbox,
         "has_other_apps": has_other_apps,
-        "main": framework.handler.MAIN_DISPATCHER,
-        "dead": framework.handler.DEAD_DISPATCHER,
-        "config": framework.handler.CONFIG_DISPATCHER,
+        "main_state": framework.handler.MAIN_DISPATCHER,
+        "dead_state": framework.handler.DEAD_DISPATCHER,
+        "config_state": framework.handler.CONFIG_DISPATCHER,
     }
     datapath_class = type("OwnDatapath", (SwitchConnection, framework.datapath), settings)
 

@@ -43,14 +43,18 @@ class Entrance:
         most: how many of them may be half-open.
         tls: the files of TLS; None for plain text.
         rejected: counts the peers that are rejected.
-        heard: the listening clock (`controller.switches.peers.ListeningClock`).
+        listening_clock: see `controller.switches.peers.ListeningClock`.
     """
 
     def __init__(
-        self, most: int, tls: TlsFiles | None, rejected: RejectedPeers, heard: Callable[[], float]
+        self,
+        most: int,
+        tls: TlsFiles | None,
+        rejected: RejectedPeers,
+        listening_clock: Callable[[], float],
     ) -> None:
         self.tls, self._rejected = tls, rejected
-        self._half_open = HalfOpen(most, heard)
+        self._half_open = HalfOpen(most, listening_clock)
         """The connections whose peers have not identified themselves."""
         self._sockets: dict[Any, Any] = {}
         """The socket of each connection, by its address."""

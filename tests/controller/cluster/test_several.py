@@ -294,7 +294,7 @@ def test_a_late_comer_takes_the_build_that_the_fabric_holds(tmp_path):
     site.until(lambda: b.fabric.complete, seconds=LEADER_PERIOD)
     assert b.fabric.identity == site.new.identity
     assert b.fabric.differences["none"] == len(site.ends), "nothing was to be changed"
-    told = [(e.node, e.text) for e in b.fabric.drain() if e.kind == "inherited"]
+    told = [(e.node, e.text) for e in b.fabric.take_events() if e.kind == "inherited"]
     assert told == [(site.new.identity, site.old.identity)]
 
 
@@ -334,7 +334,7 @@ def test_a_leader_without_the_build_waits_for_it(tmp_path):
     for _ in range(20):
         site.step(seconds=LEADER_PERIOD)
     assert (a.several.state, a.fabric.present) == ("preparing", {})
-    texts = [event.text for event in a.fabric.drain() if event.kind == "not-ready"]
+    texts = [event.text for event in a.fabric.take_events() if event.kind == "not-ready"]
     assert "build 0000000000000000 is neither on this machine nor in the store" in texts[0]
     del site.store.values["record"]
     site.until(lambda: a.fabric.complete, seconds=LEADER_PERIOD)
@@ -355,7 +355,7 @@ def test_a_leader_does_not_take_a_build_that_loses_packets_from_the_store(tmp_pa
     for _ in range(20):
         site.step(seconds=LEADER_PERIOD)
     assert (a.several.state, a.fabric.present) == ("preparing", {})
-    texts = [event.text for event in a.fabric.drain() if event.kind == "not-ready"]
+    texts = [event.text for event in a.fabric.take_events() if event.kind == "not-ready"]
     assert (f"required build {name}" if other else "3 of 42 pairs fail") in texts[0]
 
 
@@ -528,7 +528,7 @@ def test_a_first_store_gets_what_the_journal_of_a_lone_controller_says(tmp_path)
     assert a.several.mover.trial.before == read(site.store).before == site.old.identity
     waited(site, lambda: not journal.exists())
     assert journal.with_name(".build.journal.old").exists()
-    waited(site, lambda: "journal-retired" in [event.kind for event in a.fabric.drain()])
+    waited(site, lambda: "journal-retired" in [event.kind for event in a.fabric.take_events()])
     site.until(lambda: a.fabric.identity == site.old.identity, seconds=LEADER_PERIOD)
 
 
@@ -557,7 +557,7 @@ def waited(site, true):
 
 def told(instance, kind):
     """The text of the events of a kind."""
-    return "".join(event.text for event in instance.fabric.drain() if event.kind == kind)
+    return "".join(event.text for event in instance.fabric.take_events() if event.kind == kind)
 
 
 def after_a_takeover(tmp_path, which, seconds):
@@ -629,6 +629,6 @@ def test_a_build_that_cannot_be_copied_is_reported_once(tmp_path):
         f"builds/{name}/000000": zlib.compress(b"no archive"),
     }
     rest(site, 2 * COPY_RETRY)
-    texts = [event.text for event in a.fabric.drain() if event.kind == "status"]
+    texts = [event.text for event in a.fabric.take_events() if event.kind == "status"]
     assert len(texts) == 1, texts
     assert "ZIP" in texts[0]

@@ -128,7 +128,7 @@ def test_health_says_what_was_proved(overview, api, tmp_path, fabric):
     assert health["proved"] == state["proved"] == "delivery, identities"
     assert health["caveat"] == "delivery proved; link failures not walked"
     assert overview.current_state().status["caveat"] == health["caveat"]
-    loaded = [str(event) for event in fabric.drain() if event.kind == "loaded"]
+    loaded = [str(event) for event in fabric.take_events() if event.kind == "loaded"]
     assert loaded == [f"build {health['build']} is loaded; proved: delivery, identities"]
     lab.verify()
     fabric.load(read_build(lab.folder))
@@ -333,7 +333,7 @@ def test_an_error_of_ours_is_counted_and_told(api, fabric, monkeypatch):
     monkeypatch.setattr(api.api.mover, "confirm", lambda: 1 / 0)
     answer = api.post("/api/confirm", headers=bearer(TOKEN))
     assert (answer.status_code, "internal error" in answer.json["error"]) == (500, True)
-    (bug,) = [event for event in fabric.drain() if event.kind == "bug"]
+    (bug,) = [event for event in fabric.take_events() if event.kind == "bug"]
     assert (bug.step, "ZeroDivisionError" in bug.reason) == ("POST /api/confirm", True)
     assert "polarfab_http_errors_total 1.0" in api.get("/metrics").text
 
@@ -536,7 +536,7 @@ def test_every_request_is_written_down(api, overview, tmp_path, fabric):
     assert lines[0]["address"] == "192.0.2.9"
     assert lines[0]["at"] == pytest.approx(time(), abs=60)
     assert (tmp_path / ".build.actions").stat().st_mode & 0o777 == 0o600
-    told = [event for event in fabric.drain() if event.kind == "action"]
+    told = [event for event in fabric.take_events() if event.kind == "action"]
     assert str(told[0]) == "otto: reconcile every switch (operate 192.0.2.9): asked"
     overview.happened(told[0])
     assert "otto" not in api.get("/api/events").text, "it is for who may read the file"
@@ -600,11 +600,11 @@ def test_nobody_else_waits_for_the_disk_that_takes_a_line(tmp_path, hung):
     """All switches disconnected while it did not answer."""
     told, breaths, otto = [], [], Actor("otto", "apply", "")
 
-    def breathe(seconds):
+    def pause(seconds):
         breaths.append(seconds)
         hung.set()
 
-    actions = ActionLog(tmp_path / "build", told.append, breathe)
+    actions = ActionLog(tmp_path / "build", told.append, pause)
     actions.finish(0.0)
     assert told == []
     for number in range(3):
@@ -635,12 +635,12 @@ def test_a_switch_that_leaves_while_the_disk_takes_the_line_is_not_read(
 ):
     """The request was answered with an internal error."""
 
-    def breathe(_):
+    def pause(_):
         if not hung.is_set():
             fabric.closed("there")
             hung.set()
 
-    api.api.actions = ActionLog(tmp_path / "build", fabric.tell, breathe)
+    api.api.actions = ActionLog(tmp_path / "build", fabric.tell, pause)
     answer = api.post("/api/reconcile", headers=bearer(OPERATOR))
     assert (answer.status_code, answer.json) == (202, {"switches": 1})
 
@@ -666,7 +666,7 @@ def test_nothing_is_done_that_cannot_be_written_down(api, fabric, tmp_path):
     answer = api.post("/api/reconcile", headers=bearer(OPERATOR))
     assert answer.status_code == 400
     assert "nothing is done without a record" in answer.json["error"]
-    assert fabric.drain()[-1].kind == "connected", "and nothing after"
+    assert fabric.take_events()[-1].kind == "connected", "and nothing after"
 
 
 def test_the_page_runs_only_its_own_script(api):
@@ -700,7 +700,7 @@ def test_who_guesses_tokens_is_not_listened_to_for_a_while(overview, tmp_path, f
     fabric.rejected.clock = lambda: now[0]
     api = Client(made(fabric, overview, tmp_path))
     api.site.refusals.clock = lambda: now[0]
-    fabric.drain()
+    fabric.take_events()
     for number in range(MOST_GUESSES):
         wrong = bearer(f"guess-{number:016}")
         assert api.post("/api/reconcile", headers=wrong).status_code == 401
@@ -711,7 +711,7 @@ def test_who_guesses_tokens_is_not_listened_to_for_a_while(overview, tmp_path, f
     assert known.status_code == 202, "behind a proxy, which is one host, others send wrong ones"
     other = {"client": "192.0.2.9", "headers": bearer("guess-0123456789")}
     assert api.post("/api/reconcile", **other).status_code == 401
-    told = [str(event) for event in fabric.drain() if event.kind == "token-refused"]
+    told = [str(event) for event in fabric.take_events() if event.kind == "token-refused"]
     assert told == [
         f"a client on {at} is refused: a token that is not known"
         for at in ("127.0.0.1", "192.0.2.9")
@@ -727,7 +727,7 @@ def test_tokens_are_read_again(overview, tmp_path, fabric):
     file.chmod(0o600)
     app = made(fabric, overview, tmp_path, Tokens.read(file))
     api = Client(app, private=True)
-    fabric.drain()
+    fabric.take_events()
     assert api.get("/api/health").status_code == 503
     for path in ("/api/state", "/metrics", "/api/events"):
         assert api.get(path).status_code == 401
@@ -738,7 +738,7 @@ def test_tokens_are_read_again(overview, tmp_path, fabric):
     file.write_text("short\n")
     app.read_tokens_again()
     assert api.get("/api/state", headers=bearer(TOKEN)).status_code == 200
-    assert [event.kind for event in fabric.drain()][-1] == "tokens-kept"
+    assert [event.kind for event in fabric.take_events()][-1] == "tokens-kept"
 
 
 @pytest.fixture
@@ -790,7 +790,7 @@ def test_a_drain_is_answered_when_the_store_has_it(tmp_path, repairing, monkeypa
         jobs.append(SimpleNamespace(done=lambda: len(breaths) >= 3, result=job))
         return jobs[-1]
 
-    def breathe(*_):
+    def pause(*_):
         breaths.append(len(jobs))
         if moves and len(breaths) == 1:
             mover.rollout = SimpleNamespace(over=False)
@@ -801,7 +801,7 @@ def test_a_drain_is_answered_when_the_store_has_it(tmp_path, repairing, monkeypa
     record = SharedRecord(store, history, later)
     record.lead(7, None)
     mover = Mover(fabric, keeper, no_history(), record)
-    app = made(fabric, overview, tmp_path, mover=mover, breathe=breathe)
+    app = made(fabric, overview, tmp_path, mover=mover, pause=pause)
     node = {"what": fabric.names[3]}
     answer = Client(app).post("/api/drain", json=node, headers=bearer(OPERATOR))
     assert (answer.status_code, breaths) == (202, [1, 1, 1])

@@ -43,7 +43,7 @@ def far_egress(build):
 def test_a_good_build_gets_our_mark(tmp_path, history):
     made, data = sent(tmp_path / "sent", polarfly_build(3))
     breaths = []
-    received = history.receive(data, breathe=lambda: breaths.append(1))
+    received = history.receive(data, yield_to_others=lambda: breaths.append(1))
     assert (received.identity, str(received.proved)) == (made.identity, "delivery, identities")
     assert breaths
     assert history.kept_builds() == [made.identity]
@@ -140,13 +140,13 @@ def test_a_build_is_received_while_the_disk_hangs_and_other_work_goes_on(tmp_pat
     disk.clear()
     breaths = []
 
-    def breathe(_):
+    def pause(_):
         breaths.append(1)
         if len(breaths) > 3:
             disk.set()
         sleep(0.001)
 
-    assert threaded.receive(data, breathe=breathe).identity == made.identity
+    assert threaded.receive(data, pause=pause).identity == made.identity
     assert len(breaths) > 3
     assert threaded.history.kept_builds() == [made.identity]
 
@@ -155,12 +155,12 @@ def test_a_build_is_refused_that_the_disk_does_not_take(tmp_path, threaded, disk
     _, data = sent(tmp_path / "sent", polarfly_build(3))
     disk.clear()
 
-    def breathe(seconds):
+    def pause(seconds):
         threaded.fabric.now += 0.25
         sleep(seconds)
 
     with pytest.raises(InputError, match="a disk that does not answer"):
-        threaded.receive(data, breathe=breathe)
+        threaded.receive(data, pause=pause)
     assert threaded.fabric.now < HTTP_PATIENCE, "who asked still waits"
 
 
@@ -173,12 +173,12 @@ def test_a_build_that_another_request_prepares_is_not_tidied_away(tmp_path, thre
     threaded.fabric.current, threaded.fabric.identity = running, running.identity
     received = []
 
-    def breathe(_):
+    def pause(_):
         if not received:
             received.append(1)
-            threaded.receive(other[1], breathe=sleep)
+            threaded.receive(other[1], pause=sleep)
 
-    threaded.prepare(current_of(one[0], None), breathe)
+    threaded.prepare(current_of(one[0], None), pause)
     assert received
     assert one[0].identity in threaded.history.kept_builds()
 

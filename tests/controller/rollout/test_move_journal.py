@@ -121,7 +121,7 @@ class Site:
         return self.folder.with_name(".build.journal")
 
     def told(self, kind):
-        return [event.text for event in self.fabric.drain() if event.kind == kind]
+        return [event.text for event in self.fabric.take_events() if event.kind == kind]
 
 
 @pytest.fixture(scope="module")
@@ -277,7 +277,7 @@ def test_a_damaged_journal_is_put_aside_and_the_fabric_is_read(site):
     site.until(lambda: site.holds(site.new.identity))
     assert [dict(end.rows) for end in site.ends.values()] == before
     assert site.fabric.differences["added"] == site.fabric.differences["removed"] == 0
-    told = [event.kind for event in site.fabric.drain()]
+    told = [event.kind for event in site.fabric.take_events()]
     assert ("journal-damaged" in told, "surveyed" in told) == (True, True)
     assert site.journal.with_name(".build.journal.damaged").read_text() == "{"
     assert load(site.folder).identity == site.new.identity
@@ -362,10 +362,10 @@ def test_the_first_build_is_kept_although_a_switch_is_away(site):
 def test_a_move_tells_that_a_build_is_loaded_when_it_is(site):
     """Its first round said that the old build was loaded, and the fabric complete."""
     site.until(lambda: site.fabric.complete)
-    site.fabric.drain()
+    site.fabric.take_events()
     site.move()
     site.until(lambda: site.holds(site.new.identity))
-    told = [e for e in site.fabric.drain() if e.kind in ("loaded", "complete", "moved")]
+    told = [e for e in site.fabric.take_events() if e.kind in ("loaded", "complete", "moved")]
     new = site.new.identity
     assert [(e.kind, e.node) for e in told] == [("loaded", new), ("moved", new), ("complete", new)]
 
@@ -654,12 +654,12 @@ def test_a_build_is_kept_before_a_move_while_other_work_goes_on(site, hung_histo
     site.until(lambda: site.fabric.complete)
     target, breaths = read_build(site.folder.with_name("new"), unverified=True), []
 
-    def breathe(_):
+    def pause(_):
         breaths.append(1)
         if len(breaths) > 3:
             hung_history.set()
 
-    site.mover.prepare(target, breathe)
+    site.mover.prepare(target, pause)
     assert len(breaths) > 3
     assert set(site.mover.history.kept_builds()) == {site.old.identity, site.new.identity}
 
@@ -671,11 +671,11 @@ def test_a_move_is_refused_where_nothing_can_be_kept_before(site, hung_history):
     site.until(lambda: site.fabric.complete)
     target = read_build(site.folder.with_name("new"), unverified=True)
 
-    def breathe(_):
+    def pause(_):
         site.now += 1.0
 
     with pytest.raises(InputError, match="a disk that does not answer"):
-        site.mover.prepare(target, breathe)
+        site.mover.prepare(target, pause)
     hung_history.set()
     site.mover.finish(60.0)
     site.step()
@@ -695,7 +695,7 @@ def test_a_move_that_cannot_be_continued_changes_nothing(site, monkeypatch, with
         site.start()
 
         def refused():
-            told.extend(event.kind for event in site.fabric.drain())
+            told.extend(event.kind for event in site.fabric.take_events())
             return "kept" in told
 
         site.until(refused)
@@ -1162,7 +1162,7 @@ def test_it_comes_so_too_without_a_switch_and_long_after_the_restart(site, late)
     assert site.fabric.identity == site.old.identity
     site.until(lambda: site.fabric.identity == site.new.identity, steps=4000)
     assert site.mover.rollout.state == "done"
-    told = site.fabric.drain()
+    told = site.fabric.take_events()
     assert [event for event in told if event.kind == "kept"] == []
     log = ActionLog(site.folder, lambda _: None)
     for event in told:

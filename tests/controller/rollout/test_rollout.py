@@ -117,7 +117,7 @@ def test_a_fabric_moves_and_loses_nothing(case):
     assert site.holds(site.moving.new)
     assert site.fabric.identity == site.update.new.identity
     assert site.fabric.complete
-    told = [(e.kind, e.node) for e in site.fabric.drain() if e.kind in ("round", "moved")]
+    told = [(e.kind, e.node) for e in site.fabric.take_events() if e.kind in ("round", "moved")]
     rounds = site.update.rounds
     steps = [("round", f"{n} of {rounds}") for n in range(1, rounds + 1)]
     assert told == [*steps, ("moved", site.update.new.identity)]
@@ -335,7 +335,7 @@ def test_links_that_die_while_a_move_waits_for_the_disk_are_repaired(place, poli
         steps(int(3 * DETOUR_AFTER / SETTLE))
         assert not net.fabric.lost()
         assert keeper.repair_seconds < DETOUR_AFTER
-    told = [event.kind for event in net.sessions.drain()]
+    told = [event.kind for event in net.sessions.take_events()]
     assert [told.count(kind) for kind in ("move-waits", "repaired")] == [1, 2]
     record.place = ()
     while not (mover.rollout.over and net.sessions.complete):

@@ -126,7 +126,7 @@ def program(fabric, key, datapath_id, peer=""):
 
 
 def kinds(fabric):
-    return [(event.kind, event.node) for event in fabric.drain()]
+    return [(event.kind, event.node) for event in fabric.take_events()]
 
 
 def slow(fabric):

@@ -91,7 +91,7 @@ def test_a_switch_gets_the_program_that_it_can_do(shape):
     assert net.sessions.complete
     found = set(State.of(net.sessions).status["profiles"].values())
     assert found == ({PROFILES[shape]} if shape != "everything" else set())
-    told = {event.kind for event in net.sessions.drain()}
+    told = {event.kind for event in net.sessions.take_events()}
     assert ("profile" in told) == (shape != "everything")
     refused = sum(switch.refusals for switch in net.fabric.switches)
     assert (refused == len(net.fabric.switches)) == (shape in TOLD)  # they have no description
@@ -135,7 +135,7 @@ def test_a_program_without_a_simpler_form_is_refused_for_good(shape, monkeypatch
 def test_a_lesser_profile_that_is_enough_is_told_so():
     minimal = replace(routed(q=2), identity="1123456789abcdef")
     net = in_memory(Shape(select_liveness=False), minimal)
-    (first, *_) = (event for event in net.sessions.drain() if event.kind == "profile")
+    (first, *_) = (event for event in net.sessions.take_events() if event.kind == "profile")
     assert first.text == "openflow13: it does all that this build asks for"
 
 

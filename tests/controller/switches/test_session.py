@@ -157,20 +157,23 @@ def test_events_tell_how_long_programming_took(fabric, now):
     barrier(fabric, 2, OPENED)
     commit(fabric, 2)
     identity = fabric.identity
-    assert fabric.drain()[-2:] == [SwitchProgrammed("b", 0.5), FabricComplete(identity, 2, 2.5)]
+    assert fabric.take_events()[-2:] == [
+        SwitchProgrammed("b", 0.5),
+        FabricComplete(identity, 2, 2.5),
+    ]
     fabric.present[1].request_reading()
     assert tell(fabric, 2, entries(Programs().program(1))) == b""
-    assert fabric.drain() == [SwitchProgrammed("b", None), FabricComplete(identity, 2, 0.0)]
+    assert fabric.take_events() == [SwitchProgrammed("b", None), FabricComplete(identity, 2, 0.0)]
 
 
 def test_an_error_while_filling_discards_the_bundle_and_is_explained(fabric):
     connect(fabric, "k", 11)
-    fabric.drain()
+    fabric.take_events()
     for xid in (50, 51, 52):
         fabric.received("k", error(*BAD_GROUP_TYPE, xid))
     assert barrier(fabric, "k", OPENED) == rows.discard(SessionXid.DISCARD)
     text = "group mod failed: bad type (row 50), and 2 more errors"
-    assert fabric.drain() == [ProgramRefused("a", text, *BAD_GROUP_TYPE, "row 50", 3)]
+    assert fabric.take_events() == [ProgramRefused("a", text, *BAD_GROUP_TYPE, "row 50", 3)]
     assert State.of(fabric).status["errors"] == {"a": text}
     fabric.received("k", REPLY)
     barrier(fabric, "k", COMMITTED)
@@ -234,7 +237,7 @@ def test_success_clears_an_earlier_error_and_a_late_error_is_told_once(fabric):
     fabric.closed("k")
     program(fabric, "l", 11)
     assert fabric.errors == {}
-    fabric.drain()
+    fabric.take_events()
     fabric.received("l", error(*BAD_GROUP_TYPE, 9))
     fabric.received("l", error(*BAD_GROUP_TYPE, 9))
     assert kinds(fabric) == [("error", "a")]
@@ -257,14 +260,14 @@ ALIVE = protocol.message(protocol.MessageType.ECHO_REPLY, SessionXid.PROBE)
 def test_a_switch_keeps_its_place_while_it_answers(fabric, now):
     """The other one gets nothing, is told of once, and is forgotten when it stays away."""
     program(fabric, "one", 11, "192.0.2.1:1000")
-    fabric.drain()
+    fabric.take_events()
     for _ in range(2):
         fabric.connected("two", 11, "192.0.2.2:2000")
         assert [(out.key, out.data) for out in fabric.send.take()] == [("one", PROBE)]
         fabric.received("one", ALIVE)
         assert [(out.key, out.data) for out in fabric.send.take()] == [("two", None)]
         fabric.closed("two")
-    (event,) = fabric.drain()
+    (event,) = fabric.take_events()
     assert (event.kind, event.node) == ("duplicate", "a")
     assert "from 192.0.2.1:1000, which stays, and from 192.0.2.2:2000" in event.text
     assert State.of(fabric).status["programmed"] == ["a"]
@@ -290,7 +293,7 @@ def test_a_claim_gets_the_place_when_the_connection_before_has_ended(fabric):
 
 def test_a_switch_that_does_not_answer_loses_its_place(fabric, now):
     program(fabric, "old", 11)
-    fabric.drain()
+    fabric.take_events()
     fabric.connected("new", 11)
     fabric.send.take()
     now[0] += PROBE_PATIENCE + 0.1
@@ -306,7 +309,7 @@ def test_a_switch_that_does_not_answer_loses_its_place(fabric, now):
 def test_who_talks_and_does_not_answer_loses_its_place(fabric, now):
     """What comes may have been under way before: the answer alone says that the switch lives."""
     program(fabric, "old", 11)
-    fabric.drain()
+    fabric.take_events()
     fabric.connected("new", 11)
     for _ in range(6):
         now[0] += 0.9
@@ -346,7 +349,7 @@ HERE, THERE = "192.0.2.1:1000", "192.0.2.9:1000"
 def test_a_claim_from_elsewhere_cuts_nobody_off_sooner(fabric, now):
     """A switch that was busy for 5 s lost its place to whoever claimed it."""
     program(fabric, "one", 11, HERE)
-    fabric.drain()
+    fabric.take_events()
     now[0] += PROBE_AFTER
     fabric.tick()
     fabric.connected("thief", 11, THERE)
@@ -382,7 +385,7 @@ def test_a_switch_that_connects_from_elsewhere_is_told(fabric, now, certificate)
     now[0] += SILENT_AFTER + 0.1
     fabric.tick()
     assert fabric.present[0].key == "two"
-    told = [event.text for event in fabric.drain() if event.kind == "readdressed"]
+    told = [event.text for event in fabric.take_events() if event.kind == "readdressed"]
     assert len(told) == (certificate is None)
     assert all("192.0.2.9:1000, before 192.0.2.1;" in text for text in told)
 
@@ -391,7 +394,7 @@ def test_a_datapath_id_is_accepted_from_its_certificate_only(fabric):
     """A stolen certificate of one switch does not make a peer another one."""
     fabric.connected("thief", 11, "192.0.2.9:1000", frozenset({"b"}))
     assert [(out.key, out.data) for out in fabric.send.take()] == [("thief", None)]
-    (event,) = fabric.drain()
+    (event,) = fabric.take_events()
     assert (event.kind, event.node) == ("misnamed", "192.0.2.9")
     assert "datapath id of switch a and a certificate that names b" in event.text
     fabric.connected("a", 11, "192.0.2.1:1000", frozenset({"a", "b"}))
@@ -402,7 +405,7 @@ def test_unknown_datapath_ids_do_not_fill_memory(fabric):
     for number in range(100, 100 + 2 * MOST_UNKNOWN):
         fabric.connected(number, number)
         fabric.closed(number)
-    assert len(fabric.unknown) == len(fabric.drain()) == MOST_UNKNOWN
+    assert len(fabric.unknown) == len(fabric.take_events()) == MOST_UNKNOWN
 
 
 @pytest.mark.parametrize("length", [8, 12, 19])
@@ -444,7 +447,7 @@ def test_a_silent_switch_is_cut_off_and_told_once(fabric, now):
     assert [out.data for out in fabric.send.take()] == [PROBE]
     fabric.received("k", ALIVE)
     now[0] = SWITCH_PATIENCE + 1
-    fabric.drain()
+    fabric.take_events()
     fabric.tick()
     fabric.tick()
     assert [out.data for out in fabric.send.take()] == [None]
@@ -454,7 +457,7 @@ def test_a_silent_switch_is_cut_off_and_told_once(fabric, now):
 def test_a_switch_that_says_nothing_is_asked_and_cut_off_within_seconds(fabric, now):
     program(fabric, "k", 11)
     program(fabric, "l", 12)
-    fabric.drain()
+    fabric.take_events()
     now[0] = PROBE_AFTER
     fabric.tick()
     assert {(out.key, out.data) for out in fabric.send.take()} == {("k", PROBE), ("l", PROBE)}
@@ -472,19 +475,19 @@ def test_nobody_is_silent_whose_messages_wait_or_while_we_do_other_work(fabric, 
     """Hundreds of 3,783 were cut off on a busy machine, with their answers in our hands."""
     fabric.connected(1, 11)
     fabric.send.take()
-    fabric.heard.update(None)
+    fabric.listening_clock.update(None)
     for _ in range(int(SILENT_AFTER)):
         now[0] += 10.0  # a long step of ours, then messages that wait
-        fabric.heard.update(None)
+        fabric.listening_clock.update(None)
         came = now[0] - 1.0
         for _ in range(10):
             now[0] += 1.0
-            fabric.heard.update(came)
+            fabric.listening_clock.update(came)
         fabric.tick()
         assert None not in [out.data for out in fabric.send.take()]
     for _ in range(4):
         now[0] += 1.0
-        fabric.heard.update(None)
+        fabric.listening_clock.update(None)
         fabric.tick()
     assert [out.data for out in fabric.send.take()] == [None]
 
@@ -496,7 +499,7 @@ def test_one_who_never_stops_talking_keeps_nobody_from_being_silent(fabric, now)
     tick, waited = 0.25, 3.0
     for _ in range(int((PROBE_AFTER + SILENT_AFTER + waited) / tick) + 2):
         now[0] += tick
-        fabric.heard.update(now[0] - min(now[0], waited))
+        fabric.listening_clock.update(now[0] - min(now[0], waited))
         fabric.tick()
     assert [out.data for out in fabric.send.take()] == [PROBE, None]
 

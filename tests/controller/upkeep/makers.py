@@ -61,7 +61,7 @@ def hold(net, tables, only=None):
 
 
 def told(net):
-    return [event.kind for event in net.sessions.drain()]
+    return [event.kind for event in net.sessions.take_events()]
 
 
 def mods(net):

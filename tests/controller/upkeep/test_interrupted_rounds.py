@@ -134,7 +134,7 @@ def read(net, keeper):
 def test_an_interruption_between_rounds_loops_no_packets(interrupted):
     for done in range(2, 62, 12):
         net, keeper = drained()
-        net.sessions.drain()
+        net.sessions.take_events()
         keeper.drain(LAST)
         net.run(done)
         net, keeper = interrupted(net, keeper)
@@ -232,7 +232,7 @@ def test_a_failure_has_the_rounds_of_a_drain_go_on_without_a_switch_that_hangs()
 def test_a_drain_during_a_repair_does_not_end_its_rounds_when_a_switch_leaves():
     """The repair had to wait for that switch, like the drain."""
     net, keeper = fabric()
-    net.sessions.drain()
+    net.sessions.take_events()
     net.cable(*links_of(BUILD)[0], False, most=4)
     assert keeper.rounds.busy
     keeper.drain(LAST)

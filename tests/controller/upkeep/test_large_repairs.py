@@ -171,7 +171,7 @@ def test_a_drain_meanwhile_does_not_delay_a_repair(monkeypatch):
     net.cable(*links[2], False)
     net.cable(*links[17], False)
     net.sessions.closed(GONE[-1])
-    keeper.drain(net.sessions.names[GONE[0]], breathe=beside.finish)
+    keeper.drain(net.sessions.names[GONE[0]], yield_to_others=beside.finish)
     net.run()
     assert len(beside.waiting) == 1
 

@@ -120,7 +120,7 @@ def test_a_flapping_link_is_suppressed_and_used_again_when_it_is_calm() -> None:
         "link-up",
     ]
     assert links.dead.sum() == 2
-    wait = links.penalties.wait(0, 2.2)
+    wait = links.link_penalties.wait(0, 2.2)
     assert kinds(links, 2.2 + wait - 0.1) == []
     assert kinds(links, 2.2 + wait + 0.1) == ["reused"]
     assert not links.dead.any()
@@ -375,7 +375,7 @@ def _check_random_events(wiring: Wiring, chance: np.random.Generator, spared: Co
                 less = ~drained & (np.arange(order) != vertex)
                 assert (paths(far, up, less) & pairs != has_path).any()
         numbers = links.cables.number
-        suppressed = np.append(links.penalties.suppressed, False)[numbers]
+        suppressed = np.append(links.link_penalties.suppressed, False)[numbers]
         merely = suppressed | links_and_switches(far, links.requested.values())[0]
         # One without hosts may be joined, although no pair needs it.
         merely &= hosts[:, None] & hosts[far]
@@ -616,7 +616,7 @@ def test_a_switch_that_flaps_among_most_is_drained_if_it_does_not_hold_its_progr
             links.connected(vertex, 1.0)
         fit(links, vertex)
     links.update(1.0)
-    assert links.flaps.suppressed.sum() == 8
+    assert links.switch_penalties.suppressed.sum() == 8
     assert not links.drained.any()
     links.program_lost(3, 2.0)
     links.update(2.0)

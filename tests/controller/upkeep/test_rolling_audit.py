@@ -20,7 +20,7 @@ def audited():
     build = replace(polarfly_build(3), identity="0123456789abcdef")
     net, keeper = network(build=build)
     net.also.append(RollingAudit(net.sessions, PERIOD, lambda: keeper.change).tick)
-    net.sessions.drain()
+    net.sessions.take_events()
     return net
 
 
@@ -38,7 +38,7 @@ def ages(net):
 
 
 def kinds(net):
-    return [(event.kind, event.node) for event in net.sessions.drain()]
+    return [(event.kind, event.node) for event in net.sessions.take_events()]
 
 
 def wait(net, seconds):

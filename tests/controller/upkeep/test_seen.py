@@ -45,7 +45,7 @@ def wait(net, seconds):
 
 
 def kinds(net):
-    return [event.kind for event in net.sessions.drain() if event.node == str(BAD)]
+    return [event.kind for event in net.sessions.take_events() if event.node == str(BAD)]
 
 
 def lost(net):
@@ -101,7 +101,7 @@ def test_what_was_counted_only_is_read_in_full_soon():
         commit()
 
     switch.committed = altered
-    net.sessions.drain()
+    net.sessions.take_events()
     link = next(end for end in net.fabric.far if end[0] == BAD)
     net.fabric.cable(link, up=False)
     net.run()
@@ -119,7 +119,7 @@ def test_what_was_counted_only_is_read_in_full_soon():
 def test_one_that_drifts_again_and_again_gets_no_transit():
     net = network(audit=10.0)
     wait(net, 2)
-    net.sessions.drain()
+    net.sessions.take_events()
     told = []
     for drift in range(1, MOST_DRIFTS + 1):
         forgets_all(net.fabric.switches[BAD])
@@ -188,7 +188,7 @@ def test_a_hung_switch_is_cut_off_in_seconds_and_delays_no_other():
     net.sessions.received(near[0], net.fabric.switches[near[0]].link(near[1], False))
     net.run()
     assert not net.keeper.rounds.busy, "all others are repaired, and at once"
-    assert "repaired" in [event.kind for event in net.sessions.drain()]
+    assert "repaired" in [event.kind for event in net.sessions.take_events()]
     wait(net, SILENT_AFTER)
     assert BAD not in net.sessions.present
     wait(net, 6)
@@ -328,7 +328,7 @@ def test_a_switch_that_carries_out_a_large_change_is_neither_slow_nor_silent():
     size = sum(map(len, many))
     net.sessions.present[BAD].talk.change(many, lambda _: None)
     net.run()
-    net.sessions.drain()
+    net.sessions.take_events()
     wait(net, SLOW_AFTER + size / WORK_RATE - 1)
     assert slow(net.sessions) == set()
     assert BAD in net.sessions.present
