@@ -571,7 +571,7 @@ def test_a_move_that_waits_for_a_switch_can_be_undone():
         site.run(steps=int(2 * LONGEST_WRITE / SETTLE))
     mover.tick()
     assert mover.waits_for == mover.rollout.awaited
-    assert [event.text for event in site.fabric.drain() if event.kind == "move-waits"]
+    assert [event.text for event in site.fabric.take_events() if event.kind == "move-waits"]
     mover.roll_back(by="alice")
     site.run("failed")
     assert mover.rollout.reason == "undone by alice"
