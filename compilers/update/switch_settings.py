@@ -238,5 +238,7 @@ def _block_changes(was: NodeTypeFacts, now: NodeTypeFacts) -> Iterator[SettingCh
 
 def _shown(value: Any) -> str:
     """A value in a few words."""
+    if isinstance(value, Mapping):
+        value = ", ".join(f"{key}={each}" for key, each in value.items())
     text = str(value) if value not in ("", (), None) else "none"
     return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 1]}…"

@@ -139,6 +139,16 @@ def test_cables_that_need_another_length_are_named(first: Fabric) -> None:
     assert setting_changes(new, new) == ()
 
 
+def test_limits_of_a_node_type_that_change_are_shown_in_words(first: Fabric) -> None:
+    """They were shown as Python's dictionaries."""
+    inventory = hall()
+    inventory["node_types"]["leaf"] = TYPES["leaf"] | {"tables": {"lpm_rows": 50, "groups": 40}}
+    new = Fabric.from_spec(SPEC, inventory).compile(first).compiled[0]
+    (change,) = setting_changes(first.compiled[0], new)
+    assert change[1:] == ("leaf", "limits", "none", "lpm_rows=50, groups=40")
+    assert setting_changes(new, first.compiled[0])[0][3:] == ("lpm_rows=50, groups=40", "none")
+
+
 def test_cables_of_a_switch_that_is_gone_are_not_those_of_one_with_its_name() -> None:
     """The lengths of the former were compared with those of the latter."""
     inventory = hall()
