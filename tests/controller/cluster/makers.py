@@ -53,12 +53,20 @@ class Etcd(Process):
         client = ("--listen-client-urls", self.url, "--advertise-client-urls", self.url)
         peers = ("--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer)
         cluster = ("--initial-cluster", f"default={peer}", "--logger", "zap", "--unsafe-no-fsync")
-        self.start("etcd", "--data-dir", folder / "etcd", *client, *peers, *cluster, *options)
+        self.data = folder / "etcd"
+        self.command = ("etcd", "--data-dir", self.data, *client, *peers, *cluster, *options)
+        self.start(*self.command)
         try:
             self.says("serving client traffic")
         except BaseException:
             self.kill()
             raise
+
+    def lose_data(self):
+        """Come back with nothing."""
+        self.kill()
+        rmtree(self.data)
+        self.start(*self.command)
 
 
 class Instance(Process):

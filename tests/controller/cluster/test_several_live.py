@@ -141,6 +141,33 @@ def test_a_sighup_loads_no_build_that_the_folder_of_a_new_leader_had(tmp_path, s
         b.says(f"all switches hold build {load(first).identity}")
 
 
+@pytest.mark.long
+def test_a_new_leader_keeps_the_build_of_another_and_can_undo_it(tmp_path, switches):
+    """Without a store it loaded its folder's old build on all at once, and undo gave 400."""
+    first, then = two_builds(tmp_path)
+    with group(tmp_path, first) as (etcd, a, b):
+        join(switches.vsctl, BRIDGES, a, b)
+        until(a.complete, "the fabric is a's")
+        code, text = a.ask("apply", then, "--token-file", a.tokens, "--to")
+        assert code == 0, text
+        copies = b.build.with_name(".build.history")
+        both = {load(build).identity for build in (first, then)}
+        until(lambda: both <= {file.name for file in copies.glob("*")}, "b has copies")
+        a.process.send_signal(signal.SIGTERM)
+        assert a.process.wait(20) == 0
+        until(b.complete, "b leads")
+        before = [dump(switches, v) for v in range(SWITCHES)]
+        assert all_have(switches, then)
+        etcd.lose_data()
+        b.says("b no longer leads and restarts")
+        b.says(f"has build {load(then).identity}: {SWITCHES} of {SWITCHES} switches hold it")
+        until(b.complete, "b leads again")
+        assert [dump(switches, v) for v in range(SWITCHES)] == before
+        code, text = b.ask("apply", "--undo", "--token-file", b.tokens, "--to")
+        assert code == 0, text
+        assert all_have(switches, first)
+
+
 def test_open_vswitch_refuses_a_deposed_master(tmp_path, switches):
     """A role of an older term, and changes of what is a slave by now: all that the proof needs."""
     first, _ = two_builds(tmp_path)
