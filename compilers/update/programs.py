@@ -72,7 +72,7 @@ class SwitchPrograms:
     A switch is named by `node`, its place in `update.nodes`. Its vertex in the old build is
     `old_vertex`, and that in the new build is `new_vertex`. Switches hold class and group numbers
     in one of two *generations*, 0 or 1. An argument `generation` is always the one that a switch
-    holds before the update. The method `generation` returns the one that it holds afterwards.
+    holds before the update; `generation_after` returns the one that it holds afterwards.
     """
 
     def __init__(self, update: Update) -> None:
@@ -81,13 +81,13 @@ class SwitchPrograms:
         self._cached: dict[tuple[int, int, Profile | None, Profile | None], tuple[Slots, ...]] = {}
         """By node, generation and its profiles in the old and the new build."""
 
-    def generation(self, old_generation: int) -> int:
+    def generation_after(self, generation: int) -> int:
         """The generation that a switch has after the update: 0 or 1.
 
         Args:
-            old_generation: the one that it has before the update.
+            generation: the one that it has before the update.
         """
-        return old_generation if self.update.in_place else 1 - old_generation
+        return generation if self.update.in_place else 1 - generation
 
     def slots(self, node: int, generation: int = 0) -> tuple[Slots, ...]:
         """The slots of a switch; () if the new build does not have the switch."""
@@ -110,7 +110,7 @@ class SwitchPrograms:
         old_vertex, new_vertex = int(update.nodes.before[node]), int(update.nodes.after[node])
         if new_vertex < 0:
             return ()
-        program = self._new.program(new_vertex, self.generation(generation))
+        program = self._new.program(new_vertex, self.generation_after(generation))
         if old_vertex < 0:
             blocks = [block for block in (*program.groups, *program.flows) if len(block)]
             rounds = [update.last if _chooses_intermediate(block) else PREPARE for block in blocks]

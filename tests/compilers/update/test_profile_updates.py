@@ -66,4 +66,4 @@ def test_a_move(profile, old, new):
         slots, switch = programs.slots(node), loaded(before, was)
         for number in range(update.last + 1):
             switch.apply(messages(slots, number))
-        assert switch == loaded(after, now, programs.generation(0))
+        assert switch == loaded(after, now, programs.generation_after(0))

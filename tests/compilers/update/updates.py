@@ -85,7 +85,7 @@ class Moving:
         self.back: set[int] = set()
         self.slots = [self.programs.slots(node, generation) for node in self.nodes]
         self.old = programmed(update.old, update.nodes.before, generation)
-        new_generation = self.programs.generation(generation)
+        new_generation = self.programs.generation_after(generation)
         self.new = programmed(update.new, update.nodes.after, new_generation)
         self.switches = [switch.copy() for switch in self.old]
         self.cables = {}
