@@ -10,7 +10,7 @@ from compilers.topology.family import Family
 from compilers.topology.labelled_graph import Topology
 
 FITTED = f", adjacent: bounce, demand: {DEMAND_FILE}"
-"""The other words of a policy whose weights are fitted to measured traffic, in any family."""
+"""The other keys of a policy whose weights are fitted to measured traffic, in any family."""
 
 
 class CompactValiant(Balance):
@@ -30,5 +30,5 @@ class CompactValiant(Balance):
     )
 
     def fitting(self, traffic: str, family: Family, topology: Topology) -> str | None:  # noqa: ARG002
-        """Return words for measured traffic alone, to which shares are fitted."""
+        """Return keys for measured traffic alone, to which shares are fitted."""
         return FITTED if traffic == MEASURED else None

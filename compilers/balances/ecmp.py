@@ -28,24 +28,24 @@ class Ecmp(Balance):
     forwarding = Forwarding(alternates="shortest")
 
     def problems(self, routing: RoutingSpec) -> Iterator[Finding]:
-        """Yield findings about words that ask for other paths, or for unequal shares."""
+        """Yield findings about values that ask for other paths, or for unequal shares."""
         if routing.transit == self.name and routing.demand:
             required = "no demand with `transit: ecmp`, where every switch shares alike"
             todo = "remove `demand`, or `transit`: shares are fitted where packets enter"
             yield Finding(("routing", "demand"), required, routing.demand, todo)
-        for word, allowed in (("adjacent", "minimal"), ("minimal_share", EQUAL_COST)):
-            if (value := getattr(routing, word)) != allowed:
-                todo = f"remove `{word}`, or choose `balance: compact-valiant`"
+        for key, allowed in (("adjacent", "minimal"), ("minimal_share", EQUAL_COST)):
+            if (value := getattr(routing, key)) != allowed:
+                todo = f"remove `{key}`, or choose `balance: compact-valiant`"
                 required = f"{allowed} with `balance: {self.name}`"
-                yield Finding(("routing", word), required, value, todo)
+                yield Finding(("routing", key), required, value, todo)
         if routing.disjoint == "edge":
             required, todo = f"auto or none with `balance: {self.name}`", "remove `disjoint`"
             yield Finding(("routing", "disjoint"), required, "edge", todo)
 
     def fitting(self, traffic: str, family: Family, topology: Topology) -> str | None:
-        """Return words for uniform traffic, in families where pairs have several shortest paths.
+        """Return keys for uniform traffic, in families where pairs have several shortest paths.
 
-        In trees, where some switches have no hosts and cannot be intermediates, return words for
+        In trees, where some switches have no hosts and cannot be intermediates, return keys for
         any traffic that is not measured.
         """
         if topology.endpoints.all():

@@ -37,5 +37,5 @@ class Minimal(Balance):
             yield Finding(("routing", "adjacent"), required, "bounce", todo)
 
     def fitting(self, traffic: str, family: Family, topology: Topology) -> str | None:  # noqa: ARG002
-        """Return words for uniform traffic, in families where pairs have one shortest path."""
+        """Return keys for uniform traffic, in families where pairs have one shortest path."""
         return "" if traffic == UNIFORM and family.single else None

@@ -33,11 +33,11 @@ class Spread(Balance):
     figures = MappingProxyType({"": HostThroughput(uniform=52, random_hosts=49, guaranteed=46)})
 
     def problems(self, routing: RoutingSpec) -> Iterator[Finding]:
-        """Yield findings about words that ask for other shares: marked packets take all links."""
+        """Yield findings about values that ask for other shares: marked packets take all links."""
         yield from fixed_share_findings(routing)
 
     def fitting(self, traffic: str, family: Family, topology: Topology) -> str | None:
-        """Return words for any traffic, where by a formula hardly any balance guarantees more."""
+        """Return keys for any traffic, where by a formula hardly any balance guarantees more."""
         suits = traffic == ANY and family.marks_suit_any_traffic(topology.parameters)
         return "" if suits else None
 

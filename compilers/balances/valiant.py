@@ -30,7 +30,7 @@ class Valiant(Balance):
     figures = MappingProxyType({"": HostThroughput(uniform=51, random_hosts=51, guaranteed=51)})
 
     def problems(self, routing: RoutingSpec) -> Iterator[Finding]:
-        """Yield findings about words that ask for other shares: all intermediates have the same."""
+        """Yield findings about values that ask for unequal shares of intermediates."""
         yield from fixed_share_findings(routing)
         if routing.minimal_share != EQUAL_COST:
             required = f"{EQUAL_COST} with `balance: {self.name}`"
@@ -39,7 +39,7 @@ class Valiant(Balance):
             yield Finding(("routing", "minimal_share"), required, given, todo)
 
     def fitting(self, traffic: str, family: Family, topology: Topology) -> str | None:  # noqa: ARG002
-        """Return words for any traffic, where every switch has hosts and can be an intermediate."""
+        """Return keys for any traffic, where every switch has hosts and can be an intermediate."""
         return "" if traffic == ANY and topology.endpoints.all() else None
 
     def placed(self, topology: Topology, wiring: Any) -> Iterator[Finding]:

@@ -111,16 +111,19 @@ def _require_size(build: Build, kind: str) -> None:
         InputError: it does not.
     """
     cells, smaller = _cells(build), "look at a smaller fabric of the family"
-    most, words, todo = MOST_CELLS, "", f"leave `failures` out, or {smaller}"
+    most, condition, todo = MOST_CELLS, "", f"leave `failures` out, or {smaller}"
     if build.forwarding.intermediates:
-        most, words = MOST_LEGS, ", where packets go by intermediates"
+        most, condition = MOST_LEGS, ", where packets go by intermediates"
     elif kind != "link":
-        most, words = MOST_NODE_CELLS, ", where a switch that is down changes what all links carry"
+        most, condition = (
+            MOST_NODE_CELLS,
+            ", where a switch that is down changes what all links carry",
+        )
         if cells <= MOST_CELLS:
             todo = f"try failures of links, of which a sample is drawn, or {smaller}"
     if cells > most:
         raise InputError.of(
-            f"a fabric of at most {most:,} links (each way) times pairs of switches{words}",
+            f"a fabric of at most {most:,} links (each way) times pairs of switches{condition}",
             f"{cells:,}",
             todo,
             key="failures",

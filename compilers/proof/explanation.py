@@ -275,36 +275,36 @@ def _fault(path: Path, destination: int) -> str:
     return "lost: no port is left" if path.outcome == DROPPED else FAULTS[LOOPED]
 
 
-def find_failures(build: Build, word: str) -> tuple[int, ...]:
-    """The elements of `Program` that a word names.
+def find_failures(build: Build, name: str) -> tuple[int, ...]:
+    """The elements of `Program` that a name stands for.
 
     Args:
-        build: the word names one of its links, nodes or groups.
-        word: a link `A-B`, the name of a node, or a group such as `module:A/0`
+        build: has links, nodes and groups.
+        name: of a link, `A-B`, or of a node, or of a group, such as `module:A/0`
             (`compilers.wiring.shared_risk`).
 
     Raises:
         InputError: the build has no such link, node or group.
     """
-    ends = word.split(":")
+    ends = name.split(":")
     if len(ends) == 2 and {*ends} <= {*build.wiring.names}:
         required, todo = "a node, or a link as two nodes that it joins", f"write {'-'.join(ends)}"
-        raise InputError.of(required, word, todo)
-    if "-" not in word and ends[0] not in GROUP_KINDS:
-        todo = rack_in_words(build.hardware, word)
-        return (len(build.wiring.link_ends()) + find_switch(build, word, todo=todo),)
-    return elements(build, resolve_name(build.wiring, build.hardware, word))
+        raise InputError.of(required, name, todo)
+    if "-" not in name and ends[0] not in GROUP_KINDS:
+        todo = rack_in_words(build.hardware, name)
+        return (len(build.wiring.link_ends()) + find_switch(build, name, todo=todo),)
+    return elements(build, resolve_name(build.wiring, build.hardware, name))
 
 
-def find_failure(build: Build, word: str) -> int:
+def find_failure(build: Build, name: str) -> int:
     """The link `A-B`, or the node of this name, as one element of `Program`.
 
     Raises:
         InputError: there is no such node or link.
     """
-    failed_elements = find_failures(build, word)
+    failed_elements = find_failures(build, name)
     if len(failed_elements) != 1:
-        raise InputError.of("a node, or a link as two nodes that it joins, such as 3-8", word)
+        raise InputError.of("a node, or a link as two nodes that it joins, such as 3-8", name)
     return failed_elements[0]
 
 
@@ -322,7 +322,7 @@ def _hop(build: Build, switch: int, next_switch: int, channel: int) -> Hop:
 
 
 def find_switch(build: Build, named: str | int, key: str = "", todo: str = "") -> int:
-    """The vertex that a word names.
+    """The vertex that a name, a number or an address stands for.
 
     Args:
         build: its nodes, hosts and addresses are searched.
@@ -333,30 +333,30 @@ def find_switch(build: Build, named: str | int, key: str = "", todo: str = "") -
     Raises:
         InputError: the fabric has none of these.
     """
-    wiring, word = build.wiring, str(named)
-    if word in wiring.names:
-        return wiring.names.index(word)
-    if word.isdecimal() and int(word) < len(wiring.names):
-        return int(word)
-    if word in wiring.host_names:
-        return wiring.host_names.index(word) // int(wiring.host_port.shape[1])
-    if (vertex := _by_address(build, word)) is not None:
+    wiring, text = build.wiring, str(named)
+    if text in wiring.names:
+        return wiring.names.index(text)
+    if text.isdecimal() and int(text) < len(wiring.names):
+        return int(text)
+    if text in wiring.host_names:
+        return wiring.host_names.index(text) // int(wiring.host_port.shape[1])
+    if (vertex := _by_address(build, text)) is not None:
         return vertex
     raise InputError.of(
         required="a node, a vertex number, a host or an address of the fabric",
-        given=word,
+        given=text,
         key=key,
         todo=todo
         or did_you_mean(
-            word, wiring.names + wiring.host_names, f"vertices are 0..{len(wiring.names) - 1}"
+            text, wiring.names + wiring.host_names, f"vertices are 0..{len(wiring.names) - 1}"
         ),
     )
 
 
-def _by_address(build: Build, word: str) -> int | None:
-    """The vertex with an address; None if the word is no address, or no address of the fabric."""
+def _by_address(build: Build, text: str) -> int | None:
+    """The vertex with an address; None if the text is no address, or no address of the fabric."""
     try:
-        address = ip_address(word)
+        address = ip_address(text)
     except ValueError:
         return None
     return build.addressing.vertex(address)

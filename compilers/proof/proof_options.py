@@ -16,7 +16,7 @@ from compilers.workers.shards import THIS_PROCESS, Workers
 from inventory.problems import InputError, shown
 
 METHODS = get_args(Method)
-"""The words for a method of proof: `auto`, `walk` and `local`."""
+"""The methods of proof: `auto`, `walk` and `local`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

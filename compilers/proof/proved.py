@@ -65,23 +65,22 @@ class Proved:
             facts: of `Report.proved`, perhaps read from JSON, with lists in place of tuples.
             promised: the kinds of failures that the policy promises to survive.
         """
-        tuples = {word: tuple(facts.get(word, ())) for word in ("failures", "certified")}
+        tuples = {key: tuple(facts.get(key, ())) for key in ("failures", "certified")}
         return cls(**{**facts, **tuples, "promised": promised})
 
     def __str__(self) -> str:
         """A list such as `delivery, identities, link failures`; "nothing" if nothing is proved."""
-        words = [
-            w for w in ("delivery", "identities", "alternates", "channels") if getattr(self, w)
-        ]
-        return ", ".join([*words, *(kind_words(kind) for kind in self.failures)]) or "nothing"
+        properties = ("delivery", "identities", "alternates", "channels")
+        proved = [name for name in properties if getattr(self, name)]
+        return ", ".join([*proved, *(kind_words(kind) for kind in self.failures)]) or "nothing"
 
     @property
     def methods(self) -> dict[str, str]:
         """How each property was proved: `local proof` or `walk`."""
-        proved = [word for word in ("delivery", "alternates") if getattr(self, word)]
+        proved = [name for name in ("delivery", "alternates") if getattr(self, name)]
         return {
-            word: "local proof" if word in self.certified else "walk"
-            for word in (*proved, *self.failures)
+            name: "local proof" if name in self.certified else "walk"
+            for name in (*proved, *self.failures)
         }
 
     @property

@@ -93,12 +93,12 @@ class Verification:
 
     def __repr__(self) -> str:
         """`<Verification passed: 3,192 of 3,192 pairs delivered>`."""
-        word = "passed" if self.passed else "FAILED"
+        outcome = "passed" if self.passed else "FAILED"
         pairs, delivered = (
             sum(getattr(report, count) for report in self.reports)
             for count in ("pairs", "delivered")
         )
-        return f"<Verification {word}: {delivered:,} of {pairs:,} pairs delivered>"
+        return f"<Verification {outcome}: {delivered:,} of {pairs:,} pairs delivered>"
 
 
 def judge(
@@ -157,7 +157,7 @@ def _mark(folder: Path, build: Build, report: Report) -> str:
         ]
         channels = earlier.channels or facts["proved"]["channels"]
         proved = {**facts["proved"], "channels": channels}
-        certified = [word for word in earlier.certified if word in proved_before]
+        certified = [kind for kind in earlier.certified if kind in proved_before]
         facts["proved"] = {
             **proved,
             "failures": [*proved_before, *proved["failures"]],

@@ -1,7 +1,7 @@
-"""Words that several balances share: kinds of traffic, and a check of fixed shares.
+"""What several balances share: names of kinds of traffic, and a check of fixed shares.
 
 A *balance* is a load-balancing rule (`compilers.spec.balances`). The files of
-`compilers/balances/` import these words.
+`compilers/balances/` import them.
 """
 
 from __future__ import annotations

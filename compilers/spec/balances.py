@@ -55,11 +55,11 @@ class Balance:
     """A balance. The defaults are those of Compact Valiant."""
 
     name: str
-    """The word of `routing.balance`."""
+    """The value of `routing.balance`."""
     place = 100
     """The rank in lists of balances, which ascend by it."""
     forwarding = Forwarding(alternates="all")
-    """The forwarding properties of its tables, before the other words of a policy are added.
+    """The forwarding properties of its tables, before the other keys of a policy are added.
 
     Only with `alternates="shortest"` may a policy say `transit: ecmp`.
     """
@@ -72,7 +72,7 @@ class Balance:
     """
 
     def problems(self, routing: Any) -> Iterator[Finding]:  # noqa: ARG002
-        """Yield findings about words of the policy that this balance excludes.
+        """Yield findings about values of the policy that this balance excludes.
 
         Called first, before the topology is known.
 
@@ -111,9 +111,10 @@ class Balance:
         return iter(())
 
     def fitting(self, traffic: str, family: Family, topology: Topology) -> str | None:  # noqa: ARG002
-        """Return the policy words to write after the name for a kind of traffic.
+        """Return the keys of the policy to write after the name for a kind of traffic.
 
-        Return None if another balance suits the traffic better in this fabric.
+        The text is such as `, transit: ecmp`, or "" for the name alone. Return None if another
+        balance suits the traffic better in this fabric.
 
         Args:
             traffic: one of `compilers.spec.balance_words.TRAFFIC`.
@@ -227,9 +228,9 @@ def balance_names() -> list[str]:
 def measured_balances() -> dict[str, HostThroughput]:
     """Return the figures of polarfab's own balances, by the policy, such as `balance: minimal`."""
     return {
-        f"balance: {name}{words}": throughput
+        f"balance: {name}{other_keys}": throughput
         for name in own_balances()
-        for words, throughput in balance_named(name).figures.items()
+        for other_keys, throughput in balance_named(name).figures.items()
     }
 
 
@@ -244,7 +245,7 @@ def balance_for(traffic: str, topology: Topology) -> str:
     # The last balances of the list need most of a fabric. They come first here, as the first
     # balance needs nothing and suits everything.
     for name in reversed(own_balances()):
-        words = balance_named(name).fitting(traffic, family, topology)
-        if words is not None:
-            return f"balance: {name}{words}"
+        other_keys = balance_named(name).fitting(traffic, family, topology)
+        if other_keys is not None:
+            return f"balance: {name}{other_keys}"
     raise LookupError(f"no balance suits {traffic} traffic")

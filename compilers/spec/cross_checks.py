@@ -160,7 +160,7 @@ def _values(data: Data) -> Values:
         and isinstance(section, dict)
         and "balance" in section
     ):
-        # The balance is wrong. Which other words have an effect depends on it.
+        # The balance is wrong. Which other values have an effect depends on it.
         routing = RoutingSpec()
     _, planes = _hosts_and_planes(data)
     return Values(

@@ -133,18 +133,18 @@ class LoadedFabric:
     def _key_in_file(self, path: KeyPath) -> KeyPath:
         """Return a key of a plane's inventory as a key of the file."""
         match path:
-            case (str(word), int(i), *rest) if word in self.places:
-                return (word, self.places[word][i], *rest)
+            case (str(key), int(i), *rest) if key in self.places:
+                return (key, self.places[key][i], *rest)
         return path
 
-    def with_routing(self, **words: str) -> LoadedFabric:
-        """Return the fabric with other words in `routing`; digests of its inputs stay the same.
+    def with_routing(self, **values: str) -> LoadedFabric:
+        """Return the fabric with other values in `routing`; digests of its inputs stay the same.
 
         Raises:
-            InputError: these words are wrong. Its problems have keys, but no file and line.
+            InputError: these values are wrong. Its problems have keys, but no file and line.
         """
         data = self.fabric_document.data
-        data = {**data, "routing": {**data.get("routing", {}), **words}}
+        data = {**data, "routing": {**data.get("routing", {}), **values}}
         spec, findings = _checked_spec(data)
         if spec is None or findings:
             raise Refused(findings)

@@ -31,16 +31,16 @@ PROTECT_NEEDS = {
     "node": frozenset({REPAIR}),
     "module": frozenset({REPAIR}),
 }
-"""The features that each word of `routing.protect` needs."""
+"""The features that each value of `routing.protect` needs."""
 ADJACENT_NEEDS = {
     "minimal": frozenset[str](),
     "bounce": frozenset({BOUNCES}),
 }
-"""The features that each word of `routing.adjacent` needs."""
+"""The features that each value of `routing.adjacent` needs."""
 TRANSIT_NEEDS = {
     "minimal": frozenset[str](),
     "ecmp": frozenset({TRANSIT}),
 }
-"""The features that each word of `routing.transit` needs."""
+"""The features that each value of `routing.transit` needs."""
 IN_NODE_TYPES = {MULTIPATH: "weights", INGRESS: "ingress", REPAIR: "repair"}
-"""Features that a node type may lack, with their words in its `capabilities`."""
+"""Features that a node type may lack, with their names in its `capabilities`."""

@@ -74,10 +74,10 @@ class Forwarding:
     """
 
     def __post_init__(self) -> None:
-        """Check the words, and that properties do not exclude each other.
+        """Check the values, and that properties do not exclude each other.
 
         Raises:
-            ValueError: they do, or a word is unknown.
+            ValueError: they do, or a value is unknown.
         """
         for name, allowed_values in (
             ("alternates", Alternates),

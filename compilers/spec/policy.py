@@ -1,4 +1,4 @@
-"""Words of a routing policy, the value of a share as users write it, and the limit of searches.
+"""Values of a routing policy, the value of a share as users write it, and the limit of searches.
 
 `fabric_spec` and `cross_checks` check the `routing:` section of fabric.yaml with these. A share is
 an expression of numbers and q, the parameter of the topology, such as `1/(q+1)`; `share_value`
@@ -17,9 +17,9 @@ from compilers.topology.family import Family
 LARGEST_SEARCH = 8192
 """The most switches of a fabric whose alternates and repairs are searched."""
 EVERY_HOP = "ecmp"
-"""The word of `routing.transit` by which packets in transit are shared over all shortest paths."""
+"""The value of `routing.transit` by which packets in transit are shared over all shortest paths."""
 WORST_CASE = "worst-case"
-"""The word of `routing.demand` for the traffic that is worst for each link."""
+"""The value of `routing.demand` for the traffic that is worst for each link."""
 
 
 PROTECTED_FAILURES = {
@@ -28,12 +28,12 @@ PROTECTED_FAILURES = {
     "node": ("link", "node"),
     "module": ("link", "node", "module"),
 }
-"""The failures that each word of `routing.protect` covers.
+"""The failures that each value of `routing.protect` covers.
 
 After any one of them, no pair that still has a path loses packets.
 """
 EQUAL_COST = "equal-cost"
-"""The word of `routing.minimal_share` for the same share as each alternate."""
+"""The value of `routing.minimal_share` for the same share as each alternate."""
 LONGEST_EXPRESSION = 64
 """The most characters of an expression for a share."""
 OPERATORS: dict[type[ast.operator], Callable[[Fraction, Fraction], Fraction]] = {

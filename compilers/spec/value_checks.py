@@ -161,9 +161,9 @@ def _block_findings(values: Values) -> Findings:
     gateway = management.gateway if management else None
     addresses: list[tuple[KeyPath, str, Address | None]] = [
         *(
-            (("base", word, i), "a server", address)
-            for word in SERVERS
-            for i, address in enumerate(getattr(values.base, word))
+            (("base", key, i), "a server", address)
+            for key in SERVERS
+            for i, address in enumerate(getattr(values.base, key))
         ),
         (("base", "management", "gateway"), "a gateway", gateway),
         *(
@@ -203,10 +203,10 @@ def _buffer_findings(values: Values) -> Findings:
         buffer = node_type.buffer
         if buffer is None:
             continue
-        for word in ("cell", "ecn_min", "ecn_max"):
-            part = getattr(buffer, word)
+        for key in ("cell", "ecn_min", "ecn_max"):
+            part = getattr(buffer, key)
             if part > buffer.size:
-                path: KeyPath = ("node_types", name, "buffer", word)
+                path: KeyPath = ("node_types", name, "buffer", key)
                 required = f"at most size, {buffer.size:,}"
                 yield Finding(path, required, f"{part:,}", "correct one of them")
 

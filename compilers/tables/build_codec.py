@@ -405,7 +405,7 @@ def from_json(fabric: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], **m
         "name": fabric["name"],
         "balance": routing["balance"],
         "forwarding": fabric["forwarding"],
-        "policy": {word: value for word, value in routing.items() if word != "balance"},
+        "policy": {key: value for key, value in routing.items() if key != "balance"},
         "topology": topology | {"graph": {}},
         "wiring": {
             **{name: fabric["nodes"][key] for key, name in NODES.items()},

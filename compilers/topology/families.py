@@ -227,12 +227,12 @@ def _surplus_values(
     member_of: Family, name: str, arguments: Mapping[str, int | str | None]
 ) -> list[Problem]:
     """Return a problem for each argument that is no parameter; name: the family's."""
-    not_given = [word for word in member_of.parameters if arguments.get(word) is None]
+    not_given = [key for key in member_of.parameters if arguments.get(key) is None]
     required = f"only {', '.join(member_of.parameters)} with {name}"
     return [
-        Problem(required, str(value), did_you_mean(word, not_given), key=word)
-        for word, value in arguments.items()
-        if value is not None and word not in member_of.parameters
+        Problem(required, str(value), did_you_mean(key, not_given), key=key)
+        for key, value in arguments.items()
+        if value is not None and key not in member_of.parameters
     ]
 
 

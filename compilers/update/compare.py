@@ -251,9 +251,9 @@ def _port_name(build: Build, place: _HostPlace) -> str:
 def fact_changes(old: Build, new: Build) -> dict[str, tuple[str, str]]:
     """The facts that differ, each with its old and its new value."""
     before, after = _build_facts(old), _build_facts(new)
-    words = [*before, *(word for word in after if word not in before)]
-    both = {word: (before.get(word, "none"), after.get(word, "none")) for word in words}
-    return {word: pair for word, pair in both.items() if pair[0] != pair[1]}
+    keys = [*before, *(key for key in after if key not in before)]
+    both = {key: (before.get(key, "none"), after.get(key, "none")) for key in keys}
+    return {key: pair for key, pair in both.items() if pair[0] != pair[1]}
 
 
 def _build_facts(build: Build) -> dict[str, str]:
@@ -264,32 +264,32 @@ def _build_facts(build: Build) -> dict[str, str]:
         "topology": build.topology.title(),
         "balance": build.balance,
         "protect": build.forwarding.protect,
-        **{f"routing.{word}": str(value) for word, value in build.policy.items()},
+        **{f"routing.{key}": str(value) for key, value in build.policy.items()},
         "ipv4": f"{addressing.ipv4}, /{addressing.ipv4_length} per switch",
         "ipv6": str(addressing.ipv6 or "none"),
         "gateway_mac": format_mac(addressing.gateway_mac),
         "source_checks": str(addressing.source_checks).lower(),
         **_control_plane_facts(build),
-        **{f"base.{word}": json.dumps(v) for word, v in build.base.items() if word != NODE_ASNS},
-        **{f"vars.{word}": json.dumps(value) for word, value in build.vars.items()},
+        **{f"base.{key}": json.dumps(v) for key, v in build.base.items() if key != NODE_ASNS},
+        **{f"vars.{key}": json.dumps(value) for key, value in build.vars.items()},
         **{f"input {role}": digest[:12] for role, digest in build.inputs.items()},
     }
 
 
 def _control_plane_facts(build: Build) -> dict[str, str]:
-    """What both ends of a link agree on, by the keys of fabric.yaml and in its words.
+    """What both ends of a link agree on, by the keys of fabric.yaml and with its values.
 
     Where switches have systems, static routes are named, which fabric.yaml need not say; and GTSM:
-    without a word about it, BFD and the systems of other switches turn TTL security on or off.
+    where nothing is said of it, BFD and the systems of other switches turn TTL security on or off.
     """
     settings = dict(build.control)
     if build.systems:
         options = system_target(build).chosen(build)
         by_default = (ROUTING, GTSM) if options.get(ROUTING) == "bgp" else (ROUTING,)
         settings = {name: options[name] for name in by_default if name in options} | settings
-    fabric_word = {option_value: word for word, option_value in ROUTING_VALUES.items()}
+    fabric_value = {option_value: value for value, option_value in ROUTING_VALUES.items()}
     if ROUTING in settings:
-        settings[ROUTING] = fabric_word[settings[ROUTING]]
+        settings[ROUTING] = fabric_value[settings[ROUTING]]
     return {CONTROL_KEYS.get(name, name): value for name, value in settings.items()}
 
 

@@ -92,9 +92,9 @@ class MoveReport:
             renumbered=renumberings(old, new),
             settings=(*_name_changes(update), *setting_changes(old, new)),
             facts={
-                word: pair
-                for word, pair in fact_changes(old, new).items()
-                if not word.startswith("input ")
+                key: pair
+                for key, pair in fact_changes(old, new).items()
+                if not key.startswith("input ")
             },
         )
 
@@ -134,9 +134,9 @@ class MoveReport:
 
     def __repr__(self) -> str:
         """`<MoveReport a to b: 3 rounds, no pair loses a packet>`."""
-        word = "no pair loses a packet" if self.lossless else "packets may be lost"
+        losses = "no pair loses a packet" if self.lossless else "packets may be lost"
         move = f"{self.update.old.name} to {self.update.new.name}"
-        return f"<MoveReport {move}: {self.rounds} rounds, {word}>"
+        return f"<MoveReport {move}: {self.rounds} rounds, {losses}>"
 
     def as_dict(self) -> dict[str, Any]:
         """The report as values for JSON."""
@@ -150,7 +150,7 @@ class MoveReport:
             "hosts_moved": [list(move) for move in self.hosts_moved],
             "renumbered": [list(move) for move in self.renumbered],
             "settings": [list(change) for change in self.settings],
-            "facts": {word: list(pair) for word, pair in self.facts.items()},
+            "facts": {key: list(pair) for key, pair in self.facts.items()},
             "proof": {
                 "states": proof.states,
                 "pairs": proof.pairs,

@@ -78,7 +78,7 @@ TYPE_FIELDS = tuple(
 """What `NodeTypeFacts` says of a whole node type."""
 SETTINGS = SwitchFacts._fields
 """The settings that are compared."""
-SETTINGS_ANYWHERE = tuple(word for word in SETTINGS if word not in ("serial", "place"))
+SETTINGS_ANYWHERE = tuple(name for name in SETTINGS if name not in ("serial", "place"))
 """The settings that are compared with a build that was made without an inventory."""
 
 
@@ -144,10 +144,10 @@ def setting_changes(old: Build, new: Build) -> tuple[SettingChange, ...]:
     both_in_racks = old.hardware is not None and new.hardware is not None
     changes = list(_type_changes(old, new))
     for earlier, name in names.items():
-        for word in SETTINGS if both_in_racks else SETTINGS_ANYWHERE:
-            was, now = getattr(before[earlier], word), getattr(after[name], word)
+        for setting in SETTINGS if both_in_racks else SETTINGS_ANYWHERE:
+            was, now = getattr(before[earlier], setting), getattr(after[name], setting)
             if was != now:
-                changes.append(SettingChange(SWITCH, name, word, _shown(was), _shown(now)))
+                changes.append(SettingChange(SWITCH, name, setting, _shown(was), _shown(now)))
     return (*changes, *_length_changes(old, new, names))
 
 
@@ -199,10 +199,10 @@ def _type_changes(old: Build, new: Build) -> Iterator[SettingChange]:
 
 def _type_value_changes(was: NodeTypeFacts, now: NodeTypeFacts) -> Iterator[SettingChange]:
     """The values of a whole node type that differ."""
-    for word in TYPE_FIELDS:
-        before, after = getattr(was, word), getattr(now, word)
+    for field_name in TYPE_FIELDS:
+        before, after = getattr(was, field_name), getattr(now, field_name)
         if before != after:
-            yield SettingChange(NODE_TYPE, now.name, word, _shown(before), _shown(after))
+            yield SettingChange(NODE_TYPE, now.name, field_name, _shown(before), _shown(after))
 
 
 def _port_changes(was: NodeTypeFacts, now: NodeTypeFacts) -> Iterator[SettingChange]:
@@ -210,14 +210,14 @@ def _port_changes(was: NodeTypeFacts, now: NodeTypeFacts) -> Iterator[SettingCha
     if len(was.label) != len(now.label):
         counts = str(len(was.label)), str(len(now.label))
         yield SettingChange(NODE_TYPE, now.name, "ports", *counts)
-    for word in PORT_FIELDS:
-        before, after = getattr(was, word), getattr(now, word)
+    for field_name in PORT_FIELDS:
+        before, after = getattr(was, field_name), getattr(now, field_name)
         if bool(before) != bool(after):
             in_words = ("given" if values else "none" for values in (before, after))
-            yield SettingChange(NODE_TYPE, now.name, word, *in_words)
+            yield SettingChange(NODE_TYPE, now.name, field_name, *in_words)
         for port, old_value, new_value in zip(now.label, before, after, strict=False):
             if old_value != new_value:
-                what = f"{word} of port {port}"
+                what = f"{field_name} of port {port}"
                 yield SettingChange(NODE_TYPE, now.name, what, _shown(old_value), _shown(new_value))
                 break
     yield from _block_changes(was, now)

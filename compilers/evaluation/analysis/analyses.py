@@ -91,9 +91,9 @@ def _paths(topology: Topology, _: Options, report: Report | None) -> Analysis:
             "middle": paths.middle,
             "pairs": paths.pairs,
             **{
-                f"paths_{length}_{word}": counts[length - 1]
+                f"paths_{length}_{extreme}": counts[length - 1]
                 for length in PATH_LENGTHS
-                for word, counts in (("min", paths.fewest), ("max", paths.most))
+                for extreme, counts in (("min", paths.fewest), ("max", paths.most))
             },
         }
         for paths in diversity(topology, report)

@@ -149,12 +149,12 @@ class Candidate:
         }
 
 
-def _carried(word: str, carried: CarriedShare | None) -> dict[str, float | str | None]:
+def _carried(key: str, carried: CarriedShare | None) -> dict[str, float | str | None]:
     """The three figures of a share that traffic gets, by their names in `Candidate.row`."""
     return {
-        word: carried.share if carried else None,
-        f"{word}_balance": carried.balance if carried else None,
-        f"{word}_basis": carried.basis if carried else None,
+        key: carried.share if carried else None,
+        f"{key}_balance": carried.balance if carried else None,
+        f"{key}_basis": carried.basis if carried else None,
     }
 
 

@@ -165,7 +165,7 @@ class FailureCases:
         """
         kinds = [kind] if is_file(kind) else kind.split("+")
         # For each kind, the names of its groups and the elements of each group.
-        groups = [cls._groups(walks, word) for word in kinds]
+        groups = [cls._groups(walks, single_kind) for single_kind in kinds]
         names = [list(of_kind) for of_kind in groups]
         elements = [list(of_kind.values()) for of_kind in groups]
         most = sample if len(kinds) > 1 else len(names[0])

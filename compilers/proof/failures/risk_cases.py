@@ -1,6 +1,6 @@
 """The kinds of failures that users can name, and the elements that fail in each case of a kind.
 
-A kind is a word, as in `polarfab verify --failures`:
+A kind is written as in `polarfab verify --failures`:
 
 - `link` or `node`: each link, or each node;
 - one of `compilers.wiring.shared_risk.GROUP_KINDS`, such as `module`: each group of links and nodes
@@ -9,9 +9,9 @@ A kind is a word, as in `polarfab verify --failures`:
 - `module+node`: one group of each kind at once;
 - `2` or `3`: two or three links or nodes at once.
 
-The functions check such a word, say it in a sentence, and turn it into elements of `Program`: links
-by their numbers, then switches. A *case* is the groups that fail at once, one of each kind that the
-word names. `failure_walks` follows packets under the cases.
+The functions check a kind, say it in a sentence, and turn it into elements of `Program`: links by
+their numbers, then switches. A *case* is what fails at once: an element, a group, or a group of
+each kind that is joined by `+`. `failure_walks` follows packets under the cases.
 """
 
 from __future__ import annotations
@@ -38,30 +38,30 @@ Elements = tuple[int, ...]
 """Elements of `Program` that fail together."""
 
 
-def require_kind(word: str, key: str = "failures") -> None:
-    """Pass if a word is a kind of failures.
+def require_kind(kind: str, key: str = "failures") -> None:
+    """Pass if there is such a kind of failures.
 
     Args:
-        word: what a user wrote.
+        kind: what a user wrote.
         key: names the option or argument in the error.
 
     Raises:
         InputError: it is no kind of failures.
     """
-    if word in FAILURE_KINDS or is_file(word):
+    if kind in FAILURE_KINDS or is_file(kind):
         return
-    parts = word.split("+")
+    parts = kind.split("+")
     if len(parts) == 1 or any(part not in SINGLE for part in parts):
         required = f"some of {', '.join(FAILURE_KINDS)}; two at once as in module+node; or a file"
-        todo = did_you_mean(word, FAILURE_KINDS)
-        raise InputError.of(required, shown(word), todo, key=key)
+        todo = did_you_mean(kind, FAILURE_KINDS)
+        raise InputError.of(required, shown(kind), todo, key=key)
 
 
 def require_single(kind: str) -> None:
     """Pass if a kind lets one element or one group fail.
 
     Raises:
-        InputError: several fail at once, or the word is no kind of failures.
+        InputError: several fail at once, or there is no such kind of failures.
     """
     if kind not in SINGLE and not is_file(kind):
         required = f"failures of one at a time: {', '.join(SINGLE)}, or a file"
@@ -147,11 +147,13 @@ def fail_alike(build: Build, compared: Build, kinds: Sequence[str]) -> bool:
     """
     if build.hardware is compared.hardware and build.wiring.names == compared.wiring.names:
         return True
-    words = {word for kind in kinds for word in ([kind] if is_file(kind) else kind.split("+"))}
+    single_kinds = {
+        part for kind in kinds for part in ([kind] if is_file(kind) else kind.split("+"))
+    }
     return all(
-        [*named_elements(build, word).values()] == [*named_elements(compared, word).values()]
-        for word in sorted(words)
-        if is_file(word) or word in GROUP_KINDS
+        [*named_elements(build, kind).values()] == [*named_elements(compared, kind).values()]
+        for kind in sorted(single_kinds)
+        if is_file(kind) or kind in GROUP_KINDS
     )
 
 

@@ -46,7 +46,7 @@ class Unsound:
         return [str(finding.problem()) for finding in self.findings]
 
 
-SOUND = Unsound()
+NONE_UNSOUND = Unsound()
 """The result of checks that have found no wrong value: the build is sound."""
 
 

@@ -15,7 +15,7 @@ from compilers.proof.failures.failure_walks import FailureReport
 from compilers.proof.failures.risk_cases import FAILURE_KINDS
 from compilers.proof.local.proof_results import LocalUse
 from compilers.proof.lossless.channels import Channels
-from compilers.proof.soundness.unsound import SOUND, Unsound
+from compilers.proof.soundness.unsound import NONE_UNSOUND, Unsound
 from compilers.spec.policy import PROTECTED_FAILURES
 
 PAIR_EXAMPLES = 10
@@ -63,7 +63,7 @@ class Report:
     """The kinds of failures under which channels were proved."""
     local: LocalUse | None = None
     """What was proved state by state; None if all was walked."""
-    unsound: Unsound = SOUND
+    unsound: Unsound = NONE_UNSOUND
     """Values that contradict others. If no packet can be followed because of them, `pairs` is 0."""
     legs: bool = False
     """Whether packets go by intermediates. Then the two legs of their paths were walked, and pairs,
@@ -142,9 +142,9 @@ class Report:
 
     def __repr__(self) -> str:
         """`<Report passed: 3,192 of 3,192 pairs delivered, over 2 links at most>`."""
-        word = "passed" if self.passed else "FAILED"
+        outcome = "passed" if self.passed else "FAILED"
         pairs = f"{self.delivered:,} of {self.pairs:,} pairs delivered"
-        return f"<Report {word}: {pairs}, over {self.max_hops} links at most>"
+        return f"<Report {outcome}: {pairs}, over {self.max_hops} links at most>"
 
     def with_pairs_of(self, more: Report) -> Report:
         """The counts of pairs of two reports, which are on different destinations, together."""
