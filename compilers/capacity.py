@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from compilers.tables.intermediate_form import Classes, Tables
 from compilers.targets.openflow.class_groups import class_groups, groups_of_switch
 from compilers.wiring.wiring import Wiring
-from compilers.wiring.wiring_checks import PlacedNodes
-from inventory.problems import Finding
+from inventory.problems import Finding, KeyPath
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from inventory.model import Inventory
@@ -120,11 +119,22 @@ def capacity_findings(
         ipv6: whether there are routes of both address families.
         systems: the system of each vertex, "" for none; empty where no node has one.
     """
-    index = {node.name: i for i, node in enumerate(inventory.nodes)}
-    site = PlacedNodes.of(inventory, [index[name] for name in wiring.names])
+    type_keys = _type_keys(wiring, inventory)
     can_be_openflow = np.isin(systems or [""] * len(wiring.names), OPENFLOW_SYSTEMS)
-    yield from _limit_findings(tables, wiring, inventory, ipv6, site, can_be_openflow)
-    yield from _capability_findings(tables, wiring, inventory, ipv6, site)
+    yield from _limit_findings(tables, wiring, inventory, ipv6, type_keys, can_be_openflow)
+    yield from _capability_findings(tables, wiring, inventory, ipv6, type_keys)
+
+
+def _type_keys(wiring: Wiring, inventory: Inventory) -> list[KeyPath]:
+    """The key that gives each vertex its type: its node's, or the type's own for a new node."""
+    if inventory.generate is not None:
+        return [("generate", "type")] * len(wiring.names)
+    index = {node.name: i for i, node in enumerate(inventory.nodes)}
+    types = [wiring.type_names[number] for number in wiring.node_type.tolist()]
+    return [
+        ("nodes", index[name], "type") if name in index else ("node_types", node_type)
+        for name, node_type in zip(wiring.names, types, strict=True)
+    ]
 
 
 def _limit_findings(
@@ -132,7 +142,7 @@ def _limit_findings(
     wiring: Wiring,
     inventory: Inventory,
     ipv6: bool,
-    site: PlacedNodes,
+    type_keys: Sequence[KeyPath],
     can_be_openflow: NDArray[np.bool_],
 ) -> Iterator[Finding]:
     """Yield a finding for each node whose tables exceed a limit of its type."""
@@ -147,9 +157,8 @@ def _limit_findings(
             if limit is None:
                 continue
             for v in np.flatnonzero((wiring.node_type == t) & (count > limit)).tolist():
-                yield site.finding(
-                    v,
-                    ("type",),
+                yield Finding(
+                    type_keys[v],
                     f"at most {limit:,} {LIMITS[key]}, the {key} of {name}",
                     f"{count[v]:,} at {wiring.names[v]} (vertex {v})",
                     "choose another type, a smaller fabric or a simpler routing policy",
@@ -157,7 +166,11 @@ def _limit_findings(
 
 
 def _capability_findings(
-    tables: Tables, wiring: Wiring, inventory: Inventory, ipv6: bool, site: PlacedNodes
+    tables: Tables,
+    wiring: Wiring,
+    inventory: Inventory,
+    ipv6: bool,
+    type_keys: Sequence[KeyPath],
 ) -> Iterator[Finding]:
     """Yield a finding for each type that lacks a capability, about its first node."""
     classes = tables.classes
@@ -177,9 +190,8 @@ def _capability_findings(
         for need, is_needed in needs.items():
             if is_needed and need not in capabilities:
                 first = int(vertices[0])
-                yield site.finding(
-                    first,
-                    ("type",),
+                yield Finding(
+                    type_keys[first],
                     f"a type that can do {NEEDS_IN_WORDS[need]} ({need})",
                     f"{name} at {len(vertices):,} nodes, the first of them {wiring.names[first]}",
                     "choose another type or a simpler routing policy",

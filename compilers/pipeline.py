@@ -142,7 +142,7 @@ def compile_placed(placed: PlacedFabric, other: Build | None = None) -> Build:
         build = build_of(routed)
     else:
         build = with_fitted_weights(build_of(route(installed)), installed)
-    check_limits(build, installed)
+    check_limits(build, installed.loaded, placed.inventory)
     return build
 
 
@@ -290,15 +290,19 @@ def with_fitted_weights(build: Build, installed: InstalledFabric) -> Build:
         return with_demand(build, loaded.demand, float(largest))
 
 
-def check_limits(build: Build, installed: InstalledFabric) -> None:
+def check_limits(build: Build, loaded: LoadedFabric, inventory: Inventory) -> None:
     """Pass when node types can hold the tables, and systems can write them.
+
+    Args:
+        build: the tables.
+        loaded: the files, for messages.
+        inventory: the node types; it may lack nodes of the build.
 
     Raises:
         InputError: they cannot.
     """
-    inventory = installed.placed.inventory
     has_ipv6 = build.addressing.ipv6 is not None
-    with installed.loaded.stage() as findings:
+    with loaded.stage() as findings:
         findings += capacity_findings(
             build.tables, build.wiring, inventory, has_ipv6, build.systems
         )

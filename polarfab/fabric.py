@@ -563,7 +563,8 @@ class Fabric:
             beside: the other planes, whose places in racks are taken.
 
         Raises:
-            InputError: such a fabric does not grow by these clusters, or lacks ports or addresses.
+            InputError: such a fabric does not grow by these clusters, lacks ports or addresses, or
+                has node types that cannot hold the larger tables.
 
         Example:
             >>> import polarfab
@@ -575,7 +576,12 @@ class Fabric:
         from compilers.expansion.growth_report import GrowthReport
 
         other_planes = [plane.build for plane in beside]
-        return GrowthReport.of_clusters(self.build, clusters, other_planes)
+        growth = GrowthReport.of_clusters(self.build, clusters, other_planes)
+        if self.loaded and self.loaded.inventory:
+            from compilers.pipeline import check_limits
+
+            check_limits(growth.build, self.loaded, self.loaded.inventory)
+        return growth
 
     def remaining(self, larger: Fabric) -> GrowthReport:
         """The nodes and cables to add to come from this fabric to more of the same fabric.

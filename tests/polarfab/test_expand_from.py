@@ -1,4 +1,4 @@
-"""`expand --from`: what is left to install of a fabric with planned nodes."""
+"""`polarfab expand`: what is left to install of planned nodes, and what switches cannot hold."""
 
 from __future__ import annotations
 
@@ -86,3 +86,22 @@ def test_new_switches_without_a_management_address_are_named(polarfab: Run, tmp_
     file.write_text(yaml.safe_dump(spec))
     code, out, err = polarfab("expand", file, "--clusters", "fan:1", "--json")
     assert (code, "management" in out + err) == (0, False)
+
+
+def test_switches_that_cannot_hold_the_larger_tables_are_told(
+    polarfab: Run, tmp_path: Path
+) -> None:
+    polarfab("init", str(tmp_path / "lab"), "polarfly", "--q", "3")
+    spec, inventory = tmp_path / "lab/fabric.yaml", tmp_path / "lab/inventory.yaml"
+    text = inventory.read_text()
+    small, larger = tmp_path / "small", tmp_path / "larger"
+    for rows in (16, 17):  # 13 for the small fabric, 17 for the larger one
+        limited = f"  switch:\n    tables: {{lpm_rows: {rows}}}\n"
+        inventory.write_text(text.replace("  switch:\n", limited))
+        assert polarfab("compile", str(spec), "-o", str(small))[0] == 0
+        growth = ("--clusters", "quadric:1", "-o", str(larger))
+        for words in ((str(spec), *growth), (str(small), "--spec", str(spec), *growth)):
+            code, _, err = polarfab("expand", *words)
+            assert code == (2 if rows == 16 else 0), err
+            assert larger.exists() == (rows == 17)
+            assert ("required at most 16 LPM rows, the lpm_rows of switch" in err) == (rows == 16)

@@ -78,16 +78,16 @@ def command(
     from polarfab.fabric import Fabric
 
     fabric = fabric_at(folder)
+    loaded = Fabric.from_spec(spec).loaded if spec else fabric.loaded
     growths = (
         _growths_to_install(fabric_at(str(old)), fabric)
         if old
-        else _growths(fabric, clusters or "")
+        else _growths(fabric, loaded, clusters or "")
     )
     if output is not None:
         _write(growths, output)
-        files = Fabric.from_spec(spec) if spec else fabric
-        if clusters and files.loaded:
-            _write_files(files.loaded, fabric, growths, output)
+        if clusters and loaded:
+            _write_files(loaded, fabric, growths, output)
     _warn_of_unreached(growths)
     if as_json:
         names = [growth.build.name for growth in growths]
@@ -115,15 +115,22 @@ def _growths_to_install(fabric: Fabric, larger_fabric: Fabric) -> list[GrowthRep
     ]
 
 
-def _growths(fabric: Fabric, clusters: str) -> list[GrowthReport]:
-    """Grow each plane by clusters, in racks that no other plane uses."""
+def _growths(fabric: Fabric, loaded: LoadedFabric | None, clusters: str) -> list[GrowthReport]:
+    """Grow each plane by clusters, in racks that no other plane uses.
+
+    Args:
+        fabric: the planes.
+        loaded: their files, with the limits of the node types; None if they are not known.
+        clusters: see `Fabric.expand`.
+    """
     from compilers.expansion.growth_report import GrowthReport
     from polarfab.fabric import Fabric
 
     planes, growths = fabric.planes, list[GrowthReport]()
     for number, plane in enumerate(planes, 1):
         other_planes = [*(Fabric.of(growth.build) for growth in growths), *planes[number:]]
-        growths.append(plane.expand(clusters, other_planes))
+        with_limits = Fabric(loaded, compiled=plane.builds)
+        growths.append(with_limits.expand(clusters, other_planes))
     return growths
 
 
