@@ -130,7 +130,7 @@ def of_sentences() -> Iterator[Printed]:
     for (q, hosts), figure in zip(STAR_HOSTS.items(), left.split(", "), strict=True):
         yield POLICIES.name, "balance: spread", IQ | {"q": q}, hosts, figure
     small = fly | {"q": 3}
-    sentence = r"four hosts a switch, \.4 guarantees (\S+) %, and `equal-cost` (\S+) %"
+    sentence = r"four hosts a switch, 0\.4 guarantees (\S+) %, and `equal-cost` (\S+) %"
     mixed, equal = figures_in(THROUGHPUT, sentence)
     yield THROUGHPUT.name, f"balance: spread, minimal_share: .4, {BARE}", small, HOSTS, mixed
     yield THROUGHPUT.name, f"balance: spread, {BARE}", small, HOSTS, equal
