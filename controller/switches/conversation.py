@@ -251,7 +251,7 @@ class _PendingRequest:
     answer: Answer
     """Called with the answer."""
     since: float
-    """When the request was sent."""
+    """When the request was sent, or the latest part of the reply came."""
     patience: float
     """Seconds that the answer may take."""
     bodies: list[bytes] = field(default_factory=list)
@@ -321,9 +321,9 @@ class Conversation:
         priority: SendPriority = SendPriority.URGENT,
     ) -> None:
         """Send a multipart request, ahead of bulk."""
-        number = rows.xid(REQUEST, next(self._request_numbers) & MOST_NUMBER)
-        self._requests[number] = _PendingRequest(kind, answer, self.clock(), patience)
-        self.send(priority, multipart.request(kind, number, body))
+        xid = rows.xid(REQUEST, next(self._request_numbers) & MOST_NUMBER)
+        self._requests[xid] = _PendingRequest(kind, answer, self.clock(), patience)
+        self.send(priority, multipart.request(kind, xid, body))
 
     def ask_all(
         self,
@@ -356,11 +356,11 @@ class Conversation:
         Raises:
             Malformed: it cannot be read.
         """
-        kind, _, number = header(message)
+        kind, _, xid = header(message)
         if kind == MessageType.ERROR:
             self._error(Error.read(message))
         elif kind == MessageType.MULTIPART_REPLY:
-            self._reply(number, message)
+            self._reply(xid, message)
         elif self._running is not None:
             self._last_answer = self.clock()
             self._go_on(self._running.received(message))

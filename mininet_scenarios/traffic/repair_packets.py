@@ -20,7 +20,7 @@ import numpy as np
 from compilers.targets.openflow.class_groups import GroupRole
 from compilers.targets.openflow.protocol import LOCAL
 from mininet_scenarios.ovs.frames import HASHED, FrameWriter, checksum
-from mininet_scenarios.verdict.rule_set import GroupRules, Rule, RuleSet
+from mininet_scenarios.verdict.rule_set import TO_ENTER_GROUP, GroupRules, Rule, RuleSet
 
 LAST_HOP = 2
 """The time to live of a packet that ends at the next switch."""
@@ -68,9 +68,9 @@ def repair_steps(rules: RuleSet, writer: FrameWriter, switch: int) -> list[Repai
         row = rules.row_to_group(switch, role, egress)
         enter = rules.groups.get((switch, GroupRole.ENTER, egress))
         for number, (bucket, port) in enumerate(zip(group.buckets, group.port, strict=True)):
-            down = set(group.port[:number]) - {0}
-            # The first bucket of a FALLBACK group leads to the ENTER group (port 0). The switch
-            # tries the other buckets only when all ports of the ENTER group are down.
+            down = set(group.port[:number]) - {TO_ENTER_GROUP}
+            # The first bucket of a FALLBACK group leads to the ENTER group. The switch tries the
+            # other buckets only when all ports of the ENTER group are down.
             if role == GroupRole.FALLBACK and number > 0 and enter:
                 down |= set(enter.port)
             if port not in down:

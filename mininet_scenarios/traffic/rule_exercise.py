@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import cycle, islice
+from itertools import cycle, islice, permutations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +48,7 @@ from mininet_scenarios.scenario.observations import SILENT, Exercise, Flows
 from mininet_scenarios.traffic.frame_exchange import HostEnds, exchange
 from mininet_scenarios.traffic.repair_packets import FIXED_PORT, RepairStep, repair_steps
 from mininet_scenarios.verdict.link_share_check import link_share_check
-from mininet_scenarios.verdict.rule_set import GroupRules, Pairs, Rule, RuleSet
+from mininet_scenarios.verdict.rule_set import GroupRules, Rule, RuleSet, SwitchPair, SwitchPairs
 
 FLOWS_TO_MISSED = 64
 """How many flows are sent to a rule that is missed in the first round. Each round doubles them."""
@@ -72,7 +72,7 @@ Groups = Mapping[tuple[int, int, int], GroupRules]
 class FlowBatch:
     """Flows to send between some pairs of switches."""
 
-    pairs: Pairs
+    pairs: SwitchPairs
     """The pairs; the flows take them in turn."""
     count: int
     """How many flows there are."""
@@ -244,7 +244,7 @@ class RuleExercise:
         ]
         pipeline, switches = self.rules.pipeline, np.unique(self.hosts.switch).tolist()
         if pipeline.needs_open_vswitch and not pipeline.marks:  # no select groups
-            pairs = {(4, s, d) for s in switches for d in switches if s != d}
+            pairs = {SwitchPair(4, *ends) for ends in permutations(switches, 2)}
             count = min(MOST_SHARE_FLOWS, 4 * SHARE_FLOWS * len(switches))
             batches.append(FlowBatch(pairs, count))
         rules_before, ports_before = self._count_packets(), self._packets_sent()
@@ -381,7 +381,7 @@ class RuleExercise:
                 connections[switch].outgoing += frame_out(packet.frame, TABLES, packet.port)
         settle(list(connections.values()))
 
-    def _pairs_reaching(self, rules: Iterable[Rule]) -> Pairs:
+    def _pairs_reaching(self, rules: Iterable[Rule]) -> SwitchPairs:
         """The pairs of switches whose packets must reach some of these rules."""
         return {pair for rule in rules for pair in self.rules.due.get(rule, ())}
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from compilers.readers.openflow.rows import added_rows, entries, read_row
 from compilers.routing.intermediates import intermediates
 from compilers.tables.build import Build
+from compilers.targets.openflow.answer_rows import ND_FINISH_NUMBER
 from compilers.targets.openflow.bundled_blocks import fields_at
 from compilers.targets.openflow.class_groups import GroupRole, group_numbers
 from compilers.targets.openflow.encoder import Encoder
@@ -25,6 +26,8 @@ from compilers.targets.openflow.flow_tables import GROUP_SPACE, Pipeline, RowKin
 from compilers.targets.openflow.group_and_flow_bytes import (
     CARRIED_NUMBER,
     DRAWN_NUMBER,
+    FAMILY_NUMBERS,
+    FROM_HOSTS_NUMBER,
     IPV6_NUMBER,
     MARKED_NUMBER,
     MOST_NUMBER,
@@ -37,15 +40,23 @@ from compilers.targets.openflow.protocol import HEADER
 from mininet_scenarios.scenario.engine import HostSample
 from mininet_scenarios.verdict.predict import Prediction
 
-FAMILY_SHIFT = 16
-"""The bits of a row's number below the family of addresses: 0 is IPv4, 1 IPv6. For rows of
-entrances 1 is IPv4, 2 IPv6."""
-ND_FINISH_NUMBER = 2
-"""The number of the second row that answers neighbour discovery (`answer_rows.nd_finish`). The rows
-before it have the number of the family."""
-Pairs = set[tuple[int, int, int]]
-"""Pairs of switches that packets are sent between: the version of the Internet protocol, the source
-and the destination."""
+TO_ENTER_GROUP = 0
+"""In place of a port: the bucket that leads packets to the enter group of the same class."""
+
+
+class SwitchPair(NamedTuple):
+    """Two switches, and the version of the Internet protocol of packets between their hosts."""
+
+    version: int
+    """The version: 4 or 6."""
+    source: int
+    """The switch of the sending hosts."""
+    destination: int
+    """The switch of the receiving hosts."""
+
+
+SwitchPairs = set[SwitchPair]
+"""Pairs of switches that packets are sent between."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +80,7 @@ class GroupRules:
     entry: int
     """The port on which packets come that rows lead to the group; 0 for any port."""
     port: tuple[int, ...]
-    """The ports that the buckets watch; 0 for the bucket that leads to the enter group."""
+    """The ports that the buckets watch, or `TO_ENTER_GROUP`."""
     weight: tuple[int, ...]
     """The weights of the buckets."""
     buckets: tuple[Rule, ...]
@@ -91,7 +102,7 @@ class Visit:
 
     source: int
     """The first switch of the packet's path."""
-    target: int
+    destination: int
     """The last switch of the packet's path."""
     switch: int
     """The switch that the packet passes."""
@@ -127,11 +138,11 @@ class RuleSet:
         for switch in np.flatnonzero(build.topology.present).tolist():
             self._add_flows(encoder, switch)
             self._add_groups(switch)
-        self.due: dict[Rule, Pairs] = {}
+        self.due: dict[Rule, SwitchPairs] = {}
         """The rules that are due, with the pairs whose packets reach them."""
         self._add_due_at_hosts()
-        self._routes = {version: self._prefixes(version) for version in self.versions}
-        """By version of the Internet protocol, the numbers of prefixes (`_prefixes`)."""
+        self._routes = {version: self._route_numbers(version) for version in self.versions}
+        """By version of the Internet protocol, the numbers of the rows by which switches route."""
         if build.forwarding.intermediates:
             self._add_due_over_intermediates()
         else:
@@ -178,7 +189,7 @@ class RuleSet:
             ):
                 ports, weights = tuple(groups.port[i].tolist()), tuple(groups.weight[i].tolist())
                 if groups.role == GroupRole.FALLBACK:
-                    ports, weights = (0, *ports), (0, *weights)
+                    ports, weights = (TO_ENTER_GROUP, *ports), (0, *weights)
                 elif ports[-1] in ports[:-1] and weights[-1] * MORE_VALUES[0] < sum(weights):
                     # The last bucket repeats a port, with a weight of less than one of the 256 hash
                     # values that Open vSwitch takes at most: it gets no packet.
@@ -201,31 +212,34 @@ class RuleSet:
             role: the role of the group.
             egress: the class of the group.
             number: the number of the group in the switch.
-            ports: the ports that the buckets watch; 0 leads to the enter group.
+            ports: the ports that the buckets watch, or `TO_ENTER_GROUP`.
         """
         wiring = self.build.wiring
         kind = GroupRole(min(role, GroupRole.ASIDE)).name.lower()
         group = f"the {kind} group of class {egress}"
         rules = []
-        for place, port in enumerate(ports):
-            target = f"port {wiring.port_name(switch, port)}" if port else "enter"
-            words = f"{wiring.names[switch]}: bucket {place + 1} of {group}, {target}"
-            rules.append(Rule(switch, (number, place), words))
+        for bucket, port in enumerate(ports):
+            is_to_port = port != TO_ENTER_GROUP
+            target = f"port {wiring.port_name(switch, port)}" if is_to_port else "enter"
+            words = f"{wiring.names[switch]}: bucket {bucket + 1} of {group}, {target}"
+            rules.append(Rule(switch, (number, bucket), words))
         return tuple(rules)
 
     def _add_due_at_hosts(self) -> None:
         """Add the rows that packets between a host and its switch, such as ARP, reach as due."""
         for switch, host in self._hosts():
-            to_itself = 4, switch, switch
+            to_itself = SwitchPair(4, switch, switch)
             if self.pipeline.checks(switch):
                 self._add_due(switch, RowKind.GUARD, host, {to_itself})
             else:
                 self._add_due(switch, RowKind.MARKER, 0, {to_itself})
             has_own_rows = self.pipeline.entering or self.pipeline.checks(switch)
             for family, version in enumerate(self.versions):
-                pairs = {(version, switch, switch)}
-                number = host + (family << FAMILY_SHIFT)
-                entrance = host + (family + 1 << FAMILY_SHIFT) if has_own_rows else family
+                pairs = {SwitchPair(version, switch, switch)}
+                number = _number_of_host(0, family, host)
+                entrance = family
+                if has_own_rows:
+                    entrance = _number_of_host(FROM_HOSTS_NUMBER, family, host)
                 self._add_due(switch, RowKind.OWN, number, pairs)
                 self._add_due(switch, RowKind.ANSWER, family, pairs)
                 self._add_due(switch, RowKind.HOST, number, pairs)
@@ -242,11 +256,11 @@ class RuleSet:
         ends = np.unique(self.hosts.switch)
         switches = ends.tolist()
         pairs = {
-            (version, source, target)
+            SwitchPair(version, source, destination)
             for version in self.versions
             for source in switches
-            for target in switches
-            if source != target
+            for destination in switches
+            if source != destination
         }
         self._add_due_draws(pairs)
         minimal = replace(self.build.forwarding, intermediates=False)
@@ -254,20 +268,23 @@ class RuleSet:
         self._add_due_first_legs(legs, ends, pairs)
         self._add_due_second_legs(legs, ends, pairs)
 
-    def _add_due_draws(self, pairs: Pairs) -> None:
+    def _add_due_draws(self, pairs: SwitchPairs) -> None:
         """Add the rows that draw an intermediate for the packets of a host, or none, as due."""
         for switch, host in self._hosts():
             for family, version in enumerate(self.versions):
-                drawn = DRAWN_NUMBER + host + (family + 1 << FAMILY_SHIFT)
-                of_version = _of_version(pairs, version)
-                sent = {(v, source, end) for v, source, end in of_version if source == switch}
+                # The rows of hosts follow those for packets within the switch, `DRAWN_NUMBER` on.
+                drawn = _number_of_host(DRAWN_NUMBER + FAMILY_NUMBERS, family, host)
+                sent = {pair for pair in _of_version(pairs, version) if pair.source == switch}
                 self._add_due(switch, RowKind.FORWARD, drawn, sent)
                 within = DRAWN_NUMBER + family
                 if self.pipeline.checks(switch):
-                    within = WITHIN_NUMBER + host + (family << FAMILY_SHIFT)
-                self._add_due(switch, RowKind.FORWARD, within, {(version, switch, switch)})
+                    within = _number_of_host(WITHIN_NUMBER, family, host)
+                within_switch = {SwitchPair(version, switch, switch)}
+                self._add_due(switch, RowKind.FORWARD, within, within_switch)
 
-    def _add_due_first_legs(self, legs: Prediction, ends: NDArray[np.int64], pairs: Pairs) -> None:
+    def _add_due_first_legs(
+        self, legs: Prediction, ends: NDArray[np.int64], pairs: SwitchPairs
+    ) -> None:
         """Add the rules of packets on their way to an intermediate as due.
 
         Args:
@@ -276,9 +293,9 @@ class RuleSet:
             pairs: the pairs that packets are sent between.
         """
         middles = intermediates(self.build)
-        number = {int(middle): i for i, middle in enumerate(middles)}
+        index = {int(middle): i for i, middle in enumerate(middles)}
         for visit in self._visits(legs, ends, middles):
-            sent = {(v, source, end) for v, source, end in pairs if source == visit.source}
+            sent = {pair for pair in pairs if pair.source == visit.source}
             self._add_due_on_leg(visit, sent)
             if visit.in_port:
                 for family, version in enumerate(self.versions):
@@ -288,11 +305,13 @@ class RuleSet:
                         CARRIED_NUMBER + family,
                         _of_version(sent, version),
                     )
-            self._add_due(visit.switch, RowKind.CARRIED, number[visit.target], sent)
+            self._add_due(visit.switch, RowKind.CARRIED, index[visit.destination], sent)
         for middle in middles.tolist():
-            self._add_due(middle, RowKind.CARRIED, number[middle], _of_version(pairs, 4))
+            self._add_due(middle, RowKind.CARRIED, index[middle], _of_version(pairs, 4))
 
-    def _add_due_second_legs(self, legs: Prediction, ends: NDArray[np.int64], pairs: Pairs) -> None:
+    def _add_due_second_legs(
+        self, legs: Prediction, ends: NDArray[np.int64], pairs: SwitchPairs
+    ) -> None:
         """Add the rules of packets on their way from an intermediate as due.
 
         Args:
@@ -301,18 +320,18 @@ class RuleSet:
             pairs: the pairs that packets are sent between.
         """
         for visit in self._visits(legs, intermediates(self.build), ends):
-            sent = {(v, source, end) for v, source, end in pairs if end == visit.target}
+            sent = {pair for pair in pairs if pair.destination == visit.destination}
             self._add_due_on_leg(visit, sent)
             for family, version in enumerate(self.versions):
                 of_version = _of_version(sent, version)
                 if visit.in_port:
                     self._add_due(visit.switch, RowKind.FORWARD, family, of_version)
-                prefix = self._routes[version][visit.switch, visit.target] + family * IPV6_NUMBER
-                self._add_due(visit.switch, RowKind.ROUTE, int(prefix), of_version)
+                route = int(self._routes[version][visit.switch, visit.destination])
+                self._add_due(visit.switch, RowKind.ROUTE, route, of_version)
 
-    def _add_due_on_leg(self, visit: Visit, sent: Pairs) -> None:
+    def _add_due_on_leg(self, visit: Visit, sent: SwitchPairs) -> None:
         """Add the class and the bucket that a packet on a leg reaches as due."""
-        egress = int(self.prediction.egress[visit.switch, visit.target])
+        egress = int(self.prediction.egress[visit.switch, visit.destination])
         group = self._groups_from_row(visit.switch, egress, visit.in_port).group
         if group is None:
             return
@@ -329,10 +348,10 @@ class RuleSet:
         self, prediction: Prediction, begins: NDArray[np.int64], ends: NDArray[np.int64]
     ) -> list[Visit]:
         """The passages of packets from some switches to others through all switches."""
-        order = self.build.tables.switches
-        packets = np.zeros((order, order), np.int64)
+        switches = self.build.tables.switches
+        packets = np.zeros((switches, switches), np.int64)
         packets[np.ix_(begins, ends)] = 1
-        packets[np.diag_indices(order)] = 0
+        packets[np.diag_indices(switches)] = 0
         rows: set[tuple[Any, ...]] = set()
         for visits in prediction.visits(packets):
             rows.update(zip(*(column.tolist() for column in visits), strict=True))
@@ -341,20 +360,20 @@ class RuleSet:
     def _add_due_of_visit(self, visit: Visit) -> None:
         """Add the rules that a packet reaches in a switch that it passes as due."""
         switch, in_port = visit.switch, visit.in_port
-        egress = int(self.prediction.egress[switch, visit.target])
+        egress = int(self.prediction.egress[switch, visit.destination])
         is_spread = visit.marked and egress < self.pipeline.first_direct
         for family, version in enumerate(self.versions):
-            pairs = {(version, visit.source, visit.target)}
+            pairs = {SwitchPair(version, visit.source, visit.destination)}
             if in_port:
                 number = family + (MARKED_NUMBER if visit.marked else 0)
                 self._add_due(switch, RowKind.FORWARD, number, pairs)
-            prefix = self._routes[version][switch, visit.target]
-            self._add_due(switch, RowKind.ROUTE, prefix + family * IPV6_NUMBER, pairs)
+            route = int(self._routes[version][switch, visit.destination])
+            self._add_due(switch, RowKind.ROUTE, route, pairs)
             if is_spread:
                 self._add_due(switch, RowKind.SPREAD, in_port, pairs)
         if is_spread:
             return
-        pairs = {(4, visit.source, visit.target)}
+        pairs = {SwitchPair(4, visit.source, visit.destination)}
         group, nested = self._groups_from_row(switch, egress, in_port)
         if group is None:  # the row of the class forwards, from any port
             self._add_due(switch, RowKind.CLASS, egress, pairs)
@@ -364,7 +383,7 @@ class RuleSet:
             self._add_due_bucket(group, visit.out_port, pairs)
         else:
             self._add_due_bucket(nested, visit.out_port, pairs)
-            self._add_due_bucket(group, 0, pairs)
+            self._add_due_bucket(group, TO_ENTER_GROUP, pairs)
 
     def _groups_from_row(self, switch: int, egress: int, in_port: int) -> _NextGroups:
         """The groups that a packet comes to from the row of a class.
@@ -390,39 +409,51 @@ class RuleSet:
                 return _NextGroups(group, None)
         return _NextGroups(self.groups.get((switch, GroupRole.TRANSIT, egress)), None)
 
-    def _add_due(self, switch: int, kind: int, number: int, pairs: Pairs) -> None:
+    def _add_due(self, switch: int, kind: int, number: int, pairs: SwitchPairs) -> None:
         """Add a flow, if there is one, as due: packets of these pairs must reach it."""
         rule = self.flows.get((switch, kind, number))
         if rule and pairs:
             self.due.setdefault(rule, set()).update(pairs)
 
-    def _add_due_bucket(self, group: GroupRules, port: int, pairs: Pairs) -> None:
-        """Add the buckets of a group that watch a port as due: packets of pairs reach them."""
+    def _add_due_bucket(self, group: GroupRules, port: int, pairs: SwitchPairs) -> None:
+        """Add the buckets of a group that watch a port (or `TO_ENTER_GROUP`) as due."""
         for watched, rule in zip(group.port, group.buckets, strict=True):
             if watched == port:
                 self.due.setdefault(rule, set()).update(pairs)
 
-    def _prefixes(self, version: int) -> NDArray[np.int64]:
-        """int64[S, S]: the number of the prefix by which a switch routes to another; -1 if none."""
-        plan, order = self.build.addressing, self.build.tables.switches
+    def _route_numbers(self, version: int) -> NDArray[np.int64]:
+        """int64[S, S]: the number of the row by which a switch routes to another; -1 if none."""
+        plan, switches = self.build.addressing, self.build.tables.switches
         blocks = plan.ipv4_blocks() if version == 4 else plan.ipv6_blocks()
         network, length = plan.ipv4_prefixes() if version == 4 else plan.ipv6_prefixes()
         bits = np.uint64(32 if version == 4 else 64)
         shift = bits - np.minimum(length.astype(np.uint64), bits)
         # A block is inside a prefix if both are equal in the bits of the prefix's length.
         inside = (blocks.astype(np.uint64)[:, None] >> shift) == network.astype(np.uint64) >> shift
-        numbers = np.full((order, order), -1, np.int64)
+        first_number = 0 if version == 4 else IPV6_NUMBER
+        numbers = np.full((switches, switches), -1, np.int64)
         for switch in np.flatnonzero(self.build.topology.present).tolist():
             prefix = self.pipeline.routes(switch)[0]
             # The longest matching prefix routes: of the longest first, argmax is the first match.
             longest_first = prefix[np.argsort(-length[prefix].astype(np.int64), kind="stable")]
             if len(longest_first):
                 matches = inside[:, longest_first]
-                longest_match = longest_first[matches.argmax(axis=1)]
-                numbers[switch] = np.where(matches.any(axis=1), longest_match, -1)
+                longest_match = longest_first[matches.argmax(axis=1)].astype(np.int64)
+                numbers[switch] = np.where(matches.any(axis=1), first_number + longest_match, -1)
         return numbers
 
 
-def _of_version(pairs: Pairs, version: int) -> Pairs:
+def _of_version(pairs: SwitchPairs, version: int) -> SwitchPairs:
     """The pairs of one version of the Internet protocol."""
-    return {pair for pair in pairs if pair[0] == version}
+    return {pair for pair in pairs if pair.version == version}
+
+
+def _number_of_host(first: int, family: int, host: int) -> int:
+    """The number of a host's row, among rows that each host has one of in each address family.
+
+    Args:
+        first: the number of the first of these rows.
+        family: 0 for IPv4, 1 for IPv6.
+        host: the number of the host at its switch.
+    """
+    return first + family * FAMILY_NUMBERS + host
