@@ -143,6 +143,9 @@ class Links:
         """bool[E], the links that an operator drains."""
         self._requested_switches = np.zeros(switches, np.bool_)
         """bool[S], the switches that an operator drains."""
+        self._installed = (wiring.far >= 0).any(axis=1)
+        """bool[S], the switches that are installed: a planned node has no links yet, and never
+        counts."""
         self._expected = np.zeros(switches, np.bool_)
         """bool[S], the switches that take part."""
         self._connected = np.zeros(switches, np.bool_)
@@ -257,9 +260,9 @@ class Links:
     # Coming, going, holding a program
 
     def expect(self, now: float) -> None:
-        """Expect all switches to connect; those that have not after a while are drained."""
-        self._expected[:] = True
-        missing = np.flatnonzero(~self._connected & ~np.isfinite(self._drain_at))
+        """Expect all installed switches to connect; those that do not are drained after a while."""
+        self._expected |= self._installed
+        missing = np.flatnonzero(self._installed & ~self._connected & ~np.isfinite(self._drain_at))
         self._drain_at[missing] = now + self._arrival
         for vertex in missing.tolist():
             self._drain_reason[vertex] = "has not connected"
@@ -311,6 +314,7 @@ class Links:
     def drain(self, requested: dict[str, RiskGroup]) -> None:
         """Drain these groups by request, and end the drain of all other groups."""
         link_ends, switches = links_and_switches(self.wiring.far, requested.values())
+        switches &= self._installed
         switch, link = self.cables.ends[:, 0].T
         links = link_ends[switch, link]
         for number in np.flatnonzero((links != self._requested_links) & ~self._broken).tolist():
@@ -469,9 +473,9 @@ class Links:
     def take_over(self, record: dict[str, Any], now: float, wall: float) -> None:
         """Begin with the state of another process, perhaps of another version of polarfab.
 
-        Nodes and ports that are not in this fabric are ignored. Drains by request of what is not in
-        it are kept, for a build that has it again. Drained switches return when they were read to
-        hold their program.
+        Nodes and ports that are not in this fabric are ignored, and nodes that are only planned.
+        Drains by request of what is not in it are kept, for a build that has it again. Drained
+        switches return when they were read to hold their program.
 
         Args:
             record: as `as_record` returns it.
@@ -480,7 +484,8 @@ class Links:
         """
         asked = [name for (name,) in _entries(record.get("asked"), str)]
         self.drain(self.requested | requests_of(asked, self.wiring, self.hardware))
-        vertex_of = {name: vertex for vertex, name in enumerate(self.wiring.names)}
+        installed = np.flatnonzero(self._installed).tolist()
+        vertex_of = {self.wiring.names[vertex]: vertex for vertex in installed}
 
         def switches(what: str, *time: Any) -> Iterator[tuple[int, float]]:
             """The switches in a list of the record, each with a time if it has one."""

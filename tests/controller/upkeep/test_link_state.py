@@ -18,6 +18,7 @@ from controller.upkeep.flap_damping import Penalties
 from controller.upkeep.link_state import DOWN, Links
 from inventory.problems import InputError
 from tests.compilers.routed import routed
+from tests.compilers.wiring.makers import damaged, missing
 
 
 def fabric() -> tuple[Links, LinkEnds]:
@@ -621,6 +622,55 @@ def test_a_switch_that_flaps_among_most_is_drained_if_it_does_not_hold_its_progr
     links.program_lost(3, 2.0)
     links.update(2.0)
     assert np.flatnonzero(links.drained).tolist() == [3]
+
+
+PLANNED = [0, 2, 7, 9, 10, 11]
+
+
+def half_planned() -> tuple[Links, list[int]]:
+    """The links between the nodes that are installed, and these: all are expected and there."""
+    links = Links(damaged(routed(q=3), missing(routed(q=3).wiring, PLANNED, [])).wiring)
+    there = sorted({*range(13)}.difference(PLANNED))
+    links.expect(0.0)
+    for vertex in there:
+        links.connected(vertex, 1.0)
+        fit(links, vertex)
+    return links, there
+
+
+@pytest.mark.parametrize("gone", [1, 3, 4])
+def test_planned_nodes_are_not_absent_and_count_in_no_majority(gone: int) -> None:
+    """They were drained; so a switch that failed was not, nor were three of seven."""
+    links, there = half_planned()
+    assert links.update(100.0) == (False, [])
+    for vertex in there[:gone]:
+        links.left(vertex, 100.0)
+    links.update(110.0)
+    record = links.as_record(110.0, 0.0)  # also those that are spared
+    avoided = [name for (name,) in record.get("drained", [])]
+    assert avoided == [links.wiring.names[v] for v in there[: gone if gone < 4 else 0]]
+
+
+def test_what_is_known_of_a_switch_is_forgotten_where_it_is_planned() -> None:
+    """A drained one whose node became planned stayed drained for good, and counted as gone."""
+    before, _ = fabric()
+    for vertex in PLANNED[:2]:
+        before.left(vertex, 0.0)
+    for _ in range(3):
+        before.connected(PLANNED[2], 0.0)
+        before.left(PLANNED[2], 0.0)
+    name = before.wiring.names[PLANNED[3]]
+    before.drain({name: resolve_name(before.wiring, None, name)})
+    before.update(9.0)
+    assert np.flatnonzero(before.drained).tolist() == PLANNED[:4]
+    links, there = half_planned()
+    links.take_over(before.as_record(9.0, 1000.0), 9.0, 1000.0)
+    assert not links.update(99.0)[1]
+    assert not links.drained.any()
+    assert [*links.requested] == [name], "for the time when it is installed"
+    assert not links.flaps.suppressed.any()
+    links.left(there[0], 99.0)
+    assert kinds(links, 110.0) == ["drained"]
 
 
 def test_a_link_that_is_drained_by_request_is_not_up_when_its_ports_are() -> None:
