@@ -372,7 +372,7 @@ class Mover:
         tidy = self._writes.add(partial(self.history.tidy, spare), ignore_error)
         self._await(tidy, pause, LONGEST_WRITE, "a history that can be written")
         tidy.result()
-        most = max(SWITCHES_ALLOWED, GROWTH * self.fabric.expected)
+        most = max(SWITCHES_ALLOWED, GROWTH * len(self.fabric.names))  # planned nodes, too
         last_progress = self.fabric.clock()
 
         def note_progress() -> None:

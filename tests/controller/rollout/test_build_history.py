@@ -19,12 +19,15 @@ from controller.rollout.build_archive import pack
 from controller.rollout.build_history import BUILDS_KEPT, BuildHistory
 from controller.rollout.mover import Mover
 from controller.switches.current import current_of, read_build
+from controller.switches.session import LiveFabric
 from controller.upkeep.background import InOrder, in_thread
 from inventory.problems import InputError
 from polarfab.controller_client import HTTP_PATIENCE
 from tests.compilers.fabrics import polarfly_build
-from tests.controller.makers import Unwatched
+from tests.compilers.wiring.makers import damaged, missing
+from tests.controller.makers import Unwatched, loaded
 from tests.controller.rollout.makers import sent, wrong_route
+from tests.controller.switches.session_talk import names
 
 
 @pytest.fixture
@@ -60,6 +63,19 @@ def test_a_build_that_loses_packets_is_refused(tmp_path, history, spoil, said):
     with pytest.raises(InputError, match=said):
         history.receive(data)
     assert history.kept_builds() == []
+
+
+def test_planned_nodes_do_not_make_the_next_build_too_large(tmp_path, history, monkeypatch):
+    """Four times the installed switches were taken: where more were planned, none was applied."""
+    monkeypatch.setattr("controller.rollout.mover.SWITCHES_ALLOWED", 1)
+    whole = polarfly_build(3)
+    near = int(whole.wiring.far[0, 0])
+    planned = [vertex for vertex in range(13) if vertex not in (0, near)]
+    build = damaged(whole, missing(whole.wiring, planned, []))
+    made, data = sent(tmp_path / "sent", build)
+    fabric = LiveFabric(loaded(made), names)
+    assert fabric.expected == 2
+    assert Mover(fabric, Unwatched(), history).receive(data).identity == made.identity
 
 
 def test_a_build_that_loses_packets_can_be_asked_for(tmp_path, history):
@@ -120,7 +136,7 @@ def test_the_last_builds_are_kept(tmp_path, history):
 @pytest.fixture
 def mover(history):
     """Of a fabric of 13 switches."""
-    fabric = SimpleNamespace(expected=13, identity="", survey=None, clock=monotonic, told=[])
+    fabric = SimpleNamespace(names=range(13), identity="", survey=None, clock=monotonic, told=[])
     fabric.tell = fabric.told.append
     return Mover(fabric, Unwatched(), history)
 
