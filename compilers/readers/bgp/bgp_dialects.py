@@ -30,9 +30,23 @@ class BgpDialect:
     first statement of the field. Fields that a system has no statements for are empty.
     """
 
+    # For the whole switch and its own prefixes
+
     switch: tuple[str, ...] = ()
     """Statements for the whole switch. Fields: `number` (its AS), `id` (its router id), and `most`,
     the length of the longest path that is accepted, or `less`, one less than that."""
+    dual_stack: tuple[str, ...] = ()
+    """Statements for the whole switch, where both families have sessions."""
+    bfd_switch: tuple[str, ...] = ()
+    """Statements for the whole switch, where BFD watches links."""
+    announced_prefix: tuple[str, ...] = ()
+    """Statements for each prefix that the switch announces as its own. Field: `prefix`."""
+    needs_route: tuple[str, ...] | None = None
+    """The statements below the head `[needs_route]`, of which there are none: the head itself is
+    the information (`announces_routed_only`). None: the file does not have it."""
+
+    # For each address family
+
     family: tuple[str, ...] = ()
     """Statements for each address family. Fields: `pool`, `least` and `longest` (the accepted
     prefixes and their lengths), and `group`, the peer group: one for each family, or one for both
@@ -40,27 +54,8 @@ class BgpDialect:
     next_hop_pool: tuple[str, ...] = ()
     """Statements that accept the pool of next hops of static routes, for each family in which
     neighbours announce such next hops."""
-    session: tuple[str, ...] = ()
-    """Statements for each neighbour with an address. Fields: `peer` (its address), `far` (its AS),
-    and in its description `host` (its name) and `plug` (its port)."""
-    unnumbered: tuple[str, ...] = ()
-    """Statements for each neighbour on a link without addresses; `peer` is the port."""
     unnumbered_family: tuple[str, ...] = ()
     """Statements for each family, where links have no addresses."""
-    neighbour_policy: tuple[str, ...] = ()
-    """Statements for each neighbour with a policy of its own. Field: `policy`."""
-    policy_entry: tuple[str, ...] = ()
-    """Statements for each entry of a policy. Fields: `place`, `list` (of prefixes) and `metric`."""
-    detour_entry: tuple[str, ...] = ()
-    """Statements for the entry of detours in each policy. A detour is a path over another
-    neighbour; its metric makes it the last choice."""
-    detour_filter: tuple[str, ...] = ()
-    """The statement that recognises detours over one neighbour, for each neighbour."""
-    any_detour_filter: tuple[str, ...] = ()
-    """The statements that recognise detours over one of several neighbours, whose AS numbers are in
-    the field `around`."""
-    preferred_prefix: tuple[str, ...] = ()
-    """Statements for each prefix of a prefix list. Field: `prefix`."""
     bfd_family: tuple[str, ...] = ()
     """Statements for each family, where BFD watches links."""
     gtsm_family: tuple[str, ...] = ()
@@ -70,26 +65,45 @@ class BgpDialect:
     """Statements for each family that uses several paths to a prefix at once."""
     wcmp: tuple[str, ...] = ()
     """Statements for each family, where announcements say how many paths are behind them."""
-    announced_prefix: tuple[str, ...] = ()
-    """Statements for each prefix that the switch announces as its own. Field: `prefix`."""
-    bfd_switch: tuple[str, ...] = ()
-    """Statements for the whole switch, where BFD watches links."""
-    default_entry: tuple[str, ...] = ()
-    """Statements for each policy: its entry for prefixes that no other entry names."""
+
+    # For each neighbour or link
+
+    session: tuple[str, ...] = ()
+    """Statements for each neighbour with an address. Fields: `peer` (its address), `far` (its AS),
+    and in its description `host` (its name) and `plug` (its port)."""
+    unnumbered: tuple[str, ...] = ()
+    """Statements for each neighbour on a link without addresses; `peer` is the port."""
+    neighbour_policy: tuple[str, ...] = ()
+    """Statements for each neighbour with a policy of its own. Field: `policy`."""
+    bfd_link: tuple[str, ...] = ()
+    """Statements for each link that BFD watches. Field: `port`."""
+
+    # For each policy and its entries
+
+    policy_entry: tuple[str, ...] = ()
+    """Statements for each entry of a policy. Fields: `place`, `list` (of prefixes) and `metric`."""
+    preferred_prefix: tuple[str, ...] = ()
+    """Statements for each prefix of a prefix list. Field: `prefix`."""
     next_hop_entry: tuple[str, ...] = ()
     """Statements for each policy, where neighbours announce next hops of static routes."""
     ipv6_entry: tuple[str, ...] = ()
     """Statements for each entry of a policy for IPv6, where links have addresses."""
-    needs_route: tuple[str, ...] | None = None
-    """The statements below the head `[needs_route]`, of which there are none: the head itself is
-    the information (`announces_routed_only`). None: the file does not have it."""
+    detour_filter: tuple[str, ...] = ()
+    """The statement that recognises detours over one neighbour, for each neighbour."""
+    any_detour_filter: tuple[str, ...] = ()
+    """The statements that recognise detours over one of several neighbours, whose AS numbers are in
+    the field `around`."""
+    detour_entry: tuple[str, ...] = ()
+    """Statements for the entry of detours in each policy. A detour is a path over another
+    neighbour; its metric makes it the last choice."""
+    default_entry: tuple[str, ...] = ()
+    """Statements for each policy: its entry for prefixes that no other entry names."""
+
+    # The order of statements
+
     created_first: tuple[str, ...] = ()
     """The statements that create a neighbour or a group, where these have to come before all other
     statements about it. Empty: the order is free."""
-    dual_stack: tuple[str, ...] = ()
-    """Statements for the whole switch, where both families have sessions."""
-    bfd_link: tuple[str, ...] = ()
-    """Statements for each link that BFD watches. Field: `port`."""
 
     @property
     def announces_routed_only(self) -> bool:
