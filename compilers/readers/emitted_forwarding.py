@@ -3,11 +3,11 @@
 The reader of each system makes an `EmittedSwitch` from the text alone, with interfaces by their
 names in the text. `switch_check` compares it with the tables of the build.
 
-A *stage* is a set of ports that share packets by weight. A *chain* is the sequence of stages that a
-switch tries until one has a port that is up; behind the last stage packets are dropped. A stage
+A *port set* has ports that share packets by weight. A *chain* is the sequence of port sets that a
+switch tries until one has a port that is up; behind the last set packets are dropped. A port set
 without ports drops as well. A *mark* is a bit in a packet that tells the next switch to send it on
-as a detour; the next hops of packets that get one are told from others: a port's number plus
-`MARKED`, or its name with `WITH_A_MARK` behind it.
+as a detour. A port for packets that get a mark is told from the same port for others: by its
+number (`marked`), or by its name (`with_mark`).
 """
 
 from __future__ import annotations
@@ -25,16 +25,17 @@ from compilers.readers.exact_text import exact_address, exact_interface, exact_n
 
 Port: TypeAlias = str | int
 """An interface by its name, or a port by its number."""
-Stage: TypeAlias = tuple[tuple[Port, int], ...]
+PortSet: TypeAlias = tuple[tuple[Port, int], ...]
 """Ports and their weights; () drops."""
-Chain: TypeAlias = tuple[Stage, ...]
-"""Stages in the order in which they are tried; () drops."""
+Chain: TypeAlias = tuple[PortSet, ...]
+"""Port sets in the order in which they are tried; () drops."""
 LineText: TypeAlias = tuple[str, int, str]
 """A file, a line (0: only the file is known), and a text about it."""
 Discard: TypeAlias = tuple[str, str, int]
 """A prefix whose packets are dropped unless a longer prefix matches, and its file and line."""
 MARKED = 1 << 20
-"""Added to the number of a port for packets that get a mark; more than any port's number."""
+"""Added to the number of a port for packets that get a mark (`marked`, `gets_mark`, `unmarked`).
+It is more than any port's number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,19 +191,19 @@ def canonical(chain: Chain, in_port: Port) -> Chain:
     their greatest common divisor.
 
     Args:
-        chain: stages in order.
+        chain: port sets in order.
         in_port: where the packet came in; 0 for packets from hosts.
 
     >>> canonical(((("a", 2), ("b", 4)), (("a", 1),)), 0)
     ((('a', 1), ('b', 2)),)
     """
     tried: set[Port] = set()
-    result: list[Stage] = []
-    for stage in chain:
-        if not stage:
+    result: list[PortSet] = []
+    for port_set in chain:
+        if not port_set:
             break
         weights: dict[Port, int] = {}
-        for port, weight in stage:
+        for port, weight in port_set:
             if unmarked(port) not in tried:
                 weights[port] = weights.get(port, 0) + weight
         if not weights:
@@ -242,9 +243,24 @@ def port_via(address: str) -> str:
     return f"{VIA}{address}"
 
 
+def marked(port: int) -> int:
+    """The number that stands for a port and packets that get a mark."""
+    return port + MARKED
+
+
+def gets_mark(port: Port) -> bool:
+    """Whether a number stands for a port and packets that get a mark; False for a name."""
+    return isinstance(port, int) and port > MARKED
+
+
 def unmarked(port: Port) -> Port:
     """The number of a port, whether packets get a mark or not; names stay as they are."""
     return port % MARKED if isinstance(port, int) else port
+
+
+def unmarked_numbers(ports: NDArray[np.int64]) -> NDArray[np.int64]:
+    """As `unmarked`, for an array of port numbers."""
+    return ports % MARKED
 
 
 @lru_cache(1 << 16)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from compilers.readers.emitted_forwarding import EmittedDifference, Stage
+from compilers.readers.emitted_forwarding import EmittedDifference, PortSet
 from compilers.readers.exact_text import bare, visible
 
 
@@ -44,7 +44,7 @@ class EmittedReport:
     checked_sources: int = 0
     """How many ports of hosts have source checks: switches take packets from these ports only with
     the host's own source address, and none with a mark or an intermediate."""
-    shares: Mapping[int, Mapping[int, Stage]] | None = None
+    shares: Mapping[int, Mapping[int, PortSet]] | None = None
     """The ports that share packets from hosts, with their weights, by switch and class.
 
     Classes whose shares are those of the tables are left out. The others are at switches that

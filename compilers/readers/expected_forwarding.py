@@ -4,8 +4,9 @@ What comes in is a build and a switch; what goes out is an `ExpectedSwitch`, wit
 `switch_check` compares what the switch's files say. The rule of `Classes` is stated here once more,
 and shares no code with what renders files, so that both have to be wrong for a fault to pass.
 
-A *chain* is the sequence of *stages*, sets of ports that share packets, which a switch tries until
-one has a port that is up. A port plus `MARKED` is that port, for packets that get a mark.
+A *chain* is the sequence of *port sets* that a switch tries until one has a port that is up. The
+ports of a set share packets by weight. For packets that get a mark, a port has another number
+(`marked`).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.readers.emitted_forwarding import MARKED, Chain
+from compilers.readers.emitted_forwarding import Chain, marked
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import no_route
 
@@ -67,8 +68,8 @@ class ExpectedSwitch:
     """int64[C + 1, M]: the ports that each class tries for packets that came in on its first
     port."""
     entering: list[dict[int, int]]
-    """For each class, the weight of each port that shares packets from hosts; a port plus `MARKED`
-    for packets that get a mark."""
+    """For each class, the weight of each port that shares packets from hosts. The number of a port
+    is that of `marked` if packets to it get a mark."""
     only_minimal: bool
     """Whether classes have a minimal port only: neither alternates nor repair ports."""
     repairs: bool = True
@@ -186,7 +187,7 @@ def _with_marks(build: Build, minimal: int, weight_of: dict[int, int]) -> dict[i
     """The weights of ports for packets from hosts; all ports but the minimal one mark packets."""
     if not build.forwarding.marks:
         return weight_of
-    return {p if p == minimal else p + MARKED: weight for p, weight in weight_of.items()}
+    return {p if p == minimal else marked(p): weight for p, weight in weight_of.items()}
 
 
 def _rows_of_width(ports: NDArray[np.integer[Any]], width: int) -> NDArray[np.int64]:

@@ -18,7 +18,7 @@ from compilers.readers.emitted_forwarding import (
     EmittedRows,
     Lookup,
     Port,
-    Stage,
+    PortSet,
     covering,
 )
 from compilers.readers.exact_text import exact_address, exact_network
@@ -57,8 +57,8 @@ class RouteHop(NamedTuple):
     """The number of the routing table."""
     metric: int
     """The metric: routes with the least one are tried first."""
-    stage: Stage
-    """The ports that share packets; () discards."""
+    ports: PortSet
+    """The ports that share packets, with their weights; () discards."""
 
 
 class _RouteColumns(NamedTuple):
@@ -275,8 +275,8 @@ def _entries(
 
 
 def _chain(hops: Sequence[RouteHop]) -> Chain:
-    """The stages of a row, by ascending metric."""
+    """The port sets of a row, by ascending metric."""
     by_metric: dict[int, list[tuple[Port, int]]] = {}
     for hop in hops:
-        by_metric.setdefault(hop.metric, []).extend(hop.stage)
-    return tuple(tuple(stage) for _, stage in sorted(by_metric.items()))
+        by_metric.setdefault(hop.metric, []).extend(hop.ports)
+    return tuple(tuple(port_set) for _, port_set in sorted(by_metric.items()))

@@ -11,9 +11,9 @@ as its tables do, and what `verify --failures` proves of the tables holds for it
 
 Chains in transit are compared as rows of arrays, for all ingress ports and kinds of destinations
 at once. Two destinations are of one *kind* if their egress class is the same, and their entries in
-the files are. Words of the other modules: a *chain* is the sequence of stages, sets of ports that
-share packets, which a switch tries in order; a *claim* is a fact besides forwarding; an *entry* is
-what a row of the files leads to.
+the files are. Words of the other modules: a *chain* is the sequence of *port sets* that a switch
+tries in order, and the ports of a set share packets; a *claim* is a fact besides forwarding; an
+*entry* is what a row of the files leads to.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from numpy.typing import NDArray
 from compilers.readers.chain_words import chain_words
 from compilers.readers.claim_check import compare_claims
 from compilers.readers.emitted_forwarding import (
-    MARKED,
     Chain,
     EmittedDifference,
     EmittedSwitch,
@@ -36,11 +35,13 @@ from compilers.readers.emitted_forwarding import (
     NextHop,
     OwnAddress,
     Port,
-    Stage,
+    PortSet,
     canonical,
     covering,
+    marked,
     prefix_text,
     unmarked,
+    unmarked_numbers,
     with_mark,
 )
 from compilers.readers.emitted_report import EXAMPLES, DifferenceList
@@ -55,8 +56,10 @@ from compilers.tables.build import Build
 Integers = NDArray[np.int64]
 ANY_OTHER = -1
 """Stands for an ingress port that no class tries."""
-DROPPED, SHARED = -1, -2
-"""Stand for a port: of a stage that drops, and of one with several ports or an unknown one."""
+DROPPED = -1
+"""In the place of the only port of a port set, for a set that drops."""
+NOT_ONE_PORT = -2
+"""In the place of the only port of a port set, for a set with several ports or an unknown one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +86,7 @@ class CheckedSwitch:
     """How many statements of the user's own were accepted."""
     checked_sources: int = 0
     """The ports of hosts from which only the host's own source address is taken."""
-    shares: Mapping[int, Stage] = field(default_factory=dict)
+    shares: Mapping[int, PortSet] = field(default_factory=dict)
     """The ports that share packets from hosts, with their weights, by class; classes whose shares
     are those of the tables are left out."""
 
@@ -154,7 +157,7 @@ class SwitchCheck:
         """The names of the switch's ports, of which the first has number 1."""
         self.number_of_port: dict[Port, int] = {name: n for n, name in enumerate(self.names, 1)}
         """The number of each port by its name, with a mark or without."""
-        self.number_of_port |= {with_mark(name): n + MARKED for n, name in enumerate(self.names, 1)}
+        self.number_of_port |= {with_mark(name): marked(n) for n, name in enumerate(self.names, 1)}
         self.fabric_ports = sorted(port for port, _, _ in w.ends(vertex))
         """The ports with a link."""
         self.host_ports = [port for port in w.host_port[vertex].tolist() if port]
@@ -169,7 +172,7 @@ class SwitchCheck:
         """The row of a table for each destination, by the `id` of the rows (`_by_destination`)."""
         self._prefixes: dict[int, Integers] = {}
         """The numbers of a list of prefixes, by its `id` (`_prefix_numbers`)."""
-        self._shares: dict[int, Stage] = {}
+        self._shares: dict[int, PortSet] = {}
         """See `CheckedSwitch.shares`."""
 
     def result(self) -> CheckedSwitch:
@@ -434,7 +437,8 @@ class SwitchCheck:
     def _chain_number(self, chain: Chain) -> int:
         """The number of a chain with its ports by their numbers; equal chains have one number."""
         by_number = tuple(
-            tuple((self._port_number(port), weight) for port, weight in stage) for stage in chain
+            tuple((self._port_number(port), weight) for port, weight in port_set)
+            for port_set in chain
         )
         number = self._chain_numbers.setdefault(by_number, len(self.chains))
         if number == len(self.chains):
@@ -480,12 +484,12 @@ class SwitchCheck:
             in_port: int64[n], where they come in.
         """
         stated = self._ports()[number].reshape(len(number), -1)
-        with_sharing = np.flatnonzero((stated == SHARED).any(axis=1))
+        compared_singly = np.flatnonzero((stated == NOT_ONE_PORT).any(axis=1))
         stated = _canonical_ports(stated, in_port)
         expected = _canonical_ports(self.expected.transit(egress, in_port), in_port)
         width = max(stated.shape[1], expected.shape[1])
         wrong: NDArray[np.bool_] = (_padded(stated, width) != _padded(expected, width)).any(axis=1)
-        for row in with_sharing.tolist():  # arrays have only one port for a stage
+        for row in compared_singly.tolist():  # arrays have only one port for a port set
             chain = self._chain(number[row].tolist(), int(in_port[row]))
             wrong[row] = chain != tuple(((port, 1),) for port in expected[row].tolist() if port)
         for row in np.flatnonzero(self.expected.shares(egress, in_port)).tolist():
@@ -521,7 +525,7 @@ class SwitchCheck:
             if egress >= 0 and chain and chain[0] != self._table_shares(egress):
                 self._shares[egress] = chain[0]
 
-    def _table_shares(self, egress: int) -> Stage:
+    def _table_shares(self, egress: int) -> PortSet:
         """The ports of a class and their weights, as `canonical` writes them."""
         classes = self.build.tables.classes
         minimal = int(classes.port[self.vertex, egress])
@@ -529,7 +533,7 @@ class SwitchCheck:
         weighted = FULL_ABILITY.shared(ports, classes.weight[self.vertex, egress].tolist())
         if self.build.forwarding.marks:
             # Packets that leave by an alternate are marked.
-            weighted = {p if p == minimal else p + MARKED: w for p, w in weighted.items()}
+            weighted = {p if p == minimal else marked(p): w for p, w in weighted.items()}
         shared = canonical((tuple(weighted.items()),), 0)
         return shared[0] if shared else ()
 
@@ -544,8 +548,8 @@ class SwitchCheck:
         return np.stack(numbers or [np.zeros_like(group.egress)], axis=1)
 
     def _ports(self) -> Integers:
-        """int64[chains, L]: the port of every stage of every chain; see DROPPED and SHARED."""
-        rows = [[_only_port(stage) for stage in chain] for chain in self.chains]
+        """int64[chains, L]: the port of every port set of every chain, as `_only_port` gives it."""
+        rows = [[_only_port(port_set) for port_set in chain] for chain in self.chains]
         ports = np.zeros((len(rows), max(map(len, rows))), np.int64)
         for row, of_chain in enumerate(rows):
             ports[row, : len(of_chain)] = of_chain
@@ -553,7 +557,7 @@ class SwitchCheck:
 
     def _chain(self, numbers: Iterable[int], in_port: int) -> Chain:
         """The canonical form of chains of several tables, which are tried one after the other."""
-        return canonical(tuple(stage for n in numbers for stage in self.chains[n]), in_port)
+        return canonical(tuple(port_set for n in numbers for port_set in self.chains[n]), in_port)
 
     def _add_differences(
         self, group: _IngressGroup, numbers: Integers, wrong: NDArray[np.bool_], *, of_host: bool
@@ -626,26 +630,26 @@ class SwitchCheck:
         return str(a.network6(vertex) if family else a.network(vertex))
 
 
-def _only_port(stage: Sequence[tuple[Port, int]]) -> int:
-    """The port of a stage; see DROPPED and SHARED."""
-    if not stage:
+def _only_port(port_set: Sequence[tuple[Port, int]]) -> int:
+    """The port of a port set with a single one; DROPPED or NOT_ONE_PORT for other sets."""
+    if not port_set:
         return DROPPED
-    port = stage[0][0]
-    return port if len(stage) == 1 and isinstance(port, int) and port > 0 else SHARED
+    port = port_set[0][0]
+    return port if len(port_set) == 1 and isinstance(port, int) and port > 0 else NOT_ONE_PORT
 
 
 def _canonical_ports(ports: Integers, in_port: Integers) -> Integers:
-    """Chains whose stages have one port, in canonical form; see `canonical`.
+    """Chains whose port sets have one port, in canonical form; see `canonical`.
 
     Returns:
         int64[n, L], the ports that are tried, and zeros behind them.
 
     Args:
-        ports: int64[n, L], the ports of the stages in order.
+        ports: int64[n, L], the ports of the port sets in order.
         in_port: int64[n], where packets come in.
     """
-    is_tried, port = ports > 0, ports % MARKED
-    # Nothing is tried after a stage that drops, nor after the ingress port, which is up.
+    is_tried, port = ports > 0, unmarked_numbers(ports)
+    # Nothing is tried after a port set that drops, nor after the ingress port, which is up.
     is_tried &= ~np.logical_or.accumulate(ports == DROPPED, axis=1)
     is_ingress = (port == in_port[:, None]) & is_tried
     is_tried[:, 1:] &= ~np.logical_or.accumulate(is_ingress, axis=1)[:, :-1]

@@ -155,9 +155,9 @@ class _FamilyShares:
         """
         for row, entry in enumerate(table.rows.entries.tolist()):
             prefix = self.family.column_of.get(table.rows.name(row), -1)
-            stages = table.chains[int(table.number[entry])]
-            if prefix >= 0 and stages:
-                ports_that_share = stages[0]  # with their weights
+            port_sets = table.chains[int(table.number[entry])]
+            if prefix >= 0 and port_sets:
+                ports_that_share = port_sets[0]  # with their weights
                 for port, _ in ports_that_share:
                     if str(port) in next_hop_numbers:
                         yield Share(switch, prefix, next_hop_numbers[str(port)])

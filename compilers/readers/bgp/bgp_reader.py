@@ -218,8 +218,8 @@ def _static_route_faults(emitted: EmittedSwitch) -> Iterator[LineText]:
         rows = lookup.rows
         resolved_by_bgp = [
             lookup not in emitted.anywhere
-            and all(str(port).startswith(VIA) for stage in stages for port, _ in stage)
-            for stages in lookup.chains
+            and all(str(port).startswith(VIA) for port_set in port_sets for port, _ in port_set)
+            for port_sets in lookup.chains
         ]
         for row, line in enumerate(rows.lines.tolist()):
             if not resolved_by_bgp[int(lookup.number[rows.entries[row]])]:
@@ -234,10 +234,11 @@ def _resolved(lookup: Lookup, port_of: Mapping[str, str]) -> Lookup:
     chains = [
         tuple(
             tuple(
-                (port_of.get(str(port).removeprefix(VIA), port), weight) for port, weight in stage
+                (port_of.get(str(port).removeprefix(VIA), port), weight)
+                for port, weight in port_set
             )
-            for stage in stages
+            for port_set in port_sets
         )
-        for stages in lookup.chains
+        for port_sets in lookup.chains
     ]
     return replace(lookup, chains=chains)

@@ -26,7 +26,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.readers.emitted_forwarding import (
-    MARKED,
     Chain,
     Claim,
     EmittedRows,
@@ -34,9 +33,10 @@ from compilers.readers.emitted_forwarding import (
     LineText,
     Lookup,
     Port,
-    Stage,
+    PortSet,
     address_text,
     covering,
+    marked,
     network_text,
     prefix_text,
 )
@@ -275,19 +275,19 @@ class OvsProgram:
         group = self.groups.get(number, GroupText(number, "indirect", ()))
         if group.kind == "select":
             return (tuple((self._port(b, in_port), b.weight) for b in group.buckets),)
-        stages: list[Stage] = []
+        chain: list[PortSet] = []
         for bucket in group.buckets:
             if bucket.kind == "group":
                 is_watched = bucket.watch == ("group", bucket.target) and not bucket.mark
                 if is_watched and depth < MOST_DEPTH:
-                    stages += self.chain(bucket.target, in_port, depth + 1)
+                    chain += self.chain(bucket.target, in_port, depth + 1)
                 else:
-                    stages.append((("a group that is not watched", 1),))
+                    chain.append((("a group that is not watched", 1),))
             elif bucket.kind == "output" and bucket.target == in_port:
-                stages.append(())  # Open vSwitch drops a packet that would go back so
+                chain.append(())  # Open vSwitch drops a packet that would go back so
             else:
-                stages.append(((self._port(bucket, in_port), 1),))
-        return tuple(stages)
+                chain.append(((self._port(bucket, in_port), 1),))
+        return tuple(chain)
 
     @staticmethod
     def _port(bucket: BucketText, in_port: int) -> int | str:
@@ -299,7 +299,7 @@ class OvsProgram:
             return f"port {target} while {' '.join(map(str, bucket.watch))} is up"
         if (bucket.kind, target) == ("output", in_port):
             return f"port {target}, where it came in"
-        return target + MARKED if bucket.mark else target
+        return marked(target) if bucket.mark else target
 
     def special_ports(self, number: int, depth: int = 0) -> set[int]:
         """The ports whose packets a group may treat in another way than those of other ports.

@@ -151,7 +151,7 @@ class MarkedDevices:
 
 
 def _equal_ports(chain: Chain) -> list[str]:
-    """The ports that share packets evenly; [] where weights differ or another stage follows."""
+    """The ports that share packets evenly; [] where weights differ or another port set follows."""
     if len(chain) != 1:
         return []
     weight_of = dict(chain[0])

@@ -25,7 +25,7 @@ from compilers.readers.emitted_forwarding import (
     NextHop,
     OwnAddress,
     Port,
-    Stage,
+    PortSet,
     address_text,
     interface_network,
 )
@@ -49,7 +49,7 @@ from compilers.readers.routers.iproute_marks import (
 from compilers.readers.script_text import differing_lines_of_file
 from compilers.readers.text_lines import TextLines
 
-MAIN = 254
+KERNEL_MAIN = 254
 """The number of table main."""
 MAIN_RULE = 32766
 """The preference of the rule that leads to table main."""
@@ -300,20 +300,20 @@ class RouterFiles:
             for port in self.members.get(interface, [interface]):
                 value = address, Interface(port)
                 self.claims.append(Claim("hosts", value, stating_file, line))
-        main = (tables[MAIN],) if MAIN in tables else ()
+        main = (tables[KERNEL_MAIN],) if KERNEL_MAIN in tables else ()
         by_ingress: dict[Port, tuple[Lookup, ...]] = {
             port: (tables[table], *main)
             for interface, table in self.rules.items()
             for port in self.members.get(interface, [interface])
             if table in tables
         }
-        looked_up = {MAIN, *self.rules.values(), *self.marks.tables()}
+        looked_up = {KERNEL_MAIN, *self.rules.values(), *self.marks.tables()}
         unused = [
             (file, int(tables[table].rows.lines.min()), f"table {table}")
             for table in tables.keys() - looked_up
         ]
         rules = str(self.folder / "rules.batch")
-        for table in sorted(looked_up - tables.keys() - {MAIN}):
+        for table in sorted(looked_up - tables.keys() - {KERNEL_MAIN}):
             self.faults.append((rules, 0, f"table {table}, in which nothing is"))
         return EmittedSwitch(
             anywhere=main,
@@ -359,7 +359,7 @@ class KernelActor:
     """The meaning of what follows the prefix of a route, by its text."""
     hops: dict[int, NextHop] = field(default_factory=dict)
     """The address of each nexthop object, by its number."""
-    stages: dict[int, Stage] = field(default_factory=dict)
+    port_sets: dict[int, PortSet] = field(default_factory=dict)
     """The ports and weights of each nexthop object, by its number."""
 
     @property
@@ -431,7 +431,7 @@ class KernelActor:
         except ValueError:
             self.wrong(statement.line, statement.text)
         else:
-            self.stages[number] = ((port_to(port, self.hops[number].address), 1),)
+            self.port_sets[number] = ((port_to(port, self.hops[number].address), 1),)
 
     def group(self, statement: Statement, number: int, members: str) -> None:
         """A nexthop object that shares packets among others."""
@@ -448,9 +448,9 @@ class KernelActor:
             self.wrong(
                 statement.line, f"{statement.text}, not of nexthops above with weights up to 256"
             )
-        # The stage of a nexthop object that is no group has one port.
-        port_of = {n: self.stages[n][0][0] for n, _ in valid_members}
-        self.stages[number] = tuple((port_of[n], weight) for n, weight in valid_members)
+        # The port set of a nexthop object that is no group has one port.
+        port_of = {n: self.port_sets[n][0][0] for n, _ in valid_members}
+        self.port_sets[number] = tuple((port_of[n], weight) for n, weight in valid_members)
 
     def throw(self, statement: Statement, table: int, network: str) -> None:  # noqa: ARG002
         """A prefix that a table throws on."""
@@ -473,13 +473,13 @@ class KernelActor:
         a nexthop object, and static routes of a daemon.
         """
         if kind == "discard":
-            table = exact_number(words[0]) if words else MAIN
-            return None if words and table == MAIN else RouteHop(table, DISCARD_METRIC, ())
+            table = exact_number(words[0]) if words else KERNEL_MAIN
+            return None if words and table == KERNEL_MAIN else RouteHop(table, DISCARD_METRIC, ())
         if kind == "throw":
             return RouteHop(exact_number(words[0]), THROWN, ())
         if kind == "hop":
             table, metric, number = map(exact_number, words)
-            return RouteHop(table, metric, self.stages.get(number, ((f"nexthop {number}", 1),)))
+            return RouteHop(table, metric, self.port_sets.get(number, ((f"nexthop {number}", 1),)))
         return self.static(statement)
 
     def static(self, statement: Statement) -> RouteHop | None:  # noqa: ARG002
@@ -496,4 +496,4 @@ def _other_end(address: str) -> str:
 
 def _ends_lookup(next_hop: RouteHop) -> bool:
     """Whether a route ends a lookup: a `throw` route, or one of table main that discards."""
-    return not next_hop.stage and (next_hop.metric == THROWN or next_hop.table == MAIN)
+    return not next_hop.ports and (next_hop.metric == THROWN or next_hop.table == KERNEL_MAIN)

@@ -35,7 +35,12 @@ from compilers.readers.exact_text import exact_number
 from compilers.readers.grammar.text_engine import Statement, TextEngine
 from compilers.readers.route_tables import RouteHop, RouteLines
 from compilers.readers.routers.iproute_marks import port_to
-from compilers.readers.routers.iproute_reader import LARGEST_WEIGHT, MAIN, KernelActor, RouterFiles
+from compilers.readers.routers.iproute_reader import (
+    KERNEL_MAIN,
+    LARGEST_WEIGHT,
+    KernelActor,
+    RouterFiles,
+)
 from compilers.readers.statements import BETWEEN, Statements
 
 TARGET, NAME = "bird", "bird.conf"
@@ -101,7 +106,7 @@ class BirdActor(KernelActor):
             except ValueError:
                 return None
         # Routes of bird.conf state no metric, so all have the same one.
-        return RouteHop(MAIN, metric=1, stage=tuple(next_hops)) if next_hops else None
+        return RouteHop(KERNEL_MAIN, metric=1, ports=tuple(next_hops)) if next_hops else None
 
 
 @dataclass(frozen=True, slots=True)

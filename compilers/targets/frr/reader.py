@@ -42,7 +42,7 @@ from compilers.readers.exact_text import exact_number
 from compilers.readers.grammar.text_engine import Statement, TextEngine
 from compilers.readers.route_tables import RouteHop, RouteLines
 from compilers.readers.routers.iproute_marks import port_to
-from compilers.readers.routers.iproute_reader import MAIN, KernelActor, RouterFiles
+from compilers.readers.routers.iproute_reader import KERNEL_MAIN, KernelActor, RouterFiles
 from compilers.readers.statements import Fields, Statements
 
 NAME = "frr.conf"
@@ -63,10 +63,10 @@ class FrrActor(KernelActor):
     def static(self, statement: Statement) -> RouteHop | None:
         """A static route; None where FRR would not install it, or BFD does not watch it."""
         fields = statement.fields
-        table = exact_number(fields.get("table", str(MAIN)))
+        table = exact_number(fields.get("table", str(KERNEL_MAIN)))
         if "gateway" not in fields:
             # A route that discards. In table main its line names no table.
-            if "table" in fields and table == MAIN:
+            if "table" in fields and table == KERNEL_MAIN:
                 return None
             return RouteHop(table, LARGEST_DISTANCE, ())
         try:
@@ -77,7 +77,7 @@ class FrrActor(KernelActor):
         if not 0 < distance <= LARGEST_DISTANCE:
             return None
         if "interface" not in fields:
-            resolved_by_bgp = self.tracked or (table != MAIN and "distance" not in fields)
+            resolved_by_bgp = self.tracked or (table != KERNEL_MAIN and "distance" not in fields)
             next_hop = ((port_via(gateway), 1),)
             return RouteHop(table, distance, next_hop) if resolved_by_bgp else None
         if self.tracked or ("bfd" in fields) is not self.watched:
@@ -123,7 +123,7 @@ def read_frr(
         }
         next_hops = {
             text: next_hop._replace(
-                stage=tuple((port_of.get(port, port), weight) for port, weight in next_hop.stage)
+                ports=tuple((port_of.get(port, port), weight) for port, weight in next_hop.ports)
             )
             for text, next_hop in actor.next_hops.items()
         }
@@ -132,7 +132,7 @@ def read_frr(
         files.unknown(NAME, line, text)
     hops: dict[tuple[str, str], NextHop] = {}
     for text, line in engine.routes.get("", RouteLines()).first_lines().items():
-        if actor.next_hops[text].stage:  # the stage, the ports of the route, is () if it discards
+        if actor.next_hops[text].ports:  # () for a route that discards
             _, gateway, port = text.split(" ", 3)[:3]
             hop = NextHop(port, address_text(gateway), file, line)
             hops.setdefault((gateway, port), hop)
