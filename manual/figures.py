@@ -127,14 +127,14 @@ def cassettes(fabric: polarfab.Fabric) -> str:
     shuffle = plan.shuffle
     left, right = (plan.names.index(f"fan{number}-P1") for number in (1, 2))
     trunk = int(np.flatnonzero((shuffle.ends == [left, right]).all(axis=1))[0])
-    left_socket, right_socket = shuffle.sockets[trunk].tolist()
+    left_port, right_port = shuffle.rear_ports[trunk].tolist()
     elements = [
-        *cassette(shuffle, left, left_socket, Sides(150, 290, plan.names[left])),
-        *cassette(shuffle, right, right_socket, Sides(570, 430, plan.names[right])),
+        *cassette(shuffle, left, left_port, Sides(150, 290, plan.names[left])),
+        *cassette(shuffle, right, right_port, Sides(570, 430, plan.names[right])),
     ]
     for position in range(int((shuffle.trunk == trunk).sum())):
-        start = 310, socket_top(left_socket) + LANE_PITCH * position
-        end = 410, socket_top(right_socket) + LANE_PITCH * position
+        start = 310, port_top(left_port) + LANE_PITCH * position
+        end = 410, port_top(right_port) + LANE_PITCH * position
         elements.append(line(start, end, True))
     body = "\n".join(elements)
     frame = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 720 400" font-size="12"'
@@ -159,33 +159,33 @@ class Sides:
         return self.front < self.behind
 
 
-def cassette(shuffle: Shuffle, panel: int, shown: int, sides: Sides) -> Iterator[str]:
+def cassette(shuffle: Shuffle, number: int, shown: int, sides: Sides) -> Iterator[str]:
     """The lines and words of a cassette.
 
     Args:
         shuffle: has the cassette.
-        panel: its number.
-        shown: the port behind it whose trunk is shown.
+        number: its number.
+        shown: the rear port whose trunk is shown.
         sides: where it is drawn.
     """
     outward, inward = ("end", "start") if sides.faces_left else ("start", "end")
-    _, front_ports = shuffle.types[int(shuffle.kind[panel])]
+    _, front_ports = shuffle.types[int(shuffle.cassette_type[number])]
     for port, text in enumerate(front_ports):
-        top = socket_top(port)
+        top = port_top(port)
         yield label(sides.front, top + 18, f"switch {port + 1}", outward)
         for lane, word in enumerate(text.split()):
             if word[0] == "T":
                 trunk, position = map(int, word[1:].split("."))
                 start = sides.front, top + LANE_PITCH * lane
-                end = sides.behind, socket_top(trunk - 1) + LANE_PITCH * (position - 1)
+                end = sides.behind, port_top(trunk - 1) + LANE_PITCH * (position - 1)
                 yield line(start, end, trunk - 1 == shown)
     beside = sides.behind + 8 if sides.faces_left else sides.behind - 8
-    for socket in range(int(shuffle.sockets[shuffle.ends == panel].max()) + 1):
-        yield label(beside, socket_top(socket) + 4, f"T{socket + 1}", inward)
+    for port in range(int(shuffle.rear_ports[shuffle.ends == number].max()) + 1):
+        yield label(beside, port_top(port) + 4, f"T{port + 1}", inward)
     yield label((sides.front + sides.behind) / 2, 20, sides.name, "middle")
 
 
-def socket_top(number: int) -> int:
+def port_top(number: int) -> int:
     """The pixels from the top to a port, counted from 0."""
     return TOP + FRONT_PITCH * number
 

@@ -304,13 +304,14 @@ def _inventory_entries(
     if not hardware.hand:
         return entry_of_cable
     vertex_of = {name: vertex for vertex, name in enumerate(wiring.names)}
-    order = len(vertex_of)
-    link_of_cable = np.sort(ends.astype(np.int64), axis=1) @ [order, 1]
+    # The number of a link: its lower vertex times the number of vertices, plus the upper one.
+    vertices = len(vertex_of)
+    link_of_cable = np.sort(ends.astype(np.int64), axis=1) @ [vertices, 1]
     by_link = np.lexsort((socket, link_of_cable))
     socket_numbers = [_socket_numbers(facts) for facts in hardware.types]
     for entry, cable in enumerate(hardware.hand):
         u, v = sorted((vertex_of[cable["a"]], vertex_of[cable["b"]]))
-        link = u * order + v
+        link = u * vertices + v
         first, last = np.searchsorted(link_of_cable, [link, link + 1], sorter=by_link)
         parallel_cables = by_link[first:last]  # none if the link is missing
         node_type = wiring.node_type[vertex_of[cable["a"]]]

@@ -28,7 +28,7 @@ class Halves:
 
     cassette: Numbers
     """int64[2E], the cassette of each half."""
-    front: Numbers
+    front_port: Numbers
     """int64[2E], the front port of each half; front ports are in the order of rack units."""
     lane: Numbers
     """int64[2E], the lane of each half at its front port."""
@@ -75,7 +75,7 @@ class Halves:
     @property
     def place(self) -> Numbers:
         """int64[2E], the number of each half's lane among all lanes of its cassette."""
-        return self.front * self.width + self.lane
+        return self.front_port * self.width + self.lane
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -35,13 +35,13 @@ class Cord:
     a: str
     """The switch, or the first cassette of a trunk."""
     a_port: str
-    """The ports of the switch, from the first to the last; or the port behind the cassette."""
+    """The ports of the switch, from the first to the last; of a trunk the rear port."""
     b_rack: str
     """The rack of its second end."""
     b: str
     """The cassette, of a trunk the second one."""
     b_port: str
-    """The front port of the cassette, of a trunk the port behind it."""
+    """The front port of the cassette, of a trunk the rear port."""
     a_type: str
     """The type of the switch, or of the first cassette."""
     b_type: str
@@ -68,15 +68,15 @@ def cords(plan: PanelPlan) -> Iterator[Cord]:
 
 def ribbons(plan: PanelPlan) -> Iterator[Cord]:
     """Yield the ribbon of each switch; a switch to which an expansion added links has several."""
-    hardware, wiring, ways = plan.cables.hardware, plan.wiring, plan.shuffle
-    halves = _ribbon_halves(ways.ribbon, ways.lane)
+    hardware, wiring, shuffle = plan.cables.hardware, plan.wiring, plan.shuffle
+    halves = _ribbon_halves(shuffle.ribbon, shuffle.lane)
     cable, end = np.divmod(halves.first, 2)
     last_cable, last_end = np.divmod(halves.last, 2)
-    switch, panel = plan.cables.ends[cable, end], ways.panel[cable, end]
-    front = ways.front[cable, end]
-    racks = np.stack((hardware.rack[switch].astype(np.int64), plan.rack[panel]), axis=1)
+    switch, cassette = plan.cables.ends[cable, end], shuffle.cassette[cable, end]
+    front = shuffle.front_port[cable, end]
+    racks = np.stack((hardware.rack[switch].astype(np.int64), plan.rack[cassette]), axis=1)
     stock = _stock_for_cords(plan, racks, hardware.unit[switch])
-    for i, (v, p) in enumerate(zip(switch.tolist(), panel.tolist(), strict=True)):
+    for i, (v, c) in enumerate(zip(switch.tolist(), cassette.tolist(), strict=True)):
         first_plug = plug_name(wiring, plan.cables, int(cable[i]), int(end[i]))
         last_plug = plug_name(wiring, plan.cables, int(last_cable[i]), int(last_end[i]))
         yield Cord(
@@ -86,10 +86,10 @@ def ribbons(plan: PanelPlan) -> Iterator[Cord]:
             a=wiring.names[v],
             a_port=first_plug if first_plug == last_plug else f"{first_plug} to {last_plug}",
             b_rack=hardware.rack_names[racks[i, 1]],
-            b=plan.names[p],
+            b=plan.names[c],
             b_port=f"F{front[i] + 1}",
             a_type=wiring.type_names[wiring.node_type[v]],
-            b_type=ways.types[ways.kind[p]].name,
+            b_type=shuffle.types[shuffle.cassette_type[c]].name,
             links=int(halves.links[i]),
             turned="",
             type=stock.type[i],
@@ -99,26 +99,26 @@ def ribbons(plan: PanelPlan) -> Iterator[Cord]:
 
 def trunks(plan: PanelPlan) -> Iterator[Cord]:
     """Yield the trunks between cassettes."""
-    hardware, ways = plan.cables.hardware, plan.shuffle
-    racks = plan.rack[ways.ends]
-    links = np.bincount(ways.trunk[ways.trunk >= 0])
+    hardware, shuffle = plan.cables.hardware, plan.shuffle
+    racks = plan.rack[shuffle.ends]
+    links = np.bincount(shuffle.trunk[shuffle.trunk >= 0])
     stock = _stock_for_cords(plan, racks)
-    for t, ((a, b), (a_socket, b_socket)) in enumerate(
-        zip(ways.ends.tolist(), ways.sockets.tolist(), strict=True)
+    for t, ((a, b), (a_rear_port, b_rear_port)) in enumerate(
+        zip(shuffle.ends.tolist(), shuffle.rear_ports.tolist(), strict=True)
     ):
         yield Cord(
             label=plan.trunk_label(t),
             kind="trunk",
             a_rack=hardware.rack_names[racks[t, 0]],
             a=plan.names[a],
-            a_port=f"T{a_socket + 1}",
+            a_port=f"T{a_rear_port + 1}",
             b_rack=hardware.rack_names[racks[t, 1]],
             b=plan.names[b],
-            b_port=f"T{b_socket + 1}",
-            a_type=ways.types[ways.kind[a]].name,
-            b_type=ways.types[ways.kind[b]].name,
+            b_port=f"T{b_rear_port + 1}",
+            a_type=shuffle.types[shuffle.cassette_type[a]].name,
+            b_type=shuffle.types[shuffle.cassette_type[b]].name,
             links=int(links[t]),
-            turned="reversed" if ways.turned[t] else "straight",
+            turned="reversed" if shuffle.is_reversed[t] else "straight",
             type=stock.type[t],
             length_m=stock.length[t],
         )
@@ -156,7 +156,7 @@ def bill_items(plan: PanelPlan) -> Iterator[Item]:
         trunks_behind = {word.split(".")[0] for word in lanes if word.startswith("T")}
         count = "1 trunk" if len(trunks_behind) == 1 else f"{len(trunks_behind)} trunks"
         detail = f"{len(fronts)} ports in front, {count} behind"
-        yield Item("cassette", name, detail, int((plan.shuffle.kind == number).sum()))
+        yield Item("cassette", name, detail, int((plan.shuffle.cassette_type == number).sum()))
     total = Counter[tuple[str, str, str]]()
     for cord in cords(plan):
         name = cord.type if plan.trunk_name == SINGLE else plan.trunk_name

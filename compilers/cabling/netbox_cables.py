@@ -103,19 +103,20 @@ def _lane_cables(
     rows: Rows, plan: PanelPlan, dead: Collection[frozenset[str]]
 ) -> Iterator[NetboxCable]:
     """Yield a cable for each lane of a ribbon, from the switch to the cassette."""
-    ways, cords = plan.shuffle, list(ribbons(plan))
+    shuffle, cords = plan.shuffle, list(ribbons(plan))
     for link, row in zip(rows.selected.tolist(), map(by_column, rows), strict=True):
-        lanes = list(zip(ways.front[link].tolist(), ways.lane[link].tolist(), strict=True))
-        is_inside = ways.trunk[link] < 0  # a link between two lanes of one cassette
+        front_ports, lane_numbers = shuffle.front_port[link].tolist(), shuffle.lane[link].tolist()
+        lanes = list(zip(front_ports, lane_numbers, strict=True))  # at end a, at end b
+        is_inside = shuffle.trunk[link] < 0  # a link between two lanes of one cassette
         for end, word in enumerate("ab"):
             port, is_rear = lane_port(lanes[end], lanes[1 - end] if is_inside else None)
-            cord = cords[ways.ribbon[link, end]]
+            cord = cords[shuffle.ribbon[link, end]]
             media, colour = _media_and_colour(rows, cord)
             yield NetboxCable(
                 side_a_device=row[f"{word}_node"],
                 side_a_type=INTERFACE,
                 side_a_name=row[f"{word}_port"],
-                side_b_device=plan.names[ways.panel[link, end]],
+                side_b_device=plan.names[shuffle.cassette[link, end]],
                 side_b_type=REAR if is_rear else FRONT,
                 side_b_name=port,
                 type=media,
@@ -130,16 +131,17 @@ def _lane_cables(
 
 def _trunk_cables(rows: Rows, plan: PanelPlan) -> Iterator[NetboxCable]:
     """Yield a cable for each trunk of the selected links, or for each position of such a trunk."""
-    ways, cords = plan.shuffle, list(trunks(plan))
-    is_split = bool(ways.turned.any())
-    chosen = np.unique(ways.trunk[rows.selected])
+    shuffle, cords = plan.shuffle, list(trunks(plan))
+    is_split = bool(shuffle.is_reversed.any())
+    chosen = np.unique(shuffle.trunk[rows.selected])
     for number in chosen[chosen >= 0].tolist():
         cord = cords[number]
         media, colour = _media_and_colour(rows, cord)
         a_ports, b_ports = (
-            trunk_ports(socket, cord.links, is_split) for socket in ways.sockets[number].tolist()
+            trunk_ports(rear_port, cord.links, is_split)
+            for rear_port in shuffle.rear_ports[number].tolist()
         )
-        if ways.turned[number]:
+        if shuffle.is_reversed[number]:
             b_ports.reverse()
         for position, (a_port, b_port) in enumerate(zip(a_ports, b_ports, strict=True), 1):
             yield NetboxCable(

@@ -83,8 +83,8 @@ def files(
         InputError: the inventory cannot hold the fabric, or there is no such target.
     """
     planes = list(each_plane(loaded))
-    links = list(_cables(planes))
-    plans = [plan for _, plan in links if plan]
+    cables = list(_cables(planes))
+    plans = [plan for _, plan in cables if plan]
     if system:
         renamed = files(loaded, site, role, management=_management_port(loaded, system))
         yield from _with_port_names(renamed, _port_names(planes, system), planes)
@@ -104,7 +104,7 @@ def files(
     dead = frozenset(
         frozenset((link.a, link.b)) for plane in planes for link in plane.inventory.dead_links
     )
-    yield "cables.csv", "".join(as_netbox(links, dead))
+    yield "cables.csv", "".join(as_netbox(cables, dead))
 
 
 def _port_names(planes: Sequence[PlacedFabric], system: str) -> dict[str, dict[str, str]]:
@@ -261,9 +261,10 @@ def _cassettes(inventory: Inventory, plans: Sequence[PanelPlan]) -> Iterator[tup
 
     sections = inventory.model_dump(mode="json", exclude_defaults=True, include={*SECTIONS})
     for plan in plans:
-        single = bool(plan.shuffle.turned.any())
+        # NetBox cannot reverse a trunk, so its positions are rear ports (`netbox_cables`).
+        is_split = bool(plan.shuffle.is_reversed.any())
         for name, front in plan.shuffle.types:
-            data = export_panel(name, front, plan.room, single, sections)
+            data = export_panel(name, front, plan.room, is_split, sections)
             text = yaml.safe_dump(data, sort_keys=False, width=100_000)
             yield f"device-types/{slug(data['model'])}.yaml", text
 
@@ -271,13 +272,13 @@ def _cassettes(inventory: Inventory, plans: Sequence[PanelPlan]) -> Iterator[tup
 def _panels(plan: PanelPlan, site: str) -> Iterator[NetboxDevice]:
     """Yield the cassettes of a plane as devices at the top of their racks."""
     types, racks = plan.shuffle.types, plan.cables.hardware.rack_names
-    kinds = plan.shuffle.kind.tolist()
-    for name, kind, rack in zip(plan.names, kinds, plan.rack.tolist(), strict=True):
+    type_numbers = plan.shuffle.cassette_type.tolist()
+    for name, number, rack in zip(plan.names, type_numbers, plan.rack.tolist(), strict=True):
         yield NetboxDevice(
             name=name,
             role="cassette",
             manufacturer="Generic",
-            device_type=f"cassette {types[kind].name}",
+            device_type=f"cassette {types[number].name}",
             serial="",
             status="active",
             site=site,

@@ -66,7 +66,7 @@ class PanelPlan:
         reversed), and of fibres in a trunk.
         """
         types, trunks = len(self.shuffle.types), len(self.shuffle.ends)
-        directions = len({*self.shuffle.turned.tolist()})
+        directions = len({*self.shuffle.is_reversed.tolist()})
         return types, trunks, directions, TRUNK_FIBRES.get(self.trunk_name, 0)
 
     def trunk_label(self, trunk: int) -> str:
@@ -97,8 +97,8 @@ class PanelPlan:
 
     def _lane_text(self, cable: int, end: int) -> str:
         """The cassette, front port and lane at an end of a link: `C0-P1 3.2`."""
-        name = self.names[self.shuffle.panel[cable, end]]
-        front, lane = self.shuffle.front[cable, end] + 1, self.shuffle.lane[cable, end] + 1
+        name = self.names[self.shuffle.cassette[cable, end]]
+        front, lane = self.shuffle.front_port[cable, end] + 1, self.shuffle.lane[cable, end] + 1
         return f"{name} {front}.{lane}"
 
     def exchange(self, first: int, second: int) -> str:
@@ -114,7 +114,7 @@ class PanelPlan:
     def _plug_text(self, trunk: int, cassette: int) -> str:
         """A trunk, and its port behind a cassette: `T0012 (port T3)`."""
         at_cassette = self.shuffle.ends[trunk] == cassette
-        port = self.shuffle.sockets[trunk][at_cassette][0] + 1
+        port = self.shuffle.rear_ports[trunk][at_cassette][0] + 1
         return f"{self.trunk_label(trunk)} (port T{port})"
 
     def _trunk_text(self, trunk: int) -> str:
@@ -142,10 +142,10 @@ def panel_plan(topology: Topology, wiring: Wiring, hardware: Hardware) -> PanelP
     if not hardware.panels or lacks_links(hardware):
         return None
     cables = cables_of(wiring, hardware)
-    order, step = _lane_order(cables, wiring), _expansion_steps(topology)
+    lane_key, step = _lane_keys(cables, wiring), _expansion_steps(topology)
     plans = []
     for trunk, room in trunk_rooms(cables, wiring).items():
-        assignment = shuffle(cables, order, step, room)
+        assignment = shuffle(cables, lane_key, step, room)
         plan = PanelPlan(
             shuffle=assignment,
             cables=cables,
@@ -159,7 +159,7 @@ def panel_plan(topology: Topology, wiring: Wiring, hardware: Hardware) -> PanelP
     return min(plans, key=PanelPlan.cost)
 
 
-def _lane_order(cables: Cables, wiring: Wiring) -> NDArray[np.int64]:
+def _lane_keys(cables: Cables, wiring: Wiring) -> NDArray[np.int64]:
     """The numbers by which the lanes of a switch are sorted, int64[E, 2], for both ends of links.
 
     Lanes are sorted by the places of plugs on the face plate, then by ports.
@@ -167,8 +167,8 @@ def _lane_order(cables: Cables, wiring: Wiring) -> NDArray[np.int64]:
     # int64[types, ports + 1], the position of each port on the face plate.
     position = by_port(cables.hardware, wiring, "plug")
     node_type = wiring.node_type[cables.ends]
-    order: NDArray[np.int64] = position[node_type, cables.ports] * position.shape[1] + cables.ports
-    return order
+    keys: NDArray[np.int64] = position[node_type, cables.ports] * position.shape[1] + cables.ports
+    return keys
 
 
 def trunk_rooms(cables: Cables, wiring: Wiring) -> dict[str, int]:
@@ -299,18 +299,18 @@ def panel_summary(plan: PanelPlan) -> dict[str, Any]:
     least even radix r with r²/2 hosts, and one cable for each host above the leaves. A plug is one
     end of a cable, ribbon or trunk; a ribbon with more links than a trunk holds counts as several.
     """
-    ways, links = plan.shuffle, len(plan.cables)
-    lanes_of_ribbon = np.bincount(ways.ribbon.ravel())
+    assignment, links = plan.shuffle, len(plan.cables)
+    lanes_of_ribbon = np.bincount(assignment.ribbon.ravel())
     ribbons = int((-(-lanes_of_ribbon // plan.room)).sum())
-    trunks = len(ways.ends)
+    trunks = len(assignment.ends)
     hosts = int(np.count_nonzero(plan.wiring.host_port))
     return {
         "trunk": plan.trunk_name,
         "cassettes": len(plan.names),
-        "types": len(ways.types),
-        "least_types": ways.fewest_types,
+        "types": len(assignment.types),
+        "least_types": assignment.fewest_types,
         "trunks": trunks,
-        "reversed_trunks": int(ways.turned.sum()),
+        "reversed_trunks": int(assignment.is_reversed.sum()),
         "ribbons": ribbons,
         "plugs": 2 * (ribbons + trunks),
         "plugs_of_direct_cables": 2 * links,

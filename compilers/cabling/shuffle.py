@@ -53,16 +53,16 @@ class Shuffle:
 
     cluster: Numbers
     """int64[C], the cluster that each cassette belongs to."""
-    kind: Numbers
-    """int64[C], the type of each cassette, a place in `types`."""
+    cassette_type: Numbers
+    """int64[C], the type of each cassette, an index into `types`."""
     types: tuple[CassetteType, ...]
     """The types of cassettes."""
     fewest_types: int
     """A lower bound on the number of types, whatever positions links take."""
 
-    panel: Numbers
+    cassette: Numbers
     """int64[E, 2], the cassettes at both ends of each link."""
-    front: Numbers
+    front_port: Numbers
     """int64[E, 2], the front ports of these cassettes."""
     lane: Numbers
     """int64[E, 2], the lanes of these front ports."""
@@ -75,9 +75,9 @@ class Shuffle:
 
     ends: Numbers
     """int64[T, 2], the two cassettes of each trunk."""
-    sockets: Numbers
-    """int64[T, 2], the ports behind these cassettes."""
-    turned: Bools
+    rear_ports: Numbers
+    """int64[T, 2], the rear ports of these cassettes."""
+    is_reversed: Bools
     """bool[T], whether a trunk is reversed: position k leads to the k-th position from the end."""
 
 
@@ -94,34 +94,34 @@ def shuffle(cables: Cables, plug: Numbers, step: Numbers, room: int) -> Shuffle:
     halves = Halves.of(cables, plug, step)
     connectors = Connectors.of_halves(halves)
     is_reversed, leads = _directions(connectors, halves)
-    order = _place_in_connector(connectors, halves, is_reversed, leads)
-    split = _split_onto_trunks(connectors, order, is_reversed, room)
+    place = _place_in_connector(connectors, halves, is_reversed, leads)
+    split = _split_onto_trunks(connectors, place, is_reversed, room)
     trunk = _trunk_numbers(connectors, split)
-    socket = (
-        _first_sockets(connectors, halves, order, split.trunks)[connectors.connector] + split.part
-    )
-    trunks = _Trunks.of(connectors, halves, trunk, socket, is_reversed)
-    kind, types = _cassette_types(connectors, halves, socket * room + split.position, room)
+    first_rear_port = _first_rear_ports(connectors, halves, place, split.trunks)
+    rear_port = first_rear_port[connectors.connector] + split.part
+    trunks = _Trunks.of(connectors, halves, trunk, rear_port, is_reversed)
+    rear_position = rear_port * room + split.position
+    cassette_type, types = _cassette_types(connectors, halves, rear_position, room)
     trunk_of_half = np.full(len(halves.cassette), -1)
     position_of_half = trunk_of_half.copy()
     trunk_of_half[connectors.half] = trunk
     position_of_half[connectors.half] = split.position
     switch = cables.ends.ravel().astype(np.int64)
-    plugs = np.stack((halves.cassette, halves.front, switch), axis=1)
+    plugs = np.stack((halves.cassette, halves.front_port, switch), axis=1)
     return Shuffle(
         cluster=halves.cluster,
-        kind=kind,
+        cassette_type=cassette_type,
         types=types,
         fewest_types=_least_types(connectors, halves),
-        panel=halves.cassette.reshape(-1, 2),
-        front=halves.front.reshape(-1, 2),
+        cassette=halves.cassette.reshape(-1, 2),
+        front_port=halves.front_port.reshape(-1, 2),
         lane=halves.lane.reshape(-1, 2),
         ribbon=rank_of_rows(plugs).reshape(-1, 2),
         trunk=trunk_of_half.reshape(-1, 2)[:, 0],
         position=position_of_half.reshape(-1, 2),
         ends=trunks.ends,
-        sockets=trunks.sockets,
-        turned=trunks.reversed,
+        rear_ports=trunks.rear_ports,
+        is_reversed=trunks.is_reversed,
     )
 
 
@@ -130,9 +130,9 @@ class _Trunks(NamedTuple):
 
     ends: Numbers
     """int64[T, 2], the two cassettes of each trunk."""
-    sockets: Numbers
-    """int64[T, 2], the ports behind these cassettes."""
-    reversed: Bools
+    rear_ports: Numbers
+    """int64[T, 2], the rear ports of these cassettes."""
+    is_reversed: Bools
     """bool[T], whether it is reversed."""
 
     @classmethod
@@ -141,7 +141,7 @@ class _Trunks(NamedTuple):
         connectors: Connectors,
         halves: Halves,
         trunk: Numbers,
-        socket: Numbers,
+        rear_port: Numbers,
         is_reversed: Bools,
     ) -> _Trunks:
         """The trunks of all connectors.
@@ -150,17 +150,17 @@ class _Trunks(NamedTuple):
             connectors: all connectors.
             halves: where the halves are plugged.
             trunk: int64[H], the trunk of each half.
-            socket: int64[H], the port behind the cassette of each half.
+            rear_port: int64[H], the rear port at the cassette of each half.
             is_reversed: bool[K], whether the trunks of a connector are reversed.
         """
-        ends, sockets = np.zeros((2, trunk.max(initial=-1) + 1, 2), np.int64)
-        reversed_ = np.zeros(len(ends), np.bool_)
+        ends, rear_ports = np.zeros((2, trunk.max(initial=-1) + 1, 2), np.int64)
+        is_reversed_trunk = np.zeros(len(ends), np.bool_)
         # The end at the lower cassette is the first one.
         side = (connectors.near > connectors.far).astype(np.int64)[connectors.connector]
         ends[trunk, side] = halves.cassette[connectors.half]
-        sockets[trunk, side] = socket
-        reversed_[trunk] = is_reversed[connectors.connector]
-        return cls(ends, sockets, reversed_)
+        rear_ports[trunk, side] = rear_port
+        is_reversed_trunk[trunk] = is_reversed[connectors.connector]
+        return cls(ends, rear_ports, is_reversed_trunk)
 
 
 def _directions(connectors: Connectors, halves: Halves) -> tuple[Bools, Bools]:
@@ -177,7 +177,7 @@ def _directions(connectors: Connectors, halves: Halves) -> tuple[Bools, Bools]:
     has_first_view = (view < far_view) | ((view == far_view) & (near < far))
     leads = np.where(is_same_kind, has_first_view, kind_rank[near] > kind_rank[far])
 
-    port = halves.front[connectors.half]
+    port = halves.front_port[connectors.half]
     straight_across = np.bincount(connector, port == other_half(port), len(near))
     can_mirror = (straight_across <= 1) & (connectors.links > 1)
     has_several_views = _kinds_with_several_views(connectors, kind, view)
@@ -227,8 +227,8 @@ def _kinds_and_ranks(halves: Halves) -> tuple[Numbers, Numbers]:
     part = np.repeat([0, 1, 2], (len(place), count, len(inside)))
     key = np.concatenate((place, np.zeros(count, np.int64), 2 * first + (place[inside] == last)))
     value = np.concatenate((place, np.full(count, -1), place[inside]))
-    order = np.lexsort((key, part, group))
-    kind = rank_of_rows(rows_of_groups(group[order], value[order], count))
+    sorting = np.lexsort((key, part, group))
+    kind = rank_of_rows(rows_of_groups(group[sorting], value[sorting], count))
     cassettes = np.bincount(kind)
     rank = np.lexsort((np.arange(len(cassettes)), cassettes))
     return kind, np.argsort(rank)[kind]
@@ -249,7 +249,7 @@ def _place_in_connector(
     by_lane = _rank_in_connector(connector, halves.place[half])
     straight = np.where(leads[connector], by_lane, other_half(by_lane))
 
-    near_front = halves.front[half]
+    near_front = halves.front_port[half]
     far_front = other_half(near_front)
     sign = np.sign(near_front - far_front)
     low, high = np.minimum(near_front, far_front), np.maximum(near_front, far_front)
@@ -271,44 +271,44 @@ class _Split(NamedTuple):
 
 
 def _split_onto_trunks(
-    connectors: Connectors, order: Numbers, is_reversed: Bools, room: int
+    connectors: Connectors, place: Numbers, is_reversed: Bools, room: int
 ) -> _Split:
     """Split connectors with more links than a trunk holds into several trunks.
 
     Args:
         connectors: all connectors.
-        order: int64[H], of `_place_in_connector`.
+        place: int64[H], of `_place_in_connector`.
         is_reversed: bool[K], whether the trunks of a connector are reversed.
         room: how many links a trunk holds.
     """
     trunks = np.zeros(len(connectors.links), np.int64)
-    part, position = np.zeros((2, len(order)), np.int64)
+    part, position = np.zeros((2, len(place)), np.int64)
     forms = {*zip(connectors.links.tolist(), is_reversed.tolist(), strict=True)}
-    for links, turned in sorted(forms):
-        sizes = chunks(links, room, turned)
+    for links, reverses in sorted(forms):
+        sizes = chunks(links, room, reverses)
         trunk_of_link = np.repeat(np.arange(len(sizes)), sizes)
-        of_form = (connectors.links == links) & (is_reversed == turned)
+        of_form = (connectors.links == links) & (is_reversed == reverses)
         trunks[of_form] = len(sizes)
         halves = of_form[connectors.connector]
-        part[halves] = trunk_of_link[order[halves]]
-        position[halves] = place_in(trunk_of_link)[order[halves]]
+        part[halves] = trunk_of_link[place[halves]]
+        position[halves] = place_in(trunk_of_link)[place[halves]]
     return _Split(part, position, trunks)
 
 
-def chunks(links: int, room: int, turned: bool) -> list[int]:
+def chunks(links: int, room: int, is_reversed: bool) -> list[int]:
     """How many links each trunk of a connector gets: about equal, and the same from either end.
 
     Args:
         links: how many links the connector has.
         room: how many links a trunk holds.
-        turned: whether the trunks are reversed. Then an odd number of links needs an odd number of
-            trunks, so that the middle link stays in the middle.
+        is_reversed: whether the trunks are reversed. Then an odd number of links needs an odd
+            number of trunks, so that the middle link stays in the middle.
 
-    >>> chunks(10, 4, turned=False), chunks(7, 4, turned=True)
+    >>> chunks(10, 4, is_reversed=False), chunks(7, 4, is_reversed=True)
     ([3, 4, 3], [2, 3, 2])
     """
     count = -(-links // room)  # rounded up
-    if turned and links % 2 == 1 and count % 2 == 0:
+    if is_reversed and links % 2 == 1 and count % 2 == 0:
         count += 1
     smallest, left_over = divmod(links, count)
     sizes = [smallest] * count
@@ -329,21 +329,21 @@ def _trunk_numbers(connectors: Connectors, split: _Split) -> Numbers:
     return np.where(from_lower[connector], number, other_half(number))
 
 
-def _first_sockets(
-    connectors: Connectors, halves: Halves, order: Numbers, trunks: Numbers
+def _first_rear_ports(
+    connectors: Connectors, halves: Halves, place: Numbers, trunks: Numbers
 ) -> Numbers:
-    """The port behind the cassette of each connector's first trunk, int64[K].
+    """The rear port of each connector's first trunk at its cassette, int64[K].
 
     At a cassette, connectors are in the order of the lanes that they take.
 
     Args:
         connectors: all connectors.
         halves: where the halves are plugged.
-        order: int64[H], of `_place_in_connector`.
+        place: int64[H], of `_place_in_connector`.
         trunks: int64[K], how many trunks each connector has.
     """
     near, connector = connectors.near, connectors.connector
-    in_order = np.lexsort((order, connector))
+    in_order = np.lexsort((place, connector))
     lanes = rank_of_rows(
         rows_of_groups(connector[in_order], halves.place[connectors.half][in_order], len(near))
     )
@@ -355,26 +355,27 @@ def _first_sockets(
 
 
 def _cassette_types(
-    connectors: Connectors, halves: Halves, behind: Numbers, room: int
+    connectors: Connectors, halves: Halves, rear_position: Numbers, room: int
 ) -> tuple[Numbers, tuple[CassetteType, ...]]:
     """The type of each cassette, int64[C], and all types.
 
     Args:
         connectors: all connectors.
         halves: where the halves are plugged.
-        behind: int64[H], the position that each half takes among all positions behind its cassette;
-            each port has `room` positions.
+        rear_position: int64[H], the position that each half takes among all positions of the rear
+            ports of its cassette; each port has `room` positions.
         room: how many links a trunk holds.
     """
     width, half = halves.width, connectors.half
-    lanes = (int(halves.front.max(initial=0)) + 1) * width
-    # By cassette and lane, where the lane leads: a lane of the cassette; from `lanes` on a position
-    # behind; or -1, nowhere.
+    lanes = (int(halves.front_port.max(initial=0)) + 1) * width
+    # By cassette and lane, where the lane leads: to a lane of the cassette; from `lanes` on, to a
+    # position of a rear port; -1, nowhere.
     leads = np.full((len(halves.cluster), lanes), -1)
     leads[halves.cassette, halves.place] = other_half(halves.place)
-    leads[halves.cassette[half], halves.place[half]] = lanes + behind
+    leads[halves.cassette[half], halves.place[half]] = lanes + rear_position
     _, first, pattern = np.unique(leads, axis=0, return_index=True, return_inverse=True)
-    kind = np.argsort(np.argsort(first))[pattern.ravel()]  # numbered by their first cassettes
+    # Types are numbered in the order of their first cassettes.
+    cassette_type = np.argsort(np.argsort(first))[pattern.ravel()]
 
     def word(value: int) -> str:
         """Where a lane leads, in a word."""
@@ -391,7 +392,7 @@ def _cassette_types(
         used_lanes = (_without_dark_end(port, port >= 0) for port in used_ports)
         fronts = tuple(" ".join(map(word, port.tolist())) for port in used_lanes)
         types.append(CassetteType(f"cassette-{number}", fronts))
-    return kind, tuple(types)
+    return cassette_type, tuple(types)
 
 
 def _without_dark_end(values: Numbers, lit: Bools) -> Numbers:
@@ -410,10 +411,10 @@ def _least_types(connectors: Connectors, halves: Halves) -> int:
     That is the number of switches, of links inside, and of links to each other cassette.
     """
     cassette, count = halves.cassette, len(halves.cluster)
-    ports = np.unique(np.stack((cassette, halves.front)), axis=1)[0]
+    ports = np.unique(np.stack((cassette, halves.front_port)), axis=1)[0]
     inside = np.bincount(cassette, cassette == other_half(cassette), count)
-    order = np.lexsort((connectors.links, connectors.near))
-    outside = rows_of_groups(connectors.near[order], connectors.links[order], count)
+    by_links = np.lexsort((connectors.links, connectors.near))
+    outside = rows_of_groups(connectors.near[by_links], connectors.links[by_links], count)
     counts = np.column_stack((np.bincount(ports, minlength=count), inside, outside))
     return int(rank_of_rows(counts).max()) + 1
 
@@ -425,7 +426,7 @@ def _rank_in_connector(connector: Numbers, *keys: Numbers) -> Numbers:
         connector: int64[H], the connector of each half.
         keys: int64[H] each, the most important first.
     """
-    order = np.lexsort((*reversed(keys), connector))
+    sorting = np.lexsort((*reversed(keys), connector))
     place = np.empty(len(connector), np.int64)
-    place[order] = place_in(connector[order])
+    place[sorting] = place_in(connector[sorting])
     return place

@@ -52,15 +52,15 @@ def lane_port(lane: Lane, far_lane: Lane | None) -> LanePort:
     return LanePort(f"F{lane[0] + 1}.{lane[1] + 1}", far_lane is not None and far_lane < lane)
 
 
-def trunk_ports(socket: int, links: int, is_split: bool) -> list[str]:
-    """The rear ports that a trunk ends in.
+def trunk_ports(rear_port: int, links: int, is_split: bool) -> list[str]:
+    """The names of the rear ports that a trunk ends in.
 
     Args:
-        socket: the number of the trunk's socket, from 0.
+        rear_port: the number of the cassette's rear port, from 0.
         links: how many links the trunk carries.
         is_split: whether each link has a rear port of its own; otherwise all share one.
     """
-    name = f"T{socket + 1}"
+    name = f"T{rear_port + 1}"
     return [f"{name}.{k}" for k in range(1, links + 1)] if is_split else [name]
 
 

@@ -109,7 +109,8 @@ def test_a_fabric_with_cassettes_comes_back(fabric, tmp_path):
     dead = [[{d.a, d.b} for d in placed.inventory.dead_links] for placed in (before, after)]
     assert dead[0] == dead[1]
     plans = [panel_plan(p.topology, p.wiring, p.hardware()) for p in (before, after)]
-    for word in ("panel", "front", "lane", "trunk", "position", "ends", "sockets", "turned"):
+    words = "cassette", "front_port", "lane", "trunk", "position", "ends", "rear_ports"
+    for word in (*words, "is_reversed"):
         np.testing.assert_array_equal(*(getattr(plan.shuffle, word) for plan in plans))
     assert plans[0].shuffle.types == plans[1].shuffle.types
     export(tmp_path / "fabric.yaml", tmp_path / "two")

@@ -50,10 +50,11 @@ def led(plan, exchanged=()):
     """
     cables = plan.cables
     ends = np.stack(
-        (plan.shuffle.panel, plan.shuffle.front, plan.shuffle.lane, *plugs_of(cables))
+        (plan.shuffle.cassette, plan.shuffle.front_port, plan.shuffle.lane, *plugs_of(cables))
     ).reshape(6, -1)
     at = {(p, f, k): (*plug,) for p, f, k, *plug in ends.T.tolist()}
-    words = [[text.split() for text in plan.shuffle.types[kind][1]] for kind in plan.shuffle.kind]
+    types = plan.shuffle.types
+    words = [[text.split() for text in types[k][1]] for k in plan.shuffle.cassette_type]
     behind = {
         (p, word): (f, k)
         for p, rows in enumerate(words)
@@ -66,7 +67,7 @@ def led(plan, exchanged=()):
         p, one, other = exchanged
         plugs = {(p, one): (p, other), (p, other): (p, one)}
     for t, (panels, places) in enumerate(
-        zip(plan.shuffle.ends.tolist(), plan.shuffle.sockets.tolist(), strict=True)
+        zip(plan.shuffle.ends.tolist(), plan.shuffle.rear_ports.tolist(), strict=True)
     ):
         a, b = (plugs.get(s, s) for s in zip(panels, places, strict=True))
         sockets[a], sockets[b] = (b, t), (a, t)
@@ -78,7 +79,7 @@ def led(plan, exchanged=()):
             found[here] = at[p, number - 1, position - 1]
             continue
         (q, socket), trunk = sockets[p, number - 1]
-        there = used[trunk] + 1 - position if plan.shuffle.turned[trunk] else position
+        there = used[trunk] + 1 - position if plan.shuffle.is_reversed[trunk] else position
         if place := behind.get((q, f"T{socket + 1}.{there}")):
             found[here] = at[q, *place]
     return found
@@ -103,9 +104,11 @@ def test_fans_have_one_type_and_straight_trunks(q, trunk):
     plan = planned(q=q, trunk=trunk)
     assert led(plan) == wanted(plan)
     assert len(plan.shuffle.types) == plan.shuffle.fewest_types == 2
-    assert not plan.shuffle.turned.any()
+    assert not plan.shuffle.is_reversed.any()
     fans = [
-        k for k, name in zip(plan.shuffle.kind, plan.names, strict=True) if name.startswith("fan")
+        k
+        for k, name in zip(plan.shuffle.cassette_type, plan.names, strict=True)
+        if name.startswith("fan")
     ]
     assert len(set(fans)) == 1
 
@@ -115,12 +118,13 @@ def test_stars_have_one_type_and_reversed_trunks(q):
     plan = planned(q=q, layout="stars")
     assert led(plan) == wanted(plan)
     assert len(plan.shuffle.types) == 3  # the nucleus, the star of the centres, all others
-    kinds = np.sort(np.bincount(plan.shuffle.kind))
+    kinds = np.sort(np.bincount(plan.shuffle.cassette_type))
     assert kinds.tolist() == [1, 1, q]
-    alike = (plan.shuffle.kind[plan.shuffle.ends] == np.argmax(np.bincount(plan.shuffle.kind))).all(
-        axis=1
-    )
-    assert np.array_equal(plan.shuffle.turned, alike)
+    alike = (
+        plan.shuffle.cassette_type[plan.shuffle.ends]
+        == np.argmax(np.bincount(plan.shuffle.cassette_type))
+    ).all(axis=1)
+    assert np.array_equal(plan.shuffle.is_reversed, alike)
 
 
 @pytest.mark.parametrize(("trunk", "parallel"), [("mpo8", 1), ("mpo24", 3)])
@@ -139,7 +143,7 @@ def test_supernodes_have_two_types_and_reversed_trunks(q, supernode, degree, tru
     plan = planned(**size, trunk=trunk, rack=2 * degree + 2, parallel=parallel)
     assert led(plan) == wanted(plan)
     assert len(plan.shuffle.types) == plan.shuffle.fewest_types == 2
-    assert plan.shuffle.turned.all()
+    assert plan.shuffle.is_reversed.all()
 
 
 @pytest.mark.parametrize("rack", [42, 210])
@@ -147,7 +151,7 @@ def test_racks_of_several_supernodes_take_no_more_types(rack):
     plan = planned(family="polarstar", q=4, supernode="inductive-quad", degree=4, rack=rack)
     assert led(plan) == wanted(plan)
     assert len(plan.shuffle.types) == plan.shuffle.fewest_types == 2
-    assert plan.shuffle.turned.all()
+    assert plan.shuffle.is_reversed.all()
 
 
 LARGE = [pytest.param(q, marks=pytest.mark.long) for q in (16, 17, 19, 23, 25, 27, 29, 31, 32)]
@@ -163,8 +167,8 @@ def test_parallel_classes_and_groups_have_one_type_and_straight_trunks(family, q
     assert len(plan.names) == q + infinity
     assert len(plan.shuffle.types) == 1 + infinity + (q % 2 == 0)
     assert plan.shuffle.fewest_types == 1 + infinity
-    assert np.bincount(plan.shuffle.kind).max() == q - (q % 2 == 0)
-    assert not plan.shuffle.turned.any()
+    assert np.bincount(plan.shuffle.cassette_type).max() == q - (q % 2 == 0)
+    assert not plan.shuffle.is_reversed.any()
 
 
 @pytest.mark.parametrize(
@@ -183,7 +187,7 @@ def test_links_of_other_families_lead_where_they_are_planned(given, types):
     plan = planned(**given)
     assert led(plan) == wanted(plan)
     assert len(plan.shuffle.types) == types
-    assert not plan.shuffle.turned[
+    assert not plan.shuffle.is_reversed[
         np.bincount(plan.shuffle.trunk[plan.shuffle.trunk >= 0]) == 1
     ].any()
 
@@ -224,7 +228,10 @@ def test_an_expansion_adds_cassettes_and_moves_nothing(example, tmp_path):
     assert led(after) == wanted(after)
     assert after.names[: len(before.names)] == before.names
     assert after.shuffle.types[:2] == before.shuffle.types
-    assert np.array_equal(after.shuffle.kind[: len(before.shuffle.kind)], before.shuffle.kind)
+    assert np.array_equal(
+        after.shuffle.cassette_type[: len(before.shuffle.cassette_type)],
+        before.shuffle.cassette_type,
+    )
     new = {cord.label: cord for cord in cords(after)}
     assert all(new[cord.label] == cord for cord in cords(before))
     assert len(new) == 137
@@ -239,7 +246,7 @@ def test_an_expansion_adds_cassettes_and_moves_nothing(example, tmp_path):
 def test_two_exchanged_trunks_are_named(example, tmp_path):
     plan = CableSchedule.of(example.builds).plans[0]
     one, other = np.flatnonzero((plan.shuffle.ends == 3).any(axis=1))[[2, 4]].tolist()
-    at = [int(plan.shuffle.sockets[t][plan.shuffle.ends[t] == 3][0]) for t in (one, other)]
+    at = [int(plan.shuffle.rear_ports[t][plan.shuffle.ends[t] == 3][0]) for t in (one, other)]
 
     def seen(*exchanged):
         return check_wiring(example, [lldp(tmp_path / "lldp", plan, exchanged)])
