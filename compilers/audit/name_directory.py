@@ -1,9 +1,9 @@
 """The vertices and sockets of a plan by all names that neighbour tables may have for them.
 
-A *socket* is the place of one cable in a port, as a number (`port_finder`). `resolve` looks up both
-ends of each neighbour here. A node has its name in the build, management
-address, serial number, GUID and datapath id; a port has its name in the build, its label, the names
-of its system, and its rendered description.
+A *socket* is the place of one cable in a port. It has a number at its node, from 1
+(`socket_numbers`). `resolve` looks up both ends of each neighbour here. A node has its name in the
+build, management address, serial number, GUID and datapath id; a port has its name in the build,
+its label, the names of its system, and its rendered description.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
-from compilers.audit.port_finder import Pair, Pairs, PortFinder
+from compilers.audit.socket_numbers import Pair, Pairs, SocketNumbers
 from compilers.readers.devices.neighbour_facts import End, Facts
 from compilers.targets.system_names import SystemNames
 from compilers.wiring.hardware import Hardware
@@ -26,22 +26,22 @@ such as `0a:1b:2c:3d:4e:5f`."""
 class NameDirectory:
     """The numbers of nodes and sockets by all names that they may have, in small letters.
 
-    A *socket* is a place for one cable; a port has one, or several for parallel cables.
+    Sockets have the number that they have at their node.
     """
 
     def __init__(
         self,
-        ports: PortFinder,
+        sockets: SocketNumbers,
         hardware: Hardware | None,
         systems: Mapping[str, Sequence[SystemNames]],
     ) -> None:
-        wiring = ports.wiring
-        self.width, self.systems = ports.width, systems
-        self.first_socket = ports.socket_ranges()[0].tolist()
+        wiring = sockets.wiring
+        self.width, self.systems = sockets.width, systems
+        self.first_socket = sockets.socket_ranges()[0].tolist()
         """The first socket of each port, by node type."""
         self.nodes = _node_names(wiring, hardware, systems)
         """The vertex of each name of a node."""
-        self.ports = {"": self._own_names(ports, hardware)}
+        self.ports = {"": self._own_names(sockets, hardware)}
         """The socket of each name, by system and node type; "" stands for the build's names."""
         self.described: dict[str, list[dict[str, int]]] = {"": []}
         """The socket of each description, by system and vertex."""
@@ -53,10 +53,10 @@ class NameDirectory:
         self.default_system = ""
         """The system of all vertices for which nothing names one."""
 
-    def _own_names(self, ports: PortFinder, hardware: Hardware | None) -> list[dict[str, int]]:
+    def _own_names(self, numbers: SocketNumbers, hardware: Hardware | None) -> list[dict[str, int]]:
         """The socket of each number, label and name in the build, by node type."""
         by_type: list[dict[str, int]] = []
-        for node_type, names in enumerate(ports.wiring.port_names):
+        for node_type, names in enumerate(numbers.wiring.port_names):
             labels = hardware.types[node_type].label if hardware else ()
             first = self.first_socket[node_type]
             sockets = {f"#{port}": first[port] for port in range(1, len(names) + 1)}
@@ -64,7 +64,7 @@ class NameDirectory:
                 sockets |= {
                     name.lower(): first[port] for port, name in enumerate(names_of_ports, 1)
                 }
-            for port, sockets_of_port in enumerate(ports.sockets[node_type], 1):
+            for port, sockets_of_port in enumerate(numbers.sockets[node_type], 1):
                 sockets |= {
                     name.lower(): first[port] + number
                     for number, name in enumerate(sockets_of_port)

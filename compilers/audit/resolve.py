@@ -1,7 +1,7 @@
 """Turn neighbour tables into cables between sockets of the plan, and set everything else apart.
 
 `check wiring` and the controller's discovery compare these cables with the planned ones
-(`wiring_audit`). A *socket* is the place of one cable in a port; `port_finder` numbers sockets.
+(`wiring_audit`). A *socket* is the place of one cable in a port; `socket_numbers` numbers sockets.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from compilers.audit.name_directory import NUMBER, NameDirectory
-from compilers.audit.port_finder import Pairs, PortFinder, mates
+from compilers.audit.socket_numbers import Pairs, SocketNumbers, mates
 from compilers.readers.devices.neighbour_facts import UNNAMED_PORT, End, Facts
 from compilers.targets.system_names import SystemNames
 from compilers.wiring.hardware import Hardware
@@ -88,12 +88,12 @@ def resolve(
             of targets.
         system_of_node: the system of each node as the build names it; () where it names none.
     """
-    ports = PortFinder(wiring, hardware.types if hardware else ())
-    directory = NameDirectory(ports, hardware, systems)
-    planned = ports.planned()
+    sockets = SocketNumbers(wiring, hardware.types if hardware else ())
+    directory = NameDirectory(sockets, hardware, systems)
+    planned = sockets.planned()
     directory.system = {v: name for v, name in enumerate(system_of_node) if name in systems}
     directory.choose_systems(facts, planned)
-    sightings = _Sightings(directory, ports, planned)
+    sightings = _Sightings(directory, sockets, planned)
     for near, _ in facts.seen:
         directory.learn(near)
     for near, far in facts.seen:
@@ -119,10 +119,10 @@ class _Sightings:
     *Near* is the end whose table shows the neighbour, *far* is the neighbour.
     """
 
-    def __init__(self, directory: NameDirectory, ports: PortFinder, planned: Pairs) -> None:
-        self.directory, self.ports, self.planned = directory, ports, planned
-        self.names, self.width = ports.wiring.names, ports.width
-        self.hosts = ports.host_sockets()
+    def __init__(self, directory: NameDirectory, sockets: SocketNumbers, planned: Pairs) -> None:
+        self.directory, self.sockets, self.planned = directory, sockets, planned
+        self.names, self.width = sockets.wiring.names, sockets.width
+        self.hosts = sockets.host_sockets()
         self.planned_far = mates(planned)
         """The socket at the other end of each planned cable."""
         self.seen: Counter[tuple[int, int]] = Counter()
@@ -169,7 +169,7 @@ class _Sightings:
         elif near_socket not in self.planned_far and (
             near_socket in self.hosts or _is_management(far)
         ):
-            port = self.ports.name(near_socket)
+            port = self.sockets.name(near_socket)
             self.other_ports[OtherPort(self.names[near_vertex], port, far.nodes[0])] = None
         elif far.ports == (UNNAMED_PORT,) or (
             any(map(NUMBER.fullmatch, far.ports)) and not _is_management(far)
@@ -216,14 +216,14 @@ class _Sightings:
         planned_between: dict[tuple[int, int], list[int]] = {}
         for near, far in self.planned_far.items():
             planned_between.setdefault((near // self.width, far // self.width), []).append(near)
-        for (near_vertex, far_vertex), words in self.half_seen.items():
+        for (near_vertex, far_vertex), name_of_near in self.half_seen.items():
             planned = planned_between.get((near_vertex, far_vertex), [])
-            for near, word in words.items():
+            for near, port_name in name_of_near.items():
                 far_socket = self._far_socket(
                     near, (near_vertex, far_vertex), seen_from.get(near, ()), planned
                 )
                 if far_socket is None:
-                    self._add_unknown(far_vertex, word, near, near_vertex)
+                    self._add_unknown(far_vertex, port_name, near, near_vertex)
                 else:
                     self.seen[near, far_socket] += 1
 
@@ -285,10 +285,10 @@ def likeliest(seen: Counter[tuple[int, int]], planned: Pairs) -> tuple[Pairs, Pa
         planned: the planned cables.
     """
     times = Counter((min(pair), max(pair)) for pair in seen)
-    order = sorted(times, key=lambda pair: (-times[pair], pair not in planned, pair))
+    likeliest_first = sorted(times, key=lambda pair: (-times[pair], pair not in planned, pair))
     with_cable: set[int] = set()
     cables, contested = set(), set()
-    for pair in order:
+    for pair in likeliest_first:
         if with_cable.isdisjoint(pair):
             cables.add(pair)
             with_cable.update(pair)

@@ -1,7 +1,7 @@
 """Compare the cables that exist with the plan: differences, swapped nodes, moves that repair.
 
-`check wiring` and the controller's discovery call `check`. Ports in this module are sockets, as
-`port_finder` numbers them: socket s of vertex v is v·W + s, and W is the *width*.
+`check wiring` and the controller's discovery call `check`. A *socket* is the place of one cable in
+a port: socket s of vertex v has the number v·W + s, and W is the *width* (`socket_numbers`).
 
 *Existing* cables are those that neighbour tables show. *Checked* cables are the planned cables of
 which the tables say whether they exist.
@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from compilers.audit.cable_moves import Move, components
-from compilers.audit.port_finder import Pairs, PortFinder, mates
 from compilers.audit.resolve import Wired
+from compilers.audit.socket_numbers import Pairs, SocketNumbers, mates
 from compilers.wiring.hardware import NodeTypeFacts
 from compilers.wiring.wiring import Wiring
 
@@ -40,27 +40,27 @@ class WiringAudit:
     right: Pairs
     """Cables as planned."""
     missing: Pairs
-    """Planned cables with both ports empty."""
+    """Planned cables with both sockets empty."""
     extra: Pairs
-    """Existing cables at ports that the plan leaves empty."""
+    """Existing cables at sockets that the plan leaves empty."""
     misplaced: Pairs
-    """Existing cables at planned ports, but not as planned."""
+    """Existing cables at planned sockets, but not as planned."""
     absent: tuple[int, ...]
     """Vertices whose tables were not read, and that no neighbour sees."""
     unseen: Pairs
     """Planned cables of which tables say nothing, or not enough."""
     moves: tuple[Move, ...]
     """The fewest moves that restore the plan."""
-    foreign: Mapping[int, int]
-    """By each port that sees a stranger (a device outside the plan), the port to which its cable
-    should lead."""
+    planned_for_strangers: Mapping[int, int]
+    """By each socket that sees a stranger (a device outside the plan), the socket to which its
+    cable should lead."""
     wired: Wired
     """The cables that neighbour tables show."""
 
     @property
     def good(self) -> bool:
         """Whether all cables with neighbour data are as planned."""
-        as_planned = not self.moves and not self.swapped and not self.foreign
+        as_planned = not self.moves and not self.swapped and not self.planned_for_strangers
         return as_planned and not self.wired.unknown_ports
 
 
@@ -75,31 +75,33 @@ def check(wiring: Wiring, wired: Wired, types: tuple[NodeTypeFacts, ...] = ()) -
         wired: the existing cables.
         types: the node types, for parallel cables.
     """
-    ports = PortFinder(wiring, types)
-    planned, width = ports.planned(), ports.width
+    numbers = SocketNumbers(wiring, types)
+    planned, width = numbers.planned(), numbers.width
     checked = _checked_cables(planned, wired, width)
     swapped = swapped_cycles(checked, wired, width, wiring.node_type.tolist())
     wired = renumber_swapped(wired, swapped, width)
     checked = _checked_cables(planned, wired, width)
     parts = components(checked, wired.cables)
     right = checked & wired.cables
-    lacking_ports = {port for pair in checked - wired.cables for port in pair}
+    lacking = {socket for pair in checked - wired.cables for socket in pair}
     surplus = wired.cables - checked
-    surplus_ports = {port for pair in surplus for port in pair}
+    surplus_sockets = {socket for pair in surplus for socket in pair}
     linked = np.flatnonzero((wiring.far >= 0).any(axis=1))
-    shown = {port // width for pair in wired.cables for port in pair} | wired.reporters
+    shown = {socket // width for pair in wired.cables for socket in pair} | wired.reporters
     mate = mates(planned - right)
     return WiringAudit(
         planned=len(planned),
         swapped=swapped,
         right=right,
-        missing=frozenset(p for p in checked - wired.cables if surplus_ports.isdisjoint(p)),
-        extra=frozenset(p for p in surplus if lacking_ports.isdisjoint(p)),
-        misplaced=frozenset(p for p in surplus if not lacking_ports.isdisjoint(p)),
+        missing=frozenset(p for p in checked - wired.cables if surplus_sockets.isdisjoint(p)),
+        extra=frozenset(p for p in surplus if lacking.isdisjoint(p)),
+        misplaced=frozenset(p for p in surplus if not lacking.isdisjoint(p)),
         absent=tuple(v for v in linked.tolist() if v not in shown),
         unseen=planned - checked - wired.cables,
-        moves=tuple(move for part in parts for move in part.moves(ports.vertex)),
-        foreign={port: mate[port] for port, _ in wired.strangers if port in mate},
+        moves=tuple(move for part in parts for move in part.moves(numbers.vertex)),
+        planned_for_strangers={
+            socket: mate[socket] for socket, _ in wired.strangers if socket in mate
+        },
         wired=wired,
     )
 
@@ -107,14 +109,14 @@ def check(wiring: Wiring, wired: Wired, types: tuple[NodeTypeFacts, ...] = ()) -
 def _checked_cables(planned: Pairs, wired: Wired, width: int) -> Pairs:
     """The planned cables of which the tables say whether they exist.
 
-    A node whose table was read, and has no neighbour at a port, shows that nothing is there. A port
-    may see a *stranger*, a device outside the plan, while nothing is known of the node planned
-    there. Then the planned cable is not checked: it counts as foreign (`WiringAudit.foreign`), not
-    as missing.
+    A node whose table was read, and has no neighbour at a socket, shows that nothing is there. A
+    socket may see a *stranger*, a device outside the plan, while nothing is known of the node
+    planned there. Then the planned cable is not checked: it counts in
+    `WiringAudit.planned_for_strangers`, not as missing.
     """
     read = wired.reporters
-    shown = {port // width for pair in wired.cables for port in pair} | read
-    with_stranger = {port for port, _ in wired.strangers}
+    shown = {socket // width for pair in wired.cables for socket in pair} | read
+    with_stranger = {socket for socket, _ in wired.strangers}
     checked = {(a, b) for a, b in planned if a // width in read or b // width in read}
     leads_to_stranger = {
         pair
@@ -130,13 +132,13 @@ def swapped_cycles(
 ) -> tuple[Cycle, ...]:
     """The cycles of swapped nodes.
 
-    A neighbour's port that should see port p of y, but sees port p of x, is a vote for x in the
-    place of y. A cycle is kept if undoing it saves more moves than it takes.
+    A neighbour that should see socket s of y, but sees socket s of x, is a vote for x in the place
+    of y. A cycle is kept if undoing it saves more moves than it takes.
 
     Args:
         checked: the planned cables that are checked.
         wired: the existing cables.
-        width: W, see `port_finder`.
+        width: W, see `socket_numbers`.
         node_type: of each vertex; only nodes of one type can be swapped.
     """
     swapped: list[Cycle] = []
@@ -161,11 +163,11 @@ def _votes(checked: Pairs, existing: Pairs, width: int) -> dict[int, int]:
     mate = mates(checked)
     votes: dict[int, Counter[int]] = defaultdict(Counter)
     for pair in existing:
-        for port, far_port in (pair, pair[::-1]):
-            expected = mate.get(far_port)
+        for socket, far_socket in (pair, pair[::-1]):
+            expected = mate.get(far_socket)
             # Only a socket with the same number at its node is a vote.
-            if expected is not None and expected % width == port % width:
-                votes[port // width][expected // width] += 1
+            if expected is not None and expected % width == socket % width:
+                votes[socket // width][expected // width] += 1
     places = {}
     for vertex, votes_of_vertex in votes.items():
         most_votes = max(votes_of_vertex.values())
@@ -198,15 +200,15 @@ def renumber_swapped(wired: Wired, swapped: Sequence[Cycle], width: int) -> Wire
     # Each vertex of a cycle is in the place of the next.
     place = {x: y for cycle in swapped for x, y in zip(cycle, cycle[1:] + cycle[:1], strict=True)}
 
-    def renumbered(port: int) -> int:
+    def renumbered(socket: int) -> int:
         """The number of a socket, once its node is counted in the place where it stands."""
-        vertex, socket = divmod(port, width)
-        return place.get(vertex, vertex) * width + socket
+        vertex, socket_at_node = divmod(socket, width)
+        return place.get(vertex, vertex) * width + socket_at_node
 
     pairs = [sorted((renumbered(a), renumbered(b))) for a, b in wired.cables]
     return replace(
         wired,
         cables=frozenset((a, b) for a, b in pairs),
         reporters=frozenset(place.get(v, v) for v in wired.reporters),
-        strangers=tuple((renumbered(port), name) for port, name in wired.strangers),
+        strangers=tuple((renumbered(socket), name) for socket, name in wired.strangers),
     )

@@ -1,7 +1,8 @@
 """The report of `check wiring`: differences from the plan, moves that repair them, or new entries.
 
 `WiringReport.of` reads neighbour tables; `adopted` turns the cables that exist into entries of the
-inventory. Ports are sockets, as `port_finder` numbers them.
+inventory. A *socket* is the place of one cable in a port, as a number (`socket_numbers`). Names of
+sockets stand under the key `port` in JSON and in the inventory.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.audit.neighbour_file import read_facts
-from compilers.audit.port_finder import Pair, Pairs, PortFinder
 from compilers.audit.resolve import resolve
+from compilers.audit.socket_numbers import Pair, Pairs, SocketNumbers
 from compilers.audit.wiring_audit import WiringAudit, check
 from compilers.cabling.panel_plan import PanelPlan, panel_plan
 from compilers.tables.build import Build
@@ -37,7 +38,7 @@ class WiringReport:
     """The name of the fabric."""
     audit: WiringAudit
     """The differences from the plan, by the numbers of sockets."""
-    ports: PortFinder
+    ports: SocketNumbers
     """The names of the sockets in `audit`."""
     starts: tuple[int, ...] = (0,)
     """The first vertex of each plane in `audit`."""
@@ -82,7 +83,7 @@ class WiringReport:
         return cls(
             name=name,
             audit=check(wiring, wired, types),
-            ports=PortFinder(wiring, types),
+            ports=SocketNumbers(wiring, types),
             starts=starts,
             plan=plan,
             listed=tuple(cable for b in builds if b.hardware for cable in b.hardware.hand),
@@ -122,17 +123,17 @@ class WiringReport:
             ],
             "trunks": self.exchanged(),
             "contested": self._cables(wired.contested),
-            "strangers": [self._stranger(port, name) for port, name in wired.strangers],
+            "strangers": [self._stranger(socket, name) for socket, name in wired.strangers],
             "unknown_ports": [{"node": n, "port": p} for n, p in wired.unknown_ports],
             "other_ports": [port._asdict() for port in wired.other_ports],
             "empty_tables": [names[v] for v in wired.empty],
         }
 
-    def _stranger(self, port: int, neighbour: str) -> dict[str, Any]:
-        """A device outside the plan at a port, for JSON."""
-        shown: dict[str, Any] = {**self._end(port), "neighbour": neighbour}
-        if port in self.audit.foreign:
-            shown["planned"] = self._end(self.audit.foreign[port])
+    def _stranger(self, socket: int, neighbour: str) -> dict[str, Any]:
+        """A device outside the plan at a socket, for JSON."""
+        shown: dict[str, Any] = {**self._end(socket), "neighbour": neighbour}
+        if socket in self.audit.planned_for_strangers:
+            shown["planned"] = self._end(self.audit.planned_for_strangers[socket])
         return shown
 
     def exchanged(self) -> list[str]:
@@ -191,9 +192,9 @@ class WiringReport:
         text = f"vertex {vertex - self.starts[plane - 1]}"
         return f"plane {plane}, {text}" if len(self.starts) > 1 else text
 
-    def _end(self, port: int) -> dict[str, str]:
+    def _end(self, socket: int) -> dict[str, str]:
         """An end of a cable by name, for JSON."""
-        return {"node": self.ports.node(port), "port": self.ports.name(port)}
+        return {"node": self.ports.node(socket), "port": self.ports.name(socket)}
 
     def _cables(self, pairs: Pairs) -> list[dict[str, dict[str, str]]]:
         """Cables by the names of their ends, for JSON."""
@@ -228,7 +229,7 @@ def merge_planes(builds: Sequence[Build]) -> tuple[Wiring, Hardware | None]:
     """The wiring of all planes as one, since a plug may be in the wrong plane.
 
     Vertices are numbered plane by plane. Planes have the same node types. Of the hardware only the
-    names of nodes and ports are merge_planes; it is None where a plane has none.
+    names of nodes and ports are merged; it is None where a plane has none.
     """
     if len(builds) == 1:
         return builds[0].wiring, builds[0].hardware
@@ -282,28 +283,28 @@ class Adopted:
     many for a link."""
 
 
-def adopted(audit: WiringAudit, ports: PortFinder) -> Adopted:
+def adopted(audit: WiringAudit, sockets: SocketNumbers) -> Adopted:
     """The entries of the inventory for the cables that exist.
 
     Links survive where plugs are exchanged at one node, or nodes are exchanged. Cables between
     nodes that no link joins are useless. Cables of which tables say nothing count as planned.
     """
-    names = list(ports.wiring.names)
+    names = list(sockets.wiring.names)
     vertex_of_moved = {}
     for cycle in audit.swapped:
         # Each node of a cycle is in the place of the next.
         for node, place in zip(cycle, cycle[1:] + cycle[:1], strict=True):
-            vertex_of_moved[ports.wiring.names[node]] = place
+            vertex_of_moved[sockets.wiring.names[node]] = place
     for name, place in vertex_of_moved.items():
         names[place] = name
-    planned = ports.planned()
+    planned = sockets.planned()
     existing = audit.wired.cables | audit.unseen
-    cables_of_link = _cables_of_links(existing, planned, ports)
+    cables_of_link = _cables_of_links(existing, planned, sockets)
     useful = {pair for cables in cables_of_link.values() for pair in cables}
-    links = {_link(pair, ports) for pair in planned}
+    links = {_link(pair, sockets) for pair in planned}
     return Adopted(
         vertex=vertex_of_moved,
-        cables=tuple(_cable(pair, ports, names) for pair in sorted(useful)),
+        cables=tuple(_cable(pair, sockets, names) for pair in sorted(useful)),
         dead_links=tuple(
             {"a": names[u], "b": names[v]} for u, v in sorted(links - set(cables_of_link))
         ),
@@ -311,13 +312,15 @@ def adopted(audit: WiringAudit, ports: PortFinder) -> Adopted:
     )
 
 
-def _cables_of_links(existing: Pairs, planned: Pairs, ports: PortFinder) -> dict[Pair, list[Pair]]:
+def _cables_of_links(
+    existing: Pairs, planned: Pairs, sockets: SocketNumbers
+) -> dict[Pair, list[Pair]]:
     """The cables that serve each link, by its two vertices; planned ones are preferred."""
-    cables_a_link = Counter(_link(pair, ports) for pair in planned)
+    cables_a_link = Counter(_link(pair, sockets) for pair in planned)
     # By link, and by the first sockets of the two ports that cables join.
     candidates: dict[tuple[Pair, Pair], list[Pair]] = defaultdict(list)
     for pair in sorted(existing):
-        candidates[_link(pair, ports), ports.between(pair)].append(pair)
+        candidates[_link(pair, sockets), sockets.between(pair)].append(pair)
     cables_of_link: dict[Pair, list[Pair]] = {}
     planned_first = sorted(candidates.items(), key=lambda item: planned.isdisjoint(item[1]))
     for (link, _), cables in planned_first:
@@ -326,18 +329,18 @@ def _cables_of_links(existing: Pairs, planned: Pairs, ports: PortFinder) -> dict
     return cables_of_link
 
 
-def _link(pair: Pair, ports: PortFinder) -> Pair:
+def _link(pair: Pair, sockets: SocketNumbers) -> Pair:
     """The two vertices that a cable joins, the smaller first."""
-    u, v = sorted(map(ports.vertex, pair))
+    u, v = sorted(map(sockets.vertex, pair))
     return u, v
 
 
-def _cable(pair: Pair, ports: PortFinder, names: list[str]) -> dict[str, Any]:
+def _cable(pair: Pair, sockets: SocketNumbers, names: list[str]) -> dict[str, Any]:
     """A cable with both of its ends by name, for JSON."""
     a, b = pair
     return {
-        "a": names[ports.vertex(a)],
-        "a_port": ports.name(a),
-        "b": names[ports.vertex(b)],
-        "b_port": ports.name(b),
+        "a": names[sockets.vertex(a)],
+        "a_port": sockets.name(a),
+        "b": names[sockets.vertex(b)],
+        "b_port": sockets.name(b),
     }

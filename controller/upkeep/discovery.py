@@ -20,8 +20,8 @@ from secrets import token_bytes
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.audit.port_finder import PortFinder
 from compilers.audit.resolve import Wired, likeliest
+from compilers.audit.socket_numbers import SocketNumbers
 from compilers.audit.wiring_audit import WiringAudit, check
 from compilers.wiring.wiring import Wiring, links_by_port
 from controller.openflow.messages import packet_in, packets_out, turn_echo
@@ -71,7 +71,7 @@ class Sight:
 
 
 class Discovery:
-    """Received frames by port: port p of vertex v is v·W + p, as in `compilers.audit.port_finder`.
+    """Received frames by port: port p of vertex v is v·W + p (`compilers.audit.socket_numbers`).
 
     There are S switches and E links, and W is above the largest number of a port.
 
@@ -93,7 +93,7 @@ class Discovery:
         self.wiring, self.cables = wiring, LinkEnds.of(wiring)
         self.interval = max(LEAST_PERIOD, float(np.count_nonzero(wiring.far >= 0)) / rate)
         self._key = key or token_bytes(32)
-        ports = PortFinder(wiring)
+        ports = SocketNumbers(wiring)
         self._width, self._planned = ports.width, ports.planned()
         self._vertex = {
             datapath_id: vertex for vertex, datapath_id in enumerate(wiring.datapath_id.tolist())

@@ -46,7 +46,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.audit.port_finder import PortFinder
+from compilers.audit.socket_numbers import SocketNumbers
 from compilers.audit.wiring_audit import WiringAudit
 from compilers.routing.cut_off_pairs import joined_pairs
 from compilers.targets.openflow.protocol import (
@@ -164,7 +164,7 @@ class Links:
         self._events: list[Event] = []
         """The events to report at the next `update`."""
         self.links_changed = False
-        self._ports = PortFinder(wiring)
+        self._ports = SocketNumbers(wiring)
         """The names of ports."""
         self._last_evaluation = -np.inf
         """When discovery was evaluated last."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from compilers.audit.cable_moves import Move
-from compilers.audit.port_finder import Pairs
+from compilers.audit.socket_numbers import Pairs
 
 
 def apply(present: Pairs, moves: Iterable[Move]) -> Pairs:

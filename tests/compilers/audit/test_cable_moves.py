@@ -10,8 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from compilers.audit.cable_moves import Component, Move, components
-from compilers.audit.port_finder import Pairs, PortFinder
 from compilers.audit.resolve import Wired, resolve
+from compilers.audit.socket_numbers import Pairs, SocketNumbers
 from compilers.audit.wiring_audit import check, cost
 from compilers.readers.devices.neighbour_facts import End, Facts, Seen
 from compilers.wiring.wiring import Wiring
@@ -42,7 +42,7 @@ def swapped(cables: Pairs, rng: random.Random, k: int) -> Pairs:
 @given(seed=st.integers(0, 2**32), k=st.integers(0, 5))
 def test_k_swaps_take_at_most_k_moves(q: int, seed: int, k: int) -> None:
     wiring = polarfly_build(q).wiring
-    planned = PortFinder(wiring).planned()
+    planned = SocketNumbers(wiring).planned()
     present = swapped(planned, random.Random(seed), k)  # noqa: S311
     found = check(wiring, wired(present, len(wiring.names)))
     assert len(found.moves) <= k
@@ -55,7 +55,7 @@ def test_k_swaps_take_at_most_k_moves(q: int, seed: int, k: int) -> None:
 @given(seed=st.integers(0, 2**32), k=st.integers(1, 5))
 def test_swaps_at_one_node_are_found_there(seed: int, k: int) -> None:
     wiring = polarfly_build(7).wiring
-    rng, ports = random.Random(seed), PortFinder(wiring)  # noqa: S311
+    rng, ports = random.Random(seed), SocketNumbers(wiring)  # noqa: S311
     planned = present = ports.planned()
     ends = sorted({end for pair in planned for end in pair})
     for vertex in rng.sample(range(57), k):
@@ -112,7 +112,7 @@ def test_no_repair_is_shorter() -> None:
 def test_anything_is_repaired(seed: int) -> None:
     wiring = polarfly_build(7).wiring
     rng = random.Random(seed)  # noqa: S311
-    planned = present = PortFinder(wiring).planned()
+    planned = present = SocketNumbers(wiring).planned()
     for _ in range(8):
         ports = sorted({end + d for pair in planned for end in pair for d in (0, 1)})
         moves = [
@@ -141,7 +141,7 @@ def a_move(kind: str, present: Pairs, ports: list[int], rng: random.Random) -> M
 
 def facts_of(wiring: Wiring, cables: Pairs, names: list[str]) -> Facts:
     """What LLDP on every node would say."""
-    ports = PortFinder(wiring)
+    ports = SocketNumbers(wiring)
     ends = {p: End((names[ports.vertex(p)],), (ports.name(p),)) for c in cables for p in c}
     seen = [Seen(ends[a], ends[b]) for pair in cables for a, b in (pair, pair[::-1])]
     return Facts(tuple(seen), frozenset((name,) for name in names))
@@ -160,17 +160,17 @@ def test_nodes_in_the_wrong_place(q: int, seed: int, size: int, k: int) -> None:
     names = list(wiring.names)
     for place, vertex in zip(cycle[1:] + cycle[:1], cycle, strict=True):
         names[place] = wiring.names[vertex]
-    present = swapped(PortFinder(wiring).planned(), rng, k)
+    present = swapped(SocketNumbers(wiring).planned(), rng, k)
     found = check(wiring, resolve(facts_of(wiring, present, names), wiring))
     start = cycle.index(min(cycle))
     assert found.swapped == ((*cycle[start:], *cycle[:start]),)
     assert len(found.moves) <= k
-    assert apply(present, found.moves) == PortFinder(wiring).planned()
+    assert apply(present, found.moves) == SocketNumbers(wiring).planned()
 
 
 def test_noise_is_set_aside() -> None:
     wiring = polarfly_build(7).wiring
-    ports, planned = PortFinder(wiring), PortFinder(wiring).planned()
+    ports, planned = SocketNumbers(wiring), SocketNumbers(wiring).planned()
     names = [f"{name}.dc1.example.net".upper() for name in wiring.names]
     facts = facts_of(wiring, planned, names)
 
@@ -191,7 +191,7 @@ def test_noise_is_set_aside() -> None:
 def test_some_plugs_of_two_nodes_are_not_the_nodes() -> None:
     """Three of five plugs exchanged: three moves, and as many if the nodes were exchanged first."""
     wiring = polarfly_build(4).wiring
-    ports, planned = PortFinder(wiring), PortFinder(wiring).planned()
+    ports, planned = SocketNumbers(wiring), SocketNumbers(wiring).planned()
     u, v = next(
         (u, v)
         for u, v in combinations(range(21), 2)
@@ -209,7 +209,7 @@ def test_some_plugs_of_two_nodes_are_not_the_nodes() -> None:
 
 def test_a_dark_switch_lacks_the_cables_that_its_neighbours_do_not_see() -> None:
     wiring = polarfly_build(7).wiring
-    ports, planned = PortFinder(wiring), PortFinder(wiring).planned()
+    ports, planned = SocketNumbers(wiring), SocketNumbers(wiring).planned()
     there = frozenset(p for p in planned if max(map(ports.vertex, p)) < 40)
     found = check(wiring, wired(there, 40))
     assert found.absent == tuple(range(40, 57))
@@ -221,7 +221,7 @@ def test_a_dark_switch_lacks_the_cables_that_its_neighbours_do_not_see() -> None
 
 def test_between_two_switches_that_are_not_read_nothing_is_missing() -> None:
     wiring = polarfly_build(7).wiring
-    ports, planned = PortFinder(wiring), PortFinder(wiring).planned()
+    ports, planned = SocketNumbers(wiring), SocketNumbers(wiring).planned()
     there = frozenset(p for p in planned if 3 in map(ports.vertex, p))
     found = check(wiring, Wired(there, frozenset({3}), frozenset(), (), ()))
     assert found.good
@@ -233,7 +233,7 @@ def test_between_two_switches_that_are_not_read_nothing_is_missing() -> None:
 
 def test_a_switch_that_is_read_and_sees_nothing_lacks_all_its_cables() -> None:
     wiring = polarfly_build(7).wiring
-    ports, planned = PortFinder(wiring), PortFinder(wiring).planned()
+    ports, planned = SocketNumbers(wiring), SocketNumbers(wiring).planned()
     there = frozenset(p for p in planned if 5 not in map(ports.vertex, p))
     found = check(wiring, wired(there, 57))
     assert found.missing == planned - there
@@ -243,7 +243,7 @@ def test_a_switch_that_is_read_and_sees_nothing_lacks_all_its_cables() -> None:
 
 def test_everything_shuffled_is_repaired_in_no_time() -> None:
     wiring = polarfly_build(13).wiring
-    planned = PortFinder(wiring).planned()
+    planned = SocketNumbers(wiring).planned()
     ends = sorted({end for pair in planned for end in pair})
     random.Random(1).shuffle(ends)  # noqa: S311
     present = frozenset((min(p), max(p)) for p in zip(ends[::2], ends[1::2], strict=True))
@@ -255,8 +255,10 @@ def test_everything_shuffled_is_repaired_in_no_time() -> None:
 def test_a_cycle_is_split_until_each_part_is_one_cable(nodes: int) -> None:
     part = Component(tuple(range(12)), begins_planned=True, is_cycle=True)
     moves = [*islice(part.moves(lambda port: port % nodes), part.cost + 1)]
-    present = frozenset((min(p), max(p)) for p in pairwise((*part.ports[1:], 0)) if p[0] % 2)
-    assert apply(present, moves) == frozenset(zip(part.ports[::2], part.ports[1::2], strict=True))
+    present = frozenset((min(p), max(p)) for p in pairwise((*part.sockets[1:], 0)) if p[0] % 2)
+    assert apply(present, moves) == frozenset(
+        zip(part.sockets[::2], part.sockets[1::2], strict=True)
+    )
     assert len(moves) == part.cost
 
 
@@ -278,7 +280,7 @@ def test_a_cycle_is_split_until_each_part_is_one_cable(nodes: int) -> None:
     ],
 )
 def test_a_move_is_a_sentence_that_names_a_node_once(kind: str, at_one: str, at_two: str) -> None:
-    ports = PortFinder(polarfly_build(2).wiring)
+    ports = SocketNumbers(polarfly_build(2).wiring)
     place = {(ports.node(e), ports.name(e)): e for pair in ports.planned() for e in pair}
     first, second, other = (place[end] for end in (("0", "eth1"), ("0", "eth2"), ("1", "eth1")))
     assert Move(kind, first, second).sentence(ports) == at_one

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from compilers.audit.port_finder import PortFinder
 from compilers.audit.resolve import Wired
+from compilers.audit.socket_numbers import SocketNumbers
 from compilers.audit.wiring_audit import swapped_cycles
 from compilers.audit.wiring_report import merge_planes
 from tests.compilers.routed import routed
@@ -19,11 +19,11 @@ def test_ports_of_hosts_have_all_their_sockets() -> None:
     wiring = routed(q=3, hosts=2).wiring
     names = wiring.port_names[0]
     sockets = tuple((name, f"{name}b") if n in (0, 4) else (name,) for n, name in enumerate(names))
-    finder = PortFinder(wiring, (SimpleNamespace(sockets=sockets),))  # type: ignore[arg-type]
+    finder = SocketNumbers(wiring, (SimpleNamespace(sockets=sockets),))  # type: ignore[arg-type]
     places = [1, 2, 3, 4, 5, 6, 7, 8]  # 1 and 2 of the first port, 6 and 7 of the first host's
     assert finder.width == len(places) + 1
     assert finder.host_sockets() == {v * 9 + s for v in range(13) for s in (6, 7, 8)}
-    single = PortFinder(wiring)
+    single = SocketNumbers(wiring)
     assert single.host_sockets() == {v * 7 + s for v in range(13) for s in (5, 6)}
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compilers.audit.port_finder import Pairs, PortFinder
 from compilers.audit.resolve import Wired, resolve
+from compilers.audit.socket_numbers import Pairs, SocketNumbers
 from compilers.audit.wiring_audit import check
 from compilers.audit.wiring_report import adopted
 from compilers.cabling.bill import bill
@@ -94,7 +94,7 @@ def test_names_where_none_are_given(tmp_path: Path) -> None:
     assert {row["a_port"][5:] for row in rows} == {".0", ".1"}
 
 
-def facts_of(ports: PortFinder, cables: Pairs) -> Facts:
+def facts_of(ports: SocketNumbers, cables: Pairs) -> Facts:
     ends = {s: End((ports.node(s),), (ports.name(s),)) for c in cables for s in c}
     seen = [Seen(ends[a], ends[b]) for pair in cables for a, b in (pair, pair[::-1])]
     return Facts(tuple(seen), frozenset((name,) for name in ports.wiring.names))
@@ -103,7 +103,7 @@ def facts_of(ports: PortFinder, cables: Pairs) -> Facts:
 def test_crossed_cables_of_one_link_are_seen(tmp_path: Path) -> None:
     build = compiled(tmp_path)
     assert build.hardware is not None
-    ports = PortFinder(build.wiring, build.hardware.types)
+    ports = SocketNumbers(build.wiring, build.hardware.types)
     planned = ports.planned()
     assert len(planned) == 48
     assert ports.width == 14
@@ -127,7 +127,7 @@ def test_links_moved_as_a_whole_are_taken(tmp_path: Path) -> None:
     """Both cables of two links exchanged at one node."""
     build = compiled(tmp_path)
     assert build.hardware is not None
-    ports = PortFinder(build.wiring, build.hardware.types)
+    ports = SocketNumbers(build.wiring, build.hardware.types)
     planned = ports.planned()
     other = {1: 3, 2: 4, 3: 1, 4: 2}
 
@@ -144,7 +144,7 @@ def test_links_moved_as_a_whole_are_taken(tmp_path: Path) -> None:
     text = "cables:\n" + "".join(f"  - {cable}\n" for cable in taken.cables)
     again = compiled(tmp_path, NODES + text.replace("'", '"'))
     assert again.hardware is not None
-    assert PortFinder(again.wiring, again.hardware.types).planned() == present
+    assert SocketNumbers(again.wiring, again.hardware.types).planned() == present
 
 
 def test_of_two_ways_the_planned_one_is_taken(tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_of_two_ways_the_planned_one_is_taken(tmp_path: Path) -> None:
     mine = f"cables: [{{a: {a}, a_port: bond6, b: {b}, b_port: bond6}}]\n"
     build = compiled(tmp_path, NODES + mine)
     assert build.hardware is not None
-    ports = PortFinder(build.wiring, build.hardware.types)
+    ports = SocketNumbers(build.wiring, build.hardware.types)
     planned = ports.planned()
     u, v = (build.wiring.names.index(name) * ports.width for name in (a, b))
     twice = planned | {(u + 7, v + 7), (u + 8, v + 8)}

@@ -45,7 +45,7 @@ def _all_sockets(first: NDArray[np.int64], count: NDArray[np.int64]) -> list[int
 
 
 @dataclass(frozen=True)
-class PortFinder:
+class SocketNumbers:
     """The sockets of a plan: their numbers and their names."""
 
     wiring: Wiring
