@@ -67,9 +67,9 @@ class BaseFabric:
         """
         if problems := self.problems(method, count):
             raise InputError(problems)
-        order = self.topology.graph.order
+        vertices = self.topology.graph.order
         edges = expand(self.first, method, self.count + count).topology.graph.edges()
-        complete = edges[edges.max(axis=1) < order]
+        complete = edges[edges.max(axis=1) < vertices]
         if not np.array_equal(complete, self.topology.graph.edges()):
             lacking = len(complete) - self.topology.graph.size
             todo = "install or repair them first, or plan from the build of the whole fabric"

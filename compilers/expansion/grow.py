@@ -213,9 +213,10 @@ def _require_searchable(expansion: Expansion) -> None:
     Raises:
         InputError: it has too many switches.
     """
-    order = expansion.topology.graph.order
-    if order > LARGEST_SHORTEST:
-        raise InputError.of(f"at most {LARGEST_SHORTEST:,} switches", f"{order:,}", key="clusters")
+    switches = expansion.topology.graph.order
+    if switches > LARGEST_SHORTEST:
+        required = f"at most {LARGEST_SHORTEST:,} switches"
+        raise InputError.of(required, f"{switches:,}", key="clusters")
 
 
 def _host_numbers(spare_nodes: SpareNodes, addressing: Addressing) -> dict[str, int]:

@@ -32,23 +32,23 @@ def grown_addressing(
     Raises:
         InputError: a pool of addresses is too small.
     """
-    order = larger.graph.order
+    vertices = larger.graph.order
     firsts = old.first_addresses()
     for pool, length in ((old.ipv4, old.ipv4_length), (old.ipv6, 64)):
         if pool is None:
             continue
         first = firsts[f"ipv{pool.version}"]
-        last = first + (order << (pool.max_prefixlen - length)) - 1
+        last = first + (vertices << (pool.max_prefixlen - length)) - 1
         if last > int(pool.broadcast_address):
             # The longest prefix that has both addresses.
             length_needed = pool.max_prefixlen - (first ^ last).bit_length()
-            required = f"a pool of /{length_needed} or larger for {order:,} vertices"
+            required = f"a pool of /{length_needed} or larger for {vertices:,} vertices"
             todo = "a larger pool that contains this one keeps all addresses"
             if plane:  # a larger pool would not change the part of this plane
                 todo = f"compile fabric.yaml with `{_as_yaml(larger)}` and all its nodes instead; "
                 todo += "this renumbers all planes but the first"
             raise InputError.of(required, str(pool), todo, key="addressing")
-    macs = default_host_macs(order, old.host_mac.shape[1], plane)
+    macs = default_host_macs(vertices, old.host_mac.shape[1], plane)
     macs[: len(old.host_mac)] = old.host_mac
     for vertex_and_number, host in hosts_of_spares(spare_nodes, macs.shape[1]):
         if host.mac:

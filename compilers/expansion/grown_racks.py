@@ -61,11 +61,11 @@ def grown_hardware(
         spare_nodes: the spares that are used.
         planes: the other planes, which fill units of the same racks.
     """
-    old, layout = len(hardware.rack), expansion.layout
-    first_cluster = int(layout.rack[old:].min())
-    cluster_of_node = layout.rack[old:] - first_cluster
+    first_new, layout = len(hardware.rack), expansion.layout
+    first_cluster = int(layout.rack[first_new:].min())
+    cluster_of_node = layout.rack[first_new:] - first_cluster
     new_clusters = layout.names[first_cluster:]
-    height = max(hardware.types[t].units for t in wiring.node_type[old:].tolist())
+    height = max(hardware.types[t].units for t in wiring.node_type[first_new:].tolist())
     free_places = _FreePlaces(
         free_units=_free_units([PlaneHardware(wiring, hardware), *planes], hardware, height),
         height=height,
@@ -73,12 +73,12 @@ def grown_hardware(
         old_racks=len(hardware.rack_names),
     )
     rack, unit = _rack_units(expansion, hardware, spare_nodes, free_places)
-    nodes = [spare_nodes.get(vertex) for vertex in range(old, old + len(rack))]
+    nodes = [spare_nodes.get(vertex) for vertex in range(first_new, first_new + len(rack))]
     floor_places = _new_floor_places(
         len(free_places.new_racks), [hardware, *(plane.hardware for plane in planes)]
     )
     return replace(
-        _with_hosts(hardware, wiring.host_port[old:], spare_nodes),
+        _with_hosts(hardware, wiring.host_port[first_new:], spare_nodes),
         cluster=_append(hardware.cluster, len(hardware.cluster_names) + cluster_of_node),
         cluster_names=(*hardware.cluster_names, *new_clusters),
         rack=_append(hardware.rack, rack),
@@ -107,16 +107,17 @@ def _rack_units(
         spare_nodes: the spares that are used, which may stand in a rack.
         free_places: the places that other nodes take.
     """
-    old, layout = len(hardware.rack), expansion.layout
-    cluster_of_node = layout.rack[old:]
+    first_new, layout = len(hardware.rack), expansion.layout
+    cluster_of_node = layout.rack[first_new:]
     count = len(cluster_of_node)
     rack, unit = np.full(count, -1, np.int64), np.zeros(count, np.int64)
     rack_number = {name: number for number, name in enumerate(hardware.rack_names)}
     for vertex, node in spare_nodes.items():
-        rack[vertex - old], unit[vertex - old] = rack_number.get(node.rack, -1), node.unit
+        rack[vertex - first_new] = rack_number.get(node.rack, -1)
+        unit[vertex - first_new] = node.unit
     for cluster in range(int(cluster_of_node.min()), len(layout.names)):
         members = np.flatnonzero((cluster_of_node == cluster) & (rack < 0))
-        members = members[np.argsort(layout.position[old:][members])]
+        members = members[np.argsort(layout.position[first_new:][members])]
         if len(members):
             name = plane_prefix(hardware.plane) + layout.names[cluster]
             rack[members], unit[members] = np.array(free_places.take(len(members), name)).T

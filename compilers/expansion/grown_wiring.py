@@ -68,14 +68,14 @@ def grown_wiring(
         spare_nodes: the spares that are used; they keep the names and numbers of the inventory.
         hosts: the hosts of each new node.
     """
-    old, graph = len(wiring.names), expansion.topology.graph
+    first_new, graph = len(wiring.names), expansion.topology.graph
     port = grown_ports(spare, expansion, wiring)
-    new_vertices, per_node = range(old, graph.order), wiring.host_port.shape[1]
+    new_vertices, per_node = range(first_new, graph.order), wiring.host_port.shape[1]
     management = [""] * len(new_vertices)
     host_names: list[str] = []
     for vertex in new_vertices:
         node = spare_nodes.get(vertex)
-        management[vertex - old] = node.management if node else ""
+        management[vertex - first_new] = node.management if node else ""
         names_of_hosts = [host.name for host in node.hosts] if node else []
         host_names += host_names_at(vertex, names_of_hosts, per_node)
     datapath_ids = _new_datapath_ids(wiring, hardware, spare_nodes, len(new_vertices))
@@ -98,13 +98,13 @@ def _new_datapath_ids(
     wiring: Wiring, hardware: Hardware, spare_nodes: SpareNodes, count: int
 ) -> NDArray[np.uint64]:
     """The datapath ids of `count` new nodes: those of spares, and new ones above all others."""
-    old = len(wiring.names)
+    first_new = len(wiring.names)
     ids_of_spares = [spare.datapath_id for spare in hardware.spares]
-    first = max(int(wiring.datapath_id.max()), old, *ids_of_spares) + 1
+    first = max(int(wiring.datapath_id.max()), first_new, *ids_of_spares) + 1
     datapath_ids = np.arange(first, first + count, dtype=np.uint64)
     for vertex, node in spare_nodes.items():
         if node.datapath_id:
-            datapath_ids[vertex - old] = node.datapath_id
+            datapath_ids[vertex - first_new] = node.datapath_id
     return datapath_ids
 
 
@@ -117,13 +117,13 @@ def _new_names(
     new node is named by the node that it copies and the number of the copy. If the name is taken,
     an `x` is appended.
     """
-    old = len(wiring.names)
-    by_vertex = list(wiring.names) == [str(v) for v in range(old)]
-    copies = expansion.topology.coordinates[old:, -1].tolist()
+    first_new = len(wiring.names)
+    by_vertex = list(wiring.names) == [str(v) for v in range(first_new)]
+    copies = expansion.topology.coordinates[first_new:, -1].tolist()
     used = {*wiring.names, *wiring.host_names, *(s.name for s in hardware.spares)}
     used |= {host.name for spare in hardware.spares for host in spare.hosts}
     names = []
-    for vertex, copy in enumerate(copies, old):
+    for vertex, copy in enumerate(copies, first_new):
         original = wiring.names[int(expansion.origin[vertex])]
         name = str(vertex) if by_vertex else f"{original}-{copy}"
         while name in used:
@@ -135,10 +135,10 @@ def _new_names(
 
 def _grown_host_ports(wiring: Wiring, needs: Sequence[HostNeed]) -> NDArray[np.int32]:
     """The ports of hosts, int32[S', H]: those of old nodes, then those of new nodes."""
-    old, per_node = wiring.host_port.shape
-    ports = np.zeros((old + len(needs), per_node), np.int32)
-    ports[:old] = wiring.host_port
-    for vertex, need in enumerate(needs, old):
+    first_new, per_node = wiring.host_port.shape
+    ports = np.zeros((first_new + len(needs), per_node), np.int32)
+    ports[:first_new] = wiring.host_port
+    for vertex, need in enumerate(needs, first_new):
         ports[vertex, : need.hosts] = need.ports[: need.hosts]
     return ports
 

@@ -100,7 +100,7 @@ def added_cables(reports: Sequence[GrowthReport]) -> str:
 
 def _facts_of_clusters(build: Build, grown: GrownFabric) -> dict[str, Any]:
     """The facts of an expansion by clusters."""
-    names, old = grown.build.wiring.names, build.topology.graph.order
+    names, first_new = grown.build.wiring.names, build.topology.graph.order
     hardware, ports_left = grown.cables.hardware, grown.ports_left.tolist()
     changes = {word: values.tolist() for word, values in grown.changes.items()}
     return {
@@ -108,10 +108,10 @@ def _facts_of_clusters(build: Build, grown: GrownFabric) -> dict[str, Any]:
         "topology": grown.build.topology.title(),
         "nodes": len(names),
         "diameter": grown.build.topology.diameter,
-        "nodes_added": list(names[old:]),
+        "nodes_added": list(names[first_new:]),
         "spares_taken": [spare.name for spare in grown.spare_nodes.values()],
-        **_management_fact(grown.build.wiring, old),
-        **_rack_facts(hardware, old, len(hardware_of(build).rack_names)),
+        **_management_fact(grown.build.wiring, first_new),
+        **_rack_facts(hardware, first_new, len(hardware_of(build).rack_names)),
         "cables": len(grown.cables),
         "cables_added": len(grown.added),
         **_slower_cables_fact(grown.build.wiring, grown.cables, grown.added),
@@ -124,23 +124,23 @@ def _facts_of_clusters(build: Build, grown: GrownFabric) -> dict[str, Any]:
         "switches": [
             {"node": names[v], "ports_left": ports_left[v]}
             | {word: changes[word][v] for word in changes}
-            for v in range(old)
+            for v in range(first_new)
         ],
     }
 
 
-def _management_fact(wiring: Wiring, old: int) -> dict[str, list[str]]:
+def _management_fact(wiring: Wiring, first_new: int) -> dict[str, list[str]]:
     """A fact for the report: the new switches without a management address; {} if there are none.
 
     Switches need one only if some installed switch has one.
 
     Args:
         wiring: the wiring of the larger fabric.
-        old: the number of installed switches.
+        first_new: the first new vertex; those below it are installed.
     """
-    if not any(wiring.management[:old]):
+    if not any(wiring.management[:first_new]):
         return {}
-    new = zip(wiring.names[old:], wiring.management[old:], strict=True)
+    new = zip(wiring.names[first_new:], wiring.management[first_new:], strict=True)
     without = [name for name, address in new if not address]
     return {WITHOUT_MANAGEMENT: without} if without else {}
 
@@ -180,15 +180,15 @@ def _slower_cables_fact(
     return {"cables_slower": sentence}
 
 
-def _rack_facts(hardware: Hardware, old: int, old_racks: int) -> dict[str, list[str]]:
+def _rack_facts(hardware: Hardware, first_new: int, old_racks: int) -> dict[str, list[str]]:
     """The racks of new nodes: old racks that are filled, and new racks.
 
     Args:
         hardware: the hardware of the larger fabric.
-        old: how many nodes were there before.
+        first_new: the first new vertex.
         old_racks: how many racks were there before.
     """
-    used = sorted(set(hardware.rack[old:].tolist()))
+    used = sorted(set(hardware.rack[first_new:].tolist()))
     return {
         "racks_filled": [hardware.rack_names[r] for r in used if r < old_racks],
         "racks_added": [hardware.rack_names[r] for r in used if r >= old_racks],

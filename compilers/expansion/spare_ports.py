@@ -122,9 +122,9 @@ def host_needs(
             if role == host_role and port not in links
         )
 
-    old = len(wiring.names)
-    new_types = wiring.node_type[expansion.origin[old:]].tolist()
-    degrees = expansion.topology.graph.degrees[old:].tolist()
+    first_new = len(wiring.names)
+    new_types = wiring.node_type[expansion.origin[first_new:]].tolist()
+    degrees = expansion.topology.graph.degrees[first_new:].tolist()
     return [
         HostNeed(node_type, count, host_ports(node_type, degree))
         for node_type, degree, count in zip(new_types, degrees, hosts, strict=True)
@@ -241,15 +241,15 @@ def choose_spare_nodes(hardware: Hardware, wiring: Wiring, expansion: Expansion)
     A new vertex takes a spare of the type of the node that it copies. Spares with disabled ports
     are not used.
     """
-    old = len(wiring.names)
+    first_new = len(wiring.names)
     intact = [spare for spare in hardware.spares if not spare.disabled_ports]
     spares_of_type = {
         name: iter([spare for spare in intact if spare.type == name]) for name in wiring.type_names
     }
-    types = wiring.node_type[expansion.origin[old:]].tolist()
+    types = wiring.node_type[expansion.origin[first_new:]].tolist()
     spare_nodes = {
         vertex: next(spares_of_type[wiring.type_names[node_type]], None)
-        for vertex, node_type in enumerate(types, old)
+        for vertex, node_type in enumerate(types, first_new)
     }
     return {vertex: spare for vertex, spare in spare_nodes.items() if spare}
 
