@@ -146,8 +146,9 @@ class Addressing:
 
     def _prefixes(self) -> NDArray[np.int64]:
         """Return the numbers of all n prefixes, int64[n]: S blocks, then the aggregates."""
-        order = len(self.host_mac)
-        return np.arange(order if self.hierarchy == 1 else order + order // self.hierarchy)
+        blocks = len(self.host_mac)
+        aggregates = 0 if self.hierarchy == 1 else blocks // self.hierarchy
+        return np.arange(blocks + aggregates)
 
     def _first_blocks(
         self, prefix: NDArray[np.int64]
@@ -155,13 +156,15 @@ class Addressing:
         """Return the first block of prefixes, and how long they are.
 
         Returns:
-            The first block of each prefix, int64[n], and how many bits it is bits_shorter than a
-            block's prefix, int64[n]: 0 for a block, more for an aggregate.
+            The first block of each prefix, int64[n], and how many bits the prefix is shorter than
+            that of a block, int64[n]: 0 for a block, more for an aggregate.
         """
-        order, bits = len(self.host_mac), member_bits(self.hierarchy)
+        vertices, bits = len(self.host_mac), member_bits(self.hierarchy)
         supernode, member = np.divmod(prefix, self.hierarchy)
-        is_aggregate = prefix >= order
-        block = np.where(is_aggregate, prefix - order << bits, (supernode << bits) + member)
+        is_aggregate = prefix >= vertices
+        # A supernode has 2^bits blocks, of which its members take the first.
+        first_of_aggregate = prefix - vertices << bits
+        block = np.where(is_aggregate, first_of_aggregate, (supernode << bits) + member)
         return block, np.where(is_aggregate, bits, 0)
 
     def network(self, prefix: int) -> IPv4Network:
@@ -217,11 +220,16 @@ def plan(
         installed: what was there before; None for a new fabric.
     """
     site = PlacedNodes.of(inventory, node_indexes(topology.graph.order, inventory))
-    shape = topology.graph.order, topology.hierarchy
-    ipv4, *_ = blocks = planned_blocks(spec.addressing, spec.hosts_per_node, shape, installed)
+    blocks = planned_blocks(
+        spec.addressing,
+        spec.hosts_per_node,
+        block_count(topology.graph.order, topology.hierarchy),
+        topology.hierarchy,
+        installed,
+    )
     return Addressing(
         ipv4=spec.addressing.ipv4,
-        ipv4_length=ipv4.length,
+        ipv4_length=blocks[0].length,  # the first pool is that of IPv4
         first=_moved_first_addresses(spec.addressing, blocks),
         ipv6=spec.addressing.ipv6,
         gateway_mac=parse_mac(spec.addressing.gateway_mac),
@@ -232,7 +240,11 @@ def plan(
 
 
 def planned_blocks(
-    pools: AddressingSpec, hosts: int, shape: tuple[int, int], installed: Installed | None
+    pools: AddressingSpec,
+    hosts: int,
+    count: int,
+    supernode_size: int,
+    installed: Installed | None,
 ) -> tuple[Blocks, ...]:
     """Return the blocks in each pool.
 
@@ -241,11 +253,11 @@ def planned_blocks(
     Args:
         pools: they are large enough.
         hosts: the number of hosts of a switch.
-        shape: the number of vertices, and the number of vertices in a supernode.
+        count: the number of blocks (`block_count`).
+        supernode_size: the number of vertices in a supernode; 1 without supernodes.
         installed: what was there before; None for a new fabric.
     """
-    order, hierarchy = shape
-    count, length = block_count(order, hierarchy), ipv4_block_length(hosts)
+    length = ipv4_block_length(hosts)
     before = installed.allocations.of(POOL).used if installed else {}
 
     def first_before(word: str, pool: IPv4Network | IPv6Network, block_length: int) -> int | None:
@@ -255,7 +267,7 @@ def planned_blocks(
             return None
         last = first + (count << (pool.max_prefixlen - block_length)) - 1
         inside = int(pool.network_address) <= first and last <= int(pool.broadcast_address)
-        aggregate = block_length - member_bits(hierarchy)
+        aggregate = block_length - member_bits(supernode_size)
         is_aligned = first % (1 << (pool.max_prefixlen - aggregate)) == 0
         return first if inside and is_aligned else None
 

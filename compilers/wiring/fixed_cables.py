@@ -88,8 +88,7 @@ def pins_of(
     pins: dict[int, dict[int, int]] = defaultdict(dict)
     # By vertex and port, the ends of cables there, each with the number of the cable.
     ends_at: dict[tuple[int, int], list[tuple[int, _CableEnd]]] = defaultdict(list)
-    # By node type and name, the number of the port, and of the socket.
-    port_and_socket = [ports.place_of_name for ports in switches.types]
+    sockets_by_name = [ports.sockets_by_name for ports in switches.types]  # by node type
     findings = []
     for i, cable in enumerate(cables):
         unknown = _unknown_end_findings(i, cable, vertex, switches)
@@ -101,8 +100,8 @@ def pins_of(
         if link is None or link_back is None:
             findings.append(_no_link_finding(i, cable, u, v, topology.graph.neighbours(u), site))
             continue
-        a = _CableEnd(u, link, *port_and_socket[switches.node_type[u]][cable.a_port])
-        b = _CableEnd(v, link_back, *port_and_socket[switches.node_type[v]][cable.b_port])
+        a = _CableEnd(u, link, *sockets_by_name[switches.node_type[u]][cable.a_port])
+        b = _CableEnd(v, link_back, *sockets_by_name[switches.node_type[v]][cable.b_port])
         if a.socket != b.socket:
             port_names = f"{cable.a_port} and {cable.b_port}"
             required = "whole ports, or sockets of one number, at both ends"
@@ -248,7 +247,7 @@ def _unknown_end_findings(
         ports = switches.of_switch(vertex[name])
         fabric = set(ports.fabric)
         names = [
-            port_name for port_name, (number, _) in ports.place_of_name.items() if number in fabric
+            port_name for port_name, named in ports.sockets_by_name.items() if named.port in fabric
         ]
         if port not in names:
             todo = did_you_mean(port, names)

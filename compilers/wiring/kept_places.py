@@ -36,7 +36,7 @@ def with_named_vertices(inventory: Inventory, names: Sequence[str]) -> Inventory
 
 
 def with_previous_vertices(
-    inventory: Inventory, vertex: Mapping[str, int], order: int
+    inventory: Inventory, vertex: Mapping[str, int], vertex_count: int
 ) -> Inventory:
     """Return the inventory with nodes at the vertices that they had, unless others are there now.
 
@@ -46,15 +46,15 @@ def with_previous_vertices(
     Args:
         inventory: nodes without a vertex may be in it.
         vertex: the vertex that each node had, by its name.
-        order: the number of vertices.
+        vertex_count: the number of vertices.
     """
     used = {node.vertex for node in inventory.nodes if node.vertex is not None}
-    free = {name: v for name, v in vertex.items() if v < order and v not in used}
+    free = {name: v for name, v in vertex.items() if v < vertex_count and v not in used}
     unplaced = [node for node in inventory.nodes if node.vertex is None]
     planned = [node.name for node in unplaced if node.state == "planned" and node.name in free]
     returning = sum(node.name in free for node in unplaced)
     new_nodes = sum(node.name not in free and node.state != "planned" for node in unplaced)
-    vertices_left = order - len(used) - returning
+    vertices_left = vertex_count - len(used) - returning
     missing = max(new_nodes - vertices_left, 0)
     for name in planned[::-1][:missing]:  # the last planned nodes give up their vertices
         del free[name]
@@ -68,7 +68,7 @@ def with_previous_vertices(
 
 
 def with_previous_host_places(
-    inventory: Inventory, installed: Installed, place_count: int, order: int
+    inventory: Inventory, installed: Installed, place_count: int, vertex_count: int
 ) -> Inventory:
     """Return the inventory with hosts at the places that they had before, by their names.
 
@@ -79,11 +79,11 @@ def with_previous_host_places(
         inventory: lists hosts at nodes.
         installed: the places of hosts in the previous build.
         place_count: the number of places of a node.
-        order: the number of vertices.
+        vertex_count: the number of vertices.
     """
     reserved = installed.reserved_hosts()
     nodes = list(inventory.nodes)
-    for vertex, i in enumerate(node_indexes(order, inventory)):
+    for vertex, i in enumerate(node_indexes(vertex_count, inventory)):
         node = nodes[i]
         before = {
             host.name: installed.number_of_host[vertex, host.name]

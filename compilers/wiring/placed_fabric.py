@@ -115,18 +115,18 @@ def place_fabric(loaded: LoadedFabric, others: Sequence[Node] = ()) -> PlacedFab
         with loaded.stage():
             inventory = with_named_vertices(loaded.inventory, names)
             if installed:
-                order = topology.graph.order
+                vertex_count = topology.graph.order
                 nodes = [(node.name, node.serial or "") for node in inventory.nodes]
                 vertices = installed.vertices(nodes)
-                inventory = with_previous_vertices(inventory, vertices, order)
+                inventory = with_previous_vertices(inventory, vertices, vertex_count)
                 inventory = with_previous_units(inventory, vertices, installed.places, others)
             inventory = place_nodes(topology, inventory, plane, others)
             if installed:
                 installed = _installed_at_new_vertices(
-                    installed, vertices, inventory, order, bool(names)
+                    installed, vertices, inventory, vertex_count, bool(names)
                 )
                 inventory = with_previous_host_places(
-                    inventory, installed, spec.hosts_per_node, order
+                    inventory, installed, spec.hosts_per_node, vertex_count
                 )
     clusters = placed_layout(topology, inventory)
     with loaded.stage() as findings:
@@ -147,7 +147,7 @@ def _installed_at_new_vertices(
     installed: Installed,
     vertices: Mapping[str, int],
     inventory: Inventory,
-    order: int,
+    vertex_count: int,
     is_named: bool,
 ) -> Installed:
     """Return what is installed, by the vertices that its nodes have now.
@@ -156,10 +156,12 @@ def _installed_at_new_vertices(
         installed: by the vertices of the earlier build.
         vertices: the vertex that each node had then, by its name.
         inventory: the nodes with their new vertices.
-        order: the number of vertices.
+        vertex_count: the number of vertices.
         is_named: whether a file names the vertices, so that their numbers change with the file.
     """
-    vertex_now = {inventory.nodes[i].name: v for v, i in enumerate(node_indexes(order, inventory))}
+    vertex_now = {
+        inventory.nodes[i].name: v for v, i in enumerate(node_indexes(vertex_count, inventory))
+    }
     new_vertex = {
         old_vertex: vertex_now[name] for name, old_vertex in vertices.items() if name in vertex_now
     }
@@ -224,11 +226,12 @@ def block_findings(loaded: LoadedFabric) -> Iterator[Finding]:
     spec, blocks = loaded.spec, list[Blocks]()
     family = family_of(spec.topology.family)
     values = parameters(spec.topology.family, spec.topology.parameters())
-    shape = family.order(values), family.hierarchy(values)
+    supernode_size = family.hierarchy(values)
+    count = block_count(family.order(values), supernode_size)
     for plane in range(1, spec.planes + 1):
         pools = _pools_of(loaded, plane) if spec.planes > 1 else spec.addressing
         installed = loaded.installed[plane - 1] if loaded.installed else None
-        blocks += planned_blocks(pools, spec.hosts_per_node, shape, installed)
+        blocks += planned_blocks(pools, spec.hosts_per_node, count, supernode_size, installed)
     yield from check_blocks(loaded.fabric_document.data, loaded.inventory, blocks)
 
 

@@ -57,8 +57,8 @@ def layout_or_whole(topology: Topology, name: str = "") -> Layout:
     """
     if name or layouts(topology):
         return layout(topology, name)
-    order = np.arange(topology.graph.order, dtype=np.int32)
-    return Layout.of_one_kind("whole", np.zeros_like(order), order, "whole", ("all",))
+    position = np.arange(topology.graph.order, dtype=np.int32)
+    return Layout.of_one_kind("whole", np.zeros_like(position), position, "whole", ("all",))
 
 
 def placed_layout(topology: Topology, inventory: Inventory) -> Layout:
@@ -262,7 +262,7 @@ def _generated_racks(
     )
 
 
-def _part_of_vertex(generate: Generate, order: int) -> list[GeneratedPart]:
+def _part_of_vertex(generate: Generate, vertex_count: int) -> list[GeneratedPart]:
     """Return the entry of `generate` that makes the node of each vertex.
 
     Raises:
@@ -270,18 +270,18 @@ def _part_of_vertex(generate: Generate, order: int) -> list[GeneratedPart]:
     """
     parts: list[GeneratedPart] = []
     for i, part in enumerate(generate.parts):
-        vertices_left = order - len(parts)
+        vertices_left = vertex_count - len(parts)
         count = vertices_left if part.count is None else part.count
         if count > vertices_left or not count:
             path: KeyPath = ("generate", "types", i)
             count_in_words = "all that are left" if part.count is None else f"{count:,}"
-            given = f"{count_in_words}, where {vertices_left:,} of {order:,} are left"
+            given = f"{count_in_words}, where {vertices_left:,} of {vertex_count:,} are left"
             raise Refused(Finding(path, "a part of the fabric's nodes", given, "lower the counts"))
         parts += [part] * count
-    if len(parts) < order:
+    if len(parts) < vertex_count:
         todo = "leave out the count of the last type, which then takes all others"
         given = f"{len(parts):,}"
-        raise Refused(Finding(("generate", "types"), f"{order:,} nodes in all", given, todo))
+        raise Refused(Finding(("generate", "types"), f"{vertex_count:,} nodes in all", given, todo))
     return parts
 
 
@@ -299,7 +299,7 @@ def _with_hosts_of_file(inventory: Inventory) -> Inventory:
     return inventory.model_copy(update={"nodes": tuple(nodes)})
 
 
-def _require_switches_of_hosts(inventory: Inventory, order: int) -> None:
+def _require_switches_of_hosts(inventory: Inventory, vertex_count: int) -> None:
     """Pass when all hosts of the hosts file are at nodes that are vertices or planned.
 
     Raises:
@@ -309,7 +309,7 @@ def _require_switches_of_hosts(inventory: Inventory, order: int) -> None:
 
     if not inventory.hosts:
         return
-    used = {inventory.nodes[i].name for i in node_indexes(order, inventory)}
+    used = {inventory.nodes[i].name for i in node_indexes(vertex_count, inventory)}
     used |= {node.name for node in inventory.nodes if node.state == "planned"}
     node_names = [node.name for node in inventory.nodes]
     findings = [

@@ -25,11 +25,11 @@ class PlannedNodes:
     """The names of the planned nodes."""
     sentences: tuple[str, ...] = ()
     """For each node, how many links and hosts are left out with it."""
-    hops: tuple[int, int] | None = None
-    """The diameters: the most links of a shortest path between installed nodes with hosts.
+    diameters: tuple[int, int] | None = None
+    """The diameter with the planned nodes, and the diameter without them.
 
-    First with the planned nodes, then without them. None in fabrics that are too large to compare,
-    or where no node is planned.
+    A diameter is the most links of a shortest path between installed nodes with hosts. None in
+    fabrics that are too large to compare, or where no node is planned.
     """
 
     @classmethod
@@ -60,12 +60,12 @@ class PlannedNodes:
 
     def cost(self) -> str:
         """Return in words what the absence of planned nodes costs; "" if it was not computed."""
-        if self.hops is None:
+        if self.diameters is None:
             return ""
-        before, after = self.hops
-        if before == after:
-            return f"still at most {after} hops"
-        return f"at most {after} hops, not {before}"
+        with_planned, without_planned = self.diameters
+        if with_planned == without_planned:
+            return f"still at most {without_planned} hops"
+        return f"at most {without_planned} hops, not {with_planned}"
 
 
 def _count_in_words(count: int, noun: str) -> str:

@@ -75,19 +75,21 @@ class RackRoom:
     """How many nodes have no rack."""
 
     @classmethod
-    def of(cls, inventory: Inventory, others: Sequence[Node] = (), order: int = 0) -> RackRoom:
+    def of(
+        cls, inventory: Inventory, others: Sequence[Node] = (), vertex_count: int = 0
+    ) -> RackRoom:
         """Return the nodes and units that are free in the racks of an inventory.
 
         Args:
             inventory: racks and nodes.
             others: nodes of other planes.
-            order: the number of vertices; 0 for as many as nodes.
+            vertex_count: the number of vertices; 0 for as many as nodes.
         """
         heights = {name: t.units for name, t in inventory.node_types.items()}
         index = {rack.name: r for r, rack in enumerate(inventory.racks)}
         free_nodes: list[list[int]] = [[] for _ in index]
         filled: list[set[int]] = [set() for _ in index]
-        waiting = {*waiting_nodes(order or len(inventory.nodes), inventory)}
+        waiting = {*waiting_nodes(vertex_count or len(inventory.nodes), inventory)}
         without_rack = [
             node
             for i, node in enumerate(inventory.nodes)
@@ -190,12 +192,12 @@ def nodes_in_racks(
         Refused: there is not enough room in the racks.
     """
     nodes = list(inventory.nodes)
-    order = topology.graph.order
-    room = RackRoom.of(inventory, others, order)
+    vertex_count = topology.graph.order
+    room = RackRoom.of(inventory, others, vertex_count)
     node_of = {node.vertex: i for i, node in enumerate(nodes) if node.vertex is not None}
-    without_rack = (i for i in waiting_nodes(order, inventory) if nodes[i].rack is None)
+    without_rack = (i for i in waiting_nodes(vertex_count, inventory) if nodes[i].rack is None)
     if not any(room.free_nodes):
-        node_of |= {v: next(without_rack) for v in range(order) if v not in node_of}
+        node_of |= {v: next(without_rack) for v in range(vertex_count) if v not in node_of}
     rank = np.empty(len(sequence), np.int64)
     rank[sequence] = np.arange(len(sequence))
     has_rack = {v for v, i in node_of.items() if nodes[i].rack is not None}

@@ -9,13 +9,22 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from inventory.model import Inventory, Node, NodeType
+
+
+class NamedSockets(NamedTuple):
+    """What a name at a node stands for: a port with all its sockets, or one of its sockets."""
+
+    port: int
+    """The number of the port, from 1."""
+    socket: int | None
+    """The number of the socket in the port, from 0; None for all sockets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +56,14 @@ class TypePorts:
         return tuple(map(len, self.sockets))
 
     @property
-    def place_of_name(self) -> dict[str, tuple[int, int | None]]:
-        """The port, and the socket from 0, that each name stands for.
-
-        The name of a port stands for all its sockets: None in place of a socket.
-        """
-        places: dict[str, tuple[int, int | None]] = {}
-        for n, (name, sockets) in enumerate(zip(self.names, self.sockets, strict=True), 1):
-            places[name] = (n, None)
+    def sockets_by_name(self) -> dict[str, NamedSockets]:
+        """What each name of a port, and each name of a socket, stands for."""
+        by_name: dict[str, NamedSockets] = {}
+        for port, (name, sockets) in enumerate(zip(self.names, self.sockets, strict=True), 1):
+            by_name[name] = NamedSockets(port, None)
             if len(sockets) > 1:
-                places |= {socket: (n, k) for k, socket in enumerate(sockets)}
-        return places
+                by_name |= {socket: NamedSockets(port, k) for k, socket in enumerate(sockets)}
+        return by_name
 
     @classmethod
     def of(cls, node_type: NodeType) -> TypePorts:
