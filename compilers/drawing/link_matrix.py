@@ -23,8 +23,10 @@ from compilers.topology.layout import layout, layouts, places_in
 from compilers.workers.shards import THIS_PROCESS
 from inventory.problems import InputError
 
-MOST_ROWS_OF_SWITCHES = MOST_GROUPS = 200
-"""The most switches with a row each, and the most clusters."""
+MOST_ROWS_OF_SWITCHES = 200
+"""The most switches with a row each."""
+MOST_GROUPS = 200
+"""The most groups of switches."""
 MATRIX_PIXELS = 380
 """About how many pixels a matrix is wide."""
 
@@ -76,9 +78,9 @@ class Matrix:
     @classmethod
     def of(cls, build: Build) -> Matrix:
         """A row for each switch if these are few, else a row for each cluster."""
-        groups, order = SwitchGroups.of(build), build.topology.graph.order
+        groups, switches = SwitchGroups.of(build), build.topology.graph.order
         names = groups.names
-        if order > MOST_ROWS_OF_SWITCHES:
+        if switches > MOST_ROWS_OF_SWITCHES:
             return cls(
                 row=groups.group,
                 rows=len(names),
@@ -86,9 +88,9 @@ class Matrix:
                 sizes=np.ones(len(names), np.int64),
                 has_switch_rows=False,
             )
-        row = np.empty(order, np.int64)
-        row[np.lexsort((groups.position, groups.group))] = np.arange(order)
-        return cls(row, order, names, groups.sizes, has_switch_rows=True)
+        row = np.empty(switches, np.int64)
+        row[np.lexsort((groups.position, groups.group))] = np.arange(switches)
+        return cls(row, switches, names, groups.sizes, has_switch_rows=True)
 
     @property
     def middles(self) -> NDArray[np.float64]:

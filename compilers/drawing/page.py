@@ -54,7 +54,7 @@ def page_data(
         topology: the graph, and its coordinates.
         wiring: the names and ports of nodes.
         tables: the forwarding tables.
-        racks: the layout of the picture.
+        racks: the layout of the picture; its parts may also be clusters.
         marked: the highlighted racks, by number.
         sites: the rack of each node in words; empty where unknown.
 
@@ -86,7 +86,7 @@ def _node_data(
         scene: the picture, for the positions of nodes.
         topology: the graph, and its coordinates.
         wiring: the names and ports of nodes.
-        racks: the layout of the picture.
+        racks: the layout of the picture; its parts may also be clusters.
         marked: the highlighted racks, by number.
         sites: the rack of each node in words; empty where unknown.
     """

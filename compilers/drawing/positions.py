@@ -1,6 +1,8 @@
 """Place the vertices and racks of a picture, in pixels from the top left corner.
 
-`picture.draw` calls `place`, and `scene` draws at the positions that it returns.
+`picture.draw` calls `place`, and `scene` draws at the positions that it returns. A *rack* is here a
+part of the layout that is drawn, whatever the layout is of: a rack of the inventory, a cluster, or
+a kind of vertices.
 
 A rack that is the only one of its kind, such as the quadrics, is a *strip* at the top, with its
 members in rows. All other racks are *panels* in a grid below, with the members of a rack on a ring
@@ -91,11 +93,11 @@ def place(topology: Topology, racks: Layout, widest_name: float = 0.0) -> Positi
     )
 
 
-def node_radius(order: int) -> float:
+def node_radius(vertices: int) -> float:
     """Half the height of a vertex: large enough for a name if there are few vertices."""
-    if order <= 200:
+    if vertices <= 200:
         return 11.0
-    return 6.0 if order <= 600 else 4.5
+    return 6.0 if vertices <= 600 else 4.5
 
 
 def noun_of(racks: Layout) -> str:
@@ -180,7 +182,8 @@ def _place_racks(racks: Layout, half: float, half_width: float) -> _RackGeometry
         half_width: half its width.
     """
     # bool[R], the racks that are the only one of their kind.
-    is_strip = (np.bincount(racks.kind, minlength=len(racks.kinds)) == 1)[racks.kind]
+    racks_of_kind = np.bincount(racks.kind, minlength=len(racks.kinds))
+    is_strip = (racks_of_kind == 1)[racks.kind]
     sizes = np.bincount(racks.rack, minlength=len(racks.names))
     radius = _ring_radius(racks, sizes, is_strip, half_width)
     side = 2 * (radius + half_width) + GAP
@@ -256,9 +259,9 @@ def _rings(racks: Layout, sizes: NDArray[np.int64]) -> _Rings:
         sizes: int64[R], how many vertices each rack has.
     """
     has_centre = racks.centre[racks.rack] >= 0
-    centre = has_centre & (racks.position == 0)
+    is_centre = has_centre & (racks.position == 0)  # the centre has the first position
     place = racks.position.astype(np.int64) - has_centre
-    return _Rings(place, centre, sizes[racks.rack] - has_centre)
+    return _Rings(place, is_centre, sizes[racks.rack] - has_centre)
 
 
 def _middles_on_rings(

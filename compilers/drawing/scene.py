@@ -1,7 +1,8 @@
 """Compose a picture as values for an SVG template: boxes, vertices, links, legend and texts.
 
 `picture.draw` calls `compose`. It takes the positions of `positions.place`, and adds what is drawn
-and written there. All values are pixels, rounded so that every machine gives the same bytes.
+and written there. A *rack* is a part of the layout that is drawn, as in `positions`. All values are
+pixels, rounded so that every machine gives the same bytes.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ LETTER = 5.6
 LONGEST_NAME = 14
 """The most letters of a name in a vertex."""
 CABLES_WIDTH = 270.0
-"""Pixels of the list of highlighted cables."""
+"""Pixels of the width of the list of highlighted cables."""
 LEGEND_GAP = 22.0
 """Pixels from the boxes to the legend, and from its first row to the second."""
 SIGN_WIDTH = 40.0
