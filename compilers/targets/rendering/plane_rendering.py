@@ -120,18 +120,19 @@ class PlaneRendering:
             raise InputError.of("a folder", str(place), todo, key="output")
         planes = self._planes()
         identities = {plane.prefix: plane.build.identity for plane in planes}
-        # By the identity of a build, the recipe of its files. `fill` adds them: it is known only
-        # after the files were written whether they passed the check.
-        recipes: dict[str, str] = {}
 
         def fill(new: Path) -> tuple[Rendering, ...]:
-            renderings = tuple(self._render_plane(new, place, plane) for plane in planes)
-            if not self.is_part:
-                for plane, rendering in zip(planes, renderings, strict=True):
-                    recipe = self._recipe(plane, rendering.checked)
-                    if recipe:
-                        recipes[plane.build.identity] = recipe
-            return renderings
+            """Write the files of all planes into a new folder."""
+            return tuple(self._render_plane(new, place, plane) for plane in planes)
+
+        def recipes(renderings: tuple[Rendering, ...]) -> dict[str, str]:
+            """The recipes of the files, by the identity of the build; {} for a part of them."""
+            pairs = () if self.is_part else zip(planes, renderings, strict=True)
+            by_build = {
+                plane.build.identity: self._recipe(plane, rendering.checked)
+                for plane, rendering in pairs
+            }
+            return {identity: recipe for identity, recipe in by_build.items() if recipe}
 
         return put_rendered(place, self._target.name, identities, fill, self.is_part, recipes)
 
@@ -220,15 +221,15 @@ class PlaneRendering:
         Raises:
             EmittedWrongError: the files forward otherwise than the tables.
         """
-        build, only, folder = plane.build, plane.vertices, new / plane.prefix
-        system, options = self._target_of(build), self._options_of(build)
-        written = system.render(build, folder, self.templates, self.progress, options, only)
-        why_unread = self._why_unread(build, part=only is not None)
+        build, vertices, folder = plane.build, plane.vertices, new / plane.prefix
+        target, options = self._target_of(build), self._options_of(build)
+        written = target.render(build, folder, self.templates, self.progress, options, vertices)
+        why_unread = self._why_unread(build, part=vertices is not None)
         rendering = self._rendering(place, plane, written, why_unread)
         if why_unread:
             return rendering
-        report = system.check_emitted(
-            build, folder, options, only, self.progress, self.accept
+        report = target.check_emitted(
+            build, folder, options, vertices, self.progress, self.accept
         ).moved(new, place)
         if report.differences:
             raise EmittedWrongError(report)
@@ -245,12 +246,13 @@ class PlaneRendering:
             written: how many files and bytes.
             why_unread: why the files were not read back; "" if they were.
         """
-        build, only = plane.build, plane.vertices
+        build, vertices = plane.build, plane.vertices
+        all_nodes = int(build.topology.present.sum())
         return Rendering(
             build=build.identity,
             target=self._target_of(build).title,
             folder=place / plane.prefix,
-            nodes=int(build.topology.present.sum()) if only is None else len(only),
+            nodes=all_nodes if vertices is None else len(vertices),
             files=written.files,
             bytes=written.bytes,
             checked=not why_unread,
@@ -262,17 +264,17 @@ class PlaneRendering:
 
         "" where the recipe is not known.
         """
-        system = self._target_of(plane.build)
-        chosen = system.chosen(plane.build, self.options)
-        recipe = recipe_of(plane.build, system, chosen, self.templates, self.accept)
+        target = self._target_of(plane.build)
+        chosen = target.chosen(plane.build, self.options)
+        recipe = recipe_of(plane.build, target, chosen, self.templates, self.accept)
         return f"{'read' if checked else 'unread'} {plane.prefix}{recipe}" if recipe else ""
 
     def _why_unread(self, build: Build, *, part: bool) -> str:
         """Why the files of all or only some switches are not read back; "" if they are."""
         if not self.check:
             return "not asked for"
-        system = self._target_of(build)
-        return system.unreadable_reason(build, system.chosen(build, self.options), part=part)
+        target = self._target_of(build)
+        return target.unreadable_reason(build, target.chosen(build, self.options), part=part)
 
     @property
     def _target(self) -> Target:

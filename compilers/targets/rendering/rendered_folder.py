@@ -45,7 +45,7 @@ def put_rendered(
     builds: Mapping[str, str],
     fill: Callable[[Path], T],
     part: bool = False,
-    recipes: Mapping[str, str] | None = None,
+    recipes: Callable[[T], Mapping[str, str]] | None = None,
 ) -> T:
     """Have `fill` write the files of a target, then put them in the place of its earlier files.
 
@@ -56,7 +56,8 @@ def put_rendered(
             of its build.
         fill: writes the files into the folder that it is given.
         part: whether earlier files of the target stay unless `fill` writes them again.
-        recipes: the recipe of the files of each build, by identity; `fill` may add them.
+        recipes: returns the recipe of the files of each build, by identity, from what `fill` has
+            returned; None: the files have no recipes.
 
     Raises:
         InputError: the folder is a file or a build, has other files, or cannot be written.
@@ -66,9 +67,10 @@ def put_rendered(
         _require_rendered(place)
         with new_folder(place) as new:
             result = fill(new)
+            new_recipes = recipes(result) if recipes else {}
             with taking_place(new, place):
                 _require_rendered(place)
-                _add_other_files(place, new, target, builds, part, recipes or {})
+                _add_other_files(place, new, target, builds, part, new_recipes)
     return result
 
 
