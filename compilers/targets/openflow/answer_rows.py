@@ -16,6 +16,7 @@ from compilers.targets.openflow.group_and_flow_bytes import (
     FAMILY_NUMBERS,
     IPV6,
     IPV6_MASK,
+    RowPlace,
     flow_rows,
     prefix_mask,
 )
@@ -62,7 +63,7 @@ def arp_answer_by_moves(gateway: int, length: int) -> Template:
         *_send_back(gateway),
     )
     return flow_rows(
-        (Table.DISPATCH, FlowPriority.ANSWER, RowKind.ANSWER),
+        RowPlace(Table.DISPATCH, FlowPriority.ANSWER, RowKind.ANSWER),
         ARP_NUMBER,
         (*_arp_request(), parts.oxm("arp_tpa", "block", mask)),
         actions,
@@ -89,7 +90,7 @@ def arp_answers_by_address(gateway: int, rows: int) -> Template:
         parts.set_field("arp_tpa", "own"),
         parts.output(IN_PORT),
     )
-    place = Table.DISPATCH, FlowPriority.ANSWER, RowKind.ANSWER
+    place = RowPlace(Table.DISPATCH, FlowPriority.ANSWER, RowKind.ANSWER)
     fields = parts.oxm("in_port", "port"), *_arp_request(), parts.oxm("arp_tpa", "target")
     return flow_rows(place, np.arange(rows), fields, actions)
 
@@ -109,7 +110,7 @@ def nd_answer() -> Template:
         parts.set_field("nd_reserved", ND_ANSWER_FLAGS),
     )
     return flow_rows(
-        (Table.DISPATCH, FlowPriority.ANSWER, RowKind.ANSWER),
+        RowPlace(Table.DISPATCH, FlowPriority.ANSWER, RowKind.ANSWER),
         ND_NUMBER,
         (*_icmpv6(SOLICITATION), parts.oxm("nd_target", "block", IPV6_MASK)),
         actions,
@@ -120,7 +121,7 @@ def nd_answer() -> Template:
 def nd_finish(gateway: int) -> Block:
     """The row that completes an advertisement of `nd_answer` and sends it back to the host."""
     actions = parts.apply_actions(parts.set_field("nd_tll", gateway), *_send_back(gateway))
-    place = Table.ND, FlowPriority.ANSWER, RowKind.ANSWER
+    place = RowPlace(Table.ND, FlowPriority.ANSWER, RowKind.ANSWER)
     return flow_rows(place, ND_FINISH_NUMBER, _icmpv6(ADVERTISEMENT), actions).block
 
 
@@ -154,7 +155,7 @@ def _rows_for_own_address(
         first: the number of the first row.
     """
     fields = (parts.oxm("in_port", "port"), *request, parts.oxm(target, "address"))
-    place = Table.DISPATCH, FlowPriority.OWN, RowKind.OWN
+    place = RowPlace(Table.DISPATCH, FlowPriority.OWN, RowKind.OWN)
     return flow_rows(place, first + np.arange(hosts), fields)
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from compilers.targets.openflow import message_parts as parts
 from compilers.targets.openflow.carried_rows import PRIORITY as CARRIED_PRIORITY
 from compilers.targets.openflow.flow_tables import CLASS_MASK, ClassPriority, RowKind, Table
-from compilers.targets.openflow.group_and_flow_bytes import flow_rows
+from compilers.targets.openflow.group_and_flow_bytes import RowPlace, flow_rows
 from compilers.targets.openflow.message_parts import Block, Parts, Template
 from compilers.wiring.addressing import CARRIED_BITS
 
@@ -69,14 +69,14 @@ def row_with_port_down(gateway: int) -> Block:
     They are routed to their destination from here.
     """
     actions = _to_destination(gateway, parts.clear("reg0", 0, CARRIED_BITS))
-    place = Table.CLASSES, ClassPriority.NO_WAY, RowKind.CARRIED
+    place = RowPlace(Table.CLASSES, ClassPriority.NO_WAY, RowKind.CARRIED)
     field = parts.oxm("reg0", NO_PORT_UP, NO_PORT_UP)
     return flow_rows(place, PORT_DOWN_NUMBER, (field,), parts.apply_actions(*actions)).block
 
 
 def _carried_row(number: NDArray[np.int64], *instructions: Parts, **columns: Any) -> Template:
     """Rows for packets to the MAC addresses of intermediates, the column `mac`."""
-    place = Table.ROUTES, CARRIED_PRIORITY, RowKind.CARRIED
+    place = RowPlace(Table.ROUTES, CARRIED_PRIORITY, RowKind.CARRIED)
     return flow_rows(place, number, (parts.oxm("eth_dst", "mac"),), *instructions, **columns)
 
 

@@ -27,7 +27,7 @@ from compilers.spec.address_blocks import FIRST_HOST
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Tables
 from compilers.targets.openflow import answer_rows
-from compilers.targets.openflow import group_and_flow_bytes as rows
+from compilers.targets.openflow import group_and_flow_bytes as row_layouts
 from compilers.targets.openflow.carried_rows import CarriedRows
 from compilers.targets.openflow.class_groups import GroupRole, Groups, group_numbers, role_count
 from compilers.targets.openflow.encoder_layouts import (
@@ -154,7 +154,7 @@ class Encoder:
         return self._pipeline.rows(vertex)
 
     def program(self, vertex: int, generation: int = 0) -> FlowProgram:
-        """All groups and rows of a switch, wrapped for bundle `rows.BUNDLE`.
+        """All groups and rows of a switch, wrapped for bundle `group_and_flow_bytes.BUNDLE`.
 
         Args:
             vertex: the switch.
@@ -163,7 +163,7 @@ class Encoder:
         groups, profile = self._pipeline.groups(vertex), self.profiles[vertex]
         flows = self._answer_rows(vertex, profile)
         if self.discovers:
-            flows.insert(0, rows.discovery())
+            flows.insert(0, row_layouts.discovery())
         if profile.single:
             flows += self._single_table_rows(vertex, groups, generation)
         else:
@@ -181,7 +181,7 @@ class Encoder:
         marks = tuple(groups.marks[0].tolist())
         layout = groups.role, groups.type, marks, generation
         if layout not in self._group_layouts:
-            self._group_layouts[layout] = rows.class_groups_of_role(
+            self._group_layouts[layout] = row_layouts.class_groups_of_role(
                 self._class_count, *layout, self._marking_bucket
             )
         watched = groups.type != GroupType.INDIRECT
@@ -228,7 +228,7 @@ class Encoder:
             old = before._pipeline.spread(vertex, generation)
             pairs = zip(old, added, strict=True)
             added = [row for held, row in pairs if not np.array_equal(held.ports, row.ports)]
-        return rows.spread_rows(added, vertex & MOST_BASIS)
+        return row_layouts.spread_rows(added, vertex & MOST_BASIS)
 
     def carried_messages(
         self, vertex: int, generation: int, before: Encoder | None = None
@@ -289,7 +289,8 @@ class Encoder:
         """The layouts of packets from hosts by address family, by the arguments of `_entrances`."""
         self._single_table_layouts: SingleTableLayouts | None = None
         self._markers = [
-            rows.marker(marker_cookie(self.build, generation)) for generation in range(GENERATIONS)
+            row_layouts.marker(marker_cookie(self.build, generation))
+            for generation in range(GENERATIONS)
         ]
         """The marker of the build, by generation."""
         intermediates = self.build.forwarding.intermediates
@@ -300,13 +301,15 @@ class Encoder:
     def _lay_out_dispatch(self) -> None:
         """Lay out the rows for packets to the gateway, and the bucket that marks packets."""
         gateway, ipv6 = self.build.addressing.gateway_mac, self._pipeline.ipv6
-        self._forward_rows = [rows.gateway_rows(gateway, ipv6)]
+        self._forward_rows = [row_layouts.gateway_rows(gateway, ipv6)]
         self._marking_bucket = PLAIN_BUCKET
         if marked := self._pipeline.marked_mac:
-            self._forward_rows.append(rows.marked_gateway_rows(marked, gateway, ipv6))
+            self._forward_rows.append(row_layouts.marked_gateway_rows(marked, gateway, ipv6))
             self._marking_bucket = bucket(set_field("eth_dst", marked))
         if self._carried_layouts:
-            self._forward_rows.append(rows.intermediate_rows(self._carried_layouts.first_mac, ipv6))
+            self._forward_rows.append(
+                row_layouts.intermediate_rows(self._carried_layouts.first_mac, ipv6)
+            )
 
     def _lay_out_hosts(self) -> None:
         """Lay out the answers to hosts, the rows that deliver to hosts, and prefixes."""
@@ -315,29 +318,31 @@ class Encoder:
         self._ipv4_blocks = a.ipv4_blocks()
         self._arp_answer_by_moves = answer_rows.arp_answer_by_moves(gateway, a.ipv4_length)
         self._arp_answers_by_address = answer_rows.arp_answers_by_address(gateway, 1)
-        self._guard_layout = rows.guard_rows(hosts)
-        self._prefixes = [rows.Prefixes(IPV4, *a.ipv4_prefixes())]
+        self._guard_layout = row_layouts.guard_rows(hosts)
+        self._prefixes = [row_layouts.Prefixes(IPV4, *a.ipv4_prefixes())]
         self._own_address_layouts = [answer_rows.own_arp(hosts)]
-        self._host_layouts = [rows.host_rows(gateway, hosts, IPV4, single=False)]
+        self._host_layouts = [row_layouts.host_rows(gateway, hosts, IPV4, single=False)]
         if self._pipeline.ipv6:
             self._ipv6_blocks = a.ipv6_blocks()
             self._nd_answer = answer_rows.nd_answer()
             self._nd_finish = answer_rows.nd_finish(gateway)
-            self._prefixes.append(rows.Prefixes(IPV6, *a.ipv6_prefixes()))
+            self._prefixes.append(row_layouts.Prefixes(IPV6, *a.ipv6_prefixes()))
             self._own_address_layouts.append(answer_rows.own_nd(hosts))
-            self._host_layouts.append(rows.host_rows(gateway, hosts, IPV6, single=False))
+            self._host_layouts.append(row_layouts.host_rows(gateway, hosts, IPV6, single=False))
 
     def _layouts(self, masks: bool) -> TableLayouts:
         """Routes and classes of switches that match parts of metadata, or of those that do not."""
         if masks not in self._layouts_by_masks:
-            route_mask = CLASS_MASK if masks else rows.ALL_METADATA
+            route_mask = CLASS_MASK if masks else row_layouts.ALL_METADATA
             roles = range(role_count(self.build.tables.classes, self.build.forwarding.every_hop))
             count, first_direct = self._class_count, self._pipeline.first_direct
             self._layouts_by_masks[masks] = TableLayouts(
-                routes=[rows.route_rows(prefixes, route_mask) for prefixes in self._prefixes],
+                routes=[
+                    row_layouts.route_rows(prefixes, route_mask) for prefixes in self._prefixes
+                ],
                 classes=[
                     [
-                        rows.class_rows(count, role, generation, masks, first_direct)
+                        row_layouts.class_rows(count, role, generation, masks, first_direct)
                         for role in roles
                     ]
                     for generation in range(GENERATIONS)
@@ -428,7 +433,7 @@ class Encoder:
             a, hosts = self.build.addressing, self.build.wiring.host_port.shape[1]
             families = [IPV4, IPV6] if a.ipv6 else [IPV4]
             self._entrance_layouts[in_metadata, checked] = [
-                rows.rows_from_hosts(a.gateway_mac, hosts, family, in_metadata, checked)
+                row_layouts.rows_from_hosts(a.gateway_mac, hosts, family, in_metadata, checked)
                 for family in families
             ]
         return self._entrance_layouts[in_metadata, checked]
@@ -468,7 +473,7 @@ class Encoder:
         blocks += self.spread_messages(vertex, generation)
         basis = vertex & MOST_BASIS
         blocks += [
-            rows.shared_class_row(number, ports, basis, generation)
+            row_layouts.shared_class_row(number, ports, basis, generation)
             for number, ports in self._pipeline.shared(vertex)
         ]
         return blocks + self.carried_messages(vertex, generation)
@@ -510,11 +515,14 @@ class Encoder:
             hosts = self.build.wiring.host_port.shape[1]
             self._single_table_layouts = SingleTableLayouts(
                 routes=[
-                    [rows.prefix_rows(prefixes, gateway, by_port) for by_port in (False, True)]
+                    [
+                        row_layouts.prefix_rows(prefixes, gateway, by_port)
+                        for by_port in (False, True)
+                    ]
                     for prefixes in self._prefixes
                 ],
                 hosts=[
-                    rows.host_rows(gateway, hosts, prefixes.ethertype, single=True)
+                    row_layouts.host_rows(gateway, hosts, prefixes.ethertype, single=True)
                     for prefixes in self._prefixes
                 ],
             )

@@ -13,7 +13,7 @@ import numpy as np
 
 from compilers.tables.build import Build
 from compilers.targets.openflow import carried_row_bytes
-from compilers.targets.openflow import group_and_flow_bytes as rows
+from compilers.targets.openflow import group_and_flow_bytes as row_layouts
 from compilers.targets.openflow.carried_rows import carried_addresses
 from compilers.targets.openflow.group_and_flow_bytes import IPV4, IPV6
 from compilers.targets.openflow.message_parts import Block, Template, mac_bytes
@@ -52,11 +52,11 @@ class CarriedLayouts:
         return cls(
             first_mac=first,
             to_same_switch=[
-                rows.rows_to_same_switch(gateway, most_hosts, family, length, checks_sources)
+                row_layouts.rows_to_same_switch(gateway, most_hosts, family, length, checks_sources)
                 for family in families
             ],
             from_hosts=[
-                rows.drawing_rows(
+                row_layouts.drawing_rows(
                     gateway, first, most_hosts, family, len(addresses), checks_sources
                 )
                 for family in families

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -183,7 +183,9 @@ def discovery() -> Block:
     """
     match = parts.oxm("eth_dst", NEAREST_BRIDGE), parts.oxm("eth_type", LLDP)
     actions = parts.apply_actions(parts.to_controller())
-    return flow_rows((Table.DISPATCH, FlowPriority.OWN, RowKind.DISCOVERY), 0, match, actions).block
+    return flow_rows(
+        RowPlace(Table.DISPATCH, FlowPriority.OWN, RowKind.DISCOVERY), 0, match, actions
+    ).block
 
 
 def bundled_add(kind: int, body: bytes, xid: int) -> bytes:
@@ -234,7 +236,7 @@ def _forwarding_rows(
         mask: the bits of the MAC address that have to match; None for all.
     """
     families = (IPV4, IPV6) if ipv6 else (IPV4,)
-    place = Table.DISPATCH, FlowPriority.FORWARD, RowKind.FORWARD
+    place = RowPlace(Table.DISPATCH, FlowPriority.FORWARD, RowKind.FORWARD)
     fields = parts.oxm("eth_dst", mac, mask), parts.oxm("eth_type", "family")
     return flow_rows(
         place, first + np.arange(len(families)), fields, *instructions, family=families
@@ -270,7 +272,7 @@ def _spread_row(count: int) -> Template:
     """A row that spreads marked packets over so many ports."""
     fields = parts.oxm("in_port", "in_port"), parts.oxm("metadata", "metadata", SPREAD_MASK)
     return flow_rows(
-        (Table.CLASSES, ClassPriority.MARKED, RowKind.SPREAD),
+        RowPlace(Table.CLASSES, ClassPriority.MARKED, RowKind.SPREAD),
         0,
         fields,
         parts.apply_actions(parts.bundle_ports(parts.port_column("ports", count), "basis")),
@@ -283,7 +285,7 @@ def guard_rows(hosts: int) -> Template:
     These packets have another source address, a mark, or an intermediate. The column `port` is the
     port of the host.
     """
-    place = Table.DISPATCH, FlowPriority.GUARD, RowKind.GUARD
+    place = RowPlace(Table.DISPATCH, FlowPriority.GUARD, RowKind.GUARD)
     return flow_rows(place, np.arange(hosts), (parts.oxm("in_port", "port"),))
 
 
@@ -305,7 +307,7 @@ def rows_from_hosts(
     first = _family_number(FROM_HOSTS_NUMBER, ethertype)
     from_host = [parts.write_metadata(INGRESS_BIT, INGRESS_BIT)] if in_metadata else []
     return flow_rows(
-        (Table.DISPATCH, FlowPriority.ENTER, RowKind.FORWARD),
+        RowPlace(Table.DISPATCH, FlowPriority.ENTER, RowKind.FORWARD),
         first + np.arange(hosts),
         _from_host(gateway, ethertype, checked),
         parts.apply_actions(parts.dec_ttl()),
@@ -338,7 +340,7 @@ def rows_to_same_switch(
         number = _family_number(WITHIN_NUMBER, ethertype) + np.arange(hosts)
         fields = _from_host(gateway, ethertype, checked)
     return flow_rows(
-        (Table.DISPATCH, FlowPriority.WITHIN, RowKind.FORWARD),
+        RowPlace(Table.DISPATCH, FlowPriority.WITHIN, RowKind.FORWARD),
         number,
         (*fields, block),
         parts.apply_actions(parts.dec_ttl()),
@@ -368,7 +370,7 @@ def drawing_rows(
         parts.set_field("eth_dst", first_mac),
         parts.draw("eth_dst", CARRIED_BITS, count, "basis"),
     )
-    place = Table.DISPATCH, FlowPriority.ENTER, RowKind.FORWARD
+    place = RowPlace(Table.DISPATCH, FlowPriority.ENTER, RowKind.FORWARD)
     return flow_rows(
         place, first + np.arange(hosts), fields, actions, parts.goto_table(Table.ROUTES)
     )
@@ -377,7 +379,7 @@ def drawing_rows(
 def route_rows(prefixes: Prefixes, mask: int) -> Template:
     """For each prefix a row that writes its egress class, a column, into metadata."""
     return flow_rows(
-        (Table.ROUTES, prefixes.lengths, RowKind.ROUTE),
+        RowPlace(Table.ROUTES, prefixes.lengths, RowKind.ROUTE),
         prefixes.numbers,
         prefixes.match,
         parts.write_metadata("metadata", mask),
@@ -401,7 +403,7 @@ def prefix_rows(prefixes: Prefixes, gateway: int, by_port: bool) -> Template:
     step = 1 if by_port else 0
     priority = [single_priority(length) + step for length in prefixes.lengths.tolist()]
     return flow_rows(
-        (Table.DISPATCH, priority, RowKind.ROUTE),
+        RowPlace(Table.DISPATCH, priority, RowKind.ROUTE),
         prefixes.numbers,
         (*ingress, parts.oxm("eth_dst", gateway), *prefixes.match),
         parts.apply_actions(parts.dec_ttl(), parts.group("group")),
@@ -424,10 +426,10 @@ def host_rows(gateway: int, hosts: int, ethertype: int, single: bool) -> Templat
     field, bits = ("ipv6_dst", 128) if ethertype == IPV6 else ("ipv4_dst", 32)
     first = _family_number(0, ethertype)
     fields: tuple[Parts, ...] = parts.oxm("eth_type", ethertype), parts.oxm(field, "address")
-    place = Table.ROUTES, bits, RowKind.HOST
+    place = RowPlace(Table.ROUTES, bits, RowKind.HOST)
     if single:
         fields = parts.oxm("eth_dst", gateway), *fields
-        place = Table.DISPATCH, single_priority(bits), RowKind.HOST
+        place = RowPlace(Table.DISPATCH, single_priority(bits), RowKind.HOST)
     actions = parts.apply_actions(
         *([parts.dec_ttl()] if single else []),
         parts.set_field("eth_src", gateway),
@@ -455,9 +457,9 @@ def class_rows(count: int, role: int, generation: int, masks: bool, first_direct
     from_hosts = masks and role in (GroupRole.ENTER, GroupRole.FALLBACK)
     value, mask = class_metadata(numbers, from_hosts, generation, first_direct)
     fields: tuple[Parts, ...] = (parts.oxm("metadata", "metadata", mask if masks else None),)
-    place = Table.CLASSES, ClassPriority.SOME, RowKind.CLASS
+    place = RowPlace(Table.CLASSES, ClassPriority.SOME, RowKind.CLASS)
     if role == GroupRole.TRANSIT:
-        place = Table.CLASSES, ClassPriority.ANY, RowKind.CLASS
+        place = RowPlace(Table.CLASSES, ClassPriority.ANY, RowKind.CLASS)
     elif not from_hosts:
         fields = parts.oxm("in_port", "in_port"), *fields
     columns = {"metadata": value, "group": _groups(role, count, generation)}
@@ -475,7 +477,7 @@ def shared_class_row(egress: int, ports: NDArray[np.integer], basis: int, genera
     """
     value, mask = class_metadata(np.array([egress]), from_hosts=False, generation=generation)
     return flow_rows(
-        (Table.CLASSES, ClassPriority.ANY, RowKind.CLASS),
+        RowPlace(Table.CLASSES, ClassPriority.ANY, RowKind.CLASS),
         egress + (GroupRole.TRANSIT << ROLE_SHIFT),
         (parts.oxm("metadata", int(value[0]), mask),),
         parts.apply_actions(parts.bundle_ports(ports, basis)),
@@ -517,8 +519,19 @@ def _groups(role: int, count: int, generation: int) -> NDArray[np.int64]:
     return generation * GROUP_SPACE + group_numbers(role, np.arange(count), count)
 
 
+class RowPlace(NamedTuple):
+    """Where rows are in a switch, and of which kind they are."""
+
+    table: Table
+    """Their table."""
+    priority: Any
+    """Their priority, or int[n], that of each of n rows."""
+    kind: RowKind
+    """Their kind."""
+
+
 def flow_rows(
-    place: tuple[Table, Any, RowKind],
+    place: RowPlace,
     number: int | NDArray[np.int64],
     fields: tuple[Parts, ...],
     *instructions: Parts,
@@ -527,16 +540,15 @@ def flow_rows(
     """Rows of one kind, which differ in their numbers and columns.
 
     Args:
-        place: the table, the priority or, as int[n], priorities, and the kind of the rows.
+        place: the table, priorities and kind of the rows.
         number: int64[n], the number of each row among those of its kind, or that of the only row.
         fields: the fields of the match.
         instructions: what the rows do.
         columns: the values of columns in fields and instructions.
     """
-    table, priority, kind = place
-    message = parts.flow_add(table, "priority", cookie(kind), fields, *instructions)
-    xids = xid(kind) + np.asarray(number)
-    return parts.bundled(message, BUNDLE, xids, priority=priority, **columns)
+    message = parts.flow_add(place.table, "priority", cookie(place.kind), fields, *instructions)
+    xids = xid(place.kind) + np.asarray(number)
+    return parts.bundled(message, BUNDLE, xids, priority=place.priority, **columns)
 
 
 def single_priority(length: int) -> int:
