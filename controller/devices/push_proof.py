@@ -16,7 +16,7 @@ import numpy as np
 
 from compilers.audit.expected_routes import ExpectedRoutes
 from compilers.readers.bgp.bgp_reader import BgpReader
-from compilers.readers.devices.held_routes import ANY, MAIN, RouteKey, RouteTables
+from compilers.readers.devices.held_routes import ANY, MAIN_TABLE, RouteKey, RouteTables
 from compilers.targets.devices.device_shell import DeviceError
 from compilers.targets.devices.route_differences import RouteDifference
 from compilers.targets.options import Chosen
@@ -77,17 +77,20 @@ class PushProof:
         """The routes that a switch is to hold: the build's, or BGP's while ports are shut."""
         built = self.expected.tables(switch.vertex)
         ports_left = self.ports_left.get(switch.node, {})
-        main = dict(built.get(MAIN, {}))
+        main = dict(built.get(MAIN_TABLE, {}))
         for prefix, choices in main.items():
             built_ports = {port for hops in choices for _, port, _ in hops}
             if ports_left.get(prefix, built_ports) != built_ports:
                 hops = tuple((ANY, port, 1) for port in sorted(ports_left[prefix]))
                 main[prefix] = (hops,) if hops else ()
-        return {**built, MAIN: main}
+        return {**built, MAIN_TABLE: main}
 
     def count_detours(self, switch: PushedSwitch) -> int:
         """How many expected routes of the switch differ from the build's, as ports are shut."""
-        main, built = self.routes(switch)[MAIN], self.expected.tables(switch.vertex).get(MAIN, {})
+        main, built = (
+            self.routes(switch)[MAIN_TABLE],
+            self.expected.tables(switch.vertex).get(MAIN_TABLE, {}),
+        )
         return sum(main[prefix] != choices for prefix, choices in built.items())
 
     def wait(
@@ -136,7 +139,7 @@ class PushProof:
         - A static route may lack its next hops over shut ports, and nothing else.
         """
         switch = difference.switch
-        if difference.table == MAIN and difference.prefix in self.ports_left.get(switch, ()):
+        if difference.table == MAIN_TABLE and difference.prefix in self.ports_left.get(switch, ()):
             return difference.kind == "weight"
         wanted = {hop for hops in difference.wanted for hop in hops}
         actual = {hop for hops in difference.found for hop in hops}

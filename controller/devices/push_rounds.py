@@ -16,13 +16,13 @@ from typing import NamedTuple
 import numpy as np
 
 from compilers.audit.expected_routes import ExpectedRoutes
-from compilers.readers.devices.held_routes import MAIN, RULES, Choices, RouteKey, RouteTables
+from compilers.readers.devices.held_routes import MAIN_TABLE, RULES, Choices, RouteKey, RouteTables
 from compilers.tables.build import Build
 from compilers.targets.devices.configured_device import ConfiguredDevice
 from compilers.targets.devices.route_lines import RouteLine
 from compilers.targets.options import Chosen
 from compilers.targets.routed.bgp.bgp_options import ROUTING
-from compilers.targets.routed.linux_tables import ENTER
+from compilers.targets.routed.linux_tables import HOSTS_TABLE
 from compilers.targets.target import Target
 from compilers.update.router_move import RouterMove
 from inventory.problems import InputError, Problem, few
@@ -103,7 +103,7 @@ class PushRounds:
         has_policy_rules = tuple(part.policy_rules for part in parts)
         vrfs = (getattr(part, "vrf", "") for part in parts)
         host_tables = tuple(
-            str(ENTER) if has_rules else vrf
+            str(HOSTS_TABLE) if has_rules else vrf
             for has_rules, vrf in zip(has_policy_rules, vrfs, strict=True)
         )
         move = RouterMove.of(old, new.build)
@@ -188,7 +188,7 @@ def _gateways(tables: RouteTables) -> dict[tuple[str, bool], str]:
     """
     return {
         (interface, ":" in gateway): gateway
-        for prefix, choices in tables.get(MAIN, {}).items()
+        for prefix, choices in tables.get(MAIN_TABLE, {}).items()
         for hops in choices
         for gateway, interface, _ in hops
         if gateway and interface and prefix.partition("/")[0] != gateway

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from compilers.tables.build import Build
-from compilers.targets.routed.linux_tables import PROTOCOL
+from compilers.targets.routed.linux_tables import ROUTE_PROTOCOL
 from extensions.host_paths.host_path_set import HostPathSet
 from extensions.host_paths.path_sets import ADJACENCY, DECAPSULATE, HOST
 from extensions.host_paths.srv6_sids import BLOCK_BITS, USID_BITS, Usids
@@ -40,7 +40,7 @@ def linux_batch(path_set: HostPathSet) -> Iterator[str]:
         required = f"at most {MOST_MEMBERS} paths: iproute2 takes no more in a nexthop group"
         raise InputError.of(required, f"{len(path_set.paths)}", key="count")
     number = _destination_number(path_set)
-    first, proto = NEXTHOP + NEXTHOPS * number, f"protocol {PROTOCOL}"
+    first, proto = NEXTHOP + NEXTHOPS * number, f"protocol {ROUTE_PROTOCOL}"
     yield f"# {_title(path_set)}. For ip -batch.\n"
     for plane in sorted({path.plane for path in path_set.paths}):
         usids = path_set.carriers.usids[plane]

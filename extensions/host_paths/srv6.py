@@ -22,7 +22,7 @@ from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.options import Chosen, Option
 from compilers.targets.routed.linux_ports import LINUX
-from compilers.targets.routed.linux_tables import PROTOCOL, require_weights
+from compilers.targets.routed.linux_tables import ROUTE_PROTOCOL, require_weights
 from compilers.targets.routed.router_problems import name_problems
 from compilers.targets.routed.static_routes import RoutedFabric, StaticLink, StaticSwitch
 from compilers.targets.target import Page, Target
@@ -249,7 +249,7 @@ class Srv6Fabric:
         return Srv6SwitchVariables(
             switch=switch,
             identity=self.routed.build.identity,
-            protocol=PROTOCOL,
+            protocol=ROUTE_PROTOCOL,
             block=str(usids.block),
             locator=self.switch_prefixes[vertex],
             sids=list(self._sids(vertex, switch.links)),
@@ -303,7 +303,7 @@ class Srv6Fabric:
             yield Srv6HostVariables(
                 host=name,
                 identity=self.routed.build.identity,
-                protocol=PROTOCOL,
+                protocol=ROUTE_PROTOCOL,
                 interface=self.chosen["interface"],
                 gateway=self.routed.switch(vertex).ipv6,
                 own="" if self._switches_decapsulate else address,

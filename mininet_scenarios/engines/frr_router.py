@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from compilers.targets.routed.kernel_marks import marked_address
-from compilers.targets.routed.linux_tables import ENTER
+from compilers.targets.routed.linux_tables import HOSTS_TABLE
 from mininet_scenarios.engines.router_processes import RouterProcesses
 from mininet_scenarios.machine.netns import until
 
@@ -254,4 +254,6 @@ def _interfaces(route: dict[str, Any]) -> frozenset[str]:
 
 def _entering_counts(routes: NextHops) -> dict[str, int]:
     """How many next hops each prefix has in the table of packets that enter the fabric."""
-    return {key.prefix: hops.total() for key, hops in routes.items() if key.table == str(ENTER)}
+    return {
+        key.prefix: hops.total() for key, hops in routes.items() if key.table == str(HOSTS_TABLE)
+    }

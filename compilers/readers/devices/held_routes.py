@@ -26,15 +26,14 @@ Hops = tuple[Hop, ...]
 Choices = tuple[Hops, ...]
 """What a prefix leads to, the most preferred choice first."""
 RouteKey = tuple[str, str]
-"""The table and the prefix of a route. The main table is MAIN; prefixes are as `ip_network` writes
-them."""
+"""The table and the prefix of a route, with the prefix as `ip_network` writes it."""
 RouteTables = dict[str, dict[str, Choices]]
 """The choices by table and by prefix."""
 
 ONE_PREFERENCE = 0
 """The preference of all routes of a device that prints only the active routes of a prefix."""
-MAIN = "main"
-"""The name of the main table."""
+MAIN_TABLE = "main"
+"""The name of the main table, on systems with VRFs that of the default VRF."""
 ANY = "*"
 """In place of a gateway that is not known."""
 DISCARD: Hops = (("discard", "", 1),)

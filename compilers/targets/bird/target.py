@@ -18,7 +18,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from compilers.readers.devices.held_routes import DISCARD, MAIN, RouteTables, canonical_table
+from compilers.readers.devices.held_routes import DISCARD, MAIN_TABLE, RouteTables, canonical_table
 from compilers.readers.emitted_check import Reader
 from compilers.spec.features import AGGREGATES, INGRESS, MULTIPATH, TRANSIT
 from compilers.tables.build import Build
@@ -38,11 +38,15 @@ from compilers.targets.routed.bgp.speaker_variables import BgpSpeaker
 from compilers.targets.routed.kernel_marks import IPV4, IPV6, KernelMarks, hash_seed
 from compilers.targets.routed.link_addresses import NUMBERED_AGREEMENTS, LinkPlan
 from compilers.targets.routed.linux_ports import LINUX
-from compilers.targets.routed.linux_tables import MAIN as MAIN_TABLE
-from compilers.targets.routed.linux_tables import kernel_tables, orders_by_table, require_weights
+from compilers.targets.routed.linux_tables import (
+    KERNEL_MAIN,
+    kernel_tables,
+    orders_by_table,
+    require_weights,
+)
 from compilers.targets.routed.route_rows import RoutePart, RouteRows, RouteTail
 from compilers.targets.routed.router_problems import link_problems
-from compilers.targets.routed.static_routes import FIXED, SHARED, RoutedFabric, StaticSwitch
+from compilers.targets.routed.static_routes import ALL_NEXT_HOPS, FIXED, RoutedFabric, StaticSwitch
 from compilers.targets.target import Target
 from inventory.problems import Problem
 
@@ -181,33 +185,33 @@ def _static_routes(routed: RoutedFabric, vertex: int, is_watched: bool) -> Itera
     bfd = " bfd" if is_watched else ""
     hops = routed.switch(vertex).hops("ipv6")
     via = {port: f"via {address}%'{interface}'" for port, (address, interface) in hops.items()}
-    share_of_class = {share.egress: share for share in routed.shares(vertex)}
-    first_port = orders_by_table(routed, vertex, repeat_members=False)[MAIN_TABLE][:, 0]
+    group_of_class = {group.egress: group for group in routed.multipath_groups(vertex)}
+    first_port = orders_by_table(routed, vertex, repeat_members=False)[KERNEL_MAIN][:, 0]
     prefix, egress = routed.routes(vertex)  # the prefix and the egress class of each route
     used_classes = np.unique(egress[first_port[egress] != 0])  # 0: no port
     tails: list[RouteTail] = []
     for egress_class in used_classes.tolist():
         first = int(first_port[egress_class])
-        if first == SHARED:
-            share = share_of_class[egress_class]
+        if first == ALL_NEXT_HOPS:
+            group = group_of_class[egress_class]
             next_hops = [
                 f"{via[port]} weight {weight}{bfd}"
-                for port, weight in zip(share.port, share.weight, strict=True)
+                for port, weight in zip(group.ports, group.weights, strict=True)
             ]
             tails.append((" ".join(next_hops),))
         else:
             tails.append((f"{via[first]}{bfd}",))
     has_route = np.isin(egress, used_classes)
-    yield prefix[has_route], tails, np.searchsorted(used_classes, egress[has_route])
+    yield RoutePart(prefix[has_route], tails, np.searchsorted(used_classes, egress[has_route]))
 
 
 def _bgp_routes(routed: RoutedFabric, vertex: int) -> RouteTables:
     """The routes that a switch with BGP has to hold: the paths that BGP chooses."""
-    # The first column of an order is the minimal port, or SHARED.
-    order = orders_by_table(routed, vertex, repeat_members=False)[MAIN_TABLE][:, :1]
+    # The first column of an order is the minimal port, or ALL_NEXT_HOPS.
+    order = orders_by_table(routed, vertex, repeat_members=False)[KERNEL_MAIN][:, :1]
     switch = routed.switch(vertex)
-    tables: RouteTables = {MAIN: dict.fromkeys(routed.pools(), (DISCARD,))}
+    tables: RouteTables = {MAIN_TABLE: dict.fromkeys(routed.pools(), (DISCARD,))}
     for family in range(len(routed.prefixes)):
         hops = switch.hops("ipv4" if routed.addresses and family == 0 else "ipv6")
-        tables[MAIN] |= canonical_table(routed.table(vertex, family, order, hops))
+        tables[MAIN_TABLE] |= canonical_table(routed.table(vertex, family, order, hops))
     return tables

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from compilers.readers.devices.held_routes import (
     ANY,
-    MAIN,
+    MAIN_TABLE,
     RULES,
     Choices,
     Hop,
@@ -75,7 +75,7 @@ class RouteDifference:
 
     def row(self) -> tuple[str, str, str, str, str]:
         """The columns of a printed table: switch, kind, prefix with its table, wanted, found."""
-        prefix = self.prefix if self.table == MAIN else f"{self.prefix} in {self.table}"
+        prefix = self.prefix if self.table == MAIN_TABLE else f"{self.prefix} in {self.table}"
         wanted, found = choices_text(self.wanted), choices_text(self.found)
         return self.switch, self.kind, prefix, wanted, found
 

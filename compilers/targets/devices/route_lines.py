@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from compilers.readers.devices.held_routes import MAIN, RouteKey, is_within, prefix_text
+from compilers.readers.devices.held_routes import MAIN_TABLE, RouteKey, is_within, prefix_text
 
 MAIN_NAMES = ("default", "")
 """The names that systems have for the main table."""
@@ -35,7 +35,7 @@ class RouteLine:
     """A line about a static route, as a device has it or as it is rendered."""
 
     table: str
-    """The VRF, or the number of the table; MAIN for the main table."""
+    """The VRF, or the number of the table; MAIN_TABLE for the main table."""
     prefix: str
     """The prefix, in canonical form."""
     words: tuple[str, ...]
@@ -94,10 +94,13 @@ def fabric_lines(
 ) -> Iterator[RouteLine]:
     """The lines of routes in the fabric's pools and tables.
 
-    The tables of the fabric are MAIN, the VRF of hosts, and all tables whose names are numbers.
+    The fabric's tables are the main table, the VRF of hosts, and all tables whose names are
+    numbers.
     """
     for line in lines:
-        if (line.table in (MAIN, vrf) or line.table.isdecimal()) and is_within(line.prefix, pools):
+        if (line.table in (MAIN_TABLE, vrf) or line.table.isdecimal()) and is_within(
+            line.prefix, pools
+        ):
             yield line
 
 
@@ -115,7 +118,7 @@ def section_lines(text: str) -> Iterator[RouteLine]:
             continue
         if is_indented and not vrf_head:
             continue
-        table, route_words = vrf_head.split()[-1] if is_indented else MAIN, words[2:]
+        table, route_words = vrf_head.split()[-1] if is_indented else MAIN_TABLE, words[2:]
         if route_words[0] == "vrf":
             table, route_words = route_words[1], route_words[2:]
         elif "table" in route_words:

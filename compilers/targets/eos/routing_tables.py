@@ -12,7 +12,7 @@ from typing import Any
 
 from compilers.readers.devices.held_routes import (
     DISCARD,
-    MAIN,
+    MAIN_TABLE,
     ONE_PREFERENCE,
     HeldRoutes,
     Hops,
@@ -42,7 +42,7 @@ def read(documents: Iterable[Any]) -> HeldRoutes:
     for document in documents:
         fields = mapping(document)
         for vrf, entry in mapping(fields.get("vrfs") or {"default": fields}).items():
-            table = MAIN if vrf == "default" else vrf
+            table = MAIN_TABLE if vrf == "default" else vrf
             for prefix, route in mapping(mapping(entry).get("routes")).items():
                 if hops := _hops(mapping(route)):
                     routes_of_device.add(table, prefix, ONE_PREFERENCE, hops)

@@ -15,7 +15,7 @@ from typing import Any
 
 from compilers.readers.devices.held_routes import (
     DISCARD,
-    MAIN,
+    MAIN_TABLE,
     HeldRoutes,
     Hops,
     RoutingTables,
@@ -25,9 +25,9 @@ from compilers.readers.devices.neighbour_facts import mapping
 
 COMMANDS = "vtysh -c 'show ip route table all json' -c 'show ipv6 route table all json'"
 """Print the routes of all tables, of each address family."""
-MAIN_TABLE = 254
+KERNEL_MAIN = 254
 """The number of the kernel's main table."""
-DEFAULT = "default"
+DEFAULT_VRF = "default"
 """The name of the default VRF."""
 MOST_LEVELS = 2
 """How many mappings may surround that from prefixes to routes: one by VRF, in it one by table."""
@@ -53,7 +53,7 @@ def _has_routes(document: Any, levels: int) -> bool:
         has_lists_only = all(isinstance(value, list) for value in values)
         return "nexthops" in _first_route(document) and has_lists_only
     if not any(values):  # all tables, or all VRFs, are empty
-        return all(key.isdecimal() for key in document) or DEFAULT in document
+        return all(key.isdecimal() for key in document) or DEFAULT_VRF in document
     if any(map(_is_of_bgp, values)):
         return False
     return all(_has_routes(value, levels - 1) for value in values if value)
@@ -93,17 +93,19 @@ def read(documents: Iterable[Any]) -> HeldRoutes:
                 hops = _hops(route["nexthops"])
                 # The selected route, the best one, has to be in the kernel; others only stand by.
                 if hops and (route.get("installed") or not route.get("selected")):
-                    table = _table(route.get("table", MAIN_TABLE), route.get("vrfName", DEFAULT))
+                    table = _table(
+                        route.get("table", KERNEL_MAIN), route.get("vrfName", DEFAULT_VRF)
+                    )
                     held_routes.add(table, prefix, route.get("distance", 0), hops)
     return held_routes
 
 
 @lru_cache(1 << 12)
 def _table(number: int, vrf: str) -> str:
-    """The name of a routing table: its VRF, `MAIN`, or its number."""
-    if vrf != DEFAULT:
+    """The name of a routing table: its VRF, `MAIN_TABLE`, or its number."""
+    if vrf != DEFAULT_VRF:
         return vrf
-    return MAIN if number in (MAIN_TABLE, 0) else str(number)
+    return MAIN_TABLE if number in (KERNEL_MAIN, 0) else str(number)
 
 
 def _hops(entries: list[dict[str, Any]]) -> Hops:

@@ -25,11 +25,11 @@ from compilers.targets.routed.bgp.control_plane import ControlPlane
 from compilers.targets.routed.bgp.tracked import TrackedHops
 from compilers.targets.routed.kernel_marks import KernelMarks
 from compilers.targets.routed.link_addresses import UNNUMBERED, LinkPlan
-from compilers.targets.routed.linux_tables import ENTER, MAIN, marked_hops
+from compilers.targets.routed.linux_tables import HOSTS_TABLE, KERNEL_MAIN, marked_hops
 from compilers.targets.routed.route_rows import PrefixTexts, RoutePart, RouteRows, RouteTail
 from compilers.targets.routed.static_routes import (
-    SHARED,
-    IngressShare,
+    ALL_NEXT_HOPS,
+    MultipathGroup,
     Numbers,
     PortHops,
     RoutedFabric,
@@ -82,7 +82,7 @@ class FrrFabric:
     def static_routes(
         self, vertex: int, family: int, orders: Mapping[int, Numbers]
     ) -> Iterator[RoutePart]:
-        """The static routes of a switch, table by table, then the shares of its classes.
+        """The static routes of a switch, table by table, those whose next hops share packets last.
 
         Args:
             vertex: of the switch.
@@ -95,10 +95,10 @@ class FrrFabric:
             egress=egress,
             hops=self._hops(vertex, family),
             marked=self._marked_hops(vertex, family),
-            shares={share.egress: share for share in self.routed.shares(vertex)},
+            groups={group.egress: group for group in self.routed.multipath_groups(vertex)},
             end=self._end_of_line(family),
         )
-        table_words = {table: "" if table == MAIN else f" table {table}" for table in orders}
+        table_words = {table: "" if table == KERNEL_MAIN else f" table {table}" for table in orders}
         for table, order in orders.items():
             yield lines.ordered_routes(table_words[table], order)
         for table, order in orders.items():
@@ -111,11 +111,11 @@ class FrrFabric:
             return
         prefix, egress = self.routed.routes(vertex)
         next_hops = plane.next_hops(vertex, family)
-        for share in self.routed.shares(vertex):
+        for group in self.routed.multipath_groups(vertex):
             tails: list[RouteTail] = [
-                (next_hops[port][0], f"table {ENTER}", "") for port in share.port
+                (next_hops[port][0], f"table {HOSTS_TABLE}", "") for port in group.ports
             ]
-            yield _with_every_tail(prefix[egress == share.egress], tails)
+            yield _with_every_tail(prefix[egress == group.egress], tails)
 
     def spreading_routes(
         self, vertex: int, family: int, marks: KernelMarks | None, pool: str
@@ -172,8 +172,8 @@ class _StaticLines:
     """The next hop at every port."""
     marked: PortHops
     """The next hop at every port for packets that the port marks."""
-    shares: Mapping[int, IngressShare]
-    """The classes whose ports share packets, by their numbers."""
+    groups: Mapping[int, MultipathGroup]
+    """The ports of the classes that share packets over several, by the numbers of the classes."""
     end: str
     """The last words of each line."""
 
@@ -197,15 +197,15 @@ class _StaticLines:
         port = order[self.egress]  # int[n, M]
         route, place = np.nonzero(port > 0)
         tail = place * len(self.hops) + hop_of_port[port[route, place]]
-        return self.prefix[route], tails, tail
+        return RoutePart(self.prefix[route], tails, tail)
 
     def sharing_routes(self, table_words: str, order: Numbers) -> Iterator[RoutePart]:
         """The routes of a table whose next hops share packets, class by class."""
-        for egress in np.flatnonzero((order == SHARED).any(axis=1)).tolist():
-            share = self.shares[egress]
-            is_equal = len(set(share.weight)) == 1
+        for egress in np.flatnonzero((order == ALL_NEXT_HOPS).any(axis=1)).tolist():
+            group = self.groups[egress]
+            is_equal = len(set(group.weights)) == 1
             tails: list[RouteTail] = []
-            for port, weight, marks in zip(share.port, share.weight, share.marks, strict=True):
+            for port, weight, marks in zip(group.ports, group.weights, group.marks, strict=True):
                 hop = self.marked[port] if marks else self.hops[port]
                 weight_words = "" if is_equal else f" weight {weight}"
                 tails.append(_tail(hop, f"{table_words}{weight_words}{self.end}"))
@@ -227,4 +227,4 @@ def _tail(hop: tuple[str, str], rest: str) -> RouteTail:
 def _with_every_tail(prefix: Numbers, tails: list[RouteTail]) -> RoutePart:
     """For each prefix a route with each of the tails."""
     tail_number = np.tile(np.arange(len(tails)), len(prefix))
-    return np.repeat(prefix, len(tails)), tails, tail_number
+    return RoutePart(np.repeat(prefix, len(tails)), tails, tail_number)

@@ -20,11 +20,11 @@ from compilers.readers.devices.held_routes import (
     DISCARD,
     IPV4_RULES,
     IPV6_RULES,
+    MAIN_TABLE,
     Choices,
     RouteTables,
     canonical_table,
 )
-from compilers.readers.devices.held_routes import MAIN as MAIN_TABLE
 from compilers.readers.emitted_check import Reader
 from compilers.spec.features import (
     AGGREGATES,
@@ -75,9 +75,9 @@ from compilers.targets.routed.kernel_marks import (
 from compilers.targets.routed.link_addresses import NUMBERED_AGREEMENTS, LinkPlan
 from compilers.targets.routed.linux_ports import LINUX
 from compilers.targets.routed.linux_tables import (
-    ENTER,
-    MAIN,
-    PROTOCOL,
+    HOSTS_TABLE,
+    KERNEL_MAIN,
+    ROUTE_PROTOCOL,
     LookupRule,
     discard_routes,
     kernel_tables,
@@ -252,7 +252,8 @@ def _variables(fabric: FrrFabric, vertex: int) -> FrrVariables:
     if control_plane:
         # BGP fills the main table. Static routes are left only for packets from hosts, and only if
         # they go to announced next hops.
-        orders = {ENTER: orders[ENTER]} if control_plane.next_hop_pools and ENTER in orders else {}
+        has_host_routes = control_plane.next_hop_pools and HOSTS_TABLE in orders
+        orders = {HOSTS_TABLE: orders[HOSTS_TABLE]} if has_host_routes else {}
         marks = None
     else:
         in_ipv4 = not fabric.tracked and gateway_field(fabric.chosen, 0) == "ipv4"
@@ -275,7 +276,7 @@ def _variables(fabric: FrrFabric, vertex: int) -> FrrVariables:
         ipv4_pool=ipv4.pool,
         ipv6_pool=ipv6.pool if ipv6 else "",
         rules=lookup_rules(switch, orders, marks),
-        protocol=PROTOCOL,
+        protocol=ROUTE_PROTOCOL,
         bgp=control_plane.at(vertex, routed.far_ends(vertex)) if control_plane else None,
         tracked=fabric.tracked.at(vertex) if fabric.tracked else None,
     )
@@ -340,9 +341,9 @@ def _bgp_routes(
     """
     switch, orders = routed.switch(vertex), orders_by_table(routed, vertex, repeat_members=False)
     hops = {link.port: (ANY, link.interface) for link in switch.links}
-    minimal = orders[MAIN][:, :1]  # the first column of an order is the minimal port
+    minimal = orders[KERNEL_MAIN][:, :1]  # the first column of an order is the minimal port
     has_shares = (
-        ENTER in orders and control_plane is not None and bool(control_plane.next_hop_pools)
+        HOSTS_TABLE in orders and control_plane is not None and bool(control_plane.next_hop_pools)
     )
     main: dict[str, Choices] = {}
     from_hosts: dict[str, Choices] = {}
@@ -352,9 +353,9 @@ def _bgp_routes(
             paths = control_plane.with_weights(vertex, family, paths)
         main |= canonical_table(paths)
         if has_shares:
-            from_hosts |= canonical_table(routed.table(vertex, family, orders[ENTER], hops))
+            from_hosts |= canonical_table(routed.table(vertex, family, orders[HOSTS_TABLE], hops))
     main |= dict.fromkeys(routed.pools(), (DISCARD,))
     if not has_shares:
         return {MAIN_TABLE: main}
-    lookup: dict[str, Choices] = {f"iif {switch.hosts}": (((f"table {ENTER}", "", 1),),)}
-    return {MAIN_TABLE: main, str(ENTER): from_hosts, IPV4_RULES: lookup, IPV6_RULES: lookup}
+    lookup: dict[str, Choices] = {f"iif {switch.hosts}": (((f"table {HOSTS_TABLE}", "", 1),),)}
+    return {MAIN_TABLE: main, str(HOSTS_TABLE): from_hosts, IPV4_RULES: lookup, IPV6_RULES: lookup}

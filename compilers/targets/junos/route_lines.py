@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from compilers.readers.devices.held_routes import MAIN, prefix_text
+from compilers.readers.devices.held_routes import MAIN_TABLE, prefix_text
 from compilers.targets.devices.route_lines import MAIN_NAMES, RouteLine
 
 JUNOS_ROUTE = re.compile(
@@ -32,7 +32,7 @@ def junos_lines(text: str) -> Iterator[RouteLine]:
         instance = route["instance"] or ""
         is_list = leaf == "next-hop"
         yield RouteLine(
-            table=MAIN if instance in MAIN_NAMES else instance,
+            table=MAIN_TABLE if instance in MAIN_NAMES else instance,
             prefix=prefix_text(route["prefix"]),
             words=(leaf, value.strip()),
             leaf="" if is_list else leaf,

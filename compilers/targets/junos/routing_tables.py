@@ -12,7 +12,7 @@ from typing import Any
 
 from compilers.readers.devices.held_routes import (
     DISCARD,
-    MAIN,
+    MAIN_TABLE,
     ONE_PREFERENCE,
     HeldRoutes,
     Hops,
@@ -44,7 +44,7 @@ def read(documents: Iterable[Any]) -> HeldRoutes:
         for information in outputs(document, INFORMATION):
             for table in items(mapping(information).get("route-table")):
                 if name := TABLE_NAME.fullmatch(text(table, "table-name")):
-                    _add_routes(routes, name["instance"] or MAIN, table)
+                    _add_routes(routes, name["instance"] or MAIN_TABLE, table)
     return routes
 
 
@@ -53,7 +53,7 @@ def _add_routes(routes: HeldRoutes, name: str, table: Any) -> None:
 
     Args:
         routes: gets the routes.
-        name: the name of the instance, or MAIN.
+        name: the name of the instance, or MAIN_TABLE.
         table: the element of the table.
     """
     for route in items(mapping(table).get("rt")):

@@ -11,12 +11,12 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from compilers.readers.devices.held_routes import MAIN, whole_prefix
+from compilers.readers.devices.held_routes import MAIN_TABLE, whole_prefix
 from compilers.targets.devices.route_lines import Remediation, RouteLine, remediation
 from compilers.targets.linux.routing_tables import POLARFAB_PROTOCOL
 
-KERNEL_MAIN = "254"
-"""The number of a kernel's main table."""
+KERNEL_MAIN_TEXT = "254"
+"""The number of a kernel's main table, as `ip` prints it."""
 
 
 def kernel_remediation(routes: str, nexthops: str, batch: str) -> Remediation:
@@ -91,15 +91,16 @@ def _batch_line(line: str) -> RouteLine | None:
             # The options are pairs of a word and its value: `metric 1 table 254`.
             values = dict(zip(options[::2], options[1::2], strict=False))
             if "metric" in values and (kind or "nhid" in values):
-                table, action = values.get("table", KERNEL_MAIN), (kind, values.get("nhid", ""))
+                table = values.get("table", KERNEL_MAIN_TEXT)
+                action = (kind, values.get("nhid", ""))
                 return _route_line(prefix, table, values["metric"], action, add=line)
     return None
 
 
 def _kernel_route_line(entry: Mapping[str, Any]) -> RouteLine:
     """A route of the kernel, in the form of `ip -json route`."""
-    kind, table = str(entry.get("type", "")), str(entry.get("table", KERNEL_MAIN))
-    table = KERNEL_MAIN if table == MAIN else table
+    kind, table = str(entry.get("type", "")), str(entry.get("table", KERNEL_MAIN_TEXT))
+    table = KERNEL_MAIN_TEXT if table == MAIN_TABLE else table
     action = "" if kind == "unicast" else kind, str(entry.get("nhid", ""))
     prefix, metric = whole_prefix(str(entry["dst"])), str(entry.get("metric", 0))
     kind_words = f"{kind} " if kind else ""

@@ -16,7 +16,7 @@ from compilers.readers.devices.held_routes import (
     DISCARD,
     IPV4_RULES,
     IPV6_RULES,
-    MAIN,
+    MAIN_TABLE,
     THROW,
     HeldRoutes,
     Hops,
@@ -92,8 +92,8 @@ def _add_routes(routes: HeldRoutes, entries: list[Tree], objects: dict[Any, Tree
             continue
         if entry.get("protocol") == POLARFAB_PROTOCOL:
             routes.all_choices = True
-        table = entry.get("table", MAIN)
-        table_name = MAIN if table == "254" else str(table)
+        table = entry.get("table", MAIN_TABLE)
+        table_name = MAIN_TABLE if table == "254" else str(table)
         prefix = prefix if "/" in prefix else whole_prefix(prefix)
         routes.add(table_name, prefix, entry.get("metric", 0), hops)
 

@@ -48,7 +48,7 @@ from compilers.targets.routed.kernel_marks import (
 )
 from compilers.targets.routed.linux_ports import LINUX
 from compilers.targets.routed.linux_tables import (
-    PROTOCOL,
+    ROUTE_PROTOCOL,
     LookupRule,
     discard_routes,
     kernel_tables,
@@ -59,9 +59,9 @@ from compilers.targets.routed.linux_tables import (
 )
 from compilers.targets.routed.route_rows import RoutePart, RouteRows, RouteTail
 from compilers.targets.routed.static_routes import (
+    ALL_NEXT_HOPS,
     FIXED,
-    SHARED,
-    IngressShare,
+    MultipathGroup,
     Numbers,
     RoutedFabric,
     StaticSwitch,
@@ -221,12 +221,12 @@ def _variables(routed: RoutedFabric, vertex: int) -> LinuxVariables:
         marked_hops=[MarkedHop(MARKED_LINK + port, *hop) for port, hop in marked.items()],
         onward_group=ONWARD,
         identity=routed.build.identity,
-        protocol=PROTOCOL,
+        protocol=ROUTE_PROTOCOL,
         link_nexthop=LINK,
         groups=[
             *(
-                NexthopGroup(GROUP + share.egress, _members(share))
-                for share in routed.shares(vertex)
+                NexthopGroup(GROUP + group.egress, _members(group))
+                for group in routed.multipath_groups(vertex)
             ),
             *(
                 NexthopGroup(ONWARD + marked_port.port, _equal_members(marked_port.onward))
@@ -244,9 +244,9 @@ def _variables(routed: RoutedFabric, vertex: int) -> LinuxVariables:
     )
 
 
-def _members(share: IngressShare) -> str:
-    """The members of the group of an egress class that shares packets."""
-    members = zip(share.port, share.weight, share.marks, strict=True)
+def _members(group: MultipathGroup) -> str:
+    """The members of the nexthop group of an egress class that shares packets."""
+    members = zip(group.ports, group.weights, group.marks, strict=True)
     return "/".join(
         f"{(MARKED_LINK if marks else LINK) + port},{weight}" for port, weight, marks in members
     )
@@ -276,19 +276,21 @@ def _routes(
     prefix, egress = routed.routes(vertex)
     for table, order in orders.items():
         # int[C, M]: for each egress class the nexthop objects that it tries, in order; 0 for none.
-        # An order has a port (> 0), SHARED for the group of the class, or 0 for no port.
+        # An order has a port (> 0), ALL_NEXT_HOPS for the group of the class, or 0 for no port.
         group = GROUP + np.arange(len(order))[:, None]
-        nexthop_of_class = np.where(order > 0, LINK + order, np.where(order == SHARED, group, 0))
+        is_group = order == ALL_NEXT_HOPS
+        nexthop_of_class = np.where(order > 0, LINK + order, np.where(is_group, group, 0))
         nexthop = nexthop_of_class[egress]  # int[n, M]: the same for each of n routes
         row, place = np.nonzero(nexthop)
         objects, number = np.unique(nexthop[row, place], return_inverse=True)
         # Metric m stands for place m - 1 in the order. `tails` has the objects once for each
-        # metric, so the tail of object `number` at `place` is place * len(objects) + number.
+        # metric, so those of an earlier place stand before those of a later one.
         metrics = range(1, nexthop.shape[1] + 1)
         tails: list[RouteTail] = [
             (nexthop_object, metric, table)
             for metric in metrics
             for nexthop_object in objects.tolist()
         ]
+        tail_of_row = place * len(objects) + number
         for first_prefix in first_prefixes:
-            yield prefix[row] + first_prefix, tails, place * len(objects) + number
+            yield RoutePart(prefix[row] + first_prefix, tails, tail_of_row)

@@ -13,7 +13,7 @@ from typing import Any
 from compilers.readers.devices.held_routes import (
     ANY,
     DISCARD,
-    MAIN,
+    MAIN_TABLE,
     ONE_PREFERENCE,
     HeldRoutes,
     Hops,
@@ -50,7 +50,7 @@ def read(documents: Iterable[Any]) -> HeldRoutes:
             for family in rows(vrf, "addrf"):
                 for route in rows(family, "prefix"):
                     if (hops := _hops(route)) and (prefix := route.get("ipprefix")):
-                        table = MAIN if name == "default" else name
+                        table = MAIN_TABLE if name == "default" else name
                         routes.add(table, prefix, ONE_PREFERENCE, hops)
     return routes
 

@@ -27,17 +27,17 @@ from inventory.problems import InputError
 
 IPV4, IPV6 = 4, 6
 """The IP versions."""
-DEVICE = "marked"
+DEVICE_PREFIX = "marked"
 """The device over port 7 is called `marked7`."""
-SPREAD = 100_000
-"""SPREAD + p is the table for marked packets that come in on port p."""
+SPREADING_TABLES = 100_000
+"""SPREADING_TABLES + p is the number of the table for marked packets that come in on port p."""
 MARK_IN_IPV6 = 1 << 32
 """The bit that is set in link-local addresses for marked packets."""
 IPV4_MARKS = 0xA9FE0000
 """169.254.0.0: addresses for marked packets where FRR takes no IPv6 next hop for IPv4 routes."""
 FIRST_MAC = 0x025046000001 | MARK_IN_MAC
 """The MAC address of the devices of vertex 0."""
-SEED = 0x50460001
+FIRST_SEED = 0x50460001
 """The seed of the hash of vertex 0."""
 
 
@@ -109,7 +109,7 @@ def hash_seed(build: Build, vertex: int) -> int:
     If two switches had the same seed, all flows that the first sends over one link would leave the
     second by one port.
     """
-    return SEED + vertex if build.forwarding.marks or build.forwarding.every_hop else 0
+    return FIRST_SEED + vertex if build.forwarding.marks or build.forwarding.every_hop else 0
 
 
 def _ports(build: Build, vertex: int) -> Iterator[MarkedPort]:
@@ -122,8 +122,8 @@ def _ports(build: Build, vertex: int) -> Iterator[MarkedPort]:
             yield MarkedPort(
                 port=port,
                 interface=wiring.port_name(vertex, port),
-                device=f"{DEVICE}{port}",
-                table=SPREAD + port,
+                device=f"{DEVICE_PREFIX}{port}",
+                table=SPREADING_TABLES + port,
                 onward=tuple(number for number in onward_of_port if number),
             )
 
@@ -136,13 +136,14 @@ def require_devices(build: Build, target: str) -> None:
     """
     if not build.forwarding.marks:
         return
-    devices = {f"{DEVICE}{port}" for port in range(int(build.wiring.port.max(initial=0)) + 1)}
+    last_port = int(build.wiring.port.max(initial=0))
+    devices = {f"{DEVICE_PREFIX}{port}" for port in range(last_port + 1)}
     names = sorted(devices.intersection(chain.from_iterable(build.wiring.port_names)))
     if names:
         raise InputError.of(
             key="node_types.ports.name",
             required=f"no port with the name of a device that target {target} makes for marked "
-            f"packets: {DEVICE}1, {DEVICE}2, …",
+            f"packets: {DEVICE_PREFIX}1, {DEVICE_PREFIX}2, …",
             given=", ".join(names),
             todo="rename it",
         )

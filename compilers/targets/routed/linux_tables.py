@@ -24,13 +24,13 @@ from compilers.readers.devices.held_routes import (
     DISCARD,
     IPV4_RULES,
     IPV6_RULES,
+    MAIN_TABLE,
     THROW,
     Choices,
     RouteTables,
     canonical_hops,
     canonical_table,
 )
-from compilers.readers.devices.held_routes import MAIN as MAIN_TABLE
 from compilers.tables.build import Build
 from compilers.targets.routed.kernel_marks import (
     IPV4,
@@ -41,8 +41,8 @@ from compilers.targets.routed.kernel_marks import (
 )
 from compilers.targets.routed.route_rows import RoutePart
 from compilers.targets.routed.static_routes import (
+    ALL_NEXT_HOPS,
     DISCARDED,
-    SHARED,
     Numbers,
     PortHops,
     RoutedFabric,
@@ -50,17 +50,19 @@ from compilers.targets.routed.static_routes import (
 )
 from inventory.problems import InputError
 
-MAIN = 254
+KERNEL_MAIN = 254
 """The number of the kernel's main table, for packets from any port."""
-ENTER = 5000
-"""The number of the table for packets from hosts; ENTER + p is that for packets from port p."""
-RULE = 1000
+INGRESS_TABLES = 5000
+"""INGRESS_TABLES + p is the number of the table for packets that come in on port p, from 1."""
+HOSTS_TABLE = INGRESS_TABLES
+"""The number of the table for packets from hosts, whatever their port."""
+RULE_PREFERENCE = 1000
 """The preference of policy rules: rules with a smaller preference are tried first."""
-MARKED_RULE = 999
+MARKED_RULE_PREFERENCE = 999
 """The preference of policy rules for marked packets, which go before other rules."""
 IP_VERSIONS = (IPV4, IPV6)
 """The IP version of each address family, 0 and 1."""
-PROTOCOL = 80
+ROUTE_PROTOCOL = 80
 """The protocol number of polarfab's routes and rules: others are never touched (rtnetlink(7))."""
 LARGEST_WEIGHT = 256
 """The greatest weight in a nexthop group: iproute2, and kernels before 6.12, keep the weight less
@@ -75,7 +77,7 @@ class LookupRule:
     """The interface on which the packets come in."""
     table: int
     """The number of the table."""
-    preference: int = RULE
+    preference: int = RULE_PREFERENCE
     """The rule with the smallest preference is tried first."""
 
 
@@ -91,17 +93,19 @@ def orders_by_table(
             listed again, singly, after the group, for when the kernel has removed the whole group.
     """
     orders = routed.orders(vertex)
-    tables = {ENTER + port if port else MAIN: order for port, order in orders.items()}
+    tables = {
+        INGRESS_TABLES + port if port else KERNEL_MAIN: order for port, order in orders.items()
+    }
     multipath_classes = routed.multipath_classes(vertex)
     if routed.build.forwarding.every_hop:
-        # The first column of an order is the minimal port, which SHARED replaces.
-        minimal, protection = tables[MAIN][:, :1], tables[MAIN][:, 1:]
+        # The first column of an order is the minimal port, which ALL_NEXT_HOPS replaces.
+        minimal, protection = tables[KERNEL_MAIN][:, :1], tables[KERNEL_MAIN][:, 1:]
         members = [routed.transit_multipath_ports(vertex)] if repeat_members else []
-        tables[MAIN] = np.column_stack((minimal, *members, protection))
-        tables[MAIN][multipath_classes, 0] = SHARED
+        tables[KERNEL_MAIN] = np.column_stack((minimal, *members, protection))
+        tables[KERNEL_MAIN][multipath_classes, 0] = ALL_NEXT_HOPS
     elif multipath_classes.size and routed.build.wiring.host_port[vertex].any():
-        tables[ENTER] = np.zeros((len(orders[0]), 1), np.int64)
-        tables[ENTER][multipath_classes] = SHARED
+        tables[HOSTS_TABLE] = np.zeros((len(orders[0]), 1), np.int64)
+        tables[HOSTS_TABLE][multipath_classes] = ALL_NEXT_HOPS
     return tables
 
 
@@ -120,17 +124,16 @@ def discard_routes(
         first_prefixes: the number of the first prefix of each address family.
 
     Yields:
-        A `RoutePart` for each table and address family: the prefix numbers of the routes, the tails
-        of their lines, and which tail each route has. The only tail is the number of the table.
+        The routes of each table and address family. Their only tail is the number of the table.
     """
     prefix, egress = routed.routes(vertex)
     for table, order in orders.items():
         discards = (order == DISCARDED).any(axis=1)  # bool[C]
         if discards.any():
             discarded_prefixes = prefix[discards[egress]]
-            tails, tail_of_route = [(table,)], np.zeros_like(discarded_prefixes)
+            only_tail = np.zeros_like(discarded_prefixes)
             for first_prefix in first_prefixes:
-                yield discarded_prefixes + first_prefix, tails, tail_of_route
+                yield RoutePart(discarded_prefixes + first_prefix, [(table,)], only_tail)
 
 
 def lookup_rules(
@@ -147,14 +150,18 @@ def lookup_rules(
         marks: its configuration for marked packets; None: it marks none.
     """
     ports = [
-        (switch.hosts, ENTER),
-        *((link.interface, ENTER + link.port) for link in switch.links),
+        (switch.hosts, HOSTS_TABLE),
+        *((link.interface, INGRESS_TABLES + link.port) for link in switch.links),
     ]
     marked = marks.ports if marks else ()
     return [
-        *(LookupRule(port.device, port.table, MARKED_RULE) for port in marked),
+        *(LookupRule(port.device, port.table, MARKED_RULE_PREFERENCE) for port in marked),
         *(LookupRule(interface, table) for interface, table in ports if table in tables),
-        *(LookupRule(p.device, ENTER + p.port) for p in marked if ENTER + p.port in tables),
+        *(
+            LookupRule(port.device, INGRESS_TABLES + port.port)
+            for port in marked
+            if INGRESS_TABLES + port.port in tables
+        ),
     ]
 
 
@@ -174,7 +181,8 @@ def kernel_tables(
     switch, marks = routed.switch(vertex), kernel_marks(routed, vertex)
     orders = orders_by_table(routed, vertex, repeat_members=batches)
     last_port = int(routed.build.wiring.port[vertex].max(initial=0))
-    tables: RouteTables = {str(ENTER + port): {} for port in range(last_port + 1)}
+    numbers = (HOSTS_TABLE, *range(INGRESS_TABLES + 1, INGRESS_TABLES + last_port + 1))
+    tables: RouteTables = {str(number): {} for number in numbers}
     tables[MAIN_TABLE] = {}
     for family, pool in enumerate(routed.pools()):
         field = gateway[IP_VERSIONS[family]]
@@ -184,7 +192,7 @@ def kernel_tables(
             hops = switch.hops(field)
         marked = marked_hops(routed, vertex, hops, field) if marks else {}
         for table, order in orders.items():
-            routes = tables[MAIN_TABLE if table == MAIN else str(table)]
+            routes = tables[MAIN_TABLE if table == KERNEL_MAIN else str(table)]
             routes |= canonical_table(routed.table(vertex, family, order, hops, marked))
         if marks:
             _add_spreading_routes(tables, marks, pool, hops, has_throws=batches)

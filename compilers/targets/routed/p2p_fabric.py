@@ -21,8 +21,7 @@ Marked packets: some balances, that is load-balancing rules, mark packets for th
 spread them over its other links (`compilers.routing.marked_spread`). The mark is a VLAN: each link
 has a subinterface at both ends, whose /31 and /127 are the second half of a /30 and a /126; the
 link itself has the first half. The subinterface is in a VRF of its own, a *stage* (`MarkedStage`),
-whose ECMP route to the fabric's pool of addresses has the other links as next hops. (In
-`compilers.readers` a stage is something else: a set of ports that share packets.)
+whose ECMP route to the fabric's pool of addresses has the other links as next hops.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ import numpy as np
 from compilers.readers.devices.held_routes import (
     ANY,
     DISCARD,
-    MAIN,
+    MAIN_TABLE,
     Choices,
     RouteTables,
     canonical_table,
@@ -61,22 +60,22 @@ from compilers.targets.routed.p2p_variables import (
     VrfNextHop,
 )
 from compilers.targets.routed.router_problems import link_problems, name_problems
-from compilers.targets.routed.static_routes import SHARED, Numbers, RoutedFabric
+from compilers.targets.routed.static_routes import ALL_NEXT_HOPS, Numbers, RoutedFabric
 from compilers.targets.system_names import SystemNames, hostname
 from inventory.problems import InputError, Problem, few
 
-HOSTS = "hosts"
+HOSTS_VRF = "hosts"
 """The name of the VRF of hosts; some systems demand a prefix before it, as in `Vrf-hosts`."""
-P2P_UNREACHABLE = 254
+DISCARD_DISTANCE = 254
 """The distance of routes that discard, the greatest that is usable."""
-VLAN = 2
+HOST_VLAN = 2
 """The VLAN of the host ports of a switch that has several."""
 MARK_VLAN = 3
 """The VLAN of marked packets on every link."""
-DEFAULT = "default"
-"""The name of the default VRF as templates have it, in the next hops of other VRFs.
+DEFAULT_VRF = "default"
+"""The name of the default VRF in the next hops of other VRFs, which templates print.
 
-Among the routes that a router has to hold (`routes_held`), the same VRF is named `MAIN`."""
+In routing tables in the form of `held_routes`, the same VRF is named `MAIN_TABLE`."""
 NUMBERS = re.compile(r"[0-9]+")
 """A number in the name of an interface, such as 1 and 12 in `Ethernet1/12`."""
 
@@ -148,7 +147,7 @@ class P2pFabric:
             ipv4_length=addressing.ipv4_length,
             ipv6=str(addressing.network6(vertex)[1]) if addressing.ipv6 else "",
             links=tuple(sorted(self.links(vertex).values(), key=_numbers_in_name)),
-            vlan=f"{self.interfaces.vlan}{VLAN}",
+            vlan=f"{self.interfaces.vlan}{HOST_VLAN}",
             hosts=tuple(
                 HostPort(
                     interface=wiring.port_name(vertex, port),
@@ -194,7 +193,7 @@ class P2pFabric:
         # For each link that may bring marked packets, the ports over which they are spread.
         onward = onward_ports(wiring, vertex)[is_cabled].tolist()
         # "Vrf-" where the system demands it before names of VRFs.
-        vrf_prefix = self.vrf.removesuffix(HOSTS) if self.vrf.endswith(HOSTS) else ""
+        vrf_prefix = self.vrf.removesuffix(HOSTS_VRF) if self.vrf.endswith(HOSTS_VRF) else ""
         pools = self.routed.pools()
         common_routes = [
             self._common_routes(vertex, family, neighbours, links) for family in self._families
@@ -254,7 +253,7 @@ class P2pFabric:
         stages = self.stages(vertex, links)
         for family, pool in enumerate(self.routed.pools()):
             tables = self._tables(vertex, family, links, stages)
-            routes_of_vrf = {MAIN: tables.default_vrf_routes}
+            routes_of_vrf = {MAIN_TABLE: tables.default_vrf_routes}
             if tables.host_vrf_routes:
                 routes_of_vrf[self.vrf] = tables.host_vrf_routes
             for vrf, routes in routes_of_vrf.items():
@@ -264,7 +263,7 @@ class P2pFabric:
                 vrf_table |= canonical_table(routes)
                 vrf_table[pool] = (*vrf_table.get(pool, ()), DISCARD)
         if self.leaks_host_routes and self.vrf in by_vrf:
-            by_vrf[MAIN] |= {
+            by_vrf[MAIN_TABLE] |= {
                 prefix: _single_choice(via, interface)
                 for prefix, via, interface in self.router(vertex).back()  # leaked host routes
             }
@@ -299,8 +298,8 @@ class P2pFabric:
             base=BaseConfig.of(
                 routed.build, vertex, self.interfaces.management, self.interfaces.vrf
             ),
-            vlan=VLAN,
-            unreachable=P2P_UNREACHABLE,
+            vlan=HOST_VLAN,
+            unreachable=DISCARD_DISTANCE,
             ipv4_pool=pools[0],
             ipv6_pool=pools[1] if has_ipv6 else "",
             ipv4_routes=static_routes[0],
@@ -337,11 +336,11 @@ class P2pFabric:
         }
         # The orders of `RoutedFabric.table` with one column, int64[C, 1], for packets in transit
         # and for packets from hosts: the minimal port of each egress class (a set of destinations
-        # with the same next hops), or SHARED for all next hops of the class.
+        # with the same next hops), or ALL_NEXT_HOPS for all next hops of the class.
         transit_order = routed.build.tables.classes.port[vertex, :, None].astype(np.int64)
         multipath_classes = routed.multipath_classes(vertex)
         host_order = transit_order.copy()
-        host_order[multipath_classes] = SHARED
+        host_order[multipath_classes] = ALL_NEXT_HOPS
         if routed.build.forwarding.every_hop:  # packets in transit share all next hops, too
             return RouterTables(routed.table(vertex, family, host_order, hops), {})
         default_vrf_routes = routed.table(vertex, family, transit_order, hops)
@@ -401,7 +400,7 @@ def _gateway(end: P2pLink | MarkedStage, family: int) -> str:
 
 def _next_hop(link: P2pLink, family: int) -> VrfNextHop:
     """The next hop over a link, which is in the default VRF."""
-    return _gateway(link, family), link.interface, DEFAULT
+    return _gateway(link, family), link.interface, DEFAULT_VRF
 
 
 def _default_vrf_routes(tables: RouterTables) -> list[Route]:
@@ -423,7 +422,7 @@ def _shared_routes(tables: RouterTables, vrf_of: Mapping[str, str]) -> list[Shar
     routes = []
     for prefix, (next_hops,) in tables.host_vrf_routes.items():
         with_vrfs = (
-            (gateway, interface, vrf_of.get(interface, DEFAULT))
+            (gateway, interface, vrf_of.get(interface, DEFAULT_VRF))
             for gateway, interface, _weight in next_hops
         )
         routes.append((prefix, tuple(with_vrfs)))

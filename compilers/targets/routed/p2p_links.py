@@ -42,7 +42,7 @@ from compilers.targets.routed.bgp.control_plane import (
 )
 from compilers.targets.routed.interfaces import Interfaces
 from compilers.targets.routed.link_addresses import LINK_AGREEMENTS, UNNUMBERED, LinkPlan
-from compilers.targets.routed.p2p_fabric import HOSTS, P2pFabric
+from compilers.targets.routed.p2p_fabric import HOSTS_VRF, P2pFabric
 from compilers.targets.routed.p2p_variables import P2pVariables
 from compilers.targets.routed.router_problems import link_problems
 from compilers.targets.routed.vrf_limits import table_limit_problems
@@ -72,7 +72,7 @@ class P2pTarget(Target):
     host_name = staticmethod(hostname)
     interfaces: ClassVar[Interfaces]
     """How it names its ports."""
-    vrf: ClassVar[str] = HOSTS
+    vrf: ClassVar[str] = HOSTS_VRF
     """The VRF of hosts, where packets from hosts share ports; "" on a system that cannot do it."""
     no_resolution_reason: ClassVar[str] = ""
     """Why BGP cannot resolve next hops of the VRF of hosts; "" where it can."""

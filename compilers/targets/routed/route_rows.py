@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,17 @@ from numpy.typing import NDArray
 Column = NDArray[np.integer[Any]]
 RouteTail = tuple[object, ...]
 """What follows the prefix of a route in its line, such as next hop, metric and table."""
-RoutePart = tuple[Column, Sequence[RouteTail], Column]
-"""n routes: int[n], the number of each route's prefix; the different tails; and int[n], the index
-of each route's tail among the tails."""
+
+
+class RoutePart(NamedTuple):
+    """Some routes of a switch, such as those of one table: n routes with few different tails."""
+
+    prefix: Column
+    """int[n]: the number of each route's prefix."""
+    tails: Sequence[RouteTail]
+    """The different tails."""
+    tail: Column
+    """int[n]: the index of each route's tail in `tails`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,10 +70,10 @@ class RouteRows:
         tails: list[RouteTail] = []
         no_routes: Column = np.zeros(0, np.int64)
         prefix_columns, tail_columns = [no_routes], [no_routes]
-        for prefix, part_tails, tail in parts:
-            prefix_columns.append(prefix)
-            tail_columns.append(tail + len(tails))
-            tails += part_tails
+        for part in parts:
+            prefix_columns.append(part.prefix)
+            tail_columns.append(part.tail + len(tails))
+            tails += part.tails
         return cls(names, tails, np.concatenate(prefix_columns), np.concatenate(tail_columns))
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:

@@ -41,7 +41,7 @@ FIXED = "fixed link-local addresses"
 """How static routes go over links without addresses: each switch has one link-local address."""
 DISCARDED = -1
 """In the place of a port in an order: packets are dropped that none of the ports before it took."""
-SHARED = -2
+ALL_NEXT_HOPS = -2
 """In the place of a port in an order: all next hops of the class share packets, by weight."""
 PortHops = Mapping[int, tuple[str, str]]
 """The gateway and the interface of the next hop at every port."""
@@ -103,14 +103,14 @@ class StaticSwitch:
 
 
 @dataclass(frozen=True, slots=True)
-class IngressShare:
-    """An egress class whose ports share packets: those from hosts, or all packets (`every_hop`)."""
+class MultipathGroup:
+    """The ports of an egress class that share packets: those from hosts, or all (`every_hop`)."""
 
     egress: int
     """The number of the class."""
-    port: tuple[int, ...]
+    ports: tuple[int, ...]
     """Its ports."""
-    weight: tuple[int, ...]
+    weights: tuple[int, ...]
     """The weight of each port."""
     marks: tuple[bool, ...]
     """Whether each port marks the packets that it sends."""
@@ -297,24 +297,24 @@ class RoutedFabric:
         Args:
             vertex: of the switch.
             family: 0 for IPv4, 1 for IPv6.
-            order: int64[C, M], the ports that each class tries, as in `orders`, or `SHARED`.
+            order: int64[C, M], the ports that each class tries, as in `orders`, or `ALL_NEXT_HOPS`.
             hops: the next hop at every port.
             marked: the next hop at every port for packets that the port marks.
         """
         has_choice: NDArray[np.bool_] = (order != 0).any(axis=1)  # bool[C]
         choices_at: dict[int, Choices] = {port: (((*hop, 1),),) for port, hop in hops.items()}
         choices_at |= {0: (), DISCARDED: (DISCARD,)}
-        has_shares = bool((order == SHARED).any())
+        has_shares = bool((order == ALL_NEXT_HOPS).any())
         shared_choices = self._shared_choices(vertex, hops, marked) if has_shares else {}
         choices: dict[int, Choices] = {}
         for egress, ports in zip(
             np.flatnonzero(has_choice).tolist(), order[has_choice].tolist(), strict=True
         ):
-            choices[egress] = tuple(
-                chain.from_iterable(
-                    shared_choices[egress] if port == SHARED else choices_at[port] for port in ports
-                )
+            choices_of_ports = (
+                shared_choices[egress] if port == ALL_NEXT_HOPS else choices_at[port]
+                for port in ports
             )
+            choices[egress] = tuple(chain.from_iterable(choices_of_ports))
         prefix, egress_of_prefix = self.routes(vertex)
         has_route = has_choice[egress_of_prefix]
         texts = map(self.prefixes[family].__getitem__, prefix[has_route].tolist())
@@ -330,12 +330,12 @@ class RoutedFabric:
             marked: the next hop at every port for packets that the port marks.
         """
         choices: dict[int, Choices] = {}
-        for share in self.shares(vertex):
+        for group in self.multipath_groups(vertex):
             next_hops = []
-            for port, weight, marks in zip(share.port, share.weight, share.marks, strict=True):
+            for port, weight, marks in zip(group.ports, group.weights, group.marks, strict=True):
                 gateway, interface = marked[port] if marks else hops[port]
                 next_hops.append((gateway, interface, weight))
-            choices[share.egress] = (tuple(next_hops),)
+            choices[group.egress] = (tuple(next_hops),)
         return choices
 
     def transit_multipath_ports(self, vertex: int) -> Numbers:
@@ -350,13 +350,13 @@ class RoutedFabric:
         return shared
 
     def multipath_classes(self, vertex: int) -> NDArray[np.intp]:
-        """int[n]: the numbers of the egress classes of `shares`."""
+        """int[n]: the numbers of the egress classes of `multipath_groups`."""
         classes = self.build.tables.classes
         weights = np.where(classes.alternate[vertex] > 0, classes.weight[vertex, :, 1:], 0)
         return np.flatnonzero(weights.any(axis=1))
 
-    def shares(self, vertex: int) -> Iterator[IngressShare]:
-        """The egress classes that have alternates with weights."""
+    def multipath_groups(self, vertex: int) -> Iterator[MultipathGroup]:
+        """The groups of ports of the egress classes that have alternates with weights."""
         classes, marked = self.build.tables.classes, self.build.forwarding.marks
         if not classes.alternate.shape[2]:
             return
@@ -371,10 +371,10 @@ class RoutedFabric:
                 )
                 if weight
             ]
-            yield IngressShare(
+            yield MultipathGroup(
                 egress=egress,
-                port=tuple(port for port, _ in members),
-                weight=tuple(weight for _, weight in members),
+                ports=tuple(port for port, _ in members),
+                weights=tuple(weight for _, weight in members),
                 marks=tuple(marked and port != minimal for port, _ in members),
             )
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from compilers.targets.base_config import BaseConfig
-from compilers.targets.routed.p2p_fabric import P2P_UNREACHABLE, VLAN
+from compilers.targets.routed.p2p_fabric import DISCARD_DISTANCE, HOST_VLAN
 from compilers.targets.routed.p2p_variables import (
     HostPort,
     P2pLink,
@@ -132,7 +132,7 @@ def _host_tables(values: P2pVariables) -> dict[str, Table]:
         return {}
     name = router.host_interface
     return {
-        "VLAN": {name: {"vlanid": str(VLAN)}},
+        "VLAN": {name: {"vlanid": str(HOST_VLAN)}},
         "VLAN_MEMBER": {
             f"{name}|{host.interface}": {"tagging_mode": "untagged"} for host in router.hosts
         },
@@ -165,7 +165,7 @@ def _route_entries(values: P2pVariables) -> Iterator[tuple[str, Entry]]:
     vrf = values.vrf
     for family in values.families():
         if family.pool:
-            discard = {"blackhole": "true", "distance": str(P2P_UNREACHABLE), "advertise": "false"}
+            discard = {"blackhole": "true", "distance": str(DISCARD_DISTANCE), "advertise": "false"}
             yield from ((f"{name}|{family.pool}", discard) for name in ("default", vrf) if name)
         for prefix, gateway, interface in family.routes:
             entry = {"nexthop": gateway, "ifname": interface, "advertise": "false"}

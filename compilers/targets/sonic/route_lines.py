@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from compilers.readers.devices.held_routes import MAIN, prefix_text
+from compilers.readers.devices.held_routes import MAIN_TABLE, prefix_text
 from compilers.readers.devices.neighbour_facts import mapping
 from compilers.targets.devices.route_lines import MAIN_NAMES, RouteLine
 
@@ -29,7 +29,7 @@ def sonic_lines(tree: Mapping[str, Any]) -> Iterator[RouteLine]:
         pairs = sorted((name, str(value)) for name, value in mapping(entry).items())
         values = " ".join(f"{name} {shlex.quote(value)}" for name, value in pairs)
         yield RouteLine(
-            table=MAIN if vrf in MAIN_NAMES else vrf,
+            table=MAIN_TABLE if vrf in MAIN_NAMES else vrf,
             prefix=prefix_text(prefix),
             words=tuple(f"{name}={value}" for name, value in pairs),
             leaf="entry",

@@ -13,7 +13,7 @@ from typing import Any
 
 from compilers.readers.devices.held_routes import (
     DISCARD,
-    MAIN,
+    MAIN_TABLE,
     ONE_PREFERENCE,
     HeldRoutes,
     Hops,
@@ -55,7 +55,7 @@ def read(documents: Iterable[Any]) -> HeldRoutes:
     for key, fields in entries.items():
         if not key.startswith(KEY):
             continue
-        table, prefix = MAIN, key.removeprefix(KEY)
+        table, prefix = MAIN_TABLE, key.removeprefix(KEY)
         if prefix.startswith("Vrf"):  # SONiC requires that names of VRFs begin so
             table, _, prefix = prefix.partition(":")
         if group := fields.get("nexthop_group"):

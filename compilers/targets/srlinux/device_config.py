@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from compilers.targets.base_config import BaseConfig
-from compilers.targets.routed.p2p_fabric import P2P_UNREACHABLE, VLAN
+from compilers.targets.routed.p2p_fabric import DISCARD_DISTANCE, HOST_VLAN
 from compilers.targets.routed.p2p_variables import HostPort, P2pLink, P2pRouter, P2pVariables
 from compilers.targets.srlinux.bgp_config import Tree, bgp_protocol, bgp_roots
 
@@ -106,7 +106,7 @@ def _interfaces(router: P2pRouter) -> Iterator[Tree]:
         yield _interface(LOOPBACK, "router", 0, loopback)
     if len(router.hosts) > 1:
         mtu = {"ip-mtu": router.mtu} if router.mtu else {}
-        yield _interface(IRB, "hosts", VLAN, mtu | gateway)
+        yield _interface(IRB, "hosts", HOST_VLAN, mtu | gateway)
 
 
 def _port(end: P2pLink | HostPort, subinterface: Tree) -> Tree:
@@ -148,7 +148,7 @@ def _instances(router: P2pRouter, values: P2pVariables) -> Iterator[Tree]:
     """The network instances: `default`, which routes, and a bridge for several hosts."""
     links = [f"{link.interface}.0" for link in router.links]
     hosts = [f"{host.interface}.0" for host in router.hosts]
-    gateway = f"{IRB}.{VLAN}"
+    gateway = f"{IRB}.{HOST_VLAN}"
     local = hosts or [f"{LOOPBACK}.0"]
     if len(hosts) > 1:
         local = [gateway]
@@ -195,6 +195,6 @@ def _routes(values: P2pVariables) -> Iterator[Tree]:
     for family, pool, routes, _entering in values.families():
         announced = values.bgp.announced(family) if values.bgp else []
         for prefix in (pool, *announced) if pool else ():
-            yield {"prefix": prefix, "preference": P2P_UNREACHABLE, "next-hop-group": NOWHERE}
+            yield {"prefix": prefix, "preference": DISCARD_DISTANCE, "next-hop-group": NOWHERE}
         for prefix, _, interface in routes:
             yield {"prefix": prefix, "next-hop-group": _hop_group(interface, family)}

@@ -14,7 +14,7 @@ from typing import Any
 from compilers.readers.devices.held_routes import (
     ANY,
     DISCARD,
-    MAIN,
+    MAIN_TABLE,
     ONE_PREFERENCE,
     HeldRoutes,
     Hops,
@@ -57,7 +57,7 @@ def read(documents: Iterable[Any]) -> HeldRoutes:
                 instance_of_group = str(route.get("next-hop-group-network-instance", name))
                 hops = groups.get(instance_of_group, {}).get(str(route.get("next-hop-group")), ())
                 if hops:
-                    table_name = MAIN if name == "default" else name
+                    table_name = MAIN_TABLE if name == "default" else name
                     routes.add(table_name, str(route.get(f"{family}-prefix")), ONE_PREFERENCE, hops)
     return routes
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from compilers.proof.failures.failure_walks import walk_failures
-from compilers.readers.devices.held_routes import DISCARD, MAIN
+from compilers.readers.devices.held_routes import DISCARD, MAIN_TABLE
 from compilers.targets.linux.route_lines import kernel_remediation
 from compilers.targets.linux.routing_tables import read
 from compilers.targets.routed.linux_tables import kernel_tables
@@ -174,11 +174,11 @@ def test_kernels_share_at_every_hop_and_answer_around_a_cut_link(name, tmp_path)
         shown = [json.loads(text) for text in seen["held"]]
         held = read([each for each in shown if each]).tables()
         expected = kernel_tables(RoutedFabric.of(build), 5, {4: "ipv6", 6: "ipv6"})
-        assert any(DISCARD in c for t in expected if t != MAIN for c in expected[t].values())
+        assert any(DISCARD in c for t in expected if t != MAIN_TABLE for c in expected[t].values())
         for table, rows in expected.items():
             found = held.get(table, {})
             assert {prefix: found.get(prefix) for prefix in rows} == rows
-            assert table == MAIN or found.keys() == rows.keys()
+            assert table == MAIN_TABLE or found.keys() == rows.keys()
         batch = (out / "5" / "routes.batch").read_text()
         routes = json.dumps([*shown[0], *shown[1]])
         assert not kernel_remediation(routes, json.dumps(shown[2]), batch)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from compilers.proof.failures.failure_walks import walk_failures
-from compilers.readers.devices.held_routes import MAIN
+from compilers.readers.devices.held_routes import MAIN_TABLE
 from compilers.targets.linux.route_lines import kernel_remediation
 from compilers.targets.linux.routing_tables import read
 from compilers.targets.routed.linux_tables import kernel_tables
@@ -223,5 +223,5 @@ def test_kernels_carry_the_shares_that_paths_by_hand_have(live, name):
         gone = json.dumps([one for one in (*shown[0], *shown[1]) if one.get("type") != "throw"])
         lacking = kernel_remediation(gone, json.dumps(shown[2]), batch)
         assert (len(lacking.add), lacking.remove) == (2 * 4 * 5, ())
-        ours = expected.keys() - {MAIN}
+        ours = expected.keys() - {MAIN_TABLE}
         assert {t: held.get(t, {}) for t in ours} == {t: expected[t] for t in ours}

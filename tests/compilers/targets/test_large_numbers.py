@@ -12,7 +12,7 @@ from compilers.forwarding.walks import minimal_hops
 from compilers.tables.fib import Fib
 from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.routed.link_addresses import link_pairs
-from compilers.targets.routed.linux_tables import ENTER
+from compilers.targets.routed.linux_tables import HOSTS_TABLE, INGRESS_TABLES
 from compilers.targets.routed.static_routes import RoutedFabric
 from compilers.targets.target_lookup import target
 from tests.compilers.routed import classes_from, routed
@@ -73,7 +73,7 @@ def test_linux_has_weights_up_to_what_the_kernel_takes(tmp_path):
     build = replace(build, tables=replace(build.tables, classes=classes))
     target("linux").render(build, tmp_path, only=[3])
     tables, _ = read_linux(tmp_path / "3")
-    found = {tuple(sorted(row[0].items())) for row in tables[ENTER].values()}
+    found = {tuple(sorted(row[0].items())) for row in tables[HOSTS_TABLE].values()}
     shares = (entering(build, 3, k) for k in range(classes.port.shape[1]))
     name = build.wiring.port_name
     wanted = {tuple(sorted((name(3, p), w) for p, w in s.items())) for s in shares if len(s) > 1}
@@ -97,7 +97,7 @@ def test_every_port_has_its_own_table(tmp_path):
     tables, rules = read_linux(tmp_path / node)
     links = build.wiring.port[vertex][build.wiring.far[vertex] >= 0].tolist()
     assert max(links) == 32
-    of_port = {build.wiring.port_name(vertex, port): ENTER + port for port in links}
+    of_port = {build.wiring.port_name(vertex, port): INGRESS_TABLES + port for port in links}
     assert {name: rules.get(name) for name in of_port} == of_port
     for prefix, egress in [*rows(build, vertex)][::9]:
         for port in links:
