@@ -668,7 +668,7 @@ def test_what_is_known_of_a_switch_is_forgotten_where_it_is_planned() -> None:
     assert not links.update(99.0)[1]
     assert not links.drained.any()
     assert [*links.requested] == [name], "for the time when it is installed"
-    assert not links.flaps.suppressed.any()
+    assert not links.switch_penalties.suppressed.any()
     links.left(there[0], 99.0)
     assert kinds(links, 110.0) == ["drained"]
 
