@@ -114,13 +114,13 @@ def add_share(load: PairLoad, arc: int, share: float) -> None:
 @loop
 def follow_hosts(state: FabricState, s: int, d: int, load: PairLoad) -> None:
     """Follow the packets of hosts at switch s to destination d, and add their shares to a load."""
-    p, hops, links = state.program, state.hops, state.program.far.shape[1]
+    p, hops, most_links = state.program, state.hops, state.program.far.shape[1]
     c = state.egress[d, s]
-    for k in range(links if c >= 0 else 0):
+    for k in range(most_links if c >= 0 else 0):
         part = hops.host[s, c, k]
         if part == 0:
             continue
-        add_share(load, s * links + k, part)
+        add_share(load, s * most_links + k, part)
         t, far_ingress, marked = p.far[s, k], p.far_link[s, k], 0.0
         if len(hops.marked) > 0 and spreads(p, state.egress[d, t]):
             marked = hops.marked[s, c, k]
@@ -148,11 +148,11 @@ def follow_second_switch(
         plain: the part that it forwards as in transit.
         load: added to.
     """
-    p, links = state.program, state.program.far.shape[1]
+    p, most_links = state.program, state.program.far.shape[1]
     part = marked * state.hops.onward[s, ingress] if marked > 0 else 0.0
-    for k in range(links if part > 0 else 0):
+    for k in range(most_links if part > 0 else 0):
         if p.onward[s, ingress, k] and state.hops.up[s, k]:
-            add_share(load, s * links + k, part)
+            add_share(load, s * most_links + k, part)
             follow_transit(state, p.far[s, k], p.far_link[s, k], d, 2, part, load)
     if plain > 0:
         follow_transit(state, s, ingress, d, 1, plain, load)
@@ -183,12 +183,12 @@ def follow_transit(
     if state.hops.transit.shape[3] > 1:
         follow_every_path(state, s, ingress, d, crossed, part, load)
         return
-    p, links = state.program, state.program.far.shape[1]
+    p, most_links = state.program, state.program.far.shape[1]
     for _ in range(crossed, MOST_HOPS + 1):
         k = next_hop(state, s, ingress, d)
         if k < 0:
             break
-        add_share(load, s * links + k, part)
+        add_share(load, s * most_links + k, part)
         s, ingress = p.far[s, k], p.far_link[s, k]
 
 
@@ -200,7 +200,7 @@ def follow_every_path(
 
     The arguments are those of `follow_transit`.
     """
-    p, transit, links = state.program, state.hops.transit, state.program.far.shape[1]
+    p, transit, most_links = state.program, state.hops.transit, state.program.far.shape[1]
     stack = load.stack
     stack.at[0], stack.ingress[0], stack.hops[0], stack.part[0] = s, ingress, crossed, part
     waiting = 1
@@ -214,7 +214,7 @@ def follow_every_path(
             next_hops += transit[s, c, ingress, i] >= 0
         for i in range(next_hops):
             k, share = transit[s, c, ingress, i], stack.part[waiting] / next_hops
-            add_share(load, s * links + k, share)
+            add_share(load, s * most_links + k, share)
             if hops >= MOST_HOPS:
                 continue
             last = waiting + next_hops - 1 - i
@@ -270,13 +270,13 @@ def path_differs(before: FabricState, after: FabricState, arc: int, d: int, answ
     """
     if before.hops.transit.shape[3] > 1:
         return True
-    p, links = before.program, before.program.far.shape[1]
+    p, most_links = before.program, before.program.far.shape[1]
     path_arc, hops, answer = arc, 0, SAME_PATH
     while True:
         if known_answer(answers, path_arc, d) != UNKNOWN:
             answer = known_answer(answers, path_arc, d)
             break
-        s, k = path_arc // links, path_arc % links
+        s, k = path_arc // most_links, path_arc % most_links
         t, ingress = p.far[s, k], p.far_link[s, k]
         k = next_hop(before, t, ingress, d)
         if hops > MOST_HOPS or k != next_hop(after, t, ingress, d):
@@ -284,16 +284,16 @@ def path_differs(before: FabricState, after: FabricState, arc: int, d: int, answ
             break
         if k < 0:
             break
-        path_arc, hops = t * links + k, hops + 1
+        path_arc, hops = t * most_links + k, hops + 1
     path_arc = arc
     for _ in range(hops + 1):
         store_answer(answers, path_arc, d, answer)
-        s, k = path_arc // links, path_arc % links
+        s, k = path_arc // most_links, path_arc % most_links
         t = p.far[s, k]
         k = next_hop(before, t, p.far_link[s, k], d)
         if k < 0:
             break
-        path_arc = t * links + k
+        path_arc = t * most_links + k
     return answer == OTHER_PATH
 
 
@@ -322,9 +322,9 @@ def follow_pair(
         follow_hosts(before, s, d, load_before)
         follow_hosts(after, s, d, load_after)
         return
-    p, hops, links = before.program, before.hops, before.program.far.shape[1]
+    p, hops, most_links = before.program, before.hops, before.program.far.shape[1]
     c = before.egress[d, s]
-    for k in range(links if c >= 0 else 0):
+    for k in range(most_links if c >= 0 else 0):
         part = hops.host[s, c, k]
         if part == 0:
             continue
@@ -339,8 +339,8 @@ def follow_pair(
             follow_second_switch(before, t, far_ingress, d, marked, plain, load_before)
             follow_second_switch(after, t, far_ingress, d, marked_after, plain_after, load_after)
             continue
-        for onward in range(links if marked > 0 else 0):
-            arc, spread_part = t * links + onward, marked * share
+        for onward in range(most_links if marked > 0 else 0):
+            arc, spread_part = t * most_links + onward, marked * share
             # An answer that is known already costs no call.
             is_same = known_answer(answers, arc, d) == SAME_PATH
             if not p.onward[t, far_ingress, onward] or is_same:
@@ -349,15 +349,15 @@ def follow_pair(
                 u, back = p.far[t, onward], p.far_link[t, onward]
                 follow_transit(before, u, back, d, 2, spread_part, load_before)
                 follow_transit(after, u, back, d, 2, spread_part, load_after)
-        if plain > 0 and path_differs(before, after, s * links + k, d, answers):
+        if plain > 0 and path_differs(before, after, s * most_links + k, d, answers):
             follow_transit(before, t, far_ingress, d, 1, plain, load_before)
             follow_transit(after, t, far_ingress, d, 1, plain, load_after)
 
 
 @loop
-def stack_for(links: int) -> Stack:
-    """A stack that is large enough for the packets of one pair, in switches with so many links."""
-    capacity = (MOST_HOPS + 2) * (links + 1)
+def stack_for(most_links: int) -> Stack:
+    """A stack for the packets of one pair, in switches with at most so many links."""
+    capacity = (MOST_HOPS + 2) * (most_links + 1)
     at, ingress = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
     hops, part = np.empty(capacity, np.int64), np.empty(capacity, np.float64)
     return Stack(at, ingress, hops, part)
@@ -386,10 +386,10 @@ def write_changed_shares(
         How many shares differ, which `out` needs entries for.
     """
     p, written = after.program, 0
-    arcs, links = p.far.size, p.far.shape[1]
+    arcs, most_links = p.far.size, p.far.shape[1]
     answers = np.full(arcs, UNKNOWN, np.int64)
     crossed, crossed_count = np.empty(2 * arcs, np.int64), np.zeros(1, np.int64)
-    load_before = PairLoad(np.zeros(arcs), crossed, crossed_count, stack_for(links))
+    load_before = PairLoad(np.zeros(arcs), crossed, crossed_count, stack_for(most_links))
     load_after = PairLoad(np.zeros(arcs), crossed, crossed_count, load_before.stack)
     for x in range(len(source)):
         s, d = source[x], destination[x]
@@ -398,7 +398,7 @@ def write_changed_shares(
         for arc in crossed[: crossed_count[0]]:
             growth = load_after.share[arc] - load_before.share[arc]
             load_before.share[arc], load_after.share[arc] = 0, 0
-            if p.far[arc // links, arc % links] == after.ends[d]:
+            if p.far[arc // most_links, arc % most_links] == after.ends[d]:
                 arrived[x] += growth
             if abs(growth) > SAME:
                 if written < len(out.arc):
@@ -505,11 +505,11 @@ class IntactPaths(NamedTuple):
             classes: int64[l, 2], the changed classes, each as switch and class.
         """
         (ends, switch_count), p = self.state.egress.shape, self.state.program
-        changed, links = np.zeros((switch_count, ends), np.bool_), p.far.shape[1]
+        changed, most_links = np.zeros((switch_count, ends), np.bool_), p.far.shape[1]
         switches = np.union1d(rows, classes[:, 0])
         is_changed = np.zeros((len(switches), p.order.shape[1]), np.bool_)
         is_changed[np.searchsorted(switches, classes[:, 0]), classes[:, 1]] = True
-        flags = np.zeros((len(switches), links, ends), np.bool_)
+        flags = np.zeros((len(switches), most_links, ends), np.bool_)
         mark_next_hops = for_packets(self.packets, flag_changed_rows)
         mark_next_hops(self.state, after, switches, is_changed, flags, changed)
         # Packets in transit that come in by a flagged link have left its far end by that link.
@@ -520,7 +520,7 @@ class IntactPaths(NamedTuple):
         changed_destinations = np.concatenate(
             (np.ones((len(arcs), ends), np.bool_), flags[place, ingress])
         )
-        pairs = Pairs.buffer(switch_count, ends, links)
+        pairs = Pairs.buffer(switch_count, ends, most_links)
         mark = for_packets(self.packets, flag_crossing_pairs)
         mark(p, self.out, self.towards, changed_arcs, changed_destinations, pairs, changed)
         return changed

@@ -107,8 +107,8 @@ class TabulatedHops:
         p = self.program
         if self.walks.build.forwarding.intermediates:
             return len(p.far)
-        shares, links = int(p.shares.shape[2]), int(p.far.shape[1])
-        return shares * links if marks(p) or p.every_hop else shares
+        shares, most_links = int(p.shares.shape[2]), int(p.far.shape[1])
+        return shares * most_links if marks(p) or p.every_hop else shares
 
     @cached_property
     def _begins(self) -> Numbers:
@@ -269,11 +269,11 @@ class TabulatedHops:
             paths: n paths, which are changed.
             hop: int64[n], the next hop of each, of `_choices`.
         """
-        p, links = self.program, self.program.far.shape[1]
+        p, most_links = self.program, self.program.far.shape[1]
         link = np.where(hop >= 0, self.hops.link[hop], DROP)
         paths.part *= np.where(link >= 0, self.hops.part[hop], 1)
         paths.end(link < 0, LOST)
-        arc = np.where(paths.going, paths.at * links + link, -1).astype(np.int32)
+        arc = np.where(paths.going, paths.at * most_links + link, -1).astype(np.int32)
         if p.every_hop:
             is_repeated = (paths.arcs == arc).any(axis=0)
             paths.going &= ~is_repeated
@@ -283,7 +283,7 @@ class TabulatedHops:
         paths.marked = np.concatenate((paths.marked, marked[None]))
         # Places of marked packets follow those of links and of hosts.
         far_link = np.where(paths.going, p.far_link[paths.at, link], 0)
-        paths.place = far_link + np.where(marked, links + 1, 0)
+        paths.place = far_link + np.where(marked, most_links + 1, 0)
         paths.at = np.where(paths.going, p.far[paths.at, link], paths.at)
 
 
@@ -309,18 +309,18 @@ class _GrowingPaths:
     """bool[m], whether the path goes on."""
 
     @classmethod
-    def at_hosts(cls, source: Numbers, links: int) -> _GrowingPaths:
+    def at_hosts(cls, source: Numbers, most_links: int) -> _GrowingPaths:
         """A path without links for each pair of switches, at the hosts of its source.
 
         Args:
             source: int64[n], the first switch of each pair.
-            links: K, which is the ingress place of hosts.
+            most_links: K, which is the ingress place of hosts.
         """
         n = len(source)
         return cls(
             pair=np.arange(n),
             at=source,
-            place=np.full(n, links),
+            place=np.full(n, most_links),
             part=np.ones(n),
             hops=np.full(n, LOOPED, np.int16),
             arcs=np.zeros((0, n), np.int32),

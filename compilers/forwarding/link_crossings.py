@@ -104,9 +104,9 @@ class Pairs(NamedTuple):
     """A buffer for packets that are followed backwards."""
 
     @classmethod
-    def buffer(cls, switches: int, ends: int, links: int) -> Pairs:
+    def buffer(cls, switches: int, ends: int, most_links: int) -> Pairs:
         """No pairs yet, and room for those of S switches with K links and D destinations."""
-        steps, entries = MOST_HOPS * links, 2 * switches * ends
+        steps, entries = MOST_HOPS * most_links, 2 * switches * ends
         switch, link, hops = np.zeros((3, steps), np.int64)
         source, destination, ordered = np.empty((3, entries), np.int32)
         share, merged_share = np.empty((2, entries))
@@ -205,9 +205,9 @@ def collect(
         k: the link.
         pairs: added to.
     """
-    classes, links = out.host.shape[1], out.host.shape[2]
+    classes, most_links = out.host.shape[1], out.host.shape[2]
     for c in range(classes):
-        entry = (s * links + k) * classes + c
+        entry = (s * most_links + k) * classes + c
         has_transit = out.first[entry] < out.first[entry + 1]
         if out.host[s, c, k] == 0 and not has_transit:
             continue
@@ -218,7 +218,7 @@ def collect(
             if has_transit:
                 collect_transit(p, out, towards, s, k, d, pairs)
     # Marked packets that s spreads come from the hosts of its neighbours.
-    for ingress in range(links if marks(p) and not out.only_returning else 0):
+    for ingress in range(most_links if marks(p) and not out.only_returning else 0):
         if p.far[s, ingress] < 0 or not p.onward[s, ingress, k]:
             continue
         sender, back = p.far[s, ingress], p.far_link[s, ingress]
@@ -241,7 +241,7 @@ def collect_transit(
     The packets are followed backwards: `pairs.back` is a stack of links by which they leave a
     switch.
     """
-    classes, links = out.host.shape[1], out.host.shape[2]
+    classes, most_links = out.host.shape[1], out.host.shape[2]
     has_marks, (switch, link, hops, part, returning) = marks(p), pairs.back
     switch[0], link[0], part[0], hops[0], n = s, k, 1.0, 1, 1
     returning[0] = not out.only_returning
@@ -249,7 +249,7 @@ def collect_transit(
         n -= 1
         t, leaves_by, share, hop, counts = switch[n], link[n], part[n], hops[n], returning[n]
         c = towards.egress[d, t]
-        entry = (t * links + leaves_by) * classes + c
+        entry = (t * most_links + leaves_by) * classes + c
         # Marked packets that a switch spreads are collected elsewhere.
         spread_here = has_marks and spreads(p, c)
         for e in range(out.first[entry], out.first[entry + 1]):

@@ -155,16 +155,16 @@ def _leaving(
         egress: int16[n, S], the classes for the destinations.
         met: bool[S, C, K], written: the states of these packets.
     """
-    _, switches, links = is_ingress.shape
+    _, switches, most_links = is_ingress.shape
     cell = np.flatnonzero(is_ingress)
-    row = cell // links  # a destination and a switch
+    row = cell // most_links  # a destination and a switch
     c = egress.ravel()[row]
     cell, row, c = cell[c >= 0], row[c >= 0], c[c >= 0]
     transit, leaves = crossings.hops.transit, np.zeros(is_ingress.shape, np.bool_)
-    state = (row % switches * transit.shape[1] + c) * links + cell % links
+    state = (row % switches * transit.shape[1] + c) * most_links + cell % most_links
     met.ravel()[state] = True
     for link in transit.reshape(-1, transit.shape[3])[state].T:
-        leaves.reshape(-1, links)[row[link >= 0], link[link >= 0]] = True
+        leaves.reshape(-1, most_links)[row[link >= 0], link[link >= 0]] = True
     return leaves
 
 

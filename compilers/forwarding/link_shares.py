@@ -48,15 +48,15 @@ class Hops(NamedTuple):
             dead: int64[n], the elements that are down.
             packets: how much there is to do, as `for_packets` counts it.
         """
-        (switches, links), classes = p.far.shape, p.order.shape[1]
+        (switches, most_links), classes = p.far.shape, p.order.shape[1]
         marking_switches = switches if marks(p) else 0
         next_links_in_transit = p.shares.shape[2] if p.every_hop else 1
         empty = cls(
-            host=np.zeros((switches, classes, links)),
-            marked=np.zeros((marking_switches, classes, links)),
-            transit=np.full((switches, classes, links, next_links_in_transit), -1, np.int16),
-            onward=np.zeros((marking_switches, links)),
-            up=np.zeros((switches, links), np.bool_),
+            host=np.zeros((switches, classes, most_links)),
+            marked=np.zeros((marking_switches, classes, most_links)),
+            transit=np.full((switches, classes, most_links, next_links_in_transit), -1, np.int16),
+            onward=np.zeros((marking_switches, most_links)),
+            up=np.zeros((switches, most_links), np.bool_),
         )
         return empty.evaluated_at(p, build, dead, np.arange(switches), packets)
 
@@ -114,12 +114,12 @@ class LinkShares(NamedTuple):
             returning: bool[S, C, K], the classes and ingress links by which packets return. Only
                 packets that have returned count then. None: all packets count.
         """
-        switches, classes, links, _ = hops.transit.shape
+        switches, classes, most_links, _ = hops.transit.shape
         s, c, ingress, place = np.nonzero(hops.transit >= 0)
-        leaves_by = (s * links + hops.transit[s, c, ingress, place]) * classes + c
+        leaves_by = (s * most_links + hops.transit[s, c, ingress, place]) * classes + c
         part = 1.0 / np.count_nonzero(hops.transit >= 0, axis=3)[s, c, ingress]
         order = np.argsort(leaves_by, kind="stable")
-        first = np.zeros(switches * links * classes + 1, np.int64)
+        first = np.zeros(switches * most_links * classes + 1, np.int64)
         np.cumsum(np.bincount(leaves_by, minlength=len(first) - 1), out=first[1:])
         if returning is None:
             entry_returns = np.zeros(len(leaves_by), np.bool_)
@@ -151,10 +151,10 @@ def write_hops(
         switches: int64[m], the switches.
         hops: written for these switches.
     """
-    _, classes, links, next_links_in_transit = hops.transit.shape
-    link, tags = np.empty(links + 1, np.int64), np.empty(links + 1, np.int64)
+    _, classes, most_links, next_links_in_transit = hops.transit.shape
+    link, tags = np.empty(most_links + 1, np.int64), np.empty(most_links + 1, np.int64)
     for s in switches:
-        for ingress in range(links):
+        for ingress in range(most_links):
             if p.far[s, ingress] < 0:
                 continue
             hops.up[s, ingress] = is_up(p, s, ingress, dead)

@@ -79,32 +79,32 @@ def state_of(p: Program, s: int, ingress: int, tag: int, c: int, each_link: bool
             class does not name share the state of OTHER, which is enough where at most one element
             fails.
     """
-    links: int = p.far.shape[1]
+    most_links: int = p.far.shape[1]
     first: int = s * states_a_switch(p)
     if ingress == HOST:
-        return first + links
+        return first + most_links
     if tag == MARKED and spreads(p, c):
-        return first + links + 2 + ingress
+        return first + most_links + 2 + ingress
     if each_link:
         return int(first + ingress)
     named = c >= 0 and contains(p.order[s, c], ingress)
     if named or (c >= 0 and p.every_hop and contains(p.shares[s, c], ingress)):
         return first + ingress
-    return first + links + 1
+    return first + most_links + 1
 
 
 @loop
 def packet_in(p: Program, state: int) -> tuple[int, int, int]:
     """The switch, the ingress link (or HOST, or OTHER) and the tag of a state."""
-    links = p.far.shape[1]
+    most_links = p.far.shape[1]
     s, index = state // states_a_switch(p), state % states_a_switch(p)
-    if index < links:
+    if index < most_links:
         return s, index, PLAIN
-    if index == links:
+    if index == most_links:
         return s, HOST, PLAIN
-    if index == links + 1:
+    if index == most_links + 1:
         return s, OTHER, PLAIN
-    return s, index - links - 2, MARKED
+    return s, index - most_links - 2, MARKED
 
 
 @loop

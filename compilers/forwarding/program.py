@@ -44,14 +44,14 @@ def program_of(build: Build, only: int | None = None, *, shares: bool = True) ->
     # A copy: arrays of a folder are read-only, of which numba would make machine code anew.
     far = np.array(wiring.far[rows], np.int32, order="C")
     link_at = links_by_port(far, wiring.port[rows])
-    links = far.shape[1]
+    most_links = far.shape[1]
     if only is None:
         far_link = far_links(wiring, link_at)
         cable, cable_count = cable_numbers(far, far_link)
     else:
-        far_link, cable_count = np.full((1, links), -1, np.int16), links
-        cable = np.arange(links, dtype=np.int32)[None]
-    onward = np.zeros((0, links, links), np.bool_)
+        far_link, cable_count = np.full((1, most_links), -1, np.int16), most_links
+        cable = np.arange(most_links, dtype=np.int32)[None]
+    onward = np.zeros((0, most_links, most_links), np.bool_)
     if build.forwarding.marks and shares:
         onward = _onward(build, only)
     classes = build.tables.classes
@@ -103,11 +103,11 @@ def with_classes(program: Program, build: Build, switches: NDArray[np.int64]) ->
 def _onward(build: Build, only: int | None) -> NDArray[np.bool_]:
     """bool[S, K, K], `Program.onward` of all switches; bool[1, K, K] of one."""
     wiring, avoided = build.wiring, build.tables.avoided
-    switches, links = wiring.far.shape
+    switches, most_links = wiring.far.shape
     if only is not None:
         ports = onward_ports(wiring, only, avoided.links if avoided else None)
-        return np.broadcast_to(ports > 0, (1, links, links)).copy()
-    onward = np.zeros((switches, links, links), np.bool_)
+        return np.broadcast_to(ports > 0, (1, most_links, most_links)).copy()
+    onward = np.zeros((switches, most_links, most_links), np.bool_)
     for place, usable in onward_links(wiring):
         onward[place] = usable
         if avoided is not None:

@@ -127,7 +127,7 @@ def layout_of(program: Program) -> StateLayout:
 
 def buffers_for(program: Program, layout: StateLayout) -> Buffers:
     """Buffers for walks of a program."""
-    switches, links = program.far.shape
+    switches, most_links = program.far.shape
     states = layout.states(switches)
     return Buffers(
         depth=np.full(states, -1, np.int8),
@@ -138,7 +138,7 @@ def buffers_for(program: Program, layout: StateLayout) -> Buffers:
         next_switch=np.empty(switches, np.int32),
         spreads_now=np.zeros(switches, np.bool_),
         spreaders=np.empty(switches, np.int32),
-        leaves=np.zeros((switches, links), np.bool_),
+        leaves=np.zeros((switches, most_links), np.bool_),
     )
 
 

@@ -110,8 +110,8 @@ def joined(blocks: Sequence[StateHops]) -> StateHops:
 
 def states_of_a_switch(p: Program) -> int:
     """How many states a switch has: an ingress place and an egress class each."""
-    links, classes = int(p.far.shape[1]), int(p.order.shape[1])
-    places = 1 + 2 * links if marks(p) else 1 + links
+    most_links, classes = int(p.far.shape[1]), int(p.order.shape[1])
+    places = 1 + 2 * most_links if marks(p) else 1 + most_links
     return places * classes
 
 
@@ -127,10 +127,10 @@ def _hops_of_switches(
         next_of: answers for the states.
         switches: the range.
     """
-    links, classes = p.far.shape[1], p.order.shape[1]
+    most_links, classes = p.far.shape[1], p.order.shape[1]
     place = np.arange(states_of_a_switch(p) // classes)
-    is_host, is_marked = place == links, place > links
-    link_of_place = np.where(is_marked, place - 1 - links, place)
+    is_host, is_marked = place == most_links, place > most_links
+    link_of_place = np.where(is_marked, place - 1 - most_links, place)
     ingress = np.where(is_host, HOST, link_of_place)
     tag = np.where(is_marked, MARKED, PLAIN)
     # bool[n, places], whether there is such an ingress place.

@@ -187,8 +187,8 @@ class ClassPaths:
             by_class = np.logical_and.reduceat(ordered, groups.starts, axis=2)
             if common is None:
                 common = np.zeros((len(by_class), *shape), np.bool_)
-            links = by_class.shape[1]
-            common[:, switch, groups.keys, :links] = by_class.transpose(0, 2, 1)
+            link_count = by_class.shape[1]
+            common[:, switch, groups.keys, :link_count] = by_class.transpose(0, 2, 1)
         if common is None:
             return np.zeros((1, *shape), np.bool_)
         return common
@@ -207,15 +207,15 @@ def _other_next_hops(
         after: int32[S, D], the next switch.
         distance: uint8[S, D]; empty where packets take one path only.
     """
-    links = far.shape[1]
+    most_links = far.shape[1]
     other = np.full((len(distance), after.shape[1]), -1, np.int32)
-    if links == 1:
+    if most_links == 1:
         return other
     for switch, neighbours in enumerate(far[: len(distance)]):
         # bool[K, D], the links that lead nearer; int[K - 1, D], all but the minimal one in turn.
         nearer = (neighbours >= 0)[:, None] & (distance[neighbours] + 1 == distance[switch])
         minimal = (neighbours[:, None] == after[switch]).argmax(axis=0)
-        others = (minimal + np.arange(1, links)[:, None]) % links
+        others = (minimal + np.arange(1, most_links)[:, None]) % most_links
         leads_nearer = np.take_along_axis(nearer, others, axis=0)
         first = leads_nearer.argmax(axis=0)
         link = np.take_along_axis(others, first[None], axis=0)[0]

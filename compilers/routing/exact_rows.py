@@ -62,23 +62,23 @@ def nearer_links(
         ends: int64[D], destinations.
         distance: uint8[S, D], the links between switches in the fabric that is left.
     """
-    switches, links = far.shape
+    switches, most_links = far.shape
     nearer = distance[after, np.arange(len(ends))] + 1 == distance
     must_change = ~((after >= 0) & nearer) & (distance > 0) & (distance != BEYOND)
     # By destination, so that distances that are close in memory are read together.
     column, switch = np.nonzero(must_change.T)
-    first_link = (switch + ends[column]) % links
+    first_link = (switch + ends[column]) % most_links
     # Each list of neighbours twice, so that its cyclic order from any link on is one range.
     far_twice = np.concatenate((far, far), axis=1).ravel()
     flat_distance, nearer_distance = distance.T.ravel(), distance[switch, column] - 1
     link = np.empty(len(switch), np.int64)
     open_rows = np.arange(len(switch))  # rows without a link so far
-    for tried_links in (np.arange(min(LINKS_TRIED_FIRST, links)), np.arange(links)):
-        start = switch[open_rows] * 2 * links + first_link[open_rows]
+    for tried_links in (np.arange(min(LINKS_TRIED_FIRST, most_links)), np.arange(most_links)):
+        start = switch[open_rows] * 2 * most_links + first_link[open_rows]
         neighbour = far_twice.take(start[:, None] + tried_links)
         its_distance = flat_distance.take((column[open_rows] * switches)[:, None] + neighbour)
         is_nearer = (its_distance == nearer_distance[open_rows, None]) & (neighbour >= 0)
-        link[open_rows] = (first_link[open_rows] + is_nearer.argmax(axis=1)) % links
+        link[open_rows] = (first_link[open_rows] + is_nearer.argmax(axis=1)) % most_links
         open_rows = open_rows[~is_nearer.any(axis=1)]
     return ExactRows(switch, ends[column], link)
 

@@ -62,13 +62,13 @@ def split_by_choices(paths: ClassPaths, forwarding: Forwarding) -> tuple[ClassPa
     Returns:
         The paths with the new classes, and the choices of each class.
     """
-    tables, links = paths.tables, paths.wiring.far.shape[1]
+    tables, most_links = paths.tables, paths.wiring.far.shape[1]
     rows_of = {switch: _split_rows(paths, switch, forwarding) for switch in paths.cabled_switches()}
     most_classes = max(len(rows.port) for rows in rows_of.values())
     egress = empty_egress(tables.switches, tables.routes.egress.shape[1], most_classes)
     egress[...] = no_route(egress)
     port = np.zeros((tables.switches, most_classes), np.int32)
-    choices_of_class = np.zeros((3, tables.switches, most_classes, links), np.bool_)
+    choices_of_class = np.zeros((3, tables.switches, most_classes, most_links), np.bool_)
     for switch, rows in rows_of.items():
         egress[switch, rows.row] = rows.new_class
         egress[switch, tables.routes.egress[switch] == local(tables.routes.egress)] = local(egress)

@@ -30,8 +30,8 @@ def apex_links_of(wiring: Wiring) -> NDArray[np.int16]:
 
 def link_blocks(wiring: Wiring) -> Iterator[slice]:
     """Yield ranges of switches that together cover all, each with about a million link pairs."""
-    switches, links = wiring.far.shape
-    step = max(1, LINK_PAIRS_AT_ONCE // max(1, links * links))
+    switches, most_links = wiring.far.shape
+    step = max(1, LINK_PAIRS_AT_ONCE // max(1, most_links * most_links))
     for first in range(0, switches, step):
         yield slice(first, first + step)
 

@@ -108,15 +108,15 @@ class Intact:
             has_detours: whether packets are marked, or carry an intermediate.
         """
         classes, cables = tables.classes, wiring.cables()
-        switches, links = wiring.port.shape
-        place = np.full((switches, cables.shape[1]), links)
+        switches, most_links = wiring.port.shape
+        place = np.full((switches, cables.shape[1]), most_links)
         switch, link = np.nonzero(wiring.far >= 0)
         place[switch, wiring.port[switch, link]] = link
         routes = tables.routes
         if isinstance(routes.prefix, ComputedArray):  # repaired rows are stored ones
             tables = replace(tables, routes=replace(routes, prefix=np.asarray(routes.prefix)))
         of_class = np.take_along_axis(place, classes.port.astype(np.int64), axis=1)
-        first_class = np.full((switches, links + 1), -1)
+        first_class = np.full((switches, most_links + 1), -1)
         for class_number in reversed(range(of_class.shape[1])):
             first_class[np.arange(switches), of_class[:, class_number]] = class_number
         return cls(

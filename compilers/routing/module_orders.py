@@ -93,14 +93,14 @@ def module_orders(
         quadric=np.count_nonzero(wiring.far >= 0, axis=1) < wiring.far.shape[1],
         goals=BounceGoals.of(tables, wiring, module),
     )
-    switch_count, links = wiring.far.shape
+    switch_count, most_links = wiring.far.shape
     bounce = _bounce_links(fabric, _first_links(fabric, bounce_links), count)
-    protection = np.full((switch_count, 2 * links, count), -1, np.int16)
+    protection = np.full((switch_count, 2 * most_links, count), -1, np.int16)
     for switches in link_blocks(wiring):
         behind = _scores_behind(fabric, switches)
-        protection[switches, :links] = _take_least(behind, module[switches], count)
+        protection[switches, :most_links] = _take_least(behind, module[switches], count)
         direct = _scores_direct(fabric, switches, bounce)
-        protection[switches, links:] = _take_least(direct, module[switches], count)
+        protection[switches, most_links:] = _take_least(direct, module[switches], count)
     # The direct class of a link bounces like its other class.
     bounce_of_classes = np.tile(bounce, (1, 2, 1))
     return _ports(wiring, protection), _ports(wiring, bounce_of_classes)
@@ -273,7 +273,7 @@ def _first_links(fabric: _Fabric, bounce_links: NDArray[np.int16] | None) -> NDA
     than the module of the neighbour's link to v.
     """
     far, module, goals = fabric.wiring.far, fabric.module, fabric.goals
-    links = far.shape[1]
+    most_links = far.shape[1]
     first_links = goals.first_bounce.copy()
     if bounce_links is not None:
         first_links = np.where(first_links >= 0, first_links, bounce_links)
@@ -287,12 +287,12 @@ def _first_links(fabric: _Fabric, bounce_links: NDArray[np.int16] | None) -> NDA
         shape = (len(link), *w.shape)
         end = np.broadcast_to(neighbour[:, None, None], shape)
         arrival = fabric.tables.routes.egress[end, np.broadcast_to(w[None], shape)]
-        arrival = arrival.astype(np.intp) % links
+        arrival = arrival.astype(np.intp) % most_links
         other_module = module[end, arrival] != module[neighbour, link_to_v][:, None, None]
         other_module &= (np.arange(len(link))[:, None] != np.arange(len(link)))[:, :, None]
         # Neighbours next to no quadric come first, then most ends decide, then the turn.
         ends = np.where((w >= 0) & (w != v), other_module.sum(axis=0), -1)
-        ends += np.where(goals.far_from_quadrics[neighbour] & (w != v), 2 * links, 0)
-        turn = (np.arange(links) - link_to_v[:, None]) % links
-        first_links[neighbour, link_to_v] = (ends * links - turn).argmax(axis=1)
+        ends += np.where(goals.far_from_quadrics[neighbour] & (w != v), 2 * most_links, 0)
+        turn = (np.arange(most_links) - link_to_v[:, None]) % most_links
+        first_links[neighbour, link_to_v] = (ends * most_links - turn).argmax(axis=1)
     return first_links

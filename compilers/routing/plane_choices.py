@@ -75,16 +75,16 @@ def alternate_links(wiring: Wiring, forwarding: Forwarding) -> NDArray[np.uint8]
 
     Direct classes have alternates only where packets bounce or are marked.
     """
-    switch_count, links = wiring.port.shape
-    packed = np.zeros((switch_count, 2 * links, (links + 7) // 8), np.uint8)
+    switch_count, most_links = wiring.port.shape
+    packed = np.zeros((switch_count, 2 * most_links, (most_links + 7) // 8), np.uint8)
     apex = apex_links_of(wiring)
     for switches in link_blocks(wiring):
         usable = other_links(wiring.far[switches])
         if forwarding.bounces or forwarding.marks:
-            packed[switches, links:] = np.packbits(usable, axis=2)
+            packed[switches, most_links:] = np.packbits(usable, axis=2)
         if forwarding.disjoint:
             usable &= ~in_one_triangle(apex[switches])
-        packed[switches, :links] = np.packbits(usable, axis=2)
+        packed[switches, :most_links] = np.packbits(usable, axis=2)
     return packed
 
 
@@ -111,21 +111,21 @@ def with_plane_repairs(
         classes = replace(tables.classes, protection=protection, bounce=bounce)
         return replace(tables, classes=classes)
     goals = BounceGoals.of(tables, wiring)
-    switch_count, links = wiring.port.shape
-    protection = np.zeros((switch_count, 2 * links, MOST_REPAIR_PORTS), np.uint16)
-    bounce = np.zeros((switch_count, 2 * links, MOST_REPAIR_PORTS), np.uint16)
+    switch_count, most_links = wiring.port.shape
+    protection = np.zeros((switch_count, 2 * most_links, MOST_REPAIR_PORTS), np.uint16)
+    bounce = np.zeros((switch_count, 2 * most_links, MOST_REPAIR_PORTS), np.uint16)
     for switches in link_blocks(wiring):
         block = replace(wiring, port=wiring.port[switches])
         to_apex = apex[switches]
         # bool[n, K, K], by minimal link the links whose neighbours repair.
         allowed = other_links(wiring.far[switches]) & ~in_one_triangle(to_apex)
         rank = partial(ranked_ports, minimal=block.port, wiring=block, count=MOST_REPAIR_PORTS)
-        protection[switches, :links] = rank(allowed)
+        protection[switches, :most_links] = rank(allowed)
         without_apex = rank(allowed, before=goals.preferred_repairs(switches))
         apex_port = np.take_along_axis(block.port, np.maximum(to_apex, 0).astype(np.intp), axis=1)
         has_apex = (to_apex >= 0)[..., None]
         apex_first = np.dstack((apex_port, without_apex[..., :-1]))
-        protection[switches, links:] = np.where(has_apex, apex_first, without_apex)
+        protection[switches, most_links:] = np.where(has_apex, apex_first, without_apex)
         preferred = goals.preferred_bounces(switches)
         if bounce_links is not None:
             has_goal = preferred.any(axis=2, keepdims=True)
@@ -145,8 +145,8 @@ def with_plane_bounces(tables: Tables, wiring: Wiring, bounce_links: NDArray[np.
         bounce_links: int16[S, K], the link by which packets of each link bounce; for -1 the first
             link that can bounce them.
     """
-    switch_count, links = bounce_links.shape
-    bounce = np.zeros((switch_count, 2 * links, 1), np.uint16)
+    switch_count, most_links = bounce_links.shape
+    bounce = np.zeros((switch_count, 2 * most_links, 1), np.uint16)
     apex = apex_links_of(wiring)
     for switches in link_blocks(wiring):
         block = replace(wiring, port=wiring.port[switches])

@@ -40,11 +40,11 @@ def ranked_ports(
         count: the number of ports.
         before: bool[S, C, K], usable links that come before all others; None for no such links.
     """
-    switches, classes, links = usable.shape
+    switches, classes, most_links = usable.shape
     ports = np.zeros((switches, classes, count), np.uint16)
     # For each link, the links with higher numbers, with which the cyclic order after it begins.
-    beyond = _words(np.arange(links) > np.arange(links)[:, None])
-    step = max(1, RANKED_ENTRIES_AT_ONCE // (classes * links))
+    beyond = _words(np.arange(most_links) > np.arange(most_links)[:, None])
+    step = max(1, RANKED_ENTRIES_AT_ONCE // (classes * most_links))
     for first in range(0, switches, step):
         block = slice(first, first + step)
         port, minimal_link = wiring.port[block], _links_of(wiring.port[block], minimal[block])
@@ -52,7 +52,7 @@ def ranked_ports(
         if before is not None:
             sets.insert(0, usable[block] & before[block])
         unranked = [_words(links_of_class) for links_of_class in sets]
-        for rank in range(min(count, links)):
+        for rank in range(min(count, most_links)):
             link = _take_first(unranked, beyond[minimal_link])
             existing = np.maximum(link, 0).reshape(len(port), -1)
             port_of_link = np.take_along_axis(port, existing, axis=1).reshape(link.shape)

@@ -30,25 +30,25 @@ from compilers.wiring.wiring import Wiring
 def split_direct(tables: Tables, wiring: Wiring) -> Tables:
     """Double the classes of minimal tables, and move rows of neighbours to the direct classes."""
     routes = tables.routes
-    links = tables.classes.port.shape[1]
+    most_links = tables.classes.port.shape[1]
     if isinstance(routes.egress, LineEgress):
-        egress: Any = routes.egress.split(links)
+        egress: Any = routes.egress.split(most_links)
     else:
-        egress = _with_direct_classes(routes, wiring, links)
+        egress = _with_direct_classes(routes, wiring, most_links)
     return Tables(
         routes=replace(routes, egress=egress),
         classes=Classes.minimal(np.tile(tables.classes.port, 2)),
     )
 
 
-def _with_direct_classes(routes: Routes, wiring: Wiring, links: int) -> Egress:
+def _with_direct_classes(routes: Routes, wiring: Wiring, most_links: int) -> Egress:
     """Return stored egress values with the rows of neighbours in the direct classes."""
-    egress = _widened(routes.egress, 2 * links)
+    egress = _widened(routes.egress, 2 * most_links)
     switch, link = np.nonzero(wiring.far >= 0)
     row, direct = exact_rows_of(routes, switch, wiring.far[switch, link])
     # No row leads to a spine of an OFT, which has no address.
     direct &= routes.egress[switch, row] == link
-    egress[switch[direct], row[direct]] = (links + link[direct]).astype(egress.dtype)
+    egress[switch[direct], row[direct]] = (most_links + link[direct]).astype(egress.dtype)
     return egress
 
 

@@ -29,9 +29,9 @@ def apex_links(far: NDArray[np.int32]) -> NDArray[np.int16]:
     >>> apex_links(np.array([[1, 2], [0, 2], [0, 1]], np.int32)).tolist()
     [[1, 0], [1, 0], [1, 0]]
     """
-    table, (order, links) = table_of(far), far.shape
+    table, (order, most_links) = table_of(far), far.shape
     apexes = np.full(far.shape, NO_APEX, np.int16)
-    number = np.arange(links, dtype=np.int16)
+    number = np.arange(most_links, dtype=np.int16)
     # int16[S + 1], the link of the current switch to each other one.
     link_to = np.full(order + 1, NO_APEX, np.int16)
     # One switch at a time, so that what is looked up stays in the processor's cache.

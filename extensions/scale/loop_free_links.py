@@ -62,9 +62,9 @@ class LoopFreeLinks:
     @classmethod
     def of(cls, classes: StarClasses) -> LoopFreeLinks:
         """The links that may serve each of the classes."""
-        switches, links = classes.build.wiring.far.shape
-        width = (links + 7) // 8
-        loop_free = np.zeros((switches, 3, links, width), np.uint8)
+        switches, most_links = classes.build.wiring.far.shape
+        width = (most_links + 7) // 8
+        loop_free = np.zeros((switches, 3, most_links, width), np.uint8)
         node_protecting = np.zeros_like(loop_free)
         paths = _CabledPaths.of(classes)
         for group in classes.groups():
@@ -77,7 +77,7 @@ class LoopFreeLinks:
             ):
                 of_switches = group_sets.reshape(-1, *group_sets.shape[2:])
                 sets[group.switches, :, : group.link_count, : of_switches.shape[3]] = of_switches
-        shape = switches, 3 * links, width
+        shape = switches, 3 * most_links, width
         return cls(
             classes, paths.next_member, loop_free.reshape(shape), node_protecting.reshape(shape)
         )

@@ -76,7 +76,7 @@ class _RepairOrders:
     def of(cls, build: Build, apex: NDArray[np.int16], module: NDArray[np.int32]) -> _RepairOrders:
         """The orders of a build whose classes are numbered by link (`_are_classes_by_link`)."""
         classes, use = build.tables.classes, PortUse.of(build.wiring)
-        switches, links = build.wiring.far.shape
+        switches, most_links = build.wiring.far.shape
 
         def links_of(ports: NDArray[Any]) -> Links:
             """The links behind the listed ports, intp[S, C, 2], from ports [S, C, n]."""
@@ -86,9 +86,9 @@ class _RepairOrders:
 
         protection = links_of(classes.protection)
         return cls(
-            behind=protection[:, :links],
-            direct=protection[:, links:],
-            bounce=links_of(classes.bounce)[:, :links],
+            behind=protection[:, :most_links],
+            direct=protection[:, most_links:],
+            bounce=links_of(classes.bounce)[:, :most_links],
             apex=apex,
             module=module,
         )
@@ -146,18 +146,18 @@ def module_bounds(build: Build) -> ModuleBounds | None:
 def _are_classes_by_link(build: Build) -> bool:
     """Whether class k leads behind the k-th neighbour, and class K + k to that one alone."""
     far, port = build.wiring.far, build.wiring.port
-    links, egress = far.shape[1], build.tables.routes.egress
+    most_links, egress = far.shape[1], build.tables.routes.egress
     if not np.array_equal(build.tables.classes.port, np.tile(port, 2)):
         return False
     switch, link = np.nonzero(far >= 0)
-    if not bool((egress[switch, far[switch, link]] == links + link).all()):
+    if not bool((egress[switch, far[switch, link]] == most_links + link).all()):
         return False
     if computed_counts := getattr(egress, "destination_counts", None):
-        direct_counts: NDArray[Any] = np.asarray(computed_counts(2 * links))[:, links:]
+        direct_counts: NDArray[Any] = np.asarray(computed_counts(2 * most_links))[:, most_links:]
         return bool((direct_counts == (far >= 0)).all())
     neighbours = np.count_nonzero(far >= 0, axis=1)
     return all(
-        np.count_nonzero((row >= links) & (row < 2 * links)) == count
+        np.count_nonzero((row >= most_links) & (row < 2 * most_links)) == count
         for row, count in zip(egress, neighbours.tolist(), strict=True)
     )
 
@@ -185,7 +185,7 @@ class _LastHops:
 def _last_hops(build: Build, orders: _RepairOrders) -> _LastHops:
     """Follow the packets of each state to the last switch before their destination."""
     wiring, far, egress = build.wiring, build.wiring.far, build.tables.routes.egress
-    links, use = far.shape[1], PortUse.of(build.wiring)
+    most_links, use = far.shape[1], PortUse.of(build.wiring)
     switch, number = np.nonzero(far >= 0)
     u, link = switch[:, None], number[:, None]
     v = far[u, link].astype(np.intp)
@@ -200,13 +200,15 @@ def _last_hops(build: Build, orders: _RepairOrders) -> _LastHops:
     w_ingress = use.link_at(w, wiring.far_port[r, bounce_link]).astype(np.intp)
     # w is next to u itself, or sends the packet to the last switch. Class K + k is the direct one.
     w_class = np.asarray(egress[w, np.broadcast_to(u, w.shape)]).astype(np.intp)
-    w_is_last, w_link = w_class >= links, w_class % links
+    w_is_last, w_link = w_class >= most_links, w_class % most_links
     last = np.where(w_is_last, w, far[w, w_link])
     after_w = use.link_at(np.maximum(last, 0), wiring.far_port[w, w_link])
     last_ingress = np.where(w_is_last, w_ingress, after_w)
     last = np.where(is_apex, r, last)
     last_ingress = np.where(is_apex, r_ingress, last_ingress)
-    link_to_u = np.asarray(egress[last, np.broadcast_to(u, last.shape)]).astype(np.intp) % links
+    link_to_u = (
+        np.asarray(egress[last, np.broadcast_to(u, last.shape)]).astype(np.intp) % most_links
+    )
     last_link = use.link_at(np.broadcast_to(u, last.shape), wiring.far_port[last, link_to_u])
     return _LastHops(
         u=u,
@@ -223,12 +225,12 @@ def _longest_orbit(build: Build, orders: _RepairOrders) -> int | None:
 
     None if some orbit stays behind the module.
     """
-    switches, links = build.wiring.far.shape
+    switches, most_links = build.wiring.far.shape
     hops = _last_hops(build, orders)
-    arrived = switches * links * LISTED_LINKS
-    state = (hops.u * links + hops.link) * LISTED_LINKS + np.arange(LISTED_LINKS)
+    arrived = switches * most_links * LISTED_LINKS
+    state = (hops.u * most_links + hops.link) * LISTED_LINKS + np.arange(LISTED_LINKS)
     stays = orders.module[hops.u, hops.last_link] == orders.module[hops.u, hops.link]
-    next_state = (hops.u * links + hops.last_link) * LISTED_LINKS + hops.next_place
+    next_state = (hops.u * most_links + hops.last_link) * LISTED_LINKS + hops.next_place
     following = np.full(arrived + 1, arrived)
     following[state] = np.where(stays, next_state, arrived)
     length = np.zeros(arrived + 1, np.int64)

@@ -76,8 +76,8 @@ def plane_states(
         hop_counts: the result of `plane_lines`, which proved minimal paths for all pairs.
         kinds: the kinds of failures: `link`, `node` or both.
     """
-    egress, links = build.tables.routes.egress, build.wiring.far.shape[1]
-    if not isinstance(egress, LineEgress) or egress.direct != links or build.forwarding.marks:
+    egress, most_links = build.tables.routes.egress, build.wiring.far.shape[1]
+    if not isinstance(egress, LineEgress) or egress.direct != most_links or build.forwarding.marks:
         return None
     classes = TwoLinkClasses.of(build)
     if classes is None:
@@ -85,7 +85,7 @@ def plane_states(
     states = class_states(build, np.array([kind in kinds for kind in PROVABLE_KINDS]))
     is_cabled = build.wiring.far >= 0
     # The summaries of the classes for destinations behind each link, and of the direct ones.
-    behind, direct = states.summary[:, :links], states.summary[:, links : 2 * links]
+    behind, direct = states.summary[:, :most_links], states.summary[:, most_links : 2 * most_links]
     if has_detours(direct[is_cabled]).any() or not _are_numbered_by_link(classes):
         return None
     if not _behind_is_repaired(classes, states, kinds):
@@ -95,7 +95,7 @@ def plane_states(
         return None
     # For each class and each of its destinations, hosts choose among the links with a share.
     choices = share_count(states.summary) * classes.destinations_behind
-    choices[:, links : 2 * links] += np.where(is_cabled, share_count(direct), 0)
+    choices[:, most_links : 2 * most_links] += np.where(is_cabled, share_count(direct), 0)
     one_more_link = bool(has_detours(behind[is_cabled]).any())
     return LocalProof.of_all(
         switches=len(build.wiring.far),
@@ -108,12 +108,12 @@ def plane_states(
 
 def _are_numbered_by_link(classes: TwoLinkClasses) -> bool:
     """Whether class k leads over link k, and class K + k to the neighbour behind it alone."""
-    links = classes.apex_link.shape[1]
+    most_links = classes.apex_link.shape[1]
     s, k = np.nonzero(classes.build.wiring.far >= 0)
     return (
         np.array_equal(classes.link[s, k], k)
-        and np.array_equal(classes.link[s, links + k], k)
-        and np.array_equal(classes.direct[s, k] - links, k)
+        and np.array_equal(classes.link[s, most_links + k], k)
+        and np.array_equal(classes.direct[s, k] - most_links, k)
     )
 
 

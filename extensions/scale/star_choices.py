@@ -59,8 +59,8 @@ def with_choices(
         forwarding: whether there are alternates and repair. Alternates may share links with minimal
             paths.
     """
-    links = wiring.port.shape[1]
-    program = _three_class_program(topology, links)
+    most_links = wiring.port.shape[1]
+    program = _three_class_program(topology, most_links)
     egress = unless_large(StarEgress(program), tables.routes.egress)
     prefix = unless_large(StarPrefixes(program), egress)
     classes = Classes.minimal(np.tile(wiring.port, 3))
@@ -68,19 +68,19 @@ def with_choices(
         repair_ports = _repair_ports(program, wiring)
         classes = replace(classes, protection=repair_ports, bounce=repair_ports)
     if forwarding.has_alternates:
-        alternates = _alternate_sets(program, links)
+        alternates = _alternate_sets(program, most_links)
         classes = with_alternates(classes, wiring, alternates, forwarding.minimal_share)
     return Tables(replace(tables.routes, prefix=prefix, egress=egress), classes)
 
 
-def star_alternates(topology: Topology, links: int) -> NDArray[np.uint8]:
+def star_alternates(topology: Topology, most_links: int) -> NDArray[np.uint8]:
     """The alternates of a whole PolarStar as sets of links, uint8[S, 3K, ⌈K/8⌉], as in `Spread`."""
-    return _alternate_sets(_three_class_program(topology, links), links)
+    return _alternate_sets(_three_class_program(topology, most_links), most_links)
 
 
-def _three_class_program(topology: Topology, links: int) -> StarProgram:
+def _three_class_program(topology: Topology, most_links: int) -> StarProgram:
     """The minimal routes, with three classes for each of so many links."""
-    shift = np.array([BESIDE * links, DIRECT * links], np.uint16)
+    shift = np.array([BESIDE * most_links, DIRECT * most_links], np.uint16)
     return replace(polarstar_minimal.star_program(topology), shift=shift)
 
 
@@ -95,12 +95,12 @@ class _RepairLinks:
 
     def ranked_ports(self, wiring: Wiring) -> NDArray[np.uint16]:
         """The first usable links of each class, uint16[…, K, P]: link k as k + 1, 0 for none."""
-        rows, links = len(self.usable), self.usable.shape[-1]
+        rows, most_links = len(self.usable), self.usable.shape[-1]
         usable, preferred = (
-            sets.reshape(rows, -1, links) for sets in (self.usable, self.preferred)
+            sets.reshape(rows, -1, most_links) for sets in (self.usable, self.preferred)
         )
-        port = np.tile(np.arange(1, links + 1, dtype=np.int32), (rows, 1))
-        minimal = np.tile(port, usable.shape[1] // links)
+        port = np.tile(np.arange(1, most_links + 1, dtype=np.int32), (rows, 1))
+        minimal = np.tile(port, usable.shape[1] // most_links)
         first_links = ranked_ports(
             usable, minimal, replace(wiring, port=port), MOST_REPAIR_PORTS, preferred
         )
@@ -109,8 +109,8 @@ class _RepairLinks:
 
 def _repair_ports(program: StarProgram, wiring: Wiring) -> NDArray[np.uint16]:
     """The ports that repair each class, in order, uint16[S, 3K, P]; bounces are the same."""
-    switches, links = wiring.port.shape
-    repair_ports = np.zeros((switches, 3, links, MOST_REPAIR_PORTS), np.uint16)
+    switches, most_links = wiring.port.shape
+    repair_ports = np.zeros((switches, 3, most_links, MOST_REPAIR_PORTS), np.uint16)
     paths = MemberPaths.of(program)
     # The ports by link number + 1; port 0, no port, for link 0.
     ports = np.pad(wiring.port.astype(np.uint16), ((0, 0), (1, 0)))
@@ -128,7 +128,7 @@ def _repair_ports(program: StarProgram, wiring: Wiring) -> NDArray[np.uint16]:
         by_switch = link_number.reshape(-1, *shape[2:])
         group_ports = ports[group.switches[:, None, None, None], by_switch]
         repair_ports[group.switches, :, : group.link_count] = group_ports
-    return repair_ports.reshape(switches, 3 * links, MOST_REPAIR_PORTS)
+    return repair_ports.reshape(switches, 3 * most_links, MOST_REPAIR_PORTS)
 
 
 def _outer_beyond_repairs(group: SupernodeGroup) -> _RepairLinks:
@@ -158,10 +158,10 @@ def _other_outer_links(group: SupernodeGroup) -> Bits:
     return other_links
 
 
-def _alternate_sets(program: StarProgram, links: int) -> NDArray[np.uint8]:
+def _alternate_sets(program: StarProgram, most_links: int) -> NDArray[np.uint8]:
     """The links of alternates, as in `Spread`, uint8[S, 3K, ⌈K/8⌉]."""
     k, switches = program.members, len(program.around) * program.members
-    alternates = np.zeros((switches, 3, links, (links + 7) // 8), np.uint8)
+    alternates = np.zeros((switches, 3, most_links, (most_links + 7) // 8), np.uint8)
     paths = MemberPaths.of(program)
     for group in SupernodeGroup.all_of(program):
         of_members = np.packbits(paths.alternates(group), axis=3)
@@ -175,7 +175,7 @@ def _alternate_sets(program: StarProgram, links: int) -> NDArray[np.uint8]:
         sets[supernode[:, None], np.arange(k), BESIDE, outer_link, apex[:, None] >> 3] |= bit
         by_switch = sets.reshape(-1, *of_members.shape[1:])
         alternates[group.switches, :, : group.link_count, : of_members.shape[3]] = by_switch
-    return alternates.reshape(switches, 3 * links, -1)
+    return alternates.reshape(switches, 3 * most_links, -1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

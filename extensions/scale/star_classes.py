@@ -50,16 +50,16 @@ class StarClasses:
         None if the build is no whole PolarStar, or does not have three classes a link.
         """
         far, ports = build.wiring.far, build.tables.classes.port
-        links = far.shape[1]
-        if not polarstar.is_whole(build.topology) or ports.shape[1] != 3 * links:
+        most_links = far.shape[1]
+        if not polarstar.is_whole(build.topology) or ports.shape[1] != 3 * most_links:
             return None
-        program = _three_class_program(build, links)
+        program = _three_class_program(build, most_links)
         members = proved_members(build, program) if program else None
         if members is None or not members.as_programmed():
             return None
         classes = cls(build, members, PortUse.of(build.wiring))
         for block in classes.use.blocks():
-            cabled_link = np.where(far[block] >= 0, np.arange(links), -1)
+            cabled_link = np.where(far[block] >= 0, np.arange(most_links), -1)
             class_link = classes.use.part(block).links(ports[block])
             if not np.array_equal(class_link, np.tile(cabled_link, 3)):
                 return None
@@ -91,8 +91,8 @@ class StarClasses:
         return exact_rows + aggregate_rows * k
 
 
-def _three_class_program(build: Build, links: int) -> StarProgram | None:
+def _three_class_program(build: Build, most_links: int) -> StarProgram | None:
     """The program of all rows of a build, if it has three classes for each of so many links."""
     program = program_of(build)
-    shift = np.array([BESIDE * links, DIRECT * links], np.uint16)
+    shift = np.array([BESIDE * most_links, DIRECT * most_links], np.uint16)
     return program if program and np.array_equal(program.shift, shift) else None

@@ -122,10 +122,10 @@ def tabulate_classes(states: ClassStates, share_counts: Array, kinds: Array) -> 
     """
     p = states.program
     switches, classes, _ = p.order.shape
-    links = p.far.shape[1]
+    most_links = p.far.shape[1]
     failed = np.empty(1, np.int64)
     link_to = np.full(switches, NONE, np.int16)
-    joined = np.zeros((links, links), np.bool_)
+    joined = np.zeros((most_links, most_links), np.bool_)
     for s in range(switches):
         if kinds[NODE]:
             write_joined(p, s, link_to, joined)
@@ -149,17 +149,17 @@ def write_joined(p: Program, s: int, link_to: Array, joined: Array) -> None:
         link_to: int16[S], scratch: NONE in all places, before and after the call.
         joined: bool[K, K], written: whether the neighbours behind two links of s are joined.
     """
-    links = p.far.shape[1]
+    most_links = p.far.shape[1]
     joined[:] = False
-    for k in range(links):
+    for k in range(most_links):
         if p.far[s, k] >= 0:
             link_to[p.far[s, k]] = k
-    for k in range(links):
+    for k in range(most_links):
         if p.far[s, k] >= 0:
             for t in p.far[p.far[s, k]]:
                 if t >= 0 and link_to[t] >= 0:
                     joined[k, link_to[t]] = True
-    for k in range(links):
+    for k in range(most_links):
         if p.far[s, k] >= 0:
             link_to[p.far[s, k]] = NONE
 

@@ -55,12 +55,12 @@ def class_states(build: Build, kinds: NDArray[np.bool_]) -> ClassStates:
         kinds: bool[2], whether links may be down, and whether switches may (`LINK`, `NODE`).
     """
     wiring = build.wiring
-    links = wiring.far.shape[1]
+    most_links = wiring.far.shape[1]
     program = program_of(build, shares=False)
     shape = len(wiring.far), build.tables.classes.port.shape[1]
     # By switch and class: how many shares there are, the one link with a share, and the set of all.
     shares, sole_link = np.zeros(shape, np.int16), np.full(shape, NONE, np.int16)
-    shared_links = np.zeros((*shape, (links + 7) // 8), np.uint8)
+    shared_links = np.zeros((*shape, (most_links + 7) // 8), np.uint8)
     use = PortUse.of(wiring)
     for block in switch_blocks(build):
         part = classes_of(build, block)

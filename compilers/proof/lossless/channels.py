@@ -136,11 +136,11 @@ def channels(
 
 def _channel_changes(build: Build, scheme: str) -> NDArray[np.int8]:
     """How many channels a packet goes up, int8[S, K, K], by switch, ingress link and next link."""
-    switches, links = build.wiring.far.shape
+    switches, most_links = build.wiring.far.shape
     if scheme == "valley":
         up = rising_links(build)
         return (up[:, :, None] & up[:, None]).astype(np.int8)
-    return np.full((switches, links, links), int(scheme == "hop"), np.int8)
+    return np.full((switches, most_links, most_links), int(scheme == "hop"), np.int8)
 
 
 def _cycle(waits: NDArray[np.bool_], program: Program) -> list[int]:

@@ -148,12 +148,12 @@ def direct_rows(build: Build) -> Iterator[Unsound]:
     egress, far = build.tables.routes.egress, build.wiring.far
     if not build.tables.routes.exact or not isinstance(egress, np.ndarray):
         return  # rows that are computed use these classes
-    links = far.shape[1]
+    most_links = far.shape[1]
     wrong = np.zeros(far.shape, np.bool_)
     for s, row in enumerate(egress):
         has_neighbour = far[s] >= 0
-        is_direct = row[np.maximum(far[s], 0)] == links + np.arange(links)
-        direct_rows_count = np.count_nonzero((row >= links) & (row < 2 * links))
+        is_direct = row[np.maximum(far[s], 0)] == most_links + np.arange(most_links)
+        direct_rows_count = np.count_nonzero((row >= most_links) & (row < 2 * most_links))
         if direct_rows_count == np.count_nonzero(has_neighbour):
             wrong[s] = has_neighbour & ~is_direct
         else:  # rows for other destinations name such classes, too
@@ -161,7 +161,7 @@ def direct_rows(build: Build) -> Iterator[Unsound]:
     yield from unsound_where(
         wrong,
         lambda s, k: Finding(
-            (build.wiring.names[s], "class", links + k),
+            (build.wiring.names[s], "class", most_links + k),
             "rows for the neighbour alone, by its number",
             "rows for others, or none for it",
         ),

@@ -233,7 +233,7 @@ def _class_numbers(build: Build, paths: NeighbourPaths) -> Iterator[Unsound]:
     Targets tell direct classes by their number: the second class with the same port is direct, and
     where packets are marked it has a number from K to 2K - 1, K being the links of a switch.
     """
-    port, links = build.tables.classes.port, build.wiring.port.shape[1]
+    port, most_links = build.tables.classes.port, build.wiring.port.shape[1]
     by_port = np.argsort(port, axis=1, kind="stable")
     ranked = np.take_along_axis(port, by_port, axis=1)
     is_second = np.zeros(port.shape, np.bool_)  # the second class of a port, not the third
@@ -242,7 +242,7 @@ def _class_numbers(build: Build, paths: NeighbourPaths) -> Iterator[Unsound]:
     direct_by_number = np.zeros(port.shape, np.bool_)
     np.put_along_axis(direct_by_number, by_port, is_second, axis=1)
     if build.forwarding.marks:  # classes K to 2K - 1
-        direct_by_number &= np.arange(port.shape[1]) // links == 1
+        direct_by_number &= np.arange(port.shape[1]) // most_links == 1
     words = {True: "the neighbour alone", False: "what is behind the neighbour"}
     yield from unsound_where(
         (paths.direct & ~direct_by_number) | (paths.behind & direct_by_number),

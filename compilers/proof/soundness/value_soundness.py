@@ -72,9 +72,9 @@ def graph(build: Build) -> Iterator[Unsound]:
         yield Unsound.one("graph", "lists of neighbours that name each other", "others")
         return
     # int[S, K], the neighbours in the graph, with as many columns as `Wiring.far`.
-    far, links = g.padded(), wiring.far.shape[1]
-    missing = max(links - far.shape[1], 0)
-    far = np.pad(far, ((0, 0), (0, missing)), constant_values=-1)[:, :links]
+    far, most_links = g.padded(), wiring.far.shape[1]
+    missing = max(most_links - far.shape[1], 0)
+    far = np.pad(far, ((0, 0), (0, missing)), constant_values=-1)[:, :most_links]
     yield from unsound_where(
         wiring.far != far,
         lambda s, k: Finding(
