@@ -1,9 +1,8 @@
 """Writes rows and groups as `ovs-ofctl -O OpenFlow13` does, from the values of `rows`.
 
 Target ovs writes these lines into flows.txt and groups.txt, and the controller compares the rows of
-a switch by them. Numbers of fields and
-actions are those of the OpenFlow Switch Specification 1.3.5, §7.2, and of Open vSwitch's
-ovs-fields(7), ovs-actions(7) and nicira-ext.h.
+a switch by them. Numbers of fields and actions are those of the OpenFlow Switch Specification
+1.3.5, §7.2, and of Open vSwitch's ovs-fields(7), ovs-actions(7) and nicira-ext.h.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Reader of rows and groups of a switch with a single flow table.
 
-`profiled_check` calls `read_single_table` for switches whose profile has one table.
-Rows lead from a prefix, with or without an ingress port, to a group. A row with an ingress port
-comes before the row of the same prefix for all ports. Prefixes with the same groups form an egress
+`profiled_check` calls `read_single_table` for switches whose profile has one table. Rows lead from
+a prefix, with or without an ingress port, to a group. A row with an ingress port has a higher
+priority than the row of the same prefix for all ports. Prefixes with the same groups form an egress
 class, so that the result has the form of switches with several tables (`ovs_reader`).
 """
 

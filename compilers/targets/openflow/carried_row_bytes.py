@@ -28,7 +28,7 @@ NO_PORT_UP = 0xFFFF
 """What the action `port_if_up` writes into register 0 for a port that is down."""
 
 
-def rows_to_intermediates(macs: NDArray[np.uint8], watched: bool) -> Template:
+def rows_to_intermediates(macs: NDArray[np.uint8], are_neighbours: bool) -> Template:
     """For each intermediate a row that sends its packets on towards it.
 
     The row matches the MAC address of the intermediate, and looks the packet up in the table of
@@ -36,14 +36,14 @@ def rows_to_intermediates(macs: NDArray[np.uint8], watched: bool) -> Template:
 
     Args:
         macs: uint8[n, 6], the MAC addresses of the intermediates.
-        watched: whether the intermediates are neighbours, each at the port in the column `port`.
-            Then the row also writes this port into register 0, or `NO_PORT_UP` while the port is
-            down.
+        are_neighbours: whether the intermediates are neighbours, each at the port in the column
+            `port`. Then the row also writes this port into register 0, or `NO_PORT_UP` while the
+            port is down.
     """
     write_port = parts.apply_actions(parts.port_if_up("port", "reg0", CARRIED_BITS))
     return _carried_row(
         np.arange(len(macs)),
-        *([write_port] if watched else []),
+        *([write_port] if are_neighbours else []),
         parts.write_metadata("metadata", CLASS_MASK),
         parts.goto_table(Table.CLASSES),
         mac=macs,

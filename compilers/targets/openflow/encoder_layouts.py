@@ -61,8 +61,8 @@ class CarriedLayouts:
                 )
                 for family in families
             ],
-            to_far=carried_row_bytes.rows_to_intermediates(macs, watched=False),
-            to_neighbour=carried_row_bytes.rows_to_intermediates(macs, watched=True),
+            to_far=carried_row_bytes.rows_to_intermediates(macs, are_neighbours=False),
+            to_neighbour=carried_row_bytes.rows_to_intermediates(macs, are_neighbours=True),
             to_destination=carried_row_bytes.rows_to_destination(macs, gateway),
             port_down=carried_row_bytes.row_with_port_down(gateway),
         )
