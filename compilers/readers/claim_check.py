@@ -132,7 +132,7 @@ class _Comparison:
     def _add(self, kind: str, file: str, line: int, says: str, tables: str) -> None:
         """Add a difference; a plain fact may be accepted as the user's own statement."""
         if kind in FACTS:
-            self.differences.statement(file, line, says, tables)
+            self.differences.add_statement(file, line, says, tables)
         else:
             self.differences.add(file, line, says, tables)
 

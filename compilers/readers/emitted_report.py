@@ -55,7 +55,7 @@ class EmittedReport:
         """Whether the files say what the tables say."""
         return not self.differences and self.delivered == self.pairs
 
-    def also(self, more: DifferenceList) -> EmittedReport:
+    def with_differences(self, more: DifferenceList) -> EmittedReport:
         """A copy of the report that also counts further differences in the same files."""
         examples = (*self.examples, *more.examples)[:EXAMPLES]
         count = self.differences + more.count
@@ -151,7 +151,7 @@ class DifferenceList:
         if len(self.examples) < EXAMPLES:
             self.examples.append(EmittedDifference(str(file), line, _short(visible(says)), tables))
 
-    def statement(self, file: Path | str, line: int, text: str, tables: str = "") -> None:
+    def add_statement(self, file: Path | str, line: int, text: str, tables: str = "") -> None:
         """Count a statement that is unknown or states another fact, unless it is accepted."""
         text = bare(text)
         by_user = text.startswith(self.accept) or tables.startswith(self.accept)
@@ -160,6 +160,6 @@ class DifferenceList:
         else:
             self.add(file, line, text if tables else f"{UNEXPECTED}{text}", tables)
 
-    def unread(self, file: Path | str, line: int, text: str) -> None:
+    def add_unread(self, file: Path | str, line: int, text: str) -> None:
         """Count a line that no reader understands, unless it is accepted."""
-        self.statement(file, line, text)
+        self.add_statement(file, line, text)

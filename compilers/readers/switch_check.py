@@ -183,7 +183,7 @@ class SwitchCheck:
             path_differences = self.differences
             self.differences = DifferenceList(path_differences.accept)
         for file, line, text in self.emitted.unread:
-            self.differences.statement(file, line, text)
+            self.differences.add_statement(file, line, text)
         self._discards()
         self._compare_unused_classes()
         compare_claims(

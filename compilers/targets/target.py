@@ -452,9 +452,9 @@ class Target(ABC):
         checked = list(on_all_cores(check.switch, selected, progress))
         report = check.report(self.title, checked, whole=len(selected) == len(vertices))
         if failures:
-            report = report.also(failures.differences(folder))
+            report = report.with_differences(failures.differences(folder))
         for more in self.more_differences(build, chosen, folder, only):
-            report = report.also(more)
+            report = report.with_differences(more)
         return report
 
     def emitted_check(

@@ -351,7 +351,7 @@ def _host_interface(folder: Path, differences: DifferenceList) -> str:
     variables = {"host": folder.name, "interface": setting[1] if setting else ""}
     for name in ("host-sysctl.conf", "load.sh"):
         for line, text in differing_lines_of_file(folder / name, f"srv6/{name}.j2", **variables):
-            differences.unread(folder / name, line, text)
+            differences.add_unread(folder / name, line, text)
     return variables["interface"]
 
 

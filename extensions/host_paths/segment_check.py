@@ -74,7 +74,7 @@ def _check_settings(build: Build, vertex: int, file: Path, differences: Differen
         if text in expected:
             missing.discard(text)
         elif bare(text) and bare(text)[0] not in "#;":
-            differences.unread(file, line, text)
+            differences.add_unread(file, line, text)
     for text in sorted(missing):
         differences.add(file, 0, "nothing of it", text)
 

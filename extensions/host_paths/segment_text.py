@@ -130,7 +130,7 @@ class SegmentTable:
         except (OSError, ValueError):
             usids = ()
         if not usids:  # no prefix of a uSID
-            differences.unread(self.file, line, prefix)
+            differences.add_unread(self.file, line, prefix)
             return
         self.block = self.block or block
         is_right = block == self.block and length == prefix_length(usids)
@@ -158,7 +158,7 @@ class _SegmentActor:
 
     def unknown(self, line: int, text: str) -> None:
         """See `GrammarActor.unknown`."""
-        self.differences.unread(self.file, line, text)
+        self.differences.add_unread(self.file, line, text)
 
     def next_hop(self, statement: Statement, kind: str, *words: str) -> tuple[str, str]:  # noqa: ARG002
         """Note a segment route: its action, and the interface and the address that it names.
@@ -220,7 +220,7 @@ def read_sonic_segments(file: Path, differences: DifferenceList) -> SegmentTable
     for (key, sid), line in zip(sids.items(), lines, strict=True):
         action = SONIC_ACTIONS.get(sid.get("action"), "")
         if not action:
-            differences.unread(file, line, f"{key}: {sid}")
+            differences.add_unread(file, line, f"{key}: {sid}")
         segment = Segment(action, sid.get("interface", ""), sid.get("adj", ""))
         table.add(key.partition("|")[2], segment, line, differences)
     routes = tree["STATIC_ROUTE"]
@@ -273,7 +273,7 @@ def read_host(
     has_strange_characters = lines.strange()
     for line, text in lines[has_strange_characters]:
         if bare(text)[:1] != "#":
-            differences.unread(file, line, text)
+            differences.add_unread(file, line, text)
     lines = lines[~has_strange_characters]
     are_nexthops = lines.beginning(NEXTHOP)
     numbers, nexthops = lines[are_nexthops].split(len(NEXTHOP))
@@ -330,7 +330,7 @@ class _HostReader:
         has_gap = ((usids[:, :-1] == 0) & (usids[:, 1:] > 0)).any(axis=1)
         is_correct = has_tail & in_block & (usids[:, 0] > 0) & ~has_gap
         for line, text in nexthops[~is_correct]:
-            self.differences.unread(self.file, line, text)
+            self.differences.add_unread(self.file, line, text)
         self.usids = np.pad(usids, ((0, 0), (0, 1)))
         objects = [_Nexthop((row,), (1,)) for row in range(len(usids))]
         self._add_nexthops(numbers, objects, is_correct)
@@ -349,7 +349,7 @@ class _HostReader:
                 groups.append(_Nexthop(carriers, [exact_number(weight) for _, weight in members]))
             else:
                 groups.append(_Nexthop((), ()))
-                self.differences.unread(self.file, line, text)
+                self.differences.add_unread(self.file, line, text)
         is_correct = np.array([bool(group.carriers) for group in groups], np.bool_)
         self._add_nexthops(numbers, groups, is_correct)
 
@@ -360,7 +360,7 @@ class _HostReader:
         rows = zip(numbers, nexthops, is_correct.tolist(), strict=True)
         for (line, number), nexthop, correct in rows:
             if number in self.nexthops:
-                self.differences.unread(self.file, line, f"{NEXTHOP}{number} again")
+                self.differences.add_unread(self.file, line, f"{NEXTHOP}{number} again")
             elif correct:
                 self.nexthops[number], self.nexthop_lines[number] = nexthop, line
 
@@ -380,7 +380,7 @@ class _HostReader:
             ):
                 self.routes[prefix] = number, line
                 return
-        self.differences.unread(self.file, line, text)
+        self.differences.add_unread(self.file, line, text)
 
     def _set_own_usids(self, prefix: str) -> bool:
         """Set the host's own uSIDs from a prefix; False if it is not one of the block."""

@@ -445,7 +445,7 @@ class _SubnetCheck:
             elif name.startswith(ROUTING_SETTINGS):
                 self.differences.add(file, value.line, says, "no such setting")
             else:
-                self.differences.statement(file, value.line, says)
+                self.differences.add_statement(file, value.line, says)
 
     def follow(self) -> FollowedPairs:
         """Follow packets between all switches with hosts, and report credit loops."""

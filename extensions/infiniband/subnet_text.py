@@ -114,7 +114,7 @@ def _plain_lines(file: Path, differences: DifferenceList) -> Iterator[tuple[int,
         if not strange(text):
             yield line, text
         elif text[0] != "#":
-            differences.unread(file, line, text)
+            differences.add_unread(file, line, text)
 
 
 def read_subnet(file: Path, differences: DifferenceList) -> SubnetText:
@@ -134,7 +134,7 @@ def read_subnet(file: Path, differences: DifferenceList) -> SubnetText:
         elif not text:
             reader.end_device(line)
         elif text[0] != "#":
-            differences.unread(file, line, text)
+            differences.add_unread(file, line, text)
     for name, value in reader.attributes.items():
         differences.add(file, value.line, f"{name}={value.text}", "a device below it")
     return reader.subnet
@@ -179,7 +179,7 @@ class _SubnetReader:
         self.subnet.cables[near] = CableEnd(far, line)
         port_guid, is_host = match[2], self.current.startswith("H")
         if bool(port_guid) != is_host:
-            self.differences.unread(self.file, line, text)
+            self.differences.add_unread(self.file, line, text)
         if port_guid:
             self.subnet.hosts[int(port_guid, 16)] = self.current
 
@@ -234,7 +234,7 @@ def read_tables(file: Path, differences: DifferenceList) -> Iterator[TableText]:
     ends = [*(head.start() for head in heads[1:]), len(data)][: len(heads)]
     for number, text in enumerate(data[: heads[0].start() if heads else None].split(b"\n"), 1):
         if text and not text.startswith(b"#"):
-            differences.unread(file, number, text.decode(errors="replace"))
+            differences.add_unread(file, number, text.decode(errors="replace"))
     pattern: NDArray[np.uint8] | None = None
     lid, guid = np.zeros(0, np.int64), np.zeros(0, np.uint64)
     line = data.count(b"\n", 0, heads[0].start()) + 1 if heads else 1
@@ -295,7 +295,7 @@ def _entries(
     for number, text in enumerate(exact_lines(body.decode(errors="replace")), line + 1):
         entry = ENTRY.fullmatch(text)
         if entry is None:
-            differences.unread(file, number, text)
+            differences.add_unread(file, number, text)
             continue
         lid = int(entry[1], 16)
         if lid in lids or not 0 < lid < FIRST_MULTICAST:
@@ -364,7 +364,7 @@ def read_topology(file: Path, differences: DifferenceList) -> TopologyText:
             topology.cables[near] = TopologyCable(PlugName(far_system, far_plug), line)
             topology.mentions.append(SystemMention(far_system, far_kind, line))
         elif words and text[0] != "#":
-            differences.unread(file, line, text)
+            differences.add_unread(file, line, text)
     return topology
 
 
@@ -392,7 +392,7 @@ def read_definition(file: Path, differences: DifferenceList) -> SystemDefinition
         elif is_plug and system.node and words[0] not in system.plugs:
             system.plugs[words[0]] = words[2]
         elif words:
-            differences.unread(file, line, text)
+            differences.add_unread(file, line, text)
     return system
 
 
@@ -468,7 +468,7 @@ class _PolicyActor:
 
     def unknown(self, line: int, text: str) -> None:
         """See `GrammarActor.unknown`."""
-        self.differences.unread(self.file, line, text)
+        self.differences.add_unread(self.file, line, text)
 
     def next_hop(self, statement: Statement, kind: str, *words: str) -> None:
         """See `GrammarActor.next_hop`: there are no routes."""

@@ -165,7 +165,7 @@ def check_layers(
         text, tree = read_exact(file), parse(read_exact(avd))
         priorities, expected = EosPriorities.of(text), command_counts(commands(vertex))
         for number, line in priorities.unread:
-            differences.unread(file, number, line)
+            differences.add_unread(file, number, line)
         for wrong in (
             *_wrong_classes(plan, priorities),
             *_wrong_ports(plan, vertex, priorities),

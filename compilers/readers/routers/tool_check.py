@@ -122,7 +122,7 @@ class _ToolCheck:
         """
         for line, text in enumerate(exact_lines(read_exact(file)) if file.exists() else (), 1):
             if strange(text) and (file.suffix == ".yaml" or bare(text)[:1] != "#"):
-                self.differences.unread(file, line, text)
+                self.differences.add_unread(file, line, text)
 
     @contextmanager
     def noting_wrong_types(self) -> Iterator[None]:
