@@ -116,7 +116,7 @@ class Controller:
         self.member: ClusterMember | None = None
         """This controller's part in a cluster; None without one."""
         if settings.group:
-            self.member = cluster_member.join(settings, fabric, keeper, history)
+            self.member = cluster_member.join(settings, fabric, keeper, history, tls)
             self.mover = self.member.mover
         else:
             # Writes of the build history run in one thread, one after the other, however many wait.

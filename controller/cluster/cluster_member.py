@@ -29,6 +29,7 @@ from controller.rollout.fabric_record import MoveJournal
 from controller.rollout.mover import Mover
 from controller.settings import Settings
 from controller.switches import events
+from controller.switches.connections.tls_files import TlsFiles
 from controller.switches.session import LiveFabric
 from controller.upkeep.background import NO_LIMIT, InOrder, in_thread
 from controller.upkeep.repair_keeper import Keeper
@@ -42,6 +43,10 @@ LEADER_PERIOD = 0.5
 """Seconds between two requests to the store."""
 THREAD_PATIENCE = 5.0
 """Most seconds to wait at the end for the thread of the election."""
+WORKS_AFTER = 2.0
+"""Seconds for which the store has to answer until it counts as working again."""
+MOST_FAULTS = 4
+"""Most faults of the store that are reported until it works again."""
 STUCK = 30.0
 """Seconds without a tick after which the controller's event loop counts as stuck: then the lease is
 not renewed."""
@@ -176,12 +181,16 @@ class ClusterMember:
         self.term = 0
         self.roles = Roles(self.fabric)
         self._election, self._copies = election, copies
+        self._reported_wait = ""
+        """Why this leader cannot begin yet, as the last event said it."""
         self._reread_at: float | None = None
         """When the predecessor's record is read again; None if it is being read, or was read."""
         self._reported_leader = ""
         """The leader, as the last event named it."""
-        self._reported_trouble = ""
-        """The fault of the store, as the last event named it; "" while the store works."""
+        self._reported_faults: set[str] = set()
+        """The faults of the store that were reported since it worked last."""
+        self._last_fault_at = -inf
+        """When the store did not answer last, by the fabric's clock."""
         self._journal = MoveJournal(record.history.folder, self.fabric)
         """The folder's journal, of a time in which this controller ran without a store."""
         self._journal_use = ""
@@ -253,7 +262,9 @@ class ClusterMember:
                 damaged = self._journal.damaged
                 self._journal_use = "it is damaged" if damaged else "the store has what it says"
         except (InputError, Unavailable) as error:
-            self.fabric.tell(events.LeaderWaits(self._election.name, str(error)))
+            if str(error) != self._reported_wait:  # else a line every two seconds
+                self._reported_wait = str(error)
+                self.fabric.tell(events.LeaderWaits(self._election.name, self._reported_wait))
             return
         self._reread_at, self.state = None, "leader"
         self.record.lead(self.term, record)
@@ -278,32 +289,58 @@ class ClusterMember:
     def _tell_changes(self) -> None:
         """Report that another instance leads, or that the store has failed or works again."""
         view = self._election.view
-        trouble = view.trouble or self.record.trouble
-        if trouble != self._reported_trouble:
-            self._reported_trouble = trouble
-            self.fabric.tell(events.StoreChanged(trouble))
+        self._tell_faults(view.trouble or self.record.trouble)
         if view.leader != self._reported_leader:
             self._reported_leader = view.leader
             self.fabric.tell(events.LeaderChanged(view.leader, view.term))
 
+    def _tell_faults(self, fault: str) -> None:
+        """Report that the store has failed, each fault once, or that it works again.
+
+        The same failure may show in turn as several faults, such as of TLS.
+
+        Args:
+            fault: what is wrong now; "" while the store answers.
+        """
+        told, now = self._reported_faults, self.fabric.clock()
+        if fault:
+            self._last_fault_at = now
+            if fault not in told and len(told) < MOST_FAULTS:
+                told.add(fault)
+                self.fabric.tell(events.StoreChanged(fault))
+        elif told and now >= self._last_fault_at + WORKS_AFTER:
+            told.clear()
+            self.fabric.tell(events.StoreChanged(""))
+
 
 def join(
-    settings: Settings, fabric: LiveFabric, keeper: Keeper, history: BuildHistory
+    settings: Settings,
+    fabric: LiveFabric,
+    keeper: Keeper,
+    history: BuildHistory,
+    tls: TlsFiles | None,
 ) -> ClusterMember:
     """Join a cluster of controllers, by settings with a group.
 
-    Raises:
-        InputError: the TLS files cannot be used.
+    Args:
+        settings: of the controller.
+        fabric: the switches.
+        keeper: repairs the tables.
+        history: of the builds on this machine.
+        tls: the TLS files, which may change; None for plain text.
     """
     group = settings.group
     if group is None:
         raise ValueError("no group")
-    context = settings.tls.client_context() if settings.tls else None
-    record = SharedRecord(Etcd(group.urls, group.prefix, context), history)
-    # Each of these works in a thread of its own, so with a connection of its own.
-    election = Election(Etcd(group.urls, group.prefix, context), group.name)
+
+    def store() -> Etcd:
+        """A client for one thread, with a connection of its own."""
+        return Etcd(group.urls, group.prefix, (lambda: tls.store) if tls else None)
+
+    record = SharedRecord(store(), history)
+    election = Election(store(), group.name)
     election.start()
     files = InOrder(NO_LIMIT, "build history").add
     mover = Mover(fabric, keeper, history, record, start=in_thread, files=files)
-    copies = BuildCopies(fabric, Etcd(group.urls, group.prefix, context), history, files=files)
+    copies = BuildCopies(fabric, store(), history, files=files)
     return ClusterMember(mover, record, election, copies)

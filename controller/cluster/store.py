@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import ssl
 from base64 import b64decode, b64encode
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from time import time
@@ -60,12 +60,21 @@ class _Entry(NamedTuple):
 class Etcd:
     """An etcd cluster by the URLs of its members, tried in turn. For one thread.
 
+    Args:
+        urls: of the members.
+        prefix: of all keys.
+        context: returns the TLS context for a new connection, which changes with certificates;
+            None for plain text, or certificates of the authorities that the machine knows.
+
     Raises (all methods):
         Unavailable: no member answers, or it refuses.
     """
 
     def __init__(
-        self, urls: Sequence[str], prefix: str, context: ssl.SSLContext | None = None
+        self,
+        urls: Sequence[str],
+        prefix: str,
+        context: Callable[[], ssl.SSLContext] | None = None,
     ) -> None:
         self._urls, self._prefix, self._context = tuple(urls), prefix, context
         self._connection: HTTPConnection | None = None
@@ -190,8 +199,9 @@ class Etcd:
         if self._connection is None:
             address = urlsplit(url)
             if address.scheme == "https":
+                context = self._context() if self._context else None
                 self._connection = HTTPSConnection(
-                    address.netloc, timeout=STORE_PATIENCE, context=self._context
+                    address.netloc, timeout=STORE_PATIENCE, context=context
                 )
             else:
                 self._connection = HTTPConnection(address.netloc, timeout=STORE_PATIENCE)

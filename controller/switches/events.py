@@ -605,7 +605,8 @@ LeaderWaits = Kind(
 StoreChanged = Kind(
     "store",
     "trouble",
-    "The store fails, or answers again. trouble: what fails; empty if the store answers again.",
+    "The store fails, or answers again. Until it does, each fault is reported once, and at most "
+    "four. trouble: what fails; empty if the store answers again.",
     "the store: {node}",
     node=lambda event: event["trouble"] or "answers",
 )

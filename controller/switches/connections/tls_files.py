@@ -1,7 +1,8 @@
 """TLS from files that may change: contexts for new connections, and the names in certificates.
 
 The listener for switches (`controller.switches.connections.listening`) uses the context of a
-`TlsFiles`. `controller.composition` calls `follow` at intervals.
+`TlsFiles`, and so does the client of the store (`controller.cluster.store`).
+`controller.composition` calls `follow` at intervals.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ class TlsFiles:
 
     Attributes:
         switches: the context of new connections of switches.
+        store: the context of new connections to the store of a cluster of controllers.
         revoked: the serial numbers that the revocation list names.
         expires: until when our certificate and the list are good, in seconds since the epoch.
         peers: until when the certificates of connected switches are good, by node.
@@ -51,9 +53,9 @@ class TlsFiles:
 
     def _load(self) -> None:
         """Read all files."""
-        switches = self.tls.context()
+        switches, store = self.tls.context(), self.tls.client_context()
         lists = revocation_lists(self.tls.revoked) if self.tls.revoked else []
-        self.switches = switches
+        self.switches, self.store = switches, store
         self.revoked = frozenset(entry.serial_number for crl in lists for entry in crl)
         ends = [crl.next_update_utc.timestamp() for crl in lists if crl.next_update_utc]
         self.expires = {"certificate": _valid_until(self.tls.certificate)}

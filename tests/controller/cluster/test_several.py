@@ -7,6 +7,7 @@ switches that know roles. What real ones do is in `test_several_live`.
 from __future__ import annotations
 
 import zlib
+from dataclasses import replace
 from functools import cached_property
 from random import Random
 from types import SimpleNamespace
@@ -334,8 +335,8 @@ def test_a_leader_without_the_build_waits_for_it(tmp_path):
     for _ in range(20):
         site.step(seconds=LEADER_PERIOD)
     assert (a.several.state, a.fabric.present) == ("preparing", {})
-    texts = [event.text for event in a.fabric.take_events() if event.kind == "not-ready"]
-    assert "build 0000000000000000 is neither on this machine nor in the store" in texts[0]
+    (text,) = [event.text for event in a.fabric.take_events() if event.kind == "not-ready"]
+    assert "build 0000000000000000 is neither on this machine nor in the store" in text
     del site.store.values["record"]
     site.until(lambda: a.fabric.complete, seconds=LEADER_PERIOD)
 
@@ -558,6 +559,26 @@ def waited(site, true):
 def told(instance, kind):
     """The text of the events of a kind."""
     return "".join(event.text for event in instance.fabric.take_events() if event.kind == kind)
+
+
+def test_faults_of_the_store_that_take_turns_are_said_once(tmp_path):
+    """TLS fails in two ways in turn: two lines a second were written until it worked again."""
+    site, a = moving(tmp_path, "policy")
+
+    def lines(*faults):
+        """What is said while the store has each of these faults for a moment."""
+        for fault in faults:
+            site.etcd.pass_time(0.0)
+            a.election.view = replace(a.election.view, trouble=fault)
+            site.time += LEADER_PERIOD
+            a.several.tick()
+        return [event.node for event in a.fabric.take_events() if event.kind == "store"]
+
+    assert lines(*["EOF", "bad certificate"] * 20) == ["EOF", "bad certificate"]
+    assert lines(*["EOF", ""] * 20) == [], "it comes and goes"
+    assert lines(*[""] * 5) == ["answers"]
+    assert len(lines(*map(str, range(100)))) < 6
+    assert lines(*[""] * 5, "EOF", "EOF") == ["answers", "EOF"]
 
 
 def after_a_takeover(tmp_path, which, seconds):

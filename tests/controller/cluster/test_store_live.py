@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 from collections import deque
 from time import time
 
 import pytest
+import trustme
 
 from controller.cluster import store
 from controller.cluster.store import Etcd, Unavailable
 from controller.settings import Tls
 from tests.controller.cluster import makers
 from tests.controller.makers import own_network
+from tests.controller.rollout.makers import MINIMAL, compiled
 from tests.waiting import until
 
 pytestmark = pytest.mark.live
@@ -102,7 +105,53 @@ def test_tls_with_certificates_of_both(etcd, certificates):
     options = ("--cert-file", c["ours"], "--key-file", c["ours-key"], "--client-cert-auth")
     url = etcd("tls", *options, "--trusted-ca-file", c["authority"], scheme="https")
     good = Tls(c["switch-key"], c["switch"], c["authority"])
-    assert Etcd([url], "p", good.client_context()).get("record") is None
+    assert Etcd([url], "p", good.client_context).get("record") is None
     bad = Tls(c["stranger-key"], c["stranger"], c["authority"])
     with pytest.raises(Unavailable):
-        Etcd([url], "p", bad.client_context()).get("record")
+        Etcd([url], "p", bad.client_context).get("record")
+
+
+def issued(authority, folder):
+    """What etcd and controllers show and trust, by this authority from now on; etcd's options."""
+    one = authority.issue_cert("127.0.0.1", "controller.example")
+    pems = (one.private_key_pem, one.cert_chain_pems[0], authority.cert_pem)
+    files = tuple(folder / name for name in ("key.pem", "cert.pem", "ca.pem"))
+    for pem, file in zip(pems, files, strict=True):
+        pem.write_to_path(folder / "new")
+        (folder / "new").rename(file)
+    key, certificate, trusted = files
+    ours = ("--tls-key", key, "--tls-cert", certificate, "--tls-ca", trusted)
+    theirs = ("--key-file", key, "--cert-file", certificate, "--trusted-ca-file", trusted)
+    return ours, (*theirs, "--client-cert-auth")
+
+
+def test_controllers_reach_the_store_with_their_new_certificates(tmp_path):
+    """With those of their start, none led any more once these had expired, and both said so twice
+    a second. Here etcd refuses them, as it trusts the new authority alone.
+    """
+    ours, theirs = issued(trustme.CA(), tmp_path)
+    works, running = "the store: answers\n", []
+    with own_network():
+        try:
+            etcd = makers.Etcd(tmp_path, None, *theirs, scheme="https")
+            running.append(etcd)
+            build = compiled(tmp_path, MINIMAL)
+            for name in ("a", "b"):
+                running.append(makers.Instance(name, tmp_path, build, etcd, *ours))
+                running[-1].says("a leads")
+            _, a, b = running
+            issued(trustme.CA(), tmp_path)
+            a.process.send_signal(signal.SIGHUP)
+            for one in (a, b):  # b finds the new files by itself
+                one.says("new certificates are in use")
+            etcd.kill()
+            for one in (a, b):
+                one.says(f"the store: {etcd.url}")
+            etcd.start(*etcd.command)
+            for one in (a, b):
+                one.says(works)
+            until(lambda: a.leads() or b.leads(), "one leads")
+            assert "Traceback" not in a.text() + b.text()
+        finally:
+            for one in running:
+                one.kill()
