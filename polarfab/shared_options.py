@@ -133,8 +133,8 @@ def known_target(_ctx: click.Context, param: click.Parameter, value: str | None)
     names = target_names()
     if value in names:
         return value
-    near = meant_target(value, names)
-    todo = f"did you mean {near}?" if near else "polarfab targets says what each is"
+    meant = meant_target(value, names)
+    todo = f"did you mean {meant}?" if meant else "polarfab targets says what each is"
     key = param.opts[0] if isinstance(param, click.Option) else "TARGET"
     raise InputError.of(f"one of {', '.join(names)}", value, todo, key=key)
 
@@ -271,7 +271,7 @@ def format_option(*names: str, what: str = "else a table") -> Decorator[Any]:
 def target_options(
     required: bool = False, more: str = "", rendered: bool = False
 ) -> Decorator[Any]:
-    """--target and --set NAME=VALUE.
+    """--target and --set NAME=VALUE; a verb gets the latter as `option_words`.
 
     Args:
         required: whether the target must be named.
@@ -280,7 +280,7 @@ def target_options(
     """
     return together(
         shared("--target", more, required=required),
-        shared("--set", "the same as at `render`" if rendered else "", "words"),
+        shared("--set", "the same as at `render`" if rendered else "", "option_words"),
     )
 
 

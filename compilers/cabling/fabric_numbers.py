@@ -209,7 +209,7 @@ def installed_planes(
     Args:
         loaded: the fabric, whose file of allocations goes before the numbers in a build.
         builds: of an earlier compile, one a plane; () without one.
-        put_aside: an earlier build that was put put_aside. The numbers that it gave stay reserved.
+        put_aside: an earlier build that was put aside. The numbers that it gave stay reserved.
 
     Raises:
         InputError: file and build are not of one fabric.

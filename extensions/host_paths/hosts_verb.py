@@ -38,11 +38,15 @@ if TYPE_CHECKING:
 @click.command("localise")
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
 @click.argument("report", metavar="[REPORT]", type=click.Path(path_type=Path), required=False)
-@shared("--set", "those of target srv6", "words")
+@shared("--set", "those of target srv6", "option_words")
 @format_option("csv")
 @json_option
 def localise(
-    folder: Path, report: Path | None, words: tuple[str, ...], form: str | None, as_json: bool
+    folder: Path,
+    report: Path | None,
+    option_words: tuple[str, ...],
+    form: str | None,
+    as_json: bool,
 ) -> None:
     """The fewest probes that cross every link of BUILD in both directions; what failed, by REPORT.
 
@@ -60,7 +64,7 @@ def localise(
     from polarfab.fabric import Fabric
 
     output_format = chosen_format(form, as_json)
-    probing = probing_of(Fabric.load(folder), read(words))
+    probing = probing_of(Fabric.load(folder), read(option_words))
     if report is None:
         _print_probing(probing, output_format)
         return
@@ -148,7 +152,7 @@ def _planes(_ctx: click.Context, _param: click.Parameter, text: str) -> tuple[in
     help="The planes that paths may take, from 1.",
 )
 @shared("--fail", "", "failures")
-@shared("--set", "those of target srv6", "words")
+@shared("--set", "those of target srv6", "option_words")
 @format_option(*PATH_FORMATS)
 @output_option("a file; else standard output")
 @json_option
@@ -159,7 +163,7 @@ def paths(
     count: int,
     planes: tuple[int, ...],
     failures: tuple[str, ...],
-    words: tuple[str, ...],
+    option_words: tuple[str, ...],
     form: str | None,
     output: Path | None,
     as_json: bool,
@@ -179,7 +183,7 @@ def paths(
     from compilers.targets.options import read
     from polarfab.fabric import Fabric
 
-    fabric, options = Fabric.load(folder), read(words)
+    fabric, options = Fabric.load(folder), read(option_words)
     output_format = chosen_format(form, as_json)
     if output_format in ("fabric", "library"):
         text = (

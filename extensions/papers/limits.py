@@ -1,9 +1,9 @@
 """Formulas for the networks of the Projective Networks paper: their size N, degree Δ, k̄ and u.
 
-k̄ is the mean distance, and u the mean use of links in parts of the most used one. The exhibits of
-that paper read the formulas as a `GraphShape`. A test compares every formula with distances and
-loads that are measured in small graphs. For polarity quotients of generalised hexagons there is no
-formula of k̄ and u.
+k̄ is the mean distance, and u the mean load of a link over the largest. The exhibits of that paper
+read the formulas as a `GraphShape`. A test compares every formula with distances and loads that are
+measured in small graphs. For polarity quotients of generalised hexagons there is no formula of k̄
+and u.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class GraphShape:
     mean: float
     """The mean distance k̄ of two vertices."""
     utilisation: float = 1.0
-    """u, the mean use of a link in parts of the most used one; nan where it is not computed."""
+    """u, the mean load of a link over the largest; nan where it is not computed."""
     arcs: int = 0
     """Links in both directions, where the graph is not regular; else 0."""
 

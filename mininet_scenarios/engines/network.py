@@ -255,10 +255,10 @@ class VethFabric(OvsFabric):
     def _exchanged_interfaces(self) -> dict[SwitchPort, str]:
         """The interfaces that are at other ports than their names say."""
         interfaces: dict[SwitchPort, str] = {}
-        number = self.build.wiring.names.index
+        vertex_of = self.build.wiring.names.index
         for miswire in self.outage.miswires:
             ports = [
-                self._port_towards(number(far), number(near))
+                self._port_towards(vertex_of(far), vertex_of(near))
                 for near, far in (miswire.one, miswire.other)
             ]
             names = [interfaces.get(port) or port_interface(*port) for port in ports]

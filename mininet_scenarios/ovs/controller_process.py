@@ -57,7 +57,7 @@ class ControllerProcess:
         """The folder whose build the controller had before the last move."""
         self.moving = False
         """Whether the controller carries out a move in rounds."""
-        self._settled: dict[str, Any] = {}
+        self._settled_links: dict[str, Any] = {}
         """The part `links` of the controller's status when `settle` last returned."""
         self._repairs = 0
         """The repairs that the controller had counted when `repaired` was last called."""
@@ -77,7 +77,7 @@ class ControllerProcess:
         command += ["--no-discover"] if self.setup.repair else ["--no-repair"]
         if self.setup.unverified:
             command += ["--unverified"]
-        self.moving, self._repairs, self._settled = False, 0, {}
+        self.moving, self._repairs, self._settled_links = False, 0, {}
         with suppress(OSError):
             self.status_file.unlink()  # an earlier controller may have written one
         with self.log.open("wb") as log:
@@ -133,7 +133,7 @@ class ControllerProcess:
                 continue
             if self._has_settled(status, build, names, outage):
                 self.moving = False
-                self._settled = status.get("links") or {}
+                self._settled_links = status.get("links") or {}
                 break
             errors = [
                 (name, error) for name, error in status.get("errors", {}).items() if name in names
@@ -205,10 +205,10 @@ class ControllerProcess:
 
     def repaired(self) -> ControllerRepair:
         """The last repair, by the controller's status when the fabric had settled."""
-        before, self._repairs = self._repairs, self._settled.get("repairs", 0)
+        before, self._repairs = self._repairs, self._settled_links.get("repairs", 0)
         repaired_since = self._repairs > before
-        seconds = self._settled.get("repair_seconds") if repaired_since else None
-        suppressed = frozenset(map(_switches_of, self._settled.get("suppressed", [])))
+        seconds = self._settled_links.get("repair_seconds") if repaired_since else None
+        suppressed = frozenset(map(_switches_of, self._settled_links.get("suppressed", [])))
         return ControllerRepair(seconds, suppressed)
 
     def pause(self) -> None:

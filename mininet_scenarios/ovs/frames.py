@@ -171,7 +171,7 @@ class CraftedFrames:
     def by_host(self, names: Sequence[str]) -> list[HostFrame]:
         """The frames, each with the name of the host that sends it."""
         width, data = self.sent.dtype.itemsize, self.sent.tobytes()
-        rows = (data[place : place + width] for place in range(0, len(data), width))
+        rows = (data[start : start + width] for start in range(0, len(data), width))
         return list(zip((names[i] for i in self.source.tolist()), rows, strict=True))
 
     def difference(self, number: int, data: bytes) -> tuple[int, str]:

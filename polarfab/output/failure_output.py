@@ -122,8 +122,10 @@ def _similar_option(error: click.NoSuchOption) -> str:
     options_of_verbs = ("-q", "-v", "--quiet", "--verbose", "--json")
     if not is_after_verb and error.option_name in options_of_verbs:
         return "it goes behind the verb"
-    near = "--json" if error.option_name == "-j" else " or ".join(sorted(error.possibilities or ()))
-    return f"did you mean {near}?" if near else ""
+    meant = (
+        "--json" if error.option_name == "-j" else " or ".join(sorted(error.possibilities or ()))
+    )
+    return f"did you mean {meant}?" if meant else ""
 
 
 def _name(param: click.Parameter, context: click.Context | None) -> str:

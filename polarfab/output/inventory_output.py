@@ -79,8 +79,8 @@ def keeping_installed(fabric: Fabric, named: Path | None, todo: str) -> Fabric:
     """
     before = earlier_build(fabric, named, Path("build"), is_replaced=False)
     if before and not named:
-        order = fabric.topology.graph.order
-        if any(build.topology.graph.order != order for build in before.builds):
+        switches = fabric.topology.graph.order
+        if any(build.topology.graph.order != switches for build in before.builds):
             before = None
     installed = fabric.keeping(before)
     loaded = installed.loaded

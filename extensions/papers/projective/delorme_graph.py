@@ -40,10 +40,10 @@ def delorme(q: int) -> Topology:
 def polarity(q: int) -> NDArray[np.int32]:
     """int32[N]: the line of each point in the Suzuki–Tits polarity, for q = 2^(2e+1)."""
     f = field(q)
-    half = POLAR.index(q)
-    number = np.arange(q, dtype=np.int32)
-    theta = _power(f, number, 2 ** (half + 1))
-    inverse = _power(f, number, 2**half)
+    e = POLAR.index(q)  # q = 2^(2e+1)
+    elements = np.arange(q, dtype=np.int32)
+    theta = _power(f, elements, 2 ** (e + 1))
+    inverse = _power(f, elements, 2**e)
     first_1, first_2, first_3 = first_with_coordinates(q)  # with so many coordinates
     line = np.empty(first_3 + q**3, np.int32)
     line[0] = 0

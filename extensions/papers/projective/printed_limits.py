@@ -2,8 +2,8 @@
 
 A network has N routers of degree Δ, and Δ0 compute nodes at each. It has T = N·Δ0 compute nodes,
 and routers of R = Δ + Δ0 ports. Formula (1) of the paper is Δ0 = Δ·u/k̄, with the mean distance k̄
-and the mean use u of a link, in parts of the most used link. The paper does not say of which
-network it takes k̄ and u. `READINGS` has the ways that give the printed digits.
+and the mean load u of a link over the largest. The paper does not say of which network it takes
+k̄ and u. `READINGS` has the ways that give the printed digits.
 
 `LIMITS` has the printed formulas of each family and the way in which we compute Δ0. The exhibit of
 Table III compares both at the example of each row.

@@ -66,11 +66,11 @@ def spec(fabric_file: str, inventory: Path | None, old: Path | None, as_json: bo
     names_in_use = {name for plane in fabric.builds for name in plane.wiring.names}
     nodes = fabric.loaded.inventory.nodes if fabric.loaded and fabric.loaded.inventory else ()
     spares = [node.name for node in nodes if node.name not in names_in_use]
-    order = build.topology.graph.order
+    vertices = build.topology.graph.order
     facts = {
         "fabric": fabric.name,
         "topology": build.topology.title(),
-        "nodes": order,
+        "nodes": vertices,
         "links": build.topology.graph.size,
         **losses,
         "planned": planned,
@@ -85,7 +85,7 @@ def spec(fabric_file: str, inventory: Path | None, old: Path | None, as_json: bo
         return
     printed_facts = {"hosts": facts["hosts"], "switches": facts["nodes"], "links": facts["links"]}
     if planned:
-        printed_facts["switches"] = f"{order - len(planned)} of {order}"
+        printed_facts["switches"] = f"{vertices - len(planned)} of {vertices}"
         printed_facts["planned switches"] = len(planned)
     printed_facts |= {word: len(names) for word, names in losses.items() if names}
     printed_facts |= {"racks": facts["racks"], "spare switches": ", ".join(spares) or "none"}
@@ -211,7 +211,7 @@ def routes(
     folder: Path,
     files: tuple[Path, ...],
     target: str | None,
-    words: tuple[str, ...],
+    option_words: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Compare the routing tables FILES (files, folders of them) with BUILD.
@@ -227,7 +227,7 @@ def routes(
 
     fabric = Fabric.load(folder)
     with progress("comparing") as bar:
-        report = check_routes(fabric, files, target or "", read(words), bar)
+        report = check_routes(fabric, files, target or "", read(option_words), bar)
     if as_json:
         print_json(report.as_dict())
     else:

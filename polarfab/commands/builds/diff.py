@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @target_options(more="compare what `render` writes for it")
 @json_option
 def command(
-    folder: Path, old: Path, target: str | None, words: tuple[str, ...], as_json: bool
+    folder: Path, old: Path, target: str | None, option_words: tuple[str, ...], as_json: bool
 ) -> None:
     """Show what BUILD has that OLDBUILD has not, and the other way round.
 
@@ -42,9 +42,9 @@ def command(
     from compilers.targets.options import read
     from polarfab.fabric import Fabric
 
-    if words and not target:
+    if option_words and not target:
         raise click.UsageError("--set is for a target: name it with --target")
-    options = read(words)
+    options = read(option_words)
     pairs = side_by_side(Fabric.load(old), Fabric.load(folder))
     names = [new.name for _, new in pairs]
     reports = [

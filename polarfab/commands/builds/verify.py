@@ -138,7 +138,7 @@ def command(
     emitted: Path | None,
     guarantee: bool,
     target: str | None,
-    words: tuple[str, ...],
+    option_words: tuple[str, ...],
     accept: tuple[str, ...],
     scheduler: str,
     as_json: bool,
@@ -187,7 +187,7 @@ def command(
     files: tuple[EmittedReport, ...] = ()
     if emitted and verification.passed:
         with progress("reading back what was emitted") as bar:
-            files = _check_emitted(fabric, emitted, target or "", words, bar, accept)
+            files = _check_emitted(fabric, emitted, target or "", option_words, bar, accept)
     shares = _guarantees(fabric, files) if guarantee else ()
     if as_json:
         print_json({**verification.as_dict(), **_emitted_facts(files), **_guarantee_facts(shares)})
@@ -196,7 +196,7 @@ def command(
             _print_report(build, report, method)
             _say_losses(build, report)
         stop_if_wrong(build, report)
-    _print_emitted(str(emitted), files, with_options=bool(words), as_json=as_json)
+    _print_emitted(str(emitted), files, with_options=bool(option_words), as_json=as_json)
     if shares and not as_json:
         print_guarantees(f"by {emitted}: what every host gets", fabric.builds, shares)
     if not verification.passed or not all(report.passed for report in files):
@@ -207,7 +207,7 @@ def _check_emitted(
     fabric: Fabric,
     emitted: Path,
     target: str,
-    words: tuple[str, ...],
+    option_words: tuple[str, ...],
     bar: Callable[[int, int], None] | None,
     accept: tuple[str, ...],
 ) -> tuple[EmittedReport, ...]:
@@ -217,7 +217,7 @@ def _check_emitted(
         fabric: the fabric that the files are for.
         emitted: the folder, or `openflow`.
         target: the target of the files; "" to recognize it by them.
-        words: the options of the target, as in --set.
+        option_words: the options of the target, as in --set.
         bar: takes the progress.
         accept: the names of differences to accept.
     """
@@ -225,7 +225,7 @@ def _check_emitted(
 
     if str(emitted) == OPENFLOW:
         return fabric.check_messages(bar)
-    return fabric.check_emitted(emitted, target, read(words), bar, accept)
+    return fabric.check_emitted(emitted, target, read(option_words), bar, accept)
 
 
 def _print_emitted(

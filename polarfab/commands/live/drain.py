@@ -29,7 +29,7 @@ def command(
     controller: ControllerAddress,
     folder: Path | None,
     target: str | None,
-    words: tuple[str, ...],
+    option_words: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Route traffic around a link, a node or a group of them, until you end the drain.
@@ -51,7 +51,7 @@ def command(
         from polarfab.fabric import Fabric
 
         build = Fabric.load(folder).build
-        lines = maintenance_lines(build, target or "", read(words), element, end=end)
+        lines = maintenance_lines(build, target or "", read(option_words), element, end=end)
         if as_json:
             print_json({"node": element, "target": target, "lines": lines})
         else:

@@ -72,7 +72,7 @@ UNRESOLVED = re.compile("resolve host|Name or service|nodename nor|UnknownHost|C
 def command(
     folder: Path,
     target: str | None,
-    words: tuple[str, ...],
+    option_words: tuple[str, ...],
     old: Path | None,
     names: tuple[str, ...],
     batch: int | None,
@@ -117,7 +117,9 @@ def command(
     )
     with progress("reading" if dry_run else "pushing") as bar:
         before = Fabric.load(old) if old else None
-        report = push(fabric, target or "", settings, read(words), names, unverified, bar, before)
+        report = push(
+            fabric, target or "", settings, read(option_words), names, unverified, bar, before
+        )
     if as_json:
         print_json(report.as_dict())
     else:

@@ -41,7 +41,7 @@ def command(
     target: str | None,
     output: Path,
     templates: Path | None,
-    words: tuple[str, ...],
+    option_words: tuple[str, ...],
     names: tuple[str, ...],
     systems: tuple[str, ...],
     unverified: bool,
@@ -65,7 +65,7 @@ def command(
     from compilers.targets.options import read
     from polarfab.fabric import Fabric
 
-    options = read(words)
+    options = read(option_words)
     fabric = Fabric.load(folder)
     names = tuple(_node_names(fabric, names))
     if unverified:
@@ -122,8 +122,8 @@ def _warn_of(renderings: Sequence[Rendering], output: Path) -> None:
         warn(f"not proved: {unproved}")
 
 
-def _node_names(fabric: Fabric, words: tuple[str, ...]) -> Iterator[str]:
-    """The names of nodes that words name, by a node's own name or its type.
+def _node_names(fabric: Fabric, names_or_types: tuple[str, ...]) -> Iterator[str]:
+    """The names of the nodes that --node means, by a node's own name or its type.
 
     A word that is neither is passed on; the rendering refuses it.
 
@@ -140,14 +140,16 @@ def _node_names(fabric: Fabric, words: tuple[str, ...]) -> Iterator[str]:
                 wiring.names[vertex]
             )
     node_names = {name for names in by_type.values() for name in names}
-    for word in words:
+    for word in names_or_types:
         if word in node_names:
             yield word
         elif word in by_type:
             yield from by_type[word]
         else:
-            near = nearest(word, by_type)
-            if near:
+            meant_type = nearest(word, by_type)
+            if meant_type:
                 required = "the name of a switch of the build, or a type"
-                raise InputError.of(required, shown(word), f"did you mean {near}?", key="--node")
+                raise InputError.of(
+                    required, shown(word), f"did you mean {meant_type}?", key="--node"
+                )
             yield word
