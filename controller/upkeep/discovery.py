@@ -57,6 +57,11 @@ class LinkEnds:
         ends = np.stack((switch, link, far, back), axis=1).reshape(-1, 2, 2)
         return cls(number, ends.astype(np.int64), link_at_port.astype(np.int64))
 
+    def at_both_ends(self, links: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """bool[S, K]: these links, bool[E], at both ends."""
+        # `number` is E beyond the last link of a switch: the entry that is appended, False.
+        return np.append(links, False)[self.number]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sight:

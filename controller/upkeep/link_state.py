@@ -15,8 +15,9 @@ nothing or leads elsewhere, as discovery finds. It is *avoided* while it is up, 
 - is drained by an operator (`drain`), who may drain links, too.
 
 What is avoided is nevertheless *spared*, that is, stays in use or is used again, if pairs of
-switches with hosts have no path without it. An event says so. So for the tables there is one state
-each, as of the last `Links.update`:
+switches with hosts have no path without it (`controller.upkeep.spared`). It is found anew whenever
+something changes, and an event says so. So for the tables there is one state each, as of the last
+`Links.update`:
 
 - *dead*: a link that is broken, or avoided and not spared. No traffic takes it.
 - *drained*: a switch that is avoided and not spared. It may still forward, so traffic to its own
@@ -24,10 +25,6 @@ each, as of the last `Links.update`:
 
 An operator's own drain is one cause among others, and is called *requested* here. Switches that
 disconnect within a fifth of the patience are drained together: that is one failure, and one repair.
-
-Whenever something changes, what is spared is found anew: as little as possible, links rather than
-switches, drains by request last of each, and a switch that was read not to hold its program only
-for pairs that have no other path at all.
 
 No more switches are avoided for a cause that most switches have at once (disconnected, without
 their program, flapping): the fault is then taken to be the controller's own.
@@ -40,6 +37,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 from math import inf
 from typing import Any
 
@@ -48,7 +46,6 @@ from numpy.typing import NDArray
 
 from compilers.audit.socket_numbers import SocketNumbers
 from compilers.audit.wiring_audit import WiringAudit
-from compilers.routing.cut_off_pairs import joined_pairs
 from compilers.targets.openflow.protocol import (
     PORT,
     PORT_BLOCKED,
@@ -57,7 +54,6 @@ from compilers.targets.openflow.protocol import (
     PORT_NO_FORWARD,
     PORT_NO_RECEIVE,
 )
-from compilers.topology.distance import components, table_of
 from compilers.wiring.hardware import Hardware
 from compilers.wiring.shared_risk import (
     RiskGroup,
@@ -74,6 +70,7 @@ from controller.switches import events
 from controller.switches.events import Event
 from controller.upkeep.discovery import Discovery, LinkEnds
 from controller.upkeep.flap_damping import Penalties
+from controller.upkeep.spared import AvoidedParts
 from inventory.problems import InputError
 
 BATCH_SHARE = 0.2
@@ -402,7 +399,7 @@ class Links:
     @property
     def broken(self) -> NDArray[np.bool_]:
         """bool[S, K]: the links that are broken, now."""
-        return self._at_both_ends(self._broken)
+        return self.cables.at_both_ends(self._broken)
 
     def is_cabled(self, vertex: int) -> bool:
         """Whether a switch has a link whose ports are up, as of the last reports.
@@ -547,7 +544,20 @@ class Links:
             return
         self._inputs = inputs
         links_before, switches_before = self._spared_links, self._spared_switches
-        self._spared_links, self._spared_switches = self._last_ways(links, switches, now)
+        avoided = AvoidedParts(
+            links=links,
+            switches=switches,
+            broken=self._broken,
+            far=self.wiring.far,
+            cables=self.cables,
+            hosts=self._hosts,
+            requested_links=self._requested_links,
+            requested_switches=self._requested_switches,
+            connected=self._connected,
+            without_program=self._read_without_program,
+            penalty=partial(self.link_penalties.penalty, now),
+        )
+        self._spared_links, self._spared_switches = avoided.spared()
         if (self._spared_links & ~links_before).any():
             names = self._named(self._spared_links)
             self._events.append(events.LinksKept(len(names), _first_of(names)))
@@ -555,128 +565,8 @@ class Links:
             spared = np.flatnonzero(self._spared_switches).tolist()
             names = [self.wiring.names[vertex] for vertex in spared]
             self._events.append(events.SwitchesKept(len(names), _first_of(names)))
-        self.dead = self._at_both_ends(self._broken | links & ~self._spared_links)
+        self.dead = self.cables.at_both_ends(self._broken | links & ~self._spared_links)
         self.drained = switches & ~self._spared_switches
-
-    def _last_ways(
-        self, links: NDArray[np.bool_], switches: NDArray[np.bool_], now: float
-    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """bool[E] and bool[S]: which of these avoided links and switches are to be spared.
-
-        A link that is up carries packets, as far as is known, and if it fails that is noticed. An
-        avoided switch may not forward. So switches are spared only where all links that are up do
-        not suffice.
-        """
-        spared_links, spared_switches = np.zeros_like(links), np.zeros_like(switches)
-        if not (links.any() or switches.any()):
-            return spared_links, spared_switches
-        none = np.zeros_like(switches)
-        if self._joined(links, switches) == self._joined(np.zeros_like(links), none):
-            return spared_links, spared_switches
-        # Pairs get a path without the switches that do not hold their program, if they can.
-        for useless in (switches & self._read_without_program, none):
-            drained = switches & ~spared_switches
-            spared_switches |= self._needed_switches(drained, useless)
-            drained = switches & ~spared_switches
-            spared_links |= self._needed_links(links & ~spared_links, drained, now)
-        return spared_links, spared_switches
-
-    def _joined(self, unused: NDArray[np.bool_], drained: NDArray[np.bool_]) -> int:
-        """How many pairs of switches with hosts have a path.
-
-        Args:
-            unused: bool[E], links that are not used, besides those that are broken.
-            drained: bool[S], the switches that pass no packets on.
-        """
-        dead = self._at_both_ends(self._broken | unused)
-        return joined_pairs(self.wiring.far, self._hosts, self._hosts, dead, drained)
-
-    def _needed_switches(
-        self, avoided: NDArray[np.bool_], useless: NDArray[np.bool_]
-    ) -> NDArray[np.bool_]:
-        """bool[S]: avoided switches that have to pass packets on, if all links that are up are
-        used, else pairs would have no path.
-
-        Switches are given up one by one, where no pair needs them: first those without their
-        program, then those drained by request, then those that are disconnected. Many that nobody
-        needs are given up together.
-
-        Args:
-            avoided: bool[S], avoided switches.
-            useless: bool[S], those of them that give no pair a path.
-        """
-        needed, drained = np.zeros_like(avoided), useless.copy()
-        all_links = np.zeros_like(self._broken)
-        joined = self._joined(all_links, useless)
-        numbers = np.flatnonzero(avoided & ~useless)
-        keys = self._connected, ~self._requested_switches, ~self._read_without_program
-        parts = [numbers[np.lexsort([key[numbers] for key in keys])]]
-        while parts:
-            part = parts.pop()
-            drained[part] = True
-            if self._joined(all_links, drained) == joined:
-                continue
-            drained[part] = False
-            if len(part) == 1:
-                needed[part] = True
-            else:
-                half = len(part) // 2
-                parts += [part[half:], part[:half]]
-        return needed
-
-    def _needed_links(
-        self, avoided: NDArray[np.bool_], drained: NDArray[np.bool_], now: float
-    ) -> NDArray[np.bool_]:
-        """bool[E]: avoided links that have to be used, else the fabric would fall apart.
-
-        These are as few as possible. Links with smaller penalties are chosen first, and last those
-        that are drained by request.
-
-        Args:
-            avoided: bool[E], avoided links.
-            drained: bool[S], the switches that pass no packets on.
-            now: the time.
-        """
-        needed = np.zeros_like(avoided)
-        if self._joined(avoided, drained) == self._joined(needed, drained):
-            return needed
-        far, passes, ends = self.wiring.far, ~drained, self.cables.ends[:, :, 0]
-        live = (far >= 0) & ~self._at_both_ends(self._broken | avoided) & passes[far]
-        component = components(table_of(np.where(live & passes[:, None], far, -1)))
-        # Links between drained switches, for these two alone, come last.
-        numbers = np.flatnonzero(avoided & (passes | self._hosts)[ends].all(axis=1))
-        keys = (
-            self.link_penalties.penalty(now, numbers),
-            self._requested_links[numbers],
-            np.count_nonzero(drained[ends[numbers]], axis=1),
-        )
-        cheapest_first = numbers[np.lexsort(keys)]
-        joins_components = passes[ends[cheapest_first]].all(axis=1)
-        for number in cheapest_first[joins_components].tolist():
-            one, other = component[ends[number]].tolist()
-            if one != other:
-                needed[number] = True
-                component[component == other] = one
-        # The components that each drained switch reaches: it joins none of them to another.
-        reached = {
-            vertex: {*component[far[vertex, live[vertex]]].tolist()}
-            for vertex in np.flatnonzero(drained).tolist()
-        }
-        for number in cheapest_first[~joins_components].tolist():
-            one, other = ends[number].tolist()
-            from_one = reached.get(one, {int(component[one])})
-            from_other = reached.get(other, {int(component[other])})
-            if from_one.isdisjoint(from_other):
-                needed[number] = True
-                if passes[one]:
-                    from_other |= from_one
-                elif passes[other]:
-                    from_one |= from_other
-        return needed
-
-    def _at_both_ends(self, links: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """bool[S, K]: these links, bool[E], at both ends."""
-        return np.append(links, False)[self.cables.number]
 
     def _named(self, links: NDArray[np.bool_]) -> list[str]:
         """The names of these links: `n3 eth2 to n7 eth1`."""
