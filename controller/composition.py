@@ -28,6 +28,7 @@ from controller.rollout.build_archive import MOST_BUILD
 from controller.rollout.build_history import BuildHistory
 from controller.rollout.folder_lock import FolderLock
 from controller.rollout.mover import mover_with_journal
+from controller.rollout.rollout import Rollout
 from controller.settings import Settings
 from controller.state import Overview, State
 from controller.switches import events
@@ -86,7 +87,9 @@ class Controller:
         self._hub = framework.hub
         self._tokens = Tokens.read(settings.tokens) if settings.tokens else Tokens()
         self._folder_stamp = _stamp(folder)
-        """Tells whether a build was written into the folder since it was read last."""
+        """The stamp of the folder when its build was read at the start, or last moved to."""
+        self._reload: Rollout | None = None
+        """The last move to the folder's build; None before the first."""
         self.fabric = fabric = LiveFabric(read_build(), framework.error_names, settings.foreign)
         """The switches."""
         self._lock = FolderLock(folder, fabric.tell)
@@ -324,15 +327,21 @@ class Controller:
         try:
             with self.actions.recording(HANGUP, "reload", str(self.folder)):
                 stamp, target = _stamp(self.folder), self._read_build()
-                if self.member and stamp == self._folder_stamp:
+                if self.member and stamp == self._folder_stamp and not self._was_undone():
                     # `apply` may have put another one on the fabric, through another controller.
                     given = f"build {target.identity}, which was there when it was read last"
                     raise InputError.of("a new build in the folder", given)
-                self._folder_stamp = stamp
                 self.mover.prepare(target, self._hub.sleep)
                 self.mover.move(target, True, HANGUP.name, all_or_none=False)
+                # Not before: a build whose move is refused is still new at the next SIGHUP.
+                self._folder_stamp, self._reload = stamp, self.mover.rollout
         except InputError as error:
             self.fabric.tell(events.BuildKept(self.fabric.identity, str(error)))
+
+    def _was_undone(self) -> bool:
+        """Whether the last move of all was that to the folder's build, and was undone."""
+        last = self.mover.rollout
+        return last is not None and last is self._reload and last.state == "failed"
 
 
 def _stamp(folder: Path) -> tuple[int, ...]:

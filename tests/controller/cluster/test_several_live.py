@@ -168,6 +168,31 @@ def test_a_new_leader_keeps_the_build_of_another_and_can_undo_it(tmp_path, switc
         assert all_have(switches, first)
 
 
+@pytest.mark.long
+def test_a_build_whose_move_was_refused_or_undone_is_new_at_the_next_sighup(tmp_path, switches):
+    """The first SIGHUP used it up: `which was there when it was read last`."""
+    first, then = two_builds(tmp_path)
+    with group(tmp_path, first) as (_, a, _):
+        join(switches.vsctl, BRIDGES, a)
+        until(a.complete, "the fabric is a's")
+        token = ("--token-file", a.tokens)
+        code, text = a.ask("apply", then, *token, "--confirm-within", "10m", "--to")
+        assert code == 0, text
+        a.load(first)
+        a.says(f"build {load(then).identity} on trial; confirm it, or roll it back")
+        code, text = a.ask("apply", "--confirm", *token, "--to")
+        assert code == 0, text
+        full = ("--", "--id=@t", "create", "flow_table", "flow_limit=1")
+        tables = [f"flow_tables:{table}=@t" for table in range(4)]
+        switches.vsctl("set", "bridge", "s5", *tables, *full)
+        a.process.send_signal(signal.SIGHUP)
+        a.says(f"build {load(then).identity} stays, the new one cannot be used: n5 refused round")
+        switches.vsctl("clear", "bridge", "s5", "flow_tables")
+        until(a.complete, "all hold the build of before")
+        a.process.send_signal(signal.SIGHUP)
+        a.says(f"all switches hold build {load(first).identity}")
+
+
 def test_open_vswitch_refuses_a_deposed_master(tmp_path, switches):
     """A role of an older term, and changes of what is a slave by now: all that the proof needs."""
     first, _ = two_builds(tmp_path)
