@@ -106,6 +106,8 @@ class Discovery:
         switches = len(wiring.far)
         end_switch, end_link = np.moveaxis(self.cables.ends, 2, 0)  # each int64[E, 2]
         self.silence = LinkSilence(end_switch, switches, self.interval)
+        self._linked = int(np.count_nonzero((wiring.far >= 0).any(axis=1)))
+        """How many switches have links; planned nodes have none."""
         self._last_due, self._turns_allowed = 0.0, 0.0
         """When `due` was called last, and how many turns the rate still allowed then."""
         self._ports = np.zeros((switches, ports.width), np.bool_)
@@ -161,9 +163,9 @@ class Discovery:
         An echo request follows the packet-outs. Its answer shows that the frames have left.
         """
         turns = np.flatnonzero(self._next_turn <= now)
-        # A token bucket: all switches together have S turns in each interval.
+        # A token bucket: all switches with links together have a turn each in each interval.
         elapsed = min(now - self._last_due, 1.0)
-        self._turns_allowed += elapsed * len(self._next_turn) / self.interval
+        self._turns_allowed += elapsed * self._linked / self.interval
         most = int(min(self._turns_allowed, len(turns)))
         self._last_due, self._turns_allowed = now, min(self._turns_allowed - most, 1.0)
         chosen = turns[np.argsort(self._next_turn[turns], kind="stable")[:most]]

@@ -23,6 +23,7 @@ from controller.upkeep import lldp_frames as lldp
 from controller.upkeep.discovery import Discovery, Sight
 from controller.upkeep.link_silence import LinkSilence
 from tests.compilers.routed import routed
+from tests.compilers.wiring.makers import damaged, missing
 
 KEY, ECHO = bytes(32), -1
 Cable = Callable[[int, int], tuple[int, int] | None]
@@ -366,6 +367,18 @@ def test_no_more_frames_a_second_than_allowed() -> None:
     ]
     assert max(count) <= 100 / 4 + 2 * 8
     assert sum(count) == pytest.approx(2 * np.count_nonzero(wiring.far >= 0), rel=0.15)
+
+
+def test_planned_nodes_give_the_others_no_more_turns() -> None:
+    """With half of the nodes planned, twice as many frames a second were sent after a start."""
+    whole, absent = routed(q=3), [0, 2, 7, 9, 10, 11]
+    wiring = damaged(whole, missing(whole.wiring, absent, [])).wiring
+    found = Discovery(wiring, rate=2, key=KEY)
+    for vertex in {*range(13)}.difference(absent):
+        found.present(vertex, wiring.port[vertex], 100.0)
+    found.due(100.0)
+    times = np.arange(100.25, 100.0 + found.interval / 2, 0.25).tolist()
+    assert sum(len(found.due(now)) for now in times) <= 4
 
 
 def test_a_plug_that_moves_is_seen_at_its_new_place_alone() -> None:
