@@ -65,7 +65,7 @@ def move_chart(old: Build, new: Build) -> Chart:
         parts.append("rows changed one by one")
     else:
         parts.append("old and new rows both there until the last round")
-    if gone := int(np.count_nonzero(update.nodes.after < 0)):
+    if gone := int(np.count_nonzero(update.nodes.new_vertex < 0)):
         parts.append(f"{gone} switches that the new build has not are left as they are")
     name = new.name if new.name == old.name else f"{old.name} to {new.name}"
     return chart_of_grids(
@@ -82,7 +82,7 @@ def changes_of(update: Update) -> NDArray[np.int64]:
     """How many rows and groups change at each switch of the new build, int64[S, rounds]."""
     programs, nodes = SwitchPrograms(update), update.nodes
     changes = np.zeros((update.new.topology.graph.order, update.rounds), np.int64)
-    for node, vertex in enumerate(nodes.after.tolist()):
+    for node, vertex in enumerate(nodes.new_vertex.tolist()):
         if vertex >= 0:
             changes[vertex] = changes_by_round(programs.slots(node), update.rounds)
     return changes

@@ -161,11 +161,15 @@ def compare(old: Build, new: Build) -> Comparison:
     return Comparison(
         builds=(old.identity, new.identity),
         facts=fact_changes(old, new),
-        nodes_added=tuple(new.wiring.names[v] for v in nodes.after[nodes.before < 0].tolist()),
-        nodes_removed=tuple(old.wiring.names[v] for v in nodes.before[nodes.after < 0].tolist()),
+        nodes_added=tuple(
+            new.wiring.names[v] for v in nodes.new_vertex[nodes.old_vertex < 0].tolist()
+        ),
+        nodes_removed=tuple(
+            old.wiring.names[v] for v in nodes.old_vertex[nodes.new_vertex < 0].tolist()
+        ),
         renamed=tuple(renamed.items()),
-        cables_added=missing_cables(new, old, nodes.node_after, nodes.node_before),
-        cables_removed=missing_cables(old, new, nodes.node_before, nodes.node_after),
+        cables_added=missing_cables(new, old, nodes.node_of_new, nodes.node_of_old),
+        cables_removed=missing_cables(old, new, nodes.node_of_old, nodes.node_of_new),
         switches=tuple(switch_changes(old, new, nodes, pairs)),
         hosts_added=hosts.added,
         hosts_removed=hosts.removed,
@@ -183,7 +187,7 @@ def _replaced_rows(
     A switch with a serial may have another name (`renamed`), and is the same.
     """
     old_names, new_names = old.wiring.names, new.wiring.names
-    matched = zip(nodes.rows, nodes.pairs, strict=True)
+    matched = zip(nodes.kept, nodes.pairs, strict=True)
     names = ((row, old_names[before], new_names[after]) for row, (before, after) in matched)
     return [row for row, old_name, name in names if renamed.get(old_name, old_name) != name]
 

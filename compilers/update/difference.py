@@ -43,7 +43,7 @@ def same_numbers(old: Classes, new: Classes, nodes: Matching) -> bool:
     if old.port.shape[1] != new.port.shape[1]:
         return False
     both = nodes.both
-    before, after = old.port[nodes.before[both]], new.port[nodes.after[both]]
+    before, after = old.port[nodes.old_vertex[both]], new.port[nodes.new_vertex[both]]
     return bool(((before == after) | (before == 0) | (after == 0)).all())
 
 
@@ -52,7 +52,7 @@ def changed_classes(old: Classes, new: Classes, nodes: Matching) -> NDArray[np.b
 
     Class numbers have to mean the same ports (`same_numbers`).
     """
-    before, after = np.maximum(nodes.before, 0), np.maximum(nodes.after, 0)
+    before, after = np.maximum(nodes.old_vertex, 0), np.maximum(nodes.new_vertex, 0)
     differ = classes_differ(old, (before,), new, (after,))
     differ[~nodes.both] = True
     return differ
@@ -147,7 +147,9 @@ class TableDifference:
     def _same_next_hops(self) -> bool:
         """Whether all cables stay, and all rows lead where they led; `in_place` has to hold."""
         old, new, nodes = self.old.wiring, self.new.wiring, self.nodes
-        if not np.array_equal(nodes.before, nodes.after) or not np.array_equal(old.far, new.far):
+        if not np.array_equal(nodes.old_vertex, nodes.new_vertex) or not np.array_equal(
+            old.far, new.far
+        ):
             return False
         switches = self.new.tables.switches
         for first in range(0, switches, COMPARED_AT_ONCE):
@@ -172,8 +174,8 @@ class TableDifference:
             no aggregate of the old tables serves.
         """
         # bool[S], the switches that both builds have.
-        stays = self.nodes.before[self.nodes.node_after] >= 0
-        stays &= self.nodes.node_after >= 0
+        stays = self.nodes.old_vertex[self.nodes.node_of_new] >= 0
+        stays &= self.nodes.node_of_new >= 0
         shape = len(stays), len(destinations)
         changed = np.broadcast_to(stays[:, None], shape)
         new, old = self.new.tables.routes, self.old.tables.routes
@@ -230,7 +232,9 @@ class TableDifference:
         Returns:
             [S', D], by vertex of the new build.
         """
-        vertex = np.where(self.nodes.node_after >= 0, self.nodes.before[self.nodes.node_after], -1)
+        vertex = np.where(
+            self.nodes.node_of_new >= 0, self.nodes.old_vertex[self.nodes.node_of_new], -1
+        )
         at_new: Numbers = np.where((vertex >= 0)[:, None], values[vertex], otherwise)
         return at_new
 

@@ -56,8 +56,8 @@ def loss(update: Update) -> PairLoss:
     count, kept_count = len(is_kept), int(is_kept.sum())
     width = old.wiring.host_port.shape[1]
     host_number = before.vertex * width + before.host
-    cables = missing_cables(old, update.new, nodes.node_before, nodes.node_after)
-    links = _missing_links(old, update.new, nodes.node_before, nodes.node_after)
+    cables = missing_cables(old, update.new, nodes.node_of_old, nodes.node_of_new)
+    links = _missing_links(old, update.new, nodes.node_of_old, nodes.node_of_new)
     kept_at_switch = np.bincount(before.vertex[is_kept], minlength=old.tables.switches)
     return PairLoss(
         hosts=tuple(old.wiring.host_names[n] for n in host_number[~is_kept].tolist()),
@@ -65,7 +65,9 @@ def loss(update: Update) -> PairLoss:
         cables=cables,
         exposed=_exposed_pairs(old, links, kept_at_switch) if cables else 0,
         repaired=len(cables) == 1 and old.forwarding.repairs,
-        switches=tuple(old.wiring.names[v] for v in nodes.before[nodes.after < 0].tolist()),
+        switches=tuple(
+            old.wiring.names[v] for v in nodes.old_vertex[nodes.new_vertex < 0].tolist()
+        ),
     )
 
 

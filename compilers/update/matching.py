@@ -47,20 +47,23 @@ def find_numbers(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Matching:
-    """The M switches that either build has, in the order of their datapath ids."""
+    """The M switches that either build has, in the order of their datapath ids.
+
+    A *node* is the place of a switch among the M.
+    """
 
     datapath_id: NDArray[np.uint64]
     """uint64[M], the OpenFlow datapath id of each switch."""
-    before: NDArray[np.int64]
+    old_vertex: NDArray[np.int64]
     """int64[M], its vertex in the old build; NO_VERTEX if that has no such switch."""
-    after: NDArray[np.int64]
+    new_vertex: NDArray[np.int64]
     """int64[M], its vertex in the new build; NO_VERTEX if that has no such switch."""
-    node_before: NDArray[np.int64]
-    """int64[S], by vertex of the old build the place of the switch among the M; NO_VERTEX for a
-    vertex that is not installed."""
-    node_after: NDArray[np.int64]
-    """int64[S'], by vertex of the new build the place of the switch among the M; NO_VERTEX for a
-    vertex that is not installed."""
+    node_of_old: NDArray[np.int64]
+    """int64[S], by vertex of the old build the node; NO_VERTEX for a vertex that is not
+    installed."""
+    node_of_new: NDArray[np.int64]
+    """int64[S'], by vertex of the new build the node; NO_VERTEX for a vertex that is not
+    installed."""
     prefix: NDArray[np.int64]
     """int64[P'], by IPv4 prefix number of the new build the number of the same network in the old
     build; NO_VERTEX if that has no such network."""
@@ -71,14 +74,14 @@ class Matching:
     def of(cls, old: Build, new: Build) -> Matching:
         """Match two builds."""
         ids = np.union1d(*(_installed_vertices(build)[1] for build in (old, new)))
-        before, node_before = _vertices_and_places(old, ids)
-        after, node_after = _vertices_and_places(new, ids)
+        old_vertex, node_of_old = _vertices_and_places(old, ids)
+        new_vertex, node_of_new = _vertices_and_places(new, ids)
         return cls(
             datapath_id=ids,
-            before=before,
-            after=after,
-            node_before=node_before,
-            node_after=node_after,
+            old_vertex=old_vertex,
+            new_vertex=new_vertex,
+            node_of_old=node_of_old,
+            node_of_new=node_of_new,
             prefix=_same_networks(_networks4(old), _networks4(new)),
             prefix6=_same_networks(_networks6(old), _networks6(new)),
         )
@@ -86,38 +89,38 @@ class Matching:
     @property
     def both(self) -> NDArray[np.bool_]:
         """bool[M]: the switches that both builds have."""
-        stays: NDArray[np.bool_] = (self.before >= 0) & (self.after >= 0)
+        stays: NDArray[np.bool_] = (self.old_vertex >= 0) & (self.new_vertex >= 0)
         return stays
 
     @property
-    def rows(self) -> list[int]:
-        """The places among the M of the switches that both builds have."""
-        rows: list[int] = np.flatnonzero(self.both).tolist()
-        return rows
+    def kept(self) -> list[int]:
+        """The nodes, places among the M, that both builds have."""
+        kept: list[int] = np.flatnonzero(self.both).tolist()
+        return kept
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
-        """The old and the new vertex of each of these switches."""
-        return [(int(self.before[n]), int(self.after[n])) for n in self.rows]
+        """The old and the new vertex of each of the nodes `kept`."""
+        return [(int(self.old_vertex[n]), int(self.new_vertex[n])) for n in self.kept]
 
-    def as_other_switches(self, rows: Sequence[int]) -> Matching:
+    def as_other_switches(self, nodes: Sequence[int]) -> Matching:
         """A matching in which some switches do not match: the old one goes, and a new one comes.
 
         Args:
-            rows: places of switches that both builds have.
+            nodes: some of those that both builds have.
         """
-        if not rows:
+        if not nodes:
             return self
-        new_vertices = self.after[rows]
-        before, after, node_after = self.before, self.after.copy(), self.node_after.copy()
-        after[rows] = NO_VERTEX
-        node_after[new_vertices] = len(before) + np.arange(len(rows))
+        moved_vertices = self.new_vertex[nodes]
+        new_vertex, node_of_new = self.new_vertex.copy(), self.node_of_new.copy()
+        new_vertex[nodes] = NO_VERTEX
+        node_of_new[moved_vertices] = len(new_vertex) + np.arange(len(nodes))
         return replace(
             self,
-            datapath_id=np.append(self.datapath_id, self.datapath_id[rows]),
-            before=np.append(before, np.full(len(rows), NO_VERTEX)),
-            after=np.append(after, new_vertices),
-            node_after=node_after,
+            datapath_id=np.append(self.datapath_id, self.datapath_id[nodes]),
+            old_vertex=np.append(self.old_vertex, np.full(len(nodes), NO_VERTEX)),
+            new_vertex=np.append(new_vertex, moved_vertices),
+            node_of_new=node_of_new,
         )
 
     def destinations(self, old: Build, new: Build) -> NDArray[np.int64]:
@@ -126,13 +129,13 @@ class Matching:
         Returns:
             int64[D], their vertices in the new build.
         """
-        vertex = np.flatnonzero(new.topology.endpoints & (self.node_after >= 0))
+        vertex = np.flatnonzero(new.topology.endpoints & (self.node_of_new >= 0))
         # The first prefix numbers of a build are those of its vertices.
         old_vertex = self.prefix[vertex]
         is_vertex = (old_vertex >= 0) & (old_vertex < old.tables.switches)
         vertex, old_vertex = vertex[is_vertex], old_vertex[is_vertex]
         has_hosts = old.topology.endpoints[old_vertex]
-        is_same_switch = self.node_before[old_vertex] == self.node_after[vertex]
+        is_same_switch = self.node_of_old[old_vertex] == self.node_of_new[vertex]
         destinations: NDArray[np.int64] = vertex[has_hosts & is_same_switch]
         return destinations
 

@@ -132,13 +132,13 @@ class Cells:
         difference, nodes = update.difference, update.nodes
         new_ends, count = block.destinations[in_both], len(nodes.datapath_id)
         old_ends = nodes.prefix[new_ends]  # the destinations as vertices of the old build
-        places_before = SwitchPlaces(nodes.before, nodes.node_before, count)
-        places_after = SwitchPlaces(nodes.after, nodes.node_after, count)
-        is_new = nodes.after >= 0
+        places_before = SwitchPlaces(nodes.old_vertex, nodes.node_of_old, count)
+        places_after = SwitchPlaces(nodes.new_vertex, nodes.node_of_new, count)
+        is_new = nodes.new_vertex >= 0
         level = np.full((count + 1, len(new_ends)), NEVER, np.uint8)
-        level[:count][is_new] = block.cells[:, in_both][nodes.after[is_new]]
-        hops_before = minimal_hops(difference.fib_before, old_ends)[np.maximum(nodes.before, 0)]
-        hops_after = minimal_hops(difference.fib, new_ends)[np.maximum(nodes.after, 0)]
+        level[:count][is_new] = block.cells[:, in_both][nodes.new_vertex[is_new]]
+        hops_before = minimal_hops(difference.fib_before, old_ends)[np.maximum(nodes.old_vertex, 0)]
+        hops_after = minimal_hops(difference.fib, new_ends)[np.maximum(nodes.new_vertex, 0)]
         longest_before = int(hops_before[nodes.both].max(initial=0))
         longest_after = int(hops_after[nodes.both].max(initial=0))
         return cls(
@@ -146,12 +146,14 @@ class Cells:
             before=_next_switches(difference.fibs_before, old_ends, places_before),
             after=_next_switches(difference.fibs, new_ends, places_after),
             level=level,
-            changed=block.changed[:, in_both][nodes.after] & is_new[:, None],
-            destination_place=nodes.node_after[new_ends],
+            changed=block.changed[:, in_both][nodes.new_vertex] & is_new[:, None],
+            destination_place=nodes.node_of_new[new_ends],
             bounces_before=_next_switches(difference.bounces_before, old_ends, places_before),
             bounces_after=_next_switches(difference.bounces, new_ends, places_after),
-            spreads_before=_spreads(difference.old, difference.fib_before, old_ends, nodes.before),
-            spreads_after=_spreads(difference.new, difference.fib, new_ends, nodes.after),
+            spreads_before=_spreads(
+                difference.old, difference.fib_before, old_ends, nodes.old_vertex
+            ),
+            spreads_after=_spreads(difference.new, difference.fib, new_ends, nodes.new_vertex),
             sources=nodes.both[:, None] & (hops_before > 0) & (hops_after > 0),
             bound=longest_before + longest_after,
         )
@@ -236,11 +238,11 @@ class Cells:
             return fails
         bounced_lost = self._bounced_and_lost(state, lost)
         if old_spreads:
-            neighbours = _neighbours(update.old, nodes.before, nodes.node_before)
+            neighbours = _neighbours(update.old, nodes.old_vertex, nodes.node_of_old)
             old_rows = _RowsOfBuild(~state.has_new_row, self.spreads_before, neighbours)
             fails |= old_rows.spread_and_lost(state, lost, bounced_lost)
         if new_spreads:
-            neighbours = _neighbours(update.new, nodes.after, nodes.node_after)
+            neighbours = _neighbours(update.new, nodes.new_vertex, nodes.node_of_new)
             new_rows = _RowsOfBuild(state.has_new_row, self.spreads_after, neighbours)
             fails |= new_rows.spread_and_lost(state, lost, bounced_lost)
         return fails
@@ -317,7 +319,7 @@ class Cells:
             round: of the state.
             cells_of_fault: the cells with each fault (`WalkedState.cells_of_fault`).
         """
-        vertex, examples = self.update.nodes.after, []
+        vertex, examples = self.update.nodes.new_vertex, []
         names = self.update.new.wiring.names
         for fault, cells in cells_of_fault.items():
             for place, column in np.argwhere(cells)[:UPDATE_EXAMPLES].tolist():

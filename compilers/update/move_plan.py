@@ -235,7 +235,7 @@ def _affected_classes(
         bool[M, C].
     """
     if difference.in_place and has_levels:
-        at_nodes: NDArray[np.bool_] = enters[np.maximum(difference.nodes.after, 0)]
+        at_nodes: NDArray[np.bool_] = enters[np.maximum(difference.nodes.new_vertex, 0)]
         return difference.classes() | at_nodes
     return np.zeros((len(difference.nodes.datapath_id), enters.shape[1]), np.bool_)
 
@@ -255,7 +255,7 @@ def _has_pause(difference: TableDifference, has_levels: bool) -> bool:
 def _intermediates_change(difference: TableDifference) -> bool:
     """Whether other intermediates, or other repairs, change rows by intermediates."""
     old, new, nodes = difference.old, difference.new, difference.nodes
-    before, after = nodes.node_before[intermediates(old)], nodes.node_after[intermediates(new)]
+    before, after = nodes.node_of_old[intermediates(old)], nodes.node_of_new[intermediates(new)]
     repairs_change = old.forwarding.repairs != new.forwarding.repairs
     return repairs_change or not np.array_equal(before, after)
 

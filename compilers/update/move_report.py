@@ -220,7 +220,7 @@ def _switch_reports(update: Update, progress: Progress | None) -> list[dict[str,
     switches = []
     switch_count = len(nodes.datapath_id)
     for node in range(switch_count):
-        after, before = int(nodes.after[node]), int(nodes.before[node])
+        after, before = int(nodes.new_vertex[node]), int(nodes.old_vertex[node])
         names = update.new.wiring.names if after >= 0 else update.old.wiring.names
         switch: dict[str, Any] = {
             "node": names[after if after >= 0 else before],

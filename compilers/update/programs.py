@@ -92,9 +92,9 @@ class SwitchPrograms:
     def slots(self, node: int, generation: int = 0) -> tuple[Slots, ...]:
         """The slots of a switch; () if the new build does not have the switch."""
         nodes = self.update.nodes
-        if len(nodes.after) > MOST_CACHED:
+        if len(nodes.new_vertex) > MOST_CACHED:
             return self._compute_slots(node, generation)
-        old_vertex, new_vertex = int(nodes.before[node]), int(nodes.after[node])
+        old_vertex, new_vertex = int(nodes.old_vertex[node]), int(nodes.new_vertex[node])
         profiles = (
             self._old.profile(old_vertex) if old_vertex >= 0 else None,
             self._new.profile(new_vertex) if new_vertex >= 0 else None,
@@ -107,7 +107,10 @@ class SwitchPrograms:
     def _compute_slots(self, node: int, generation: int) -> tuple[Slots, ...]:
         """The slots of a switch, from its programs in both builds."""
         update = self.update
-        old_vertex, new_vertex = int(update.nodes.before[node]), int(update.nodes.after[node])
+        old_vertex, new_vertex = (
+            int(update.nodes.old_vertex[node]),
+            int(update.nodes.new_vertex[node]),
+        )
         if new_vertex < 0:
             return ()
         program = self._new.program(new_vertex, self.generation_after(generation))
@@ -124,7 +127,7 @@ class SwitchPrograms:
     def profile(self, node: int) -> Profile:
         """What a switch can do in both builds, in which its node type may differ."""
         nodes = self.update.nodes
-        old_vertex, new_vertex = int(nodes.before[node]), int(nodes.after[node])
+        old_vertex, new_vertex = int(nodes.old_vertex[node]), int(nodes.new_vertex[node])
         profiles = []
         if old_vertex >= 0:
             profiles.append(self._old.profile(old_vertex))
@@ -134,8 +137,8 @@ class SwitchPrograms:
 
     def restrict(self, node: int, profile: Profile) -> None:
         """Note that a switch has shown that it can do no more than this profile."""
-        self._old.restrict(int(self.update.nodes.before[node]), profile)
-        self._new.restrict(int(self.update.nodes.after[node]), profile)
+        self._old.restrict(int(self.update.nodes.old_vertex[node]), profile)
+        self._new.restrict(int(self.update.nodes.new_vertex[node]), profile)
 
     def describe(self, number: int) -> str:
         """What the message with this number (xid) is about, in words."""
@@ -324,7 +327,7 @@ class SwitchPrograms:
         yield from slots_by_place(
             before.groups, after.groups, in_round(PREPARE), in_round(update.last)
         )
-        exists = update.new.tables.classes.port[update.nodes.after[node]] > 0
+        exists = update.new.tables.classes.port[update.nodes.new_vertex[node]] > 0
         prepare = in_round(PREPARE)
         for slots in slots_by_place(before.classes, after.classes, prepare, prepare):
             # The number of a message (xid) holds the role of the group, then the class.

@@ -126,7 +126,7 @@ class RouterMove:
     def before(self, vertex: int) -> int:
         """The vertex in the old build of a switch of the new build; negative if there is none."""
         nodes = self.update.nodes
-        return int(nodes.before[nodes.node_after[vertex]])
+        return int(nodes.old_vertex[nodes.node_of_new[vertex]])
 
     def rounds(self, vertex: int, host_table: str, has_rule: bool) -> PrefixRounds:
         """The rounds in which the routes of a switch of the new build change.

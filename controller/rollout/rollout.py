@@ -63,11 +63,11 @@ class RoundPrograms:
         nodes = update.nodes
         names = list(update.old.wiring.names)
         self.node: dict[int, int] = {}
-        for node in np.flatnonzero(nodes.after >= 0).tolist():
-            vertex = int(nodes.before[node])
+        for node in np.flatnonzero(nodes.new_vertex >= 0).tolist():
+            vertex = int(nodes.old_vertex[node])
             if vertex < 0:
                 vertex = len(names)
-                names.append(update.new.wiring.names[nodes.after[node]])
+                names.append(update.new.wiring.names[nodes.new_vertex[node]])
             self.node[vertex] = node
         self.names: Sequence[str] = tuple(names)
         self.by_datapath_id: Mapping[int, int] = {

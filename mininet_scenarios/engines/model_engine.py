@@ -248,7 +248,7 @@ class ModelMove:
         self.update, self.new = plan(old, new), new
         self.is_abandoned = False
         """Whether its controller has died, so that no more rounds are carried out."""
-        self.node = self.update.nodes.node_before
+        self.node = self.update.nodes.node_of_old
         """int64[S], the number of each vertex of the old build among the M switches of both; -1
         for a missing switch."""
         self._random = np.random.default_rng(MOVE_SEED)

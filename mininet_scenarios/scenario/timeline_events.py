@@ -316,7 +316,9 @@ def as_cabled(build: Build, cabled: Build) -> Build:
         return build
     nodes, wiring = Matching.of(build, cabled), build.wiring
     names, host_names = list(wiring.names), list(wiring.host_names)
-    for vertex, cabled_vertex in zip(nodes.before.tolist(), nodes.after.tolist(), strict=True):
+    for vertex, cabled_vertex in zip(
+        nodes.old_vertex.tolist(), nodes.new_vertex.tolist(), strict=True
+    ):
         if vertex >= 0 and cabled_vertex >= 0:
             names[vertex] = cabled.wiring.names[cabled_vertex]
     hosts, cabled_hosts = HostTable.of(build), HostTable.of(cabled)
@@ -353,11 +355,11 @@ def cabled_build(builds: Sequence[Build]) -> Build:
 def lacking(build: Build, candidate: Build) -> str:
     """What a build has and a candidate lacks, in words; "" if it lacks nothing."""
     nodes = Matching.of(build, candidate)
-    lost_nodes = np.flatnonzero((nodes.before >= 0) & (nodes.after < 0))
+    lost_nodes = np.flatnonzero((nodes.old_vertex >= 0) & (nodes.new_vertex < 0))
     if len(lost_nodes):
-        name = build.wiring.names[nodes.before[lost_nodes[0]]]
+        name = build.wiring.names[nodes.old_vertex[lost_nodes[0]]]
         return f"switch {name} ({len(lost_nodes):,} in all)"
-    cables = missing_cables(build, candidate, nodes.node_before, nodes.node_after)
+    cables = missing_cables(build, candidate, nodes.node_of_old, nodes.node_of_new)
     if cables:
         return f"the cable from {cables[0][0]} to {cables[0][1]} ({len(cables):,} in all)"
     hosts = HostTable.of(build)

@@ -64,7 +64,7 @@ def test_every_mixture_delivers_there_and_back(name: str, generation: int) -> No
         # An intermediate may lie behind the link that a packet came by.
         assert not moving.back or "valiant" in (pair[0].balance, pair[1].balance)
         assert longest <= 2 * proof.bound
-        stay = np.flatnonzero(update.nodes.after >= 0).tolist()
+        stay = np.flatnonzero(update.nodes.new_vertex >= 0).tolist()
         assert all(moving.switches[n] == moving.new[n] for n in stay)
         for round in range(update.last, -1, -1):
             for node in Random(round).sample(moving.nodes, len(moving.nodes)):  # noqa: S311

@@ -62,7 +62,7 @@ def test_a_move(profile, old, new):
         assert programs.profile(node).abilities == profile.abilities
     before, after = (Encoder(build, [profile] * SWITCHES) for build in (old, new))
     for node in range(0, SWITCHES, 3):
-        was, now = (int(side[node]) for side in (update.nodes.before, update.nodes.after))
+        was, now = (int(side[node]) for side in (update.nodes.old_vertex, update.nodes.new_vertex))
         slots, switch = programs.slots(node), loaded(before, was)
         for number in range(update.last + 1):
             switch.apply(messages(slots, number))

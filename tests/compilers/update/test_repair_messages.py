@@ -158,7 +158,7 @@ def test_every_mixture_delivers(fabric, links, seed, generation):
     whole, chance = build(fabric[0], fabric[1], (), fabric[2]), Random(seed)  # noqa: S311
     old, new = (repair(whole, chance, count, 0) for count in links)
     update = plan(*(replace(whole, tables=one.tables) for one in (old, new)))
-    moving, node = Moving(update, generation), update.nodes.node_after
+    moving, node = Moving(update, generation), update.nodes.node_of_new
     moving.hosts = chance.sample(moving.hosts, min(12, len(moving.hosts)))
     ends = np.flatnonzero(whole.topology.endpoints)
     cut_off = any((minimal_hops(one.fib, ends) < 0).any() for one in (old, new))

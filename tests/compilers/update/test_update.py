@@ -87,7 +87,7 @@ def test_every_mixture_delivers(pair, seed, generation):
             if place == stop:
                 check(moving, proof.bound + 1)
         check(moving, proof.bound + 1)
-    stay = update.nodes.after >= 0
+    stay = update.nodes.new_vertex >= 0
     assert all(moving.switches[n] == moving.new[n] for n in np.flatnonzero(stay).tolist())
 
 

@@ -84,14 +84,14 @@ class Moving:
         self.done = [-1] * len(self.nodes)
         self.back: set[int] = set()
         self.slots = [self.programs.slots(node, generation) for node in self.nodes]
-        self.old = programmed(update.old, update.nodes.before, generation)
+        self.old = programmed(update.old, update.nodes.old_vertex, generation)
         new_generation = self.programs.generation_after(generation)
-        self.new = programmed(update.new, update.nodes.after, new_generation)
+        self.new = programmed(update.new, update.nodes.new_vertex, new_generation)
         self.switches = [switch.copy() for switch in self.old]
         self.cables = {}
         for made, node in (
-            (update.old, update.nodes.node_before),
-            (update.new, update.nodes.node_after),
+            (update.old, update.nodes.node_of_old),
+            (update.new, update.nodes.node_of_new),
         ):
             w = made.wiring
             for v, k in np.argwhere(w.far >= 0).tolist():
@@ -105,7 +105,7 @@ class Moving:
         old, new = HostTable.of(self.update.old), HostTable.of(self.update.new)
         kept = kept_hosts(old, new) >= 0
         port = self.update.old.wiring.host_port[old.vertex, old.host]
-        node = self.update.nodes.node_before[old.vertex]
+        node = self.update.nodes.node_of_old[old.vertex]
         return [
             (int(n), int(p), int(a))
             for n, p, a in zip(node[kept], port[kept], old.address[kept], strict=True)
