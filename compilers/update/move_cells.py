@@ -166,12 +166,12 @@ class Cells:
         """
         count = len(carried_out)
         state = self._state(carried_out)
-        switch, next_cell = np.arange(count)[:, None], state.flat[:, :count]
+        switch, next_cell = np.arange(count)[:, None], state.next_cell[:, :count]
         meets_old_row = (state.leaves & ~state.has_new_row.take(next_cell)).any(axis=0)
         returned = np.zeros(self.changed.shape, np.bool_)
-        for next_switch in state.step:
+        for next_switch in state.next_switch:
             returned |= (state.leaves & (next_switch.take(next_cell) == switch)).any(axis=0)
-        hops, lost = self._follow(state.flat)
+        hops, lost = self._follow(state.next_cell)
         fault_cells = {
             "is not delivered": lost,
             "is sent back to where it came from": returned,
@@ -193,7 +193,7 @@ class Cells:
         Args:
             carried_out: uint8[M], the last round that each switch has carried out.
         """
-        hops, lost = self._follow(self._state(carried_out).flat)
+        hops, lost = self._follow(self._state(carried_out).next_cell)
         return np.where(self.sources & ~lost, hops, LOST).astype(np.int8)
 
     def _state(self, carried_out: NDArray[np.uint8]) -> _State:
@@ -208,10 +208,11 @@ class Cells:
         # Both builds get as many paths; the paths of the build with fewer are repeated.
         path = np.arange(max(len(self.before), len(self.after)))
         before, after = self.before[path % len(self.before)], self.after[path % len(self.after)]
-        step = np.where(has_new_row, after, before)
-        flat = step.astype(np.int64) * width + np.arange(width)
-        leaves = (step[:, :count] != np.arange(count)[:, None]) & (step[:, :count] < count)
-        return _State(has_new_row, step, flat, leaves)
+        next_switch = np.where(has_new_row, after, before)
+        next_cell = next_switch.astype(np.int64) * width + np.arange(width)
+        next_at_switches = next_switch[:, :count]
+        leaves = (next_at_switches != np.arange(count)[:, None]) & (next_at_switches < count)
+        return _State(has_new_row, next_switch, next_cell, leaves)
 
     def _spread_and_lost(
         self, carried_out: NDArray[np.uint8], state: _State, lost: NDArray[np.bool_]
@@ -261,10 +262,10 @@ class Cells:
         Returns:
             bool[W, M, D], for the next switch on each of W paths.
         """
-        step, has_new_row = state.step, state.has_new_row
-        count, column = len(lost), np.arange(step.shape[2])
-        switch, came_from = np.arange(count)[:, None], step[:, :count]
-        towards = np.broadcast_to(step[0, :count], came_from.shape)
+        next_switch, has_new_row = state.next_switch, state.has_new_row
+        count, column = len(lost), np.arange(next_switch.shape[2])
+        switch, came_from = np.arange(count)[:, None], next_switch[:, :count]
+        towards = np.broadcast_to(next_switch[0, :count], came_from.shape)
         # From the last bounce port to the first, so that the first one that leads on remains.
         for choice in reversed(range(max(len(self.bounces_before), len(self.bounces_after)))):
             old, new = (
@@ -273,12 +274,12 @@ class Cells:
             )
             bounce = np.where(has_new_row[:count], new, old)
             towards = np.where((bounce < count) & (bounce != came_from), bounce, towards)
-        leads_back = step[:, towards, column] == switch
+        leads_back = next_switch[:, towards, column] == switch
         bounces_again = leads_back.any(axis=0)
         path = leads_back.argmax(axis=0)
         # In both arrays the last place stands for no switch: whatever is sent there is lost.
         lost_in_transit = np.append(lost, np.ones((1, len(column)), np.bool_), axis=0)
-        lost_after_bounce = np.ones((len(step), count + 1, len(column)), np.bool_)
+        lost_after_bounce = np.ones((len(next_switch), count + 1, len(column)), np.bool_)
         for _ in range(MOST_HOPS):
             updated = np.where(
                 bounces_again,
@@ -290,23 +291,23 @@ class Cells:
             lost_after_bounce[:, :count] = updated
         return lost_after_bounce[:, :count]
 
-    def _follow(self, flat: NDArray[np.int64]) -> FollowedTransit:
+    def _follow(self, next_cell: NDArray[np.int64]) -> FollowedTransit:
         """Follow packets in transit by next hops.
 
         Args:
-            flat: int64[W, M + 1, D], `_State.flat`.
+            next_cell: int64[W, M + 1, D], `_State.next_cell`.
         """
-        count, width = flat.shape[1] - 1, flat.shape[2]
-        hops = np.full(flat.shape[1:], NOT_ARRIVED, np.uint8)
+        count, width = next_cell.shape[1] - 1, next_cell.shape[2]
+        hops = np.full(next_cell.shape[1:], NOT_ARRIVED, np.uint8)
         column = np.arange(width)
         delivers = (
-            flat[:, self.destination_place, column] == self.destination_place * width + column
+            next_cell[:, self.destination_place, column] == self.destination_place * width + column
         ).all(axis=0)
         hops[self.destination_place[delivers], column[delivers]] = 0
         for _ in range(self.bound):
-            most = hops.take(flat[0])
-            for path in flat[1:]:
-                np.maximum(most, hops.take(path), out=most)
+            most = hops.take(next_cell[0])
+            for next_on_path in next_cell[1:]:
+                np.maximum(most, hops.take(next_on_path), out=most)
             most += most < NOT_ARRIVED  # one link more
             most[self.destination_place[delivers], column[delivers]] = 0
             hops = most
@@ -335,9 +336,9 @@ class _State:
 
     has_new_row: NDArray[np.bool_]
     """bool[M + 1, D], whether a cell has its new row."""
-    step: NDArray[np.int32]
+    next_switch: NDArray[np.int32]
     """int32[W, M + 1, D], the next switch on W paths."""
-    flat: NDArray[np.int64]
+    next_cell: NDArray[np.int64]
     """int64[W, M + 1, D], the flat index of the cell that a packet comes to next."""
     leaves: NDArray[np.bool_]
     """bool[W, M, D], whether the next switch is another switch."""
@@ -371,7 +372,7 @@ class _RowsOfBuild:
         has_row = self.has_row[:count]
         if not has_row.any():
             return np.zeros(lost.shape, np.bool_)
-        sent_back = state.leaves & self.has_row[state.step[:, :count], column]
+        sent_back = state.leaves & self.has_row[state.next_switch[:, :count], column]
         arrives_lost = lost | (bounced_lost & sent_back).any(axis=0)
         # A switch that spreads a marked packet may send it to any neighbour.
         spread_lost = (
@@ -452,19 +453,19 @@ def _next_switches(
     return np.stack([_at_places(fib.next_switch(ends), places) for fib in fibs])
 
 
-def _at_places(step: NDArray[np.int32], places: SwitchPlaces) -> NDArray[np.int32]:
+def _at_places(next_switch: NDArray[np.int32], places: SwitchPlaces) -> NDArray[np.int32]:
     """The next switches as places among the switches of the move, int32[M + 1, D].
 
     Args:
-        step: int32[S, D], the next switches as vertices of a build.
+        next_switch: int32[S, D], the next switches as vertices of a build.
         places: of these vertices.
     """
     count = places.count
     # Dropped packets go to the last place, which index -1 finds.
     place_of = np.append(places.place_of_vertex, np.int64(count))
     place_of[place_of == NO_ROUND] = count
-    at_places = np.full((count + 1, step.shape[1]), count, np.int32)
+    at_places = np.full((count + 1, next_switch.shape[1]), count, np.int32)
     present = places.vertex_of_place >= 0
-    next_place = place_of[np.where(step >= 0, step, -1)]  # int64[S, D]
+    next_place = place_of[np.where(next_switch >= 0, next_switch, -1)]  # int64[S, D]
     at_places[:count][present] = next_place[places.vertex_of_place[present]]
     return at_places
