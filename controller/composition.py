@@ -28,7 +28,6 @@ from controller.rollout.build_archive import MOST_BUILD
 from controller.rollout.build_history import BuildHistory
 from controller.rollout.folder_lock import FolderLock
 from controller.rollout.mover import mover_with_journal
-from controller.rollout.rollout import Rollout
 from controller.settings import Settings
 from controller.state import Overview, State
 from controller.switches import events
@@ -88,8 +87,6 @@ class Controller:
         self._tokens = Tokens.read(settings.tokens) if settings.tokens else Tokens()
         self._folder_stamp = _stamp(folder)
         """The stamp of the folder when its build was read at the start, or last moved to."""
-        self._reload: Rollout | None = None
-        """The last move to the folder's build; None before the first."""
         self.fabric = fabric = LiveFabric(read_build(), framework.error_names, settings.foreign)
         """The switches."""
         self._lock = FolderLock(folder, fabric.tell)
@@ -327,21 +324,23 @@ class Controller:
         try:
             with self.actions.recording(HANGUP, "reload", str(self.folder)):
                 stamp, target = _stamp(self.folder), self._read_build()
-                if self.member and stamp == self._folder_stamp and not self._was_undone():
+                if self.member and stamp == self._folder_stamp and not self._was_undone(target):
                     # `apply` may have put another one on the fabric, through another controller.
                     given = f"build {target.identity}, which was there when it was read last"
                     raise InputError.of("a new build in the folder", given)
                 self.mover.prepare(target, self._hub.sleep)
                 self.mover.move(target, True, HANGUP.name, all_or_none=False)
                 # Not before: a build whose move is refused is still new at the next SIGHUP.
-                self._folder_stamp, self._reload = stamp, self.mover.rollout
+                self._folder_stamp = stamp
         except InputError as error:
             self.fabric.tell(events.BuildKept(self.fabric.identity, str(error)))
 
-    def _was_undone(self) -> bool:
-        """Whether the last move of all was that to the folder's build, and was undone."""
+    def _was_undone(self, target: Current) -> bool:
+        """Whether the last move was to this build, and was undone; it may have begun at a start."""
         last = self.mover.rollout
-        return last is not None and last is self._reload and last.state == "failed"
+        if last is None or last.state != "failed":
+            return False
+        return last.target.identity == target.identity
 
 
 def _stamp(folder: Path) -> tuple[int, ...]:
