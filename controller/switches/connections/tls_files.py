@@ -49,17 +49,19 @@ class TlsFiles:
         """The stamp of the files at the last call of `follow`."""
         self._stamp_when_read = self._last_stamp
         """The stamp of the files when they were read."""
+        self._refused_stamp: _Stamp = ()
+        """The stamp of files that could not be used, as was said; () before there were any."""
         self._load()
 
     def _load(self) -> None:
         """Read all files."""
         switches, store = self.tls.context(), self.tls.client_context()
         lists = revocation_lists(self.tls.revoked) if self.tls.revoked else []
-        self.switches, self.store = switches, store
-        self.revoked = frozenset(entry.serial_number for crl in lists for entry in crl)
+        expires = {"certificate": _valid_until(self.tls.certificate)}
         ends = [crl.next_update_utc.timestamp() for crl in lists if crl.next_update_utc]
-        self.expires = {"certificate": _valid_until(self.tls.certificate)}
-        self.expires |= {"revocation list": min(ends)} if ends else {}
+        expires |= {"revocation list": min(ends)} if ends else {}
+        self.switches, self.store, self.expires = switches, store, expires
+        self.revoked = frozenset(entry.serial_number for crl in lists for entry in crl)
 
     def follow(self, now: bool = False) -> bool:
         """Read the files if they have changed, but not while they are still changing.
@@ -77,8 +79,15 @@ class TlsFiles:
         is_still_changing = self._last_stamp != before
         if not now and (self._last_stamp == self._stamp_when_read or is_still_changing):
             return False
+        try:
+            self._load()
+        except (InputError, OSError):
+            # Read again at the next call: it may have been for want of a descriptor.
+            if not now and self._refused_stamp == self._last_stamp:
+                return False
+            self._refused_stamp = self._last_stamp
+            raise
         self._stamp_when_read = self._last_stamp
-        self._load()
         return True
 
     def add_connection(self, certificate: Mapping[str, Any]) -> None:

@@ -1,6 +1,7 @@
 """Names in certificates, revocation lists, and files that change while the controller runs."""
 
 import datetime
+import errno
 import os
 import ssl
 from dataclasses import replace
@@ -125,6 +126,24 @@ def test_bad_files_leave_those_before(tls):
     touch(tls.certificate, good + b"\n")
     files.follow()
     assert files.follow()
+
+
+def test_good_files_that_could_not_be_read_once_are_read_later(tls, monkeypatch):
+    """Renewed certificates were never used where they could not be read at that moment."""
+    files, before = TlsFiles(tls), tls.certificate.read_bytes()
+
+    def busy(*_, **__):
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Tls, "context", busy)
+        touch(tls.certificate, before + b"\n")
+        files.follow()
+        with pytest.raises(OSError, match="Too many"):
+            files.follow()
+        assert not files.follow(), "it is told once"
+    assert files.follow()
+    assert not files.follow()
 
 
 YESTERDAY = datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=1)
