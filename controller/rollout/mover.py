@@ -16,7 +16,7 @@ it the mover has:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -27,7 +27,6 @@ from typing import Any
 
 from compilers.tables.build import Build
 from compilers.targets.openflow.encoder import Encoder
-from compilers.targets.openflow.flow_tables import COOKIE_SHIFT
 from compilers.update.loss import PairLoss, loss
 from compilers.update.move_plan import plan
 from compilers.update.programs import SwitchPrograms
@@ -38,6 +37,7 @@ from controller.rollout.file_writes import FileWrites, ignore_error
 from controller.rollout.rollout import MOST_NAMED, Rollout
 from controller.switches import events
 from controller.switches.current import Current, read_build
+from controller.switches.reconcile import IDENTITY_DIGITS, named_identity
 from controller.switches.session import LiveFabric
 from controller.upkeep.background import Start, at_once, in_thread
 from controller.upkeep.repair_keeper import Detour, Keeper
@@ -79,7 +79,7 @@ class Trial:
     before: str
     """The identity of the build before it."""
     ends: float
-    """When the build before comes back, by the fabric's clock, which is never set."""
+    """When the build before comes back, by the fabric's monotonic clock."""
     until: float
     """When the build before comes back, in seconds since the epoch, as it was computed when the
     trial began."""
@@ -688,14 +688,7 @@ class Mover:
         if len(cookies) < quorum and not is_new and now < self._survey_ends_at:
             return
         fabric.survey, folder_build = None, fabric.identity
-        # The cookie of a marker has the first hexadecimal digits of a build's identity.
-        digits = COOKIE_SHIFT // 4
-        known_builds = [*self.history.kept_builds(), folder_build]
-        by_prefix = {identity[:digits]: identity for identity in known_builds}
-        prefixes = [
-            f"{cookie % (1 << COOKIE_SHIFT):0{digits}x}" for cookie in cookies.values() if cookie
-        ]
-        votes = Counter(by_prefix[prefix] for prefix in prefixes if prefix in by_prefix)
+        votes = _votes(cookies.values(), [*self.history.kept_builds(), folder_build])
         build = max(votes, key=votes.__getitem__) if votes else folder_build
         fabric.tell(events.BuildSurveyed(build, votes[build], len(cookies)))
         if self._unverified_record is not None:
@@ -968,6 +961,18 @@ class Mover:
             return  # a later write puts another build there
         self._record.needed = error is not None
         self._install_retry_at = self.fabric.clock() + FALL_BACK_RETRY
+
+
+def _votes(cookies: Iterable[int | None], builds: Iterable[str]) -> Counter[str]:
+    """How many switches name each of these builds, by its identity.
+
+    Args:
+        cookies: the cookies of the switches' markers; None for a switch without one.
+        builds: the identities of the builds.
+    """
+    build_of_digits = {identity[:IDENTITY_DIGITS]: identity for identity in builds}
+    named = [named_identity(cookie) for cookie in cookies if cookie]
+    return Counter(build_of_digits[digits] for digits in named if digits in build_of_digits)
 
 
 def _plan_detour(work: Callable[[], Detour]) -> tuple[Detour, SwitchPrograms]:

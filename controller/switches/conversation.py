@@ -189,10 +189,10 @@ PREPARATION, GROUPS, ROWS, MARKER, OLD_ROWS, OLD_GROUPS = range(6)
 def steps(parts: Sequence[bytes]) -> list[bytes]:
     """Bundled messages as plain ones: for each step, in order, the bytes of its messages."""
     by_step: dict[tuple[int, int], list[bytes]] = {}
-    adds = False
+    has_addition = False
     for message in _plain(parts):
-        step = _step(message, adds)
-        adds |= step[0] in (GROUPS, ROWS, MARKER)
+        step = _step(message, has_addition)
+        has_addition |= step[0] in (GROUPS, ROWS, MARKER)
         by_step.setdefault(step, []).append(message)
     return [b"".join(by_step[step]) for step in sorted(by_step)]
 
@@ -207,13 +207,13 @@ def _plain(parts: Sequence[bytes]) -> Iterator[bytes]:
             offset += length
 
 
-def _step(message: bytes, adds: bool) -> tuple[int, int]:
+def _step(message: bytes, follows_addition: bool) -> tuple[int, int]:
     """The step of a message, and its order within the step.
 
     Args:
         message: a flow-mod or a group-mod.
-        adds: whether a message before it adds something. A removal before all additions makes room
-            in a full table.
+        follows_addition: whether a message before it adds something. A removal before all additions
+            makes room in a full table.
     """
     kind, _, xid = header(message)
     if kind == MessageType.GROUP_MOD:
@@ -224,7 +224,7 @@ def _step(message: bytes, adds: bool) -> tuple[int, int]:
     if row.command == FlowCommand.ADD:
         return (MARKER, 0) if row_kind == RowKind.MARKER else (ROWS, ALL_TABLES - row.table)
     is_for_hosts = row_kind == RowKind.CLASS and role in (GroupRole.ENTER, GroupRole.FALLBACK)
-    makes_room = row_kind == RowKind.CLEAR and not adds
+    makes_room = row_kind == RowKind.CLEAR and not follows_addition
     return (PREPARATION, 0) if is_for_hosts or makes_room else (OLD_ROWS, row.table)
 
 

@@ -67,6 +67,8 @@ from controller.settings import ForeignRows
 
 MARKER_SHIFT = np.uint64(COOKIE_SHIFT)
 """The bits of a cookie from this one on say whether its row is a build marker."""
+IDENTITY_DIGITS = COOKIE_SHIFT // 4
+"""How many hexadecimal digits of a build's identity are in the cookie of its marker."""
 INSTRUCTIONS_WITH_ACTIONS = (Instruction.WRITE_ACTIONS, Instruction.APPLY_ACTIONS)
 """The types of instructions that contain an action list."""
 ACTION_LIST_AT = 8
@@ -95,13 +97,10 @@ class SwitchContent:
         """Our rows."""
         return frozenset(row for block in self.blocks for row in entries(block))
 
-    def names(self, build: str) -> bool:
+    def has_marker_of(self, build: str) -> bool:
         """Whether the marker names the build of this identity."""
-        digits = COOKIE_SHIFT // 4
-        if self.marker is None:
-            return False
-        identity_bits = self.marker % (1 << COOKIE_SHIFT)
-        return f"{identity_bits:0{digits}x}" == build[:digits]
+        marker = self.marker
+        return marker is not None and named_identity(marker) == build[:IDENTITY_DIGITS]
 
     @property
     def foreign_groups(self) -> list[int]:
@@ -163,6 +162,11 @@ class Total:
             if 0 < number <= OUR_GROUPS
         )
         return cls(AGGREGATE_STATS.read(row_count).flows, hash(frozenset(ours)))
+
+
+def named_identity(marker: int) -> str:
+    """The first digits of the identity of the build that a marker's cookie names."""
+    return f"{marker % (1 << COOKIE_SHIFT):0{IDENTITY_DIGITS}x}"
 
 
 def read_content(flows: bytes, groups: bytes) -> SwitchContent:

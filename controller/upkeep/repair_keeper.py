@@ -550,7 +550,11 @@ class Keeper(Upkeep):
         begun a change of routes, until the other switches are read.
         """
         upkeep = self._active()
-        if upkeep is None or not self.duties.repair or not held.names(upkeep.build.identity):
+        if (
+            upkeep is None
+            or not self.duties.repair
+            or not held.has_marker_of(upkeep.build.identity)
+        ):
             return False
         if self.rounds.busy:
             self._postponed.add(vertex)
