@@ -239,10 +239,11 @@ class MemberPaths:
         apex_lines = program.around[self._neighbours(group)[supernode, place]]
         smaller = apex_lines < group.supernodes[:, None, None]
         place_of_x = np.count_nonzero(smaller, axis=2)[:, None]
-        turn = (apex_member + member) % apex_lines.shape[2]
+        # The number of the neighbour of y over which a path leaves y (`StarEgress`).
+        detour = (apex_member + member) % apex_lines.shape[2]
         serves_over_z = program.case[arc, member, member] == OVER_Z
         leaves_y = self.next_member[0, apex_member, member] < 0
-        stays_off: Bits = ~(serves_over_z & leaves_y & (turn == place_of_x))
+        stays_off: Bits = ~(serves_over_z & leaves_y & (detour == place_of_x))
         return stays_off
 
     def _neighbours(self, group: SupernodeGroup) -> NDArray[np.int32]:

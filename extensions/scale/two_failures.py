@@ -34,42 +34,57 @@ Without failures no packet comes in by its minimal port; to a u ~d packets come 
 that are not next to d (`_direct_classes_have_alternates`). Only failures that a packet meets change
 its path, and it meets failures of the links of the switch where it is.
 
-*u is not next to d, and u-v is down (the link, or v).* By (1) a neighbour of repair is up and not
-the ingress, or the ingress is such a neighbour. Either way the packet comes to an r ~ u that is not
-~v, so not next to d (F1: v is u×d). From there it is sent to w = r×d, which is neither u nor v. *If
-r-w is down too:* r's repair r2, not u, is not ~w, so not next to d; r2×d is not w, nor v, as r2 ~ v
-would make r2 = u. The packet arrives. *If w-d is down too:* see the next paragraph. Else it
-arrives.
+The cases say where the packet meets the first failure, at u, and where the second one.
 
-*The second failure is w-d, with w ≠ v ~d, and v not ~w.* If w-d has an apex b: b ≠ v, and b-d is
-up. Else the repair r' of w (not the ingress) bounces to x', which is not ~w by (2), and not v, as v
-is not ~r' (F1: r' and d have w). y' = x'×d is not w. If y' is v, and v or x'-v is down, then x' is
-behind v, and its repair r3 is neither ~v nor r'. r3×d is not v, and not w, as r3 ~ w makes r3 = r'.
-The packet arrives.
+A. *u is not next to d, and u-v is down (the link, or v).*
+   By (1) a neighbour of repair is up and not the ingress, or the ingress is such a neighbour.
+   Either way the packet comes to an r ~ u that is not ~v. So r is not next to d (F1: v is u×d). It
+   sends the packet to w = r×d, which is neither u nor v.
 
-*u ~ d, and u-d is down and has an apex a.* The packet goes to a, and on to d. *If a-d is down too:*
-a's repair is not u, the ingress, so it is an r not next to d, which bounces to x not ~a. x×d is not
-a, and not u, as x ~ u would make x = a. *If u-a is down too:* the packet goes to another repair r,
-or to the ingress, which is not next to d either. That bounces to x not ~u. x×d is not u, and not a,
-as x and u would both be between r and a.
+   - *r-w is down too:* r's repair r2, not u, is not ~w, so not next to d. r2×d is not w. It is not
+     v either, as r2 ~ v would make r2 = u. The packet arrives.
+   - *w-d is down too:* this is case B.
+   - Else the packet arrives.
 
-*u ~ d, and u-d is down and has no apex.* The packet goes to a repair r, or to the ingress if that
-is one. r bounces to x not ~u, and y = x×d is not u. *If u-r or r-x is down too:* the next repair or
-bounce serves. *If x-y is down too:* x's repair r3, not r, is not ~y, and ~u only if r3 = r, so the
-packet arrives. *If y-d is down too:* it goes over an apex of y-d, which is not u, or else y would
-be an apex of u-d. Or it goes by repair and bounce to y' ≠ y, and y' ≠ u by (4).
+B. *The second failure is w-d, with w ≠ v ~d, and v not ~w.*
 
-*Bounced paths* (`Forwarding.bounces`). Hosts at s ~ d may send to any r ~ s. If r is not next to d,
-its minimal next hop is s, and it bounces to w, or to w', both not ~s by (2), or returns the packet
-to s if both are down. From there on the packet is on minimal paths, of which the above holds. Two
-things are new:
+   - *w-d has an apex b:* b ≠ v as v is not ~w, so b-d is up. The packet arrives over b.
+   - *w-d has no apex:* the repair r' of w (not the ingress) bounces to x'. By (2) x' is not ~w. It
+     is not v, as v is not ~r' (F1: r' and d have w). y' = x'×d is not w.
+   - *As before, y' is v, and v or x'-v is down:* then x' is behind v, and its repair r3 is neither
+     ~v nor r'. r3×d is not v. It is not w either, as r3 ~ w makes r3 = r'. The packet arrives.
 
-- *The packet comes in from the apex a of u-d, and u-d is down.* u takes another repair r, which
-  bounces to x not ~u. y = x×d is not u, nor a, as x ~ a would make x = u. Or u returns the packet
-  to a, with d next. If y-d is down as well, y sends to y' ≠ y. If y' is u, a is no ingress now and
-  comes first.
-- *r-w is down, and then y-d, y = w'×d.* y's repairs serve as above: none of them is r, or y would
-  be r×d, which is s. If one bounces to r, the packet goes on to s and d.
+C. *u ~ d, and u-d is down and has an apex a.*
+   The packet goes to a, and on to d.
+
+   - *a-d is down too:* a's repair is not u, the ingress, so it is an r not next to d. r bounces to
+     x not ~a. x×d is not a, and not u, as x ~ u would make x = a.
+   - *u-a is down too:* the packet goes to another repair r, or to the ingress, which is not next to
+     d either. r bounces to x not ~u. x×d is not u, and not a, as x and u would both be between r
+     and a.
+
+D. *u ~ d, and u-d is down and has no apex.*
+   The packet goes to a repair r, or to the ingress if that is one. r bounces to x not ~u, and y =
+   x×d is not u.
+
+   - *u-r or r-x is down too:* the next repair or bounce serves.
+   - *x-y is down too:* x's repair r3, not r, is not ~y. It is ~u only if r3 = r, so the packet
+     arrives.
+   - *y-d is down too:* if y-d has an apex, the packet goes over it. The apex is not u, or else y
+     would be an apex of u-d. If y-d has none, the packet goes by repair and bounce to y' ≠ y, and
+     y' ≠ u by (4).
+
+E. *Bounced paths* (`Forwarding.bounces`).
+   Hosts at s ~ d may send to any r ~ s. If r is not next to d, its minimal next hop is s. So r
+   bounces the packet to w, or to w', both not ~s by (2), or returns it to s if both are down. From
+   there on the packet is on minimal paths, of which the above holds. Two things are new:
+
+   - *The packet comes in from the apex a of u-d, and u-d is down.* u takes another repair r, which
+     bounces to x not ~u. y = x×d is not u, nor a, as x ~ a would make x = u. Or u returns the
+     packet to a, with d next. If y-d is down as well, y sends to y' ≠ y. If y' is u, a is no
+     ingress now and comes first.
+   - *r-w is down, and then y-d, y = w'×d.* y's repairs serve as above: none of them is r, or y
+     would be r×d, which is s. If one bounces to r, the packet goes on to s and d.
 
 The bounds on lengths are those of these paths. Each condition is one of the class that d is in. So
 a condition that does not hold names the destinations that it leaves open.
