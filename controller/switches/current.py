@@ -127,7 +127,7 @@ class Upkeep:
         return False
 
     def is_cabled(self, vertex: int) -> bool:  # noqa: ARG002
-        """Whether a switch is known to have a link whose ports are up, as of the last reports."""
+        """Whether a disconnected switch may forward, as far as its neighbours report."""
         return False
 
     def tick(self) -> None:

@@ -402,12 +402,18 @@ class Links:
         return self.cables.at_both_ends(self._broken)
 
     def is_cabled(self, vertex: int) -> bool:
-        """Whether a switch has a link whose ports are up, as of the last reports.
+        """Whether a disconnected switch may forward: whether a port at a far end of a link is up.
 
-        If the switch has no power, the ports at the other ends are down.
+        Only connected switches count, as what others have reported may be old. If the switch has no
+        power, these ports are down. If no far end is connected, it is not known to have none.
         """
-        linked = self.wiring.far[vertex] >= 0
-        return bool((~self._links_down()[self.cables.number[vertex][linked]]).any())
+        links = self.cables.number[vertex][self.wiring.far[vertex] >= 0]
+        ends = self.cables.ends[links]  # int64[n, 2, 2]
+        switch, link = ends[ends[..., 0] != vertex].T
+        switch, link = switch[self._connected[switch]], link[self._connected[switch]]
+        if not len(switch):
+            return bool(len(links))
+        return bool((~self._port_down[switch, link]).any())
 
     def status(self) -> dict[str, Any]:
         """Dead links, drained switches and miswires, for the status file."""

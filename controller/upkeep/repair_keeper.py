@@ -289,7 +289,7 @@ class Keeper(Upkeep):
         return upkeep is None or not upkeep.links.drained[vertex]
 
     def is_cabled(self, vertex: int) -> bool:
-        """Whether a switch has a link whose ports are up, as of the last reports."""
+        """Whether a disconnected switch may forward, as far as its neighbours report."""
         upkeep = self._watched(vertex)
         return upkeep is not None and upkeep.links.is_cabled(vertex)
 

@@ -451,6 +451,34 @@ def test_a_switch_that_is_gone_is_drained_after_a_while_and_comes_back() -> None
     assert kinds(links, 7.0) == ["back"]
 
 
+def test_a_switch_whose_neighbours_see_their_ports_down_is_not_cabled() -> None:
+    """Nobody sees the link between two neighbours without power: a move waited for ever."""
+    links, _ = fabric()
+    other = neighbours(links, 4)[0]
+    for vertex in (4, other):
+        links.left(vertex, 1.0)
+        assert links.is_cabled(vertex)
+    for vertex in (4, other):
+        for end in sorted({*neighbours(links, vertex)} - {4, other}):
+            assert links.is_cabled(vertex)
+            cut(links, end, [vertex])
+        assert not links.is_cabled(vertex)
+
+
+def test_what_a_switch_said_of_its_ports_before_it_left_may_be_old() -> None:
+    links, _ = fabric()
+    cut(links, 4, neighbours(links, 4))
+    links.left(4, 1.0)
+    assert links.is_cabled(4), "the ports at the far ends are up"
+
+
+def test_switches_may_forward_while_none_is_connected() -> None:
+    links, _ = fabric()
+    for vertex in range(13):
+        links.left(vertex, 1.0)
+    assert links.is_cabled(4)
+
+
 def test_switches_are_not_drained_if_others_would_have_no_path() -> None:
     """All neighbours of a switch without management: it was cut off, and all of them forwarded."""
     links, _ = fabric()
