@@ -111,19 +111,28 @@ class Update:
         """
         return self.last - 1 if self.pauses or self.swaps else PREPARE
 
-    @property
-    def forgetting_round(self) -> int | None:
-        """The round in which switches forget what the old build writes into packets.
+    def forgetting_round(self, back: bool = False) -> int | None:
+        """The round in which switches forget what one of the builds writes into packets.
 
-        They forget the meaning of its marks, or of its intermediates. None if the new build writes
-        the same.
+        They forget the meaning of its marks, or of its intermediates.
+
+        Args:
+            back: whether the move is undone: then they forget what the new build writes, when this
+                round is undone. Else they forget what the old build writes.
+
+        Returns:
+            The round; None if the other build writes the same.
         """
-        old, new = self.old.forwarding, self.new.forwarding
-        forgets_marks = old.marks and not new.marks
-        forgets_intermediates = old.intermediates and not new.intermediates
+        before, after = self.old.forwarding, self.new.forwarding
+        if back:
+            before, after = after, before
+        forgets_marks = before.marks and not after.marks
+        forgets_intermediates = before.intermediates and not after.intermediates
         if not (forgets_marks or forgets_intermediates):
             return None
-        return self.last - 1 if self.swaps else self.last
+        if self.swaps:
+            return self.last - 1
+        return PREPARE if back else self.last
 
     @property
     def rounds(self) -> int:

@@ -468,8 +468,9 @@ class Mover:
         Raises:
             InputError: it is not kept, a move is in progress, or no order of rows is safe.
         """
-        if self.rollout and self.busy and self.rollout.awaited and not build:
-            self.rollout.reason = f"undone by {by}"
+        rollout = self.rollout
+        if rollout and rollout.state == "forth" and rollout.awaited and not build:
+            rollout.reason = f"undone by {by}"
             return
         self._require_idle()
         trial = self.trial

@@ -10,11 +10,11 @@ machine without I/O:
   through is waited for.
 - forth: each round is sent to all switches; the next follows when all have confirmed it and packets
   have had time to leave the links (`settle`).
-- waiting, as a part of forth: if the old build marks packets or writes intermediates into them,
-  and the new build does not, the switches must not forget what that means while a switch that was
-  left out goes on doing so: it has lost its connection, but its links are up.
 - back: at the first refusal, lost switch or timeout the rounds are undone in reverse order, with
   the same pauses, and the old build stays.
+- waiting, as a part of forth or back: if the build that is left marks packets or writes
+  intermediates into them, and the other one does not, the switches must not forget what that means
+  while a switch goes on doing so that has lost its connection, and whose links are up.
 
 docs/how-to/move.md explains why no packet is lost either way.
 """
@@ -175,7 +175,9 @@ class Rollout:
     _waits_since: float = field(init=False, default=inf)
     """Since when the next step has waited for its record or for switches; inf while it does not."""
     _awaited: list[int] = field(init=False, default_factory=list)
-    """The switches that the next step waits for (`_unreached`)."""
+    """The switches that the next step waits for (`_awaits`)."""
+    _may_hold_last: frozenset[int] = field(init=False, default=frozenset())
+    """The switches that may have got the last round."""
     _on_replanned: Callable[[], None] | None = field(init=False, default=None)
     """Called when all switches hold the programs of `replan`; None while none are awaited."""
 
@@ -191,6 +193,8 @@ class Rollout:
             goes_back = self.inherited.direction == "back"
             self.round = self.inherited.round - 1 if goes_back else self.inherited.round
             self._round_programs.done = dict.fromkeys(self._round_programs.node, self.round)
+            if goes_back or self.round >= self.programs.update.last:
+                self._may_hold_last = frozenset(self._round_programs.node)
         self._load()
 
     def _note_transit(self) -> None:
@@ -357,34 +361,37 @@ class Rollout:
 
     def _start_next_round(self) -> None:
         """Start the next round once its record is written; finish after the last one."""
-        self._awaited = self._unreached(self.round + 1)
-        if self._awaited:
-            self._last_progress = self.fabric.clock()
-            self._waits_since = min(self._waits_since, self._last_progress)
-        elif self.round == self.programs.update.last:
+        update = self.programs.update
+        forgets = self.round + 1 == update.forgetting_round()
+        if self._awaits(self._left_out if forgets else ()):
+            return
+        if self.round == update.last:
             self._finish()
         elif self._may_step(self.round + 1, "forth"):
             self._send_round(self.round + 1)
 
-    def _unreached(self, round: int) -> list[int]:
-        """The switches that still write into packets what is forgotten in a round.
+    def _awaits(self, vertices: Iterable[int]) -> bool:
+        """Whether the next step waits for some of these switches; while it does, none is late.
 
-        They were left out as they had lost their connection. They forward all the same.
+        They may write into packets what is forgotten in that step. It waits for those that have
+        lost their connection, but forward all the same, and for those that are being read.
         """
-        update, fabric = self.programs.update, self.fabric
-        if round != update.forgetting_round:
-            return []
-        in_old = sorted(v for v in self._left_out if v < len(update.old.wiring.names))
+        fabric, old = self.fabric, len(self.programs.update.old.wiring.names)
         settled = ("in sync", *AMISS)
-        return [
+        self._awaited = [
             vertex
-            for vertex in in_old
-            if (
+            for vertex in sorted(vertices)
+            if vertex < old
+            and (
                 fabric.state(vertex) not in settled
                 if vertex in fabric.present
                 else fabric.upkeep.is_cabled(vertex)
             )
         ]
+        if self._awaited:
+            self._last_progress = fabric.clock()
+            self._waits_since = min(self._waits_since, self._last_progress)
+        return bool(self._awaited)
 
     def _may_step(self, round: int, direction: Literal["forth", "back"]) -> bool:
         """Whether this step may be taken; while it may not, no switch counts as late."""
@@ -413,6 +420,8 @@ class Rollout:
         """Send a round to all switches."""
         self.round, self._last_progress = round, self.fabric.clock()
         rounds = self.programs.update.rounds
+        if round == self.programs.update.last:
+            self._may_hold_last = frozenset(self.fabric.present)
         self.fabric.tell(RoundStarted(self.target.identity, round + 1, rounds))
         self._rounds.send([self._round_messages(self._round_programs.node, round)])
 
@@ -471,7 +480,7 @@ class Rollout:
             return  # first the changes under way have to be confirmed or refused
         if late or self.round == BEGINNING:
             self._stop(self.reason)
-        elif self._may_step(self.round, "back"):
+        elif not self._awaits_way_back() and self._may_step(self.round, "back"):
             self._undoes = True
             if unfinished := self._unfinished():
                 self._last_progress = self.fabric.clock()
@@ -481,6 +490,11 @@ class Rollout:
                     self._stop(self.reason)
                 else:
                     self.round -= 1
+
+    def _awaits_way_back(self) -> bool:
+        """Whether undoing this round waits for switches that may hold the last one."""
+        forgets = self.round == self.programs.update.forgetting_round(back=True)
+        return self._awaits(self._may_hold_last if forgets else ())
 
     def _stop(self, reason: str) -> None:
         """Keep the old build; every switch is read again and reconciled."""

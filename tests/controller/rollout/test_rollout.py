@@ -575,4 +575,70 @@ def test_a_move_that_waits_for_a_switch_can_be_undone():
     mover.roll_back(by="alice")
     site.run("failed")
     assert mover.rollout.reason == "undone by alice"
+    assert mover.rollout.awaited == "", "the next move would not wait for the end of a repair"
     assert site.holds(site.moving.old)
+
+
+def loses_in_the_last_round(site, number):
+    """A switch loses its connection as soon as it holds the last round, and forwards on."""
+    end, last = site.ends[number], site.update.last
+    while site.rollout.round < last:
+        site.settle()
+        site.rollout.tick()
+        site.time += SETTLE
+    before = end.changes
+    while end.changes == before:
+        sent = site.fabric.send.take()
+        assert sent, "it never got the last round"
+        for key in sorted({one.key for one in sent}):
+            data = b"".join(one.data for one in sent if one.key == key and one.data)
+            for _, answer in listed(site.ends[key].take(data), of.HEADER):
+                site.fabric.received(key, answer)
+    site.fabric.closed(number)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "round"),
+    [("", "spread", 0), ("", "valiant", 0), ("valiant", "spread", -2), ("spread", "valiant", -2)],
+)
+def test_undoing_a_move_forgets_no_marks_of_a_switch_that_may_hold_the_last_round(old, new, round):
+    """It lost its connection in that round: its neighbours no longer knew what it wrote.
+
+    round: the one that is not undone before it is back; -1 would be the last one.
+    """
+    absent = 4
+    made = [around(build(Q3, (name, "none")) if name else build(Q3), absent) for name in (old, new)]
+    site = Site(*made)
+    site.fabric.upkeep = Cabled()
+    rollout = site.start().rollout
+    loses_in_the_last_round(site, absent)
+    with pytest.raises(pytest.fail.Exception, match="still"):
+        site.run("failed", steps=int(2 * ROLLOUT_PATIENCE / SETTLE))
+    assert (rollout.state, rollout.round) == ("back", range(site.update.rounds)[round])
+    assert rollout.awaited == "n3, not connected but with links that are up"
+    site.fabric.connected(absent, absent)
+    site.run("failed")
+    assert rollout.reason == f"n3 left in round {site.update.rounds}"
+    site.settle()
+    site.walk()
+    assert site.holds(site.moving.old)
+
+
+@pytest.mark.parametrize("last", [False, True])
+def test_the_way_back_waits_for_no_switch_that_never_got_the_last_round(last):
+    """It left in the first round, or was left out of a move that somebody undoes in the last."""
+    absent = 4
+    site = Site(around(build(Q3), absent), around(build(Q3, ("spread", "none")), absent))
+    site.fabric.upkeep = Cabled()
+    if last:
+        site.fabric.closed(absent)
+    rollout = site.start(all_or_none=not last).rollout
+    while rollout.round < (site.update.last if last else 0):
+        site.settle()
+        rollout.tick()
+        site.time += SETTLE
+    if last:
+        rollout.reason = "for this test"
+    else:
+        site.fabric.closed(absent)
+    site.run("failed")
