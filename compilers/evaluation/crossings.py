@@ -244,7 +244,7 @@ class OverDamagedLegs:
                 machine code.
         """
         program = program_of(build)
-        switches, links_per_switch = program.far.shape
+        switches, most_links = program.far.shape
         walks = Walks.of(build)
         first_paths, second_paths = TabulatedHops.of(walks, program, elements, failure_count).legs
         ends = intermediates(build)  # which are the destinations, too
@@ -257,7 +257,7 @@ class OverDamagedLegs:
         return cls(
             arcs=np.argwhere(program.far >= 0),
             size=(switches, len(ends)),
-            arc_number=np.arange(program.far.size).reshape(switches, links_per_switch),
+            arc_number=np.arange(program.far.size).reshape(switches, most_links),
             first=first,
             second_leg_share=second_leg_share[:, :switches],
             ends=ends,

@@ -66,8 +66,8 @@ class ExpandedPolarFly(Family):
 
         first = _first_polarfly(int(topology.parameters["q"]))
         egress = np.asarray(PolarFly().routes(first).egress[:]).astype(np.int64)
-        links = first.graph.padded().shape[1]
-        return routes(topology, np.where(egress < links, egress, -1))
+        most_links = first.graph.padded().shape[1]
+        return routes(topology, np.where(egress < most_links, egress, -1))
 
     def layouts(self, topology: Topology) -> Mapping[str, Any]:
         """Return the layout `fans`, with the copies as clusters of their own."""

@@ -207,11 +207,11 @@ class PolarStar(Family):
         from compilers.spec.policy import classes_are_constructed
 
         del forwarding
-        links, order = wiring.port.shape[1], topology.graph.order
-        if classes != 3 * links or not is_whole(topology):
+        most_links, order = wiring.port.shape[1], topology.graph.order
+        if classes != 3 * most_links or not is_whole(topology):
             return None
         large = classes_are_constructed(self, topology.parameters, order)
-        return construction(self.name).alternates(topology, links) if large else None
+        return construction(self.name).alternates(topology, most_links) if large else None
 
     def constructed_classes(self, parameters: Parameters) -> bool:
         """Whether the supernode has links enough to construct the classes."""

@@ -56,11 +56,11 @@ def add_states_before(
     Returns:
         How many states are in `states` now.
     """
-    links_a_switch, no_failures = p.far.shape[1], np.empty(0, np.int64)
-    link, tags = np.empty(links_a_switch + 1, np.int64), np.empty(links_a_switch + 1, np.int64)
+    most_links, no_failures = p.far.shape[1], np.empty(0, np.int64)
+    link, tags = np.empty(most_links + 1, np.int64), np.empty(most_links + 1, np.int64)
     t, far_link, first = p.far[s, k], p.far_link[s, k], s * states_a_switch(p)
     # The last K states of a switch are those of marked packets.
-    occurring = states_a_switch(p) if marks(p) else states_a_switch(p) - links_a_switch
+    occurring = states_a_switch(p) if marks(p) else states_a_switch(p) - most_links
     for state in range(first, first + occurring):
         _, ingress, tag = packet_in(p, state)
         if s == d or visited[state] >= 0:
@@ -127,8 +127,8 @@ def follow_from_hosts(
     Returns:
         How many switches with a route are not set in `uses_cable`.
     """
-    links_a_switch, unmarked = p.far.shape[1], 0
-    link, tags = np.empty(links_a_switch + 1, np.int64), np.empty(links_a_switch + 1, np.int64)
+    most_links, unmarked = p.far.shape[1], 0
+    link, tags = np.empty(most_links + 1, np.int64), np.empty(most_links + 1, np.int64)
     no_failures = np.empty(0, np.int64)
     for s in range(len(uses_cable)):
         if s == d or egress[s] < 0:
@@ -187,14 +187,14 @@ def sources_over_cables(p: Program, egresses: Array, destinations: Array, chosen
     Returns:
         bool[D, S], by destination and source.
     """
-    switches, links_a_switch = p.far.shape
+    switches, most_links = p.far.shape
     all_states = count_states(p)
     visited, states = np.full(all_states, -1, np.int8), np.empty(all_states, np.int32)
     uses_cable = np.zeros((len(destinations), switches), np.bool_)
     ends = cable_ends(p, chosen)
     # From more than 4K ends, the search backwards comes to nearly every state. Packets with several
     # paths in transit cannot be followed from the hosts one by one.
-    from_hosts = len(ends) > 4 * links_a_switch and not p.every_hop and not marks(p)
+    from_hosts = len(ends) > 4 * most_links and not p.every_hop and not marks(p)
     for j in range(len(destinations)):
         d, egress = destinations[j], egresses[j]
         unmarked = follow_from_hosts(p, egress, d, chosen, from_hosts, uses_cable[j])

@@ -166,8 +166,8 @@ def edges_into(
         int64[all states + 2], where the edges into each state begin; and int32[m, 2]: the state
         that each edge leads from, and its link.
     """
-    links_a_switch = p.far.shape[1]
-    link, tags = np.empty(links_a_switch + 1, np.int64), np.empty(links_a_switch + 1, np.int64)
+    most_links = p.far.shape[1]
+    link, tags = np.empty(most_links + 1, np.int64), np.empty(most_links + 1, np.int64)
     no_failures = np.empty(0, np.int64)
     begins = np.zeros(count_states(p) + 2, np.int64)
     edges = np.empty((0, 2), np.int32)

@@ -112,11 +112,11 @@ def raise_channels(
         count: how many states to begin with.
     """
     channels, reached, is_queued = scratch.channels, scratch.reached, scratch.is_queued
-    links_a_switch, highest = p.far.shape[1], 0
-    link, tags = np.empty(links_a_switch + 1, np.int64), np.empty(links_a_switch + 1, np.int64)
+    most_links, highest = p.far.shape[1], 0
+    link, tags = np.empty(most_links + 1, np.int64), np.empty(most_links + 1, np.int64)
     current = reached[:count].copy()
     for _ in range(MOST_HOPS + 2):
-        later = np.empty(min(len(current) * links_a_switch, len(channels)), np.int32)
+        later = np.empty(min(len(current) * most_links, len(channels)), np.int32)
         count_later = 0
         for state in current:
             is_queued[state] = False
@@ -251,9 +251,9 @@ def link_waits(
     Returns:
         The highest channel, from 0, and whether packets are forwarded for ever.
     """
-    links_a_switch, states = p.far.shape[1], count_states(p)
+    most_links, states = p.far.shape[1], count_states(p)
     no_failures, failed = np.empty(0, np.int64), np.empty(1, np.int64)
-    link, tags = np.empty(links_a_switch + 1, np.int64), np.empty(links_a_switch + 1, np.int64)
+    link, tags = np.empty(most_links + 1, np.int64), np.empty(most_links + 1, np.int64)
     is_queued = np.zeros(states, np.bool_)
     without_failure = ChannelScratch(
         np.full(states, -1, np.int16), np.empty(states, np.int32), is_queued

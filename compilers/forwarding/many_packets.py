@@ -61,15 +61,15 @@ def next_of_packets(p: Program, packets: Array, failed: Array) -> tuple[Array, A
         int64[n], how many next hops each packet has; and int64[m, 2], the next hops packet after
         packet, with the columns LINK and NEXT_TAG.
     """
-    links_a_switch = p.far.shape[1]
-    link, tags = np.empty(links_a_switch + 1, np.int64), np.empty(links_a_switch + 1, np.int64)
+    most_links = p.far.shape[1]
+    link, tags = np.empty(most_links + 1, np.int64), np.empty(most_links + 1, np.int64)
     count, hops, m = np.zeros(len(packets), np.int64), np.empty((len(packets), 2), np.int64), 0
     for i in range(len(packets)):
         s, ingress = packets[i, SWITCH], packets[i, INGRESS]
         tag, c = packets[i, TAG], packets[i, CLASS]
         count[i] = next_links(p, s, ingress, tag, c, failed[i], link, tags)
         if m + count[i] > len(hops):
-            larger = np.empty((2 * len(hops) + links_a_switch, 2), np.int64)
+            larger = np.empty((2 * len(hops) + most_links, 2), np.int64)
             for x in range(m):
                 larger[x, LINK], larger[x, NEXT_TAG] = hops[x, LINK], hops[x, NEXT_TAG]
             hops = larger

@@ -176,8 +176,8 @@ def follow_all(
     The arguments and the result are those of `follow`. Up to the first switch with several next
     links they have one path.
     """
-    links_a_switch = p.far.shape[1]
-    link, tags = np.empty(links_a_switch + 1, np.int64), np.empty(links_a_switch + 1, np.int64)
+    most_links = p.far.shape[1]
+    link, tags = np.empty(most_links + 1, np.int64), np.empty(most_links + 1, np.int64)
     for links in range(MOST_HOPS):
         choices = next_links(p, s, ingress, PLAIN, egress[s], failed, link, tags)
         if choices > 1:

@@ -159,12 +159,12 @@ def flood(
         reached: int32, the states that occur: those to begin with; others are appended.
         count: how many states to begin with.
     """
-    links_a_switch = p.far.shape[1]
-    link, tags = np.empty(links_a_switch + 1, np.int64), np.empty(links_a_switch + 1, np.int64)
+    most_links = p.far.shape[1]
+    link, tags = np.empty(most_links + 1, np.int64), np.empty(most_links + 1, np.int64)
     current = reached[:count].copy()
     links, lost, longest = 0, 0, 0
     while len(current) and links < MOST_HOPS:
-        later, count_later = np.empty(min(len(current) * links_a_switch, len(depth)), np.int32), 0
+        later, count_later = np.empty(min(len(current) * most_links, len(depth)), np.int32), 0
         links += 1
         for state in current:
             s, ingress, tag = packet_in(p, state)

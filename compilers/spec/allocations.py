@@ -132,8 +132,8 @@ class Allocations:
             for key, number in numbers.used.items():
                 text = str(POOL_VALUES[key](number)) if kind == POOL else number
                 writer.writerow((plane, kind, key, text, "", names.get(key, "")))
-            for place, (key, number) in enumerate(numbers.freed.items(), 1):
-                writer.writerow((plane, kind, key, number, place, names.get(key, "")))
+            for rank, (key, number) in enumerate(numbers.freed.items(), 1):
+                writer.writerow((plane, kind, key, number, rank, names.get(key, "")))
             yield line.getvalue()
             line.seek(0)
             line.truncate()

@@ -66,25 +66,25 @@ class PrefixRounds:
             for_prefix: turns the route of an aggregate into the same route of another prefix.
         """
         held = dict(old) if number < self.last else {}
-        for place in dict.fromkeys((*old, *new)):
-            table, prefix = place
-            if number >= self._round(place, old):
-                held.pop(place, None)
-                if place in new:
-                    held[place] = new[place]
-            elif place not in old and (covering := self._covering_row(prefix)):
+        for key in dict.fromkeys((*old, *new)):
+            table, prefix = key
+            if number >= self._round(key, old):
+                held.pop(key, None)
+                if key in new:
+                    held[key] = new[key]
+            elif key not in old and (covering := self._covering_row(prefix)):
                 # The prefix gets a route of its own that does what the aggregate's route does.
                 if (table, covering) in old:
-                    held[place] = for_prefix(old[table, covering], prefix)
-            elif self.has_rule and table == self.host_table and old.get(place) != new.get(place):
+                    held[key] = for_prefix(old[table, covering], prefix)
+            elif self.has_rule and table == self.host_table and old.get(key) != new.get(key):
                 # Without a route in this table, packets go on to the main table.
-                held.pop(place, None)
+                held.pop(key, None)
         return held
 
-    def _round(self, place: RouteKey, old: Mapping[RouteKey, Value]) -> int:
+    def _round(self, key: RouteKey, old: Mapping[RouteKey, Value]) -> int:
         """The round in which the route of a table and a prefix changes."""
-        table, prefix = place
-        is_old = place in old
+        table, prefix = key
+        is_old = key in old
         if table == self.host_table:
             return self.last if is_old or self.has_rule else 0
         return self.rounds.get(prefix, self.last if is_old else 0)
