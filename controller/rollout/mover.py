@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import floor, inf
 from time import monotonic, time
-from typing import Any
+from typing import Any, NamedTuple
 
 from compilers.tables.build import Build
 from compilers.targets.openflow.encoder import Encoder
@@ -87,6 +87,24 @@ class Trial:
     """The build before it, as it was read; None if it could not be."""
 
 
+class _UnverifiedRecord(NamedTuple):
+    """The record of a trial that the fabric may have outrun: it may have fallen back already."""
+
+    record: Record
+    """The record."""
+    go_on: Callable[[Record], None]
+    """Goes on with the record once the switches have been surveyed."""
+
+
+class _PlannedDetour(NamedTuple):
+    """What a thread computes for a move that waits."""
+
+    detour: Detour
+    """The tables of both builds around failures."""
+    programs: SwitchPrograms
+    """The programs of the move between them."""
+
+
 class Mover:
     """Moves a fabric to other builds; `rollout` is the last move, None if nothing had to move.
 
@@ -124,16 +142,12 @@ class Mover:
         self.by = ""
         self._record, self._start = record or FabricRecord(), start
         self._time_of_day = time_of_day
-        self._detour: Future[tuple[Detour, SwitchPrograms]] | None = None
-        """The tables of both builds around failures, and the move's programs, while a thread
-        computes them because the move waits for its record; None while it does not.
-        """
+        self._detour: Future[_PlannedDetour] | None = None
+        """What a thread computes because the move waits for its record; None while it does not."""
         self._wait_reported = False
         """Whether an event has said that the next step waits for its record."""
-        self._unverified_record: tuple[Record, Callable[[Record], None]] | None = None
-        """The record of a trial that the fabric may have outrun, and the function that goes on with
-        it once the switches have been surveyed; None without such a record.
-        """
+        self._unverified_record: _UnverifiedRecord | None = None
+        """The record that waits for a survey; None without one."""
         self._writes = FileWrites(fabric, history, files)
         """The writes to the folder and the history."""
         self._prepared: list[str] = []
@@ -490,8 +504,7 @@ class Mover:
         """
         self._last_record = record
         if self._unverified_record is not None:
-            unverified, _ = self._unverified_record
-            return self._record.ensure_stored(self._on_trial(unverified))
+            return self._record.ensure_stored(self._on_trial(self._unverified_record.record))
         folder_build = self._stale_folder_build if self._record.needed else ""
         known, previous = self.keeper.known(), self._previous
         record = replace(record, known=known, folder=folder_build, previous=previous)
@@ -662,7 +675,7 @@ class Mover:
                 named_by = self.history.read(record.build)
         self.keeper.take_over(record.known, named_by.build)
         self.trial = self._trial_of(record, self.history.read)
-        self._unverified_record = record, go_on
+        self._unverified_record = _UnverifiedRecord(record, go_on)
         self.survey()
 
     def _follow_folder(self) -> None:
@@ -976,10 +989,10 @@ def _votes(cookies: Iterable[int | None], builds: Iterable[str]) -> Counter[str]
     return Counter(build_of_digits[digits] for digits in named if digits in build_of_digits)
 
 
-def _plan_detour(work: Callable[[], Detour]) -> tuple[Detour, SwitchPrograms]:
-    """The tables of both builds around failures, and the programs of the move between them."""
+def _plan_detour(work: Callable[[], Detour]) -> _PlannedDetour:
+    """Compute the tables of both builds around failures, and plan the move between them."""
     detour = work()
-    return detour, SwitchPrograms(plan(detour.old, detour.new))
+    return _PlannedDetour(detour, SwitchPrograms(plan(detour.old, detour.new)))
 
 
 def _with_current_tables(current: Current) -> Build | None:

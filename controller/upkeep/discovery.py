@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from secrets import token_bytes
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,6 +74,17 @@ class Sight:
     """bool[E], whether frames arrive as planned in both directions."""
     doubtful: NDArray[np.bool_]
     """bool[E], whether frames are missed and the link may carry packets all the same."""
+
+
+class ReceivingPort(NamedTuple):
+    """A port at the end of a direction of a link."""
+
+    direction: int
+    """The direction, as in `Discovery`."""
+    switch: int
+    """The switch."""
+    port: int
+    """The number of the port."""
 
 
 class Discovery:
@@ -206,14 +218,11 @@ class Discovery:
             self.silence.arrived(direction, contents.round)
         return True
 
-    def to_read(self) -> list[tuple[int, int, int]]:
-        """The ports whose received packets are to be counted now: (direction, switch, port).
-
-        The direction ends at the port.
-        """
+    def to_read(self) -> list[ReceivingPort]:
+        """The ports whose received packets are to be counted now."""
         ports = self._end_ports.ravel()
         return [
-            (direction, *divmod(int(ports[direction]), self._width))
+            ReceivingPort(direction, *divmod(int(ports[direction]), self._width))
             for direction in self.silence.to_read()
         ]
 

@@ -39,7 +39,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,6 +84,28 @@ LONGEST_NAME = 1000
 """
 MOST_NAMED = 3
 """Links that an alarm names."""
+
+
+class LinksUpdate(NamedTuple):
+    """The result of `Links.update`."""
+
+    has_changed: bool
+    """Whether `Links.dead` or `Links.drained` has changed."""
+    events: list[Event]
+    """The events to report."""
+
+
+class _LinkNames(NamedTuple):
+    """The names at both ends of a link, as events have them."""
+
+    node: str
+    """The switch at one end."""
+    port: str
+    """The port at that end."""
+    far_node: str
+    """The switch at the other end."""
+    far_port: str
+    """The port at the other end."""
 
 
 class Links:
@@ -376,8 +398,8 @@ class Links:
             self._events.append(events.CablesRight())
         self._reported_miswires = miswires
 
-    def update(self, now: float) -> tuple[bool, list[Event]]:
-        """Update `dead` and `drained`; return whether they changed, and the events to report."""
+    def update(self, now: float) -> LinksUpdate:
+        """Update `dead` and `drained`."""
         released = self.link_penalties.release(now).tolist()
         for number in released:
             self._events.append(events.LinkReused(*self._ends(number)))
@@ -394,7 +416,7 @@ class Links:
         is_new = self.dead is not dead
         has_changed = is_new and bool((self.dead != dead).any() or (self.drained != drained).any())
         to_report, self._events = self._events, []
-        return has_changed, to_report
+        return LinksUpdate(has_changed, to_report)
 
     @property
     def broken(self) -> NDArray[np.bool_]:
@@ -582,13 +604,13 @@ class Links:
             names.append(f"{switch} {port} to {far_switch} {far_port}")
         return names
 
-    def _ends(self, number: int) -> tuple[str, str, str, str]:
-        """The node and port names at both ends of a link."""
+    def _ends(self, number: int) -> _LinkNames:
+        """The names at both ends of a link."""
         wiring, (switch, link) = self.wiring, self.cables.ends[number, 0].tolist()
         far = int(wiring.far[switch, link])
         port = wiring.port_name(switch, int(wiring.port[switch, link]))
         far_port = wiring.port_name(far, int(wiring.far_port[switch, link]))
-        return wiring.names[switch], port, wiring.names[far], far_port
+        return _LinkNames(wiring.names[switch], port, wiring.names[far], far_port)
 
     def _link(self, vertex: int, port: int) -> int:
         """The index of the link at a port of a switch, or -1."""

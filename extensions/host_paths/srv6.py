@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from ipaddress import IPv6Network
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 
@@ -50,6 +51,15 @@ class Sid:
     """What it does, as FRR names it."""
     action: str
     """What it does, as the kernel's `ip route` names it."""
+
+
+class CarrierNexthop(NamedTuple):
+    """A nexthop object of a host, by which the kernel writes a carrier."""
+
+    number: int
+    """The id of the object."""
+    carrier: str
+    """The carrier that it writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +112,17 @@ class Srv6HostVariables:
     """The address of the switch."""
     own: str
     """The SID of the host at which it takes the outer header off; "" with decap=switch."""
-    carriers: list[tuple[int, str]]
-    """The id of each nexthop object, with the carrier that it writes."""
+    carriers: list[CarrierNexthop]
+    """The nexthop objects, each with the carrier that it writes."""
+    routes: list[HostRoute]
+    """The routes to all other hosts."""
+
+
+class _HostRoutes(NamedTuple):
+    """The routes of the hosts of a switch, and the nexthop objects that they use."""
+
+    carriers: list[CarrierNexthop]
+    """The nexthop objects."""
     routes: list[HostRoute]
     """The routes to all other hosts."""
 
@@ -316,15 +335,18 @@ class Srv6Fabric:
         """Whether switches take headers off; intermediates have to."""
         return self.chosen["decap"] == "switch" or self.routed.build.forwarding.intermediates
 
-    def _over_intermediates(self) -> tuple[list[tuple[int, str]], list[HostRoute]]:
+    def _over_intermediates(self) -> _HostRoutes:
         """A nexthop object for each intermediate, which all hosts of the fabric share."""
         build, usids = self.routed.build, self.usids
         ends = enumerate(intermediates(build).tolist(), NEXTHOP)
-        carriers = [(n, usids.carrier(usids.switch(end), DECAPSULATE)) for n, end in ends]
-        members = "/".join(f"{n},1" for n, _ in carriers)
-        return carriers, [HostRoute(str(build.addressing.ipv6), GROUP, members)]
+        carriers = [
+            CarrierNexthop(number, usids.carrier(usids.switch(end), DECAPSULATE))
+            for number, end in ends
+        ]
+        members = "/".join(f"{nexthop.number},1" for nexthop in carriers)
+        return _HostRoutes(carriers, [HostRoute(str(build.addressing.ipv6), GROUP, members)])
 
-    def _routes(self, vertex: int) -> tuple[list[tuple[int, str]], list[HostRoute]]:
+    def _routes(self, vertex: int) -> _HostRoutes:
         """Nexthop objects with their carriers, and the paths to every destination elsewhere."""
         if self.routed.build.forwarding.intermediates:
             return self._over_intermediates()
@@ -333,7 +355,7 @@ class Srv6Fabric:
         path, weight = self.paths.weighted_paths(vertex, CARRIER - suffixes)
         # int[D, W, H], the uSIDs of the switches of each path; 0 after the last.
         path_usids = np.where(path >= 0, usids.switch(0) + path, 0)
-        carriers: list[tuple[int, str]] = []
+        carriers: list[CarrierNexthop] = []
         routes: list[HostRoute] = []
         columns = self.paths.destinations(vertex).tolist(), path_usids.tolist(), weight.tolist()
         for destination, usids_of_paths, weights in zip(*columns, strict=True):
@@ -344,15 +366,16 @@ class Srv6Fabric:
             ]
             for prefix, suffix in self._destinations(destination):
                 first = NEXTHOP + len(carriers)
-                for n, (usids_of_path, _) in enumerate(paths_of_destination):
-                    carriers.append((first + n, usids.carrier(*usids_of_path, *suffix)))
+                for number, (usids_of_path, _) in enumerate(paths_of_destination, first):
+                    carrier = usids.carrier(*usids_of_path, *suffix)
+                    carriers.append(CarrierNexthop(number, carrier))
                 if len(paths_of_destination) == 1:
                     routes.append(HostRoute(prefix, first, ""))
                 else:
                     weights_of_paths = (path_weight for _, path_weight in paths_of_destination)
-                    members = "/".join(f"{first + n},{w}" for n, w in enumerate(weights_of_paths))
+                    members = "/".join(f"{n},{w}" for n, w in enumerate(weights_of_paths, first))
                     routes.append(HostRoute(prefix, GROUP + len(routes), members))
-        return carriers, routes
+        return _HostRoutes(carriers, routes)
 
     def _destinations(self, vertex: int) -> Iterator[tuple[str, tuple[int, ...]]]:
         """Prefixes behind a switch, and the uSIDs that follow the switch's own."""

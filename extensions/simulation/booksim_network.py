@@ -115,11 +115,11 @@ def files(build: Build) -> Iterator[tuple[str, str]]:
 
 def _network(fabric: RatedLinks, switches: int) -> Iterator[str]:
     """Yield a line for each router: its hosts, and its links to routers with larger numbers."""
-    words: list[list[str]] = [[f"router {v}"] for v in range(switches)]
-    for number, v in enumerate(fabric.vertex.tolist()):
-        words[v].append(f"node {number}")
-    for u, v, _ in fabric.links():
-        words[u].append(f"router {v}")
+    words: list[list[str]] = [[f"router {switch}"] for switch in range(switches)]
+    for host, switch in enumerate(fabric.vertex.tolist()):
+        words[switch].append(f"node {host}")
+    for link in fabric.links():
+        words[link.switch].append(f"router {link.far_switch}")
     return (f"{' '.join(line)}\n" for line in words)
 
 
@@ -133,9 +133,9 @@ def _next_routers(far: NDArray[np.int32], depth: NDArray[np.int16]) -> NDArray[n
     switches = np.arange(len(far))
     # [S, S], by source and destination the router before the destination on the path.
     before = np.full(depth.shape, -1)
-    for near in far.T[::-1]:  # the lowest neighbour comes last, and overwrites the others
-        nearer = (near >= 0) & (depth[:, near] == depth - 1)
-        before = np.where(nearer, near, before)
+    for neighbour in far.T[::-1]:  # the lowest neighbour comes last, and overwrites the others
+        nearer = (neighbour >= 0) & (depth[:, neighbour] == depth - 1)
+        before = np.where(nearer, neighbour, before)
     # The first router to a destination is that to the router before it.
     first = np.where(depth == 1, switches, -1)
     for _ in range(1, int(depth.max())):
@@ -152,10 +152,10 @@ def _table_text(fabric: RatedLinks) -> Iterator[str]:
     build, program = fabric.build, program_of(fabric.build)
     identity = build.identity or "not saved"
     yield TABLES_HEAD.format(name=build.name, identity=identity, switches=len(program.far))
-    for u, v, rate in fabric.links():
-        yield f"link {u} {v} {rate} {LINK_LATENCY}\n"
-    for name, v, rate, address in fabric.hosts():
-        yield f"host {name} {v} {rate} {address}\n"
+    for switch, far_switch, rate in fabric.links():
+        yield f"link {switch} {far_switch} {rate} {LINK_LATENCY}\n"
+    for name, switch, rate, address in fabric.hosts():
+        yield f"host {name} {switch} {rate} {address}\n"
     yield from _class_lines(program, np.asarray(build.tables.classes.weight))
     for first in range(0, len(program.far), DESTINATIONS_AT_ONCE):
         ends = np.arange(first, min(first + DESTINATIONS_AT_ONCE, len(program.far)))

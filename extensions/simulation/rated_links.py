@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,30 @@ DEFAULT_SPEED = 400
 """The rate of a link, in Gbit/s, if the inventory has no speed for its port."""
 STORED_PAIRS = 1 << 24
 """The most pairs of switches in a file that lists all pairs."""
+
+
+class RatedLink(NamedTuple):
+    """A link between two switches."""
+
+    switch: int
+    """The switch with the smaller number."""
+    far_switch: int
+    """The other switch."""
+    rate: int
+    """The rate in Gbit/s."""
+
+
+class RatedHost(NamedTuple):
+    """A host."""
+
+    name: str
+    """The name, as the inventory has it."""
+    switch: int
+    """Its switch."""
+    rate: int
+    """The rate of its link in Gbit/s."""
+    address: str
+    """Its IPv4 address."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,13 +104,12 @@ class RatedLinks:
             ),
         )
 
-    def links(self) -> Iterator[tuple[int, int, int]]:
-        """Yield the two switches and the rate of each link."""
-        u, v = self.ends.T.tolist()
-        return zip(u, v, self.rate.tolist(), strict=True)
+    def links(self) -> Iterator[RatedLink]:
+        """Yield the links."""
+        return map(RatedLink, *self.ends.T.tolist(), self.rate.tolist())
 
-    def hosts(self) -> Iterator[tuple[str, int, int, str]]:
-        """Yield the name, switch, rate and address of each host."""
+    def hosts(self) -> Iterator[RatedHost]:
+        """Yield the hosts."""
         columns = self.vertex.tolist(), self.slot.tolist(), self.host_rate.tolist()
         for name, switch, slot, rate in zip(self.names, *columns, strict=True):
-            yield name, switch, rate, str(self.build.addressing.host(switch, slot))
+            yield RatedHost(name, switch, rate, str(self.build.addressing.host(switch, slot)))
