@@ -116,9 +116,10 @@ class Probing:
         # By the probes that cross them, the names of the elements.
         groups: dict[tuple[int, ...], list[str]] = {}
         # Sorted by element and cut where the element changes: a part has the probes of an element.
-        order = np.lexsort((probe, element))
-        starts = np.flatnonzero(np.diff(element[order])) + 1
-        elements, probes = np.split(element[order], starts), np.split(probe[order], starts)
+        by_element = np.lexsort((probe, element))
+        starts = np.flatnonzero(np.diff(element[by_element])) + 1
+        elements = np.split(element[by_element], starts)
+        probes = np.split(probe[by_element], starts)
         for repeated_element, probes_of_element in zip(elements, probes, strict=True):
             names = groups.setdefault(tuple(probes_of_element.tolist()), [])
             names.append(self.name(int(repeated_element[0])))

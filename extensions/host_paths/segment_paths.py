@@ -97,10 +97,10 @@ class SegmentPaths:
                 )
                 rows.setdefault(_key(vertex, usids), row)
         keys = np.array(list(rows), np.int64)
-        order = np.argsort(keys, kind="stable")
-        columns = np.array(list(rows.values()), np.int64).reshape(-1, 3)[order]
+        by_key = np.argsort(keys, kind="stable")
+        columns = np.array(list(rows.values()), np.int64).reshape(-1, 3)[by_key]
         # The last row is for packets that no route matches; no packet has its key.
-        self.keys = np.append(keys[order], np.iinfo(np.int64).max)
+        self.keys = np.append(keys[by_key], np.iinfo(np.int64).max)
         """int64[rows], the `_key` of each row, ascending."""
         self.actions, self.far, self.prefix_number = np.append(columns, [_Row(0, -1, 0)], axis=0).T
         """int64[rows] each, the columns of `_Row`."""

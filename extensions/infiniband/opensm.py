@@ -263,22 +263,24 @@ class _Tables:
         has_host &= build.topology.present[:, None]
         switch, number = np.nonzero(has_host)
         present = np.flatnonzero(build.topology.present)
+        # The ends that have LIDs: all switches, and then all hosts.
         vertex = np.concatenate((present, switch))
         ports = build.wiring.host_port[switch, number].astype(np.int64)
         host_port = np.concatenate((np.zeros(len(present), np.int64), ports))
         guid = np.concatenate((guids.switch[present], guids.host[switch, number]))
         # A host's first LID is a multiple of their number, so hosts that have several come first.
-        order = np.lexsort((host_port, vertex, (host_port == 0) & (len(layers) > 0)))
-        lids = np.where(host_port[order] > 0, max(1, len(layers)), 1)
-        row, first_lid = np.repeat(order, lids), np.repeat(np.cumsum(lids) - lids, lids)
-        layer = np.arange(len(row)) - first_lid
-        self.vertex = vertex[row]
+        ends_by_lid = np.lexsort((host_port, vertex, (host_port == 0) & (len(layers) > 0)))
+        lids = np.where(host_port[ends_by_lid] > 0, max(1, len(layers)), 1)
+        # int64[L] each: the end that has a LID, and the index of the end's first LID.
+        end, first_lid = np.repeat(ends_by_lid, lids), np.repeat(np.cumsum(lids) - lids, lids)
+        layer = np.arange(len(end)) - first_lid
+        self.vertex = vertex[end]
         """int64[L], the switch of each LID, or the switch of its host."""
-        self.host_port = host_port[row]
+        self.host_port = host_port[end]
         """int64[L], the port of that switch to the LID; 0 is the switch itself."""
-        self.table = np.where((host_port[row] > 0) & (len(layers) > 0), layer + 1, 0)
+        self.table = np.where((host_port[end] > 0) & (len(layers) > 0), layer + 1, 0)
         """int64[L], the tables of each LID, an index in `_egress`."""
-        self.layout = lfts.LftLayout.of(np.arange(len(row)) + max(1, len(layers)), guid[row])
+        self.layout = lfts.LftLayout.of(np.arange(len(end)) + max(1, len(layers)), guid[end])
         everywhere = np.arange(build.tables.switches)
         cables = build.wiring.cables()
         self._egress = [
