@@ -8,8 +8,10 @@ if the store has lost its data, and it can return to the build before the last m
 
 from __future__ import annotations
 
+import zlib
 from concurrent.futures import Future
 from functools import partial
+from typing import NamedTuple
 
 from controller.cluster.shared_record import read, received
 from controller.cluster.store import Etcd, Unavailable
@@ -18,11 +20,21 @@ from controller.rollout.fabric_record import Record
 from controller.switches import events
 from controller.switches.session import LiveFabric
 from controller.upkeep.background import Start, in_thread
+from inventory.problems import InputError
 
 COPY_PERIOD = 5.0
 """Seconds between two readings of the record."""
 COPY_RETRY = 300.0
 """Seconds after which a build is tried again that could not be copied: to prove it takes long."""
+
+
+class Copied(NamedTuple):
+    """What a copying has come to."""
+
+    record: Record | None
+    """The record; None if there is none, or if it cannot be read."""
+    fault: str
+    """Why a build could not be copied, or the record not be read; "" if all could."""
 
 
 class BuildCopies:
@@ -34,6 +46,9 @@ class BuildCopies:
         history: the builds on this machine.
         start: runs a job in a thread.
         files: runs writes to the list of the history in a thread, one after the other.
+
+    Attributes:
+        found_record: whether the store has had a record.
     """
 
     def __init__(
@@ -46,12 +61,17 @@ class BuildCopies:
     ) -> None:
         self.fabric, self.history = fabric, history
         self._store, self._start, self._files = store, start, files
-        self._job: Future[Record | None] | None = None
-        """The copying under way; it returns the record. None while there is none."""
+        self.found_record = False
+        self._job: Future[Copied] | None = None
+        """The copying under way; None while there is none."""
+        self._following: Future[None] | None = None
+        """The write to the list of the history under way; None while there is none."""
         self._next_at = fabric.clock()
         """When the record is read next."""
-        self._trouble = ""
-        """Why a build could not be copied last; "" if all could."""
+        self._fault = ""
+        """The fault of the last copying; "" if it had none."""
+        self._reported_faults: set[str] = set()
+        """Why builds could not be copied or listed, as was reported since both worked last."""
 
     def tick(self, follows: bool) -> None:
         """Take the result of the last copying, or begin the next one; called at intervals.
@@ -61,6 +81,11 @@ class BuildCopies:
                 held follows the record. A leader adds to the list what it moves to.
         """
         now = self.fabric.clock()
+        if self._following is not None:
+            if not self._following.done():
+                return
+            error, self._following = self._following.exception(), None
+            self._report(str(error) if error else self._fault)
         if self._job is None:
             if now >= self._next_at:
                 self._job = self._start(partial(copy_builds, self._store, self.history))
@@ -70,40 +95,53 @@ class BuildCopies:
         job, self._job = self._job, None
         self._next_at = now + COPY_PERIOD
         try:
-            record = job.result()
-            self._trouble = ""
+            record, self._fault = job.result()
         except Unavailable:
             return  # the member of the cluster reports that
-        except Exception as error:
+        if self._fault:
             self._next_at = now + COPY_RETRY
-            if str(error) != self._trouble:
-                self._trouble = str(error)
-                place = str(self.history.place)
-                self.fabric.tell(events.FileUnwritable(place, self._trouble))
-            return
+            self._report(self._fault)
+        self.found_record |= record is not None
         if record is not None and not record.to:
             held = [build for build in (record.previous, record.build) if build]
             write = partial(self.history.follow, held, record.named, begins=not follows)
-            self._files(write)
+            self._following = self._files(write)
+
+    def _report(self, fault: str) -> None:
+        """Report a fault once until there is none ("")."""
+        if not fault:
+            self._reported_faults.clear()
+        elif fault not in self._reported_faults:
+            self._reported_faults.add(fault)
+            self.fabric.tell(events.FileUnwritable(str(self.history.place), fault))
 
 
-def copy_builds(store: Etcd, history: BuildHistory) -> Record | None:
+def copy_builds(store: Etcd, history: BuildHistory) -> Copied:
     """Copy the builds that the record names; those that are in no place are left out.
 
-    Returns:
-        The record; None if there is none.
+    One that cannot be used, or cannot be written, holds up no other.
 
     Raises:
         Unavailable: the store does not answer.
-        InputError: a build cannot be used, or cannot be written.
-        ValueError, TypeError: the record cannot be read.
     """
-    record = read(store)
+    try:
+        record = read(store)
+    except (ValueError, TypeError, RecursionError) as error:
+        return Copied(None, f"the store's record cannot be read: {error!r}")
+    fault = ""
     for identity in sorted(record.named) if record else ():
-        if identity in history.kept_builds():
-            continue
-        if history.has_one_of([identity]):
-            history.keep(history.read(identity))
-        else:
-            received(store, identity, history)
-    return record
+        try:
+            _copy(identity, store, history)
+        except (InputError, OSError, ValueError, zlib.error) as error:
+            fault = fault or f"build {identity} of the store: {error}"
+    return Copied(record, fault)
+
+
+def _copy(identity: str, store: Etcd, history: BuildHistory) -> None:
+    """Copy a build to the history unless it is there: from the folder, else from the store."""
+    if identity in history.kept_builds():
+        return
+    if history.folder_build == identity:
+        history.keep(history.read(identity))
+    else:
+        received(store, identity, history)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -130,10 +131,11 @@ def _inherit(store: Etcd, identity_here: str, history: BuildHistory) -> Inherite
     record = read(store)
     builds = {}
     for identity in sorted(record.builds - {identity_here}) if record else ():
-        try:
-            if identity in history.kept_builds():
+        if identity in history.kept_builds():
+            with suppress(InputError):  # a damaged one is replaced by that of the store
                 builds[identity] = history.read(identity)
                 continue
+        try:
             build = received(store, identity, history)
             if build is None:
                 raise Unavailable(f"build {identity} is neither on this machine nor in the store")

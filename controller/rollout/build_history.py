@@ -301,10 +301,13 @@ class BuildHistory:
         if not entries and self.folder_build not in ("", *held):
             # The build of the folder is an earlier one: a build that is put there later is new.
             held = [self.folder_build, *held]
+        before = len(entries)
         for identity in held:
             is_last = bool(entries) and entries[-1].build == identity
             if not is_last and self._folder_of(identity):
                 entries.append(_held(self.read(identity), ""))
+        if len(entries) == before:
+            return
         self._write_list(entries, damage)
         if not damage:
             self._forget(entries, spare)

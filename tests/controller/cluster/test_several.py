@@ -653,4 +653,50 @@ def test_a_build_that_cannot_be_copied_is_reported_once(tmp_path):
     rest(site, 2 * COPY_RETRY)
     texts = [event.text for event in a.fabric.take_events() if event.kind == "status"]
     assert len(texts) == 1, texts
+    assert f"build {name} of the store" in texts[0]
     assert "ZIP" in texts[0]
+
+
+def test_a_build_that_cannot_be_copied_holds_up_no_other(tmp_path):
+    """The build of the fabric was not copied, as the one before it was damaged in the store."""
+    site, a = moving(tmp_path, "policy")
+    b = site.start("b", "old")
+    site.until(lambda: a.rollout.over and read(site.store) == Record(site.new.identity))
+    name = "0" * 16
+    site.store.values["record"] = record_to_json(Record(site.new.identity, previous=name))
+    site.store.values |= {f"builds/{name}/parts": b"1", f"builds/{name}/000000": b"damaged"}
+    rest(site, 2 * COPY_PERIOD)
+    history = b.several.record.history
+    assert site.new.identity in history.kept_builds()
+    assert history.entries()[-1].build == site.new.identity
+    assert f"build {name} of the store" in told(b, "status")
+
+
+def test_a_history_that_cannot_follow_is_reported_once(tmp_path):
+    """Nobody looked at the result of the write."""
+    site, a = moving(tmp_path, "policy")
+    b = site.start("b", "old")
+    site.until(lambda: a.rollout.over and read(site.store) == Record(site.new.identity))
+
+    def follow(*_, **__):
+        raise InputError.of("a disk with room", "a full one")
+
+    b.several.record.history.follow = follow
+    rest(site, 5 * COPY_PERIOD)
+    texts = [event.text for event in b.fabric.take_events() if event.kind == "status"]
+    assert len(texts) == 1, texts
+    assert "a full one" in texts[0]
+
+
+def test_a_damaged_copy_keeps_no_controller_from_leading(tmp_path):
+    """It waited for ever, and no other one could lead meanwhile: the store had the build."""
+    site, a = moving(tmp_path, "policy")
+    b = site.start("b", "old")
+    site.until(lambda: a.rollout.over and read(site.store) == Record(site.new.identity))
+    rest(site, 2 * COPY_PERIOD)
+    damaged = b.several.record.history.place / site.new.identity / "arrays/far.npy"
+    damaged.write_bytes(damaged.read_bytes()[:-1])
+    site.kill("a")
+    site.until(lambda: b.several.state == "leader", seconds=LEADER_PERIOD)
+    site.until(lambda: b.fabric.complete)
+    assert (b.fabric.identity, b.fabric.differences["none"]) == (site.new.identity, len(site.ends))
