@@ -153,6 +153,8 @@ class Election:
         return Leadership(claimed.leader, claimed.term, until)
 
 
+UNUSED = "it is not used, as the store has a record"
+"""What becomes of a journal where the store already has a record."""
 RECORD_RETRY = 2.0
 """Seconds between a new leader's attempts to read its predecessor's record."""
 
@@ -194,9 +196,11 @@ class ClusterMember:
         self._journal = MoveJournal(record.history.folder, self.fabric)
         """The folder's journal, of a time in which this controller ran without a store."""
         self._journal_use = ""
-        """What became of the journal, in words, until it is renamed; "" before it is known."""
+        """What became of the journal, in words; "" before it is known."""
         self._retiring: Future[bool] | None = None
         """Whether there was a journal to rename; None before it is renamed, and afterwards."""
+        self._retired_journal = False
+        """Whether the journal was renamed, or there was none."""
 
     @property
     def lapsed(self) -> bool:
@@ -256,7 +260,7 @@ class ClusterMember:
             record, builds = inherited
             if record is not None:
                 self.mover.go_on(record, builds.__getitem__)
-                self._journal_use = "it is not used, as the store has a record"
+                self._journal_use = UNUSED
             else:
                 self.mover.begin(self._journal, shares_record=True)
                 damaged = self._journal.damaged
@@ -272,8 +276,17 @@ class ClusterMember:
         self.mover.keeper.expect()
 
     def _retire_journal(self) -> None:
-        """Rename the folder's journal once the store has a record, and report that."""
-        if self._journal_use and self._retiring is None and self.record.is_stored:
+        """Rename the folder's journal once the store has a record, and report that.
+
+        A follower does so, too: if it came to lead after the store has lost its data, it would go
+        on from a journal that may be months old.
+        """
+        if self._retired_journal:
+            return
+        if self.state == "follower" and self._copies.found_record:
+            self._journal_use = UNUSED
+        is_stored = self.record.is_stored or self.state == "follower"
+        if self._journal_use and self._retiring is None and is_stored:
             self._retiring = self._journal.retire()
         if self._retiring is None or not self._retiring.done():
             return
@@ -284,7 +297,7 @@ class ClusterMember:
         except OSError as error:
             reason = error.strerror or str(error)
             self.fabric.tell(events.FileUnwritable(str(self._journal.file), reason))
-        self._journal_use, self._retiring = "", None
+        self._retired_journal, self._retiring = True, None
 
     def _tell_changes(self) -> None:
         """Report that another instance leads, or that the store has failed or works again."""

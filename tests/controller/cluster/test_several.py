@@ -545,6 +545,22 @@ def test_a_journal_older_than_the_record_is_put_away(tmp_path):
     waited(site, lambda: "as the store has a record" in told(a, "journal-retired"))
 
 
+def test_a_follower_puts_its_journal_away_when_the_store_has_a_record(tmp_path):
+    """Months later the store lost its data; it came to lead, and went on from this journal."""
+    site, a = moving(tmp_path, "policy")
+    b = site.start("b", "old")
+    journal = tmp_path / "b" / ".build.journal"
+    journal.write_bytes(record_to_json(Record(site.old.identity, known={"asked": [["n1"]]})))
+    site.until(lambda: a.rollout.over and read(site.store) == Record(site.new.identity))
+    waited(site, lambda: not journal.exists())
+    waited(site, lambda: "as the store has a record" in told(b, "journal-retired"))
+    rest(site, 2 * COPY_PERIOD)
+    site.kill("a")
+    lost_store(site)
+    site.until(lambda: b.fabric.complete)
+    assert (b.fabric.identity, b.fabric.differences["none"]) == (site.new.identity, len(site.ends))
+
+
 def rest(site, seconds):
     """Time passes, in steps in which leases are renewed."""
     for _ in range(int(seconds / LEADER_PERIOD)):
