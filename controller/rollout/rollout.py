@@ -14,7 +14,8 @@ machine without I/O:
   the same pauses, and the old build stays.
 - waiting, as a part of forth or back: if the build that is left marks packets or writes
   intermediates into them, and the other one does not, the switches must not forget what that means
-  while a switch goes on doing so that has lost its connection, and whose links are up.
+  while a switch goes on doing so that has lost its connection or refuses its rows, and whose links
+  are up.
 
 docs/how-to/move.md explains why no packet is lost either way.
 """
@@ -236,9 +237,12 @@ class Rollout:
         """The switches that the next step waits for, in words; "" if it does not wait for any."""
         if not self._awaited:
             return ""
-        names = [self._round_programs.names[vertex] for vertex in self._awaited]
+        names = [
+            f"{self._round_programs.names[vertex]} ({self.fabric.state(vertex)})"
+            for vertex in self._awaited
+        ]
         more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-        return f"{', '.join(names[:MOST_NAMED])}{more}, not connected but with links that are up"
+        return f"{', '.join(names[:MOST_NAMED])}{more}, whose links are up"
 
     @property
     def waits(self) -> bool:
@@ -374,19 +378,15 @@ class Rollout:
         """Whether the next step waits for some of these switches; while it does, none is late.
 
         They may write into packets what is forgotten in that step. It waits for those that have
-        lost their connection, but forward all the same, and for those that are being read.
+        lost their connection or refuse their rows, but forward all the same.
         """
         fabric, old = self.fabric, len(self.programs.update.old.wiring.names)
-        settled = ("in sync", *AMISS)
         self._awaited = [
             vertex
             for vertex in sorted(vertices)
             if vertex < old
-            and (
-                fabric.state(vertex) not in settled
-                if vertex in fabric.present
-                else fabric.upkeep.is_cabled(vertex)
-            )
+            and fabric.state(vertex) != "in sync"
+            and fabric.upkeep.is_cabled(vertex)
         ]
         if self._awaited:
             self._last_progress = fabric.clock()
@@ -421,7 +421,8 @@ class Rollout:
         self.round, self._last_progress = round, self.fabric.clock()
         rounds = self.programs.update.rounds
         if round == self.programs.update.last:
-            self._may_hold_last = frozenset(self.fabric.present)
+            without_rows = self._left_out - self.fabric.in_sync
+            self._may_hold_last = frozenset(self.fabric.present) - without_rows
         self.fabric.tell(RoundStarted(self.target.identity, round + 1, rounds))
         self._rounds.send([self._round_messages(self._round_programs.node, round)])
 

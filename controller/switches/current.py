@@ -127,7 +127,7 @@ class Upkeep:
         return False
 
     def is_cabled(self, vertex: int) -> bool:  # noqa: ARG002
-        """Whether a disconnected switch may forward, as far as its neighbours report."""
+        """Whether a switch that is not in sync may forward, as far as its neighbours report."""
         return False
 
     def tick(self) -> None:

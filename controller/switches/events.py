@@ -342,9 +342,9 @@ MoveWaits = Kind(
     "move-waits",
     "build; waits_for; round integer; rounds integer",
     "A move has waited for more than 5 s. Its next step cannot be written down, as the disk or the "
-    "store does not answer; or a switch without a connection still marks packets, or gives them an "
-    "intermediate, which the new build does not know. Meanwhile dead links are repaired. round: "
-    "the round that was begun last.",
+    "store does not answer; or a switch that is absent or refuses its rows still marks packets, or "
+    "gives them an intermediate, which the next step forgets. Meanwhile dead links are repaired. "
+    "round: the round that was begun last.",
     "the move to build {node} waits for {text}",
     "{waits_for} after round {round} of {rounds}; repairs go on",
 )

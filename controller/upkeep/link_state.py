@@ -424,7 +424,7 @@ class Links:
         return self.cables.at_both_ends(self._broken)
 
     def is_cabled(self, vertex: int) -> bool:
-        """Whether a disconnected switch may forward: whether a port at a far end of a link is up.
+        """Whether a switch that is not in sync may forward: a port at a far end of a link is up.
 
         Only connected switches count, as what others have reported may be old. If the switch has no
         power, these ports are down. If no far end is connected, it is not known to have none.

@@ -289,7 +289,7 @@ class Keeper(Upkeep):
         return upkeep is None or not upkeep.links.drained[vertex]
 
     def is_cabled(self, vertex: int) -> bool:
-        """Whether a disconnected switch may forward, as far as its neighbours report."""
+        """Whether a switch that is not in sync may forward, as far as its neighbours report."""
         upkeep = self._watched(vertex)
         return upkeep is not None and upkeep.links.is_cabled(vertex)
 

@@ -535,7 +535,7 @@ def test_switches_forget_no_marks_while_a_switch_without_management_marks(balanc
     with pytest.raises(pytest.fail.Exception, match="still"):
         site.run(steps=int(2 * ROLLOUT_PATIENCE / SETTLE))
     assert (rollout.state, rollout.round) == ("forth", site.update.last - 1)
-    assert rollout.awaited == "n3, not connected but with links that are up"
+    assert rollout.awaited == "n3 (absent), whose links are up"
     assert rollout.seconds_waiting > ROLLOUT_PATIENCE
     if returns:
         site.fabric.connected(absent, absent)
@@ -549,6 +549,23 @@ def test_switches_forget_no_marks_while_a_switch_without_management_marks(balanc
         rollout.tick()
         assert rollout.round == site.update.last
     assert rollout.awaited == ""
+
+
+def test_switches_forget_no_marks_while_a_switch_that_refuses_its_rows_marks():
+    """Only switches without a connection were awaited."""
+    refuses = 4
+    site = Site(around(build(Q3, ("spread", "none")), refuses), around(build(Q3), refuses))
+    site.fabric.upkeep, end = Cabled(), site.ends[refuses]
+    end.takes, end.faults = 0, 1 << 30
+    del end.rows[next(key for key, row in end.rows.items() if row.priority == 0)]
+    end.committed()
+    site.fabric.present[refuses - 1].request_reading()
+    site.settle()
+    rollout = site.start(all_or_none=False).rollout
+    with pytest.raises(pytest.fail.Exception, match="still"):
+        site.run(steps=int(2 * ROLLOUT_PATIENCE / SETTLE))
+    assert (rollout.state, rollout.round) == ("forth", site.update.last - 1)
+    assert rollout.awaited == "n3 (refused), whose links are up"
 
 
 def test_no_switch_is_awaited_where_marks_stay():
@@ -615,7 +632,7 @@ def test_undoing_a_move_forgets_no_marks_of_a_switch_that_may_hold_the_last_roun
     with pytest.raises(pytest.fail.Exception, match="still"):
         site.run("failed", steps=int(2 * ROLLOUT_PATIENCE / SETTLE))
     assert (rollout.state, rollout.round) == ("back", range(site.update.rounds)[round])
-    assert rollout.awaited == "n3, not connected but with links that are up"
+    assert rollout.awaited == "n3 (absent), whose links are up"
     site.fabric.connected(absent, absent)
     site.run("failed")
     assert rollout.reason == f"n3 left in round {site.update.rounds}"

@@ -138,7 +138,7 @@ def test_a_move_to_a_balance_without_marks_waits_for_a_switch_without_management
     rmtree(folder)
     copytree(then, folder)
     running.process.send_signal(signal.SIGHUP)
-    running.says(f"the move to build {load(then).identity} waits for 5, not connected but")
+    running.says(f"the move to build {load(then).identity} waits for 5 (absent), whose")
     waiting = lost_in(probe, 5)
     meddler.management()
     running.says(f"all switches hold build {load(then).identity}")
