@@ -78,9 +78,9 @@ class LinkSilence:
         self._ends, self._wave_span = ends, max(WAVE_SPAN, interval)
         self._receiver, self._sender = ends.ravel(), ends[:, ::-1].ravel()
         """int64[D] each, the switch that each direction leads to, and the one it comes from."""
-        order = np.argsort(self._receiver, kind="stable")
-        bounds = np.searchsorted(self._receiver[order], np.arange(1, switches))
-        self._directions_to = np.split(order, bounds)
+        by_receiver = np.argsort(self._receiver, kind="stable")
+        bounds = np.searchsorted(self._receiver[by_receiver], np.arange(1, switches))
+        self._directions_to = np.split(by_receiver, bounds)
         """The directions that lead to each switch."""
         self._sent_turn = np.zeros(switches, np.int64)
         """int64[S], the latest turn whose frames have left each switch; 0 while there is none."""

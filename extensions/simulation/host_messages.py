@@ -77,15 +77,15 @@ class HostMessages(NamedTuple):
             ready: int[M], the cycle from which it may be sent; or one number for all.
         """
         hosts, stages = len(arcs), int(max(stage.max(), releases_stage.max())) + 1
-        order = np.lexsort((stage, source))
+        by_sender = np.lexsort((stage, source))
         source, destination, stage, releases_stage = (
-            source[order],
-            destination[order],
-            stage[order],
-            releases_stage[order],
+            source[by_sender],
+            destination[by_sender],
+            stage[by_sender],
+            releases_stage[by_sender],
         )
-        size = np.broadcast_to(size, len(order))[order]
-        ready = np.broadcast_to(ready, len(order))[order]
+        size = np.broadcast_to(size, len(by_sender))[by_sender]
+        ready = np.broadcast_to(ready, len(by_sender))[by_sender]
         # Host h has the messages from first_message[h] to first_message[h + 1].
         first_message = np.searchsorted(source, np.arange(hosts + 1)).astype(np.int32)
         # Messages are in the order of this number: host by host, and of a host stage by stage.
@@ -106,7 +106,7 @@ class HostMessages(NamedTuple):
             end=first_message[1:].copy(),
             link_free=np.zeros(hosts, np.int32),
             earliest=ready.astype(np.int32),
-            done=np.zeros(len(order), np.int32),
+            done=np.zeros(len(source), np.int32),
         )
 
     @property

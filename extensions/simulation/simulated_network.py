@@ -281,14 +281,14 @@ def _rows(source: Numbers, destination: Numbers, amount: Numbers, rows: int) -> 
         amount: float[n], how much it sends.
         rows: R, how many rows there are.
     """
-    order = np.argsort(source, kind="stable")
-    source, amount = source[order], amount[order]
+    by_source = np.argsort(source, kind="stable")
+    source, amount = source[by_source], amount[by_source]
     first = np.searchsorted(source, np.arange(rows + 1))
     volume = np.bincount(source, amount, minlength=rows).astype(np.float64)
     total = np.cumsum(amount)
     total_before_row = np.concatenate(([0.0], total))[first[:-1]]
     cumulative_share = (total - total_before_row[source]) / volume[source]
-    return _Rows(first, destination[order].astype(np.int32), cumulative_share, volume)
+    return _Rows(first, destination[by_source].astype(np.int32), cumulative_share, volume)
 
 
 __all__ = ["ANY_HOST", "HOME", "NOWHERE", "SAME_NUMBER", "HostTraffic", "SimulatedNetwork"]

@@ -76,8 +76,8 @@ class FabricPrompt(CLI):  # type: ignore[misc]
         wiring, counters = self.build.wiring, self.counters()
         sent = counters - self.before
         self.before = counters
-        order = np.argsort(-sent, axis=None, kind="stable")[:MOST_SHOWN]
-        for switch, port in zip(*np.unravel_index(order, sent.shape), strict=True):
+        largest_first = np.argsort(-sent, axis=None, kind="stable")[:MOST_SHOWN]
+        for switch, port in zip(*np.unravel_index(largest_first, sent.shape), strict=True):
             if count := int(sent[switch, port]):
                 far = wiring.names[int(wiring.far[switch, wiring.port[switch] == port][0])]
                 self._say(f"{count:>8} {wiring.names[int(switch)]} → {far}")

@@ -338,13 +338,13 @@ def _candidates_at(prediction: Prediction, hosts: HostSample, switch: int) -> It
     usable = np.flatnonzero(has_group)
     serves_host = prediction.egress[switch][hosts.switch] == usable[:, None]
     host_counts = np.count_nonzero(serves_host, axis=1)
-    order = np.lexsort((-host_counts, has_alternates[usable]))
+    most_telling_first = np.lexsort((-host_counts, has_alternates[usable]))
     host_ports = build.wiring.host_port[switch]
     last_host_port = host_ports[host_ports > 0][-1:].tolist()
     if prediction.varies:
-        for egress, port in product(usable[order].tolist(), last_host_port):
+        for egress, port in product(usable[most_telling_first].tolist(), last_host_port):
             yield _Candidate(switch, egress, port)
-    for index in order.tolist():
+    for index in most_telling_first.tolist():
         # The other classes, from the class before this one backwards, and round to the one after.
         other_classes = np.roll(usable, -index)[1:][::-1]
         other_ports = ports[other_classes].tolist()

@@ -316,10 +316,10 @@ def _crossings(paths: HostPaths, pairs: int, arcs: int) -> _Crossings:
     path, arc = np.divmod(path_and_arc, arcs)
     # These counts, with those of one pair and one arc next to each other.
     pair_and_arc_of_path = paths.pair[path] * arcs + arc
-    order = np.argsort(pair_and_arc_of_path, kind="stable")
-    times = times[order]
+    by_pair_and_arc = np.argsort(pair_and_arc_of_path, kind="stable")
+    times = times[by_pair_and_arc]
     pair_and_arc, begin, path_count = np.unique(
-        pair_and_arc_of_path[order], return_index=True, return_counts=True
+        pair_and_arc_of_path[by_pair_and_arc], return_index=True, return_counts=True
     )
     pair, arc = np.divmod(pair_and_arc, arcs)
     on_every_path = path_count == np.bincount(paths.pair, minlength=pairs)[pair]
