@@ -19,6 +19,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
+from typing import Any
 
 from tests.polarfab.forked_client import begin
 
@@ -100,6 +101,8 @@ class CommandLine:
         sites: tuple[Path, ...] = (),
         cwd: Path | None = None,
         patience: int = 0,
+        given: int | None = None,
+        **more: Any,
     ) -> Call:
         """Begin a call.
 
@@ -111,15 +114,18 @@ class CommandLine:
             sites: folders with packages that are installed for this call.
             cwd: its working directory.
             patience: seconds after which it is killed; 0: it is not.
+            given: the file of its input; nothing if none is named.
+            more: `copies`, whether modules of ours that it starts are copies of it, too, in the
+            place of new Pythons; `script`, a file to run in namespaces of its own, and `nice`.
         """
         path = os.pathsep.join(map(str, (*sites, self._checkout)))
         variables = (os.environ if environment is None else environment) | {"PYTHONPATH": path}
         with Path(os.devnull).open() as nothing:
-            files = [nothing.fileno(), out, out if err == subprocess.STDOUT else err]
+            files = [nothing.fileno() if given is None else given]
+            files += [out, out if err == subprocess.STDOUT else err]
             where = str(cwd or Path.cwd())
-            return Call(
-                begin(self._place, [*map(str, words)], files, dict(variables), where, patience)
-            )
+            calls = [*map(str, words)]
+            return Call(begin(self._place, calls, files, dict(variables), where, patience, **more))
 
     def __call__(
         self,
@@ -145,21 +151,32 @@ class CommandLine:
                 ).wait()
             return code, "" if out else outputs[0].read_text(), outputs[1].read_text()
 
-    def run(self, *words: object, timeout: float) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, *words: object, timeout: float, given: str = "", **more: Any
+    ) -> subprocess.CompletedProcess[str]:
         """The same, as `subprocess.run` says it.
+
+        Args:
+            words: the words after `polarfab`.
+            timeout: seconds that it may take.
+            given: its input.
+            more: as for `start`.
 
         Raises:
             subprocess.TimeoutExpired: it runs longer, and is ended.
         """
-        with TemporaryFile("w+") as out, TemporaryFile("w+") as err:
-            call = self.start(*words, out=out.fileno(), err=err.fileno())
+        with TemporaryFile("w+") as out, TemporaryFile("w+") as err, TemporaryFile("w+") as text:
+            text.write(given)
+            text.seek(0)
+            places = out.fileno(), err.fileno(), text.fileno()
+            call = self.start(*words, out=places[0], err=places[1], given=places[2], **more)
             try:
                 code = call.wait(timeout)
             finally:
                 call.kill()
             out.seek(0)
             err.seek(0)
-            return subprocess.CompletedProcess(words, code, out.read(), err.read())
+            return subprocess.CompletedProcess([*map(str, words)], code, out.read(), err.read())
 
     def program(self, folder: Path) -> Path:
         """Write a program `polarfab` for shells into a folder."""
@@ -169,6 +186,24 @@ class CommandLine:
         file.write_text(f'#!/bin/sh\nexec {words} "$@"\n')
         file.chmod(0o755)
         return file
+
+
+def printed_apart(
+    script: Path, *words: object, timeout: float = 300, given: str = "", nice: int = 0
+) -> str:
+    """What a script of ours prints in network and process namespaces of its own.
+
+    Args:
+        script: its file.
+        words: its arguments.
+        timeout: seconds that it may take.
+        given: its input.
+        nice: how nice it is to other processes.
+    """
+    how = {"script": str(script), "nice": nice, "copies": True}
+    done = command_line().run(*words, timeout=timeout, given=given, **how)
+    assert done.returncode == 0, done.stderr[-4000:]
+    return done.stdout
 
 
 @cache

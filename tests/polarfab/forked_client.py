@@ -19,6 +19,7 @@ def begin(
     environment: dict[str, str],
     cwd: str,
     patience: int = 0,
+    **more: object,
 ) -> socket.socket:
     """Begin a call.
 
@@ -29,13 +30,14 @@ def begin(
         environment: what the call has in its environment.
         cwd: its working directory.
         patience: seconds after which it is killed; 0: it is not.
+        more: what `tests.polarfab.forked_process` knows besides.
 
     Returns:
         A socket that says the process id of the call, and its exit code when it has ended.
     """
     link = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     link.connect(place)
-    call = {"words": words, "environment": environment, "cwd": cwd, "patience": patience}
+    call = {"words": words, "environment": environment, "cwd": cwd, "patience": patience, **more}
     with open("/proc/thread-self/ns/net") as network:  # noqa: PTH123 - pathlib takes 10 ms
         socket.send_fds(link, [json.dumps(call).encode()], [*files, network.fileno()])
     return link

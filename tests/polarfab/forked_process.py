@@ -9,6 +9,7 @@ import os
 import select
 import signal
 import socket
+import subprocess
 import sys
 import traceback
 from contextlib import suppress
@@ -25,6 +26,9 @@ OFTEN = (
     "compilers.tables.folders.build_folder",
     "compilers.targets.openflow.flow_tables",
     "controller.composition",
+    "mininet_scenarios.engines.fabric_child",
+    "mininet_scenarios.engines.mininet_child",
+    "mininet_scenarios.engines.routed_child",
     "mininet_scenarios.run.emulation",
     "os_ken.ofproto.ofproto_protocol",
     "oslo_config.cfg",
@@ -87,7 +91,7 @@ def watch(link: socket.socket) -> None:
 
 
 def run(call: dict[str, Any], files: list[int]) -> None:
-    """Run the command line in this process, and end it."""
+    """Run the command line, or a script, in this process, and end it."""
     from polarfab.__main__ import main
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -109,6 +113,14 @@ def run(call: dict[str, Any], files: list[int]) -> None:
         os.close(file)
     sys.stdin = os.fdopen(0)
     sys.stdout.reconfigure(write_through=bool(os.environ.get("PYTHONUNBUFFERED")))  # type: ignore[union-attr]
+    if call.get("copies"):
+        from tests.polarfab import forked_modules  # a checkout may be one without tests
+
+        subprocess.Popen = forked_modules.Popen  # type: ignore[assignment, misc]
+        if script := call.get("script"):
+            os.nice(call["nice"])
+            source = forked_modules.script_code(script)
+            forked_modules.end(source, script, call["words"], apart=True)
     code = 1
     try:
         main()

@@ -1,8 +1,6 @@
 """check routes on the tables of real FRR daemons and of kernels, right and changed by hand."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,7 +9,7 @@ from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.folders.build_folder import load, save
 from compilers.targets.target_lookup import target
-from mininet_scenarios.ovs.openvswitch import NAMESPACES
+from tests.polarfab.forked import printed_apart
 
 pytestmark = pytest.mark.live
 ROUTING = {
@@ -32,14 +30,8 @@ def seen(tmp_path_factory):
         target(name).render(load(folder / "b"), folder / "out")
         script = Path(__file__).with_name("live_routes.py")
         places = [str(folder / "b"), str(folder / "out"), name]
-        done = subprocess.run(
-            [*NAMESPACES, sys.executable, str(script), *places],
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
-        assert done.returncode == 0, done.stderr[-4000:]
-        return json.loads(done.stdout)
+        printed = printed_apart(script, *places, timeout=300)
+        return json.loads(printed)
 
     return of
 

@@ -6,21 +6,18 @@ are passed are judged: by the real kernel, FRR and Open vSwitch, elsewhere by th
 """
 
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from compilers.targets.target_lookup import target
-from mininet_scenarios.ovs.openvswitch import NAMESPACES
 from tests.compilers.readers.device_meaning import MEANINGS
 from tests.compilers.readers.emitted import fabric, write
 from tests.compilers.readers.text_mutants import mutants
 from tests.compilers.routed import with_words
+from tests.polarfab.forked import printed_apart
 
 BGP = {"routing": "bgp", "bfd": "on"}
 CASES = {
@@ -183,15 +180,8 @@ def by_programs(name, folder, count, seed):
         (place / file).write_text(mutant.text)
         places.append(place)
     script = Path(__file__).with_name("live_texts.py")
-    done = subprocess.run(
-        [*NAMESPACES, sys.executable, str(script), kind, *map(str, places), str(own)],
-        capture_output=True,
-        text=True,
-        timeout=1500,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])},
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    wanted, *held, again = map(json.loads, done.stdout.splitlines())
+    printed = printed_apart(script, kind, *map(str, places), str(own), timeout=1500)
+    wanted, *held, again = map(json.loads, printed.splitlines())
     assert isinstance(wanted, list), wanted
     assert wanted == again
     assert kind != "srv6" or not any(wanted[0])

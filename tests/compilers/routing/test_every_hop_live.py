@@ -1,9 +1,6 @@
 """Real Open vSwitch: shortest paths shared at every hop, whole and with links down."""
 
 import json
-import os
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -14,7 +11,7 @@ from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.folders.build_folder import save
 from compilers.targets.target_lookup import target
-from mininet_scenarios.ovs.openvswitch import NAMESPACES
+from tests.polarfab.forked import printed_apart
 
 pytestmark = pytest.mark.live
 
@@ -30,15 +27,8 @@ def test_packets_take_every_shortest_path_and_none_is_lost(tmp_path):
     target("ovs").render(made, tmp_path / "text")
     script = Path(__file__).with_name("live_every_hop.py")
     places = [str(tmp_path / name) for name in ("b", "text", "ovs")]
-    done = subprocess.run(
-        [*NAMESPACES, sys.executable, str(script), *places],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])},
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    seen = json.loads(done.stdout)
+    printed = printed_apart(script, *places, timeout=300)
+    seen = json.loads(printed)
     graph = nx.Graph(made.topology.graph.edges().tolist())
     for (source, destination), packets in zip(seen["pairs"], seen["whole"], strict=True):
         assert all(arrives for _, arrives in packets)

@@ -1,9 +1,7 @@
 """BIRD's own parser, and BIRD in namespaces: every pair, and a cable that falls silent."""
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,8 +11,8 @@ from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.folders.build_folder import load, save
 from compilers.targets.target_lookup import target
-from mininet_scenarios.ovs.openvswitch import NAMESPACES
 from tests.compilers.routed import agreed
+from tests.polarfab.forked import printed_apart
 
 pytestmark = pytest.mark.live
 FIRST = "nice", "-n", "-10"
@@ -91,15 +89,8 @@ def test_every_pair_arrives(name, control, events, builds, tmp_path):
 def arrives(folder, out, control, events):
     script = Path(__file__).with_name("live_bird.py")
     words = folder, out, json.dumps(control), json.dumps(events)
-    done = subprocess.run(
-        [*FIRST, *NAMESPACES, sys.executable, script, *words],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])},
-        timeout=600,
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    told = json.loads(done.stdout)
+    printed = printed_apart(script, *words, timeout=600, nice=-10)
+    told = json.loads(printed)
     switches = load(folder).topology.graph.order
     assert told["flows"] == 2 * switches * (switches - 1)
     assert all(one["lost"] < HOLD / 2 for one in told["seen"] if "lost" in one), told

@@ -7,9 +7,6 @@ The way back is connected then; FRR takes a host route through the host itself i
 """
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -20,9 +17,9 @@ from compilers.spec.fabric_file import load_fabric
 from compilers.tables.folders.build_folder import save
 from compilers.targets.sonic.port_names import SONIC
 from compilers.targets.target_lookup import target
-from mininet_scenarios.ovs.openvswitch import NAMESPACES
 from tests.compilers.targets.makers import FLOWS, TTL, hops
 from tests.compilers.targets.read_routed import entering
+from tests.polarfab.forked import printed_apart
 
 pytestmark = pytest.mark.live
 HOSTS_TABLE = 5000
@@ -86,15 +83,8 @@ def seen(tmp_path_factory):
     wanted = {"ping": True, "share": [[0, 2, version, FLOWS] for version in (4, 6)]}
     script = Path(__file__).with_name("live_routed.py")
     places = [str(folder / "b"), str(folder / "out"), "frr", json.dumps(wanted)]
-    done = subprocess.run(
-        [*NAMESPACES, sys.executable, str(script), *places],
-        capture_output=True,
-        text=True,
-        timeout=240,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])},
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    return build, json.loads(done.stdout)
+    printed = printed_apart(script, *places, timeout=240)
+    return build, json.loads(printed)
 
 
 def lengths(build, source, destination):

@@ -1,9 +1,6 @@
 """Real Open vSwitch: packets go by every intermediate alike, and around what is down."""
 
 import json
-import os
-import subprocess
-import sys
 from ast import literal_eval
 from collections import Counter
 from itertools import pairwise
@@ -17,7 +14,7 @@ from compilers.spec.fabric_file import load_fabric
 from compilers.tables.folders.build_folder import save
 from compilers.targets.openflow.flow_tables import Pipeline
 from compilers.targets.target_lookup import target
-from mininet_scenarios.ovs.openvswitch import NAMESPACES
+from tests.polarfab.forked import printed_apart
 
 pytestmark = pytest.mark.live
 ROOT = Path(__file__).resolve().parents[3]
@@ -41,15 +38,8 @@ def seen(build):
     made, folder = build
     target("ovs").render(made, folder / "text")
     script = Path(__file__).with_name("live_intermediates.py")
-    done = subprocess.run(
-        [*NAMESPACES, sys.executable, str(script), *(folder / n for n in ("b", "text", "ovs"))],
-        capture_output=True,
-        text=True,
-        timeout=240,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    return json.loads(done.stdout)
+    printed = printed_apart(script, *(folder / n for n in ("b", "text", "ovs")), timeout=240)
+    return json.loads(printed)
 
 
 def test_hosts_reach_each_other(build, seen):

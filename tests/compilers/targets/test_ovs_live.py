@@ -1,9 +1,6 @@
 """Real Open vSwitch: wire bytes against text, hosts that ping, packets traced, faults refused."""
 
 import json
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,8 +13,8 @@ from compilers.spec.fabric_file import load_fabric
 from compilers.tables.folders.build_folder import load, save
 from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.target_lookup import target
-from mininet_scenarios.ovs.openvswitch import NAMESPACES
 from tests.compilers.routed import with_alternates
+from tests.polarfab.forked import printed_apart
 
 pytestmark = pytest.mark.live
 
@@ -74,15 +71,8 @@ def seen(build):
         target("ovs").render(save(other(folder, name), folder / name), folder / f"{name}-text")
     names = "b", "text", "ovs", "policies", *OTHERS
     places = [str(folder / name) for name in names]
-    done = subprocess.run(
-        [*NAMESPACES, sys.executable, str(script), *places],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])},
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    return json.loads(done.stdout)
+    printed = printed_apart(script, *places, timeout=120)
+    return json.loads(printed)
 
 
 def test_wire_bytes_and_text_give_the_same_switch(build, seen):

@@ -1,9 +1,6 @@
 """Linux kernels that forward by the linux and frr targets: routes, pings, shares, a link down."""
 
 import json
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +12,6 @@ from compilers.spec.fabric_file import load_fabric
 from compilers.tables.folders.build_folder import load, save
 from compilers.targets.target_lookup import target
 from compilers.topology.families import FAMILIES
-from mininet_scenarios.ovs.openvswitch import NAMESPACES
 from tests.compilers.routed import agreed
 from tests.compilers.targets.makers import (
     FLOWS,
@@ -28,6 +24,7 @@ from tests.compilers.targets.read_routed import (
     read_kernel,
     read_linux,
 )
+from tests.polarfab.forked import printed_apart
 
 
 @pytest.fixture(scope="module")
@@ -44,15 +41,8 @@ def live(tmp_path_factory):
         target(name).render(build, folder / "out")
         script = Path(__file__).with_name("live_routed.py")
         places = [str(folder / "b"), str(folder / "out"), name, json.dumps(wanted)]
-        done = subprocess.run(
-            [*NAMESPACES, sys.executable, str(script), *places],
-            capture_output=True,
-            text=True,
-            timeout=240,
-            env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])},
-        )
-        assert done.returncode == 0, done.stderr[-4000:]
-        return build, folder / "out", json.loads(done.stdout)
+        printed = printed_apart(script, *places, timeout=240)
+        return build, folder / "out", json.loads(printed)
 
     return bring_up
 

@@ -1,9 +1,6 @@
 """Real Open vSwitch: what a host sends with another source address, or a mark, arrives nowhere."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +9,7 @@ from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.folders.build_folder import save
 from compilers.targets.target_lookup import target
-from mininet_scenarios.ovs.openvswitch import NAMESPACES
+from tests.polarfab.forked import printed_apart
 
 pytestmark = pytest.mark.live
 ROOT = Path(__file__).resolve().parents[3]
@@ -42,15 +39,8 @@ def seen(tmp_path_factory):
         target("ovs").render(save(compile_fabric(load_fabric(spec)), place), folder / f"{place}-t")
         places += [str(place), f"{place}-t"]
     script = Path(__file__).with_name("live_sources.py")
-    done = subprocess.run(
-        [*NAMESPACES, sys.executable, str(script), str(folder / "ovs"), *places],
-        capture_output=True,
-        text=True,
-        timeout=240,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    return json.loads(done.stdout)
+    printed = printed_apart(script, str(folder / "ovs"), *places, timeout=240)
+    return json.loads(printed)
 
 
 @pytest.mark.parametrize("name", BUILDS)

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from itertools import permutations
 from pathlib import Path
 
@@ -18,10 +15,10 @@ from compilers.spec.fabric_file import load_fabric
 from compilers.tables.folders.build_folder import load, save
 from compilers.targets.routed.static_routes import fabric_pools
 from compilers.targets.target_lookup import target
-from mininet_scenarios.ovs.openvswitch import NAMESPACES
 from tests.compilers.audit.device_tables import DISCARD, kernel, write
 from tests.compilers.routed import agreed
 from tests.compilers.targets.live_bgp import ROUNDED
+from tests.polarfab.forked import printed_apart
 
 pytestmark = pytest.mark.live
 GRAPH = "u a\nu b\na x\na y\na w\nb z\nb w\nx d\ny d\nz d\nw d\n"
@@ -83,15 +80,8 @@ def test_weights_are_the_paths_behind_each_neighbour(wcmp, tmp_path):
     steps = [[wanted(whole)], ["pull", a, x, wanted(lacking)], ["mend", a, x, wanted(whole)]]
     script = Path(__file__).with_name("live_bgp.py")
     todo = {"live": True, "weights": True, "failures": steps}
-    done = subprocess.run(
-        [*NAMESPACES, sys.executable, script, tmp_path / "b", json.dumps(todo), tmp_path / "out"],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])},
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    for (*_, right), found in zip(steps, json.loads(done.stdout), strict=True):
+    printed = printed_apart(script, tmp_path / "b", json.dumps(todo), tmp_path / "out", timeout=300)
+    for (*_, right), found in zip(steps, json.loads(printed), strict=True):
         for source, routes in right.items():
             for prefix, shares in routes.items():
                 hops = found[source][prefix]
@@ -101,7 +91,7 @@ def test_weights_are_the_paths_behind_each_neighbour(wcmp, tmp_path):
                     assert part == pytest.approx(share, abs=ROUNDED), (source, prefix)
         uneven = [s for routes in right.values() for s in routes.values() if len({*s.values()}) > 1]
         assert bool(uneven) is (wcmp == "on")
-    held, _, _ = json.loads(done.stdout)
+    held, _, _ = json.loads(printed)
     assert not differences(build, tmp_path, held)
     other = {"on": "off", "off": "on"}[wcmp]
     assert {*differences(agreed(build, {"wcmp": other}), tmp_path, held)} == {"weight"}

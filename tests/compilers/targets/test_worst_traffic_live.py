@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +10,9 @@ import pytest
 
 from compilers.evaluation.guarantee import guarantee
 from compilers.targets.target_lookup import target
-from mininet_scenarios.ovs.openvswitch import NAMESPACES
 from polarfab.fabric import Fabric
 from tests.compilers.targets.live_worst_traffic import PACKETS
+from tests.polarfab.forked import printed_apart
 
 pytestmark = pytest.mark.live
 HOSTS = 2
@@ -33,16 +30,8 @@ def test_the_full_link_carries_what_the_guarantee_says(tmp_path: Path) -> None:
     script = Path(__file__).with_name("live_worst_traffic.py")
     places = [tmp_path / "build", tmp_path / "text", tmp_path / "ovs"]
     (tmp_path / "ovs").mkdir()
-    done = subprocess.run(
-        [*NAMESPACES, sys.executable, str(script), *map(str, places)],
-        input=json.dumps(flows),
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])},
-        timeout=240,
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    seen = json.loads(done.stdout)
+    printed = printed_apart(script, *map(str, places), timeout=240, given=json.dumps(flows))
+    seen = json.loads(printed)
     assert seen["sent"] == PACKETS * sum(hosts for *_, hosts in flows)
     assert found.link is not None
     s, d = found.link

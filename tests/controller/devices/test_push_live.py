@@ -1,8 +1,6 @@
 """`polarfab push` to real FRR daemons and kernels that have an old build and other routes."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,8 +9,8 @@ from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.folders.build_folder import load, save
 from compilers.targets.target_lookup import target
-from mininet_scenarios.ovs.openvswitch import NAMESPACES
 from tests.compilers.routed import agreed
+from tests.polarfab.forked import printed_apart
 
 pytestmark = pytest.mark.live
 SPEC = "name: lab\ntopology: {{{}}}\naddressing: {{ipv6: 'fd00::/48'}}\nrouting: {{{}}}\n"
@@ -40,16 +38,8 @@ def pushed(folder, name, before, after, script="live_push", topology=SEVEN, **co
     compiled(folder, "new", after, topology, control)
     target(name).render(old, folder / "out")
     places = [str(folder / one) for one in ("old", "out", "new")]
-    done = subprocess.run(
-        [*NAMESPACES, sys.executable, "-m", f"tests.controller.devices.{script}", *places, name],
-        capture_output=True,
-        text=True,
-        timeout=500,
-        check=False,
-        cwd=Path(__file__).parents[3],
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    return json.loads(done.stdout)
+    script = Path(__file__).with_name(f"{script}.py")
+    return json.loads(printed_apart(script, *places, name, timeout=500))
 
 
 def states(found):

@@ -1,8 +1,6 @@
 """`polarfab push --from` to real FRR daemons, with traffic between all hosts."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,9 +9,9 @@ from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.folders.build_folder import load, save
 from compilers.targets.target_lookup import target
-from mininet_scenarios.ovs.openvswitch import NAMESPACES
 from tests.compilers.update.makers import quadrics_link
 from tests.controller.devices.test_push_live import SPEC
+from tests.polarfab.forked import printed_apart
 
 pytestmark = [pytest.mark.live, pytest.mark.long]
 ROOT = Path(__file__).parents[3]
@@ -47,16 +45,8 @@ def loses_nothing(old, tmp_path):
     """There and back, every switch is pushed and no ping of any pair of hosts is lost."""
     target("frr").render(old, tmp_path / "out")
     places = [str(tmp_path / one) for one in ("old", "out", "new")]
-    done = subprocess.run(
-        [*NAMESPACES, sys.executable, "-m", "tests.controller.devices.live_rounds", *places],
-        capture_output=True,
-        text=True,
-        timeout=500,
-        check=False,
-        cwd=ROOT,
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    seen = json.loads(done.stdout)
+    script = Path(__file__).with_name("live_rounds.py")
+    seen = json.loads(printed_apart(script, *places, timeout=500))
     for word in ("there", "back"):
         assert [one["error"] for one in seen[word] if one["error"]] == []
         assert {one["state"] for one in seen[word]} <= {"pushed", "as built"}

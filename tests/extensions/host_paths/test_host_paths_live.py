@@ -1,9 +1,6 @@
 """Kernels with seg6: path sets over two planes, every carrier, probes, and the hosts' repair."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +9,7 @@ from compilers.planes import compile_planes
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.folders.build_folder import load_planes, save_planes
 from compilers.targets.rendering.plane_rendering import PlaneRendering
-from mininet_scenarios.ovs.openvswitch import NAMESPACES
+from tests.polarfab.forked import printed_apart
 
 pytestmark = pytest.mark.live
 TTL = 64
@@ -29,15 +26,8 @@ def live(folder, q, orders):
         PlaneRendering(load_planes(folder / "b"), name).into(folder / "out" / name)
     script = Path(__file__).with_name("live_host_paths.py")
     words = [str(folder / "b"), str(folder / "out"), json.dumps(orders)]
-    done = subprocess.run(
-        [*NAMESPACES, sys.executable, str(script), *words],
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])},
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    return json.loads(done.stdout)
+    printed = printed_apart(script, *words, timeout=600)
+    return json.loads(printed)
 
 
 def every_path_works(seen, order, paths):

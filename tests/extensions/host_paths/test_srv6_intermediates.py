@@ -1,9 +1,6 @@
 """Hosts that send packets over every switch alike: the carriers, and kernels that forward them."""
 
 import json
-import os
-import subprocess
-import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -15,9 +12,9 @@ from compilers.spec.fabric_file import load_fabric
 from compilers.tables.folders.build_folder import save
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
-from mininet_scenarios.ovs.openvswitch import NAMESPACES
 from tests.compilers.readers.emitted import check
 from tests.extensions.host_paths.read_srv6 import cables, carried, read_frr, read_host, read_switch
+from tests.polarfab.forked import printed_apart
 
 FLOWS = 2600
 STRAY = 12
@@ -105,15 +102,8 @@ def live(small):
     _, folder = small
     script = Path(__file__).with_name("live_srv6.py")
     orders = json.dumps({"ping": True, "flows": [[0, 2, FLOWS], [4, 11, FLOWS]]})
-    done = subprocess.run(
-        [*NAMESPACES, sys.executable, str(script), str(folder / "b"), str(folder / "out"), orders],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])},
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    return json.loads(done.stdout)
+    printed = printed_apart(script, str(folder / "b"), str(folder / "out"), orders, timeout=300)
+    return json.loads(printed)
 
 
 @pytest.mark.live

@@ -1,9 +1,6 @@
 """Kernels that forward by uSID carriers: all pairs, every path of a weighted set, link by link."""
 
 import json
-import os
-import subprocess
-import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,9 +10,9 @@ from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.folders.build_folder import load, save
 from compilers.targets.target_lookup import target
-from mininet_scenarios.ovs.openvswitch import NAMESPACES
 from tests.compilers.routing.paths import graph_of, wanted
 from tests.extensions.host_paths.read_srv6 import read_host
+from tests.polarfab.forked import printed_apart
 
 pytestmark = pytest.mark.live
 TTL = 64
@@ -38,15 +35,8 @@ def live(tmp_path_factory):
             target("srv6").render(build, folder / "out" / decap, options={"decap": decap})
         script = Path(__file__).with_name("live_srv6.py")
         words = [str(folder / "b"), str(folder / "out"), json.dumps(orders)]
-        done = subprocess.run(
-            [*NAMESPACES, sys.executable, str(script), *words],
-            capture_output=True,
-            text=True,
-            timeout=300,
-            env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])},
-        )
-        assert done.returncode == 0, done.stderr[-4000:]
-        return build, folder / "out", json.loads(done.stdout)
+        printed = printed_apart(script, *words, timeout=300)
+        return build, folder / "out", json.loads(printed)
 
     return bring_up
 

@@ -26,9 +26,9 @@ SEVEN_SWITCHES = "name: seven\nfabric: {name: seven, topology: {family: polarfly
 POWERLESS = ("setpriv", "--bounding-set=-all", "--inh-caps=-all")
 
 
-def emulate(*args, prefix=(), timeout=300):
+def emulate(*args, prefix=(), timeout=300, copies=False):
     if not prefix:
-        return command_line().run("emulate", *args, timeout=timeout)
+        return command_line().run("emulate", *args, timeout=timeout, copies=copies)
     return subprocess.run(
         [*prefix, POLARFAB, "emulate", *args], capture_output=True, text=True, timeout=timeout
     )
@@ -114,7 +114,7 @@ def test_a_wrong_table_fails_and_names_the_pair(tmp_path, compiled):
     assert refused.returncode == 2
     assert "required a build that has passed polarfab verify" in refused.stderr
 
-    done = emulate(str(folder), "--unverified", "--engine", "mininet", "--json")
+    done = emulate(str(folder), "--unverified", "--engine", "mininet", "--json", copies=True)
     assert done.returncode == 1, done.stderr
     report = json.loads(done.stdout)
     failed = {c["name"]: c["mismatches"] for c in report["checks"] if not c["passed"]}

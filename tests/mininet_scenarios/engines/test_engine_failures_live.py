@@ -1,8 +1,6 @@
 """Links of real switches go down, without a controller: every packet arrives, as predicted."""
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, pairwise
@@ -19,9 +17,9 @@ from compilers.routing.plane_choices import with_plane_alternates, with_plane_re
 from compilers.routing.split_classes import split_direct
 from compilers.tables.folders.build_folder import save
 from compilers.targets.openflow.flow_tables import entries
-from mininet_scenarios.machine.preflight import namespaces
 from polarfab.fabric import Fabric
 from tests.compilers.routed import routed, with_alternates
+from tests.polarfab.forked import printed_apart
 
 pytestmark = pytest.mark.live
 
@@ -39,20 +37,10 @@ def observed(build, folder, cases, flows=None, dead=None, timeout=600):
     (folder / "logs").mkdir()
     script = Path(__file__).with_name("live_failures.py")
     places = [str(folder / name) for name in ("build", "logs")]
-    done = subprocess.run(
-        [
-            *namespaces(),
-            sys.executable,
-            str(script),
-            *places,
-            *map(json.dumps, (cases, flows, dead)),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=timeout,
+    printed = printed_apart(
+        script, *places, *map(json.dumps, (cases, flows, dead)), timeout=timeout
     )
-    assert done.returncode == 0, done.stderr[-4000:]
-    return json.loads(done.stdout)
+    return json.loads(printed)
 
 
 def predicted(build, dead=()):

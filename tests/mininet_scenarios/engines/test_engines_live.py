@@ -14,7 +14,7 @@ pytestmark = pytest.mark.live
 
 
 def emulate(*args, timeout=300):
-    return command_line().run("emulate", *args, "--json", timeout=timeout)
+    return command_line().run("emulate", *args, "--json", timeout=timeout, copies=True)
 
 
 def passed(*args, timeout=300):

@@ -1,8 +1,6 @@
 """Every rule of real switches is reached by packets, and faults that pings pass over are seen."""
 
 import pickle
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,8 +8,8 @@ import pytest
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.folders.build_folder import save
-from mininet_scenarios.machine.preflight import namespaces
 from mininet_scenarios.verdict.result import rule_checks
+from tests.polarfab.forked import printed_apart
 
 pytestmark = pytest.mark.live
 FABRIC = """name: lab
@@ -30,14 +28,8 @@ def found(tmp_path_factory):
     save(compile_fabric(load_fabric(folder / "fabric.yaml")), folder / "build")
     script = Path(__file__).with_name("live_rules.py")
     places = [str(folder / name) for name in ("build", "logs")]
-    done = subprocess.run(
-        [*namespaces(), sys.executable, str(script), *places],
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    return pickle.loads(bytes.fromhex(done.stdout))  # noqa: S301
+    printed = printed_apart(script, *places, timeout=300)
+    return pickle.loads(bytes.fromhex(printed))  # noqa: S301
 
 
 def failed(exercise):

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.live
 
 def passed(scenario, *words):
     words = ("emulate", scenario, "--engine", "mininet", "--json", *words)
-    done = command_line().run(*words, timeout=900)
+    done = command_line().run(*words, timeout=900, copies=True)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr
     return json.loads(done.stdout)
 
