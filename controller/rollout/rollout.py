@@ -256,17 +256,21 @@ class Rollout:
 
         Each switch is read, and brought to the same round of the new programs: this is no step of
         the move. Where the new programs have fewer rounds, all switches count as that many rounds
-        back.
+        back. A move that awaits switches waits before the same step of the new programs.
 
         Args:
             programs: the new programs.
             on_replanned: called when all switches hold them.
         """
         before, after = self._round_programs, RoundPrograms(programs)
-        # Going forth, at least one round has to be left.
-        goes_back = self.state == "back" or (self.inherited and self.inherited.direction == "back")
-        last_round = programs.update.last if goes_back else programs.update.last - 1
-        rounds_back = max(self.round - last_round, 0)
+        update, inherited = programs.update, self.inherited
+        goes_back = self.state == "back" or (inherited and inherited.direction == "back")
+        steps_left = 0 if goes_back else 1  # going forth, at least one round has to be left
+        forgetting = update.forgetting_round(back=bool(goes_back))
+        if self._awaited and forgetting is not None:
+            rounds_back = self.round - (forgetting - steps_left)
+        else:
+            rounds_back = max(self.round - (update.last - steps_left), 0)
         after.done = {v: max(done - rounds_back, BEGINNING) for v, done in before.done.items()}
         after.generation_before = before.generation_before
         self.programs, self._round_programs = programs, after

@@ -513,10 +513,16 @@ class Cabled(Upkeep):
         return self.is_up
 
 
-def around(made, datapath_id):
-    """A build whose tables lead no traffic between others through a switch."""
+def around(made, datapath_id, links=()):
+    """A build whose tables lead no traffic between others through a switch, or over links.
+
+    links: a switch and the index of the link there, each.
+    """
     drained = made.wiring.datapath_id == datapath_id
     dead = np.zeros(made.wiring.far.shape, np.bool_)
+    for u, k in links:
+        v = made.wiring.far[u, k]
+        dead[u, k] = dead[v, made.wiring.far[v] == u] = True
     return replace(made, tables=repaired(Intact.of(made), dead, drained).tables)
 
 
@@ -639,6 +645,36 @@ def test_undoing_a_move_forgets_no_marks_of_a_switch_that_may_hold_the_last_roun
     site.settle()
     site.walk()
     assert site.holds(site.moving.old)
+
+
+LONG_WAYS = ((2, 0), (4, 0), (7, 3))
+"""Links without which a move around a switch has a round more."""
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_a_move_that_is_planned_anew_goes_on_to_await_a_switch(back):
+    """It went over the round in which marks are forgotten, as the new plan had other rounds."""
+    absent, fewer = 4, not back
+    made = [build(Q3, (name, "none")) for name in ("spread", "valiant")]
+    short = [around(one, absent) for one in made]
+    long = [around(one, absent, LONG_WAYS) for one in made]
+    site = Site(*(long if fewer else short))
+    site.fabric.upkeep = Cabled()
+    if not back:
+        site.fabric.closed(absent)
+    rollout = site.start(all_or_none=back).rollout
+    if back:
+        loses_in_the_last_round(site, absent)
+    with pytest.raises(pytest.fail.Exception, match="still"):
+        site.run("failed", steps=100)
+    assert rollout.awaited
+    replanned = plan(*(short if fewer else long))
+    assert replanned.last == site.update.last + (-1 if fewer else 1)
+    rollout.replan(SwitchPrograms(replanned), lambda: None)
+    with pytest.raises(pytest.fail.Exception, match="still"):
+        site.run("failed", steps=100)
+    assert rollout.awaited
+    assert rollout.round == replanned.last - (1 if back else 2)
 
 
 @pytest.mark.parametrize("last", [False, True])
