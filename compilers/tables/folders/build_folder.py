@@ -25,7 +25,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from io import BufferedReader, BytesIO
 from mmap import PROT_READ, mmap
 from pathlib import Path
@@ -67,8 +67,8 @@ from inventory.problems import InputError, Problem, few
 
 ENTRIES = {"format": int, "switches": int, "links": int, "inputs": dict, "files": dict}
 """The entries of a manifest that are needed to read the build, with their types."""
-HEADER_BYTES = 1 << 17
-"""Bytes that hold the header of a .npy file of version 1.0: its length has 16 bits."""
+PREFIX_BYTES = 10
+"""Bytes in front of the header of a .npy file of version 1.0; the last two say how long it is."""
 READ_ATTEMPTS = 3
 """How often a build is read if another one takes its place each time."""
 COMPILE_ANOTHER = "make one with: polarfab compile fabric.yaml -o DIR"
@@ -450,13 +450,25 @@ def _array(data: mmap | bytes) -> NDArray[Any]:
     Raises:
         ValueError, TypeError: they hold no array, are too few, or hold Python objects.
     """
-    header = BytesIO(data[:HEADER_BYTES])
-    if (version := np.lib.format.read_magic(header)) != (1, 0):
+    end = PREFIX_BYTES + int.from_bytes(data[PREFIX_BYTES - 2 : PREFIX_BYTES], "little")
+    shape, fortran_order, dtype = _header(bytes(data[:end]))
+    return np.ndarray(shape, dtype, data, end, order="F" if fortran_order else "C")
+
+
+@lru_cache
+def _header(header: bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Return what the header of a .npy file says; builds have many that are alike.
+
+    Raises:
+        ValueError, TypeError: it is none of an array, or of Python objects.
+    """
+    stream = BytesIO(header)
+    if (version := np.lib.format.read_magic(stream)) != (1, 0):
         raise ValueError(f"version {version}")
-    shape, fortran_order, dtype = np.lib.format.read_array_header_1_0(header)
+    shape, fortran_order, dtype = np.lib.format.read_array_header_1_0(stream)
     if dtype.hasobject:
         raise ValueError("objects")
-    return np.ndarray(shape, dtype, data, header.tell(), order="F" if fortran_order else "C")
+    return shape, fortran_order, dtype
 
 
 def _damage_problem(file: Path, given: str) -> Problem:
