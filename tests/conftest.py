@@ -149,10 +149,22 @@ def spread(modules: list[str], live: set[str]) -> dict[str, float]:
     return place | {module: number * step - 0.5 for number, module in enumerate(waiting)}
 
 
-def pytest_configure() -> None:
-    """Have Ctrl-C end what tests start: a shell that puts tests into the background ignores it."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Have Ctrl-C end what tests start: a shell that puts tests into the background ignores it.
+
+    Of several workers one process with the command line is copied, unless it is to be measured
+    what each test takes.
+    """
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    begins_workers = config.getoption("numprocesses", 0) and not hasattr(config, "workerinput")
+    measures = config.pluginmanager.hasplugin("tests.processor_time")
+    if begins_workers and not measures and not config.getoption("collectonly"):
+        from tests.polarfab.forked import CommandLine
+
+        shared = CommandLine()
+        shared.share()
+        config.add_cleanup(shared.close)
 
 
 def pytest_sessionstart() -> None:

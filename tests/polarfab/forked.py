@@ -22,9 +22,12 @@ from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any
 
 from tests.polarfab.forked_client import begin
+from tests.waiting import until
 
 ROOT = Path(__file__).parents[2]
 CLIENT, PROCESS = (Path(__file__).with_name(f"forked_{name}.py") for name in ("client", "process"))
+SHARED = "POLARFAB_TESTS_COMMAND_LINE"
+"""The environment variable with the socket of a process that all workers share."""
 PATIENCE = 300
 """Seconds after which a call that hangs is killed: its code is -14, of SIGALRM."""
 
@@ -72,9 +75,13 @@ class Call:
 class CommandLine:
     """The command line of a checkout."""
 
-    def __init__(self, checkout: Path = ROOT) -> None:
-        """Start the process that is copied."""
+    def __init__(self, checkout: Path = ROOT, place: str = "") -> None:
+        """Start the process that is copied, or use the one with a socket, once it is there."""
         self._checkout = checkout
+        if place:
+            self._place = place
+            until(Path(place).exists, "the process of the command line")
+            return
         self._folder = TemporaryDirectory()
         self._place = str(Path(self._folder.name, "calls"))
         self._process = subprocess.Popen(
@@ -84,8 +91,16 @@ class CommandLine:
             env=os.environ | {"PYTHONPATH": str(checkout)},
             cwd=checkout,
         )
+
+    def ready(self) -> CommandLine:
+        """Wait until the process takes calls."""
         if not self._process.stdout.readline():  # type: ignore[union-attr]
             raise AssertionError(f"it has ended: {self._process.wait()}")
+        return self
+
+    def share(self) -> None:
+        """Let the workers that are started from now on use it."""
+        os.environ[SHARED] = self._place
 
     def close(self) -> None:
         """End the process."""
@@ -208,7 +223,9 @@ def printed_apart(
 
 @cache
 def command_line() -> CommandLine:
-    """The command line of this checkout, whose process all tests of a worker share."""
-    shared = CommandLine()
+    """The command line of this checkout, whose process all tests of a worker share, or of all."""
+    if place := os.environ.get(SHARED):
+        return CommandLine(place=place)
+    shared = CommandLine().ready()
     atexit.register(shared.close)
     return shared

@@ -40,7 +40,7 @@ def checkout(tmp_path_factory):
 @pytest.fixture(scope="module")
 def polarfab(checkout):
     """Its command line, called in its folder, where `build` is."""
-    command_line = CommandLine(checkout)
+    command_line = CommandLine(checkout).ready()
 
     def call(*words):
         return command_line(*words, cwd=checkout)
