@@ -6,6 +6,7 @@ import select
 import socket
 import struct
 from dataclasses import replace
+from functools import cached_property
 from itertools import count
 from time import monotonic
 
@@ -35,6 +36,7 @@ class ConformingFabric:
 
     def __init__(self, build, shape, send):
         self.build, self.send, w = build, send, build.wiring
+        self._judged = None, []
         self.hosts = [
             (v, h, int(port)) for v, row in enumerate(w.host_port) for h, port in enumerate(row)
         ]
@@ -57,25 +59,34 @@ class ConformingFabric:
 
     def lost(self):
         """Pairs of hosts some of whose packets are lost, loop, or arrive as they should not."""
-        a, memo = self.build.addressing, {}
-        return (
-            [
-                (source, target)
-                for target in self.hosts
-                for source in self.hosts
-                if source != target
-                and not self._arrives(*source[::2], self._packet(source, target), target, memo)
-            ]
-            if a
-            else []
-        )
+        switches = [(one, one.changes, *one.up.items()) for one in self.switches]
+        if self._judged[0] != switches:
+            self._judged = switches, self._lost()
+        return [*self._judged[1]]
 
-    def _packet(self, source, target):
-        a = self.build.addressing
-        sender, address = (int(a.host(*end[:2])) for end in (source, target))
-        packet = {"eth_dst": a.gateway_mac, "eth_src": 1, "eth_type": 0x0800}
-        packet |= {"ipv4_src": sender, "ipv4_dst": address}
-        return tuple(sorted((packet | {"ttl": 64}).items()))
+    def _lost(self):
+        memo = {}
+        return [
+            (source, target)
+            for (source, target), packet in self._packets.items()
+            if not self._arrives(*source[::2], packet, target, memo)
+        ]
+
+    @cached_property
+    def _packets(self):
+        """By pair of hosts, what the first sends to the second; none without addresses."""
+        if not (a := self.build.addressing):
+            return {}
+        address = {end: int(a.host(*end[:2])) for end in self.hosts}
+        common = {"eth_dst": a.gateway_mac, "eth_src": 1, "eth_type": 0x0800, "ttl": 64}
+        return {
+            (source, target): tuple(
+                sorted((common | {"ipv4_src": sender, "ipv4_dst": receiver}).items())
+            )
+            for target, receiver in address.items()
+            for source, sender in address.items()
+            if source != target
+        }
 
     def _arrives(self, vertex, in_port, packet, target, memo, hops=0):
         """Whether every path that a packet may take from here ends at its host."""
