@@ -14,13 +14,13 @@ from tests.controller.devices.test_push_live import SPEC
 from tests.polarfab.forked import printed_apart
 
 pytestmark = [pytest.mark.live, pytest.mark.long]
-ROOT = Path(__file__).parents[3]
 
 
 def compiled(folder, name, dead=""):
     types = "node_types: {leaf: {ports: [{name: 'eth{}', count: 8}]}}\ngenerate: {type: leaf}\n"
+    plain = SPEC.format("family: polarfly, q: 2", "")
     (folder / f"{name}-inventory.yaml").write_text(f"{types}dead_links: [{dead}]\n")
-    (folder / f"{name}.yaml").write_text(f"{SPEC}inventory: {name}-inventory.yaml\n")
+    (folder / f"{name}.yaml").write_text(f"{plain}inventory: {name}-inventory.yaml\n")
     save(compile_fabric(load_fabric(folder / f"{name}.yaml")), folder / name)
     return load(folder / name)
 
@@ -35,7 +35,7 @@ def test_no_packet_is_lost(tmp_path):
 def test_no_packet_is_lost_between_alternates_and_marks(tmp_path):
     """Neighbours have their devices before a host's packet is marked."""
     for name, balance in (("old", "compact-valiant"), ("new", "spread")):
-        spec = SPEC.replace("q: 2", "q: 3") + f"routing: {{balance: {balance}, protect: link}}\n"
+        spec = SPEC.format("family: polarfly, q: 3", f"balance: {balance}, protect: link")
         (tmp_path / f"{name}.yaml").write_text(spec)
         save(compile_fabric(load_fabric(tmp_path / f"{name}.yaml")), tmp_path / name)
     loses_nothing(load(tmp_path / "old"), tmp_path)
