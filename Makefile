@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 # Many wait for switches: two cores are busy with four.
-PYTEST := $(BIN)/pytest --workers 4
+PYTEST := $(BIN)/pytest -n 4 --dist loadgroup --no-loadscope-reorder
 EXTRAS := ryu,os-ken,http,mininet,plots,analyse,cluster,docs
 DEMO_EXTRAS := ryu,mininet
 
@@ -46,10 +46,16 @@ help: ## this list
 demo: $(STAMP) | debian ## set up, then bring up a PolarFly fabric of 13 switches and check it (1 to 3 minutes)
 	$(BIN)/polarfab emulate first-light-q3 --engine auto
 
+# Compiling the tests once spares every worker doing so for itself.
+COLLECTED := $(VENV)/collected.log
+COLLECT := { $(BIN)/pytest --collect-only --quiet > $(COLLECTED) || { tail -20 $(COLLECTED); false; }; }
+
 test: $(DEVELOPMENT) | debian ## set up, then run the tests but those marked long (7 minutes)
+	@$(COLLECT)
 	$(PYTEST) -m 'not long'
 
 test-all: $(DEVELOPMENT) | debian ## the same with the tests marked long
+	@$(COLLECT)
 	NUMBA_OPT=3 $(PYTEST) -m 'not alone'
 	$(BIN)/pytest -m alone
 

@@ -111,7 +111,7 @@ def test_make_n_prints_only(tmp_path: Path) -> None:
     stub.chmod(0o755)
     command = ["make", "-n", "-f", ROOT / "Makefile", "-C", tmp_path, "test"]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert ".venv/bin/pytest --workers" in printed
+    assert ".venv/bin/pytest -n" in printed
     assert "it ran" not in printed
 
 

@@ -29,7 +29,6 @@ from packaging.requirements import Requirement
 from polarfab import __version__
 from tests.interpreters import interpreters
 from tests.waiting import until
-from tests.workers import shared_folder
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -101,7 +100,7 @@ def pytest_generate_tests(metafunc):
         metafunc.parametrize(
             "interpreter",
             [
-                pytest.param(path, id=version, marks=pytest.mark.group(version))
+                pytest.param(path, id=version, marks=pytest.mark.xdist_group(version))
                 for version, path in found.items()
             ],
             scope="module",
@@ -127,7 +126,9 @@ def source_files() -> set[str]:
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory) -> Path:
     """The wheel, built from the source distribution by the first worker that needs it."""
-    folder = shared_folder(tmp_path_factory)
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent  # of all workers
     built = folder / "dist"
     built.mkdir(exist_ok=True)
     with (folder / "dist.lock").open("w") as lock:
