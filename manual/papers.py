@@ -125,6 +125,7 @@ def count_rows(exhibits: Counter[str], statements: Counter[str]) -> str:
 
 
 def counts_in_words(statements: Counter[str]) -> str:
-    """The README's clause on the statements of each verdict."""
-    parts = [f"{statements[name]:,} {words}" for name, words in COUNTED.items()]
-    return f"of {statements.total():,} statements, {'; '.join(parts)}"
+    """The README's sentences on the statements of each verdict that any statement has."""
+    present = {name: words for name, words in COUNTED.items() if statements[name]}
+    counts = [f"{statements[name]:,} {words}." for name, words in present.items()]
+    return " ".join([f"The papers make {statements.total():,} statements.", *counts])
