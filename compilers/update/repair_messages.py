@@ -7,7 +7,8 @@ and classes differ. `repair_messages` encodes them:
   that change;
 - then routes change, level by level;
 - in the last round these packets get their alternates back, and groups that nothing uses are
-  removed (docs/how-to/move.md).
+  removed (docs/how-to/move.md). Where paths are shared at every hop, classes take the next hops
+  that they gain, and only now treat packets from these next hops as repaired ones.
 
 Switches that can do the same and hold the same generation get their messages from one computation
 over all their classes, role by role (`_Bundles`). A *generation* is one of two sets of class and
@@ -209,8 +210,11 @@ class _Bundles:
         for old, new in with_groups:
             yield from self._corrected_groups(old, new)
         for (_, new), chosen in zip(all_roles, added, strict=True):
-            comes_last = new.entering and self.change.last > 1
-            yield self._rows(new, chosen, self.change.last if comes_last else PREPARE)
+            comes_last = self._from_gained(new)
+            if new.entering and self.change.last > 1:
+                comes_last = np.ones_like(chosen)
+            yield self._rows(new, chosen & ~comes_last)
+            yield self._rows(new, chosen & comes_last, self.change.last)
         if self.encoder.build.forwarding.every_hop:
             yield from self._shared_rows()
         yield from self._routes()
@@ -227,8 +231,27 @@ class _Bundles:
             yield self._part(block, switch)
         differ = (old.port != new.port) | (old.weight != new.weight)
         is_changed = old.exists & new.exists & differ.any(axis=1)
-        for block, switch in self._groups(new, is_changed):
-            yield self._part(group_changes(block), switch)
+        comes_last = self._from_gained(new)
+        for chosen, round in (
+            (is_changed & ~comes_last, PREPARE),
+            (is_changed & comes_last, self.change.last),
+        ):
+            for block, switch in self._groups(new, chosen):
+                yield self._part(group_changes(block), switch, round)
+
+    def _from_gained(self, groups: Groups) -> Flags:
+        """The groups for packets that come in from a next hop that their class gains, bool[m].
+
+        A class gains next hops where paths are shared at every hop. It sends packets to them from
+        the last round on. So a packet that comes in from such a neighbour before does not come
+        back after a repair: the old rows of the neighbour lead here, and the class forwards the
+        packet as it did.
+        """
+        if not self.encoder.build.forwarding.every_hop:
+            return np.zeros(len(groups.in_port), np.bool_)
+        before, after = self.next_hops
+        is_gained = (after > 0) & (before != after)
+        return np.asarray((is_gained & (after == groups.in_port[:, None])).any(axis=1))
 
     def _rows(self, groups: Groups, chosen: Flags, round: int = PREPARE) -> _Part:
         """The rows that lead to the chosen groups.

@@ -13,7 +13,9 @@ largest level of its cells, so after the rows that its packets meet next. This i
   its destinations have rows of their own, and added before they lose these rows.
 - Where paths are shared at every hop, during the update a class uses only next hops that are in
   both its old and its new set. A row changes after those that its packets meet next by any of
-  these.
+  these. Packets that come in from a next hop that is only in the new set are forwarded like all
+  others until the last round: this neighbour sends them here by its old rows. From then on they
+  take the bounce, as only a repair sends them here.
 - Where a destination is cut off, its packets are dropped after all other packets have their new
   next hops, and rows that lead to the dropping switches change after that. If they changed sooner,
   their packets would meet an old row that may lead back.

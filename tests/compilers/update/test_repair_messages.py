@@ -41,11 +41,16 @@ FABRICS += [(STAR, MINIMAL, ADDRESSED), (STAR, ("compact-valiant", "link"), "")]
 FABRICS += [("{family: polarfly, q: 3}", ("valiant", word), "") for word in ("none", "link")]
 FABRICS += [(STAR, ("valiant", "link"), ADDRESSED)]
 FABRICS += [(f"{{family: polarfly, q: {q}}}", ("spread", word), "") for q, word in MARKED]
+HYPERX, FAT_TREE = "{family: hyperx, sides: 3x3}", "{family: fat-tree, k: 4}"
+OFT = "{family: oft, q: 2}"
+AT_EVERY_HOP = "ecmp, transit: ecmp"
+PROTECTIONS = "none", "link", "node"
 FABRICS += [
-    (topology, ("ecmp, transit: ecmp", protect), "")
-    for topology in ("{family: hyperx, sides: 3x3}", "{family: fat-tree, k: 4}")
-    for protect in ("none", "link")
+    (topology, (AT_EVERY_HOP, protect), "")
+    for topology in (HYPERX, FAT_TREE, OFT)
+    for protect in PROTECTIONS
 ]
+HYPERX_WITHOUT_PROTECTION = (HYPERX, (AT_EVERY_HOP, "none"), "")
 
 
 def repair(whole, chance, links, nodes):
@@ -141,9 +146,9 @@ def test_packets_do_not_go_by_a_drained_intermediate():
 # Node 2 drops what it has for 3, to which 6 goes back by 2; until then 2 leads to 3 by 6.
 @example(fabric=FABRICS[1], links=(3, 3), seed=3709238, generation=0)
 # Classes of one path come to two: their rows do not go until those of two are there.
-@example(fabric=FABRICS[-4], links=(1, 0), seed=0, generation=0)
+@example(fabric=HYPERX_WITHOUT_PROTECTION, links=(1, 0), seed=0, generation=0)
 # Rows that packets from anywhere take are there before routes lead to them.
-@example(fabric=FABRICS[-4], links=(0, 1), seed=0, generation=0)
+@example(fabric=HYPERX_WITHOUT_PROTECTION, links=(0, 1), seed=0, generation=0)
 # Both legs of a path over an intermediate are long.
 @example(fabric=FABRICS[11], links=(3, 3), seed=65592013, generation=0)
 @settings(SLOW, max_examples=10)
@@ -180,6 +185,26 @@ def test_every_mixture_delivers(fabric, links, seed, generation):
             if vertex == stop:
                 check()
         check()
+
+
+@pytest.mark.parametrize("protect", PROTECTIONS)
+def test_draining_and_its_end_lose_nothing_where_every_hop_shares_packets(protect):
+    """A class sent packets on to its bounce if they came from a next hop that it was to gain."""
+    whole = build(OFT, (AT_EVERY_HOP, protect))
+    intact, far = Intact.of(whole), whole.wiring.far
+    chance, none = Random(0), np.zeros(far.shape, np.bool_)  # noqa: S311
+    moving, all_nodes = Moving(plan(whole, whole)), repaired(intact, none)
+    for drained in range(len(far)):
+        without = repaired(intact, none, np.arange(len(far)) == drained)
+        for old, new in ((all_nodes, without), (without, all_nodes)):
+            for messages in rounds_of(whole, old, new, 0):
+                vertices = list(messages)
+                chance.shuffle(vertices)
+                stop = chance.choice(vertices)
+                for vertex in vertices:
+                    carry_out(moving.switches[vertex], messages[vertex])
+                    if vertex in (stop, vertices[-1]):
+                        assert not moving.worst()[1], (drained, vertex)
 
 
 @pytest.mark.parametrize("q", [3, 4])
