@@ -358,5 +358,5 @@ class FabricSpec(Model):
     inventory: Path | None = None
     """The file that describes the hardware. Without it, polarfab invents hardware that fits."""
     allocations: Path | None = None
-    """The file that keeps vertices, ports and addresses, so that the next compile gives the same
-    ones."""
+    """The file that keeps vertices, addresses of links, labels of cables and AS numbers, so that
+    the next compile gives the same ones."""

@@ -108,7 +108,7 @@ class Metrics(Collector):
         corrected = [([correction], count) for correction, count in state.differences.items()]
         yield _counter(
             "reconciled",
-            "Rows and groups added, changed or removed. none: readings that found all right.",
+            "Rows and groups added, changed or removed. none: readings without a difference.",
             corrected,
             "what",
         )

@@ -48,9 +48,9 @@ def command(
 ) -> None:
     """Compile FABRIC (fabric.yaml, - for stdin) and the inventory it names.
 
-    Every ordered pair is walked through the tables before the build is good for use, and every
-    failure that `protect` promises to survive. These take most of the time where they are
-    walked one by one: --quick leaves them out, and the build says so.
+    Before the build is good for use, the packets of every ordered pair are followed through the
+    tables, also in every failure that `protect` covers. Failures may take most of the time: --quick
+    leaves them out, and the build says so.
 
     If OUTPUT holds a build of the fabric, cables, hosts and numbers stay as they are there, and
     all that changes is named. A build of another fabric is refused.

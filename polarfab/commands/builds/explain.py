@@ -38,8 +38,8 @@ def command(
 ) -> None:
     """Show the paths from SRC to DST through the tables of BUILD.
 
-    SRC and DST are node names, vertex numbers, host names or addresses. With --fail, every path
-    that a packet may take while that is down and no controller acts.
+    SRC and DST are node names, vertex numbers, host names or addresses. --fail
+    shows every path that a packet may take while something is down and no controller acts.
     """
     from polarfab.cabling import cable_paths
     from polarfab.fabric import Fabric

@@ -23,7 +23,7 @@ from polarfab.shared_options import shared
 @click.option(
     "--traffic",
     type=click.Choice(TRAFFIC),
-    help="Take the balance that fits it; measured is read from traffic.csv.",
+    help="Take the balance that fits this traffic; measured is read from traffic.csv.",
 )
 @shared("--name", "of the fabric  [default: the folder's]")
 @json_option

@@ -40,8 +40,8 @@ def command(
 ) -> None:
     """The cable schedule of a build, or of a fabric.yaml before it is compiled.
 
-    Without --format a summary, with it the whole schedule. Several planes have one schedule. With
-    --rack only `bom` is of all racks.
+    Without --format a summary is printed, with it the whole schedule. Several planes have one
+    schedule. With --rack, all formats but `bom` are of this rack only.
 
     The cables of a fabric.yaml are as `compile` would plan them: those in ./build stay, if that is
     a build of the fabric. Without a build all are planned anew. A note says which.

@@ -64,9 +64,10 @@ def command(
 
     It starts from OLDBUILD, else from what the controller at URL has.
 
-    The move is made in rounds. Every intermediate state is walked: the borders between rounds and
-    random mixtures within. Planes move one by one, each with its controller: of folders of several
-    every plane's move is shown. Exit code 0 when no pair of hosts loses a packet, else 1.
+    The move is made in rounds. Packets are followed in the states between two rounds, and in random
+    mixtures of states within a round. Planes move one by one, each with its controller: if the
+    folders have several planes, the move of each plane is shown. Exit code 0 when no pair of hosts
+    loses a packet, else 1.
     """
     from polarfab.fabric import Fabric
 

@@ -190,8 +190,8 @@ def command(
     """List the fabrics that can be built, and compare them. Sizes come from formulas.
 
     \b
-    polarfab design --radix 32             largest first; of a family with
-                                           none of 32 the next below
+    polarfab design --radix 32             largest first; a family without
+                                           radix 32: its next smaller one
     polarfab design --radix 8..128 --best  exactly these radixes
     polarfab design --modules 4 --links 8  a node with 4 x 8 fabric ports
     polarfab design --min-nodes 5000       at each family's smallest radix

@@ -21,9 +21,9 @@ def command(folder: Path, undo: bool, clean: bool, as_json: bool) -> None:
     what killed processes left beside it (--clean removes it), and the build that --undo would put
     back. Exit code 1 when anything is damaged.
 
-    --undo exchanges the build with the one that was proved before another took its place, so again
-    undoes it. Render again what was rendered: the same options and templates write the same files
-    as before. A running fabric goes back with `polarfab apply --undo`.
+    --undo puts the last proved build before this one back, and keeps this one: a second --undo
+    exchanges them again. Render again what was rendered: the same options and templates write the
+    same files as before. A running fabric goes back with `polarfab apply --undo`.
     """
     if undo and clean:
         raise click.UsageError("--undo and --clean are two commands: give one of them")

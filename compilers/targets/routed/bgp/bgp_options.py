@@ -84,7 +84,11 @@ def bgp_agreements(*bfd_values: str) -> Options:
             ROUTING: Option.choice(
                 "Whether routes are static, or come from eBGP.", "static", "bgp"
             ),
-            BFD: Option.choice("Whether BFD watches every link. With eBGP: on.", *bfd_values),
+            BFD: Option.choice(
+                "Whether BFD watches every link. With eBGP: on. "
+                "With static routes only BIRD and FRR can do this.",
+                *bfd_values,
+            ),
             GTSM: Option.choice(
                 "With eBGP: TTL security (RFC 5082).",
                 "on",
