@@ -2,38 +2,57 @@
 
 The rows of `compilers.tables.star_rows` are a function of the program and of the cables, and that
 function is the same for all supernodes of a kind: ordinary, or of a quadric. So the proof computes
-no row. It checks four conditions:
+no row. It checks four conditions of the program and the cables.
 
-1. The link of every class leads where the program takes it to lead: to the members of the
-   neighbour supernodes, ascending, that a bijection gives for arcs up or down, and within the
-   supernode as in all others of its kind. There are no other links.
-2. Any two supernodes x, Y have exactly one z that is on the lines of both, and x serves Y over this
-   z where they are remote.
-3. For supernodes next to each other, by kind and direction: a direct link is taken where there is
-   one. Else the switch behind the class taken has a direct link to the destination.
-4. Within a supernode, by kind: the same, but members without a common neighbour send packets out.
+*Words.* A *supernode* x has k switches, its *members* x'. A link within it is an *inner link*, and
+its *place* is its number among the inner links of its switch. Supernodes are *next to each other*
+if k links join them, member by member: one supernode's x' to the other's f(x'), where f is a
+bijection. An *arc* is a direction of such links: ALONG f from the smaller supernode to the larger,
+AGAINST it back. The *line* of x has the supernodes next to x, and x itself if it is a *quadric*.
+Members of a quadric have an inner link that is their *loop link*. Supernode y is next to x, and z
+is on the lines of two others. A supernode r that is neither x nor next to x is *remote*.
 
-Then all pairs have minimal paths. Direct links serve by 3 and 4, so near destinations are one or
-two links away. A packet sent out of its supernode comes to a supernode next to it, from which it is
-two more links by 3. No path is shorter: by 1 a switch behind an outer link is joined to no other
-member of the supernode. Remote destinations: by 1 every switch has one link to z, from which by 3
-all members of Y are one or two links away. A path of two links has its middle in z, the one common
-neighbour. So one member of Y is two links away, and the others are three.
+For the way to member y' of a supernode next to x, the program names one of three first hops:
 
-What 3 says over z holds by 2 whatever z is: x itself if that is a quadric (its loop link), y if
-that is one, else a supernode next to both, in any order of numbers.
+- TO_Y: the link to y.
+- WITHIN: the inner link to the member of x that is joined to y'.
+- OVER_Z: the link to z, which is next to both x and y; if x is a quadric, the loop link.
+
+*Conditions.*
+
+1. Each link to a supernode next to x leads to the one that the program takes it to lead to: they
+   are in ascending order. All arcs along have one bijection, and all arcs against have one. Inner
+   links lead to the same members in all supernodes of a kind. There are no other links.
+2. Any two supernodes have exactly one z that is on the lines of both. The program's z for them, by
+   which x sends packets for a remote r and packets with OVER_Z, is this one.
+3. For supernodes next to each other, by kind and arc: if a switch has a link to the destination, it
+   takes this link. Else the switch behind the link taken has a link to the destination.
+4. Within a supernode, by kind: the same holds, but members that have no common neighbour in their
+   supernode send packets out of it.
+
+*Consequence.* All pairs have minimal paths:
+
+- Switches with a link use it, by 3 and 4.
+- Other destinations in a supernode next to x are two links away, by 3.
+- Within x, destinations are two links away by 4, or packets leave x. They come to a supernode next
+  to x, from which it is two more links by 3. No path is shorter: by 1 the switch behind an outer
+  link is joined to no other member of x.
+- From x to a remote r, every switch has one link to z, by 1. From there each member of r is one or
+  two links away, by 3. A path of two links from x to r has its middle in z. So one member of r is
+  two links away, and the others are three.
+
+Condition 3 has OVER_Z, too. By 2 it holds whatever z is: x itself if x is a quadric (then packets
+take the loop link), y itself if y is one, else a supernode next to both, in any order of numbers.
 
 `extensions.scale.row_sample` checks by samples that the rows are decoded as is assumed here.
-
-Letters, arcs, places and quadrics are those of `compilers.tables.star_rows`. The destination of a
-path is a member of supernode Y where this is remote from x, and of y where it is next to x.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,12 +137,56 @@ def _one_common_neighbour(program: StarProgram) -> bool:
         common[x] = 1  # x itself is not asked about
         if (common != 1).any():
             return False
-        over_z = np.flatnonzero(~on_line[x]) if on_line[x, x] else np.arange(supernodes)
-        over_z = over_z[over_z != x]
-        z = program.neighbours(x)[program.middle_places(x)[over_z]]
-        if not on_line[z, over_z].all():
+        # If x is a quadric, z is x itself for all on its line, and the program names no z for them.
+        others = np.flatnonzero(~on_line[x]) if on_line[x, x] else np.arange(supernodes)
+        others = others[others != x]
+        z = program.neighbours(x)[program.middle_places(x)[others]]
+        if not on_line[z, others].all():
             return False
     return True
+
+
+class _Supernode(NamedTuple):
+    """What the links of the members of one supernode lead to."""
+
+    kind: int
+    """1 for a quadric, else 0."""
+    across: dict[int, Numbers]
+    """int[k, n] by arc, the member of each of n other supernodes behind each member's link."""
+    inner: Numbers
+    """int[k, L], as `SupernodeMembers.inner` has it."""
+
+    @classmethod
+    def of(
+        cls, program: StarProgram, x: int, behind: Numbers, link_counts: Numbers
+    ) -> _Supernode | None:
+        """Read supernode x; None if its links do not lead to the supernodes that they have to.
+
+        Args:
+            program: the program of all switches.
+            x: the supernode.
+            behind: int[k, C], the switch behind each class of its members, -1 for none.
+            link_counts: int[k], how many links its members have.
+        """
+        k, neighbours = program.members, program.neighbours(x)
+        outer_count = len(neighbours)
+        kind = int(outer_count < program.around.shape[1])  # a quadric is on its own line
+        inner_counts = program.links[kind].astype(np.int64)
+        if (inner_counts < 0).any() or (link_counts != outer_count + inner_counts).any():
+            return None
+        most_inner = int(inner_counts.max())
+        if outer_count + most_inner > behind.shape[1]:
+            return None
+        # A switch numbers its links to smaller supernodes first, then inner ones, then the others.
+        smaller = int(np.searchsorted(neighbours, x))
+        outer_links = program.links_to(x, np.arange(outer_count), np.arange(k))
+        outer = np.take_along_axis(behind, outer_links, axis=1) - neighbours * k
+        inner = behind[:, smaller : smaller + most_inner] - x * k
+        has_link = np.arange(most_inner) < inner_counts[:, None]
+        if ((outer < 0) | (outer >= k)).any() or (has_link & ((inner < 0) | (inner >= k))).any():
+            return None
+        across = {AGAINST: outer[:, :smaller], ALONG: outer[:, smaller:]}
+        return cls(kind, across, np.where(has_link, inner, NO_MEMBER))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,59 +195,37 @@ class SupernodeMembers:
 
     program: StarProgram
     """The program of all switches."""
-    along: dict[int, Numbers] = field(default_factory=dict)
+    along: dict[int, Numbers]
     """int[k] by arc (ALONG or AGAINST), the member of the other supernode behind each member's
     link."""
-    inner: dict[int, Numbers] = field(default_factory=dict)
+    inner: dict[int, Numbers]
     """int[k, L] by kind (1 for quadrics, else 0), the member behind each inner link; NO_MEMBER
     after the last one."""
 
     @classmethod
     def of(cls, build: Build, program: StarProgram) -> SupernodeMembers | None:
-        """Read the first supernode of each kind; None unless the others are alike (condition 1)."""
-        members, port_use = cls(program), PortUse.of(build.wiring)
+        """Read all supernodes; None unless those of a kind are cabled alike (condition 1)."""
+        port_use = PortUse.of(build.wiring)
+        along, inner = dict[int, Numbers](), dict[int, Numbers]()
         classes = min(build.tables.classes.port.shape[1], no_route(build.tables.routes.egress))
         for x in range(len(program.around)):
             switches = slice(x * program.members, (x + 1) * program.members)
             link = port_use.part(switches).links(build.tables.classes.port[switches, :classes])
             far = build.wiring.far[switches]
             behind = np.where(link < 0, -1, np.take_along_axis(far, np.maximum(link, 0), axis=1))
-            if not members._agree_with(x, behind, np.count_nonzero(far >= 0, axis=1)):
+            supernode = _Supernode.of(program, x, behind, np.count_nonzero(far >= 0, axis=1))
+            if supernode is None:
                 return None
-        return members
-
-    def _agree_with(self, x: int, behind: Numbers, link_counts: Numbers) -> bool:
-        """Whether a supernode is cabled as the program and the supernodes before it say.
-
-        Args:
-            x: the supernode. The first one of a kind, and of an arc, is entered as the pattern.
-            behind: int[k, C], the switch behind each class of its members, -1 for none.
-            link_counts: int[k], how many links its members have.
-        """
-        program, k = self.program, self.program.members
-        neighbours = program.neighbours(x)
-        outer_count = len(neighbours)
-        kind = int(outer_count < program.around.shape[1])  # a quadric is on its own line
-        inner_counts = program.links[kind].astype(np.int64)
-        if (inner_counts < 0).any() or (link_counts != outer_count + inner_counts).any():
-            return False
-        most_inner = int(inner_counts.max())
-        if outer_count + most_inner > behind.shape[1]:
-            return False
-        smaller = int(np.searchsorted(neighbours, x))  # how many neighbours have a smaller number
-        outer_links = program.links_to(x, np.arange(outer_count), np.arange(k))
-        outer = np.take_along_axis(behind, outer_links, axis=1) - neighbours * k
-        for arc, members in ((AGAINST, outer[:, :smaller]), (ALONG, outer[:, smaller:])):
-            if members.size:
-                pattern = self.along.setdefault(arc, members[:, 0])
-                if (members != pattern[:, None]).any():
-                    return False
-        inner = behind[:, smaller : smaller + most_inner] - x * k
-        has_link = np.arange(most_inner) < inner_counts[:, None]
-        if ((outer < 0) | (outer >= k)).any() or (has_link & ((inner < 0) | (inner >= k))).any():
-            return False
-        inner = np.where(has_link, inner, NO_MEMBER)
-        return np.array_equal(inner, self.inner.setdefault(kind, inner))
+            # The first supernode with an arc, and the first of a kind, is the pattern for others.
+            for arc, members in supernode.across.items():
+                if members.size:
+                    pattern = along.setdefault(arc, members[:, 0])
+                    if (members != pattern[:, None]).any():
+                        return None
+            pattern = inner.setdefault(supernode.kind, supernode.inner)
+            if not np.array_equal(supernode.inner, pattern):
+                return None
+        return cls(program, along, inner)
 
     def behind(self, kind: int, place: Numbers) -> Numbers:
         """The member behind the inner link of each member at a place, both int[k, n].
@@ -226,17 +267,21 @@ class SupernodeMembers:
         """Condition 3 from supernodes of one kind to those of another, over one arc."""
         program, along = self.program, self.along[arc]
         case, member = program.case[arc], np.arange(len(along))
+        # All arrays below are bool[k, k], by member of x and member of y, the destination.
         direct = along[:, None] == member
         to_y = self.joined(kind_y)[along]
+        # The member of x behind the inner link of WITHIN, int[k, k].
         within_x = self.behind(kind_x, program.within[kind_x, arc])
         if kind_x:
             over_z = self._joined_across(self.behind(kind_x, program.loop[:, None]), along)
         elif kind_y:
             over_z = to_y  # z is y itself
         else:
+            # From x to z, and from z to y, either arc may be taken: the destination has to be
+            # behind the second link for all four pairs of arcs.
             two_arcs = product(self.along.values(), repeat=2)
-            ends = np.stack([second[first] for second, first in two_arcs], axis=1)
-            over_z = (ends[:, :, None] == member).all(axis=1)
+            reached = np.stack([second[first] for second, first in two_arcs], axis=1)
+            over_z = (reached[:, :, None] == member).all(axis=1)
         served = np.select(
             [direct, case == TO_Y, case == WITHIN, case == OVER_Z],
             [case == TO_Y, to_y, self._joined_across(within_x, along), over_z],
@@ -260,13 +305,14 @@ class SupernodeMembers:
 
     def _serve_each_other(self, kind: int) -> bool:
         """Condition 4 within supernodes of one kind."""
-        joined, step = self.joined(kind), self.program.step[kind]
-        member = np.arange(len(joined))
-        behind = self.behind(kind, step)
+        joined, member = self.joined(kind), np.arange(self.program.members)
+        # The place of the inner link to take from x' to y'; negative where packets leave x.
+        place = self.program.step[kind]
+        behind = self.behind(kind, place)
         served = np.select(
             [joined, joined @ joined],
             [behind == member, (behind >= 0) & joined[behind, member]],
-            step < 0,
+            place < 0,
         )
         np.fill_diagonal(served, True)
         return bool(served.all())
