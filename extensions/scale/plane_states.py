@@ -5,10 +5,11 @@ what is down. `compilers.proof.local.class_cases` tabulates the states of an egr
 *cases*: the link that is down, and the link that packets take then. Here each case of each class is
 looked at once, instead of once for each destination.
 
-Class k of a switch serves the destinations *behind* its link k, two links away. Class K + k serves
-the neighbour there alone (*direct*). The *apex* of a link s-u is the third switch of the triangle
-on this link, if there is one: the common neighbour of s and u. The *bounce link* of u is the link
-by which it sends a packet on whose minimal path leads back to where the packet came from.
+A switch with K links has two classes for each link k. Class k serves the two-hop destinations over
+link k: those *behind* the link. Class K + k serves one destination only, the neighbour at the other
+end of link k: it is *direct*. The *apex* of a link s-u is the third switch of the triangle on this
+link, if there is one: the common neighbour of s and u. A packet may come in by the very link that
+its minimal path would take. Then u sends it by another link, its *bounce link*.
 
 The theorem: let minimal delivery be proved (`plane_lines`). Then any two switches have just one
 path of two links, or one link if they are next to each other. Let s be a switch and v a neighbour
@@ -84,7 +85,7 @@ def plane_states(
         return None
     states = class_states(build, np.array([kind in kinds for kind in PROVABLE_KINDS]))
     is_cabled = build.wiring.far >= 0
-    # The summaries of the classes for destinations behind each link, and of the direct ones.
+    # The summaries of classes k, for destinations behind link k, and of direct classes K + k.
     behind, direct = states.summary[:, :most_links], states.summary[:, most_links : 2 * most_links]
     if has_detours(direct[is_cabled]).any() or not _are_numbered_by_link(classes):
         return None
@@ -148,9 +149,10 @@ def _cases(states: ClassStates, switch: Numbers, class_number: Numbers) -> Itera
     index = np.arange(len(switch))
     for case in range(CASES):
         rows = states.cases[switch[index], class_number[index], case]
-        # A class whose list of cases has ended has no later case either.
+        # END stands after the last case of a class, which then has no later case either.
         exists = rows[:, NEXT_LINK] != END
         index, rows = index[exists], rows[exists]
+        # TURNED is added to the link if packets came in by the minimal link. FAILS is negative.
         next_link = rows[:, NEXT_LINK]
         yield _Cases(
             index=index,
@@ -164,7 +166,7 @@ def _cases(states: ClassStates, switch: Numbers, class_number: Numbers) -> Itera
 def _behind_is_repaired(
     classes: TwoLinkClasses, states: ClassStates, kinds: tuple[str, ...]
 ) -> bool:
-    """Whether in all cases the link that packets take serves destinations two links away."""
+    """Whether packets for two-hop destinations arrive in all cases (claims 1 and 2)."""
     switch, class_link = np.nonzero(states.program.far >= 0)
     for cases in _cases(states, switch, class_link):
         link = class_link[cases.index]
@@ -181,9 +183,9 @@ def _behind_is_repaired(
 def _direct_stretch(
     classes: TwoLinkClasses, states: ClassStates, kinds: tuple[str, ...]
 ) -> dict[str, Numbers] | None:
-    """The most links that repairs towards each destination add, int64[S] by kind of failure.
+    """The most links that repairs towards each neighbour add, int64[S] by kind of failure.
 
-    None if some state of a class for a neighbour itself is not proved.
+    None if some state of a direct class is not proved.
     """
     far, apex = states.program.far, classes.apex_link
     s, k = np.nonzero(far >= 0)
@@ -197,7 +199,8 @@ def _direct_stretch(
         # 3: u is the apex of the link s-d.
         in_triangle = apex[switch, direct_link] == cases.link_taken
         u, back = far[switch, cases.link_taken], classes.back[switch, cases.link_taken]
-        # 4: the class of u for what is behind s has the number of its link to s, `back`.
+        # 4: u has a packet that its minimal path would lead back over its link to s, `back`. The
+        # class of that path has the number of this link.
         bounce = states.u_turn[u, back]
         x_is_s, x_is_next_to_s = bounce == back, bounce == apex[u, back]
         returns = (bounce < 0) | x_is_s | x_is_next_to_s
