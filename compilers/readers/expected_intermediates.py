@@ -1,9 +1,11 @@
-"""The claims of OpenFlow rows in Valiant routing, where packets carry an intermediate switch.
+"""What OpenFlow rows have to say in Valiant routing, where packets go by an intermediate switch.
 
 The switch of the sender draws an intermediate by a hash, and writes a MAC address into the packet
 that names the intermediate. Switches on the way route by that address, and the intermediate removes
-it. `expected_claims` lists the claims here among all others. They come from the tables and the
-addresses alone: no code is shared with the emitter.
+it. A *claim* is the values that one row has to state, as a named tuple. `ovs_reader` reads the same
+values from each row that is emitted, and `claim_check` compares the two. `expected_claims` lists
+the claims here among all others. They come from the tables and the addresses alone: no code is
+shared with the emitter.
 
 A row for an intermediate has to lead to the same egress class as the rows for its prefix. Numbers
 of classes mean nothing outside a switch, so a claim names a class by the lowest network whose rows
@@ -15,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 from ipaddress import IPv4Address
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +25,7 @@ from numpy.typing import NDArray
 from compilers.readers.expected_facts import Facts, Value
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import no_route
-from compilers.wiring.addressing import format_mac
+from compilers.wiring.addressing import Addressing, format_mac
 
 BIT_OF_INTERMEDIATES = 0x800000
 """The bit of the gateway's MAC address that is inverted in addresses that name an intermediate."""
@@ -31,6 +34,76 @@ NUMBER_BITS = 16
 BASES = 1 << 16
 """How many bases of a hash there are. The basis is mixed into the hash, so that switches draw
 different intermediates: that of vertex v is v modulo this number."""
+
+
+class IntermediateDrawn(NamedTuple):
+    """A row that draws an intermediate for the packets of a host."""
+
+    family: str
+    """The address family: ip or ipv6."""
+    in_port: int
+    """The port of the host."""
+    gateway: str
+    """The gateway's MAC address, which the host's packets have as their destination."""
+    first_mac: str
+    """The MAC address that names intermediate 0."""
+    basis: str
+    """The basis of the hash."""
+    intermediates: str
+    """The number of intermediates."""
+    source: str
+    """The host's address; "": any."""
+
+
+class OwnHosts(NamedTuple):
+    """A row for packets between hosts of one switch, for which no intermediate is drawn."""
+
+    family: str
+    """The address family: ip or ipv6."""
+    gateway: str
+    """The gateway's MAC address."""
+    network: str
+    """The network of the switch's own hosts."""
+    in_port: int
+    """The port of the host that sends; 0: any."""
+    source: str
+    """The address of the host that sends; "": any."""
+
+
+class WithIntermediate(NamedTuple):
+    """A row that recognises packets whose destination address names an intermediate."""
+
+    family: str
+    """The address family: ip or ipv6."""
+    first_mac: str
+    """The MAC address that names intermediate 0."""
+
+
+class ToIntermediate(NamedTuple):
+    """A row that routes packets to their intermediate."""
+
+    mac: str
+    """The MAC address that names the intermediate."""
+    lowest_network: str
+    """The egress class, by its lowest network."""
+    up_port: int
+    """The port that has to be up; 0: none."""
+
+
+class IntermediateReached(NamedTuple):
+    """The row that removes the address of an intermediate, at the intermediate itself."""
+
+    mac: str
+    """The MAC address that names this switch."""
+    gateway: str
+    """The gateway's MAC address, which takes its place."""
+
+
+class IntermediateGivenUp(NamedTuple):
+    """The row that gives up an intermediate whose link is down."""
+
+    gateway: str
+    """The gateway's MAC address, which takes the place of the intermediate's."""
 
 
 def _intermediates(build: Build) -> list[int]:
@@ -68,18 +141,21 @@ def _sources(build: Build, vertex: int, number: int) -> Iterator[tuple[str, str]
         yield family, address if a.source_checks else ""
 
 
-def _draw_rows(build: Build, vertex: int) -> Iterator[Value]:
-    """Yield the rows that draw an intermediate for packets of a host."""
+def _drawn_claims(build: Build, vertex: int) -> Iterator[Value]:
+    """Yield the claims of the rows that draw an intermediate for packets of a host."""
     gateway = format_mac(build.addressing.gateway_mac)
     if count := len(_intermediates(build)):
+        first_mac = _mac(build, 0)
         for number, port in enumerate(build.wiring.host_port[vertex].tolist()):
-            for family, source in _sources(build, vertex, number) if port else ():
-                first = _mac(build, 0)
-                yield family, port, gateway, first, str(vertex % BASES), str(count), source
+            if not port:
+                continue
+            for family, source in _sources(build, vertex, number):
+                basis = str(vertex % BASES)
+                yield IntermediateDrawn(family, port, gateway, first_mac, basis, str(count), source)
 
 
-def _own_block_rows(build: Build, vertex: int) -> Iterator[Value]:
-    """Yield the rows for packets to hosts of the same switch, which need no intermediate."""
+def _own_host_claims(build: Build, vertex: int) -> Iterator[Value]:
+    """Yield the claims of the rows for packets between hosts of this switch."""
     a = build.addressing
     if not _intermediates(build):
         return
@@ -87,19 +163,23 @@ def _own_block_rows(build: Build, vertex: int) -> Iterator[Value]:
     if a.ipv6:
         network["ipv6"] = str(a.network6(vertex))
     for number, port in enumerate(build.wiring.host_port[vertex].tolist()):
-        for family, source in _sources(build, vertex, number) if port else ():
+        if not port:
+            continue
+        for family, source in _sources(build, vertex, number):
             # Without checks one row is for all hosts of the switch.
-            yield family, gateway, network[family], port if source else 0, source
+            in_port = port if source else 0
+            yield OwnHosts(family, gateway, network[family], in_port, source)
 
 
-def _recognise_rows(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
-    """Yield the rows that recognise packets which carry an intermediate."""
+def _with_intermediate_claims(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
+    """Yield the claims of the rows that recognise packets which name an intermediate."""
     if _intermediates(build):
-        yield from ((family, _mac(build, 0)) for family in row_families(build))
+        for family in row_families(build):
+            yield WithIntermediate(family, _mac(build, 0))
 
 
-def _route_rows(build: Build, vertex: int) -> Iterator[Value]:
-    """Yield the rows that route packets to their intermediate, by its class."""
+def _to_intermediate_claims(build: Build, vertex: int) -> Iterator[Value]:
+    """Yield the claims of the rows that route packets to their intermediate, by its class."""
     intermediates, w = _intermediates(build), build.wiring
     if not intermediates:
         return
@@ -110,8 +190,9 @@ def _route_rows(build: Build, vertex: int) -> Iterator[Value]:
         if intermediate != vertex:
             exact = egress_of[intermediate]
             egress = int(exact if exact >= 0 else egress_of[aggregate[intermediate]])
-            port = port_to.get(intermediate, 0) if build.forwarding.repairs else 0
-            yield _mac(build, number), str(IPv4Address(lowest_network[egress])), port
+            network = str(IPv4Address(lowest_network[egress]))
+            up_port = port_to.get(intermediate, 0) if build.forwarding.repairs else 0
+            yield ToIntermediate(_mac(build, number), network, up_port)
 
 
 def _lowest_networks(build: Build, vertex: int) -> tuple[NDArray[np.int64], dict[int, int]]:
@@ -130,42 +211,31 @@ def _lowest_networks(build: Build, vertex: int) -> tuple[NDArray[np.int64], dict
 
 
 @lru_cache(2)
-def _networks(addressing: object) -> NDArray[np.int64]:
+def _networks(addressing: Addressing) -> NDArray[np.int64]:
     """int64[P]: the first address of each prefix."""
-    networks: NDArray[np.int64] = addressing.ipv4_prefixes()[0].astype(np.int64)  # type: ignore[attr-defined]
-    return networks
+    return addressing.ipv4_prefixes()[0].astype(np.int64)
 
 
-def _remove_rows(build: Build, vertex: int) -> Iterator[Value]:
-    """Yield the row that removes the address of an intermediate, at the intermediate itself."""
+def _reached_claims(build: Build, vertex: int) -> Iterator[Value]:
+    """Yield the claim of the row that removes an intermediate's address at the intermediate."""
     intermediates = _intermediates(build)
     if vertex in intermediates:
-        yield _mac(build, intermediates.index(vertex)), format_mac(build.addressing.gateway_mac)
+        mac = _mac(build, intermediates.index(vertex))
+        yield IntermediateReached(mac, format_mac(build.addressing.gateway_mac))
 
 
-def _give_up_rows(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
-    """Yield the row that gives up an intermediate whose link is down, where switches repair."""
+def _given_up_claims(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
+    """Yield the claim of the row that gives up an intermediate, where switches repair."""
     if _intermediates(build) and build.forwarding.repairs:
-        yield (format_mac(build.addressing.gateway_mac),)
+        yield IntermediateGivenUp(format_mac(build.addressing.gateway_mac))
 
 
 INTERMEDIATE_CLAIMS: dict[str, Facts] = {
-    "intermediate drawn": _draw_rows,
-    "own block": _own_block_rows,
-    "carried": _recognise_rows,
-    "intermediate": _route_rows,
-    "intermediate reached": _remove_rows,
-    "intermediate given up": _give_up_rows,
+    "intermediate drawn": _drawn_claims,
+    "own block": _own_host_claims,
+    "carried": _with_intermediate_claims,
+    "intermediate": _to_intermediate_claims,
+    "intermediate reached": _reached_claims,
+    "intermediate given up": _given_up_claims,
 }
-"""The claims of each kind that a switch has to make. Their values are:
-
-- intermediate drawn: address family, port of a host, the gateway's MAC address, the MAC address of
-  intermediate 0, basis of the hash, number of intermediates, the host's address ("": any source)
-- own block: address family, the gateway's MAC address, the network of the switch's own hosts, for
-  which no intermediate is drawn; the port and the address of the host that sends (0 and "": any)
-- carried: address family, the MAC address of intermediate 0
-- intermediate: its MAC address, the class to it (by its lowest network), the port that has to be up
-  or 0
-- intermediate reached: the MAC address of this switch, the gateway's
-- intermediate given up: the gateway's MAC address
-"""
+"""The claims of each kind that a switch has to make, in the form of the named tuples above."""
