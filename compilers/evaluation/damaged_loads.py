@@ -163,22 +163,22 @@ class DamagedLoads:
         ]
         self.load_bounds, self.is_exact[:] = np.array(loads)[orbit_of_link], True
 
-    def guarantee(self, elements: Numbers, repaired: Repaired | None = None) -> float:
+    def guarantee(self, elements: Numbers, new_tables: Repaired | None = None) -> float:
         """The guaranteed throughput while elements are down, as a part of the hosts' rates.
 
         It is 0 if packets are lost, or if no switch with hosts is left.
 
         Args:
             elements: int64[n], as `Program` numbers them.
-            repaired: the tables that a controller has installed; None: those of the build.
+            new_tables: those that a controller has installed; None: those of the build.
         """
         cable_count = self.intact.state.program.cable_count
         living = self.rates.without(elements[elements >= cable_count] - cable_count)
         if not (len(living.switches) and self.arrives):
             return 0.0
-        dead, after = self._dead(elements), self._state(elements, repaired)
-        rows = repaired.rows[:, 0] if repaired else np.zeros(0, np.int64)
-        classes = repaired.classes if repaired else np.zeros((0, 2), np.int64)
+        dead, after = self._dead(elements), self._state(elements, new_tables)
+        rows = new_tables.rows[:, 0] if new_tables else np.zeros(0, np.int64)
+        classes = new_tables.classes if new_tables else np.zeros((0, 2), np.int64)
         changed = self.intact.changed_pairs(after, self.arcs[dead], rows, classes)
         sends, takes = living.by_switch(*self.crossings.size)
         changed &= (sends > 0)[:, None] & (takes > 0)

@@ -1,9 +1,10 @@
 """The guaranteed throughput while a link, switch, module or rack is down.
 
-`polarfab throughput --failures` calls `failure_guarantees`. Each failure has two figures: the share
-that hosts get while the switches repair by themselves, and the share by the tables that a
-controller computes for the rest of the fabric. Hosts of a switch that is down neither send nor
-take. In a large fabric the failures are a random sample.
+`polarfab throughput --failures` calls `failure_guarantees`. Each failure has two figures. `share`
+is what hosts get at first, while only the switches repair, by their alternate next hops. `repaired`
+is what hosts get later, when a controller has given the switches new tables for the rest of the
+fabric. Hosts of a switch that is down neither send nor take. In a large fabric the failures are a
+random sample.
 
 An *element* is a cable or a switch: cables have the numbers 0 to E - 1 (`Wiring.link_ends`), and
 switch s has the number E + s. A failure is a set of elements that are down together.
@@ -27,17 +28,21 @@ from compilers.routing.link_repair import Intact, Repaired, repaired
 from compilers.tables.build import Build
 from inventory.problems import InputError
 
+# Limits of the time. A case goes through pairs of switches or, if switches go down or packets go by
+# intermediates, through all links for each pair.
 MOST_PAIRS = 1 << 26
 """The most link failures, times pairs of switches, that are computed in minutes: up to q = 13."""
 MOST_WORK = 1 << 33
-"""The most failures, times pairs of switches, times links, that are computed in minutes if switches
-go down, or packets go by intermediates."""
+"""The most failures of another kind, times pairs of switches, times links, that are computed in
+minutes; with intermediates also the most link failures."""
+
+# Limits of the memory. A *cell* is a direction of a link and a pair of switches (`_cells`).
 MOST_CELLS = 1 << 36
-"""Pairs of switches, times links, of the largest fabric, if links go down: PolarFly q = 32."""
+"""The most cells of a fabric, if links go down: those of PolarFly q = 32."""
 MOST_NODE_CELLS = 1 << 31
-"""As MOST_CELLS, if switches go down, which changes the loads of all links: PolarFly q = 19."""
+"""The most cells if switches go down, which changes the loads of all links: PolarFly q = 19."""
 MOST_LEGS = 1 << 27
-"""As MOST_CELLS, if packets go by intermediates, whose legs take a gigabyte."""
+"""The most cells if packets go by intermediates, whose legs take a gigabyte."""
 Case = tuple[str, Elements]
 """The name of what is down, and its elements."""
 
@@ -51,10 +56,10 @@ class FailureGuarantee:
     element: str
     """The name of what is down."""
     share: float
-    """The share of the rate of a host's link, while the switches repair by themselves; 0 where they
+    """By the switches: the share of the rate of a host's link, while only they repair; 0 where they
     lose a pair, or no host is left."""
     repaired: float
-    """The share by the tables that a controller computes after the failure."""
+    """By the controller: the share with the tables that it computes after the failure."""
 
 
 def failure_guarantees(
@@ -189,13 +194,13 @@ class DamagedLegLoads:
     def __init__(self, build: Build, rates: HostRates, failure_count: int) -> None:
         self.build, self.rates, self.failure_count = build, rates, failure_count
 
-    def guarantee(self, elements: NDArray[np.int64], repaired: Repaired | None = None) -> float:
+    def guarantee(self, elements: NDArray[np.int64], new_tables: Repaired | None = None) -> float:
         """The guarantee while elements are down, as by `DamagedLoads.guarantee`."""
         cable_count = len(self.build.wiring.link_ends())
         living = self.rates.without(elements[elements >= cable_count] - cable_count)
         if not len(living.switches):
             return 0.0
-        build = replace(self.build, tables=repaired.tables) if repaired else self.build
+        build = replace(self.build, tables=new_tables.tables) if new_tables else self.build
         crossings = OverDamagedLegs.of(build, elements, self.failure_count)
         bounds = crossings.bounds(crossings.arcs, *living.by_switch(*crossings.size))
         if not all_arrive(bounds.arrived, living):
