@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from compilers.tables.folders.folder_contents import (
     RENDERED,
@@ -37,10 +37,10 @@ from compilers.tables.folders.written_file import (
     OTHER_FOLDER,
     PART,
     flush,
-    in_place,
     lock,
     new_folders,
     opened_folder,
+    os_errors_say_replaced,
     part_of,
     unwritable_folder,
 )
@@ -55,8 +55,15 @@ NO_EXCHANGE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
 LOCK_TIMEOUT, LOCK_POLL = 60.0, 0.05
 """Seconds: how long to wait for a folder that another command has locked, and between attempts."""
 T = TypeVar("T")
-Removed = tuple[Path, Path | None]
-"""A part that a killed process left, and the path where it was put back; None: it was removed."""
+
+
+class ClearedPart(NamedTuple):
+    """A part that a killed process left, and that was removed or put back."""
+
+    path: Path
+    """Its path beside the place."""
+    put_back_at: Path | None
+    """The path where it was put back; None: it was removed."""
 
 
 @contextmanager
@@ -66,13 +73,14 @@ def new_build(folder: Path) -> Iterator[Path]:
     Raises:
         InputError: a build may not be put there (`require_place`), or it cannot be written.
     """
-    with writing(folder):
+    with os_errors_as_unwritable(folder):
         place = prepared_place(folder)
         require_place(place)
-        with new_folder(place) as new:
+        with folder_beside(place) as new:
             yield new
-            with taking_place(new, place):
+            with locked_folder(place.parent):
                 require_place(place)
+                put_in_place(new, place)
 
 
 def require_place(place: Path) -> None:
@@ -102,16 +110,16 @@ def replaced(folder: Path) -> Iterator[Path]:
     Raises:
         InputError: it cannot be written.
     """
-    with writing(folder):
+    with os_errors_as_unwritable(folder):
         place = prepared_place(folder)
-        with new_folder(place) as new:
+        with folder_beside(place) as new:
             yield new
-            with taking_place(new, place):
-                pass
+            with locked_folder(place.parent):
+                put_in_place(new, place)
 
 
 @contextmanager
-def writing(folder: Path) -> Iterator[None]:
+def os_errors_as_unwritable(folder: Path) -> Iterator[None]:
     """Turn errors of the operating system into the message that a folder cannot be written.
 
     Raises:
@@ -136,27 +144,51 @@ def prepared_place(folder: Path) -> Path:
 
 
 @contextmanager
-def new_folder(place: Path) -> Iterator[Path]:
+def folder_beside(place: Path) -> Iterator[Path]:
     """Yield an empty folder beside a place. If the block does not put it there, it is removed.
 
     Raises:
         OSError: it cannot be made.
     """
-    with new_folders(place.parent), _new_part(place) as part:
+    with new_folders(place.parent), _locked_part(place) as part:
         yield part
 
 
-@contextmanager
-def taking_place(new: Path, place: Path) -> Iterator[None]:
-    """Put a new folder in a place when the block ends. The folder above is locked from the start.
+def put_in_place(new: Path, place: Path) -> None:
+    """Put a folder in a place; the caller has locked the folder above both (`locked_folder`).
+
+    If another proved build was in the place, it becomes the last build. Any other folder that was
+    there gets the name that the new one had, and the caller removes it.
 
     Raises:
         InputError: other files are where the last build is kept.
         OSError: it cannot be written.
     """
-    with locked_folder(place.parent):
-        yield
-        _swap(new, place)
+    last_build = last_place(place)
+    if os.path.lexists(last_build):
+        if last_build.is_symlink() or not last_build.is_dir():
+            required, todo = "only the last build, which is kept here", "move it away"
+            raise InputError.of(required, "something else", todo, str(last_build))
+        require_only_ours(last_build)
+    _flush_all(new)
+    if not os.path.lexists(place):
+        new.rename(place)
+        with os_errors_say_replaced():
+            flush(place.parent)
+        return
+    if new != last_build:
+        shutil.copymode(place, new)
+    _exchange(new, place)
+    with os_errors_say_replaced():
+        old = new  # by the exchange, the folder that was in the place has this path
+        _move_git(old, place)
+        is_another = distinguishing_file(old) != distinguishing_file(place)
+        if old != last_build and is_proved(old) and is_another:
+            if os.path.lexists(last_build):
+                _exchange(old, last_build)
+            else:
+                old.rename(last_build)
+        flush(place.parent)
 
 
 def undo(folder: Path, read: Callable[[Path], T]) -> T:
@@ -173,7 +205,7 @@ def undo(folder: Path, read: Callable[[Path], T]) -> T:
         InputError: there is no earlier build, it cannot be read, or the folder in the place may
             not be replaced.
     """
-    with writing(folder):
+    with os_errors_as_unwritable(folder):
         place = prepared_place(folder)
         require_place(place)
         with locked_folder(place.parent):
@@ -182,7 +214,7 @@ def undo(folder: Path, read: Callable[[Path], T]) -> T:
                 required = "an earlier build that was proved"
                 raise InputError.of(required, "none is kept", todo, str(folder))
             build = read(last_place(place))
-            _swap(last_place(place), place)
+            put_in_place(last_place(place), place)
         return build
 
 
@@ -280,43 +312,6 @@ def require_outside(place: Path, of_build: bool = True) -> None:
             raise InputError.of(required, f"one {reason}, {above}", OTHER_FOLDER, str(place))
 
 
-def _swap(new: Path, place: Path) -> None:
-    """Put a folder in a place; the caller has locked the folder above both (`locked_folder`).
-
-    If another proved build was in the place, it becomes the last build. Any other folder that was
-    there gets the name that the new one had, and the caller removes it.
-
-    Raises:
-        InputError: other files are where the last build is kept.
-        OSError: it cannot be written.
-    """
-    last_build = last_place(place)
-    if os.path.lexists(last_build):
-        if last_build.is_symlink() or not last_build.is_dir():
-            required, todo = "only the last build, which is kept here", "move it away"
-            raise InputError.of(required, "something else", todo, str(last_build))
-        require_only_ours(last_build)
-    _flush_all(new)
-    if not os.path.lexists(place):
-        new.rename(place)
-        with in_place():
-            flush(place.parent)
-        return
-    if new != last_build:
-        shutil.copymode(place, new)
-    _exchange(new, place)
-    with in_place():
-        _move_git(new, place)
-        # `new` is the name of the folder that was in the place.
-        is_another = distinguishing_file(new) != distinguishing_file(place)
-        if new != last_build and is_proved(new) and is_another:
-            if os.path.lexists(last_build):
-                _exchange(new, last_build)
-            else:
-                new.rename(last_build)
-        flush(place.parent)
-
-
 def _exchange(new: Path, place: Path) -> None:
     """Exchange the names of two folders in one step.
 
@@ -338,7 +333,7 @@ def _exchange(new: Path, place: Path) -> None:
         except OSError:
             aside.rename(place)
             raise
-        with in_place():
+        with os_errors_say_replaced():
             aside.rename(new)
 
 
@@ -354,7 +349,7 @@ def _move_git(old: Path, place: Path) -> None:
 
 
 @contextmanager
-def _new_part(place: Path) -> Iterator[Path]:
+def _locked_part(place: Path) -> Iterator[Path]:
     """Yield a new, locked folder beside a place.
 
     When the block ends, the folder that has its name is removed: itself, or, after an exchange, the
@@ -375,31 +370,32 @@ def _new_part(place: Path) -> Iterator[Path]:
             try_to_remove(part)
 
 
-def remove_parts(place: Path, act: bool = True) -> list[Removed]:
+def remove_parts(place: Path, dry_run: bool = False) -> list[ClearedPart]:
     """Remove parts that killed processes left beside a place, and put an old folder back.
 
     An old folder has another name if the process was killed between renames (`_exchange`).
 
     Args:
         place: of a folder or a file.
-        act: False to change nothing, and return what would be done.
+        dry_run: whether to change nothing, and return what would be done.
 
     Raises:
         InputError: a folder cannot be read or changed.
     """
     if not place.parent.is_dir():
         return []
-    path, removed = place, list[Removed]()
+    path, removed = place, list[ClearedPart]()
     try:
         with locked_folder(place.parent):
             for final in (place, last_place(place)):
                 path = _aside_path(final)
                 if is_build(path) or (path / RENDERED).is_file():
-                    removed += _remove_part(path, place, act, None if final.exists() else final)
+                    put_back_at = None if final.exists() else final
+                    removed += _remove_part(path, place, dry_run, put_back_at)
             for path in sorted(place.parent.iterdir()):
                 if (match := PART.fullmatch(path.name)) and match["place"] == place.name:
-                    removed += _remove_part(path, place, act)
-            if act and place.is_dir():
+                    removed += _remove_part(path, place, dry_run)
+            if place.is_dir() and not dry_run:
                 _move_git(last_place(place), place)
     except OSError as error:
         reason = error.strerror or str(error)
@@ -407,7 +403,7 @@ def remove_parts(place: Path, act: bool = True) -> list[Removed]:
     return removed
 
 
-def remove_all_parts(folder: Path) -> list[Removed]:
+def remove_all_parts(folder: Path) -> list[ClearedPart]:
     """Remove parts that killed processes left beside a folder, and beside all that is in it.
 
     Raises:
@@ -423,14 +419,14 @@ def remove_all_parts(folder: Path) -> list[Removed]:
 
 
 def _remove_part(
-    part: Path, place: Path, act: bool, put_back_at: Path | None = None
-) -> list[Removed]:
+    part: Path, place: Path, dry_run: bool, put_back_at: Path | None = None
+) -> list[ClearedPart]:
     """Remove a part, or put it back, unless a process is writing it.
 
     Args:
         part: the file or folder that was left.
         place: the place that the part was written for.
-        act: False to change nothing, and return what would be done.
+        dry_run: whether to change nothing, and return what would be done.
         put_back_at: the path to put the part back at; None to remove it.
 
     Returns:
@@ -443,15 +439,17 @@ def _remove_part(
     try:
         if not lock(descriptor):
             return []
-        if act and put_back_at:
+        if dry_run:
+            pass
+        elif put_back_at:
             part.rename(put_back_at)
-        elif act:
+        else:
             if place.is_dir():
                 _move_git(part, place)
             if os.path.lexists(part / GIT):
                 return []
             remove_path(part)
-        return [(part, put_back_at)]
+        return [ClearedPart(part, put_back_at)]
     finally:
         os.close(descriptor)
 

@@ -73,7 +73,7 @@ def put_file(
         _require_writable(file)
         with new_folders(file.parent) if folders else nullcontext():
             size = replace_file(file, pieces)
-            with in_place():
+            with os_errors_say_replaced():
                 flush(file.parent)
         return size
     except BrokenPipeError:
@@ -196,14 +196,14 @@ def new_folders(folder: Path) -> Iterator[None]:
             with suppress(OSError):
                 above.rmdir()
         raise
-    with in_place():
+    with os_errors_say_replaced():
         for above in missing:
             flush(above.parent)
 
 
 @contextmanager
-def in_place() -> Iterator[None]:
-    """Add to errors of the block that the new file or folder is in its place all the same.
+def os_errors_say_replaced() -> Iterator[None]:
+    """Add to errors of the block that the new file or folder is in its place already.
 
     Raises:
         OSError: something in the block failed.

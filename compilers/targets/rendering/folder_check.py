@@ -203,7 +203,7 @@ def _check_render(folder: Path) -> FolderState:
 
 def _unfinished_files(folder: Path) -> tuple[str, ...]:
     """The paths of unfinished files that killed processes left."""
-    return tuple(str(path) for path, _ in remove_parts(real_path(folder), act=False))
+    return tuple(str(path) for path, _ in remove_parts(real_path(folder), dry_run=True))
 
 
 def _strays(files: FolderFiles, listed: Collection[str], list_name: str = "") -> list[str]:

@@ -18,13 +18,14 @@ from typing import TypeVar
 from compilers.tables.folders.folder_contents import RENDERED, is_build
 from compilers.tables.folders.folder_files import FolderFiles, read
 from compilers.tables.folders.replaced_folder import (
+    folder_beside,
     link_file,
-    new_folder,
+    locked_folder,
+    os_errors_as_unwritable,
     prepared_place,
+    put_in_place,
     require_only_ours,
     require_outside,
-    taking_place,
-    writing,
 )
 from compilers.tables.folders.written_file import OTHER_FOLDER
 from inventory.problems import InputError
@@ -62,15 +63,16 @@ def put_rendered(
     Raises:
         InputError: the folder is a file or a build, has other files, or cannot be written.
     """
-    with writing(folder):
+    with os_errors_as_unwritable(folder):
         place = prepared_place(folder)
         _require_rendered(place)
-        with new_folder(place) as new:
+        with folder_beside(place) as new:
             result = fill(new)
             new_recipes = recipes(result) if recipes else {}
-            with taking_place(new, place):
+            with locked_folder(place.parent):
                 _require_rendered(place)
                 _add_other_files(place, new, target, builds, part, new_recipes)
+                put_in_place(new, place)
     return result
 
 
