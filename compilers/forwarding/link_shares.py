@@ -5,6 +5,9 @@ once for every switch, egress class and ingress link. `Hops` has its results by 
 `LinkShares` has the same by the link that packets leave by: `link_crossings` searches backwards,
 from a link to the pairs of switches that send packets over it. `changed_paths` compares the `Hops`
 before and after a failure.
+
+A packet *returns* where it comes in by the minimal link of its class, so that the switch treats it
+as one that came back. `returning_packets` looks at the way before and the way after separately.
 """
 
 from __future__ import annotations
@@ -17,9 +20,9 @@ from compilers.forwarding.machine_code import for_packets, loop
 from compilers.forwarding.rule import HOST, MARKED, PLAIN, Array, Program, is_up, marks, next_links
 from compilers.tables.build import Build
 
-ANY_SPREAD = 0
-"""Some class of which a switch spreads marked packets. The links by which they leave depend on the
-ingress link only, so one such class stands for all."""
+ANY_CLASS = 0
+"""The class argument for marked packets that are spread. Another class that is spread would make no
+difference, as the links by which these packets leave depend on the ingress link only."""
 
 
 class Hops(NamedTuple):
@@ -46,7 +49,8 @@ class Hops(NamedTuple):
             p: the program of the build.
             build: its weights, and the switches that have hosts.
             dead: int64[n], the elements that are down.
-            packets: how much there is to do, as `for_packets` counts it.
+            packets: an estimate of the work, by which `for_packets` decides whether the loop runs
+                as Python or as machine code.
         """
         (switches, most_links), classes = p.far.shape, p.order.shape[1]
         marking_switches = switches if marks(p) else 0
@@ -70,12 +74,13 @@ class Hops(NamedTuple):
             build: its weights, and the switches that have hosts.
             dead: int64[n], the elements that are down.
             switches: int64[m], these switches.
-            packets: how much there is to do, as `for_packets` counts it.
+            packets: an estimate of the work, by which `for_packets` decides whether the loop runs
+                as Python or as machine code.
         """
         hops = Hops(*(column.copy() for column in self))
         weight = np.ascontiguousarray(build.tables.classes.weight)
-        ends = np.ascontiguousarray(build.topology.endpoints)
-        for_packets(packets, write_hops)(p, weight, ends, dead, switches, hops)
+        has_hosts = np.ascontiguousarray(build.topology.endpoints)
+        for_packets(packets, write_hops)(p, weight, has_hosts, dead, switches, hops)
         return hops
 
 
@@ -101,9 +106,9 @@ class LinkShares(NamedTuple):
     onward: Array
     """float64[S, K], as in `Hops`."""
     returning: Array
-    """bool[n], whether the packets of an entry return to a switch (`returning_packets`)."""
+    """bool[n], whether the packets of an entry return here: they came in by the minimal link."""
     only_returning: bool
-    """Whether only packets that have returned on their way count; else all packets do."""
+    """Whether only packets count that have returned here or at a switch before; else all count."""
 
     @classmethod
     def of(cls, hops: Hops, returning: Array | None = None) -> LinkShares:
@@ -111,8 +116,8 @@ class LinkShares(NamedTuple):
 
         Args:
             hops: the links by ingress link.
-            returning: bool[S, C, K], the classes and ingress links by which packets return. Only
-                packets that have returned count then. None: all packets count.
+            returning: bool[S, C, K], whether packets of a class that come in by a link return. If
+                it is given, only packets that have returned count. None: all packets count.
         """
         switches, classes, most_links, _ = hops.transit.shape
         s, c, ingress, place = np.nonzero(hops.transit >= 0)
@@ -139,14 +144,14 @@ class LinkShares(NamedTuple):
 
 @loop
 def write_hops(
-    p: Program, weight: Array, ends: Array, dead: Array, switches: Array, hops: Hops
+    p: Program, weight: Array, has_hosts: Array, dead: Array, switches: Array, hops: Hops
 ) -> None:
     """Write the links by which packets leave some switches while elements are down.
 
     Args:
         p: the program.
         weight: uint16[S, C, 1 + A], of `Classes`.
-        ends: bool[S], the switches with hosts.
+        has_hosts: bool[S], the switches with hosts.
         dead: int64[n], the elements that are down.
         switches: int64[m], the switches.
         hops: written for these switches.
@@ -163,9 +168,9 @@ def write_hops(
                 for i in range(next_links_in_transit):
                     hops.transit[s, c, ingress, i] = link[i] if i < n else -1
             if len(hops.onward) > 0:
-                n = next_links(p, s, ingress, MARKED, ANY_SPREAD, dead, link, tags)
+                n = next_links(p, s, ingress, MARKED, ANY_CLASS, dead, link, tags)
                 hops.onward[s, ingress] = 1.0 / n if n > 0 else 0.0
-        if ends[s]:
+        if has_hosts[s]:
             write_host_shares(p, weight, dead, s, hops, link, tags)
 
 
