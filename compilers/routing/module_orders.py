@@ -10,14 +10,23 @@ routes and one repair for each class, nothing is lost if and only if
    first may be the port that the packet came in on;
 2. for each neighbour v of u on M, the sequence v, T(v), T(T(v)), … leaves M. Here T(v) is the last
    switch before u on the path by which v repairs its link to u. If v repairs over the apex of the
-   triangle on u–v, T(v) is the apex. Otherwise a neighbour of v bounces the packets to a switch w,
-   and T(v) = w×u.
+   triangle on u–v (the common neighbour of both), T(v) is the apex. Otherwise a neighbour of v
+   *bounces* the packets: it sends them by another port than their minimal one, by which they came
+   in, to a switch w. Then T(v) is the common neighbour of w and u. Vertices of ER_q are vectors, so
+   this is their cross product w×u.
 
 Packets that do not come to u are not affected. For a class behind v every neighbour but v and the
 apex repairs (`compilers.routing.plane_choices`), so these orders need no more rows than the orders
 for a single link.
 
-*The orders.* Direct classes lead to a neighbour itself, which is then called the *end*. First come
+*Two failures.* The neighbours of some switches are put in a cyclic order, the *ring* of the switch
+(`compilers.routing.bounce_goals`). Let u lose its link to the end d. The *goal* of a neighbour r of
+u is the switch after u in the ring of d, and r bounces the packets of u so that they come to d over
+it. With these rings no two failed links lose packets.
+
+*The orders.* A switch with K links has two classes for each link k, and both leave by it: class k
+for destinations *behind* the neighbour, and the *direct* class K + k for the neighbour itself,
+which is then called the *end*. First come
 
 - for a class behind a neighbour: links on other modules, each on another one as far as possible. If
   the next hop is a quadric, the other quadric comes last;
@@ -26,7 +35,7 @@ for a single link.
   its link to this switch, and not by the module of its link to the apex;
 - for a direct class whose link is in no triangle: links on other modules whose neighbours bounce
   packets so that they reach the end by another module than that of its link to this switch. Links
-  that lead over the goal come first (`compilers.routing.bounce_goals`);
+  that lead over the goal come first;
 - for a bounce: the link of `_first_links`, then links on other modules than that link.
 
 An order is made by *scores*: each link of a switch has a score for each class, and the link with
@@ -36,6 +45,7 @@ the least score is taken first.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -187,12 +197,18 @@ def _ranks_of_paths(fabric: _Fabric, switches: slice, bounce: NDArray[np.int16])
     """Return how bad the repair of a direct class over each other link is, int32[n, K, K].
 
     Entry [s, k, j]: packets to the k-th neighbour, the *end*, go to the j-th neighbour, which
-    bounces them to a switch w; from there they come to the end by some link.
+    bounces them to a switch w. From there they come to the end by some link: the *arrival*. If
+    it is on the *same module* of the end as the end's link to s, or as that to the apex if there is
+    one, then this module breaks this path, too, when it fails.
 
-    Returns:
-        0 where they come by another module of the end than that of its link from s, and of its link
-        from the apex; 1 where this path does not lead to the goal; 1 or 2 where the module is the
-        same (1 if there is an apex); 3 where the j-th neighbour does not bounce.
+    ============ ================ ====================== =============
+    apex of s–end another module   another, goal missed   same module
+    ============ ================ ====================== =============
+    none          0                1                      2
+    exists        0                0                      1
+    ============ ================ ====================== =============
+
+    If the j-th neighbour does not bounce, the rank is 3.
     """
     far, module, back = fabric.wiring.far, fabric.module, fabric.back[switches]
     near, apex, goals = far[switches], fabric.apex[switches], fabric.goals
@@ -202,8 +218,8 @@ def _ranks_of_paths(fabric: _Fabric, switches: slice, bounce: NDArray[np.int16])
     w = np.where(bounce_link >= 0, far[near, np.maximum(bounce_link, 0)], -1)
     end = np.maximum(near, 0)[:, :, None]
     # The link of the end by which it is reached from w: that of its own minimal route to w.
-    arrival = fabric.tables.routes.egress[end, np.maximum(w, 0)[:, None, :]]
-    arrival = arrival.astype(np.intp) % far.shape[1]
+    class_to_w = fabric.tables.routes.egress[end, np.maximum(w, 0)[:, None, :]]
+    arrival = _link_of_class(class_to_w, far.shape[1])
     arrival = np.where((w < 0)[:, None, :] | (w[:, None, :] == end), -1, arrival)
     # -2 equals no module, not even the -1 that stands for the module of a missing cable.
     arrival_module = np.where(arrival >= 0, module[end, np.maximum(arrival, 0)], -2)
@@ -221,6 +237,11 @@ def _ranks_of_paths(fabric: _Fabric, switches: slice, bounce: NDArray[np.int16])
     return ranks
 
 
+def _link_of_class(egress_class: NDArray[Any], most_links: int) -> NDArray[np.intp]:
+    """Return the links of classes: class k and the direct class K + k both leave by link k."""
+    return egress_class.astype(np.intp) % most_links
+
+
 def _ports(wiring: Wiring, links: NDArray[np.int16]) -> NDArray[np.uint16]:
     """Return the ports of links, uint16[S, C, count], 0 where a link is -1."""
     flat = np.maximum(links, 0).reshape(len(links), 1, -1).astype(np.intp)
@@ -229,8 +250,9 @@ def _ports(wiring: Wiring, links: NDArray[np.int16]) -> NDArray[np.uint16]:
 
 
 def _turn(far: NDArray[np.int32], apex: NDArray[np.int16]) -> Scores:
-    """Return the turn of each link after another round the switch, int32[n, K, K].
+    """Return how many places each link lies after another one, int32[n, K, K].
 
+    The links of a switch are counted cyclically, so that the repairs of its links are spread.
     `NEVER` for links that never repair or bounce: the link itself, the link to the apex of its
     triangle, and links that do not exist.
     """
@@ -267,32 +289,50 @@ def _take_least(score: Scores, module: NDArray[np.int32], count: int) -> NDArray
 def _first_links(fabric: _Fabric, bounce_links: NDArray[np.int16] | None) -> NDArray[np.int16]:
     """Return the first link by which packets of each link bounce, int16[S, K], -1 for any.
 
-    This is the link of the goal; without a goal, the link of bounced paths. A switch v that is in
-    no triangle and in no ring is treated on its own. Its neighbours bounce its packets to a switch
-    w. Of all w, that one is taken from which packets come to most neighbours of v by another module
-    than the module of the neighbour's link to v.
+    This is the link of the goal; without a goal, the link of bounced paths. Packets of a switch v
+    that is in no triangle and in no ring get the links of `_best_bounces`.
     """
-    far, module, goals = fabric.wiring.far, fabric.module, fabric.goals
-    most_links = far.shape[1]
+    goals = fabric.goals
     first_links = goals.first_bounce.copy()
     if bounce_links is not None:
         first_links = np.where(first_links >= 0, first_links, bounce_links)
     in_no_triangle = fabric.quadric | goals.quadrics.all(axis=1)
     in_no_ring = (goals.next_in_ring < 0).all(axis=1)
-    for v in np.flatnonzero(in_no_triangle & in_no_ring):
-        link = np.flatnonzero(far[v] >= 0)
-        neighbour, link_to_v = far[v, link], fabric.back[v, link]
-        w = far[neighbour]
-        # By end, bouncing neighbour and its link: the link by which packets come to the end.
-        shape = (len(link), *w.shape)
-        end = np.broadcast_to(neighbour[:, None, None], shape)
-        arrival = fabric.tables.routes.egress[end, np.broadcast_to(w[None], shape)]
-        arrival = arrival.astype(np.intp) % most_links
-        other_module = module[end, arrival] != module[neighbour, link_to_v][:, None, None]
-        other_module &= (np.arange(len(link))[:, None] != np.arange(len(link)))[:, :, None]
-        # Neighbours next to no quadric come first, then most ends decide, then the turn.
-        ends = np.where((w >= 0) & (w != v), other_module.sum(axis=0), -1)
-        ends += np.where(goals.far_from_quadrics[neighbour] & (w != v), 2 * most_links, 0)
-        turn = (np.arange(most_links) - link_to_v[:, None]) % most_links
-        first_links[neighbour, link_to_v] = (ends * most_links - turn).argmax(axis=1)
+    for v in np.flatnonzero(in_no_triangle & in_no_ring).tolist():
+        link = np.flatnonzero(fabric.wiring.far[v] >= 0)
+        neighbour, link_to_v = fabric.wiring.far[v, link], fabric.back[v, link]
+        first_links[neighbour, link_to_v] = _best_bounces(fabric, v, neighbour, link_to_v)
     return first_links
+
+
+def _best_bounces(
+    fabric: _Fabric, v: int, neighbour: NDArray[np.int32], link_to_v: NDArray[np.intp]
+) -> NDArray[np.intp]:
+    """Return the best link of each neighbour of v by which it bounces packets of v, int[n].
+
+    An *end* is another neighbour of v, the destination. A switch w behind a link of the bouncing
+    neighbour is good for an end if packets come from w to the end by another module than that of
+    the end's link to v. The best link leads to a switch w next to no quadric, if there is one. Of
+    these, it is good for the most ends. Of equal ones it is the first after the link to v.
+
+    Args:
+        fabric: the fabric.
+        v: the switch.
+        neighbour: int32[n], its neighbours.
+        link_to_v: int[n], the number of each link to v at the neighbour.
+    """
+    far, module = fabric.wiring.far, fabric.module
+    most_links, w = far.shape[1], far[neighbour]
+    # By end, bouncing neighbour and its link: the link by which packets come to the end.
+    shape = (len(neighbour), *w.shape)
+    end = np.broadcast_to(neighbour[:, None, None], shape)
+    class_to_w = fabric.tables.routes.egress[end, np.broadcast_to(w[None], shape)]
+    arrival = _link_of_class(class_to_w, most_links)
+    is_good = module[end, arrival] != module[neighbour, link_to_v][:, None, None]
+    number = np.arange(len(neighbour))
+    is_good &= (number[:, None] != number)[:, :, None]
+    ends = np.where((w >= 0) & (w != v), is_good.sum(axis=0), -1)
+    ends += np.where(fabric.goals.far_from_quadrics[neighbour] & (w != v), 2 * most_links, 0)
+    turn = (np.arange(most_links) - link_to_v[:, None]) % most_links
+    best: NDArray[np.intp] = (ends * most_links - turn).argmax(axis=1)
+    return best
