@@ -70,12 +70,14 @@ class AvoidedParts:
         no_links, no_switches = np.zeros_like(self.links), np.zeros_like(self.switches)
         if self._joined(self.links, self.switches) == self._joined(no_links, no_switches):
             return spared
-        # Pairs get a path without the switches that do not hold their program, if they can.
-        for useless in (self.switches & self.without_program, no_switches):
-            drained = self.switches & ~spared.switches
-            spared.switches[self._needed_switches(drained, useless)] = True
-            drained = self.switches & ~spared.switches
-            spared.links[self._needed_links(self.links & ~spared.links, drained)] = True
+        # First pairs that can have a path without the switches that do not hold their program get
+        # one. Then those switches are tried for the other pairs.
+        for excluded in (self.switches & self.without_program, no_switches):
+            still_avoided = self.switches & ~spared.switches
+            spared.switches[self._needed_switches(still_avoided, excluded)] = True
+            still_avoided = self.switches & ~spared.switches
+            links = self._needed_links(self.links & ~spared.links, still_avoided)
+            spared.links[links] = True
         return spared
 
     def _joined(self, unused: NDArray[np.bool_], drained: NDArray[np.bool_]) -> int:
@@ -89,23 +91,23 @@ class AvoidedParts:
         return joined_pairs(self.far, self.hosts, self.hosts, dead, drained)
 
     def _needed_switches(
-        self, avoided: NDArray[np.bool_], useless: NDArray[np.bool_]
+        self, avoided: NDArray[np.bool_], excluded: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
-        """bool[S]: avoided switches that have to pass packets on, if all links that are up are
-        used, else pairs would have no path.
+        """bool[S]: the avoided switches without which some pair has no path even if all links that
+        are up are used.
 
-        Switches are given up one by one, where no pair needs them: first those without their
-        program, then those drained by request, then those that are disconnected. Many that nobody
-        needs are given up together.
+        A switch is given up if no pair needs it to pass packets on. First switches without their
+        program are tried, then those drained by request, then those that are disconnected. A part
+        of the switches is tried at once, and halved where pairs need one of them.
 
         Args:
             avoided: bool[S], avoided switches.
-            useless: bool[S], those of them that give no pair a path.
+            excluded: bool[S], those of them that pass no packets on in any case.
         """
-        needed, drained = np.zeros_like(avoided), useless.copy()
+        needed, drained = np.zeros_like(avoided), excluded.copy()
         no_links = np.zeros_like(self.broken)
-        joined = self._joined(no_links, useless)
-        vertices = np.flatnonzero(avoided & ~useless)
+        joined = self._joined(no_links, excluded)
+        vertices = np.flatnonzero(avoided & ~excluded)
         keys = self.connected, ~self.requested_switches, ~self.without_program
         parts = [vertices[np.lexsort([key[vertices] for key in keys])]]
         while parts:
@@ -124,7 +126,7 @@ class AvoidedParts:
     def _needed_links(
         self, avoided: NDArray[np.bool_], drained: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
-        """bool[E]: avoided links that have to be used, else the fabric would fall apart.
+        """bool[E]: avoided links without which some pair has no path.
 
         These are as few as possible. Links with smaller penalties are chosen first, and last those
         that are drained by request.
@@ -153,7 +155,8 @@ class AvoidedParts:
             if one != other:
                 needed[number] = True
                 component[component == other] = one
-        # The components that each drained switch reaches: it joins none of them to another.
+        # The components that each drained switch reaches by its links. It passes no packets on, so
+        # it joins none of them to another.
         reached = {
             vertex: {*component[far[vertex, live[vertex]]].tolist()}
             for vertex in np.flatnonzero(drained).tolist()
@@ -164,8 +167,9 @@ class AvoidedParts:
             from_other = reached.get(other, {int(component[other])})
             if from_one.isdisjoint(from_other):
                 needed[number] = True
+                # The drained end of the link now reaches what the other end reaches.
                 if passes[one]:
-                    from_other |= from_one
+                    reached[other] |= from_one
                 elif passes[other]:
-                    from_one |= from_other
+                    reached[one] |= from_other
         return needed
