@@ -29,7 +29,7 @@ COPY_RETRY = 300.0
 
 
 class Copied(NamedTuple):
-    """What a copying has come to."""
+    """The result of one round of copying."""
 
     record: Record | None
     """The record; None if there is none, or if it cannot be read."""
@@ -45,7 +45,8 @@ class BuildCopies:
         store: the store, which nobody else uses: its connection is for one thread.
         history: the builds on this machine.
         start: runs a job in a thread.
-        files: runs writes to the list of the history in a thread, one after the other.
+        files: starts a write to the list of the history in a thread; writes run one after the
+            other.
 
     Attributes:
         found_record: whether the store has had a record.
@@ -60,52 +61,55 @@ class BuildCopies:
         files: Start = in_thread,
     ) -> None:
         self.fabric, self.history = fabric, history
-        self._store, self._start, self._files = store, start, files
+        self._store, self._start, self._start_write = store, start, files
         self.found_record = False
-        self._job: Future[Copied] | None = None
-        """The copying under way; None while there is none."""
-        self._following: Future[None] | None = None
+        self._copying: Future[Copied] | None = None
+        """The round of copying under way; None while there is none."""
+        self._list_write: Future[None] | None = None
         """The write to the list of the history under way; None while there is none."""
         self._next_at = fabric.clock()
         """When the record is read next."""
         self._fault = ""
-        """The fault of the last copying; "" if it had none."""
+        """The fault of the last round; "" if it had none."""
         self._reported_faults: set[str] = set()
         """Why builds could not be copied or listed, as was reported since both worked last."""
 
     def tick(self, follows: bool) -> None:
-        """Take the result of the last copying, or begin the next one; called at intervals.
+        """Take the result of the last round of copying, or begin the next; called at intervals.
+
+        After a round, the builds that the record says the fabric has held are added to the list of
+        the history.
 
         Args:
-            follows: whether another controller leads. Then the list of the builds that the fabric
-                held follows the record. A leader adds to the list what it moves to.
+            follows: whether another controller leads. A leader adds to the list itself what it
+                moves to, so here builds are added only while the list is empty.
         """
         now = self.fabric.clock()
-        if self._following is not None:
-            if not self._following.done():
+        if self._list_write is not None:
+            if not self._list_write.done():
                 return
-            error, self._following = self._following.exception(), None
+            error, self._list_write = self._list_write.exception(), None
             self._report(str(error) if error else self._fault)
-        if self._job is None:
+        if self._copying is None:
             if now >= self._next_at:
-                self._job = self._start(partial(copy_builds, self._store, self.history))
+                self._copying = self._start(partial(copy_builds, self._store, self.history))
             return
-        if not self._job.done():
+        if not self._copying.done():
             return
-        job, self._job = self._job, None
+        copying, self._copying = self._copying, None
         self._next_at = now + COPY_PERIOD
         try:
-            record, self._fault = job.result()
+            record, self._fault = copying.result()
         except Unavailable:
             return  # the member of the cluster reports that
         if self._fault:
             self._next_at = now + COPY_RETRY
             self._report(self._fault)
         self.found_record |= record is not None
-        if record is not None and not record.to:
+        if record is not None and not record.to:  # no move is under way
             held = [build for build in (record.previous, record.build) if build]
-            write = partial(self.history.follow, held, record.named, begins=not follows)
-            self._following = self._files(write)
+            write = partial(self.history.follow, held, record.named, only_if_empty=not follows)
+            self._list_write = self._start_write(write)
 
     def _report(self, fault: str) -> None:
         """Report a fault once until there is none ("")."""
@@ -117,9 +121,9 @@ class BuildCopies:
 
 
 def copy_builds(store: Etcd, history: BuildHistory) -> Copied:
-    """Copy the builds that the record names; those that are in no place are left out.
+    """Copy the builds that the record names; builds that the store has not got are skipped.
 
-    One that cannot be used, or cannot be written, holds up no other.
+    If a build cannot be used, or cannot be written, the others are copied all the same.
 
     Raises:
         Unavailable: the store does not answer.

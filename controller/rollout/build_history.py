@@ -285,18 +285,18 @@ class BuildHistory:
             self._forget(entries, {*spare, target})
 
     def follow(
-        self, held: Sequence[str], spare: Collection[str] = (), begins: bool = False
+        self, held: Sequence[str], spare: Collection[str] = (), only_if_empty: bool = False
     ) -> None:
         """Add builds that the fabric has come to hold under another controller to the list.
 
         Args:
             held: the identities of the last builds that the fabric held, the newest last.
             spare: identities of builds that are not removed.
-            begins: whether nothing is done unless the list is empty.
+            only_if_empty: whether nothing is done unless the list is empty.
         """
         entries, damage = self._list({*held, *spare})
         self._note_damage(damage)
-        if entries and (begins or entries[-1].build == held[-1]):
+        if entries and (only_if_empty or entries[-1].build == held[-1]):
             return
         if not entries and self.folder_build not in ("", *held):
             # The build of the folder is an earlier one: a build that is put there later is new.
