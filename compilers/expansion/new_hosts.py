@@ -1,9 +1,9 @@
 """The hosts of the new switches of an expansion, and the ports that these hosts can have.
 
-When a fabric grows, a new switch gets as many hosts as most switches of its type have. A *spare* is
-a node of the inventory without a vertex that becomes a new switch. A `HostNeed` says how many hosts
-a spare needs ports for, and which ports these can be. `grow` asks for the needs before it gives
-hosts ports, and `base_fabric` to count the clusters that fit.
+When a fabric grows, a new switch gets as many hosts as most switches of its type have. It may be a
+*spare*: a node that the inventory names already, and that has had no vertex so far. A `HostNeed`
+says how many hosts a new switch needs ports for, and which ports these can be. `grow` asks for the
+needs before it gives hosts ports, and `base_fabric` to count the clusters that fit.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from compilers.wiring.wiring import Wiring
 def needs_of_new_hosts(
     build: Build, expansion: Expansion, spare: SparePorts, hardware: Hardware
 ) -> list[HostNeed]:
-    """The hosts of each new node, and the ports that they can have."""
+    """The hosts of each new switch, and the ports that they can have."""
     spare_nodes = choose_spare_nodes(hardware, build.wiring, expansion)
     hosts = _host_counts(build, expansion, spare_nodes)
     return host_needs(spare, expansion, build.wiring, hardware.types, hosts)
@@ -39,16 +39,17 @@ def _host_counts(build: Build, expansion: Expansion, spare_nodes: SpareNodes) ->
     If the inventory names every host of the fabric, new switches have only the hosts that it names
     at spares.
     """
-    wiring, host_ports = build.wiring, build.wiring.host_port.shape[1]
-    all_hosts = int((wiring.host_port > 0).sum())
-    are_named = all_hosts <= len(build.allocations.of(HOST).used)
+    wiring, most_hosts = build.wiring, build.wiring.host_port.shape[1]
+    host_count = int((wiring.host_port > 0).sum())
+    # Only hosts that the inventory names have allocated numbers.
+    all_are_named = host_count <= len(build.allocations.of(HOST).used)
     count_of_type = _most_common_counts(wiring)
     counts = []
     for vertex in range(len(wiring.names), len(expansion.origin)):
         spare = spare_nodes.get(vertex)
-        listed = min(len(spare.hosts), host_ports) if spare else 0
+        listed = min(len(spare.hosts), most_hosts) if spare else 0
         most_common = count_of_type[int(wiring.node_type[expansion.origin[vertex]])]
-        counts.append(listed if are_named else max(listed, most_common))
+        counts.append(listed if all_are_named else max(listed, most_common))
     return counts
 
 
