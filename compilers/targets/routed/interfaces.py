@@ -1,8 +1,9 @@
 """The names that systems have for ports, made from patterns such as `Ethernet{cage}/{lane}`.
 
-The module `port_names` of each system has its `Interfaces`, and cites the vendor's document. A
-*cage* holds a transceiver; broken out, it has several ports, its parts, each with some of its
-serdes lanes. The inventory says what cages a node type has and may give its ports other patterns.
+The module `port_names` of each system has its `Interfaces`, which say how it names ports, and cites
+the vendor's document. A *cage* holds a transceiver; broken out, it has several ports, its parts,
+each with some of its serdes lanes. The inventory says what cages a node type has and may give its
+ports other patterns.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class PhysicalPort:
 
 @dataclass(frozen=True, slots=True)
 class Interfaces:
-    """The names that a system has for ports.
+    """How a system names its ports.
 
     Patterns of names have the placeholders `{port}`, `{module}`, `{cage}`, `{lane}` and `{serdes}`
     for numbers; `{port*4}` stands for four times the number.
@@ -80,7 +81,9 @@ class Interfaces:
     first_lane: int = 1
     """The number of the first lane."""
     by_serdes: bool = False
-    """Whether `{lane}` is the first serdes lane of a part, and also in the name of a whole cage."""
+    """Whether `{lane}` is the number of the first serdes lane of a part: 1, 3, … for parts of two
+    lanes. Then the name of a cage that is not broken out has its lane, too. False: `{lane}` is the
+    number of the part, and the name of a whole cage has none."""
     in_platform_file: bool = False
     """Whether names are in SONiC's platform file."""
     management: str = "eth0"
@@ -88,22 +91,23 @@ class Interfaces:
     vrf: str = "mgmt"
     """The VRF of management."""
     short: tuple[str, str] = ("", "")
-    """The beginning of names, and its abbreviation in outputs of devices: ("Ethernet", "Et")."""
+    """How outputs of devices abbreviate names: the beginning of a name, and what stands in its
+    place, such as ("Ethernet", "Et")."""
     lab: tuple[str, str, str] = ("", "", "/")
-    """The beginning of names, what containerlab has in its place, and what containerlab has for a
-    slash: ("Ethernet", "eth", "_") makes `eth1_1` of `Ethernet1/1`."""
+    """How containerlab names ports: the beginning of a name, what stands in its place, and what
+    stands for a slash. ("Ethernet", "eth", "_") makes `eth1_1` of `Ethernet1/1`."""
     lab_by_number: bool = False
     """Whether the name of a port in containerlab is `eth` and its number."""
     inner: tuple[str, str] = ("", "")
-    """The beginning of names, and its abbreviation in names of subinterfaces: ("Ethernet", "Eth")
-    makes `Eth4.3` of `Ethernet4`."""
+    """How names of subinterfaces abbreviate those of ports: the beginning of a name, and what
+    stands in its place. ("Ethernet", "Eth") makes `Eth4.3` of `Ethernet4`."""
     vlan: str = "Vlan"
     """The beginning of the name of a VLAN's interface."""
 
     def within(self, name: str, number: int) -> str:
         """The name of a subinterface of a port."""
-        beginning, replacement = self.inner
-        return f"{replacement}{name.removeprefix(beginning)}.{number}"
+        beginning, abbreviation = self.inner
+        return f"{abbreviation}{name.removeprefix(beginning)}.{number}"
 
     def in_lab(self, name: str, port: int) -> str:
         """The interface that containerlab wires for a port, by the port's name and number."""
@@ -173,6 +177,8 @@ class Interfaces:
         for block in facts.blocks:
             pattern = block.names.get(target) or block.names.get(self.system, "")
             for module, cage in product(range(block.modules), range(block.count)):
+                # All numbers are from 0 here. `_name` adds `first`, also to that of the module,
+                # which the inventory states as it is printed.
                 numbers = {
                     "module": block.first_module + module - self.first,
                     "cage": cage if "{module}" in pattern else cages,
