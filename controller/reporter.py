@@ -149,7 +149,7 @@ class Reporter:
         file, began = self._status, self.clock()
         if file is None:
             return []
-        if not file.awaits_disk() and began >= self._next_status:
+        if not file.is_writing() and began >= self._next_status:
             file.put(json.dumps(self.state().status), patience)
             took = self.clock() - began
             self._next_status = began + min(PERIOD_PER_WORK * took, STATUS_AGE)

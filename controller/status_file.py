@@ -39,15 +39,20 @@ class StatusFile:
     _write_start: float = 0.0
     """When the write under way began, by `clock`."""
 
-    def awaits_disk(self) -> bool:
-        """Take the result of the write under way; returns whether it has not ended yet."""
+    def is_writing(self) -> bool:
+        """Whether a write is still under way, after taking the result of one that has ended."""
+        self._take_result()
+        return self._write is not None
+
+    def _take_result(self) -> None:
+        """Take the result of the write under way, or note that it takes too long."""
         write = self._write
         if write is None:
-            return False
+            return
         if not write.done():
             if self.clock() - self._write_start > LONGEST_WRITE:
                 self.trouble = "the disk does not answer"
-            return True
+            return
         self._write, error = None, write.exception()
         if error is None:
             self._written, self.trouble = self._status_in_write, ""
@@ -55,7 +60,6 @@ class StatusFile:
             self.trouble = error.strerror or str(error)
         else:
             raise error
-        return False
 
     def put(self, status: str, patience: float) -> None:
         """Begin to write a status, unless an earlier one is still being written.
@@ -65,12 +69,12 @@ class StatusFile:
             patience: most seconds to wait for the end of the write. A disk that works takes less
                 than a millisecond.
         """
-        if self.awaits_disk() or status == self._written:
+        if self.is_writing() or status == self._written:
             return
         self._status_in_write, self._write_start = status, self.clock()
         self._write = self.start(partial(_replace, self.path, status))
         wait([self._write], patience)
-        self.awaits_disk()
+        self._take_result()
 
     def wait(self, patience: float) -> None:
         """Wait for the end of the write under way, at most so many seconds."""
