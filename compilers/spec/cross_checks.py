@@ -88,9 +88,9 @@ def check_spec(data: Data, spec: FabricSpec | None) -> Iterator[Finding]:
     addressing = section("addressing", AddressingSpec) or AddressingSpec()
     yield from _policy_findings(routing, family, parameters)
     yield from balance.unfit(routing, family, parameters)
-    shape = family.order(parameters), family.hierarchy(parameters)
+    switches, supernode_size = family.order(parameters), family.hierarchy(parameters)
     hosts, planes = _hosts_and_planes(data)
-    yield from _pool_findings(addressing, shape, hosts, planes)
+    yield from _pool_findings(addressing, switches, supernode_size, hosts, planes)
 
 
 def check_nodes(data: Data, examined: ExaminedInventory) -> Iterator[Finding]:
@@ -357,8 +357,13 @@ def _search_findings(
     in a fabric of more than `LARGEST_SEARCH` switches.
     """
     switches = family.order(parameters)
-    if family.constructed or switches <= LARGEST_SEARCH:
-        if switches > LARGEST_SEARCH and (family.compared or family.described):
+    if switches <= LARGEST_SEARCH:
+        return
+    # Families that the papers compare with have no larger fabrics, and neither have families whose
+    # only member a file or a growth describes.
+    never_large = family.compared or family.described
+    if family.constructed:
+        if never_large:
             yield _too_large(family, switches)
         return
     has_alternates = balance_named(routing.balance).forwarding.has_alternates
@@ -374,7 +379,7 @@ def _search_findings(
             "edge",
             "its classes serve whole supernodes, of which some switch shares a link",
         )
-    if family.compared or family.described:
+    if never_large:
         yield _too_large(family, switches)
     elif not by_supernodes and (has_alternates or routing.protect != "none"):
         yield Finding(
@@ -393,17 +398,17 @@ def _too_large(family: Family, order: int) -> Finding:
 
 
 def _pool_findings(
-    addressing: AddressingSpec, shape: tuple[int, int], hosts: int, planes: int
+    addressing: AddressingSpec, switches: int, supernode_size: int, hosts: int, planes: int
 ) -> Iterator[Finding]:
     """Yield findings about pools that have no block for every vertex.
 
     Args:
         addressing: the pools.
-        shape: the number of vertices, and those of a supernode.
+        switches: the number of vertices.
+        supernode_size: the vertices of a supernode.
         hosts: the hosts of a node.
         planes: the number of planes.
     """
-    switches, supernode_size = shape
     block, count = ipv4_block_length(hosts), block_count(switches, supernode_size)
     # The bits of an address that number the planes, and the blocks of a plane.
     bits = (count - 1).bit_length() + (planes - 1).bit_length()

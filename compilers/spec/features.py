@@ -12,6 +12,7 @@ UNEQUAL_SHARES = "unequal shares of traffic"
 """Multipath with a weight for each port. A target that lacks it shares equally."""
 INGRESS = "separate routes for packets from hosts"
 REPAIR = "repair in the switch"
+# Packets that came in on the port of their route are sent by another one: they bounce.
 BOUNCES = "routes by the port that packets came in on"
 AGGREGATES = "aggregated routes"
 MARKS = "packets marked for the next switch"
@@ -19,7 +20,7 @@ TRANSIT = "traffic in transit shared over several ports"
 INTERMEDIATES = "packets that carry an intermediate switch"
 CHANNELS = "channels that keep a lossless fabric free of deadlock"
 IN_PACKETS = frozenset({MARKS, INTERMEDIATES})
-"""Features that change packets."""
+"""Features for which a switch writes something into packets."""
 FEATURES = IN_PACKETS | frozenset(
     {MULTIPATH, UNEQUAL_SHARES, INGRESS, REPAIR, BOUNCES, AGGREGATES, TRANSIT, CHANNELS}
 )
@@ -43,4 +44,5 @@ TRANSIT_NEEDS = {
 }
 """The features that each value of `routing.transit` needs."""
 IN_NODE_TYPES = {MULTIPATH: "weights", INGRESS: "ingress", REPAIR: "repair"}
-"""Features that a node type may lack, with their names in its `capabilities`."""
+"""Features that a target may have while a type of node lacks them: the name of each in the
+`capabilities` of a node type."""
