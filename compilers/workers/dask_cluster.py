@@ -39,8 +39,8 @@ CONNECT_TIMEOUT, ANSWER_TIMEOUT = 2.0, 10.0
 """Seconds: how long a scheduler may take to accept a connection, and to answer."""
 LONGEST_GREETING = 1 << 20
 """The most bytes of a scheduler's greeting; other servers do not begin with such a length."""
-WAITING_A_THREAD = 4
-"""For each thread of the workers: how many tasks may be under way, or done and not yet taken."""
+TASKS_OF_THREAD = 4
+"""How many tasks for each thread of the workers may be under way, or done and not yet taken."""
 MOST_SENDS = 4
 """The most times that a job is sent to the workers. It is sent again if it is lost with workers."""
 SCHEDULER_OPTION = "scheduler"
@@ -91,7 +91,7 @@ class DaskCluster:
         """
         with self._explained():
             job = _SentJob(self._client, _packed((prepare, shared_data), self._shared))
-            window = WAITING_A_THREAD * max(4, sum(self._client.nthreads().values()))
+            window = TASKS_OF_THREAD * max(4, sum(self._client.nthreads().values()))
             try:
                 for results in in_window(job.submit, groups(pieces, at_once), window):
                     yield from results
@@ -280,8 +280,8 @@ def _require_same_versions(client: Client, address: str) -> None:
         raise InputError.of(
             "a scheduler with workers", "one without", todo, address, key=SCHEDULER_OPTION
         )
-    for worker, facts in workers.items():
-        packages = facts["packages"]
+    for worker, versions in workers.items():
+        packages = versions["packages"]
         python = ".".join(packages["python"].split(".")[:2])
         _require_versions(packages | {"Python": python}, worker, _versions())
 
@@ -344,8 +344,10 @@ def _unpacked(job: bytes) -> Any:
     return unpickler.load()
 
 
-_lock, _prepared = Lock(), ("", _unpacked)
-"""On a worker: the digest of the last job, and its function of a piece."""
+_lock = Lock()
+"""On a worker: held while a job is prepared."""
+_prepared: tuple[str, Callable[[Any], Any]] | None = None
+"""On a worker: the digest of the last job, and its function of a piece; None before the first."""
 
 
 def _run(job: bytes, name: str, code: Mapping[str, str], group: Sequence[Any]) -> list[Any]:
@@ -361,7 +363,7 @@ def _run(job: bytes, name: str, code: Mapping[str, str], group: Sequence[Any]) -
 
     global _prepared
     with _lock:
-        if _prepared[0] != name:
+        if _prepared is None or _prepared[0] != name:
             _require_versions(_versions_and_sources(), get_worker().address, code)
             prepare, shared_data = _unpacked(job)
             _prepared = name, prepare(shared_data)
