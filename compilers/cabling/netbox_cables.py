@@ -5,6 +5,10 @@ termination at each side. So a ribbon becomes a cable for each lane, all with th
 and a trunk becomes a cable between two rear ports with as many positions as the trunk has. NetBox
 has no cable profile with reversed ends. If any trunk is reversed, each position of a trunk is a
 rear port and a cable of its own.
+
+`panel_plan` says how links run: from a switch by a *ribbon* of several lanes to a cassette, then by
+a *trunk* to another cassette. A *cord* is a ribbon or a trunk. The *shuffle* has the ribbon,
+cassette, front port, lane and trunk of each link.
 """
 
 from __future__ import annotations
@@ -108,14 +112,15 @@ def _lane_cables(
         front_ports, lane_numbers = shuffle.front_port[link].tolist(), shuffle.lane[link].tolist()
         lanes = list(zip(front_ports, lane_numbers, strict=True))  # at end a, at end b
         is_inside = shuffle.trunk[link] < 0  # a link between two lanes of one cassette
-        for end, word in enumerate("ab"):
-            port, is_rear = lane_port(lanes[end], lanes[1 - end] if is_inside else None)
+        for end, letter in enumerate("ab"):
+            lane_of_other_end = lanes[1 - end] if is_inside else None
+            port, is_rear = lane_port(lanes[end], lane_of_other_end)
             cord = cords[shuffle.ribbon[link, end]]
             media, colour = _media_and_colour(rows, cord)
             yield NetboxCable(
-                side_a_device=row[f"{word}_node"],
+                side_a_device=row[f"{letter}_node"],
                 side_a_type=INTERFACE,
-                side_a_name=row[f"{word}_port"],
+                side_a_name=row[f"{letter}_port"],
                 side_b_device=plan.names[shuffle.cassette[link, end]],
                 side_b_type=REAR if is_rear else FRONT,
                 side_b_name=port,

@@ -60,7 +60,8 @@ class EmittedCheck:
         build: the plane, with ports named as the system names them.
         folder: the folder in which each switch has its own.
         reader: reads the folder of a switch.
-        accept: see `DifferenceList`.
+        accept: lines that begin with one of these texts, or files with one of these names, count
+            as the user's own statements (`DifferenceList`).
         abilities: what each switch can do, by vertex; () where all switches can do everything.
     """
 
@@ -248,13 +249,16 @@ class EmittedCheck:
             far: the vertex of the far switch.
             far_port: the port of the far switch at the link.
         """
-        is_hop_marked = hop.port != without_mark(hop.port)
-        is_address_marked = stated.port != without_mark(stated.port)
-        if is_hop_marked is not is_address_marked:
+        if _is_marked(hop.port) is not _is_marked(stated.port):
             return False
         if not hop.address.startswith(LINK_LOCAL):
             return True
         return self.port_number(far, stated.port) == far_port
+
+
+def _is_marked(port: Port) -> bool:
+    """Whether a port is for marked packets."""
+    return port != without_mark(port)
 
 
 def _unreadable(folder: Path, error: Exception) -> EmittedDifference:

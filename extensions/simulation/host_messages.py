@@ -21,14 +21,15 @@ NOT_DUE = 2**31 - 2
 
 
 class HostMessages(NamedTuple):
-    """M messages between H hosts, as the ranks of an MPI program send them.
+    """M messages between H hosts, such as those of an MPI program with a rank on each host.
 
     They are sorted by sender, and then by the order in which it sends them. A host sends a message
     when it has sent its messages before, and has received all messages that this one depends on.
     """
 
     destination: NDArray[np.int32]
-    """int32[M], the arc of the host that it goes to."""
+    """int32[M], the host that it goes to, by its *arc*: its switch with its port there, as
+    `SimulatedNetwork` numbers them."""
     sender: NDArray[np.int32]
     """int32[M], the host that sends it."""
     dependent: NDArray[np.int32]

@@ -21,7 +21,7 @@ LINK_LATENCY = 1e-6
 DEFAULT_SPEED = 400
 """The rate of a link, in Gbit/s, if the inventory has no speed for its port."""
 STORED_PAIRS = 1 << 24
-"""The most pairs of switches in a file that lists all pairs."""
+"""The most pairs of switches of a fabric. The exports write a file with a line for each pair."""
 
 
 class RatedLink(NamedTuple):
@@ -81,24 +81,24 @@ class RatedLinks:
             most = f"at most {int(STORED_PAIRS**0.5):,} switches, as files tell of each pair"
             raise InputError.of(most, f"{switches:,}")
         speed = by_port(hardware_of(build), wiring, "speed")
-        tail, link = np.nonzero(wiring.far > np.arange(switches)[:, None])  # each link once
+        switch, link = np.nonzero(wiring.far > np.arange(switches)[:, None])  # each link once
         vertex, slot = np.nonzero(wiring.host_port)
         if not len(vertex):
             todo = "compile it with hosts_per_node: 1 or more"
             raise InputError.of("a fabric with hosts", "none", todo, key="hosts_per_node")
 
-        def rate(switch: NDArray[Any], port: NDArray[Any]) -> NDArray[np.int64]:
-            """The rates of ports of switches."""
-            speeds = speed[wiring.node_type[switch], port]
+        def rates_of(switches: NDArray[Any], ports: NDArray[Any]) -> NDArray[np.int64]:
+            """The rates of ports, each of one of the switches."""
+            speeds = speed[wiring.node_type[switches], ports]
             return np.where(speeds > 0, speeds, DEFAULT_SPEED)
 
         return cls(
             build=build,
-            ends=np.stack((tail, wiring.far[tail, link]), axis=1).astype(np.int64),
-            rate=rate(tail, wiring.port[tail, link]),
+            ends=np.stack((switch, wiring.far[switch, link]), axis=1).astype(np.int64),
+            rate=rates_of(switch, wiring.port[switch, link]),
             vertex=vertex,
             slot=slot,
-            host_rate=rate(vertex, wiring.host_port[vertex, slot]),
+            host_rate=rates_of(vertex, wiring.host_port[vertex, slot]),
             names=tuple(
                 wiring.host_names[number] for number in (vertex * per_node + slot).tolist()
             ),

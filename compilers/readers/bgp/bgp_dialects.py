@@ -26,8 +26,9 @@ class BgpDialect:
     """The statements of one system about BGP.
 
     A configuration needs the statements of every field, unless the field says when they are needed.
-    Statements for each family, neighbour or prefix stand once for each of them: as often as the
-    first statement of the field. Fields that a system has no statements for are empty.
+    A field may be for each family, neighbour or prefix. Then a configuration has all its statements
+    once for each of them, and how often the first one stands says how many there are. Fields that a
+    system has no statements for are empty.
     """
 
     # For the whole switch and its own prefixes
@@ -42,8 +43,8 @@ class BgpDialect:
     announced_prefix: tuple[str, ...] = ()
     """Statements for each prefix that the switch announces as its own. Field: `prefix`."""
     needs_route: tuple[str, ...] | None = None
-    """The statements below the head `[needs_route]`, of which there are none: the head itself is
-    the information (`announces_routed_only`). None: the file does not have it."""
+    """A flag: () if the file has the head `[needs_route]`, below which there are no statements;
+    None if it has not (`announces_routed_only`)."""
 
     # For each address family
 

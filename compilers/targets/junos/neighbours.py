@@ -32,13 +32,13 @@ COLUMNS = ("Local Interface", "Chassis Id", "Port info", "System Name")
 """The names of the columns that are read of the text."""
 INTERFACE_NAME = "interface name"
 """The subtype of a port id that is the name of an interface."""
-INSTEAD = "show lldp neighbors | display json"
+COMMAND_TO_USE = "show lldp neighbors | display json"
 """The command whose output is read, for messages."""
 NOT_READ = (
     OtherOutput(
-        re.compile(r"^LLDP Neighbor Information:", re.M), "that of detail as text", INSTEAD
+        re.compile(r"^LLDP Neighbor Information:", re.M), "that of detail as text", COMMAND_TO_USE
     ),
-    OtherOutput(re.compile(rf"<{INFORMATION}"), "XML of Junos", INSTEAD),
+    OtherOutput(re.compile(rf"<{INFORMATION}"), "XML of Junos", COMMAND_TO_USE),
 )
 """Other outputs that people collect by mistake."""
 

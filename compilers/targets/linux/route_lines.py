@@ -68,7 +68,9 @@ def _polarfab_entries(output: str) -> list[dict[str, Any]]:
 
 
 def _rule_line(text: str) -> RouteLine:
-    """A policy rule; rules with different words are different rules."""
+    """A policy rule. Its whole text stands for the prefix, so that rules with different words are
+    different ones: a rule is added or taken away, and never changed.
+    """
     return RouteLine(
         table="",
         prefix=text,
