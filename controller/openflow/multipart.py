@@ -69,14 +69,14 @@ def groups_body() -> bytes:
     return GROUP_REQUEST.pack(group=ALL_GROUPS)
 
 
-def part(message: bytes) -> ReplyPart:
+def part(reply_message: bytes) -> ReplyPart:
     """A message as a part of a multipart reply.
 
     Raises:
         Malformed: it is too short.
     """
-    reply = MULTIPART.read(message, HEADER.size)
-    body = message[HEADER.size + MULTIPART.size :]
+    reply = MULTIPART.read(reply_message, HEADER.size)
+    body = reply_message[HEADER.size + MULTIPART.size :]
     return ReplyPart(reply.kind, body, not reply.flags & MORE_PARTS)
 
 

@@ -230,10 +230,10 @@ def difference(
 def without_borrowed_deletions(
     parts: Iterable[bytes], borrowed: Collection[int]
 ) -> Iterator[bytes]:
-    """The bundled messages of a round, but groups that foreign rows lead to are not deleted.
+    """The bundled messages of a round without deletions of *borrowed* groups.
 
-    A switch would remove those rows with the group. Where a later round adds the group again, it is
-    changed instead.
+    Foreign rows lead to these groups, and a switch would remove the rows with the group. Where a
+    later round adds the group again, it is changed instead.
 
     Args:
         parts: bundled messages, any number of them in each.
@@ -373,15 +373,15 @@ def _row_changes(blocks: Sequence[Block], content: SwitchContent) -> _Changes[by
     """
     if not content.blocks:
         return _Changes(_block_messages(blocks), sum(map(len, blocks)), 0, [])
-    rows_before, forms = content.rows, [(block, _added_rows(block)) for block in blocks]
-    ours = frozenset(row for _, form in forms for row in form)
+    rows_before, rows_of_blocks = content.rows, [(block, _added_rows(block)) for block in blocks]
+    ours = frozenset(row for _, rows in rows_of_blocks for row in rows)
     sets = _RowSets(ours - rows_before, rows_before - ours)
     if sets.lacking and sets.surplus:
         sets = _without_equal_rows(sets)
     parts: list[bytes] = []
     if sets.lacking:
-        for block, form in forms:
-            indices = [index for index, row in enumerate(form) if row in sets.lacking]
+        for block, rows in rows_of_blocks:
+            indices = [index for index, row in enumerate(rows) if row in sets.lacking]
             if indices:
                 lacking_rows = block if len(indices) == len(block) else block[indices]
                 parts.append(lacking_rows.tobytes())

@@ -26,14 +26,14 @@ OUI, SIGNED = bytes.fromhex("025046"), 1
 """The organisation's identifier and the subtype in our TLV."""
 SIGNATURE = 16
 """The bytes of the signature."""
-LOCAL, COMPONENT = 7, 2
+LOCAL, PORT_COMPONENT = 7, 2
 """The subtypes of the TLVs that name the chassis and the port (§8.5.2.2, §8.5.3.2): a locally
 assigned name, and a number."""
 FRAME = WireLayout(
     "to 6s, source 6s, ethertype H",
     "chassis H, chassis_kind B, switch 21s",
     "port_id H, port_kind B, port L",
-    "life H, seconds H",
+    "life H, seconds H",  # the head of the TLV of the time to live, and its value
     f"token H, oui 3s, token_kind B, round L, signature {SIGNATURE}s",
     "2x",
 )
@@ -55,7 +55,7 @@ class FrameContents(NamedTuple):
     port: int
     """The number of the port."""
     round: int
-    """The turn of the switch."""
+    """The number of the switch's turn, a sequence number: it grows with each turn."""
 
 
 def frames(
@@ -76,7 +76,7 @@ def frames(
     for name, (kind, size) in TLVS.items():
         result[name] = kind << TLV_TYPE_SHIFT | size
     result["chassis_kind"], result["switch"] = LOCAL, b"dpid:%016x" % datapath_id
-    result["port_kind"], result["port"] = COMPONENT, ports
+    result["port_kind"], result["port"] = PORT_COMPONENT, ports
     result["seconds"] = seconds
     result["oui"], result["token_kind"], result["round"] = OUI, SIGNED, round_
     signatures = b"".join(_signature(frame.tobytes(), key) for frame in result)
