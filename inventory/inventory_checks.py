@@ -219,7 +219,7 @@ def _repeated_in_plane_findings(nodes: Nodes) -> list[Finding]:
     for plane in sorted({node.plane or 1 for _, node in nodes} or {1}):
         in_plane = [(i, node) for i, node in nodes if (node.plane or 1) == plane]
         findings += _repeated_findings(
-            _names(nodes, in_plane), "a name that no other node or host has"
+            _node_and_host_names(nodes, in_plane), "a name that no other node or host has"
         )
         findings += _repeated_findings(
             _node_values(in_plane, "vertex"), "a vertex that no other node has"
@@ -227,7 +227,7 @@ def _repeated_in_plane_findings(nodes: Nodes) -> list[Finding]:
     return list(dict.fromkeys(findings))
 
 
-def _names(nodes: Nodes, in_plane: Nodes) -> Uses:
+def _node_and_host_names(nodes: Nodes, in_plane: Nodes) -> Uses:
     """The names of all nodes, and of the hosts at the nodes of a plane."""
     numbers_in_plane = {i for i, _ in in_plane}
     for i, node in nodes:

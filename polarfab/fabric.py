@@ -281,6 +281,8 @@ class Fabric:
         from compilers.tables.folders.replaced_folder import new_build
 
         path = real_path(Path(folder))  # a path such as `.` changes its meaning when it is replaced
+        # If this fabric was verified, the builds that were judged are written and marked with the
+        # results. Else builds in memory are written, and those in the new folder are verified.
         judged = list(self._verifications) if prove is True else []
         builds = self.builds if judged else self.compiled or self.compile().compiled
         with new_build(path) as new:

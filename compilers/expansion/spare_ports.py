@@ -1,7 +1,9 @@
 """The spare ports and spare nodes that an expansion uses, so that no installed plug is moved.
 
 `SparePorts` lists the unused ports of a fabric. The functions count how many an expansion needs,
-refuse one that needs more, and give each new link a port.
+refuse one that needs more, and give each new link a port. `choose_spare_nodes` gives new vertices
+the spare nodes of the inventory, and `host_needs` says which ports their hosts can have. A new
+vertex is a *copy* of an old one, its *origin*, and has a node of the same type.
 """
 
 from __future__ import annotations
@@ -247,6 +249,7 @@ def choose_spare_nodes(hardware: Hardware, wiring: Wiring, expansion: Expansion)
         name: iter([spare for spare in intact if spare.type == name]) for name in wiring.type_names
     }
     types = wiring.node_type[expansion.origin[first_new:]].tolist()
+    # `next` takes the spares of a type one after the other, and gives None when none is left.
     spare_nodes = {
         vertex: next(spares_of_type[wiring.type_names[node_type]], None)
         for vertex, node_type in enumerate(types, first_new)

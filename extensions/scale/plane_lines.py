@@ -3,8 +3,8 @@
 The rows of `compilers.tables.line_rows` are a function of the lines, so none is computed. The proof
 checks three conditions:
 
-1. The line of a switch has its neighbours by the cables, the switch itself if it has one link less
-   than others, and nothing else. The k-th class of the switch leads to the k-th of these
+1. The line of a switch consists of its neighbours by the cables. If the switch has one link less
+   than others, it is on its own line, too. The k-th class of the switch leads to the k-th of these
    neighbours, and so does the k-th of its classes for a neighbour itself.
 2. The coordinates of the switches are the points of the plane over F_q, normalised. Those of the
    switches on a line are orthogonal to the switch whose line it is.
@@ -62,6 +62,8 @@ def proved_lines(build: Build) -> tuple[int, ...] | None:
 def _lines_are_cabled(build: Build, program: LineProgram) -> bool:
     """Whether condition 1 holds."""
     use, far, classes = PortUse.of(build.wiring), build.wiring.far, build.tables.classes.port
+    # `around` has the lines. `direct` is the number of the first class for a neighbour itself; 0
+    # where the same classes serve neighbours and what is behind them.
     line_length, direct = program.around.shape[1], int(program.direct[0])
     if classes.shape[1] < direct + line_length or direct not in (0, line_length):
         return False

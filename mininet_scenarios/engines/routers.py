@@ -29,7 +29,7 @@ from mininet_scenarios.scenario.engine import EngineError, HostSample
 
 ROUTER_KINDS: dict[str, type[RouterProcesses]] = {"linux": LinuxRouter, "frr": FrrRouter}
 """The kind of router of each target."""
-ROUTES_PATIENCE = 60.0
+ROUTES_TIMEOUT = 60.0
 """Seconds in which all routers must have their routes."""
 SILENCE = 1.0
 """Seconds without any packet, after which links count as quiet."""
@@ -38,7 +38,7 @@ SENT_PACKETS = 10
 IFA_F_TENTATIVE = 0x40
 """The flag of an address that the kernel still checks for duplicates (linux/if_addr.h)."""
 NAMESPACES_AT_ONCE = 4
-"""Routers that are started at the same time."""
+"""How many namespaces are made at the same time."""
 NEIGHBOUR_SETTINGS = {"base_reachable_time_ms": 36_000_000, "delay_first_probe_time": 0}
 """The kernel's settings for its neighbour tables (ARP and neighbour discovery): it asks for an
 address at once, and remembers it for hours, as its requests would count as packets over links."""
@@ -110,12 +110,12 @@ class Routers(HostAddresses):
         for i, host in enumerate(self.hosts):
             batch(self.ip_commands(i), *host.command_prefix, "ip")
         for namespace in [*self.switches, *self.hosts]:
-            until(partial(_has_addresses, namespace), "addresses of its own", ROUTES_PATIENCE)
+            until(partial(_has_addresses, namespace), "addresses of its own", ROUTES_TIMEOUT)
         self.addresses = [_interface_addresses(namespace) for namespace in self.switches]
         self._write_neighbour_entries()
         self.settle()
 
-    def settle(self, patience: float = ROUTES_PATIENCE) -> None:
+    def settle(self, patience: float = ROUTES_TIMEOUT) -> None:
         """Wait until every router has the routes that it can have with the links that are up."""
         any_learns = any(router.learns for router in self.routers)
         switches = range(len(self.routers)) if any_learns else sorted(self.changed_switches)
@@ -143,16 +143,16 @@ class Routers(HostAddresses):
         """Wait until no link carries packets: at first, kernels and daemons send announcements.
 
         Raises:
-            EngineError: some link still carries packets after ROUTES_PATIENCE.
+            EngineError: some link still carries packets after ROUTES_TIMEOUT.
         """
-        deadline, before = time.monotonic() + ROUTES_PATIENCE, self.sent()
+        deadline, before = time.monotonic() + ROUTES_TIMEOUT, self.sent()
         while time.monotonic() < deadline:
             time.sleep(SILENCE)
             sent = self.sent()
             if (sent == before).all():
                 return
             before = sent
-        raise EngineError(f"the links are not quiet after {ROUTES_PATIENCE:g} s")
+        raise EngineError(f"the links are not quiet after {ROUTES_TIMEOUT:g} s")
 
     def set_link(self, vertex: int, link: int, up: bool) -> None:
         """Take a switch's end of its k-th link down, or up again."""

@@ -63,7 +63,7 @@ def command(
     fabric = fabric_at(subject)
     if fabric.loaded:
         todo = "list its cables with `polarfab cables BUILD`"
-        fabric = keeping_installed(fabric, None, todo)
+        fabric = keeping_installed(fabric, named=None, todo=todo)
     schedule = cables(fabric, rack or "")
     if printed != "table":
         text = schedule.text(printed)
