@@ -2,7 +2,7 @@
 
 A *row* is a flow entry of a switch. A *foreign* row is one that another program has added. The
 session of a switch (`controller.switches`) calls `shadowing` after it has read the switch, and
-reports the foreign rows that it returns. Rows are bytes in their common form,
+reports the foreign rows that it returns. Rows are bytes in their canonical form,
 `compilers.readers.openflow.rows.ROW`.
 """
 

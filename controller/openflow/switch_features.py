@@ -16,7 +16,7 @@ from functools import reduce
 
 import numpy as np
 
-from compilers.readers.openflow.rows import Malformed, runs
+from compilers.readers.openflow.rows import Malformed, blocks_of_one_length
 from compilers.targets.openflow.bundled_blocks import fields_at
 from compilers.targets.openflow.class_groups import GroupRole
 from compilers.targets.openflow.encoder import FlowProgram
@@ -178,7 +178,9 @@ def _tables(features: bytes) -> dict[int, _Table]:
     """The tables by number; none if they cannot be read."""
     try:
         entries = [
-            entry.tobytes() for block in runs(features, TABLE_FEATURES.size) for entry in block
+            entry.tobytes()
+            for block in blocks_of_one_length(features, TABLE_FEATURES.size)
+            for entry in block
         ]
     except Malformed:
         return {}

@@ -27,12 +27,12 @@ from compilers.readers.openflow.rows import (
     actions_of,
     added_groups,
     added_rows,
-    columns,
+    blocks_of_one_length,
     entries,
+    heads,
     read_row,
     reported_groups,
     reported_rows,
-    runs,
     split_row,
 )
 from compilers.targets.openflow.bundled_blocks import ROW_KEY, fields_at
@@ -135,7 +135,7 @@ COUNT_REQUEST = multipart.flows_body(OURS, COOKIE_MASK)
 
 
 @dataclass(frozen=True, slots=True)
-class Total:
+class Fingerprint:
     """A summary of our rows and groups in a switch."""
 
     row_count: int
@@ -144,13 +144,13 @@ class Total:
     """A hash over the number, type and buckets of all our groups."""
 
     @classmethod
-    def of(cls, program: FlowProgram) -> Total:
+    def of(cls, program: FlowProgram) -> Fingerprint:
         """The summary of a switch that holds this program."""
         groups = (group for block in program.groups for group in added_groups(block))
         return cls(sum(map(len, program.flows)), hash(frozenset(groups)))
 
     @classmethod
-    def read(cls, row_count: bytes, groups: bytes) -> Total:
+    def read(cls, row_count: bytes, groups: bytes) -> Fingerprint:
         """Read the replies to `COUNT_REQUEST` and to a request for groups.
 
         Raises:
@@ -178,8 +178,8 @@ def read_content(flows: bytes, groups: bytes) -> SwitchContent:
     ours: list[Block] = []
     others: list[bytes] = []
     marker = None
-    for block in runs(flows, ROW_ENTRY_BYTES):
-        cookies = columns(block, REPORTED_ROW)["cookie"].astype(np.uint64)
+    for block in blocks_of_one_length(flows, ROW_ENTRY_BYTES):
+        cookies = heads(block, REPORTED_ROW)["cookie"].astype(np.uint64)
         is_ours = cookies & np.uint64(COOKIE_MASK) == np.uint64(OURS)
         form = reported_rows(block)
         if is_ours.any():
@@ -303,7 +303,7 @@ def _shadowing(program: FlowProgram, content: SwitchContent) -> tuple[tuple[int,
 
 def _described(groups: bytes) -> dict[int, bytes]:
     """The groups of a switch by number, as it describes them."""
-    blocks = runs(groups, REPORTED_GROUP.itemsize)
+    blocks = blocks_of_one_length(groups, REPORTED_GROUP.itemsize)
     return {number: form for block in blocks for number, form in reported_groups(block)}
 
 

@@ -201,7 +201,7 @@ class Switch:
     """Whether its rows are being counted after the commit."""
     _content_before: reconcile.SwitchContent | None = None
     """Its content before the present attempt to change it; None before the first change."""
-    _confirmed_total: reconcile.Total | None = None
+    _confirmed_total: reconcile.Fingerprint | None = None
     """The summary of the program that it was sent last; None if it has confirmed no program."""
 
     def request_reading(self) -> None:
@@ -381,7 +381,7 @@ class Switch:
         if exceeded:
             self._fail(ChangeOutcome(committed=False, text=exceeded))
             return
-        self.state, self._confirmed_total = "changing", reconcile.Total.of(program)
+        self.state, self._confirmed_total = "changing", reconcile.Fingerprint.of(program)
         self._entries_sent = difference.added + difference.changed
         self._count_requested = False
         self.talk.change(difference.parts, self._changed, self._request_counts)
@@ -483,7 +483,7 @@ class Switch:
         row_count, groups = (replies[kind] for kind in COUNT_REQUESTS)
         is_reported = row_count is not None and groups is not None
         if not is_reported or (
-            reconcile.Total.read(row_count or b"", groups or b"") != self._confirmed_total
+            reconcile.Fingerprint.read(row_count or b"", groups or b"") != self._confirmed_total
         ):
             self.read()
         elif self.drifts >= MOST_DRIFTS:

@@ -4,9 +4,10 @@ The engines with Open vSwitch read the loads of links here (`sent_by_port`), and
 rules how many packets each rule has forwarded (`packets_by_rule`), and which of the two sets of
 class and group numbers a switch holds (`generations`).
 
-A bridge replies with the bytes of many entries, of flows or groups. `runs` cuts them into blocks of
-entries of one length. `columns` has a field of all entries of a block as an array, and `entries`
-the bytes of each. `settle` sends the requests, and waits until all bridges have answered.
+A bridge replies with the bytes of many entries, of flows or groups. `blocks_of_one_length` cuts
+them into blocks of entries of one length. `heads` has a field of all entries of a block as an
+array, and `entries` the bytes of each. `settle` sends the requests, and waits until all bridges
+have answered.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from numpy.typing import NDArray
 from compilers.readers.openflow.rows import (
     REPORTED_ROW,
     ROW_ENTRY_BYTES,
-    columns,
+    blocks_of_one_length,
     entries,
+    heads,
     read_row,
     reported_rows,
-    runs,
 )
 from compilers.targets.openflow.bundled_blocks import fields_at
 from compilers.targets.openflow.flow_tables import generation_of
@@ -121,8 +122,8 @@ def packets_by_rule(folder: Path, bridges: Mapping[str, int]) -> dict[RuleKey, i
 def _packets_by_flow(switch: int, body: bytes) -> dict[RuleKey, int]:
     """Packets of each flow of a switch, from the body of its reply."""
     packets: dict[RuleKey, int] = {}
-    for block in runs(body, ROW_ENTRY_BYTES):
-        counts = columns(block, REPORTED_ROW)["packets"].tolist()
+    for block in blocks_of_one_length(body, ROW_ENTRY_BYTES):
+        counts = heads(block, REPORTED_ROW)["packets"].tolist()
         for row, count in zip(entries(reported_rows(block)), counts, strict=True):
             packets[switch, _place(row)] = count
     return packets
@@ -131,7 +132,7 @@ def _packets_by_flow(switch: int, body: bytes) -> dict[RuleKey, int]:
 def _packets_by_bucket(switch: int, body: bytes) -> dict[RuleKey, int]:
     """Packets of each bucket of a switch's groups, from the body of its reply."""
     packets: dict[RuleKey, int] = {}
-    for block in runs(body, GROUP_STATS.size):
+    for block in blocks_of_one_length(body, GROUP_STATS.size):
         numbers = fields_at(block, GROUP_STATS)["group"].tolist()
         buckets = np.ascontiguousarray(block[:, GROUP_STATS.size :]).view(BUCKET_COUNTER.dtype)
         for group, counts in zip(numbers, buckets["packets"].tolist(), strict=True):

@@ -1,13 +1,14 @@
 """Rows and groups of OpenFlow 1.3, read from messages that add them and from what switches report.
 
-The layouts are stated here once more, from the OpenFlow Switch Specification 1.3.5, §7, and ONF
-extension 230: the reader shares nothing with the writer, `compilers.targets.openflow`.
+A *row* is a flow entry. The layouts are stated here once more, from the OpenFlow Switch
+Specification 1.3.5, §7, and ONF extension 230: the reader shares nothing with the writer,
+`compilers.targets.openflow`.
 
 What comes in are bytes: messages of bundles (`rows_and_groups_added`), or the entries of replies
-(`runs`). A message that adds a row and a reply that reports it have other layouts, so both are
-copied to a *common form*, `ROW` or `GROUP`, in which equal rows have equal bytes. Many entries are
-one array, uint8[n, L], of n entries of L bytes; `read_row` and `read_group` make values of a single
-one.
+(`blocks_of_one_length`). A message that adds a row and a reply that reports it have other layouts.
+So both are copied to a *canonical form*, `ROW` or `GROUP`, in which equal rows have equal bytes.
+Many entries are one array, uint8[n, L], of n entries of L bytes; `read_row` and `read_group` make
+values of a single one.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ ANY = 0xFFFFFFFF
 """Any port, any group, no buffer."""
 FLOW_MOD, GROUP_MOD = 14, 15
 """Types of the messages that add a row and a group."""
-BUNDLED_FROM_US = {"version": 4, "type": 4, "experimenter": 0x4F4E4600, "kind": 2301, "inner": 4}
+ADDS_TO_BUNDLE = {"version": 4, "type": 4, "experimenter": 0x4F4E4600, "kind": 2301, "inner": 4}
 """Members of a message that adds another to a bundle: versions, types and the experimenter."""
 ADDS_A_ROW = {"command": 0, "buffer": ANY, "out_port": ANY, "out_group": ANY}
 """Members of a message that adds a row, and does nothing else."""
@@ -109,14 +110,14 @@ ROW = np.dtype(
         ("match_length", ">u2"),
     ]
 )
-"""The common form of a row, without what changes by itself (counters, ages); the fields of its
+"""The canonical form of a row, without what changes by itself (counters, ages); the fields of its
 match and its instructions follow."""
 ADDED_GROUP = _layout(40, command=(32, ">u2"), type=(34, "u1"), group=(36, ">u4"))
 """A bundled group-mod (§7.3.4.2) up to its buckets."""
 REPORTED_GROUP = _layout(8, type=(2, "u1"), group=(4, ">u4"))
 """An entry of a reply that describes groups (§7.3.5.9) up to its buckets."""
 GROUP = np.dtype([("type", "u1")])
-"""The common form of a group, which its number is no part of; its buckets follow."""
+"""The canonical form of a group, which its number is no part of; its buckets follow."""
 MATCH_BYTES = 4
 """The bytes of type and length at the beginning of a match. The length counts them, too."""
 ROW_HEAD = Struct(">BHHHHQHH")
@@ -188,7 +189,7 @@ class Group:
 # Many entries at once
 
 
-def runs(data: bytes, shortest: int, length_at: int = 0) -> Iterator[Block]:
+def blocks_of_one_length(data: bytes, shortest: int, length_at: int = 0) -> Iterator[Block]:
     """Cut a list of entries into blocks of entries of one length that follow each other.
 
     Args:
@@ -206,8 +207,8 @@ def runs(data: bytes, shortest: int, length_at: int = 0) -> Iterator[Block]:
         most = (len(data) - offset) // length if length >= shortest else 0
         if not most:
             raise Malformed(f"an entry of {length} bytes at byte {offset} of {len(data)}")
-        # All that is left, as if every entry had this length; entries of another length are cut
-        # off below.
+        # First all that is left is cut as if every entry had this length. Then the block ends
+        # before the first entry that has another length.
         run = all_bytes[offset : offset + most * length].reshape(most, length)
         lengths = run[:, length_at : length_at + 2].view(np.uint16)
         # The index of the first entry of another length; 0 if there is none.
@@ -216,28 +217,28 @@ def runs(data: bytes, shortest: int, length_at: int = 0) -> Iterator[Block]:
         offset += count * length
 
 
-def columns(block: Block, layout: np.dtype[np.void]) -> NDArray[np.void]:
+def heads(block: Block, layout: np.dtype[np.void]) -> NDArray[np.void]:
     """layout[n]: the members of the structure at the beginning of each entry."""
     return block[:, : layout.itemsize].view(layout)[:, 0]
 
 
 def added_rows(block: Block) -> Block:
-    """The rows that bundled messages add, in the common form."""
+    """The rows that bundled messages add, in the canonical form."""
     return _in_common_form(block, ADDED_ROW, ROW)
 
 
 def reported_rows(block: Block) -> Block:
-    """The rows that a switch reports, in the common form."""
+    """The rows that a switch reports, in the canonical form."""
     return _in_common_form(block, REPORTED_ROW, ROW)
 
 
 def added_groups(block: Block) -> Iterator[tuple[int, bytes]]:
-    """The number of each group that bundled messages add, and the group in the common form."""
+    """The number of each group that bundled messages add, and the group in the canonical form."""
     return _groups(block, ADDED_GROUP)
 
 
 def reported_groups(block: Block) -> Iterator[tuple[int, bytes]]:
-    """The number of each group that a switch describes, and the group in the common form."""
+    """The number of each group that a switch describes, and the group in the canonical form."""
     return _groups(block, REPORTED_GROUP)
 
 
@@ -248,16 +249,16 @@ def entries(block: Block) -> list[bytes]:
 
 
 def _groups(block: Block, layout: np.dtype[np.void]) -> Iterator[tuple[int, bytes]]:
-    """The number of each group in a block of entries, and the group in the common form."""
-    numbers: list[int] = columns(block, layout)["group"].tolist()
+    """The number of each group in a block of entries, and the group in the canonical form."""
+    numbers: list[int] = heads(block, layout)["group"].tolist()
     return zip(numbers, entries(_in_common_form(block, layout, GROUP)), strict=True)
 
 
 def _in_common_form(block: Block, layout: np.dtype[np.void], form: np.dtype[np.void]) -> Block:
     """Entries with the structure `form` in the place of `layout`; the bytes behind it stay."""
-    members, tail = columns(block, layout), block[:, layout.itemsize :]
+    members, tail = heads(block, layout), block[:, layout.itemsize :]
     result = np.empty((len(block), form.itemsize + tail.shape[1]), np.uint8)
-    head = columns(result, form)
+    head = heads(result, form)
     for name in form.names or ():
         head[name] = members[name]
     result[:, form.itemsize :] = tail
@@ -270,16 +271,16 @@ def _in_common_form(block: Block, layout: np.dtype[np.void], form: np.dtype[np.v
 def rows_and_groups_added(data: bytes) -> tuple[list[bytes], list[tuple[int, bytes]]]:
     """The rows that messages in a bundle add, and the groups with their numbers.
 
-    Both are in the common form.
+    Both are in the canonical form.
 
     Raises:
         Malformed: a message is another, or cannot be read.
     """
     rows: list[bytes] = []
     groups: list[tuple[int, bytes]] = []
-    for block in runs(data, MESSAGE_IN_BUNDLE.itemsize, length_at=2):
-        _require_members(block, MESSAGE_IN_BUNDLE, BUNDLED_FROM_US, "adds a message to a bundle")
-        kinds = columns(block, MESSAGE_IN_BUNDLE)["inner_type"]
+    for block in blocks_of_one_length(data, MESSAGE_IN_BUNDLE.itemsize, length_at=2):
+        _require_members(block, MESSAGE_IN_BUNDLE, ADDS_TO_BUNDLE, "adds a message to a bundle")
+        kinds = heads(block, MESSAGE_IN_BUNDLE)["inner_type"]
         of_rows, of_groups = block[kinds == FLOW_MOD], block[kinds == GROUP_MOD]
         if len(of_rows) + len(of_groups) < len(block):
             raise Malformed("required messages that add rows and groups")
@@ -308,7 +309,7 @@ def _require_members(
     """
     if block.shape[1] < layout.itemsize:
         raise Malformed(f"a message of {block.shape[1]} bytes, where {layout.itemsize} are least")
-    members = columns(block, layout)
+    members = heads(block, layout)
     for name, value in required.items():
         if (wrong := members[name] != value).any():
             given = int(members[name][wrong][0])
@@ -319,7 +320,7 @@ def _require_members(
 
 
 def read_row(row: bytes) -> FlowRow:
-    """A row, from the common form.
+    """A row, from the canonical form.
 
     Raises:
         Malformed: it cannot be read.
@@ -339,7 +340,7 @@ def read_row(row: bytes) -> FlowRow:
 
 
 def read_group(number: int, group_bytes: bytes) -> Group:
-    """A group, from the common form.
+    """A group, from the canonical form.
 
     Raises:
         Malformed: it cannot be read.

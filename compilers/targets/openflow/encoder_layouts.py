@@ -13,9 +13,13 @@ import numpy as np
 
 from compilers.tables.build import Build
 from compilers.targets.openflow import carried_row_bytes
-from compilers.targets.openflow import group_and_flow_bytes as row_layouts
 from compilers.targets.openflow.carried_rows import carried_addresses
-from compilers.targets.openflow.group_and_flow_bytes import IPV4, IPV6
+from compilers.targets.openflow.group_and_flow_bytes import (
+    IPV4,
+    IPV6,
+    drawing_rows,
+    rows_to_same_switch,
+)
 from compilers.targets.openflow.message_parts import Block, Template, mac_bytes
 
 
@@ -52,13 +56,11 @@ class CarriedLayouts:
         return cls(
             first_mac=first,
             to_same_switch=[
-                row_layouts.rows_to_same_switch(gateway, most_hosts, family, length, checks_sources)
+                rows_to_same_switch(gateway, most_hosts, family, length, checks_sources)
                 for family in families
             ],
             from_hosts=[
-                row_layouts.drawing_rows(
-                    gateway, first, most_hosts, family, len(addresses), checks_sources
-                )
+                drawing_rows(gateway, first, most_hosts, family, len(addresses), checks_sources)
                 for family in families
             ],
             to_far=carried_row_bytes.rows_to_intermediates(macs, are_neighbours=False),

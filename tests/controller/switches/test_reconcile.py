@@ -100,13 +100,13 @@ def test_what_is_too_much_goes_last_and_groups_after_rows(program):
 
 
 def test_a_total_is_of_our_groups_in_any_order_and_tells_each_change(program):
-    groups, ours = groups_of(program), reconcile.Total.of(program)
+    groups, ours = groups_of(program), reconcile.Fingerprint.of(program)
     foreign = groups[0][:4] + struct.pack("!I", OUR_GROUPS + 1) + groups[0][8:]
 
     def total(*groups, more=0):
         count = sum(map(len, program.flows)) + more
         counted = AGGREGATE_STATS.pack(packets=9, bytes=9, flows=count)
-        return reconcile.Total.read(counted, b"".join(groups))
+        return reconcile.Fingerprint.read(counted, b"".join(groups))
 
     assert total(*groups[::-1], foreign) == ours
     other = groups[0][:-1] + b"\1"
