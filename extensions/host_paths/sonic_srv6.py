@@ -31,7 +31,7 @@ from extensions.host_paths.segment_check import check_sonic_segments
 from extensions.host_paths.srv6_paths import Srv6Paths
 from extensions.host_paths.srv6_sids import (
     Usids,
-    block_in_plane,
+    options_with_block,
     parse_block,
     require_numbers,
     required_block,
@@ -160,7 +160,7 @@ class SonicSegments(Addition[P2pFabric, SonicTables]):
 
     def options_in(self, plane: int, options: Chosen | None) -> Chosen | None:
         """See `Addition.options_in`."""
-        return block_in_plane(options, self.options[BLOCK].default, plane)
+        return options_with_block(options, self.options[BLOCK].default, plane)
 
     def require(self, build: Build, chosen: Chosen) -> None:  # noqa: ARG002
         """See `Addition.require`."""

@@ -30,7 +30,7 @@ from compilers.targets.target import Page, Target
 from extensions.host_paths.path_sets import ADJACENCY, CARRIER, DECAPSULATE, HOST
 from extensions.host_paths.segment_check import check_segments
 from extensions.host_paths.srv6_paths import Srv6Paths
-from extensions.host_paths.srv6_sids import Usids, block_in_plane, parse_block, require_numbers
+from extensions.host_paths.srv6_sids import Usids, options_with_block, parse_block, require_numbers
 from inventory.problems import InputError, Problem, few, shown
 
 HOSTS_FOLDER = "hosts"
@@ -171,7 +171,7 @@ class Srv6(Target):
 
     def options_in(self, plane: int, options: Chosen | None) -> Chosen | None:
         """See `Target.options_in`."""
-        return block_in_plane(options, self.options["block"].default, plane)
+        return options_with_block(options, self.options["block"].default, plane)
 
     def require(self, build: Build, chosen: Chosen) -> None:
         """See `Target.require`."""

@@ -50,8 +50,8 @@ class Usids:
         return SWITCH + vertex + 1
 
 
-def block_in_plane(options: Chosen | None, default: str, plane: int) -> Chosen | None:
-    """The options of a plane with the block of that plane: the blocks of planes are consecutive.
+def options_with_block(options: Chosen | None, default: str, plane: int) -> Chosen | None:
+    """The options of a plane, with its block in them: the blocks of planes are consecutive.
 
     The block of a carrier decides which plane a host sends it to: the host's kernel looks the
     carrier up again after the encapsulation, whatever interface the nexthop names.

@@ -116,7 +116,7 @@ def files(build: Build) -> Iterator[tuple[str, str]]:
 def _network(fabric: RatedLinks, switches: int) -> Iterator[str]:
     """Yield a line for each router: its hosts, and its links to routers with larger numbers."""
     words: list[list[str]] = [[f"router {switch}"] for switch in range(switches)]
-    for host, switch in enumerate(fabric.vertex.tolist()):
+    for host, switch in enumerate(fabric.host_switch.tolist()):
         words[switch].append(f"node {host}")
     for link in fabric.links():
         words[link.switch].append(f"router {link.far_switch}")

@@ -20,7 +20,7 @@ LINK_LATENCY = 1e-6
 """The latency of each link with the switch behind it, in seconds. Inventories have no latencies."""
 DEFAULT_SPEED = 400
 """The rate of a link, in Gbit/s, if the inventory has no speed for its port."""
-STORED_PAIRS = 1 << 24
+MOST_PAIRS = 1 << 24
 """The most pairs of switches of a fabric. The exports write a file with a line for each pair."""
 
 
@@ -59,9 +59,9 @@ class RatedLinks:
     `Program.cable`."""
     rate: NDArray[np.int64]
     """int64[E]: the rate of each link."""
-    vertex: NDArray[np.int64]
+    host_switch: NDArray[np.int64]
     """int64[H]: the switch of each host."""
-    slot: NDArray[np.int64]
+    host_number: NDArray[np.int64]
     """int64[H]: the number of each host at its switch."""
     host_rate: NDArray[np.int64]
     """int64[H]: the rate of each host's link."""
@@ -77,13 +77,13 @@ class RatedLinks:
         """
         wiring = build.wiring
         switches, per_node = wiring.host_port.shape
-        if switches**2 > STORED_PAIRS:
-            most = f"at most {int(STORED_PAIRS**0.5):,} switches, as files tell of each pair"
+        if switches**2 > MOST_PAIRS:
+            most = f"at most {int(MOST_PAIRS**0.5):,} switches, as files tell of each pair"
             raise InputError.of(most, f"{switches:,}")
         speed = by_port(hardware_of(build), wiring, "speed")
         switch, link = np.nonzero(wiring.far > np.arange(switches)[:, None])  # each link once
-        vertex, slot = np.nonzero(wiring.host_port)
-        if not len(vertex):
+        host_switch, host_number = np.nonzero(wiring.host_port)
+        if not len(host_switch):
             todo = "compile it with hosts_per_node: 1 or more"
             raise InputError.of("a fabric with hosts", "none", todo, key="hosts_per_node")
 
@@ -96,11 +96,12 @@ class RatedLinks:
             build=build,
             ends=np.stack((switch, wiring.far[switch, link]), axis=1).astype(np.int64),
             rate=rates_of(switch, wiring.port[switch, link]),
-            vertex=vertex,
-            slot=slot,
-            host_rate=rates_of(vertex, wiring.host_port[vertex, slot]),
+            host_switch=host_switch,
+            host_number=host_number,
+            host_rate=rates_of(host_switch, wiring.host_port[host_switch, host_number]),
             names=tuple(
-                wiring.host_names[number] for number in (vertex * per_node + slot).tolist()
+                wiring.host_names[number]
+                for number in (host_switch * per_node + host_number).tolist()
             ),
         )
 
@@ -110,6 +111,6 @@ class RatedLinks:
 
     def hosts(self) -> Iterator[RatedHost]:
         """Yield the hosts."""
-        columns = self.vertex.tolist(), self.slot.tolist(), self.host_rate.tolist()
+        columns = self.host_switch.tolist(), self.host_number.tolist(), self.host_rate.tolist()
         for name, switch, slot, rate in zip(self.names, *columns, strict=True):
             yield RatedHost(name, switch, rate, str(self.build.addressing.host(switch, slot)))

@@ -80,14 +80,14 @@ def host_pair_paths(fabric: RatedLinks) -> Iterator[list[list[int]]]:
     """Of each host the arcs, s·K + k for link k of switch s, of its path to each host."""
     walks = Walks.of(fabric.build)
     hops = TabulatedHops.of(walks, walks.program, np.zeros(0, np.int64))
-    switches, count = np.unique(fabric.vertex, return_counts=True)
+    switches, count = np.unique(fabric.host_switch, return_counts=True)
     most = int(count.max())
-    slots = fabric.slot.tolist()
-    for source, switch in enumerate(fabric.vertex.tolist()):
+    slots = fabric.host_number.tolist()
+    for source, switch in enumerate(fabric.host_switch.tolist()):
         paths = hops.paths(np.full(len(switches), switch), switches)
         assert (paths.hops >= 0).all(), "some packets do not arrive"
         row = []
-        for goal, slot in zip(fabric.vertex.tolist(), slots, strict=True):
+        for goal, slot in zip(fabric.host_switch.tolist(), slots, strict=True):
             if goal == switch:
                 row.append([])
                 continue
