@@ -38,7 +38,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fabric:
-    """A fabric, immutable. A method that needs tables compiles them, once.
+    """A fabric. A method that needs tables compiles them, once.
+
+    Its spec, folder and builds never change: methods return another fabric. Only the results of
+    `verify` are added to it, for `save`.
 
     Example:
         >>> import polarfab
@@ -355,6 +358,7 @@ class Fabric:
         bound = MemoryBound.of_build(self.builds[0])
         if not scheduler:
             (bound.storing(CHANNEL_BYTES) if channels else bound).require()
+        # A fabric in memory has no folders; then workers get the builds themselves.
         with workers_at(scheduler, zip(self.builds, self.folders)) as workers:  # noqa: B905
             options = ProofOptions(
                 failures=failures,
