@@ -282,7 +282,10 @@ def require_declared(build: Build) -> None:
     for field, value in declared:
         if wrong := field.misfit(value, sizes):
             raise Misfit(field.name if field.is_array else "", wrong)
-    supernodes = sizes["S"] // build.topology.hierarchy if build.topology.hierarchy > 1 else 0
+    hierarchy = build.topology.hierarchy
+    if not 1 <= hierarchy <= sizes["S"]:
+        raise Misfit("", f"topology: hierarchy is {shown(hierarchy)}, not 1 to S")
+    supernodes = sizes["S"] // hierarchy if hierarchy > 1 else 0
     sizes |= {"prefixes": sizes["S"] + supernodes, "macs": 1 << 48}
     _require_fitting_parts(build, sizes)
     for field, value in declared:

@@ -13,6 +13,7 @@ import re
 import zlib
 from collections.abc import Callable
 from hashlib import sha256
+from lzma import LZMAError
 from math import inf
 from pathlib import Path
 from zipfile import BadZipFile, ZipFile
@@ -28,7 +29,7 @@ UNPACKED_AT_ONCE = 1 << 20
 """Bytes that are unpacked before other work goes on."""
 LEAST_ROOM, BYTES_A_PAIR = 8 << 20, 64
 """Bytes that any build may have unpacked, and more for each pair of its switches."""
-ZIP_ERRORS = OSError, EOFError, RuntimeError, zlib.error
+ZIP_ERRORS = OSError, EOFError, RuntimeError, zlib.error, LZMAError
 """The exceptions of `zipfile` for damaged files, besides `BadZipFile`."""
 BUILD_FILE = re.compile(r"(manifest|fabric|verified)\.json|allocations\.csv|arrays/[a-z0-9_]+\.npy")
 """The name of a file of a build, such as `arrays/far.npy`."""
@@ -131,6 +132,8 @@ def _digests_and_size(archive: ZipFile, most_switches: float) -> tuple[dict[str,
         BadZipFile: the manifest is none, or the build has more switches than this.
     """
     manifest = json.loads(_manifest_text(archive))
+    if not isinstance(manifest, dict):
+        raise BadZipFile("a manifest that is none")
     files, switches = manifest.get("files"), manifest.get("switches")
     if not isinstance(files, dict) or not isinstance(switches, int):
         raise BadZipFile("a manifest that is none")

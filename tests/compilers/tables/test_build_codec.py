@@ -119,3 +119,12 @@ def test_a_gateway_has_a_mac_address_of_48_bits() -> None:
     addressing = replace(build.addressing, gateway_mac=1 << 48)
     with pytest.raises(Misfit, match="gateway_mac is 281474976710656"):
         require_declared(replace(build, addressing=addressing))
+
+
+@pytest.mark.parametrize("hierarchy", [0, -1, 14, 10**30])
+def test_a_supernode_has_from_one_vertex_to_all(hierarchy: int) -> None:
+    """A packed build with 0 or 10**30 was answered with an internal error."""
+    build = polarfly_build(3)
+    topology = replace(build.topology, hierarchy=hierarchy)
+    with pytest.raises(Misfit, match=r"topology: hierarchy is .*, not 1 to S"):
+        require_declared(replace(build, topology=topology))

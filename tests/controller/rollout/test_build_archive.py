@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 from hashlib import sha256
-from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
+from zipfile import ZIP_BZIP2, ZIP_DEFLATED, ZIP_LZMA, ZIP_STORED, ZipFile
 
 import pytest
 
@@ -49,6 +49,8 @@ NO_BUILDS = {
     "nothing": b"",
     "garbage": b"garbage" * 100,
     "no manifest": packed({"fabric.json": b"{}"}),
+    "a list as manifest": packed({"manifest.json": b"[]"}),
+    "a text as manifest": packed({"manifest.json": b'"x"'}),
     "outside": packed({"manifest.json": b"{}", "../evil.json": b""}),
     "absolute": packed({"manifest.json": b"{}", "/etc/evil.json": b""}),
     "outside by a detour": packed({"manifest.json": b"{}", "arrays/../../evil.npy": b""}),
@@ -66,10 +68,11 @@ def test_what_is_no_build_is_refused_and_leaves_nothing(tmp_path, data):
     assert not folder.exists()
 
 
+@pytest.mark.parametrize(("method", "header"), [(ZIP_DEFLATED, 0), (ZIP_BZIP2, 0), (ZIP_LZMA, 9)])
 @pytest.mark.parametrize("read", [build_archive.identity_in, build_archive.unpack])
-def test_what_is_squeezed_and_garbled_is_refused(tmp_path, read):
-    data = packed({"manifest.json": bytes(999)}, ZIP_DEFLATED)
-    place = 30 + len("manifest.json")
+def test_what_is_squeezed_and_garbled_is_refused(tmp_path, read, method, header):
+    data = packed({"manifest.json": bytes(range(256)) * 9}, method)
+    place = 30 + len("manifest.json") + header
     where = [tmp_path / "folder"] if read is build_archive.unpack else []
     with pytest.raises(InputError, match="a ZIP file of a build folder"):
         read(data[:place] + b"\xff" * 4 + data[place + 4 :], *where)
