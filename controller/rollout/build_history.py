@@ -39,7 +39,7 @@ from compilers.tables.folders.replaced_folder import new_build, replaced, try_to
 from compilers.tables.folders.written_file import put_file
 from controller.rollout.build_archive import identity_in, pack, unpack
 from controller.switches.current import Current, read_build
-from inventory.problems import InputError
+from inventory.problems import InputError, shown
 
 BUILDS_KEPT = 5
 """Builds that are kept; older ones are removed."""
@@ -47,6 +47,8 @@ ENTRIES_KEPT = 100
 """Entries of the list that are kept."""
 LIST = "history.json"
 """The file with the list."""
+LATEST = 253_402_300_800
+"""The end of the year 9999, in seconds since the epoch: no entry is from a later time."""
 BLOCK, ROOM = 4096, 1 << 20
 """Bytes that a file may take on the disk beyond its size, and bytes that are left for the journal,
 the list and the action log."""
@@ -417,8 +419,14 @@ def _entries(text: str) -> list[HeldBuild]:
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise ValueError("it is no list of builds")
     builds = [HeldBuild(**{name: entry[name] for name in names & {*entry}}) for entry in entries]
-    if not all(isinstance(held.build, str) for held in builds):
-        raise ValueError("it has builds without an identity")
+    for held in builds:
+        texts = held.build, held.name, held.by, held.proved
+        if not all(isinstance(text, str) for text in texts):
+            raise ValueError("it has builds whose identity, name or origin is no text")
+        "".join(texts).encode()  # an error where half of a surrogate pair stands alone
+        is_number = isinstance(held.at, int | float)
+        if not is_number or not 0 <= held.at < LATEST:
+            raise ValueError(f"it has a build with the time {shown(held.at)}")
     return builds
 
 

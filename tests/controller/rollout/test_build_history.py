@@ -243,11 +243,21 @@ def programmed(build, vertex):
     return [block.tobytes() for block in (*program.groups, *program.flows)]
 
 
+def with_entries(file, **members):
+    """Put these members into all entries of a list."""
+    file.write_text(json.dumps([entry | members for entry in json.loads(file.read_text())]))
+
+
 DAMAGES = {
     "zeros": lambda file: file.write_bytes(bytes(file.stat().st_size)),
     "empty": lambda file: file.write_text(""),
     "no entries": lambda file: file.write_text("[]"),
     "another form": lambda file: file.write_text('{"version": 2}'),
+    "a time in words": lambda file: with_entries(file, at="yesterday"),
+    "a time too late": lambda file: with_entries(file, at=1e300),
+    "a time that is no number": lambda file: with_entries(file, at=float("nan")),
+    "half a character": lambda file: with_entries(file, name="\ud800"),
+    "a name that is no text": lambda file: with_entries(file, name=["lab"]),
     "gone": lambda file: file.unlink(),
     "a named pipe": lambda file: (file.unlink(), os.mkfifo(file)),  # reading it hung the controller
 }
@@ -266,6 +276,7 @@ def test_a_list_that_cannot_be_read_costs_no_build(tmp_path, history, damage):
     DAMAGES[damage](file)
     held = [current.identity for current in (one, two, three)]
     assert [entry.build for entry in history.entries()] == held, "by age"
+    assert json.dumps(history.past(), ensure_ascii=False, allow_nan=False).encode()
     history.tidy()
     history.note(three, "")
     assert history.damage()
