@@ -285,10 +285,13 @@ class Api:
         until = monotonic() + RECORD_PATIENCE
         while not self.mover.records_links():
             if monotonic() > until:
+                cause = "the store or the disk does not take it"
+                if self.mover.fabric.survey is not None:
+                    cause = "too few switches have said yet which build they hold"
                 raise Refusal(
                     503,
-                    "it is done, but not written down: the store or the disk does not take it,"
-                    " and the next controller would not know of it; this one goes on trying",
+                    f"it is done, but not written down: {cause}, and the next controller would"
+                    " not know of it; this one goes on trying",
                 )
             self.pause(RECORD_POLL)
 

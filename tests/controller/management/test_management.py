@@ -773,7 +773,11 @@ def test_drains_are_asked_for_by_operators(tmp_path, repairing, monkeypatch):
     journal.mkdir()  # as on a full disk: nothing can be written there
     monkeypatch.setattr(http_api, "RECORD_PATIENCE", 0.0)
     late = api.post("/api/drain", json=link, headers=bearer(OPERATOR))
-    assert (late.status_code, "not written down" in late.json["error"]) == (503, True)
+    assert (late.status_code, "disk does not take it" in late.json["error"]) == (503, True)
+    fabric.survey = {}
+    late = api.post("/api/drain", json=link, headers=bearer(OPERATOR))
+    assert "too few switches have said yet which build they hold" in late.json["error"]
+    fabric.survey = None
     journal.rmdir()
     assert api.post("/api/drain", json=link, headers=bearer(OPERATOR)).status_code == 202
     assert '"drain", ' in (tmp_path / ".build.actions").read_text()
