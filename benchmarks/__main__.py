@@ -54,6 +54,8 @@ def main() -> None:
         benchmarks(prog_name="python -m benchmarks")
     except (InputError, EngineError) as error:
         sys.exit(f"error: {error}")
+    except ModuleNotFoundError as error:
+        sys.exit(f"error: benchmarks need {error.name}; `make lint` installs it")
 
 
 if __name__ == "__main__":
