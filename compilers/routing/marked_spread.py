@@ -96,7 +96,7 @@ def require_onward(wiring: Wiring, balance: str) -> None:
         name, links = wiring.names[int(too_few[0])], int(fewest[too_few[0]])
         required = f"{LEAST_ONWARD} links or more of every switch for what comes in by another"
         given = f"{links} at {name}; {len(too_few):,} of {len(fewest):,} switches have too few"
-        todo = "write valiant or compact-valiant, or add links"
+        todo = "write compact-valiant, or valiant if every switch has hosts, or add links"
         raise Refused(Finding(("routing", "balance"), required, f"{balance}, and {given}", todo))
 
 

@@ -73,8 +73,10 @@ class TraceTimes:
 
         routing: how packets are routed, in words.
         """
+        messages = "1 message" if self.messages == 1 else f"{self.messages:,} messages"
+        packets = "1 packet" if self.packets == 1 else f"{self.packets:,} packets"
         return (
-            f"has {self.messages:,} messages in {self.packets:,} packets, all there after "
+            f"has {messages} in {packets}, all there after "
             f"{self.cycles:,} cycles{routing}\nlatency: mean {self.mean_latency:.1f} cycles, "
             f"median {self.median_latency}, p99 {self.p99_latency}, worst {self.worst_latency}"
         )

@@ -71,7 +71,7 @@ def test_at_the_command_line(fabric: Fabric, tmp_path: Path, polarfab) -> None:
     words = ("simulate", tmp_path / "build", "--hosts-per-node", 2, "--trace", file)
     code, out, err = polarfab(*words)
     assert (code, err) == (0, "")
-    assert "1 messages in 1 packets, all there after 16 cycles" in out
+    assert "1 message in 1 packet, all there after 16 cycles" in out
     code, out, _ = polarfab(*words, "--json", "--link", 3)
     assert json.loads(out)["mean_latency"] == ALONE + 2
     for more, wrong in (
