@@ -106,7 +106,7 @@ class RoutedChild(InnerChild):
         plan, wiring = self.build.addressing, self.build.wiring
         links = np.flatnonzero(wiring.port[switch] == port).tolist()
         if links:
-            device = self.network.name(switch, links[0])
+            device = self.network.interface_name(switch, links[0])
             # Rendered files give vertex v the link-local address fe80::(v + 1).
             hop = f"fe80::{wiring.far[switch, links[0]] + 1:x} dev {device}"
             return PortNextHop(f"via inet6 {hop}", f"via {hop}")

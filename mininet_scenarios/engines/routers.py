@@ -120,7 +120,7 @@ class Routers(HostAddresses):
         any_learns = any(router.learns for router in self.routers)
         switches = range(len(self.routers)) if any_learns else sorted(self.changed_switches)
         for vertex in switches:
-            down_interfaces = {self.name(v, link) for v, link in self.down if v == vertex}
+            down_interfaces = {self.interface_name(v, link) for v, link in self.down if v == vertex}
             condition = f"routes of {self.build.wiring.names[vertex]}"
             until(partial(self.routers[vertex].ready, down_interfaces), condition, patience)
         self.changed_switches.clear()
@@ -136,7 +136,7 @@ class Routers(HostAddresses):
             lines = namespace.read("dev")[2:]
             sent = {words[0].rstrip(":"): int(words[SENT_PACKETS]) for words in lines}
             for link in np.flatnonzero(port[vertex]).tolist():
-                loads[vertex, link] = sent[self.name(vertex, link)]
+                loads[vertex, link] = sent[self.interface_name(vertex, link)]
         return loads
 
     def quieten(self) -> None:
@@ -156,7 +156,7 @@ class Routers(HostAddresses):
 
     def set_link(self, vertex: int, link: int, up: bool) -> None:
         """Take a switch's end of its k-th link down, or up again."""
-        self.routers[vertex].set_interface(self.name(vertex, link), up)
+        self.routers[vertex].set_interface(self.interface_name(vertex, link), up)
         end = SwitchLink(vertex, link)
         if up:
             self.down.discard(end)
@@ -165,8 +165,8 @@ class Routers(HostAddresses):
         self.missing_neighbours.add(end)
         self.changed_switches.add(vertex)
 
-    def name(self, vertex: int, link: int) -> str:
-        """The interface of a switch's k-th link."""
+    def interface_name(self, vertex: int, link: int) -> str:
+        """The name of the interface of a switch's k-th link."""
         return self.build.wiring.port_name(vertex, int(self.build.wiring.port[vertex, link]))
 
     def _cables(self) -> list[str]:
@@ -203,8 +203,9 @@ class Routers(HostAddresses):
             addresses = self.addresses[far][far_interface]
             macs = dict.fromkeys(self.routers[vertex].next_hops(far), addresses.mac)
             macs |= addresses.by_address
+            interface = self.interface_name(vertex, link)
             lines.setdefault(vertex, []).extend(
-                f"neigh replace {address} lladdr {mac} dev {self.name(vertex, link)} nud permanent"
+                f"neigh replace {address} lladdr {mac} dev {interface} nud permanent"
                 for address, mac in macs.items()
             )
         for vertex, commands in lines.items():

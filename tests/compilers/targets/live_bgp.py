@@ -77,7 +77,7 @@ class Panel(Routers):
         """Interfaces that are live when they are configured: up, with automatic addresses."""
         for vertex, space in enumerate(self.switches):
             for k in (self.build.wiring.far[vertex] >= 0).nonzero()[0].tolist():
-                space.run("ip", "link", "set", self.name(vertex, k), "up")
+                space.run("ip", "link", "set", self.interface_name(vertex, k), "up")
         for space in self.switches:
             until(
                 lambda space=space: "tentative" not in space.run("ip", "-6", "address"),
@@ -185,7 +185,7 @@ class Panel(Routers):
 
     def port(self, u, v):
         (k,) = (self.build.wiring.far[u] == v).nonzero()[0].tolist()
-        return self.name(u, k)
+        return self.interface_name(u, k)
 
     def weights(self):
         """{switch: {prefix: {port: weight}}} of BGP's routes in the kernels."""

@@ -39,7 +39,7 @@ def far_end(build):
 def over(fabric, vertex, link):
     """How many next hops a kernel has over a link."""
     shown = fabric.switches[vertex].run("ip", "nexthop")
-    return shown.count(f" dev {fabric.name(vertex, link)} ")
+    return shown.count(f" dev {fabric.interface_name(vertex, link)} ")
 
 
 def main(build, out, target, folder, pairs, flows):

@@ -78,7 +78,7 @@ class Fabric(Routers):
         self.hosts[source].run(sys.executable, "-c", DATAGRAMS, to, str(count), check=False)
         after = self.sent()[source]
         ports = self.build.wiring.port[source]
-        names = [self.name(source, k) for k in ports.nonzero()[0]]
+        names = [self.interface_name(source, k) for k in ports.nonzero()[0]]
         return dict(zip(names, (after - before)[ports > 0].tolist(), strict=True))
 
 
@@ -86,7 +86,9 @@ def lacks_carrier(fabric, vertex, link):
     """Whether the far end of a link that is down has seen it."""
     far = int(fabric.build.wiring.far[vertex, link])
     back = fabric.build.wiring.far[far].tolist().index(vertex)
-    return "NO-CARRIER" in fabric.switches[far].run("ip", "link", "show", fabric.name(far, back))
+    return "NO-CARRIER" in fabric.switches[far].run(
+        "ip", "link", "show", fabric.interface_name(far, back)
+    )
 
 
 def main(build, out, target, folder, wanted):
