@@ -30,9 +30,9 @@ from inventory.problems import InputError
 
 # Limits of the time. A case goes through pairs of switches or, if switches go down or packets go by
 # intermediates, through all links for each pair.
-MOST_PAIRS = 1 << 26
+MOST_LINK_WORK = 1 << 26
 """The most link failures, times pairs of switches, that are computed in minutes: up to q = 13."""
-MOST_WORK = 1 << 33
+MOST_OTHER_WORK = 1 << 33
 """The most failures of another kind, times pairs of switches, times links, that are computed in
 minutes; with intermediates also the most link failures."""
 
@@ -41,7 +41,7 @@ MOST_CELLS = 1 << 36
 """The most cells of a fabric, if links go down: those of PolarFly q = 32."""
 MOST_NODE_CELLS = 1 << 31
 """The most cells if switches go down, which changes the loads of all links: PolarFly q = 19."""
-MOST_LEGS = 1 << 27
+MOST_LEG_CELLS = 1 << 27
 """The most cells if packets go by intermediates, whose legs take a gigabyte."""
 Case = tuple[str, Elements]
 """The name of what is down, and its elements."""
@@ -118,7 +118,7 @@ def _require_size(build: Build, kind: str) -> None:
     cells, smaller = _cells(build), "look at a smaller fabric of the family"
     most, condition, todo = MOST_CELLS, "", f"leave `failures` out, or {smaller}"
     if build.forwarding.intermediates:
-        most, condition = MOST_LEGS, ", where packets go by intermediates"
+        most, condition = MOST_LEG_CELLS, ", where packets go by intermediates"
     elif kind != "link":
         most, condition = (
             MOST_NODE_CELLS,
@@ -143,9 +143,9 @@ def _cells(build: Build) -> int:
 def _sampled_cases(build: Build, kind: str, sample: int, seed: int) -> list[Case]:
     """The cases to compute, in their order: all, or a random sample."""
     cases = _cases(build, kind)
-    affordable = MOST_WORK // max(1, _cells(build))
+    affordable = MOST_OTHER_WORK // max(1, _cells(build))
     if kind == "link" and not build.forwarding.intermediates:
-        affordable = MOST_PAIRS // build.tables.switches**2
+        affordable = MOST_LINK_WORK // build.tables.switches**2
     count = min(len(cases), sample or affordable)
     drawn = np.random.default_rng(seed).permutation(len(cases))[:count]
     return [cases[number] for number in np.sort(drawn).tolist()]

@@ -225,7 +225,7 @@ def test_cases_of_a_large_fabric_are_drawn(build: Build, by_link: list[FailureGu
 
 
 def test_cases_are_drawn_where_all_take_long(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("compilers.evaluation.failure_guarantees.MOST_PAIRS", 4 * 169)
+    monkeypatch.setattr("compilers.evaluation.failure_guarantees.MOST_LINK_WORK", 4 * 169)
     assert len(failure_guarantees(build, "link")) == 4
 
 
