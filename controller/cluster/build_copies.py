@@ -74,14 +74,14 @@ class BuildCopies:
         self._reported_faults: set[str] = set()
         """Why builds could not be copied or listed, as was reported since both worked last."""
 
-    def tick(self, follows: bool) -> None:
+    def tick(self, is_follower: bool) -> None:
         """Take the result of the last round of copying, or begin the next; called at intervals.
 
         After a round, the builds that the record says the fabric has held are added to the list of
         the history.
 
         Args:
-            follows: whether another controller leads. A leader adds to the list itself what it
+            is_follower: whether another controller leads. A leader adds to the list itself what it
                 moves to, so here builds are added only while the list is empty.
         """
         now = self.fabric.clock()
@@ -108,7 +108,7 @@ class BuildCopies:
         self.found_record |= record is not None
         if record is not None and not record.to:  # no move is under way
             held = [build for build in (record.previous, record.build) if build]
-            write = partial(self.history.follow, held, record.named, only_if_empty=not follows)
+            write = partial(self.history.follow, held, record.named, only_if_empty=not is_follower)
             self._list_write = self._start_write(write)
 
     def _report(self, fault: str) -> None:

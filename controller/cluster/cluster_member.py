@@ -225,7 +225,7 @@ class ClusterMember:
             return
         self.record.poll()
         self._retire_journal()
-        self._copies.tick(follows=self.state == "follower")
+        self._copies.tick(is_follower=self.state == "follower")
         term = self._election.term
         if term and not self.term:
             self.term, self.state, self._reread_at = term, "preparing", self.fabric.clock()
