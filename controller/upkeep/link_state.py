@@ -455,7 +455,9 @@ class Links:
 
         It has the drained switches and the drains by request, the ports that are down, the links
         that discovery does not see, and until when links and switches are suppressed, in seconds
-        since the epoch. It is empty where nothing is dead or drained.
+        since the epoch. It is empty where nothing is dead or drained. For another build, nodes that
+        are only planned in this one count as drained: they hold no program yet, and perhaps never
+        connect.
 
         Args:
             now: the time.
@@ -479,8 +481,9 @@ class Links:
             return round(wall + penalties.wait(number, now), -1)
 
         suppressed = np.flatnonzero(self.link_penalties.suppressed).tolist()
+        drained = self._avoided if after is None else self._avoided | ~self._installed
         record = {
-            "drained": [[names[vertex]] for vertex in np.flatnonzero(self._avoided)],
+            "drained": [[names[vertex]] for vertex in np.flatnonzero(drained)],
             "down": [end(vertex, link) for vertex, link in np.argwhere(self._port_down).tolist()],
             "unseen": [end(vertex, link) for vertex, link in ends[self._unseen, 0].tolist()],
             "links": [

@@ -701,6 +701,19 @@ def test_what_is_known_of_a_switch_is_forgotten_where_it_is_planned() -> None:
     assert kinds(links, 110.0) == ["drained"]
 
 
+def test_switches_that_a_build_installs_are_drained_until_they_hold_their_program() -> None:
+    """A build that was loaded while they were away led packets through them, for 30 s."""
+    half, there = half_planned()
+    whole = Links(routed(q=3).wiring)
+    whole.take_over(half.as_record(9.0, 1000.0, whole.wiring), 9.0, 1000.0)
+    assert np.flatnonzero(whole.drained).tolist() == PLANNED
+    for vertex in (*there, *PLANNED[:2]):
+        whole.connected(vertex, 10.0)
+        fit(whole, vertex)
+    whole.update(11.0)
+    assert np.flatnonzero(whole.drained).tolist() == PLANNED[2:]
+
+
 def test_a_link_that_is_drained_by_request_is_not_up_when_its_ports_are() -> None:
     links, cables = fabric()
     (u, k), (v, _) = cables.ends[7].tolist()
