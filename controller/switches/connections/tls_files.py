@@ -177,10 +177,24 @@ def revocation_lists(file: Path) -> list[CertificateRevocationList]:
 
 
 def _valid_until(file: Path) -> float:
-    """Until when a certificate is valid, in seconds since the epoch."""
+    """Until when a certificate is valid, in seconds since the epoch.
+
+    Raises:
+        InputError: it is in a form that OpenSSL takes, but not in PEM's usual one (RFC 7468, §5).
+    """
     from cryptography.x509 import load_pem_x509_certificates
 
-    return load_pem_x509_certificates(file.read_bytes())[0].not_valid_after_utc.timestamp()
+    try:
+        certificates = load_pem_x509_certificates(file.read_bytes())
+    except ValueError as error:
+        raise InputError.of(
+            file=str(file),
+            key="tls_cert",
+            required="a certificate that begins with BEGIN CERTIFICATE",
+            given="one in another form, such as BEGIN TRUSTED CERTIFICATE",
+            todo="write it by `openssl x509 -in FILE`",
+        ) from error
+    return certificates[0].not_valid_after_utc.timestamp()
 
 
 def _stamp(tls: Tls) -> _Stamp:

@@ -114,10 +114,15 @@ def test_files_are_read_again_once_they_rest(tls, authority):
     assert files.follow(now=True)
 
 
-def test_bad_files_leave_those_before(tls):
+@pytest.mark.parametrize("trusted", [False, True])
+def test_bad_files_leave_those_before(tls, trusted):
+    """OpenSSL takes the form of `openssl x509 -trustout`: every look ended in an internal error."""
     files = TlsFiles(tls)
     before, good = files.switches, tls.certificate.read_bytes()
-    touch(tls.certificate, b"no certificate")
+    bad = good.replace(b"BEGIN CERT", b"BEGIN TRUSTED CERT").replace(
+        b"END CERT", b"END TRUSTED CERT"
+    )
+    touch(tls.certificate, bad if trusted else b"no certificate")
     files.follow()
     with pytest.raises(InputError, match="tls_cert"):
         files.follow()
