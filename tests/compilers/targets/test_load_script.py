@@ -1,12 +1,15 @@
 """load.sh on a kernel: it loads all, leaves out what a dead link has, and stops at what fails."""
 
+import re
 import shutil
 import subprocess
 
+import numpy as np
 import pytest
 
 from mininet_scenarios.ovs.openvswitch import NAMESPACES
 from tests.compilers.readers.emitted import fabric, write
+from tests.compilers.routed import routed
 
 LINKS = """set -e
 ip link set lo up
@@ -64,6 +67,17 @@ def test_it_stops_at_the_first_command_that_fails_and_says_what_holds(folder, tm
     assert "routes.batch: route replace" in said
     assert "What was done before it holds, nothing behind it" in said
     assert printed[1].split()[1] == "0"
+
+
+@pytest.mark.parametrize("target", ["linux", "frr", "bird"])
+def test_the_port_of_an_only_host_has_to_be_there(target, tmp_path):
+    """Without it load.sh stopped half way, at an address for that port."""
+    build = routed(q=2)
+    assert (np.count_nonzero(build.wiring.host_port, axis=1) == 1).all()
+    write(target, build, tmp_path)
+    port = build.wiring.port_name(0, int(build.wiring.host_port[0, 0]))
+    (loop,) = re.findall(r"^for port in (.*); do$", (tmp_path / "0/load.sh").read_text(), re.M)
+    assert port in loop.split()
 
 
 @pytest.mark.live
