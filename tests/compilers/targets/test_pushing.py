@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -18,13 +17,11 @@ from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from tests.compilers.routed import agreed, routed
 from tests.compilers.targets.ansible_modules import ready_python
+from tests.vtysh import NEEDS_VTYSH
 
 PUSHED = ["frr", "linux", "sonic", "eos", "nxos", "junos", "srlinux", "nvue"]
 LABS = ["frr", "srlinux", "sonic", "eos"]
 ENDS = {"frr": "eth{}", "srlinux": "e1-{}", "sonic": "eth{}", "eos": "eth{}"}
-NEEDS_VTYSH = pytest.mark.skipif(
-    not shutil.which("vtysh"), reason="needs vtysh (Debian package frr)"
-)
 
 
 def managed(q=2, **parameters):
