@@ -35,7 +35,7 @@ class Unavailable(Exception):
     """The store does not answer, or refuses."""
 
 
-class Claim(NamedTuple):
+class LeaderClaim(NamedTuple):
     """The store's answer to a claim of leadership."""
 
     leader: str
@@ -99,12 +99,12 @@ class Etcd:
         """End a lease."""
         self._call("lease/revoke", {"ID": str(lease)})
 
-    def claim(self, lease: int, name: str) -> Claim:
+    def claim(self, lease: int, name: str) -> LeaderClaim:
         """Write this name as the leader's, if there is no leader; returns who leads then."""
         epoch = self._read_epoch()  # first: a store that is made anew after it refuses the lease
         leader = self._get_or_create("leader", name.encode(), lease)
         term = (epoch << EPOCH_SHIFT) + leader.revision
-        return Claim(leader.value.decode(errors="replace"), term, leader.lease == lease)
+        return LeaderClaim(leader.value.decode(errors="replace"), term, leader.lease == lease)
 
     def get(self, key: str) -> bytes | None:
         """The value of a key, or None."""

@@ -11,7 +11,7 @@ from controller.cluster.cluster_member import (
     LEASE_SECONDS,
     Election,
 )
-from controller.cluster.store import Claim, Unavailable
+from controller.cluster.store import LeaderClaim, Unavailable
 
 
 class Etcd:
@@ -71,7 +71,7 @@ class Wire:
                 self.etcd.revision += 1
                 self.etcd.key = (lease, name, self.etcd.revision)
             there, leader, term = self.etcd.key
-            return Claim(leader, term, there == lease)
+            return LeaderClaim(leader, term, there == lease)
 
         return self._call(answer)
 
