@@ -148,7 +148,7 @@ def test_errors_and_drops_of_ports_are_read_with_a_token(builds, tokens, run, sw
         until(all_counted, "the ports of switch 3")
         for path in ("/metrics", "/api/state", "/api/events"):
             assert fetched(path)[0] == 401 == fetched(path, "fedcba9876543210")[0]
-        assert fetched("/api/health")[0] == 200
+        until(lambda: fetched("/api/health")[0] == 200, "health of all switches in sync")
         assert "required a token" in status().stderr
         until(lambda: status("--token-file", tokens).returncode == 0, "all switches in sync")
     finally:
