@@ -70,7 +70,7 @@ class SonicSrv6:
             InputError: there is no IPv6 pool, the block overlaps others, or there are too few
                 numbers.
         """
-        build, block = fabric.routed.build, required_block(chosen[BLOCK])
+        build, block = fabric.routers.build, required_block(chosen[BLOCK])
         hosts = build.addressing.ipv6
         problems = []
         if hosts is None:
@@ -123,13 +123,13 @@ class SonicSrv6:
 
     def _links_by_far_end(self, vertex: int) -> dict[int, P2pLink]:
         """The links of a switch by the vertex at the far end."""
-        far = self.fabric.routed.build.wiring.far[vertex]
+        far = self.fabric.routers.build.wiring.far[vertex]
         links = self.fabric.links(vertex).values()
         return dict(zip(far[far >= 0].tolist(), links, strict=True))
 
     def _to_hosts(self, vertex: int) -> Iterator[Route]:
         """The routes to the SIDs of a switch's hosts."""
-        build = self.fabric.routed.build
+        build = self.fabric.routers.build
         interface = self.fabric.router(vertex).host_interface
         for host in np.flatnonzero(build.wiring.host_port[vertex]).tolist():
             address: IPv6Address = build.addressing.host6(vertex, host)
@@ -179,7 +179,7 @@ class SonicSegments(Addition[P2pFabric, SonicTables]):
         only: Collection[int] | None,
     ) -> DifferenceList | None:
         """See `Addition.differences`: the SIDs of all switches together."""
-        return check_sonic_segments(fabric.routed.build, folder) if only is None else None
+        return check_sonic_segments(fabric.routers.build, folder) if only is None else None
 
     def printed(self, fabric: P2pFabric, chosen: Chosen) -> Callable[[int], SonicTables]:
         """See `Addition.printed`."""

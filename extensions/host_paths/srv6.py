@@ -25,7 +25,7 @@ from compilers.targets.options import Chosen, Option
 from compilers.targets.routed.linux_ports import LINUX
 from compilers.targets.routed.linux_tables import ROUTE_PROTOCOL, require_weights
 from compilers.targets.routed.router_problems import name_problems
-from compilers.targets.routed.static_routes import RoutedFabric, StaticLink, StaticSwitch
+from compilers.targets.routed.static_routes import BuildRouters, StaticLink, StaticSwitch
 from compilers.targets.target import Page, Target
 from extensions.host_paths.path_sets import ADJACENCY, CARRIER, DECAPSULATE, HOST
 from extensions.host_paths.segment_check import check_segments
@@ -234,7 +234,7 @@ class Srv6(Target):
 class Srv6Fabric:
     """What the templates of all switches and hosts share."""
 
-    routed: RoutedFabric
+    routers: BuildRouters
     """The fabric as in static routing."""
     paths: Srv6Paths
     """The paths of the build."""
@@ -251,7 +251,7 @@ class Srv6Fabric:
         usids = Usids(IPv6Network(chosen["block"]))
         vertices = range(build.tables.switches)
         return cls(
-            routed=RoutedFabric.of(build),
+            routers=BuildRouters.of(build),
             paths=Srv6Paths.of(build),
             chosen=chosen,
             usids=usids,
@@ -260,14 +260,14 @@ class Srv6Fabric:
 
     def of_switch(self, vertex: int) -> Srv6SwitchVariables:
         """The variables of a switch's templates."""
-        usids, switch = self.usids, self.routed.switch(vertex)
-        addressing = self.routed.build.addressing
+        usids, switch = self.usids, self.routers.switch(vertex)
+        addressing = self.routers.build.addressing
         link_to = dict(zip(self._neighbours(vertex), switch.links, strict=True))
-        ports = (self.routed.build.wiring.host_port[vertex] > 0).tolist()
+        ports = (self.routers.build.wiring.host_port[vertex] > 0).tolist()
         at_host = not self._switches_decapsulate
         return Srv6SwitchVariables(
             switch=switch,
-            identity=self.routed.build.identity,
+            identity=self.routers.build.identity,
             protocol=ROUTE_PROTOCOL,
             block=str(usids.block),
             locator=self.switch_prefixes[vertex],
@@ -285,7 +285,7 @@ class Srv6Fabric:
 
     def _neighbours(self, vertex: int) -> list[int]:
         """The switches that a switch is cabled to."""
-        far = self.routed.build.wiring.far[vertex]
+        far = self.routers.build.wiring.far[vertex]
         neighbours: list[int] = far[far >= 0].tolist()
         return neighbours
 
@@ -307,7 +307,7 @@ class Srv6Fabric:
 
     def of_hosts(self, vertex: int) -> Iterator[Srv6HostVariables]:
         """The variables of the templates of each host of a switch that the option `host` allows."""
-        wiring = self.routed.build.wiring
+        wiring = self.routers.build.wiring
         per_switch = wiring.host_port.shape[1]
         names = {
             h: wiring.host_names[vertex * per_switch + h]
@@ -321,10 +321,10 @@ class Srv6Fabric:
             address = self.usids.prefix(HOST + h, DECAPSULATE)
             yield Srv6HostVariables(
                 host=name,
-                identity=self.routed.build.identity,
+                identity=self.routers.build.identity,
                 protocol=ROUTE_PROTOCOL,
                 interface=self.chosen["interface"],
-                gateway=self.routed.switch(vertex).ipv6,
+                gateway=self.routers.switch(vertex).ipv6,
                 own="" if self._switches_decapsulate else address,
                 carriers=carriers,
                 routes=routes,
@@ -333,11 +333,11 @@ class Srv6Fabric:
     @property
     def _switches_decapsulate(self) -> bool:
         """Whether switches take headers off; intermediates have to."""
-        return self.chosen["decap"] == "switch" or self.routed.build.forwarding.intermediates
+        return self.chosen["decap"] == "switch" or self.routers.build.forwarding.intermediates
 
     def _over_intermediates(self) -> _HostRoutes:
         """A nexthop object for each intermediate, which all hosts of the fabric share."""
-        build, usids = self.routed.build, self.usids
+        build, usids = self.routers.build, self.usids
         ends = enumerate(intermediates(build).tolist(), NEXTHOP)
         carriers = [
             CarrierNexthop(number, usids.carrier(usids.switch(end), DECAPSULATE))
@@ -348,7 +348,7 @@ class Srv6Fabric:
 
     def _routes(self, vertex: int) -> _HostRoutes:
         """Nexthop objects with their carriers, and the paths to every destination elsewhere."""
-        if self.routed.build.forwarding.intermediates:
+        if self.routers.build.forwarding.intermediates:
             return self._over_intermediates()
         usids = self.usids
         suffixes = 2 if self.chosen["decap"] == "host" else 1
@@ -379,9 +379,9 @@ class Srv6Fabric:
 
     def _destinations(self, vertex: int) -> Iterator[tuple[str, tuple[int, ...]]]:
         """Prefixes behind a switch, and the uSIDs that follow the switch's own."""
-        addressing = self.routed.build.addressing
+        addressing = self.routers.build.addressing
         if self.chosen["decap"] == "switch":
             yield str(addressing.network6(vertex)), (DECAPSULATE,)
             return
-        for h in np.flatnonzero(self.routed.build.wiring.host_port[vertex]).tolist():
+        for h in np.flatnonzero(self.routers.build.wiring.host_port[vertex]).tolist():
             yield f"{addressing.host6(vertex, h)}/128", (HOST + h, DECAPSULATE)

@@ -152,12 +152,12 @@ class EosLossless(LosslessAddition[EosStatements]):
         only: Collection[int] | None,
     ) -> DifferenceList:
         """See `Addition.differences`."""
-        plan = LayerPlan.of(fabric.routed.build)
+        plan = LayerPlan.of(fabric.routers.build)
         return check_layers(plan, EosQos(plan).commands, folder, only)
 
     def printed(self, fabric: P2pFabric, chosen: Chosen) -> Callable[[int], EosStatements]:  # noqa: ARG002
         """See `Addition.printed`."""
-        qos = EosQos(LayerPlan.of(fabric.routed.build))
+        qos = EosQos(LayerPlan.of(fabric.routers.build))
 
         def of_router(vertex: int) -> EosStatements:
             """The statements of a router: global ones, and the QoS profile of each interface."""

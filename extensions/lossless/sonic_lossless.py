@@ -92,7 +92,7 @@ class SonicQos:
         """
         router = self.fabric.router(vertex)
         ports = router.ports
-        buffer = buffer_of(self.fabric.routed.build, vertex)
+        buffer = buffer_of(self.fabric.routers.build, vertex)
         self._require(vertex, ports, buffer)
         tables = {
             **self._maps(),
@@ -115,7 +115,7 @@ class SonicQos:
         Raises:
             InputError: one of them is missing.
         """
-        wiring = self.fabric.routed.build.wiring
+        wiring = self.fabric.routers.build.wiring
         key = f"node_types.{wiring.type_names[int(wiring.node_type[vertex])]}"
         if incomplete := [port.name for port in ports if not (port.speed and port.mtu)]:
             raise InputError(
@@ -208,7 +208,7 @@ class SonicQos:
 
     def _port_maps(self, vertex: int, router: P2pRouter) -> Iterator[tuple[str, Entry]]:
         """The maps of each port, by its name."""
-        build = self.fabric.routed.build
+        build = self.fabric.routers.build
         marked = {build.wiring.port_name(vertex, port) for port in self.plan.marked_ports(vertex)}
         lossless_priorities = ",".join(map(str, sorted(self.plan.priorities)))
         ends: tuple[P2pLink | HostPort, ...] = (*router.links, *router.hosts)
@@ -405,4 +405,4 @@ class SonicLossless(LosslessAddition[SonicTables]):
 
 def _qos(fabric: P2pFabric, chosen: Chosen) -> SonicQos:
     """The lossless priorities of a fabric by the chosen scheme."""
-    return SonicQos(fabric, PriorityPlan.of(fabric.routed.build, chosen[LOSSLESS_OPTION]))
+    return SonicQos(fabric, PriorityPlan.of(fabric.routers.build, chosen[LOSSLESS_OPTION]))

@@ -46,7 +46,7 @@ from compilers.targets.routed.linux_tables import (
 )
 from compilers.targets.routed.route_rows import RoutePart, RouteRows, RouteTail
 from compilers.targets.routed.router_problems import link_problems
-from compilers.targets.routed.static_routes import ALL_NEXT_HOPS, FIXED, RoutedFabric, StaticSwitch
+from compilers.targets.routed.static_routes import ALL_NEXT_HOPS, FIXED, BuildRouters, StaticSwitch
 from compilers.targets.target import Target
 from inventory.problems import Problem
 
@@ -137,57 +137,57 @@ class Bird(Target):
 
     def routes_held(self, build: Build, chosen: Chosen) -> Callable[[int], RouteTables]:
         """See `Target.routes_held`."""
-        routed = RoutedFabric.of(build, addresses=LinkPlan.of(build, chosen))
+        routers = BuildRouters.of(build, addresses=LinkPlan.of(build, chosen))
         if chosen[ROUTING] == "bgp":
-            return partial(_bgp_routes, routed)
-        return partial(kernel_tables, routed, gateway={IPV4: "ipv6", IPV6: "ipv6"}, batches=False)
+            return partial(_bgp_routes, routers)
+        return partial(kernel_tables, routers, gateway={IPV4: "ipv6", IPV6: "ipv6"}, batches=False)
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], BirdVariables]:
         """See `Target.variables`."""
-        routed = RoutedFabric.of(build, addresses=LinkPlan.of(build, chosen))
-        return partial(_variables, routed, chosen, ControlPlane.of(routed, chosen))
+        routers = BuildRouters.of(build, addresses=LinkPlan.of(build, chosen))
+        return partial(_variables, routers, chosen, ControlPlane.of(routers, chosen))
 
 
 def _variables(
-    routed: RoutedFabric, chosen: Chosen, plane: ControlPlane | None, vertex: int
+    routers: BuildRouters, chosen: Chosen, plane: ControlPlane | None, vertex: int
 ) -> BirdVariables:
     """The variables of a switch's templates."""
     is_watched = chosen[BFD] == "on"
     families = []
-    for family, (texts, pool) in enumerate(zip(routed.prefix_texts, routed.pools(), strict=True)):
-        parts = () if plane else _static_routes(routed, vertex, is_watched)
+    for family, (texts, pool) in enumerate(zip(routers.prefix_texts, routers.pools(), strict=True)):
+        parts = () if plane else _static_routes(routers, vertex, is_watched)
         routes = RouteRows.of(texts, parts)
         name, _ = FAMILIES[family]
         families.append(BirdFamily(name=name, pool=pool, routes=routes))
     return BirdVariables(
-        switch=routed.switch(vertex),
-        identity=routed.build.identity,
-        seed=hash_seed(routed.build, vertex),
+        switch=routers.switch(vertex),
+        identity=routers.build.identity,
+        seed=hash_seed(routers.build, vertex),
         marks=None,
         bfd=is_watched,
         interval=BgpSpeaker.interval,
         multiplier=BgpSpeaker.multiplier,
         families=families,
-        bgp=plane.at(vertex, routed.far_ends(vertex)) if plane else None,
+        bgp=plane.at(vertex, routers.far_ends(vertex)) if plane else None,
     )
 
 
-def _static_routes(routed: RoutedFabric, vertex: int, is_watched: bool) -> Iterator[RoutePart]:
+def _static_routes(routers: BuildRouters, vertex: int, is_watched: bool) -> Iterator[RoutePart]:
     """The static routes of a switch, in either address family.
 
     Each route has all next hops of its egress class.
 
     Args:
-        routed: the routers of the build.
+        routers: the routers of the build.
         vertex: of the switch.
         is_watched: whether BFD watches every next hop.
     """
     bfd = " bfd" if is_watched else ""
-    hops = routed.switch(vertex).hops("ipv6")
+    hops = routers.switch(vertex).hops("ipv6")
     via = {port: f"via {address}%'{interface}'" for port, (address, interface) in hops.items()}
-    group_of_class = {group.egress: group for group in routed.multipath_groups(vertex)}
-    first_port = orders_by_table(routed, vertex, repeat_members=False)[KERNEL_MAIN][:, 0]
-    prefix, egress = routed.routes(vertex)  # the prefix and the egress class of each route
+    group_of_class = {group.egress: group for group in routers.multipath_groups(vertex)}
+    first_port = orders_by_table(routers, vertex, repeat_members=False)[KERNEL_MAIN][:, 0]
+    prefix, egress = routers.routes(vertex)  # the prefix and the egress class of each route
     used_classes = np.unique(egress[first_port[egress] != 0])  # 0: no port
     tails: list[RouteTail] = []
     for egress_class in used_classes.tolist():
@@ -205,13 +205,13 @@ def _static_routes(routed: RoutedFabric, vertex: int, is_watched: bool) -> Itera
     yield RoutePart(prefix[has_route], tails, np.searchsorted(used_classes, egress[has_route]))
 
 
-def _bgp_routes(routed: RoutedFabric, vertex: int) -> RouteTables:
+def _bgp_routes(routers: BuildRouters, vertex: int) -> RouteTables:
     """The routes that a switch with BGP has to hold: the paths that BGP chooses."""
     # The first column of an order is the minimal port, or ALL_NEXT_HOPS.
-    order = orders_by_table(routed, vertex, repeat_members=False)[KERNEL_MAIN][:, :1]
-    switch = routed.switch(vertex)
-    tables: RouteTables = {MAIN_TABLE: dict.fromkeys(routed.pools(), (DISCARD,))}
-    for family in range(len(routed.prefixes)):
-        hops = switch.hops("ipv4" if routed.addresses and family == 0 else "ipv6")
-        tables[MAIN_TABLE] |= canonical_table(routed.table(vertex, family, order, hops))
+    order = orders_by_table(routers, vertex, repeat_members=False)[KERNEL_MAIN][:, :1]
+    switch = routers.switch(vertex)
+    tables: RouteTables = {MAIN_TABLE: dict.fromkeys(routers.pools(), (DISCARD,))}
+    for family in range(len(routers.prefixes)):
+        hops = switch.hops("ipv4" if routers.addresses and family == 0 else "ipv6")
+        tables[MAIN_TABLE] |= canonical_table(routers.table(vertex, family, order, hops))
     return tables

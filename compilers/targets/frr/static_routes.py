@@ -29,10 +29,10 @@ from compilers.targets.routed.linux_tables import HOSTS_TABLE, KERNEL_MAIN, mark
 from compilers.targets.routed.route_rows import PrefixTexts, RoutePart, RouteRows, RouteTail
 from compilers.targets.routed.static_routes import (
     ALL_NEXT_HOPS,
+    BuildRouters,
     MultipathGroup,
     Numbers,
     PortHops,
-    RoutedFabric,
 )
 
 
@@ -50,16 +50,16 @@ def gateway_field(chosen: Chosen, family: int) -> str:
     return "ipv4" if family == 0 and (numbered or chosen["version"] == "8.4") else "ipv6"
 
 
-def routers(build: Build, chosen: Chosen) -> RoutedFabric:
+def frr_routers(build: Build, chosen: Chosen) -> BuildRouters:
     """The routers of a build, whose links have addresses beside other systems."""
-    return RoutedFabric.of(build, addresses=LinkPlan.of(build, chosen))
+    return BuildRouters.of(build, addresses=LinkPlan.of(build, chosen))
 
 
 @dataclass(frozen=True, slots=True)
 class FrrFabric:
     """The FRR routers of a build."""
 
-    routed: RoutedFabric
+    routers: BuildRouters
     """The names, addresses and tables of the routers."""
     chosen: Chosen
     """The options of the target."""
@@ -75,9 +75,9 @@ class FrrFabric:
         Raises:
             InputError: a pool of addresses is wrong, or FRR cannot have the names of the build.
         """
-        routed = routers(build, chosen)
-        tracked = TrackedHops.of(routed, chosen) if is_tracked(chosen) else None
-        return cls(routed, chosen, ControlPlane.of(routed, chosen), tracked)
+        routers = frr_routers(build, chosen)
+        tracked = TrackedHops.of(routers, chosen) if is_tracked(chosen) else None
+        return cls(routers, chosen, ControlPlane.of(routers, chosen), tracked)
 
     def static_routes(
         self, vertex: int, family: int, orders: Mapping[int, Numbers]
@@ -89,13 +89,13 @@ class FrrFabric:
             family: of the addresses.
             orders: the orders of egress classes, by table (`linux_tables.orders_by_table`).
         """
-        prefix, egress = self.routed.routes(vertex)
+        prefix, egress = self.routers.routes(vertex)
         lines = _StaticLines(
             prefix=prefix,
             egress=egress,
             hops=self._hops(vertex, family),
             marked=self._marked_hops(vertex, family),
-            groups={group.egress: group for group in self.routed.multipath_groups(vertex)},
+            groups={group.egress: group for group in self.routers.multipath_groups(vertex)},
             end=self._end_of_line(family),
         )
         table_words = {table: "" if table == KERNEL_MAIN else f" table {table}" for table in orders}
@@ -107,11 +107,11 @@ class FrrFabric:
     def host_routes(self, vertex: int, family: int) -> Iterator[RoutePart]:
         """The static routes of packets from hosts whose next hops BGP resolves."""
         plane = self.control_plane
-        if plane is None or not plane.next_hop_pools or not self.routed.switch(vertex).hosts:
+        if plane is None or not plane.next_hop_pools or not self.routers.switch(vertex).hosts:
             return
-        prefix, egress = self.routed.routes(vertex)
+        prefix, egress = self.routers.routes(vertex)
         next_hops = plane.next_hops(vertex, family)
-        for group in self.routed.multipath_groups(vertex):
+        for group in self.routers.multipath_groups(vertex):
             tails: list[RouteTail] = [
                 (next_hops[port][0], f"table {HOSTS_TABLE}", "") for port in group.ports
             ]
@@ -142,14 +142,14 @@ class FrrFabric:
         """The next hop at every port of a switch."""
         if self.tracked:
             return self.tracked.hops(vertex, family)
-        return self.routed.switch(vertex).hops(gateway_field(self.chosen, family))
+        return self.routers.switch(vertex).hops(gateway_field(self.chosen, family))
 
     def _marked_hops(self, vertex: int, family: int) -> PortHops:
         """The next hop at every port of a switch for packets that the port marks."""
         if self.tracked:
             return self.tracked.hops(vertex, family, marked=True)
         field = gateway_field(self.chosen, family)
-        return marked_hops(self.routed, vertex, self._hops(vertex, family), field)
+        return marked_hops(self.routers, vertex, self._hops(vertex, family), field)
 
     def _end_of_line(self, family: int) -> str:
         """The last words of each line."""

@@ -43,7 +43,7 @@ from compilers.targets.devices.tool_settings import AnsibleConnection, Container
 from compilers.targets.frr import routing_tables
 from compilers.targets.frr.device import FrrDevice
 from compilers.targets.frr.reader import read_frr, read_frr_speaker
-from compilers.targets.frr.static_routes import FrrFabric, gateway_field, is_tracked, routers
+from compilers.targets.frr.static_routes import FrrFabric, frr_routers, gateway_field, is_tracked
 from compilers.targets.linux import neighbours
 from compilers.targets.options import Chosen, Option
 from compilers.targets.routed.bgp.bgp_options import (
@@ -87,7 +87,7 @@ from compilers.targets.routed.linux_tables import (
 )
 from compilers.targets.routed.route_rows import RouteRows
 from compilers.targets.routed.router_problems import link_problems
-from compilers.targets.routed.static_routes import FIXED, Numbers, RoutedFabric, StaticSwitch
+from compilers.targets.routed.static_routes import FIXED, BuildRouters, Numbers, StaticSwitch
 from compilers.targets.target import Target
 from inventory.problems import InputError, Problem
 
@@ -229,13 +229,13 @@ class Frr(Target):
 
     def routes_held(self, build: Build, chosen: Chosen) -> Callable[[int], RouteTables]:
         """See `Target.routes_held`."""
-        routed = routers(build, chosen)
+        routers = frr_routers(build, chosen)
         if chosen[ROUTING] == "bgp":
-            return partial(_bgp_routes, routed, ControlPlane.of(routed, chosen))
+            return partial(_bgp_routes, routers, ControlPlane.of(routers, chosen))
         gateway = {IPV4: gateway_field(chosen, 0), IPV6: gateway_field(chosen, 1)}
         if is_tracked(chosen):  # each neighbour chooses its addresses on links by itself
             gateway = {IPV4: ANY, IPV6: ANY}
-        return partial(kernel_tables, routed, gateway=gateway, batches=False)
+        return partial(kernel_tables, routers, gateway=gateway, batches=False)
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], FrrVariables]:
         """See `Target.variables`."""
@@ -244,8 +244,8 @@ class Frr(Target):
 
 def _variables(fabric: FrrFabric, vertex: int) -> FrrVariables:
     """The variables of a switch's templates."""
-    routed, control_plane = fabric.routed, fabric.control_plane
-    switch, orders = routed.switch(vertex), orders_by_table(routed, vertex, repeat_members=False)
+    routers, control_plane = fabric.routers, fabric.control_plane
+    switch, orders = routers.switch(vertex), orders_by_table(routers, vertex, repeat_members=False)
     if control_plane or fabric.tracked:
         # A fixed link-local address next to an automatic one is fatal to next hops.
         switch = replace(switch, link_local="")
@@ -257,17 +257,17 @@ def _variables(fabric: FrrFabric, vertex: int) -> FrrVariables:
         marks = None
     else:
         in_ipv4 = not fabric.tracked and gateway_field(fabric.chosen, 0) == "ipv4"
-        marks = kernel_marks(routed, vertex, in_ipv4)
+        marks = kernel_marks(routers, vertex, in_ipv4)
     ipv4 = _family_routes(fabric, vertex, 0, orders, marks)
     ipv6 = _family_routes(fabric, vertex, 1, orders, marks) if switch.ipv6 else None
-    no_routes = RouteRows.of(routed.all_prefix_texts, ())
+    no_routes = RouteRows.of(routers.all_prefix_texts, ())
     return FrrVariables(
         switch=switch,
-        seed=hash_seed(routed.build, vertex),
+        seed=hash_seed(routers.build, vertex),
         marks=marks,
         ipv4_onward=ipv4.spreading,
         ipv6_onward=ipv6.spreading if ipv6 else no_routes,
-        identity=routed.build.identity,
+        identity=routers.build.identity,
         unreachable=UNREACHABLE,
         ipv4_routes=ipv4.routes,
         ipv6_routes=ipv6.routes if ipv6 else no_routes,
@@ -277,7 +277,7 @@ def _variables(fabric: FrrFabric, vertex: int) -> FrrVariables:
         ipv6_pool=ipv6.pool if ipv6 else "",
         rules=lookup_rules(switch, orders, marks),
         protocol=ROUTE_PROTOCOL,
-        bgp=control_plane.at(vertex, routed.far_ends(vertex)) if control_plane else None,
+        bgp=control_plane.at(vertex, routers.far_ends(vertex)) if control_plane else None,
         tracked=fabric.tracked.at(vertex) if fabric.tracked else None,
     )
 
@@ -312,22 +312,22 @@ def _family_routes(
         orders: the orders of egress classes, by table (`linux_tables.orders_by_table`).
         marks: the switch's configuration for marked packets; None: it marks none.
     """
-    routed = fabric.routed
-    names, pool = routed.prefix_texts[family], routed.pools()[family]
+    routers = fabric.routers
+    names, pool = routers.prefix_texts[family], routers.pools()[family]
     if fabric.control_plane:
         route_parts = fabric.host_routes(vertex, family)
     else:
         route_parts = fabric.static_routes(vertex, family, orders)
     return _FamilyRoutes(
         routes=RouteRows.of(names, route_parts),
-        discards=RouteRows.of(names, discard_routes(routed, vertex, orders)),
+        discards=RouteRows.of(names, discard_routes(routers, vertex, orders)),
         spreading=fabric.spreading_routes(vertex, family, marks, pool),
         pool=pool,
     )
 
 
 def _bgp_routes(
-    routed: RoutedFabric, control_plane: ControlPlane | None, vertex: int
+    routers: BuildRouters, control_plane: ControlPlane | None, vertex: int
 ) -> RouteTables:
     """The routes that a switch with BGP has to hold.
 
@@ -335,11 +335,11 @@ def _bgp_routes(
     is right, as BGP learns the gateways from its sessions.
 
     Args:
-        routed: the routers.
+        routers: the routers.
         control_plane: their BGP.
         vertex: of the switch.
     """
-    switch, orders = routed.switch(vertex), orders_by_table(routed, vertex, repeat_members=False)
+    switch, orders = routers.switch(vertex), orders_by_table(routers, vertex, repeat_members=False)
     hops = {link.port: (ANY, link.interface) for link in switch.links}
     minimal = orders[KERNEL_MAIN][:, :1]  # the first column of an order is the minimal port
     has_shares = (
@@ -347,14 +347,14 @@ def _bgp_routes(
     )
     main: dict[str, Choices] = {}
     from_hosts: dict[str, Choices] = {}
-    for family in range(len(routed.prefixes)):
-        paths = routed.table(vertex, family, minimal, hops)
+    for family in range(len(routers.prefixes)):
+        paths = routers.table(vertex, family, minimal, hops)
         if control_plane:
             paths = control_plane.with_weights(vertex, family, paths)
         main |= canonical_table(paths)
         if has_shares:
-            from_hosts |= canonical_table(routed.table(vertex, family, orders[HOSTS_TABLE], hops))
-    main |= dict.fromkeys(routed.pools(), (DISCARD,))
+            from_hosts |= canonical_table(routers.table(vertex, family, orders[HOSTS_TABLE], hops))
+    main |= dict.fromkeys(routers.pools(), (DISCARD,))
     if not has_shares:
         return {MAIN_TABLE: main}
     lookup: dict[str, Choices] = {f"iif {switch.hosts}": (((f"table {HOSTS_TABLE}", "", 1),),)}

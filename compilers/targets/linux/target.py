@@ -61,9 +61,9 @@ from compilers.targets.routed.route_rows import RoutePart, RouteRows, RouteTail
 from compilers.targets.routed.static_routes import (
     ALL_NEXT_HOPS,
     FIXED,
+    BuildRouters,
     MultipathGroup,
     Numbers,
-    RoutedFabric,
     StaticSwitch,
 )
 from compilers.targets.target import Target
@@ -199,34 +199,34 @@ class Linux(Target):
 
     def routes_held(self, build: Build, chosen: Chosen) -> Callable[[int], RouteTables]:  # noqa: ARG002
         """See `Target.routes_held`."""
-        return partial(kernel_tables, RoutedFabric.of(build), gateway={IPV4: "ipv6", IPV6: "ipv6"})
+        return partial(kernel_tables, BuildRouters.of(build), gateway={IPV4: "ipv6", IPV6: "ipv6"})
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], LinuxVariables]:  # noqa: ARG002
         """See `Target.variables`."""
-        return partial(_variables, RoutedFabric.of(build))
+        return partial(_variables, BuildRouters.of(build))
 
 
-def _variables(routed: RoutedFabric, vertex: int) -> LinuxVariables:
+def _variables(routers: BuildRouters, vertex: int) -> LinuxVariables:
     """The variables of the switch at a vertex."""
-    switch = routed.switch(vertex)
-    orders = orders_by_table(routed, vertex, repeat_members=True)
+    switch = routers.switch(vertex)
+    orders = orders_by_table(routers, vertex, repeat_members=True)
     # `all_prefix_texts` has the prefixes of IPv4, and then as many of IPv6.
-    first_prefixes = range(0, len(routed.all_prefix_texts.texts), len(routed.prefixes[0]))
-    marks = kernel_marks(routed, vertex)
-    marked = marked_hops(routed, vertex, switch.hops("ipv6"), "ipv6") if marks else {}
+    first_prefixes = range(0, len(routers.all_prefix_texts.texts), len(routers.prefixes[0]))
+    marks = kernel_marks(routers, vertex)
+    marked = marked_hops(routers, vertex, switch.hops("ipv6"), "ipv6") if marks else {}
     return LinuxVariables(
         switch=switch,
-        seed=hash_seed(routed.build, vertex),
+        seed=hash_seed(routers.build, vertex),
         marks=marks,
         marked_hops=[MarkedHop(MARKED_LINK + port, *hop) for port, hop in marked.items()],
         onward_group=ONWARD,
-        identity=routed.build.identity,
+        identity=routers.build.identity,
         protocol=ROUTE_PROTOCOL,
         link_nexthop=LINK,
         groups=[
             *(
                 NexthopGroup(GROUP + group.egress, _members(group))
-                for group in routed.multipath_groups(vertex)
+                for group in routers.multipath_groups(vertex)
             ),
             *(
                 NexthopGroup(ONWARD + marked_port.port, _equal_members(marked_port.onward))
@@ -234,13 +234,13 @@ def _variables(routed: RoutedFabric, vertex: int) -> LinuxVariables:
             ),
         ],
         routes=RouteRows.of(
-            routed.all_prefix_texts, _routes(routed, vertex, orders, first_prefixes)
+            routers.all_prefix_texts, _routes(routers, vertex, orders, first_prefixes)
         ),
         discards=RouteRows.of(
-            routed.all_prefix_texts, discard_routes(routed, vertex, orders, first_prefixes)
+            routers.all_prefix_texts, discard_routes(routers, vertex, orders, first_prefixes)
         ),
         rules=lookup_rules(switch, orders, marks),
-        pools=routed.pools(),
+        pools=routers.pools(),
     )
 
 
@@ -258,7 +258,7 @@ def _equal_members(ports: Iterable[int]) -> str:
 
 
 def _routes(
-    routed: RoutedFabric,
+    routers: BuildRouters,
     vertex: int,
     orders: Mapping[int, Numbers],
     first_prefixes: Iterable[int],
@@ -268,12 +268,12 @@ def _routes(
     Behind its prefix a route has its nexthop object, metric and table.
 
     Args:
-        routed: the routers of the build.
+        routers: the routers of the build.
         vertex: of the switch.
         orders: the orders of egress classes, by table.
         first_prefixes: the number of the first prefix of each address family.
     """
-    prefix, egress = routed.routes(vertex)
+    prefix, egress = routers.routes(vertex)
     for table, order in orders.items():
         # int[C, M]: for each egress class the nexthop objects that it tries, in order; 0 for none.
         # An order has a port (> 0), ALL_NEXT_HOPS for the group of the class, or 0 for no port.

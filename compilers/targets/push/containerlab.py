@@ -28,7 +28,7 @@ from compilers.targets.push.pushed_files import (
     system_of_each,
 )
 from compilers.targets.routed.router_problems import HOST_NAME
-from compilers.targets.routed.static_routes import RoutedFabric
+from compilers.targets.routed.static_routes import BuildRouters
 from compilers.targets.target_lookup import default_first
 from inventory.problems import InputError, Problem, few
 
@@ -153,7 +153,7 @@ class Containerlab(PushTarget):
             },
             host_image=chosen["host_image"],
             nodes=node_list(build, chosen),
-            hosts=list(hosts(RoutedFabric.of(build, PORTS[systems[0]]))),
+            hosts=list(hosts(BuildRouters.of(build, PORTS[systems[0]]))),
             links=list(links(build, chosen)),
         )
         return lambda _: values  # the same at every vertex, as the files are for the whole fabric
@@ -179,9 +179,9 @@ def links(build: Build, chosen: Chosen) -> Iterator[tuple[str, str]]:
         yield end(vertex, int(w.host_port[vertex, host])), f"{host_name}:eth1"
 
 
-def hosts(routed: RoutedFabric) -> Iterator[dict[str, Any]]:
+def hosts(routers: BuildRouters) -> Iterator[dict[str, Any]]:
     """Every host: its name, and commands that give it addresses and routes to the fabric."""
-    w, a, pools = routed.build.wiring, routed.build.addressing, routed.pools()
+    w, a, pools = routers.build.wiring, routers.build.addressing, routers.pools()
     most_hosts = w.host_port.shape[1]
     for vertex, number in np.argwhere(w.host_port > 0).tolist():
         lines = [

@@ -21,7 +21,7 @@ import numpy as np
 
 from compilers.routing.marked_spread import onward_ports
 from compilers.tables.build import Build
-from compilers.targets.routed.static_routes import LINK_LOCAL, RoutedFabric
+from compilers.targets.routed.static_routes import LINK_LOCAL, BuildRouters
 from compilers.wiring.addressing import MARK_IN_MAC, format_mac
 from inventory.problems import InputError
 
@@ -80,15 +80,15 @@ def marked_address(vertex: int, family: int) -> str:
     return str(IPv6Address(LINK_LOCAL + MARK_IN_IPV6 + vertex + 1))
 
 
-def kernel_marks(routed: RoutedFabric, vertex: int, ipv4: bool = False) -> KernelMarks | None:
+def kernel_marks(routers: BuildRouters, vertex: int, ipv4: bool = False) -> KernelMarks | None:
     """The configuration of a switch for marked packets; None where the balance marks none.
 
     Args:
-        routed: the routers of the build.
+        routers: the routers of the build.
         vertex: of the switch.
         ipv4: whether next hops of IPv4 routes are IPv4 addresses.
     """
-    build = routed.build
+    build = routers.build
     if not build.forwarding.marks:
         return None
     neighbours = build.wiring.far[vertex]  # -1: no link
@@ -99,7 +99,7 @@ def kernel_marks(routed: RoutedFabric, vertex: int, ipv4: bool = False) -> Kerne
         ipv4=marked_address(vertex, IPV4) if ipv4 else "",
         ipv6=marked_address(vertex, IPV6),
         ports=tuple(_ports(build, vertex)),
-        kept=tuple(texts[prefix] for texts in routed.prefixes for prefix in with_hosts),
+        kept=tuple(texts[prefix] for texts in routers.prefixes for prefix in with_hosts),
     )
 
 

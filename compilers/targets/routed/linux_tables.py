@@ -43,9 +43,9 @@ from compilers.targets.routed.route_rows import RoutePart
 from compilers.targets.routed.static_routes import (
     ALL_NEXT_HOPS,
     DISCARDED,
+    BuildRouters,
     Numbers,
     PortHops,
-    RoutedFabric,
     StaticSwitch,
 )
 from inventory.problems import InputError
@@ -82,35 +82,35 @@ class LookupRule:
 
 
 def orders_by_table(
-    routed: RoutedFabric, vertex: int, *, repeat_members: bool
+    routers: BuildRouters, vertex: int, *, repeat_members: bool
 ) -> dict[int, Numbers]:
-    """The order of every egress class in each table: int64[C, M], as in `RoutedFabric.orders`.
+    """The order of every egress class in each table: int64[C, M], as in `BuildRouters.orders`.
 
     Args:
-        routed: the routers of the build.
+        routers: the routers of the build.
         vertex: of the switch.
         repeat_members: whether the members of the multipath group for packets in transit are
             listed again, singly, after the group, for when the kernel has removed the whole group.
     """
-    orders = routed.orders(vertex)
+    orders = routers.orders(vertex)
     tables = {
         INGRESS_TABLES + port if port else KERNEL_MAIN: order for port, order in orders.items()
     }
-    multipath_classes = routed.multipath_classes(vertex)
-    if routed.build.forwarding.every_hop:
+    multipath_classes = routers.multipath_classes(vertex)
+    if routers.build.forwarding.every_hop:
         # The first column of an order is the minimal port, which ALL_NEXT_HOPS replaces.
         minimal, protection = tables[KERNEL_MAIN][:, :1], tables[KERNEL_MAIN][:, 1:]
-        members = [routed.transit_multipath_ports(vertex)] if repeat_members else []
+        members = [routers.transit_multipath_ports(vertex)] if repeat_members else []
         tables[KERNEL_MAIN] = np.column_stack((minimal, *members, protection))
         tables[KERNEL_MAIN][multipath_classes, 0] = ALL_NEXT_HOPS
-    elif multipath_classes.size and routed.build.wiring.host_port[vertex].any():
+    elif multipath_classes.size and routers.build.wiring.host_port[vertex].any():
         tables[HOSTS_TABLE] = np.zeros((len(orders[0]), 1), np.int64)
         tables[HOSTS_TABLE][multipath_classes] = ALL_NEXT_HOPS
     return tables
 
 
 def discard_routes(
-    routed: RoutedFabric,
+    routers: BuildRouters,
     vertex: int,
     orders: Mapping[int, Numbers],
     first_prefixes: Iterable[int] = (0,),
@@ -118,7 +118,7 @@ def discard_routes(
     """The routes that discard packets for which no port of the class is up, with their tables.
 
     Args:
-        routed: the routers of the build.
+        routers: the routers of the build.
         vertex: of the switch.
         orders: the orders of classes, by table.
         first_prefixes: the number of the first prefix of each address family.
@@ -126,7 +126,7 @@ def discard_routes(
     Yields:
         The routes of each table and address family. Their only tail is the number of the table.
     """
-    prefix, egress = routed.routes(vertex)
+    prefix, egress = routers.routes(vertex)
     for table, order in orders.items():
         discards = (order == DISCARDED).any(axis=1)  # bool[C]
         if discards.any():
@@ -166,34 +166,34 @@ def lookup_rules(
 
 
 def kernel_tables(
-    routed: RoutedFabric, vertex: int, gateway: Mapping[int, str], batches: bool = True
+    routers: BuildRouters, vertex: int, gateway: Mapping[int, str], batches: bool = True
 ) -> RouteTables:
     """The routes and rules that the kernel of a switch holds.
 
     Args:
-        routed: the routers of the build.
+        routers: the routers of the build.
         vertex: of the switch.
         gateway: by address family, 4 and 6, the field of a link with the neighbour's address, or
             ANY where that is not known.
         batches: whether `ip -batch` loads the routes. A routing daemon installs no `throw` routes,
             and does not repeat the members of a group behind the group.
     """
-    switch, marks = routed.switch(vertex), kernel_marks(routed, vertex)
-    orders = orders_by_table(routed, vertex, repeat_members=batches)
-    last_port = int(routed.build.wiring.port[vertex].max(initial=0))
+    switch, marks = routers.switch(vertex), kernel_marks(routers, vertex)
+    orders = orders_by_table(routers, vertex, repeat_members=batches)
+    last_port = int(routers.build.wiring.port[vertex].max(initial=0))
     numbers = (HOSTS_TABLE, *range(INGRESS_TABLES + 1, INGRESS_TABLES + last_port + 1))
     tables: RouteTables = {str(number): {} for number in numbers}
     tables[MAIN_TABLE] = {}
-    for family, pool in enumerate(routed.pools()):
+    for family, pool in enumerate(routers.pools()):
         field = gateway[IP_VERSIONS[family]]
         if field == ANY:
             hops: PortHops = {link.port: (ANY, link.interface) for link in switch.links}
         else:
             hops = switch.hops(field)
-        marked = marked_hops(routed, vertex, hops, field) if marks else {}
+        marked = marked_hops(routers, vertex, hops, field) if marks else {}
         for table, order in orders.items():
             routes = tables[MAIN_TABLE if table == KERNEL_MAIN else str(table)]
-            routes |= canonical_table(routed.table(vertex, family, order, hops, marked))
+            routes |= canonical_table(routers.table(vertex, family, order, hops, marked))
         if marks:
             _add_spreading_routes(tables, marks, pool, hops, has_throws=batches)
         tables[MAIN_TABLE][pool] = (*tables[MAIN_TABLE].get(pool, ()), DISCARD)
@@ -230,17 +230,17 @@ def _rules_as_routes(rules: Iterable[LookupRule]) -> dict[str, Choices]:
     return tables_of
 
 
-def marked_hops(routed: RoutedFabric, vertex: int, hops: PortHops, gateway: str) -> PortHops:
+def marked_hops(routers: BuildRouters, vertex: int, hops: PortHops, gateway: str) -> PortHops:
     """The next hop at every port for marked packets: the neighbour's address for these.
 
     Args:
-        routed: the routers of the build.
+        routers: the routers of the build.
         vertex: of the switch.
         hops: the next hop at every port.
         gateway: `ipv4` or `ipv6`, the field of a link with the neighbour's address.
     """
     family = IPV4 if gateway == "ipv4" else IPV6
-    ends = routed.build.wiring.ends(vertex)
+    ends = routers.build.wiring.ends(vertex)
     return {port: (marked_address(far, family), hops[port][1]) for port, far, _ in ends}
 
 

@@ -60,7 +60,7 @@ from compilers.targets.routed.p2p_variables import (
     VrfNextHop,
 )
 from compilers.targets.routed.router_problems import link_problems, name_problems
-from compilers.targets.routed.static_routes import ALL_NEXT_HOPS, Numbers, RoutedFabric
+from compilers.targets.routed.static_routes import ALL_NEXT_HOPS, BuildRouters, Numbers
 from compilers.targets.system_names import SystemNames, hostname
 from inventory.problems import InputError, Problem, few
 
@@ -84,7 +84,7 @@ NUMBERS = re.compile(r"[0-9]+")
 class P2pFabric:
     """The routers of a build whose links have addresses."""
 
-    routed: RoutedFabric
+    routers: BuildRouters
     """The ports, prefixes and routing tables of the routers."""
     interfaces: Interfaces
     """How the operating system names ports."""
@@ -121,7 +121,7 @@ class P2pFabric:
             InputError: names that the system cannot have or that become one host name, or pools
                 that overlap others or are too small.
         """
-        routed = RoutedFabric.of(build, interfaces)
+        routers = BuildRouters.of(build, interfaces)
         addresses = LinkPlan.of(build, chosen)
         names = SystemNames.of(build, hostname)
         if problems := [
@@ -132,18 +132,18 @@ class P2pFabric:
             *link_problems(addresses),
         ]:
             raise InputError(few(problems))
-        control_plane = ControlPlane.of(routed, chosen)
-        return cls(routed, interfaces, names, addresses, vrf, control_plane, leaks_host_routes)
+        control_plane = ControlPlane.of(routers, chosen)
+        return cls(routers, interfaces, names, addresses, vrf, control_plane, leaks_host_routes)
 
     def router(self, vertex: int) -> P2pRouter:
         """Names and addresses of a router."""
-        build = self.routed.build
+        build = self.routers.build
         addressing, wiring = build.addressing, build.wiring
         first_host = vertex * wiring.host_port.shape[1]
         return P2pRouter(
             node=wiring.names[vertex],
             hostname=self.names.nodes[vertex],
-            ipv4=self.routed.gateways[vertex],
+            ipv4=self.routers.gateways[vertex],
             ipv4_length=addressing.ipv4_length,
             ipv6=str(addressing.network6(vertex)[1]) if addressing.ipv6 else "",
             links=tuple(sorted(self.links(vertex).values(), key=_numbers_in_name)),
@@ -152,7 +152,7 @@ class P2pFabric:
                 HostPort(
                     interface=wiring.port_name(vertex, port),
                     description=f"host {wiring.host_names[first_host + number]}",
-                    port=self.routed.port(vertex, port),
+                    port=self.routers.port(vertex, port),
                     ipv4=str(addressing.host(vertex, number)),
                     ipv6=str(addressing.host6(vertex, number)) if addressing.ipv6 else "",
                 )
@@ -163,7 +163,7 @@ class P2pFabric:
 
     def links(self, vertex: int) -> dict[int, P2pLink]:
         """The links of a router by their ports, in the order of its neighbours."""
-        wiring, links = self.routed.build.wiring, {}
+        wiring, links = self.routers.build.wiring, {}
         for (port, neighbour, far_port), ends in zip(
             wiring.ends(vertex), self.addresses.at(vertex), strict=True
         ):
@@ -174,7 +174,7 @@ class P2pFabric:
                 gateway4=ends.gateway4,
                 ipv6=ends.ipv6,
                 gateway6=ends.gateway6,
-                port=self.routed.port(vertex, port),
+                port=self.routers.port(vertex, port),
             )
         return links
 
@@ -185,7 +185,7 @@ class P2pFabric:
             vertex: of the router.
             links: its links by port.
         """
-        build, wiring = self.routed.build, self.routed.build.wiring
+        build, wiring = self.routers.build, self.routers.build.wiring
         if not build.forwarding.marks:
             return {}
         is_cabled = wiring.far[vertex] >= 0
@@ -194,7 +194,7 @@ class P2pFabric:
         onward = onward_ports(wiring, vertex)[is_cabled].tolist()
         # "Vrf-" where the system demands it before names of VRFs.
         vrf_prefix = self.vrf.removesuffix(HOSTS_VRF) if self.vrf.endswith(HOSTS_VRF) else ""
-        pools = self.routed.pools()
+        pools = self.routers.pools()
         common_routes = [
             self._common_routes(vertex, family, neighbours, links) for family in self._families
         ]
@@ -219,7 +219,7 @@ class P2pFabric:
     @property
     def _families(self) -> range:
         """The address families of the fabric, 0 for IPv4 and 1 for IPv6."""
-        return range(len(self.routed.prefixes))
+        return range(len(self.routers.prefixes))
 
     def _common_routes(
         self, vertex: int, family: int, neighbours: Mapping[int, int], links: Mapping[int, P2pLink]
@@ -232,8 +232,8 @@ class P2pFabric:
             neighbours: the neighbour at each port.
             links: the links by port.
         """
-        endpoints = self.routed.build.topology.endpoints
-        prefixes = self.routed.prefixes[family]
+        endpoints = self.routers.build.topology.endpoints
+        prefixes = self.routers.prefixes[family]
         to_neighbours: dict[str, tuple[VrfNextHop, ...]] = {
             prefixes[neighbour]: (_next_hop(links[port], family),)
             for port, neighbour in neighbours.items()
@@ -251,7 +251,7 @@ class P2pFabric:
         """The routes that a router has to hold, by VRF."""
         links, by_vrf = self.links(vertex), RouteTables()
         stages = self.stages(vertex, links)
-        for family, pool in enumerate(self.routed.pools()):
+        for family, pool in enumerate(self.routers.pools()):
             tables = self._tables(vertex, family, links, stages)
             routes_of_vrf = {MAIN_TABLE: tables.default_vrf_routes}
             if tables.host_vrf_routes:
@@ -281,7 +281,7 @@ class P2pFabric:
 
         These have static routes, or else the settings of BGP and the routes of the VRF of hosts.
         """
-        routed, links, bgp = self.routed, self.links(vertex), self.control_plane
+        routers, links, bgp = self.routers, self.links(vertex), self.control_plane
         stages = self.stages(vertex, links)
         tables = [self._tables(vertex, family, links, stages, bgp) for family in self._families]
         vrf_of = {stage.interface: stage.vrf for stage in stages.values()}
@@ -290,13 +290,13 @@ class P2pFabric:
         far_ends = {port: (link.gateway4, link.gateway6) for port, link in links.items()}
         numbered_far_ends = far_ends if self.addresses.numbered else None
         descriptions = {port: link.description for port, link in links.items()}
-        pools = routed.pools()
+        pools = routers.pools()
         has_ipv6 = len(tables) > 1
         return P2pVariables(
             router=self.router(vertex),
-            identity=routed.build.identity,
+            identity=routers.build.identity,
             base=BaseConfig.of(
-                routed.build, vertex, self.interfaces.management, self.interfaces.vrf
+                routers.build, vertex, self.interfaces.management, self.interfaces.vrf
             ),
             vlan=HOST_VLAN,
             unreachable=DISCARD_DISTANCE,
@@ -330,20 +330,20 @@ class P2pFabric:
             bgp: the BGP that resolves the next hops of packets from hosts; None: their next hops
                 are those of links.
         """
-        routed, wiring = self.routed, self.routed.build.wiring
+        routers, wiring = self.routers, self.routers.build.wiring
         hops = {
             port: (_gateway(link, family) or ANY, link.interface) for port, link in links.items()
         }
-        # The orders of `RoutedFabric.table` with one column, int64[C, 1], for packets in transit
+        # The orders of `BuildRouters.table` with one column, int64[C, 1], for packets in transit
         # and for packets from hosts: the minimal port of each egress class (a set of destinations
         # with the same next hops), or ALL_NEXT_HOPS for all next hops of the class.
-        transit_order = routed.build.tables.classes.port[vertex, :, None].astype(np.int64)
-        multipath_classes = routed.multipath_classes(vertex)
+        transit_order = routers.build.tables.classes.port[vertex, :, None].astype(np.int64)
+        multipath_classes = routers.multipath_classes(vertex)
         host_order = transit_order.copy()
         host_order[multipath_classes] = ALL_NEXT_HOPS
-        if routed.build.forwarding.every_hop:  # packets in transit share all next hops, too
-            return RouterTables(routed.table(vertex, family, host_order, hops), {})
-        default_vrf_routes = routed.table(vertex, family, transit_order, hops)
+        if routers.build.forwarding.every_hop:  # packets in transit share all next hops, too
+            return RouterTables(routers.table(vertex, family, host_order, hops), {})
+        default_vrf_routes = routers.table(vertex, family, transit_order, hops)
         if not (multipath_classes.size and self.vrf and wiring.host_port[vertex].any()):
             return RouterTables(default_vrf_routes, {})
         if bgp and bgp.next_hop_pools:
@@ -352,7 +352,7 @@ class P2pFabric:
             marked = {
                 port: (_gateway(stage, family), stage.interface) for port, stage in stages.items()
             }
-            host_vrf_routes = routed.table(vertex, family, host_order, hops, marked)
+            host_vrf_routes = routers.table(vertex, family, host_order, hops, marked)
         return RouterTables(default_vrf_routes, host_vrf_routes)
 
     def _host_vrf_routes_over_bgp(
@@ -366,16 +366,16 @@ class P2pFabric:
             host_order: int64[C, 1], the orders of egress classes for packets from hosts.
             bgp: the BGP of the switches.
         """
-        routed = self.routed
-        host_vrf_routes = routed.table(vertex, family, host_order, bgp.next_hops(vertex, family))
+        routers = self.routers
+        host_vrf_routes = routers.table(vertex, family, host_order, bgp.next_hops(vertex, family))
         # Packets in the VRF of hosts do not meet the routes of BGP in the default VRF. So this VRF
         # also needs a route to the prefixes of classes that do not share packets.
-        prefix, egress = routed.routes(vertex)
-        multipath_classes = routed.multipath_classes(vertex)
+        prefix, egress = routers.routes(vertex)
+        multipath_classes = routers.multipath_classes(vertex)
         for number in prefix[~np.isin(egress, multipath_classes)].tolist():
             if hop := bgp.next_hop(number, family):
                 gateway, interface = hop
-                prefix_text = routed.prefixes[family][number]
+                prefix_text = routers.prefixes[family][number]
                 host_vrf_routes[prefix_text] = _single_choice(gateway, interface)
         return host_vrf_routes
 

@@ -1,6 +1,6 @@
 """The routers of a build as values, from which the targets of all IP routers start.
 
-A `RoutedFabric` has the interfaces and neighbours of each switch, its routes (to a prefix by an
+`BuildRouters` has the interfaces and neighbours of each switch, its routes (to a prefix by an
 *egress class*, the set of ports that lead there), and the *order* in which each class tries ports
 for a packet, by the port where the packet came in. A class *shares* packets if it spreads them over
 several ports by weight. Packets that share and are not sent by the minimal port may be *marked*,
@@ -117,7 +117,7 @@ class MultipathGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class RoutedFabric:
+class BuildRouters:
     """The routers of a build."""
 
     build: Build
@@ -144,7 +144,7 @@ class RoutedFabric:
     @classmethod
     def of(
         cls, build: Build, interfaces: Interfaces = LINUX, addresses: LinkPlan | None = None
-    ) -> RoutedFabric:
+    ) -> BuildRouters:
         """The routers of a build.
 
         Args:

@@ -15,7 +15,7 @@ from compilers.readers.devices.held_routes import DISCARD, MAIN_TABLE
 from compilers.targets.linux.route_lines import kernel_remediation
 from compilers.targets.linux.routing_tables import read
 from compilers.targets.routed.linux_tables import kernel_tables
-from compilers.targets.routed.static_routes import RoutedFabric
+from compilers.targets.routed.static_routes import BuildRouters
 from compilers.targets.target_lookup import target
 from tests.compilers.readers.emitted import IDENTITY, check, write
 from tests.compilers.routing.makers import HYPERX, TREE, compiled, graph_of
@@ -173,7 +173,7 @@ def test_kernels_share_at_every_hop_and_answer_around_a_cut_link(name, tmp_path)
     if name == "linux":
         shown = [json.loads(text) for text in seen["held"]]
         held = read([each for each in shown if each]).tables()
-        expected = kernel_tables(RoutedFabric.of(build), 5, {4: "ipv6", 6: "ipv6"})
+        expected = kernel_tables(BuildRouters.of(build), 5, {4: "ipv6", 6: "ipv6"})
         assert any(DISCARD in c for t in expected if t != MAIN_TABLE for c in expected[t].values())
         for table, rows in expected.items():
             found = held.get(table, {})

@@ -14,7 +14,7 @@ from compilers.readers.devices.held_routes import MAIN_TABLE
 from compilers.targets.linux.route_lines import kernel_remediation
 from compilers.targets.linux.routing_tables import read
 from compilers.targets.routed.linux_tables import kernel_tables
-from compilers.targets.routed.static_routes import RoutedFabric
+from compilers.targets.routed.static_routes import BuildRouters
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from tests.compilers.readers.emitted import IDENTITY, change, check, write
@@ -216,7 +216,7 @@ def test_kernels_carry_the_shares_that_paths_by_hand_have(live, name):
     if name == "linux":
         shown = [json.loads(text) for text in seen["held"]]
         held = read([each for each in shown if each]).tables()
-        expected = kernel_tables(RoutedFabric.of(build), 5, {4: "ipv6", 6: "ipv6"})
+        expected = kernel_tables(BuildRouters.of(build), 5, {4: "ipv6", 6: "ipv6"})
         batch = (out / "5" / "routes.batch").read_text()
         routes = json.dumps([*shown[0], *shown[1]])
         assert not kernel_remediation(routes, json.dumps(shown[2]), batch)

@@ -13,7 +13,7 @@ from compilers.tables.fib import Fib
 from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.routed.link_addresses import link_pairs
 from compilers.targets.routed.linux_tables import HOSTS_TABLE, INGRESS_TABLES
-from compilers.targets.routed.static_routes import RoutedFabric
+from compilers.targets.routed.static_routes import BuildRouters
 from compilers.targets.target_lookup import target
 from tests.compilers.routed import classes_from, routed
 from tests.compilers.targets.makers import names, rows, with_ipv6
@@ -83,7 +83,7 @@ def test_linux_has_weights_up_to_what_the_kernel_takes(tmp_path):
 
 def test_every_switch_has_its_own_link_local_address():
     build = with_ipv6(routed(q=17))
-    addresses = [IPv6Address(text) for text in RoutedFabric.of(build).link_locals]
+    addresses = [IPv6Address(text) for text in BuildRouters.of(build).link_locals]
     assert len(set(addresses)) == build.tables.switches == 307
     assert all(address.is_link_local for address in addresses)
 

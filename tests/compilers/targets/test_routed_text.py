@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from compilers.targets.routed.static_routes import RoutedFabric
+from compilers.targets.routed.static_routes import BuildRouters
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from tests.compilers.routed import agreed, routed, with_words
@@ -52,7 +52,7 @@ def test_no_prefix_of_a_switch_covers_another():
     build = with_ipv6(CASES["polarstar"])
     for vertex in range(build.tables.switches):
         found = sorted(
-            build.addressing.network(int(p)) for p in RoutedFabric.of(build).routes(vertex)[0]
+            build.addressing.network(int(p)) for p in BuildRouters.of(build).routes(vertex)[0]
         )
         assert not any(a.overlaps(b) for a, b in pairwise(found))
 

@@ -8,7 +8,7 @@ import pytest
 from compilers.targets.devices.route_lines import RouteLine
 from compilers.targets.eos.port_names import EOS
 from compilers.targets.junos.route_lines import junos_lines
-from compilers.targets.routed.static_routes import RoutedFabric
+from compilers.targets.routed.static_routes import BuildRouters
 from compilers.update.router_move import PrefixRounds, RouterMove
 from tests.compilers.update.makers import POLARFLY, quadrics_link
 from tests.compilers.update.updates import MINIMAL, build, links_of
@@ -18,7 +18,7 @@ STAR = "{family: polarstar, q: 2, supernode: inductive-quad, degree: 3}"
 
 def tables(made):
     """{place: the next switch} of every switch."""
-    fabric, wiring = RoutedFabric.of(EOS.named(made, "eos"), EOS), made.wiring
+    fabric, wiring = BuildRouters.of(EOS.named(made, "eos"), EOS), made.wiring
     found = []
     for vertex in range(len(wiring.names)):
         far = dict(zip(wiring.port[vertex].tolist(), wiring.far[vertex].tolist(), strict=True))

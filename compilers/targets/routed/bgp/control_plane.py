@@ -52,7 +52,7 @@ from compilers.targets.routed.bgp.bgp_options import (
 from compilers.targets.routed.bgp.speaker_variables import BgpFamily, BgpPeer, BgpSpeaker
 from compilers.targets.routed.link_addresses import LINKS, UNNUMBERED, LinkPlan
 from compilers.targets.routed.router_problems import pool_problems
-from compilers.targets.routed.static_routes import RoutedFabric
+from compilers.targets.routed.static_routes import BuildRouters
 from compilers.wiring.as_numbers import NODE_ASNS, as_numbers
 from inventory.asn_range import LAST_AS, RESERVED_AS
 from inventory.problems import InputError, Problem, few
@@ -69,7 +69,7 @@ IPV6_LENGTH = 64
 class ControlPlane:
     """The BGP speakers of a build. S is the number of switches."""
 
-    routed: RoutedFabric
+    routers: BuildRouters
     """The routers: their ports, prefixes and tables."""
     hops: NDArray[np.int8]
     """int8[S, S]: the number of links of each compiled path."""
@@ -87,7 +87,7 @@ class ControlPlane:
     """See `BgpSpeaker.wcmp`."""
 
     @classmethod
-    def of(cls, routed: RoutedFabric, chosen: Chosen) -> ControlPlane | None:
+    def of(cls, routers: BuildRouters, chosen: Chosen) -> ControlPlane | None:
         """The speakers of a build; None with static routes.
 
         Raises:
@@ -96,14 +96,14 @@ class ControlPlane:
         """
         if chosen.get(ROUTING) != "bgp":
             return None
-        build = routed.build
+        build = routers.build
         fib = Fib.of(build.tables, build.wiring.cables())
         switches = build.tables.switches
         block_count = -(-switches // BLOCK_OF_DESTINATIONS)  # rounded up
         blocks = np.array_split(np.arange(switches), block_count)
         numbers = as_numbers(build.base, build.wiring.names, build.allocations)
         plane = cls(
-            routed=routed,
+            routers=routers,
             hops=np.concatenate([minimal_hops(fib, block) for block in blocks], axis=1),
             egress=np.concatenate([fib.egress(block) for block in blocks], axis=1),
             numbers=numbers,
@@ -123,9 +123,9 @@ class ControlPlane:
 
     def _longer_path_problems(self) -> list[Problem]:
         """The problems of compiled paths that are longer than a path over another neighbour."""
-        w = self.routed.build.wiring
+        w = self.routers.build.wiring
         problems = []
-        for vertex in np.flatnonzero(self.routed.build.topology.present).tolist():
+        for vertex in np.flatnonzero(self.routers.build.topology.present).tolist():
             neighbours = w.far[vertex][w.far[vertex] >= 0]
             shortest = self.hops[neighbours].min(axis=0) + 1
             longer = np.flatnonzero(self.hops[vertex] > shortest)
@@ -144,7 +144,7 @@ class ControlPlane:
 
         The interface is "", as BGP resolves the address to a port.
         """
-        pool, ends = self.next_hop_pools[family], self.routed.build.wiring.ends(vertex)
+        pool, ends = self.next_hop_pools[family], self.routers.build.wiring.ends(vertex)
         return {port: (str(pool[far + 1]), "") for port, far, _ in ends}
 
     def next_hop(self, prefix: int, family: int) -> tuple[str, str] | None:
@@ -168,7 +168,7 @@ class ControlPlane:
         if not self.wcmp:
             return dict(table)
         paths_behind = self._paths_behind(vertex)
-        number_of = {prefix: number for number, prefix in enumerate(self.routed.prefixes[family])}
+        number_of = {prefix: number for number, prefix in enumerate(self.routers.prefixes[family])}
         with_weights: dict[str, Choices] = {}
         for prefix, choices in table.items():
             destination = number_of[prefix]
@@ -183,7 +183,7 @@ class ControlPlane:
 
     def _paths_behind(self, vertex: int) -> dict[str, list[int]]:
         """By port of a switch, how many shortest paths its neighbour has to each destination."""
-        w = self.routed.build.wiring
+        w = self.routers.build.wiring
         paths_behind = {}
         for port, neighbour, _ in w.ends(vertex):
             next_switches = w.far[neighbour][w.far[neighbour] >= 0]
@@ -206,15 +206,15 @@ class ControlPlane:
                 have no addresses.
             descriptions: the description of each port; None: the node and the port at its far end.
         """
-        routed = self.routed
-        links = routed.switch(vertex).links
+        routers = self.routers
+        links = routers.switch(vertex).links
         far_ports = {link.port: f"{link.far} {link.far_interface}" for link in links}
-        every_hop = routed.build.forwarding.every_hop
+        every_hop = routers.build.forwarding.every_hop
         return BgpSpeaker(
             number=int(self.numbers[vertex]),
-            router_id=routed.gateways[vertex],
+            router_id=routers.gateways[vertex],
             # Room for detours after failures, and for paths over a drained switch (`drained`).
-            longest=2 * routed.build.topology.diameter + 2,
+            longest=2 * routers.build.topology.diameter + 2,
             bfd=self.bfd,
             gtsm=self.gtsm,
             numbered=far_ends is not None,
@@ -222,7 +222,7 @@ class ControlPlane:
             wcmp=self.wcmp,
             families=tuple(
                 self._family(vertex, family, far_ends or {}, descriptions or far_ports)
-                for family in range(len(routed.prefixes))
+                for family in range(len(routers.prefixes))
             ),
         )
 
@@ -234,13 +234,13 @@ class ControlPlane:
         descriptions: Mapping[int, str],
     ) -> BgpFamily:
         """The BGP of a switch in an address family, 0 for IPv4; see `at` for the arguments."""
-        build = self.routed.build
+        build = self.routers.build
         name, word = FAMILIES[family]
-        prefix = self.routed.prefixes[family][vertex]
+        prefix = self.routers.prefixes[family][vertex]
         return BgpFamily(
             name=name,
             word=word,
-            pool=self.routed.pools()[family],
+            pool=self.routers.pools()[family],
             length=IPV6_LENGTH if name == "ipv6" else build.addressing.ipv4_length,
             own=prefix if build.topology.endpoints[vertex] else "",
             peers=tuple(self._peers(vertex, family, far_ends, descriptions)),
@@ -263,16 +263,16 @@ class ControlPlane:
         descriptions: Mapping[int, str],
     ) -> Iterator[BgpPeer]:
         """The neighbours of a switch in an address family; the arguments are those of `at`."""
-        w, classes = self.routed.build.wiring, self.routed.build.tables.classes
+        w, classes = self.routers.build.wiring, self.routers.build.tables.classes
         neighbours = w.far[vertex][w.far[vertex] >= 0]
         # int[S]: over how many neighbours a shortest path to each destination leads. Where several
         # do, the compiled path is preferred, unless every hop shares packets over all of them.
         neighbours_on_path = (self.hops[neighbours] == self.hops[vertex] - 1).sum(axis=0)
-        every_hop = self.routed.build.forwarding.every_hop
+        every_hop = self.routers.build.forwarding.every_hop
         tied = np.flatnonzero((neighbours_on_path > 1) & (not every_hop))
         compiled_port = classes.port[vertex][self.egress[vertex, tied]]
-        texts, name = self.routed.prefixes[family], FAMILIES[family][0]
-        links = self.routed.switch(vertex).links
+        texts, name = self.routers.prefixes[family], FAMILIES[family][0]
+        links = self.routers.switch(vertex).links
         for link, neighbour in zip(links, neighbours.tolist(), strict=True):
             destinations = tied[compiled_port == link.port].tolist()
             preferred = [texts[destination] for destination in destinations]

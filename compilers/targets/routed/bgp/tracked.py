@@ -22,7 +22,7 @@ from compilers.targets.routed.bgp.control_plane import FAMILIES
 from compilers.targets.routed.bgp.speaker_variables import BgpSpeaker
 from compilers.targets.routed.kernel_marks import IPV6, marked_address
 from compilers.targets.routed.router_problems import pool_problems
-from compilers.targets.routed.static_routes import PortHops, RoutedFabric
+from compilers.targets.routed.static_routes import BuildRouters, PortHops
 from compilers.wiring.as_numbers import as_numbers
 from inventory.problems import InputError, Problem, few
 
@@ -89,7 +89,7 @@ class Tracked:
 class TrackedHops:
     """The tracked next hops of all switches."""
 
-    routed: RoutedFabric
+    routers: BuildRouters
     """The routers of the build."""
     pools: tuple[IPv4Network | IPv6Network, ...]
     """The pool of each address family; next hops for marked packets are in its upper half."""
@@ -97,24 +97,24 @@ class TrackedHops:
     """See `BgpSpeaker.gtsm`."""
 
     @classmethod
-    def of(cls, routed: RoutedFabric, chosen: Chosen) -> TrackedHops:
+    def of(cls, routers: BuildRouters, chosen: Chosen) -> TrackedHops:
         """The next hops of a build, from the pools of announced next hops.
 
         Raises:
             InputError: a pool is too small, or has addresses of hosts or of management.
         """
-        if problems := list(tracked_problems(routed.build, chosen)):
+        if problems := list(tracked_problems(routers.build, chosen)):
             raise InputError(few(problems))
         pools = tuple(ip_network(chosen[name]) for name in NEXT_HOP_POOLS)
-        families = pools if routed.build.addressing.ipv6 else pools[:1]
-        return cls(routed, families, has_gtsm(chosen))
+        families = pools if routers.build.addressing.ipv6 else pools[:1]
+        return cls(routers, families, has_gtsm(chosen))
 
     def hops(self, vertex: int, family: int, *, marked: bool = False) -> PortHops:
         """For each port of a switch the next hop that the neighbour announces.
 
         It has no interface, "", as BGP resolves the address to the port.
         """
-        ends = self.routed.build.wiring.ends(vertex)
+        ends = self.routers.build.wiring.ends(vertex)
         return {port: (self._address(far, family, marked), "") for port, far, _ in ends}
 
     def _address(self, vertex: int, family: int, marked: bool) -> str:
@@ -125,7 +125,7 @@ class TrackedHops:
 
     def _families(self, vertex: int) -> Iterator[TrackedFamily]:
         """The addresses that a switch announces, by address family."""
-        marks = self.routed.build.forwarding.marks
+        marks = self.routers.build.forwarding.marks
         for family, pool in enumerate(self.pools):
             name, word = FAMILIES[family]
             yield TrackedFamily(
@@ -138,11 +138,11 @@ class TrackedHops:
 
     def at(self, vertex: int) -> Tracked:
         """The BGP of a switch."""
-        build, wiring = self.routed.build, self.routed.build.wiring
+        build, wiring = self.routers.build, self.routers.build.wiring
         as_number = as_numbers(build.base, wiring.names, build.allocations).tolist()
         neighbour_at = {port: neighbour for port, neighbour, _ in wiring.ends(vertex)}
         links = []
-        for link in self.routed.switch(vertex).links:
+        for link in self.routers.switch(vertex).links:
             neighbour = neighbour_at[link.port]
             links.append(
                 TrackedLink(
@@ -155,7 +155,7 @@ class TrackedHops:
             )
         return Tracked(
             number=as_number[vertex],
-            router_id=self.routed.gateways[vertex],
+            router_id=self.routers.gateways[vertex],
             own=tuple(self._families(vertex)),
             links=tuple(links),
             gtsm=self.gtsm,
