@@ -392,6 +392,37 @@ def port_costs(_quick: bool) -> Evidence:
     hosts_per_port = {name: TABLE_V[name].hosts / degree[name] for name in topologies}
     claims = (
         *_injection_claims(hosts_per_port, price.links_per_module),
+        *_cost_claims(uniform_cost, permutation_cost),
+    )
+    rows = tuple(
+        (name, count, uniform_cost[name], permutation_cost[name]) for name, count in ports.items()
+    )
+    panels = tuple(
+        Panel(f"Cost per node, {title}", "", "times PolarFly", _bars(costs), steps=True)
+        for title, costs in (
+            ("uniform traffic", uniform_cost),
+            ("permutations", permutation_cost),
+        )
+    )
+    heads = ("network", "optical ports a node", "uniform", "permutations")
+    setup = (
+        "Endpoints of a router: in PolarFly and Slim Fly as many as fill the fullest link under"
+        " uniform traffic, in Dragonfly Table V's six. Under permutations a fat tree is taken to"
+        " saturate at 90 %, and the others at 50 %, as the paper says.",
+    )
+    return Evidence(claims, heads, rows, panels, setup=setup)
+
+
+def _cost_claims(
+    uniform_cost: Mapping[str, float], permutation_cost: Mapping[str, float]
+) -> tuple[PaperClaim, ...]:
+    """The claims on what a node costs, by network, in multiples of a node of PolarFly.
+
+    Args:
+        uniform_cost: the costs at the load of uniform traffic that each network sustains.
+        permutation_cost: the costs at the load of permutations.
+    """
+    return (
         PaperClaim(
             f"Fat tree of {NODES:,} nodes, {NODES_PER_SWITCH} a switch, by formula: levels",
             10,
@@ -422,23 +453,6 @@ def port_costs(_quick: bool) -> Evidence:
             " fullest link. In §XII PolarFly is cost-effective by up to 10 % beside Slim Fly.",
         ),
     )
-    rows = tuple(
-        (name, count, uniform_cost[name], permutation_cost[name]) for name, count in ports.items()
-    )
-    panels = tuple(
-        Panel(f"Cost per node, {title}", "", "times PolarFly", _bars(costs), steps=True)
-        for title, costs in (
-            ("uniform traffic", uniform_cost),
-            ("permutations", permutation_cost),
-        )
-    )
-    heads = ("network", "optical ports a node", "uniform", "permutations")
-    setup = (
-        "Endpoints of a router: in PolarFly and Slim Fly as many as fill the fullest link under"
-        " uniform traffic, in Dragonfly Table V's six. Under permutations a fat tree is taken to"
-        " saturate at 90 %, and the others at 50 %, as the paper says.",
-    )
-    return Evidence(claims, heads, rows, panels, setup=setup)
 
 
 def _ports_per_node(

@@ -69,6 +69,8 @@ NEIGHBOURS = ("perm2hop", "perm1hop")
 """The permutations of figure 9, which pair switches at distance 2, and neighbours."""
 ADAPTIVE = ("UGAL", "UGAL_PF")
 """The adaptive routings."""
+GROWN_ROUTINGS = ("MIN", "UGAL_PF")
+"""The routings of figure 11."""
 RIVALS = ("SF", "DF1", "DF2", "JF")
 """The direct networks that PolarFly is compared with."""
 # Readings of claims, and reasons of claims that differ or are not computed.
@@ -141,6 +143,15 @@ class NetworkRouting(NamedTuple):
     """The short name of the network."""
     routing: str
     """The routing: MIN, UGAL or UGAL_PF."""
+
+
+class GrowthRouting(NamedTuple):
+    """A growth of PolarFly with a routing."""
+
+    grown: str
+    """The growth, such as `fan:3` for three clusters of fans; "" before growth."""
+    routing: str
+    """The routing: MIN or UGAL_PF."""
 
 
 PatternRouting = tuple[str, str]
@@ -623,48 +634,28 @@ def expanded(quick: bool) -> Evidence:
     With virtual channels assigned by `--scheme valley`, the throughput of grown tables with
     alternates collapses. A test shows that the channels cause this, not the tables.
     """
-    q, steps = (9, (1, 4)) if quick else (31, (3, 6, 9, 12))
-    percent = dict(zip(steps, (10, 39) if quick else (10, 19, 29, 39), strict=True))
-    routings = ("MIN", "UGAL_PF")
-    curves: dict[tuple[str, str], LatencyCurve] = {}
-    fabrics = list[PaperFabric]()
-    for grown in ("", *(f"{method}:{count}" for method in ("quadric", "fan") for count in steps)):
-        fabric = PaperFabric({"family": "polarfly", "q": q}, 1, "MIN", grown=grown)
-        hosts = round(fabric.build().topology.graph.degrees.mean() / 2)
-        for routes in routings:
-            fabrics.append(replace(fabric, hosts=hosts, routes=routes))
-            runs = by_flits("uniform", routes)
-            curves[grown, routes] = simulated_curve(fabrics[-1], "uniform", quick, runs=runs)
-    accepted = {
-        grown: float(
-            np.max(
-                [
-                    largest_accepted_load(curves[grown, routes], largest_gap(quick))
-                    for routes in routings
-                ]
-            )
+    q, percent = (9, {1: 10, 4: 39}) if quick else (31, {3: 10, 6: 19, 9: 29, 12: 39})
+    fabrics = [*_grown_fabrics(q, percent)]
+    curves = {
+        GrowthRouting(fabric.grown, fabric.routes): simulated_curve(
+            fabric, "uniform", quick, runs=by_flits("uniform", fabric.routes)
         )
-        for grown, _ in curves
+        for fabric in fabrics
     }
     claims_by_formula = (
         () if quick else (*_size_claims(fabrics, percent), *_fluid_growth_claims(fabrics))
     )
+    accepted = _accepted_by_growth(curves, largest_gap(quick))
     claims = (*claims_by_formula, *with_missing_points(_growth_claims(accepted, percent)))
-    curve_by_title = {}
-    for (grown, routes), curve in curves.items():
-        method, _, count = grown.partition(":")
-        size = f"{method}, {percent[int(count)]} % more" if count else "as it was"
-        if curve.points:
-            curve_by_title[f"{size}, {routes}"] = curve
-    panels = (
-        latency_panels([*curve_by_title.items()], f"Grown PolarFly q = {q}")
-        if curve_by_title
-        else ()
-    )
+    drawn = {key: curve for key, curve in curves.items() if curve.points}
+    curve_by_title = {
+        f"{_growth_in_words(key.grown, percent)}, {key.routing}": curve
+        for key, curve in drawn.items()
+    }
+    title = f"Grown PolarFly q = {q}"
+    panels = latency_panels([*curve_by_title.items()], title) if curve_by_title else ()
     simulated = [
-        drawn_fabric
-        for drawn_fabric in fabrics
-        if curves[drawn_fabric.grown, drawn_fabric.routes].points
+        fabric for fabric in fabrics if GrowthRouting(fabric.grown, fabric.routes) in drawn
     ]
     setup = (
         *setup_of_flits(
@@ -676,6 +667,52 @@ def expanded(quick: bool) -> Evidence:
         *_deadlocks(curve_by_title),
     )
     return Evidence(claims, panels=panels, setup=setup, quick=quick)
+
+
+def _grown_fabrics(q: int, counts: Iterable[int]) -> Iterator[PaperFabric]:
+    """Yield PolarFly before and after growth, with each routing of figure 11.
+
+    Args:
+        q: of PolarFly.
+        counts: how many clusters are added, of quadrics or of fans.
+    """
+    growths = [f"{method}:{count}" for method in ("quadric", "fan") for count in counts]
+    for grown in ("", *growths):
+        fabric = PaperFabric({"family": "polarfly", "q": q}, 1, "MIN", grown=grown)
+        hosts = round(fabric.build().topology.graph.degrees.mean() / 2)
+        for routing in GROWN_ROUTINGS:
+            yield replace(fabric, hosts=hosts, routes=routing)
+
+
+def _accepted_by_growth(
+    curves: Mapping[GrowthRouting, LatencyCurve], gap: float | None
+) -> dict[str, float]:
+    """The largest accepted load by growth, with the routing that accepts more.
+
+    Args:
+        curves: the curves of all growths and routings.
+        gap: how far loads around saturation may be apart (`largest_gap`).
+    """
+    accepted = {key: largest_accepted_load(curve, gap) for key, curve in curves.items()}
+    return {
+        key.grown: float(
+            np.max([accepted[GrowthRouting(key.grown, routing)] for routing in GROWN_ROUTINGS])
+        )
+        for key in curves
+    }
+
+
+def _growth_in_words(grown: str, percent: Mapping[int, int]) -> str:
+    """A growth such as `fan:3`, "" for none, in words.
+
+    Args:
+        grown: the growth.
+        percent: how many per cent more nodes the paper prints, by the number of clusters.
+    """
+    if not grown:
+        return "as it was"
+    method, _, count = grown.partition(":")
+    return f"{method}, {percent[int(count)]} % more"
 
 
 def _size_claims(

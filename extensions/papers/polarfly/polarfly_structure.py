@@ -8,6 +8,7 @@ quadrics and q fans. A fan is a centre and triangles that have it in common.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from math import isqrt, log
@@ -19,6 +20,7 @@ from compilers.drawing.plots import Curve, Panel, efficiency
 from compilers.evaluation.analysis.distances import distribution
 from compilers.evaluation.comparison.designs import designs_of_radixes, families
 from compilers.topology.families import build_topology
+from compilers.topology.family import Design
 from compilers.topology.family import moore_bound as moore
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import Layout, layout, links_between
@@ -27,7 +29,7 @@ from compilers.topology.replicated_clusters import expand
 from extensions.baselines import slimfly
 from extensions.papers.diagram import HIDDEN, HOST, Diagram, Places, ring
 from extensions.papers.exhibit import Evidence, PaperClaim, or_nan
-from extensions.papers.graphs import Adjacency, counts_of, matrix_of
+from extensions.papers.graphs import Adjacency, GraphCounts, counts_of, matrix_of
 from extensions.papers.polarfly.polarfly_measures import TITLES
 
 KINDS = "Red: quadrics; light green: centres of fans; green: V1; blue: V2."
@@ -120,6 +122,8 @@ def slim_fly_degrees(powers: NDArray[np.int64]) -> NDArray[np.int64]:
     return degrees[np.diff(degrees, prepend=0) > 0]  # of millions; `np.unique` takes longer
 
 
+DRAWN_FAMILIES = ("polarfly", "slimfly", "hyperx")
+"""The families of figure 2."""
 LARGEST_BUILT_RADIX = 20
 """The radix up to which networks of figure 2 are built, and their orders and diameters counted."""
 LARGE_PRIME = 65_537
@@ -128,31 +132,52 @@ LARGE_PRIME = 65_537
 
 def moore_bound(_quick: bool) -> Evidence:
     """Figure 2: the part of the Moore bound."""
-    designs = designs_of_radixes(range(3, 129), among=families(["polarfly", "slimfly", "hyperx"]))
-    panel = efficiency(design for design in designs if design.diameter == 2)[0]
-    drawn = {curve.name: curve for curve in panel.curves}
+    designs = [
+        design
+        for design in designs_of_radixes(range(3, 129), among=families([*DRAWN_FAMILIES]))
+        if design.diameter == 2
+    ]
+    panel = efficiency(designs)[0]
+    curve_of_family = {curve.name: curve for curve in panel.curves}
     percent_by_radix = {
-        curve.name: dict(zip(curve.x, curve.y, strict=True)) for curve in panel.curves
+        family: dict(zip(curve.x, curve.y, strict=True))
+        for family, curve in curve_of_family.items()
     }
-    polarfly, slim_fly, hyperx = (
-        percent_by_radix[family] for family in ("polarfly", "slimfly", "hyperx")
-    )
-    with_hyperx = set(polarfly) & set(hyperx)
-    common = {radix for radix in set(polarfly) & set(slim_fly) if radix > LEAST_COMMON}
     petersen = counts_of(_petersen())
     singleton = counts_of(matrix_of(build_topology("slimfly", {"q": 5}).graph))
-    small = [
-        design for design in designs if design.diameter == 2 and design.radix <= LARGEST_BUILT_RADIX
-    ]
-    last_below_96 = max(radix for radix, percent in polarfly.items() if percent <= 96)
     claims = (
-        PaperClaim(
-            "more than 96 % at moderate radixes: at radix 32",
-            96,
-            polarfly[32.0],
-            ">",
-            interpretation=f"Read as of radix 32. It is so above radix {last_below_96:g}.",
+        _moderate_radix_claim(percent_by_radix["polarfly"]),
+        *_moore_limit_claims(),
+        *_moore_graph_claims("Petersen", petersen, GraphCounts(order=10, degree=3, diameter=2)),
+        *_moore_graph_claims(
+            "Hoffman–Singleton", singleton, GraphCounts(order=50, degree=7, diameter=2)
         ),
+        *_moore_order_claims(percent_by_radix),
+    )
+    curves = (
+        *(replace(curve_of_family[family], name=TITLES[family]) for family in DRAWN_FAMILIES),
+        Curve("Petersen", (3.0,), (100 * petersen.moore_part(),)),
+        Curve("Hoffman–Singleton", (7.0,), (100 * singleton.moore_part(),)),
+    )
+    setup = (_sizes_by_formula(designs),)
+    return Evidence(claims, panels=(replace(panel, curves=curves),), setup=setup)
+
+
+def _moderate_radix_claim(percent_by_radix: Mapping[float, float]) -> PaperClaim:
+    """The claim on PolarFly at moderate radixes, by its per cent of the bound at each radix."""
+    last_below_96 = max(radix for radix, percent in percent_by_radix.items() if percent <= 96)
+    return PaperClaim(
+        "more than 96 % at moderate radixes: at radix 32",
+        96,
+        percent_by_radix[32.0],
+        ">",
+        interpretation=f"Read as of radix 32. It is so above radix {last_below_96:g}.",
+    )
+
+
+def _moore_limit_claims() -> tuple[PaperClaim, ...]:
+    """The claims on the parts of the bound in the limit, by formulas of a large prime."""
+    return (
         PaperClaim(
             f"asymptotically all of it, at q = {LARGE_PRIME:,}",
             100,
@@ -165,51 +190,66 @@ def moore_bound(_quick: bool) -> Evidence:
             100 * slimfly.order(LARGE_PRIME) / moore(slimfly.degree(LARGE_PRIME), 2),
             reading_error=0.01,
         ),
-        *(
-            PaperClaim(f"{name}, built: {says}", printed, computed)
-            for name, shape, order_and_radix in (
-                ("Petersen", petersen, (10, 3)),
-                ("Hoffman–Singleton", singleton, (50, 7)),
-            )
-            for says, printed, computed in (
-                ("vertices", order_and_radix[0], shape.order),
-                ("radix", order_and_radix[1], shape.degree),
-                ("achieves the bound of its diameter", 100, 100 * shape.moore_part()),
-            )
+    )
+
+
+def _moore_graph_claims(
+    name: str, built: GraphCounts, printed: GraphCounts
+) -> tuple[PaperClaim, ...]:
+    """The claims that a graph, which is built here, attains the bound of its diameter."""
+    return (
+        PaperClaim(f"{name}, built: vertices", printed.order, built.order),
+        PaperClaim(f"{name}, built: radix", printed.degree, built.degree),
+        PaperClaim(
+            f"{name}, built: achieves the bound of its diameter", 100, 100 * built.moore_part()
         ),
+    )
+
+
+def _moore_order_claims(
+    percent_by_radix: Mapping[str, Mapping[float, float]],
+) -> tuple[PaperClaim, ...]:
+    """The claims that PolarFly is above other families.
+
+    Args:
+        percent_by_radix: the per cent of the bound of each family at each radix.
+    """
+    polarfly, slim_fly, hyperx = (percent_by_radix[family] for family in DRAWN_FAMILIES)
+    with_hyperx = set(polarfly) & set(hyperx)
+    with_slim_fly = {radix for radix in set(polarfly) & set(slim_fly) if radix > LEAST_COMMON}
+    return (
         PaperClaim(
             f"PolarFly is above HyperX at every degree of both up to {max(with_hyperx):g}: least"
             " ratio",
             1,
-            min(polarfly[k] / hyperx[k] for k in with_hyperx),
+            min(polarfly[radix] / hyperx[radix] for radix in with_hyperx),
             ">",
         ),
         PaperClaim(
             f"PolarFly is above Slim Fly at every degree of both above {LEAST_COMMON}: least ratio",
             1,
-            min(polarfly[k] / slim_fly[k] for k in common),
+            min(polarfly[radix] / slim_fly[radix] for radix in with_slim_fly),
             ">",
             interpretation="Read as asymptotically, with which the sentence begins. At radix 6"
             " MMS(4) has 32 vertices and ER_5 has 31; of radix 7, Hoffman–Singleton's, there is no"
             " PolarFly.",
         ),
     )
-    curves = (
-        *(replace(drawn[name], name=TITLES[name]) for name in ("polarfly", "slimfly", "hyperx")),
-        Curve("Petersen", (3.0,), (100 * petersen.moore_part(),)),
-        Curve("Hoffman–Singleton", (7.0,), (100 * singleton.moore_part(),)),
-    )
+
+
+def _sizes_by_formula(designs: Sequence[Design]) -> str:
+    """How many of the small networks have the order, radix and diameter of the formulas."""
+    small = [design for design in designs if design.radix <= LARGEST_BUILT_RADIX]
     as_by_formula = sum(
         counts_of(matrix_of(build_topology(design.family, dict(design.parameters)).graph))
-        == (design.nodes, design.radix, 2)
+        == GraphCounts(design.nodes, design.radix, diameter=2)
         for design in small
     )
-    setup = (
+    return (
         f"Orders are by formulas. Of the {len(small)} networks of up to radix"
         f" {LARGEST_BUILT_RADIX}, which are built, {as_by_formula} have this order and radix, and"
-        " the diameter 2.",
+        " the diameter 2."
     )
-    return Evidence(claims, panels=(replace(panel, curves=curves),), setup=setup)
 
 
 def _petersen() -> Adjacency:

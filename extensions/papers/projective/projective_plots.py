@@ -10,7 +10,7 @@ and u the average utilisation of links.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from math import isqrt, log
 
@@ -27,7 +27,7 @@ from extensions.papers.graphs import counts_of, matrix_of
 from extensions.papers.limits import GraphShape
 from extensions.papers.paper_tables import configuration
 from extensions.papers.projective.delorme_graph import POLAR
-from extensions.papers.projective.measured_networks import measured_members
+from extensions.papers.projective.measured_networks import MeasuredMember, measured_members
 from extensions.papers.projective.network_growth import (
     CUBES,
     GROWTHS,
@@ -300,23 +300,35 @@ def _more_hosts(lower: list[GraphShape], upper: list[GraphShape]) -> float:
 def three_networks(_quick: bool) -> Evidence:
     """Figure 9: k̄ and k̄/u of Slim Fly, PN and demi-PN."""
     shapes = {name: growth(name).members() for name in ("Slim Fly MMS", "PN", "demi-PN")}
-    mms_shapes, demi_shapes = shapes["Slim Fly MMS"], shapes["demi-PN"]
-    large_mms, large_pn, large_demi = (
-        [shape for shape in members if _hosts(shape) > 1000] for members in shapes.values()
+    claims = (
+        _coincidence_claim(list(measured_members("PN"))),
+        *_distance_claims(shapes),
+        *_scale_claims(shapes),
     )
-    built = [*measured_members("PN")]
+    curves = (*_by_hosts(shapes, ": k̄/u"), *_by_hosts(shapes, ": k̄", lambda shape: shape.mean))
+    panel = Panel("Distance and cost", HOSTS, "k̄, k̄/u", curves, bottom=1.5, logarithmic="x")
+    return Evidence(claims, panels=(panel,), setup=(UP_TO_64, *BY_FORMULA))
+
+
+def _coincidence_claim(built: Sequence[MeasuredMember]) -> PaperClaim:
+    """The claim that k̄ and k̄/u are equal in PN, by networks that are built, ascending."""
     difference = max(abs(pn.mean / pn.utilisation - pn.mean) for pn in built)
-    compared_mms = _within_sizes(mms_shapes, demi_shapes)
+    return PaperClaim(
+        f"both curves coincide for PN: largest difference, built up to q = {built[-1].size}",
+        0,
+        difference,
+    )
+
+
+def _distance_claims(shapes: Mapping[str, list[GraphShape]]) -> tuple[PaperClaim, ...]:
+    """The claims on the mean distance and the order of MMS, given the members of each network."""
+    demi_shapes = shapes["demi-PN"]
+    compared_mms = _within_sizes(shapes["Slim Fly MMS"], demi_shapes)
     above_line = ", ".join(str(_q_of(mms)) for mms in _above_line(compared_mms, demi_shapes))
     rivals = [*demi_shapes, *shapes["PN"]]
     mms_above_another = [mms for mms in compared_mms if _has_larger_and_closer(rivals, mms)]
     huge_mms = growth("Slim Fly MMS").shape(2048)
-    claims = (
-        PaperClaim(
-            f"both curves coincide for PN: largest difference, built up to q = {built[-1].size}",
-            0,
-            difference,
-        ),
+    return (
         PaperClaim(
             "MMS has the smallest average distance: how many, of demi-PN's sizes, are below every"
             " demi-PN and PN at least as large",
@@ -333,6 +345,16 @@ def three_networks(_quick: bool) -> Evidence:
             huge_mms.order / (huge_mms.degree**2 - huge_mms.degree + 1),
             reading_error=0.001,
         ),
+    )
+
+
+def _scale_claims(shapes: Mapping[str, list[GraphShape]]) -> tuple[PaperClaim, ...]:
+    """The claims on cost and compute nodes of large networks, given the members of each."""
+    large_mms, large_pn, large_demi = (
+        [shape for shape in shapes[name] if _hosts(shape) > 1000]
+        for name in ("Slim Fly MMS", "PN", "demi-PN")
+    )
+    return (
         PaperClaim(
             "above 1000 compute nodes demi-PN is the cheapest: least k̄/u of MMS and PN over its"
             " largest",
@@ -357,9 +379,6 @@ def three_networks(_quick: bool) -> Evidence:
             " T = .29 R³ of §VI it would be 76,000.",
         ),
     )
-    curves = (*_by_hosts(shapes, ": k̄/u"), *_by_hosts(shapes, ": k̄", lambda shape: shape.mean))
-    panel = Panel("Distance and cost", HOSTS, "k̄, k̄/u", curves, bottom=1.5, logarithmic="x")
-    return Evidence(claims, panels=(panel,), setup=(UP_TO_64, *BY_FORMULA))
 
 
 def _within_sizes(members: list[GraphShape], bounds: list[GraphShape]) -> list[GraphShape]:
