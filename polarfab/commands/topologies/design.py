@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -207,14 +208,17 @@ def command(
     printed = chosen_format(form, as_json)
     if modules or links:
         radix = _radix_of_modules(radix, modules, links)
-    _check_options(
-        radix,
-        min_nodes,
-        hosts,
-        switches,
-        {"--budget": budget, "--ports": ports, "--diameter": diameter},
-        oversubscription,
+    limits = Limits(
+        radix=radix,
+        min_nodes=min_nodes,
+        hosts=hosts,
+        switches=switches,
+        ports=ports,
+        diameter=diameter,
+        budget=budget,
+        oversubscription=oversubscription,
     )
+    limits.require_consistent()
     candidates = design(
         radix[0] if radix and len(radix) == 1 else radix,
         min_nodes or 1,
@@ -234,64 +238,83 @@ def command(
     rows = [candidate.row() for candidate in candidates]
     if with_bisection:
         _add_bisections(rows, candidates)
-    is_sized = hosts is not None or switches is not None
-    if hosts is not None:
-        title = f"fabrics for {hosts:,} hosts"
-    elif switches is not None:
-        title = f"fabrics of about {switches:,} switches of {ports} ports"
-        if diameter is not None:
-            title += f", at most {counted(diameter, 'link')} apart"
-    else:
-        title = _title_of_radix(radix, min_nodes)
     if printed == "json":
         print_json(rows)
     elif printed == "csv":
         print_csv([_csv_row(row) for row in rows])
     elif rows:
         default_key = "price" if hosts is not None else "nodes"
-        headings = SIZE_HEADINGS if is_sized else HEADINGS
-        _print_fabrics(candidates, rows, title, sort_key or default_key, headings)
-        if is_sized:
-            _explain_columns()
+        _print_fabrics(candidates, rows, limits, sort_key or default_key)
     if not rows:
-        _exit_without_fabrics(title, hosts, diameter, is_sized)
+        _exit_without_fabrics(limits)
     if write is not None:
-        _write_first(candidates, write, is_sized)
+        _write_first(candidates, write, limits.is_sized)
 
 
-def _check_options(
-    radix: range | None,
-    min_nodes: int | None,
-    hosts: int | None,
-    switches: int | None,
-    options_of_size: dict[str, object],
-    oversubscription: float | None,
-) -> None:
-    """Refuse options that do not go together.
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the fabrics have to meet, as options say it; None: the option is not used."""
 
-    Args:
-        radix: the value of --radix, or the product of --modules and --links.
-        min_nodes: the value of --min-nodes.
-        hosts: the value of --hosts.
-        switches: the value of --switches.
-        options_of_size: the values of options that need --hosts or --switches.
-        oversubscription: the value of --oversubscription.
-    """
-    if radix is None and min_nodes is None and hosts is None and switches is None:
-        raise click.UsageError(
-            "say --hosts, --switches, --radix, --modules and --links, or --min-nodes"
-        )
-    if hosts is not None and switches is not None:
-        raise click.UsageError("say --hosts or --switches, not both")
-    for option, value in options_of_size.items():
-        if value is not None and hosts is None and switches is None:
-            raise click.UsageError(f"{option} needs --hosts or --switches")
-    if oversubscription is not None and hosts is None:
-        raise click.UsageError("--oversubscription needs --hosts")
-    if switches is not None and options_of_size["--ports"] is None:
-        raise click.UsageError("--switches needs --ports, for links and hosts")
-    if switches is not None and (radix is not None or min_nodes is not None):
-        raise click.UsageError("--switches goes without --radix, --modules and --min-nodes")
+    radix: range | None
+    """--radix, or the product of --modules and --links."""
+    min_nodes: int | None
+    """--min-nodes."""
+    hosts: int | None
+    """--hosts."""
+    switches: int | None
+    """--switches."""
+    ports: int | None
+    """--ports."""
+    diameter: int | None
+    """--diameter."""
+    budget: float | None
+    """--budget."""
+    oversubscription: float | None
+    """--oversubscription."""
+
+    @property
+    def is_sized(self) -> bool:
+        """Whether the fabrics are of a size that is named, by --hosts or --switches."""
+        return self.hosts is not None or self.switches is not None
+
+    def require_consistent(self) -> None:
+        """Pass when these options go together.
+
+        Raises:
+            UsageError: they do not.
+        """
+        if self.radix is None and self.min_nodes is None and not self.is_sized:
+            raise click.UsageError(
+                "say --hosts, --switches, --radix, --modules and --links, or --min-nodes"
+            )
+        if self.hosts is not None and self.switches is not None:
+            raise click.UsageError("say --hosts or --switches, not both")
+        for option, value in (
+            ("--budget", self.budget),
+            ("--ports", self.ports),
+            ("--diameter", self.diameter),
+        ):
+            if value is not None and not self.is_sized:
+                raise click.UsageError(f"{option} needs --hosts or --switches")
+        if self.oversubscription is not None and self.hosts is None:
+            raise click.UsageError("--oversubscription needs --hosts")
+        if self.switches is None:
+            return
+        if self.ports is None:
+            raise click.UsageError("--switches needs --ports, for links and hosts")
+        if self.radix is not None or self.min_nodes is not None:
+            raise click.UsageError("--switches goes without --radix, --modules and --min-nodes")
+
+    def title(self) -> str:
+        """The title of a table of these fabrics."""
+        if self.hosts is not None:
+            return f"fabrics for {self.hosts:,} hosts"
+        if self.switches is None:
+            return _title_of_radix(self.radix, self.min_nodes)
+        title = f"fabrics of about {self.switches:,} switches of {self.ports} ports"
+        if self.diameter is not None:
+            title += f", at most {counted(self.diameter, 'link')} apart"
+        return title
 
 
 def _radix_of_modules(radix: range | None, modules: int | None, links: int | None) -> range:
@@ -311,21 +334,19 @@ def _title_of_radix(radix: range | None, min_nodes: int | None) -> str:
     return title
 
 
-def _exit_without_fabrics(
-    title: str, hosts: int | None, diameter: int | None, is_sized: bool
-) -> NoReturn:
+def _exit_without_fabrics(limits: Limits) -> NoReturn:
     """Say that there are no such fabrics, and which limits to raise.
 
     Raises:
         Exit: with code 1.
     """
-    remedies = ["more --ports"] if is_sized else []
-    if hosts is not None:
+    remedies = ["more --ports"] if limits.is_sized else []
+    if limits.hosts is not None:
         remedies.append("--oversubscription")
-    if is_sized and diameter is not None:
+    if limits.is_sized and limits.diameter is not None:
         remedies.append("a larger --diameter")
     todo = f"; allow {' or '.join(remedies)}" if remedies else ""
-    click.echo(f"there are no {title}{todo}", err=True)
+    click.echo(f"there are no {limits.title()}{todo}", err=True)
     raise click.exceptions.Exit(1)
 
 
@@ -351,19 +372,18 @@ def _csv_row(row: dict[str, Any]) -> dict[str, Any]:
 def _print_fabrics(
     candidates: Sequence[Candidate],
     rows: Sequence[dict[str, Any]],
-    title: str,
+    limits: Limits,
     sort_key: str,
-    headings: dict[str, str],
 ) -> None:
-    """Print a table of fabrics.
+    """Print a table of fabrics, and what its columns mean.
 
     Args:
         candidates: the fabrics, at least one.
         rows: a row for each.
-        title: the title of the table.
+        limits: what the fabrics meet.
         sort_key: the key that the fabrics are sorted by.
-        headings: the columns, by their keys.
     """
+    headings = SIZE_HEADINGS if limits.is_sized else HEADINGS
     # The key comes first, because columns that do not fit are left out from the right.
     columns = {sort_key: headings.get(sort_key, sort_key.replace("_", " "))}
     if "bisection" in rows[0]:
@@ -373,7 +393,9 @@ def _print_fabrics(
         [candidate.name, *(_cell(row, column) for column in columns)]
         for candidate, row in zip(candidates, rows, strict=True)
     ]
-    print_table(title, ["fabric", *columns.values()], body)
+    print_table(limits.title(), ["fabric", *columns.values()], body)
+    if limits.is_sized:
+        _explain_columns()
 
 
 def _cell(row: dict[str, Any], column: str) -> object:
