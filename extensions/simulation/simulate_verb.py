@@ -186,24 +186,14 @@ def command(
         polarfab simulate polarfly slimfly --routing minimal -o latency.svg
         polarfab simulate build --collective ring-allreduce --size 1048576
     """
-    from compilers.evaluation.traffic import PATTERNS
-    from compilers.proof.explanation import find_failures
-    from polarfab.fabric import Fabric
-
     _require_at_most_one({"--pattern": pattern, "--collective": collective, "--trace": trace})
     if simulator["metres"] and simulator["link"] != 1:
         raise InputError.of("links of one length or of the cable plan", "both", key="--metres")
     simulator["metres"] = simulator["metres"] or 0.0
     hosts = hosts_per_node or 0
-    pattern = pattern or "uniform"
-    demand = Path(pattern) if pattern not in PATTERNS and Path(pattern).is_file() else None
-    loads = _loads(loads_text)
+    offered = OfferedTraffic.of(pattern or "uniform", _loads(loads_text), hosts, seed, failures)
     form = file_form(output, "svg", "png") if output else ""
-    fabrics = [Fabric.load(folder) for folder in folders]
-    for fabric in fabrics:
-        with at_key("fail"):
-            for word, _ in failures:
-                find_failures(fabric.builds[0], word)
+    fabrics = _fabrics_with(folders, failures)
     runs = [(fabric, name) for fabric in fabrics for name in routing or (None,)]
     if collective or trace:
         several = simulator["runs"] > 1
@@ -214,32 +204,40 @@ def command(
         workload = Workload(collective or "", trace, size, hosts, seed, failures)
         report_completion(_completed(runs, workload, simulator), as_json)
         return
-    from extensions.simulation import simulate
-
-    measured = list[MeasuredBuild]()
-    for fabric, name in runs:
-        with progress("simulating") as bar:
-            settings = {
-                "pattern": pattern,
-                "loads": loads,
-                "hosts": hosts,
-                "seed": seed,
-                "fail": failures,
-                "progress": bar,
-                "scheduler": scheduler,
-                "demand": demand,
-                **_library_settings(simulator, name),
-            }
-            curves = of_each_plane(fabric, lambda plane: simulate(plane, **settings))  # noqa: B023
-        measured.append(MeasuredBuild(fabric, name, hosts, pattern, tuple(curves)))
+    measured = [
+        offered.measure(fabric, name, scheduler, _library_settings(simulator, name))
+        for fabric, name in runs
+    ]
     if output:
-        from compilers.drawing.plots import plot
-        from extensions.simulation.latency_curve import latency_panels
-
-        title = measured[0].title if len(measured) == 1 else pattern
-        write_file(output, plot(latency_panels(named_curves(measured), title), form))
-        say(f"plotted in {output}")
+        _plot(measured, offered.pattern, output, form)
     report_curves(measured, simulator["scheme"], simulator["warmup"], as_json)
+
+
+def _fabrics_with(folders: Sequence[Path], failures: Failures) -> list[Fabric]:
+    """The fabrics of some builds, each of which has what goes down.
+
+    Raises:
+        InputError: there is no such build, or one lacks such a link or node.
+    """
+    from compilers.proof.explanation import find_failures
+    from polarfab.fabric import Fabric
+
+    fabrics = [Fabric.load(folder) for folder in folders]
+    for fabric in fabrics:
+        with at_key("fail"):
+            for word, _ in failures:
+                find_failures(fabric.builds[0], word)
+    return fabrics
+
+
+def _plot(measured: Sequence[MeasuredBuild], pattern: str, output: Path, form: str) -> None:
+    """Plot the curves of all builds in a file of a form, `svg` or `png`."""
+    from compilers.drawing.plots import plot
+    from extensions.simulation.latency_curve import latency_panels
+
+    title = measured[0].title if len(measured) == 1 else pattern
+    write_file(output, plot(latency_panels(named_curves(measured), title), form))
+    say(f"plotted in {output}")
 
 
 def _require_at_most_one(traffic: Mapping[str, object]) -> None:
@@ -261,6 +259,65 @@ def _require_no_options(what: str, options: Mapping[str, object]) -> None:
     """
     if named := [name for name, value in options.items() if value]:
         raise InputError.of(f"{what} without {', '.join(options)}", " and ".join(named))
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedTraffic:
+    """Traffic that is offered at several loads, and measured at each."""
+
+    pattern: str
+    """The name of a pattern, or of a file of rates between switches."""
+    demand: Path | None
+    """That file; None for a pattern."""
+    loads: tuple[float, ...]
+    """The offered loads; () for the usual ones."""
+    hosts: int
+    """Hosts at each switch; 0: as built."""
+    seed: int
+    """The seed of the traffic and of the paths that packets take."""
+    failures: Failures
+    """What goes down, and from which cycle on."""
+
+    @classmethod
+    def of(
+        cls, pattern: str, loads: tuple[float, ...], hosts: int, seed: int, failures: Failures
+    ) -> OfferedTraffic:
+        """Traffic of a pattern, or of a file where there is one of that name."""
+        from compilers.evaluation.traffic import PATTERNS
+
+        is_file = pattern not in PATTERNS and Path(pattern).is_file()
+        return cls(pattern, Path(pattern) if is_file else None, loads, hosts, seed, failures)
+
+    def measure(
+        self, fabric: Fabric, routing: str | None, scheduler: str, settings: Mapping[str, Any]
+    ) -> MeasuredBuild:
+        """Simulate it in a fabric.
+
+        Args:
+            fabric: the fabric.
+            routing: the value of `--routing`; None: as built.
+            scheduler: where the points are computed.
+            settings: fields of `SimulationSettings`.
+        """
+        from extensions.simulation import simulate
+
+        with progress("simulating") as bar:
+            curves = of_each_plane(
+                fabric,
+                lambda plane: simulate(
+                    plane,
+                    pattern=self.pattern,
+                    loads=self.loads,
+                    hosts=self.hosts,
+                    seed=self.seed,
+                    fail=self.failures,
+                    progress=bar,
+                    scheduler=scheduler,
+                    demand=self.demand,
+                    **settings,
+                ),
+            )
+        return MeasuredBuild(fabric, routing, self.hosts, self.pattern, tuple(curves))
 
 
 @dataclass(frozen=True, slots=True)
