@@ -200,17 +200,7 @@ def completion_time(
     hosts = hosts or max(1, build.wiring.host_port.shape[1])
     network = network_for(build, hosts, settings)
     host_count = int(network.endpoints.sum()) * hosts
-    message_counts = {
-        "ring-allreduce": 2 * host_count * (host_count - 1),
-        "all-to-all": host_count * (host_count - 1),
-    }
-    if message_counts.get(collective, 0) > MOST_MESSAGES:
-        counts = f"{message_counts[collective]:,} of {host_count:,} hosts"
-        todo = "take fewer hosts a switch (`hosts_per_node`), or tree-allreduce"
-        raise InputError.of(f"at most {MOST_MESSAGES:,} messages", counts, todo, key="collective")
-    if rows and (collective != "sweep3d" or host_count % rows):
-        raise InputError.of(f"sweep3d with a divisor of {host_count:,}", f"{rows} rows", key="rows")
-    messages = sweep(host_count, rows) if rows else COLLECTIVES[collective](host_count)
+    messages = _messages_of(collective, host_count, rows)
     packets = max(1, ceil(size * messages.part / (settings.packet * FLIT)))
     total = packets * len(messages.source)
 
@@ -243,6 +233,30 @@ def completion_time(
         lost=sent.run.lost,
         deadlock=() if cycles is not None else sent.run.deadlock(),
     )
+
+
+def _messages_of(collective: str, hosts: int, rows: int) -> Collective:
+    """The messages of a collective over so many hosts.
+
+    Args:
+        collective: one of `COLLECTIVES`.
+        hosts: the number of hosts.
+        rows: the rows of the grid, as for `sweep`.
+
+    Raises:
+        InputError: there are too many messages, or there is no such grid.
+    """
+    message_counts = {
+        "ring-allreduce": 2 * hosts * (hosts - 1),
+        "all-to-all": hosts * (hosts - 1),
+    }
+    if message_counts.get(collective, 0) > MOST_MESSAGES:
+        counts = f"{message_counts[collective]:,} of {hosts:,} hosts"
+        todo = "take fewer hosts a switch (`hosts_per_node`), or tree-allreduce"
+        raise InputError.of(f"at most {MOST_MESSAGES:,} messages", counts, todo, key="collective")
+    if rows and (collective != "sweep3d" or hosts % rows):
+        raise InputError.of(f"sweep3d with a divisor of {hosts:,}", f"{rows} rows", key="rows")
+    return sweep(hosts, rows) if rows else COLLECTIVES[collective](hosts)
 
 
 class MessagesSent(NamedTuple):
