@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from time import time
 from typing import Any
@@ -75,36 +75,13 @@ class Metrics(Collector):
         """All metrics as of now."""
         state = self.overview.current_state()
         health = self.overview.health(state)
-        build = [([health["build"]], 1)]
         yield _gauge(
             "build_info",
             "Always 1. The label has the identity of the current build.",
-            build,
+            [([health["build"]], 1)],
             "build",
         )
-        for name, description, value in (
-            ("switches", "Switches of the build.", health["switches"]),
-            ("switches_connected", "Switches with a session.", health["connected"]),
-            ("switches_in_sync", "Switches that hold their program.", health["in_sync"]),
-            ("switches_in_error", "Switches that refuse or report errors.", health["errors"]),
-            (
-                "switches_shadowed",
-                "Switches where foreign rows take packets from polarfab's.",
-                health["shadowed"],
-            ),
-            ("oldest_audit_seconds", "Age of the oldest audit.", health["oldest_audit"] or 0.0),
-            ("alive", "1 while the loop that repairs and reports runs.", health["alive"]),
-            ("leader", "1 where this controller leads.", health["role"] == "leader"),
-            ("links_dead", "Links that traffic is routed around.", health["dead_links"]),
-            ("links_doubtful", "Silent links that stay in use.", health["doubtful_links"]),
-            ("trial", "1 while a build waits to be confirmed.", bool(health["trial_until"])),
-            (
-                "move_waits",
-                "1 while a move waits for the disk, the store or a switch.",
-                bool(health["move_waits_for"]),
-            ),
-        ):
-            yield _gauge(name, description, [((), value)])
+        yield from _health_gauges(health)
         corrected = [([correction], count) for correction, count in state.differences.items()]
         yield _counter(
             "reconciled",
@@ -112,6 +89,18 @@ class Metrics(Collector):
             corrected,
             "what",
         )
+        yield from self._fault_counters(state, health)
+        # All kinds from the start: Prometheus sees no increase in a series that begins with 1.
+        events = dict.fromkeys((kind.name for kind in KINDS), 0) | self.overview.counts
+        kinds = [([kind], count) for kind, count in sorted(events.items())]
+        yield _counter("events", "Events by kind.", kinds, "event")
+        yield from _by_name(state)
+        yield from self._ports(state.build)
+        if self.tls:
+            yield from _certificate_gauges(self.tls)
+
+    def _fault_counters(self, state: State, health: Mapping[str, Any]) -> Iterator[Metric]:
+        """Failed steps, peers that were turned away, and faults of the API."""
         for name, description, value in (
             ("bugs", "Steps of the controller that failed.", health["bugs"]),
             ("rejected_peers", "Peers that were turned away.", health["rejected_peers"]),
@@ -120,27 +109,6 @@ class Metrics(Collector):
             ("http_restarts", "Starts of the HTTP process after the first.", self.http["restarts"]),
         ):
             yield _counter(name, description, [((), value)])
-        # All kinds from the start: Prometheus sees no increase in a series that begins with 1.
-        events = dict.fromkeys((kind.name for kind in KINDS), 0) | self.overview.counts
-        kinds = [([kind], count) for kind, count in sorted(events.items())]
-        yield _counter("events", "Events by kind.", kinds, "event")
-        yield from _by_name(state)
-        yield from self._ports(state.build)
-        if self.tls:
-            days = [([file], (until - time()) / DAY) for file, until in self.tls.expires.items()]
-            yield _gauge(
-                "certificate_days",
-                "Days until the controller's certificate or revocation list expires.",
-                days,
-                "file",
-            )
-            peers = [([node], (end - time()) / DAY) for node, end in self.tls.peers.items()]
-            yield _gauge(
-                "switch_certificate_days",
-                "Days until the certificate of a connected switch expires.",
-                peers,
-                "switch",
-            )
 
     def _ports(self, build: Build) -> Iterator[Metric]:
         """Bytes, errors and drops: of each port, or in a large fabric of each switch."""
@@ -178,6 +146,56 @@ class Metrics(Collector):
             ("port_drops", "Packets that a port has dropped."),
         ):
             yield _counter(name, description, series(name.removeprefix("port_")), "switch", "port")
+
+
+def _health_gauges(health: Mapping[str, Any]) -> Iterator[Metric]:
+    """The numbers of `Overview.health` that are gauges without labels."""
+    for name, description, value in (
+        ("switches", "Switches of the build.", health["switches"]),
+        ("switches_connected", "Switches with a session.", health["connected"]),
+        ("switches_in_sync", "Switches that hold their program.", health["in_sync"]),
+        ("switches_in_error", "Switches that refuse or report errors.", health["errors"]),
+        (
+            "switches_shadowed",
+            "Switches where foreign rows take packets from polarfab's.",
+            health["shadowed"],
+        ),
+        ("oldest_audit_seconds", "Age of the oldest audit.", health["oldest_audit"] or 0.0),
+        ("alive", "1 while the loop that repairs and reports runs.", health["alive"]),
+        ("leader", "1 where this controller leads.", health["role"] == "leader"),
+        ("links_dead", "Links that traffic is routed around.", health["dead_links"]),
+        ("links_doubtful", "Silent links that stay in use.", health["doubtful_links"]),
+        ("trial", "1 while a build waits to be confirmed.", bool(health["trial_until"])),
+        (
+            "move_waits",
+            "1 while a move waits for the disk, the store or a switch.",
+            bool(health["move_waits_for"]),
+        ),
+    ):
+        yield _gauge(name, description, [((), value)])
+
+
+def _certificate_gauges(tls: TlsFiles) -> Iterator[Metric]:
+    """When certificates and the revocation list expire."""
+    days_of_file = [([file], _days_until(expiry)) for file, expiry in tls.expires.items()]
+    yield _gauge(
+        "certificate_days",
+        "Days until the controller's certificate or revocation list expires.",
+        days_of_file,
+        "file",
+    )
+    days_of_switch = [([node], _days_until(expiry)) for node, expiry in tls.peers.items()]
+    yield _gauge(
+        "switch_certificate_days",
+        "Days until the certificate of a connected switch expires.",
+        days_of_switch,
+        "switch",
+    )
+
+
+def _days_until(moment: float) -> float:
+    """The days from now until a moment in seconds since the epoch."""
+    return (moment - time()) / DAY
 
 
 def _by_name(state: State) -> Iterator[Metric]:
