@@ -60,19 +60,25 @@ def command(
             raise click.UsageError("name the SCENARIO that these options are for")
         _list_scenarios(as_json)
         return
-    terminal = _terminal() if prompt else ""
+    terminal = _terminal(engine) if prompt else ""
     loaded = with_engine(load_scenario(scenario), "mininet" if prompt else engine, framework)
     run(loaded, ["emulate", scenario], as_json, keep, report, unverified, terminal)
 
 
-def _terminal() -> str:
+def _terminal(engine: str | None) -> str:
     """The device of the terminal at standard input, for the prompt.
 
+    Args:
+        engine: the engine that the command line names; None if it names none.
+
     Raises:
-        InputError: standard input is no terminal.
+        InputError: the engine has no prompt, or standard input is no terminal.
     """
     from inventory.problems import InputError
 
+    if engine not in {None, "auto", "mininet"}:
+        required = "mininet with --cli, as no other engine has a prompt"
+        raise InputError.of(required, str(engine), "leave one of the two out", key="--engine")
     if not sys.stdin.isatty():
         raise InputError.of("a terminal on standard input", "something else", key="--cli")
     return os.ttyname(sys.stdin.fileno())

@@ -87,3 +87,11 @@ def test_without_a_terminal_it_is_refused():
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     assert done.returncode == 2
     assert "--cli: required a terminal on standard input" in done.stderr
+
+
+def test_an_engine_without_a_prompt_is_refused():
+    """Mininet ran in place of the engine that was named."""
+    command = [POLARFAB, "emulate", "first-light-q3", "--cli", "--engine", "model"]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "--engine: required mininet with --cli" in done.stderr
