@@ -24,19 +24,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from compilers.forwarding.machine_code import loop
+from compilers.forwarding.machine_code import inlined_loop, loop
 from compilers.forwarding.rule import DELIVER, DROP, Array, Program, marks, spreads
 from compilers.forwarding.tabulation import (
     FROM_HOST,
     FROM_OTHER,
-    LINK_BITS,
-    LINK_MASK,
     NAMED,
     SEVERAL,
     WHILE_DOWN,
     WITHOUT_FAILURE,
     Tabulation,
+    ingress_of,
     place_of,
+    switch_of,
 )
 from compilers.tables.fib import MOST_HOPS
 
@@ -205,7 +205,7 @@ def links_around(
             arrives = c == DELIVER and t == d
             return links if arrives else DROP, times_met > 1
         hop = step[t, c, place, WITHOUT_FAILURE]
-        u = hop >> LINK_BITS
+        u = switch_of(hop)
         if u == v:
             times_met += 1
             if node_fails or t == s:
@@ -214,10 +214,24 @@ def links_around(
             hop = step[t, c, place, WHILE_DOWN]
         if hop < 0:
             return DROP, times_met > 1
-        t = hop >> LINK_BITS
+        t = switch_of(hop)
         c = egress[t]
-        place = place_of(order, t, c, hop & LINK_MASK)
+        place = place_of(order, t, c, ingress_of(hop))
     return LOOPED, times_met > 1
+
+
+@inlined_loop
+def state_in_transit(order: Array, bits: int, egress: Array, t: int, ingress: int) -> int:
+    """The state of packets that come in at switch t from another switch, without a mark.
+
+    Args:
+        order: of `Program`.
+        bits: of `StateLayout`.
+        egress: int16[S], the class of each switch for the destination.
+        t: the switch.
+        ingress: the link by which they come in.
+    """
+    return (t << bits) + place_of(order, t, egress[t], ingress)
 
 
 @loop
@@ -298,8 +312,7 @@ def send_over_one(
     hop = tabulation.step[s, c, FROM_HOST, WITHOUT_FAILURE]
     count = reach(b.depth, b.reached, count, s << layout.bits, 0)
     if tabulation.share_count[s, c] == 0 and hop >= 0:  # no share: they leave as packets in transit
-        t = hop >> LINK_BITS
-        state = (t << layout.bits) + place_of(p.order, t, egress[t], hop & LINK_MASK)
+        state = state_in_transit(p.order, layout.bits, egress, switch_of(hop), ingress_of(hop))
         count = reach(b.depth, b.reached, count, state, 1)
     return count
 
@@ -321,7 +334,7 @@ def push_shares(
         if marking and i > 0 and spreads(p, egress[t]):
             state = (t << layout.bits) + layout.marked_from + ingress
         else:
-            state = (t << layout.bits) + place_of(p.order, t, egress[t], ingress)
+            state = state_in_transit(p.order, layout.bits, egress, t, ingress)
         count = reach(b.depth, b.reached, count, state, 1)
     return count
 
@@ -445,7 +458,7 @@ def send_marked(
             if b.leaves[s, k]:
                 b.leaves[s, k] = False
                 t = p.far[s, k]
-                state = (t << bits) + place_of(p.order, t, egress[t], p.far_link[s, k])
+                state = state_in_transit(p.order, bits, egress, t, p.far_link[s, k])
                 count, waiting = move_to(b.depth, b.reached, count, later, waiting, state, links)
     return count, waiting
 
@@ -500,8 +513,7 @@ def follow_without_failures(
             if hop < 0 or s == d:
                 lost += 1
                 continue
-            t = hop >> LINK_BITS
-            state = (t << bits) + place_of(p.order, t, egress[t], hop & LINK_MASK)
+            state = state_in_transit(p.order, bits, egress, switch_of(hop), ingress_of(hop))
             count, waiting = move_to(b.depth, b.reached, count, later, waiting, state, links)
         count, waiting = send_marked(p, bits, egress, b, spreaders, count, later, waiting, links)
     return Followed(count, longest, lost + waiting)
@@ -543,8 +555,8 @@ def meet_failures(
         hop = step[s, c, place, WITHOUT_FAILURE]
         if hop < 0:
             continue
-        v = hop >> LINK_BITS
-        if place >= NAMED and p.order[s, c, place - NAMED] == p.far_link[v, hop & LINK_MASK]:
+        v = switch_of(hop)
+        if place >= NAMED and p.order[s, c, place - NAMED] == p.far_link[v, ingress_of(hop)]:
             continue  # it goes back over its ingress link, which was up when it came
         links, meets_again = links_around(p.order, step, egress, d, s, place, v, LINK_DOWN)
         if link_fails:

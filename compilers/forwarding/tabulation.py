@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from compilers.forwarding.machine_code import loop
+from compilers.forwarding.machine_code import inlined_loop, loop
 from compilers.forwarding.rule import DROP, HOST, OTHER, Array, Program, transit
 
 FROM_HOST, FROM_OTHER, NAMED = 0, 1, 2
@@ -26,8 +26,9 @@ FROM_HOST: from a host. FROM_OTHER: by a link that the class does not name. NAME
 at index i of `Program.order`.
 """
 LINK_BITS = 12
+"""A next hop is one number: its switch, and in this many low bits the ingress link there."""
 LINK_MASK = (1 << LINK_BITS) - 1
-"""A next hop is one number, a switch and the ingress link there: switch << LINK_BITS | link."""
+"""The bits of the ingress link."""
 WITHOUT_FAILURE, WHILE_DOWN = 0, 1
 """Indices in the last axis of `Tabulation.step`: the next hop without failures, and the next hop
 while that one is down."""
@@ -45,6 +46,24 @@ class Tabulation(NamedTuple):
     """bool[S, C, K], the links that packets of hosts may take."""
     share_count: Array
     """int16[S, C], how many links packets of hosts may take."""
+
+
+@inlined_loop
+def next_hop(p: Program, s: int, k: int) -> int:
+    """The next hop by link k of switch s, as one number."""
+    return int(p.far[s, k] << LINK_BITS | p.far_link[s, k])
+
+
+@inlined_loop
+def switch_of(hop: int) -> int:
+    """The switch of a next hop; negative for DROP and SEVERAL."""
+    return hop >> LINK_BITS
+
+
+@inlined_loop
+def ingress_of(hop: int) -> int:
+    """The link by which packets come in at the switch of a next hop."""
+    return hop & LINK_MASK
 
 
 @loop
@@ -77,13 +96,11 @@ def tabulate(p: Program) -> Tabulation:
                         step[s, c, place, WHILE_DOWN] = SEVERAL
                         continue
                 if k >= 0:
-                    hop = p.far[s, k] << LINK_BITS | p.far_link[s, k]
-                    step[s, c, place, WITHOUT_FAILURE] = hop
+                    step[s, c, place, WITHOUT_FAILURE] = next_hop(p, s, k)
                     dead[0] = p.cable[s, k]
                     k = transit(p, s, ingress, c, dead)
                     if k >= 0:
-                        hop = p.far[s, k] << LINK_BITS | p.far_link[s, k]
-                        step[s, c, place, WHILE_DOWN] = hop
+                        step[s, c, place, WHILE_DOWN] = next_hop(p, s, k)
     return Tabulation(step, shared, share_count)
 
 
