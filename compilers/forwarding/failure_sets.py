@@ -14,7 +14,8 @@ An *element* is what can fail; cables have the numbers 0 to E - 1, and switch s 
 
 `walk_cases` has three steps for a destination. `intact_paths` follows all packets without failures.
 `packets_lost` takes each state that occurs, and follows its packets on under each case that they
-meet there. `pairs_lost` goes back from lost packets to the hosts that sent them.
+meet there. `pairs_lost` goes back from lost packets to the hosts that sent them
+(`losses_towards`).
 """
 
 from __future__ import annotations
@@ -462,6 +463,43 @@ def any_lost(
 
 
 @loop
+def losses_towards(
+    p: Program,
+    egress: Array,
+    d: int,
+    cases: Cases,
+    each_link: bool,
+    states: Array,
+    stamp: int,
+    scratch: Scratch,
+    figures: Array,
+    longest: Array,
+) -> Array:
+    """The pairs towards d that lose packets in some case.
+
+    The arguments are those of `packets_lost`; `states` are all that occur. The stamps from `stamp`
+    on, two for each state of the program, are this destination's.
+
+    Returns:
+        int64[m, 3], with the columns LOSS_CASE to LOSS_FOR_EVER.
+    """
+    no_pairs = np.empty((0, LOSS_FOR_EVER + 1), np.int64)
+    if not len(cases.down):
+        return no_pairs
+    if each_link and not p.every_hop:
+        if not any_lost(p, egress, d, cases, states, stamp, scratch, figures, longest):
+            return no_pairs
+        stamp += len(scratch.depth)
+    lost = packets_lost(p, egress, d, cases, each_link, states, stamp, scratch, figures, longest)
+    if not len(lost):
+        return no_pairs
+    pairs = pairs_lost(p, egress, d, cases, each_link, states, lost, scratch)
+    for row in lost:
+        scratch.last_row[row[CASE]] = -1
+    return pairs
+
+
+@loop
 def walk_cases(
     p: Program,
     has_hosts: Array,
@@ -493,41 +531,21 @@ def walk_cases(
         PAIR_FOR_EVER.
     """
     pairs, count = np.empty((FIRST_ROWS, PAIR_COLUMNS), np.int64), 0
-    all_states = len(scratch.depth)
     for j in range(len(destinations)):
         d, egress = destinations[j], egresses[j]
         occurring = intact_paths(
             p, has_hosts, egress, d, minimal_far, each_link, scratch, figures[j]
         )
-        states, loses = scratch.states[:occurring], len(cases.down) > 0
-        # Each destination has two ranges of stamps, each of `all_states` stamps: one for
-        # `any_lost`, one for `packets_lost`.
-        stamp = 2 * j * all_states
-        if loses and each_link and not p.every_hop:
-            loses = any_lost(p, egress, d, cases, states, stamp, scratch, figures[j], longest)
-        if loses:
-            lost = packets_lost(
-                p,
-                egress,
-                d,
-                cases,
-                each_link,
-                states,
-                stamp + all_states,
-                scratch,
-                figures[j],
-                longest,
-            )
-            if len(lost):
-                for case, s, for_ever in pairs_lost(
-                    p, egress, d, cases, each_link, states, lost, scratch
-                ):
-                    pairs = with_space(pairs, count)
-                    pairs[count, PAIR_CASE], pairs[count, PAIR_SOURCE] = case, s
-                    pairs[count, PAIR_COLUMN], pairs[count, PAIR_FOR_EVER] = j, for_ever
-                    count += 1
-                for row in lost:
-                    scratch.last_row[row[CASE]] = -1
+        states = scratch.states[:occurring]
+        # Each destination has two ranges of stamps, for `any_lost` and for `packets_lost`.
+        stamp = 2 * j * len(scratch.depth)
+        for case, s, for_ever in losses_towards(
+            p, egress, d, cases, each_link, states, stamp, scratch, figures[j], longest
+        ):
+            pairs = with_space(pairs, count)
+            pairs[count, PAIR_CASE], pairs[count, PAIR_SOURCE] = case, s
+            pairs[count, PAIR_COLUMN], pairs[count, PAIR_FOR_EVER] = j, for_ever
+            count += 1
         for state in states:
             scratch.depth[state] = -1
     return pairs[:count]
