@@ -271,6 +271,7 @@ class Mover:
             before = self.fabric.current
             self.trial = self._new_trial(target.identity, before.identity, within, before)
             self._trial_over_since = inf
+            self._fall_back_not_before = -inf  # the attempts of an earlier trial do not delay it
         try:
             self._move(target, accept_loss, by, all_or_none, keep)
         except InputError:

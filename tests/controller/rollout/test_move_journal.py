@@ -431,6 +431,17 @@ def test_a_fall_back_that_is_refused_is_tried_again(site):
     site.until(lambda: site.holds(site.old.identity))
 
 
+def test_a_trial_is_not_prolonged_by_the_one_before(site):
+    """It lasted until the retry of the earlier fall-back: 30 s where 1 s was requested."""
+    for _ in range(2):
+        site.move(within=1.0)
+        site.until(lambda: site.holds(site.new.identity))
+        site.now += 1.0
+        site.step()
+        assert site.told("unconfirmed") == [site.old.identity]
+        site.until(lambda: site.holds(site.old.identity))
+
+
 def test_a_trial_falls_back_although_the_history_is_damaged(site):
     """The build before was removed as the next process noted its first one."""
     on_trial(site)
