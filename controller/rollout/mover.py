@@ -262,8 +262,8 @@ class Mover:
                 out of the rounds.
 
         Raises:
-            InputError: a move is in progress, the current build is on trial, pairs would lose
-                packets, or no order is safe.
+            InputError: a move is in progress, the current build is on trial, the build has none of
+                the connected switches, pairs would lose packets, or no order is safe.
         """
         self.require_settled()
         keep = self.history.keep_both
@@ -295,6 +295,13 @@ class Mover:
             all_or_none: as in `move`.
             keep: writes the builds before and after the move to the history.
         """
+        if self.fabric.is_of_others(target):
+            connected = len(self.fabric.present)
+            raise InputError.of(
+                "a build of this fabric",
+                f"build {target.identity}, which has none of the {connected} connected switches",
+                "name the build's own controller, if it is of another fabric or plane",
+            )
         if misnamed := self.fabric.misnamed(target):
             required = "names in the new build that the certificates of its switches have"
             raise InputError.of(

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from concurrent.futures import Future
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from random import Random
@@ -440,6 +441,18 @@ def test_a_trial_is_not_prolonged_by_the_one_before(site):
         site.step()
         assert site.told("unconfirmed") == [site.old.identity]
         site.until(lambda: site.holds(site.old.identity))
+
+
+def test_a_build_without_any_of_the_connected_switches_is_refused(site):
+    """That of another plane: it was loaded, and all switches were said to hold it."""
+    site.until(lambda: site.fabric.complete)
+    wiring = replace(site.new.wiring, datapath_id=site.new.wiring.datapath_id + 1000)
+    other = save(replace(site.new, wiring=wiring, identity="5" * 16), site.folder.parent / "other")
+    target = read_build(site.folder.parent / "other", unverified=True)
+    with pytest.raises(InputError, match=f"build {other.identity}, which has none of the 7 conn"):
+        site.mover.move(target, True, within=WITHIN)
+    assert (site.mover.trial, site.mover.busy) == (None, False)
+    assert site.holds(site.old.identity)
 
 
 def test_a_trial_falls_back_although_the_history_is_damaged(site):
