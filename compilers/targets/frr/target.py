@@ -84,6 +84,7 @@ from compilers.targets.routed.linux_tables import (
     lookup_rules,
     orders_by_table,
     require_weights,
+    rules_as_routes,
 )
 from compilers.targets.routed.route_rows import RouteRows
 from compilers.targets.routed.router_problems import link_problems
@@ -259,22 +260,24 @@ def _variables(fabric: FrrFabric, vertex: int) -> FrrVariables:
         in_ipv4 = not fabric.tracked and gateway_field(fabric.chosen, 0) == "ipv4"
         marks = kernel_marks(routers, vertex, in_ipv4)
     ipv4 = _family_routes(fabric, vertex, 0, orders, marks)
-    ipv6 = _family_routes(fabric, vertex, 1, orders, marks) if switch.ipv6 else None
-    no_routes = RouteRows.of(routers.all_prefix_texts, ())
+    if switch.ipv6:
+        ipv6 = _family_routes(fabric, vertex, 1, orders, marks)
+    else:
+        ipv6 = _FamilyRoutes.none(fabric)
     return FrrVariables(
         switch=switch,
         seed=hash_seed(routers.build, vertex),
         marks=marks,
         ipv4_onward=ipv4.spreading,
-        ipv6_onward=ipv6.spreading if ipv6 else no_routes,
+        ipv6_onward=ipv6.spreading,
         identity=routers.build.identity,
         unreachable=UNREACHABLE,
         ipv4_routes=ipv4.routes,
-        ipv6_routes=ipv6.routes if ipv6 else no_routes,
+        ipv6_routes=ipv6.routes,
         ipv4_discards=ipv4.discards,
-        ipv6_discards=ipv6.discards if ipv6 else no_routes,
+        ipv6_discards=ipv6.discards,
         ipv4_pool=ipv4.pool,
-        ipv6_pool=ipv6.pool if ipv6 else "",
+        ipv6_pool=ipv6.pool,
         rules=lookup_rules(switch, orders, marks),
         protocol=ROUTE_PROTOCOL,
         bgp=control_plane.at(vertex, routers.far_ends(vertex)) if control_plane else None,
@@ -293,7 +296,13 @@ class _FamilyRoutes:
     spreading: RouteRows
     """The routes that spread marked packets."""
     pool: str
-    """The smallest network that contains all blocks of the fabric."""
+    """The smallest network that contains all blocks of the fabric; "" without any."""
+
+    @classmethod
+    def none(cls, fabric: FrrFabric) -> _FamilyRoutes:
+        """Those of an address family that the fabric does not have."""
+        no_routes = RouteRows.of(fabric.routers.all_prefix_texts, ())
+        return cls(routes=no_routes, discards=no_routes, spreading=no_routes, pool="")
 
 
 def _family_routes(
@@ -341,21 +350,21 @@ def _bgp_routes(
     """
     switch, orders = routers.switch(vertex), orders_by_table(routers, vertex, repeat_members=False)
     hops = {link.port: (ANY, link.interface) for link in switch.links}
-    minimal = orders[KERNEL_MAIN][:, :1]  # the first column of an order is the minimal port
-    has_shares = (
+    minimal_port = orders[KERNEL_MAIN][:, :1]  # the first column of an order
+    has_host_routes = (
         HOSTS_TABLE in orders and control_plane is not None and bool(control_plane.next_hop_pools)
     )
     main: dict[str, Choices] = {}
     from_hosts: dict[str, Choices] = {}
     for family in range(len(routers.prefixes)):
-        paths = routers.table(vertex, family, minimal, hops)
+        paths = routers.table(vertex, family, minimal_port, hops)
         if control_plane:
             paths = control_plane.with_weights(vertex, family, paths)
         main |= canonical_table(paths)
-        if has_shares:
+        if has_host_routes:
             from_hosts |= canonical_table(routers.table(vertex, family, orders[HOSTS_TABLE], hops))
     main |= dict.fromkeys(routers.pools(), (DISCARD,))
-    if not has_shares:
+    if not has_host_routes:
         return {MAIN_TABLE: main}
-    lookup: dict[str, Choices] = {f"iif {switch.hosts}": (((f"table {HOSTS_TABLE}", "", 1),),)}
-    return {MAIN_TABLE: main, str(HOSTS_TABLE): from_hosts, IPV4_RULES: lookup, IPV6_RULES: lookup}
+    rules = rules_as_routes([LookupRule(switch.hosts, HOSTS_TABLE)])
+    return {MAIN_TABLE: main, str(HOSTS_TABLE): from_hosts, IPV4_RULES: rules, IPV6_RULES: rules}

@@ -124,7 +124,7 @@ def discard_routes(
         first_prefixes: the number of the first prefix of each address family.
 
     Yields:
-        The routes of each table and address family. Their only tail is the number of the table.
+        The routes of each table and address family. All have one tail, the number of the table.
     """
     prefix, egress = routers.routes(vertex)
     for table, order in orders.items():
@@ -181,8 +181,8 @@ def kernel_tables(
     switch, marks = routers.switch(vertex), kernel_marks(routers, vertex)
     orders = orders_by_table(routers, vertex, repeat_members=batches)
     last_port = int(routers.build.wiring.port[vertex].max(initial=0))
-    numbers = (HOSTS_TABLE, *range(INGRESS_TABLES + 1, INGRESS_TABLES + last_port + 1))
-    tables: RouteTables = {str(number): {} for number in numbers}
+    port_tables = range(INGRESS_TABLES + 1, INGRESS_TABLES + last_port + 1)
+    tables: RouteTables = {str(number): {} for number in (HOSTS_TABLE, *port_tables)}
     tables[MAIN_TABLE] = {}
     for family, pool in enumerate(routers.pools()):
         field = gateway[IP_VERSIONS[family]]
@@ -197,7 +197,7 @@ def kernel_tables(
         if marks:
             _add_spreading_routes(tables, marks, pool, hops, has_throws=batches)
         tables[MAIN_TABLE][pool] = (*tables[MAIN_TABLE].get(pool, ()), DISCARD)
-    rules = _rules_as_routes(lookup_rules(switch, orders, marks))
+    rules = rules_as_routes(lookup_rules(switch, orders, marks))
     return tables | {IPV4_RULES: rules, IPV6_RULES: rules}
 
 
@@ -220,7 +220,7 @@ def _add_spreading_routes(
             routes |= dict.fromkeys(marks.kept, (THROW,))
 
 
-def _rules_as_routes(rules: Iterable[LookupRule]) -> dict[str, Choices]:
+def rules_as_routes(rules: Iterable[LookupRule]) -> dict[str, Choices]:
     """Policy rules in the form of routes: by interface the tables to look up, in order."""
     tables_of: dict[str, Choices] = {}
     for rule in rules:
