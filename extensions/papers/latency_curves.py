@@ -16,7 +16,7 @@ that statements of a paper compare, such as `largest_accepted_load`.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
 from math import inf, isnan, nan
@@ -391,32 +391,49 @@ def simulated_curve(
     if quick:
         prepared = _prepared(fabric, pattern, quick_runs.loads, quick_runs.windows())
         return simulate(*prepared)
+    measure = partial(_mean_of_runs, fabric, pattern, runs)
+    points = _points_at(runs, measure)
+    return LatencyCurve(_refined(points, measure) if runs.refined else tuple(points))
 
-    def point(load: float) -> LoadPoint | None:
-        """The mean of the runs of a load; None if the cache lacks them all."""
-        keys = [runs.point_key(fabric, pattern, load, seed) for seed in range(runs.seeds)]
-        if runs.in_part:
-            keys = [key for key in keys if not is_missing(key)]
-        points = [cached_result(key, partial(simulated_point, key)) for key in keys]
-        return LoadPoint.of_runs(points) if points else None
 
+def _mean_of_runs(
+    fabric: PaperFabric, pattern: str, runs: WholeRuns, load: float
+) -> LoadPoint | None:
+    """The mean of the runs of a load; None if the curve is in part and the cache lacks them all."""
+    keys = [runs.point_key(fabric, pattern, load, seed) for seed in range(runs.seeds)]
+    if runs.in_part:
+        keys = [key for key in keys if not is_missing(key)]
+    points = [cached_result(key, partial(simulated_point, key)) for key in keys]
+    return LoadPoint.of_runs(points) if points else None
+
+
+def _points_at(runs: WholeRuns, measure: Callable[[float], LoadPoint | None]) -> list[LoadPoint]:
+    """The points at the loads of `runs`; a refined curve ends after some loads above saturation."""
     points = list[LoadPoint]()
     for load in runs.loads:
-        points += filter(None, [point(load)])
-        if runs.refined and sum(not measured.sustained for measured in points) == MOST_OVERLOADS:
+        if point := measure(load):
+            points.append(point)
+        overloads = sum(not point.sustained for point in points)
+        if runs.refined and overloads == MOST_OVERLOADS:
             break
+    return points
+
+
+def _refined(
+    points: Sequence[LoadPoint], measure: Callable[[float], LoadPoint | None]
+) -> tuple[LoadPoint, ...]:
+    """The points of a curve, and points that are added near its saturation, in order of load."""
     curve = LatencyCurve(tuple(points))
-    for _ in range(max(LEAST_BISECTIONS, LEAST_LOADS - len(points)) if runs.refined else 0):
+    for _ in range(max(LEAST_BISECTIONS, LEAST_LOADS - len(points))):
         sustained_load = curve.saturation or 0.0
-        larger_loads = [
-            measured.offered for measured in curve.points if measured.offered > sustained_load
-        ]
+        larger_loads = [point.offered for point in curve.points if point.offered > sustained_load]
         if not larger_loads:
             break
-        points += filter(None, [point(round((sustained_load + min(larger_loads)) / 2, 4))])
-        points.sort(key=lambda measured: measured.offered)
-        curve = LatencyCurve(tuple(points))
-    return curve
+        added = measure(round((sustained_load + min(larger_loads)) / 2, 4))
+        if added:
+            in_order = sorted((*curve.points, added), key=lambda point: point.offered)
+            curve = LatencyCurve(tuple(in_order))
+    return curve.points
 
 
 def simulated_point(key: PointKey) -> LoadPoint:
