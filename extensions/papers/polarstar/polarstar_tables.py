@@ -11,7 +11,7 @@ less. The *step* from a radix to the next is by how much ln(routers / radix^diam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import log
@@ -73,6 +73,12 @@ class PrintedMarks:
     """Routers of a module in the order of their numbers, 0 where there is no such module."""
 
 
+SMALL_POLARSTAR: Mapping[str, int | str | None] = {
+    "q": 3,
+    "supernode": "inductive-quad",
+    "degree": 3,
+}
+"""The parameters of the small PolarStar, whose supernodes have 8 routers."""
 COMPARED = {
     "Fat-tree": PrintedMarks("fat-tree", {"k": 4, "pods": 4}, NO, FULL, FULL, NO, FULL),
     "PolarFly": PrintedMarks("polarfly", {"q": 7}, FULL, NO, HALF, FULL, FULL),
@@ -82,12 +88,7 @@ COMPARED = {
     "Bundlefly": PrintedMarks("bundlefly", {"q": 3, "degree": 2}, FULL, FULL, HALF, FULL, FULL, 5),
     "Megafly": PrintedMarks("megafly", {"h": 3, "a": 6}, NO, FULL, FULL, FULL, HALF, 6),
     "Spectralfly": PrintedMarks("spectralfly", {"p": 11, "q": 7}, FULL, HALF, HALF, FULL, HALF),
-    "PolarStar": PrintedMarks(
-        "polarstar",
-        {"q": 3, "supernode": "inductive-quad", "degree": 3},
-        *(FULL, FULL, FULL, FULL, FULL),
-        module_size=8,
-    ),
+    "PolarStar": PrintedMarks("polarstar", SMALL_POLARSTAR, FULL, FULL, FULL, FULL, FULL, 8),
 }
 """Table 1. Its columns, one of them without a heading in some editions: direct, scalability, stable
 design space, low diameter, bundlability."""
@@ -232,17 +233,14 @@ def _growth(family: str, power: int) -> _Growth:
         power: the power of the radix by which the routers are divided.
     """
     family_object = family_named(family)
-    best, most_routers, last, largest_step = 0, 0, 0.0, 0.0
+    most_at_radix = dict[int, int]()  # the most routers of a network of this radix or less
+    most = 0
     for radix in RADIXES:
         designs = family_object.designs(radix) if family_object else ()
-        best = max([best, *(design.nodes for design in designs)])
-        if best:
-            efficiency = log(best / radix**power)
-            largest_step = max(largest_step, abs(efficiency - last) if last else 0.0)
-            last = efficiency
-        if radix <= LARGEST_RADIX:
-            most_routers = best
-    return _Growth(most_routers, largest_step)
+        most_at_radix[radix] = most = max([most, *(design.nodes for design in designs)])
+    efficiencies = [log(most / radix**power) for radix, most in most_at_radix.items() if most]
+    steps = (abs(larger - smaller) for smaller, larger in pairwise(efficiencies))
+    return _Growth(most_at_radix[LARGEST_RADIX], max(steps, default=0.0))
 
 
 def _bundles(topology: Topology, module_size: int) -> NDArray[np.int64]:
@@ -253,10 +251,14 @@ def _bundles(topology: Topology, module_size: int) -> NDArray[np.int64]:
         module_size: the routers of a module, 0 where there is no such module: then PolarFly's fans
             are the modules, and other networks have none.
     """
-    edges, fans = topology.graph.edges(), topology.family == "polarfly"
-    if not (module_size or fans):
+    edges = topology.graph.edges()
+    if topology.family == "polarfly":
+        modules_of_ends = layout(topology).rack[edges]
+    elif module_size:
+        modules_of_ends = edges // module_size
+    else:
         return np.zeros(0, np.int64)
-    modules = np.sort(layout(topology).rack[edges] if fans else edges // module_size, axis=1)
+    modules = np.sort(modules_of_ends, axis=1)
     across = modules[modules[:, 0] != modules[:, 1]]
     counts: NDArray[np.int64] = np.unique(across, axis=0, return_counts=True)[1]
     return counts
@@ -349,47 +351,80 @@ SUPERNODES = {
 """Table 2."""
 
 
+class PropertyCheck(NamedTuple):
+    """A property of Table 2, and the supernodes of a kind in which it is looked for."""
+
+    name: str
+    """The name of the property, one of `DEFINITIONS`."""
+    printed: bool
+    """Whether the table prints that the kind has it."""
+    holds: Callable[[Supernode], bool]
+    """Whether a supernode has it."""
+    members: list[Supernode]
+    """The supernodes of the kind."""
+
+
 def supernodes(_quick: bool) -> Evidence:
     """Table 2: orders, permitted degrees and properties of the small supernodes of each kind."""
-    claims, rows = [], []
+    claims, rows = list[PaperClaim](), []
     for kind, printed in SUPERNODES.items():
-        is_ours = kind in OUR_OWN
-        reason = BUILT_FOR_TABLE_2 if is_ours else ""
         degrees = [d for d in DEGREES if exists(kind, d)]
-        differing = sum((printed.order(d) is not None) != exists(kind, d) for d in DEGREES)
-        says = f"{kind}: degrees of 2 to 8 that are permitted by the table or by ours alone"
-        claims.append(PaperClaim(says, 0, differing, taken=is_ours, reason=reason))
-        for d in degrees:
-            order = printed.order(d) or 0
-            says = f"{kind}, d' = {d}: order"
-            built = supernode(kind, d).order
-            claims.append(PaperClaim(says, order, built, taken=is_ours, reason=reason))
-        members = [supernode(kind, d) for d in degrees]
-        if kind == "cayley":
-            members = sorted([*members, *map(cayley, OTHER_CAYLEY)], key=lambda node: node.order)
-        small = [node for node in members if SMALLEST <= node.order <= LARGEST]
-        searched = [node for node in members if SMALLEST <= node.order <= LARGEST_SEARCHED]
+        claims += _order_claims(kind, printed, degrees)
         marks = []
-        for name, stated, holds, nodes in (
-            ("R1", printed.r1, has_r1, small),
-            ("R*", printed.rstar, has_rstar, searched),
-            ("symmetric", printed.symmetric, _is_symmetric, small),
-        ):
-            has_property = {node.order: holds(node) for node in nodes}
-            all_have = all(has_property.values())
-            orders = ", ".join(map(str, has_property))
-            claim = PaperClaim(
-                f"{kind}: {name}, members of {orders} vertices",
-                float(stated),
-                float(all_have),
-                interpretation=" ".join(_readings(name, has_property)),
-            )
-            claims.append(_as_of_other_graphs(claim, has_property) if is_ours else claim)
-            marks.append("yes" if all_have else "no")
+        for check in _property_checks(kind, printed, degrees):
+            has_property = {node.order: check.holds(node) for node in check.members}
+            claims.append(_property_claim(kind, check, has_property))
+            marks.append("yes" if all(has_property.values()) else "no")
         rows.append((kind, printed.text, degrees[-1], printed.order(degrees[-1]), *marks))
     heads = ("supernode", "permitted d'", "such as", "order", "R1", "R*", "symmetric")
     setup = (f"bdf: {BUILT_FOR_TABLE_2}",)
     return Evidence(tuple(claims), heads, tuple(rows), setup=setup)
+
+
+def _order_claims(
+    kind: str, printed: PrintedSupernode, degrees: Sequence[int]
+) -> Iterator[PaperClaim]:
+    """Yield the claims on the permitted degrees, and on the order at each degree that is built."""
+    is_ours = kind in OUR_OWN
+    reason = BUILT_FOR_TABLE_2 if is_ours else ""
+    differing = sum((printed.order(d) is not None) != exists(kind, d) for d in DEGREES)
+    says = f"{kind}: degrees of 2 to 8 that are permitted by the table or by ours alone"
+    yield PaperClaim(says, 0, differing, taken=is_ours, reason=reason)
+    for d in degrees:
+        order = printed.order(d) or 0
+        says = f"{kind}, d' = {d}: order"
+        built = supernode(kind, d).order
+        yield PaperClaim(says, order, built, taken=is_ours, reason=reason)
+
+
+def _property_checks(
+    kind: str, printed: PrintedSupernode, degrees: Sequence[int]
+) -> tuple[PropertyCheck, ...]:
+    """The properties of a kind, with its members that are small enough for each."""
+    members = [supernode(kind, d) for d in degrees]
+    if kind == "cayley":
+        members = sorted([*members, *map(cayley, OTHER_CAYLEY)], key=lambda node: node.order)
+    small = [node for node in members if SMALLEST <= node.order <= LARGEST]
+    searched = [node for node in members if SMALLEST <= node.order <= LARGEST_SEARCHED]
+    return (
+        PropertyCheck("R1", printed.r1, has_r1, small),
+        PropertyCheck("R*", printed.rstar, has_rstar, searched),
+        PropertyCheck("symmetric", printed.symmetric, _is_symmetric, small),
+    )
+
+
+def _property_claim(
+    kind: str, check: PropertyCheck, has_property: Mapping[int, bool]
+) -> PaperClaim:
+    """The claim on a property of a kind, given by order whether each member has it."""
+    orders = ", ".join(map(str, has_property))
+    claim = PaperClaim(
+        f"{kind}: {check.name}, members of {orders} vertices",
+        float(check.printed),
+        float(all(has_property.values())),
+        interpretation=" ".join(_readings(check.name, has_property)),
+    )
+    return _as_of_other_graphs(claim, has_property) if kind in OUR_OWN else claim
 
 
 def _as_of_other_graphs(claim: PaperClaim, has_property: Mapping[int, bool]) -> PaperClaim:
