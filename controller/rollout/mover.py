@@ -106,7 +106,7 @@ class _PlannedDetour(NamedTuple):
 
 
 class Mover:
-    """Moves a fabric to other builds; `rollout` is the last move, None if nothing had to move.
+    """Moves a fabric to other builds.
 
     What the keeper knows of links and switches goes into each record, and into the tables that the
     switches of another build will hold.
@@ -120,10 +120,6 @@ class Mover:
         start: runs in a thread what takes long: to prove a build, and to compute detours for a move
             that waits.
         files: runs writes to the folder and the history in a thread, one after the other.
-
-    Attributes:
-        trial: the build on trial that the fabric holds or is moved to.
-        by: the name of the token that requested the last move.
     """
 
     def __init__(
@@ -138,8 +134,11 @@ class Mover:
     ) -> None:
         self.fabric, self.keeper, self.history = fabric, keeper, history
         self.rollout: Rollout | None = None
+        """The last move; None if nothing had to move."""
         self.trial: Trial | None = None
+        """The build on trial that the fabric holds or is moved to; None without one."""
         self.by = ""
+        """The name of the token that requested the last move."""
         self._record, self._start = record or FabricRecord(), start
         self._time_of_day = time_of_day
         self._detour: Future[_PlannedDetour] | None = None

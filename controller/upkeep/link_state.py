@@ -108,19 +108,24 @@ class _LinkNames(NamedTuple):
     """The port at the other end."""
 
 
+class _Cause(NamedTuple):
+    """A reason for which switches are avoided."""
+
+    affected: NDArray[np.bool_]
+    """bool[S], the switches that it affects."""
+    due: NDArray[np.bool_]
+    """bool[S], those of them that are to be avoided for it now."""
+
+
 class Links:
     """The state of all links and switches of a fabric, and what is drained by request.
 
     There are S switches, with at most K links each, and E links.
 
-    Attributes:
-        dead: bool[S, K], whether a link is dead, as of the last `update`.
-        drained: bool[S], whether a switch is drained, as of the last `update`.
-        link_penalties: how much each of the E links has flapped, and which are suppressed for it.
-        switch_penalties: the same of the S switches, that is, of their connections.
-        links_changed: whether links have come or gone since.
-        requested: the groups that share a risk, links and nodes that are drained by request, by
-            name. A group that this build lacks has no links and no switches.
+    Args:
+        wiring: of the build.
+        duties: what the controller does, and how long it waits.
+        hardware: modules and panels, for groups that share a risk; None: the build has none.
     """
 
     def __init__(
@@ -129,27 +134,37 @@ class Links:
         duties, switches = duties or Duties(), len(wiring.far)
         self.wiring, self.hardware = wiring, hardware
         self.requested: dict[str, RiskGroup] = {}
+        """The groups that share a risk, links and nodes that are drained by request, by name. A
+        group that this build lacks has no links and no switches."""
         self.cables = LinkEnds.of(wiring)
+        """The ends of the E links."""
+        links = len(self.cables.ends)
         self.patience, self._arrival = duties.patience, duties.arrival
         self.discovery = Discovery(wiring, duties.rate) if duties.discover else None
-        self.link_penalties = Penalties(len(self.cables.ends), duties.damping)
+        """Finds which cables carry frames; None: it is switched off."""
+        self.link_penalties = Penalties(links, duties.damping)
+        """How much each link has flapped, and which are suppressed for it."""
         self.switch_penalties = Penalties(switches, duties.damping)
+        """How much the connection of each switch has flapped, and which are suppressed for it."""
         self.dead = np.zeros(wiring.far.shape, np.bool_)
+        """bool[S, K], whether a link is dead, as of the last `update`."""
         self.drained = np.zeros(switches, np.bool_)
-        size = len(self.cables.ends)
+        """bool[S], whether a switch is drained, as of the last `update`."""
+        self.links_changed = False
+        """Whether links have come or gone since the last `update`."""
         self._cabled = np.zeros(switches, np.bool_)
         """bool[S], the switches that have shown a port of their links, or have to have one."""
         self._shows_none = np.zeros(switches, np.bool_)
         """bool[S], the switches that have described their ports, none of them of a link."""
-        self._port_down = np.zeros((*self.dead.shape,), np.bool_)
+        self._port_down = np.zeros(self.dead.shape, np.bool_)
         """bool[S, K], the links whose port at this switch is down."""
-        self._unseen = np.zeros(size, np.bool_)
+        self._unseen = np.zeros(links, np.bool_)
         """bool[E], the links that carry nothing or lead elsewhere, as discovery finds."""
-        self._doubtful = np.zeros(size, np.bool_)
+        self._doubtful = np.zeros(links, np.bool_)
         """bool[E], the links that discovery doubts, and that stay in use."""
-        self._broken = np.zeros(size, np.bool_)
+        self._broken = np.zeros(links, np.bool_)
         """bool[E], the links with a port that is down, and those unseen."""
-        self._spared_links = np.zeros(size, np.bool_)
+        self._spared_links = np.zeros(links, np.bool_)
         """bool[E], the avoided links that are used, as pairs have no path without them."""
         self._spared_switches = np.zeros(switches, np.bool_)
         """bool[S], the avoided switches that pass packets on, as pairs have no path without them.
@@ -158,7 +173,7 @@ class Links:
         """The last inputs of `_avoid`; with the same ones nothing changes."""
         self._hosts = np.count_nonzero(wiring.host_port, axis=1) > 0
         """bool[S], the switches with hosts."""
-        self._requested_links = np.zeros(size, np.bool_)
+        self._requested_links = np.zeros(links, np.bool_)
         """bool[E], the links that an operator drains."""
         self._requested_switches = np.zeros(switches, np.bool_)
         """bool[S], the switches that an operator drains."""
@@ -182,7 +197,6 @@ class Links:
         """The switches that were read to hold their program since the last `return_switches`."""
         self._events: list[Event] = []
         """The events to report at the next `update`."""
-        self.links_changed = False
         self._ports = SocketNumbers(wiring)
         """The names of ports."""
         self._last_evaluation = -np.inf
@@ -637,16 +651,12 @@ class Links:
         flaps, connected = self.switch_penalties.suppressed, self._connected
         unprogrammed = is_due | self._without_program
         avoided: NDArray[np.bool_] = before & (is_due | flaps | np.isfinite(self._drain_at))
-        # Of each cause, the switches that it affects, and those that are avoided for it now.
-        causes = (
-            (unprogrammed & ~connected, is_due & ~connected),
-            (unprogrammed & connected, is_due & connected),
-            (flaps, flaps),
-        )
-        for affected, newly_avoided in causes:
+        is_disconnected = _Cause(unprogrammed & ~connected, is_due & ~connected)
+        lacks_program = _Cause(unprogrammed & connected, is_due & connected)
+        for cause in (is_disconnected, lacks_program, _Cause(flaps, flaps)):
             # More than half of all at once: the fault is taken to be the controller's own.
-            if 2 * np.count_nonzero(affected) <= np.count_nonzero(self._expected):
-                avoided |= newly_avoided
+            if 2 * np.count_nonzero(cause.affected) <= np.count_nonzero(self._expected):
+                avoided |= cause.due
         return avoided
 
     def _update_links(self, numbers: Iterable[int], now: float, fault: str = DOWN) -> None:

@@ -29,7 +29,7 @@ from compilers.targets.openflow.profiles import Profile
 from compilers.targets.openflow.protocol import PORT_STATS, Multipart
 from compilers.update.repair_messages import Round, repair_messages
 from compilers.update.repair_rounds import RepairRounds
-from compilers.wiring.shared_risk import links_and_switches, resolve_name
+from compilers.wiring.shared_risk import RiskGroup, links_and_switches, resolve_name
 from controller.openflow.multipart import ports_body, records
 from controller.settings import Duties
 from controller.switches.connections.sending import SendPriority
@@ -247,10 +247,6 @@ class Keeper(Upkeep):
         fabric: whose tables it repairs.
         duties: what it does.
         start: starts long computations.
-
-    Attributes:
-        rounds: the change of tables that is being sent.
-        repairs: how many changes were computed.
     """
 
     _upkeep: _BuildUpkeep
@@ -262,9 +258,11 @@ class Keeper(Upkeep):
         self.fabric, self.duties, self._start = fabric, duties or Duties(), start
         self._now = fabric.listening_clock
         self.rounds = Rounds(fabric, self._answered, self._finished)
+        """The change of tables that is being sent."""
         self._postponed: set[int] = set()
         """The switches that are read once the change under way has ended."""
         self.repairs = 0
+        """How many changes were computed."""
         self._expects = False
         """Whether switches may connect (`expect`)."""
         self.repair_seconds: float | None = None
@@ -413,8 +411,7 @@ class Keeper(Upkeep):
         upkeep = self._active()
         if upkeep is None or not self.duties.repair:
             raise InputError.of("a controller that repairs its build, and no move", "another")
-        links, before = upkeep.links, upkeep.links.requested
-        requested = dict(before)
+        requested = dict(upkeep.links.requested)
         if ends:
             if name not in requested:
                 todo = did_you_mean(name, requested)
@@ -422,26 +419,47 @@ class Keeper(Upkeep):
             del requested[name]
         else:
             requested[name] = resolve_name(upkeep.build.wiring, upkeep.build.hardware, name)
-            dead, drained = links_and_switches(upkeep.build.wiring.far, [requested[name]])
-            failures = Failures(links.dead | dead, links.drained | drained)
-            isolated_before = Failures.of(links).isolated(upkeep.intact)
-            isolated = failures.isolated(upkeep.intact) - isolated_before
-            is_large = failures.rows(upkeep.intact) > ROWS_AT_ONCE
-            start = self._start if is_large else at_once
-            repair = start(partial(failures.around, upkeep.intact))
-            while not repair.done():
-                yield_to_others()
-            if self._active() is not upkeep or links.requested is not before:
-                raise InputError.of("no other change meanwhile", "one; ask again", key=name)
-            pairs_cut_off = repair.result().cut_off
-            if isolated or pairs_cut_off > upkeep.repair.cut_off:
-                given = f"{pairs_cut_off} lost"
-                if isolated:
-                    given = f"{self.fabric.names[min(isolated)]} without a link"
-                raise InputError.of("a path for every pair meanwhile", given, key=name)
-        links.drain(requested)
+            self._require_paths_around(name, requested[name], upkeep, yield_to_others)
+        upkeep.links.drain(requested)
         self._react(upkeep)
         return {"asked": [*requested], "cut_off_pairs": upkeep.repair.cut_off}
+
+    def _require_paths_around(
+        self,
+        name: str,
+        group: RiskGroup,
+        upkeep: _BuildUpkeep,
+        yield_to_others: Callable[[], None],
+    ) -> None:
+        """Pass when no more pairs than now are without a path while something is drained.
+
+        Args:
+            name: what is to be drained, as it was requested.
+            group: its links and switches.
+            upkeep: of the build.
+            yield_to_others: called while many rows are computed, so that other work goes on.
+
+        Raises:
+            InputError: pairs would have no path, or something else was changed meanwhile.
+        """
+        links, requested_before = upkeep.links, upkeep.links.requested
+        dead, drained = links_and_switches(upkeep.build.wiring.far, [group])
+        failures = Failures(links.dead | dead, links.drained | drained)
+        isolated_before = Failures.of(links).isolated(upkeep.intact)
+        isolated = failures.isolated(upkeep.intact) - isolated_before
+        is_large = failures.rows(upkeep.intact) > ROWS_AT_ONCE
+        start = self._start if is_large else at_once
+        repair = start(partial(failures.around, upkeep.intact))
+        while not repair.done():
+            yield_to_others()
+        if self._active() is not upkeep or links.requested is not requested_before:
+            raise InputError.of("no other change meanwhile", "one; ask again", key=name)
+        pairs_cut_off = repair.result().cut_off
+        if isolated or pairs_cut_off > upkeep.repair.cut_off:
+            given = f"{pairs_cut_off} lost"
+            if isolated:
+                given = f"{self.fabric.names[min(isolated)]} without a link"
+            raise InputError.of("a path for every pair meanwhile", given, key=name)
 
     # The record for the next process
 
