@@ -179,7 +179,8 @@ Parameter = Annotated[
 class TopologySpec(Model):
     """A family and its parameters; the family checks them (`compilers.topology.family`).
 
-    A family of another package may have other parameters. Their values are integers or texts.
+    Some families have other parameters, such as `sides` and `clusters`. Their values are integers
+    or texts (docs/reference/fabric-yaml.md).
     """
 
     model_config = ConfigDict(extra="allow")
