@@ -186,6 +186,8 @@ def paths(
     fabric, options = Fabric.load(folder), read(option_words)
     output_format = chosen_format(form, as_json)
     if output_format in ("fabric", "library"):
+        if source is not None:
+            raise click.UsageError(f"--format {output_format} is for all hosts: name none")
         text = (
             _library_source(fabric)
             if output_format == "library"

@@ -75,6 +75,7 @@ def test_files_of_paths(polarfab: Run, build: Path, tmp_path: Path) -> None:
     ("words", "told"),
     [
         (["0"], "name both ends: polarfab hosts paths BUILD SRC DST"),
+        (["0", "1", "--format", "library"], "--format library is for all hosts: name none"),
         (["0", "7", "--planes", "x"], "--planes: required all, or planes such as 1,3, given x"),
         (["--format", "fabric"], "--planes: required one plane from 1 to 2, given 1, 2"),
         (["0", "7", "--set", "decap=x"], "--set decap: required"),
