@@ -313,7 +313,7 @@ class Target(ABC):
             raise InputError.of(
                 key="node",
                 required=f"no node: target {self.name} writes for the whole fabric",
-                given=f"{len(only)}",
+                given=", ".join(build.wiring.names[vertex] for vertex in only),
             )
         build, chosen = self.check(build, options)
         renderer = self.renderer(templates)

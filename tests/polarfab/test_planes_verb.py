@@ -103,7 +103,7 @@ def test_no_node_of_what_is_for_the_whole_fabric(
 ) -> None:
     words = "--target", "ansible", "-o", tmp_path / "out", "--node", "p1-0"
     code, _, err = polarfab("render", build / "plane-1", *words)
-    assert (code, "target ansible writes for the whole fabric" in err) == (2, True)
+    assert (code, "ansible writes for the whole fabric, given p1-0" in err) == (2, True)
     assert not (tmp_path / "out").exists()
 
 
