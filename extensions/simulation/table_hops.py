@@ -55,6 +55,32 @@ MARKS = 1 << 30
 
 
 @inlined_loop
+def host_chances(
+    net: SimulatedNetwork,
+    policy: int,
+    flows: int,
+    destination: int,
+    arc: int,
+    streams: NDArray[np.uint64],
+    stream: int,
+) -> tuple[float, float]:
+    """The numbers from 0 to 1 by which a packet from a host chooses its path, and its mark.
+
+    They are random, or hashes of a flow. Both are 0 if the packet has no choice.
+
+    The arguments are those of `by_tables`.
+    """
+    if policy == MINIMAL:
+        return 0.0, 0.0
+    chance = drawn(streams, stream)
+    mark_chance = drawn(streams, stream) if marks(net.program) else 0.0
+    if not flows:
+        return chance, mark_chance
+    flow = int(chance * flows)
+    return hashed(arc, destination, flow), hashed(destination, arc, flow)
+
+
+@inlined_loop
 def by_tables(
     net: SimulatedNetwork,
     policy: int,
@@ -92,16 +118,7 @@ def by_tables(
     ingress = arc - switch * ports
     class_number = egress_class(net, switch, target)
     if ingress >= net.links:
-        # From a host: a path is chosen, by a random number or by the hash of a flow.
-        chance = mark_chance = 0.0
-        if policy != MINIMAL:
-            chance = drawn(streams, stream)
-            if marks(program):
-                mark_chance = drawn(streams, stream)
-            if flows:
-                flow = int(chance * flows)
-                mark_chance = hashed(destination, arc, flow)
-                chance = hashed(arc, destination, flow)
+        chance, mark_chance = host_chances(net, policy, flows, destination, arc, streams, stream)
         if not net.uses_intermediates or policy != EMITTED or switch == target:
             link, tag = host_egress(
                 net, switch, class_number, target, dead, offered, policy, threshold, port, chance
@@ -127,11 +144,9 @@ def by_tables(
         else:
             class_number = via_class
     if program.every_hop and policy != MINIMAL:
-        # ECMP in transit, too, unless the packet came in by one of the next hops.
-        came_by_next_hop = class_number >= 0 and contains(
-            program.shares[switch, class_number], ingress
-        )
-        if not came_by_next_hop:
+        shares = program.shares[switch, class_number]
+        came_by_next_hop = class_number >= 0 and contains(shares, ingress)
+        if not came_by_next_hop:  # ECMP in transit, too
             chance = drawn(streams, stream)
             count = next_links(
                 program, switch, ingress, PLAIN, class_number, dead, offered[0], offered[1]
