@@ -131,6 +131,7 @@ class EosQos:
 class EosLossless(LosslessAddition[EosStatements]):
     """Lossless priorities of EOS."""
 
+    unmarked_balance = "minimal"  # a pair has one path
     options = MappingProxyType(
         {
             LOSSLESS: Option.choice(

@@ -6,7 +6,7 @@ priority* is a priority of PFC (IEEE 802.1Qbb) whose packets are paused, and not
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from compilers.tables.build import Build
 from compilers.targets.addition import Addition
@@ -25,12 +25,14 @@ class LosslessAddition(Addition[P2pFabric, Printed]):
 
     option = LOSSLESS
     grammar_facts = (LOSSLESS,)
+    unmarked_balance: ClassVar[str] = "compact-valiant"
+    """The balance to choose in place of one that marks packets."""
 
     def require(self, build: Build, chosen: Chosen) -> None:
         """See `Addition.require`: marked packets have VLANs of their own."""
         if build.forwarding.marks:
             required = f"{OFF} with marked packets, whose VLANs have no priorities of their own"
-            todo = "choose balance: compact-valiant"
+            todo = f"choose balance: {self.unmarked_balance}"
             raise InputError.of(required, chosen[LOSSLESS], todo, key=f"{SET} {LOSSLESS}")
 
     def require_rounds(self, chosen: Chosen) -> None:

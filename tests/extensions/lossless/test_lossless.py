@@ -262,6 +262,15 @@ def test_headroom():
             "routing.balance: required minimal: packets of a pair keep one priority, so they need "
             "one path, given compact-valiant",
         ),
+        *(
+            (
+                {"balance": "spread"},
+                scheme,
+                "set lossless: required off with marked packets, whose VLANs have no priorities "
+                f"of their own, given {scheme}; choose balance: {balance}",
+            )
+            for scheme, balance in (("pairs", "minimal"), ("valley", "compact-valiant"))
+        ),
         (
             {"buffer": BUFFER.replace("[3, 4]", "[3]")},
             "pairs",
