@@ -56,6 +56,8 @@ from compilers.tables.build import Build
 Integers = NDArray[np.int64]
 ANY_OTHER = -1
 """Stands for an ingress port that no class tries."""
+FROM_HOST = 0
+"""In place of an ingress port: the packet comes from a host, and may leave by any fabric port."""
 DROPPED = -1
 """In the place of the only port of a port set, for a set that drops."""
 NOT_ONE_PORT = -2
@@ -114,6 +116,56 @@ class _IngressGroup(NamedTuple):
     """int64[K]: how many destinations are of each kind."""
     rows: Integers
     """int64[T, F * S]: the row of each destination in each table."""
+
+    @classmethod
+    def of(
+        cls, tables_of_port: Mapping[int, tuple[Lookup, ...]], rows: Integers, egress: Integers
+    ) -> _IngressGroup:
+        """The group of some ingress ports.
+
+        Args:
+            tables_of_port: the ingress ports, each with its tables; all have the same rows.
+            rows: int64[T, F * S], the row of each destination in each table; -1: none.
+            egress: int64[F * S], the egress class of each destination.
+        """
+        tables = next(iter(tables_of_port.values()))
+        # Row -1, for destinations without a row, leads to the entry -1 that is appended.
+        entries = np.stack(
+            [np.append(t.rows.entries, -1)[r] for t, r in zip(tables, rows, strict=True)]
+            or [np.full_like(egress, -1)]
+        )
+        _, first_of_kind, kind, count_of_kind = np.unique(
+            _combination_numbers(egress, entries),
+            return_index=True,
+            return_inverse=True,
+            return_counts=True,
+        )
+        return cls(
+            ports=list(tables_of_port),
+            tables=list(tables_of_port.values()),
+            entries=entries[:, first_of_kind],
+            egress=egress[first_of_kind],
+            kind=kind,
+            first_of_kind=first_of_kind,
+            count_of_kind=count_of_kind,
+            rows=rows,
+        )
+
+
+def _combination_numbers(egress: Integers, entries: Integers) -> Integers:
+    """int64[n]: a number for each combination of an egress class and its entries.
+
+    The class and the entries are its digits, each from 0 on. All of them are -1 or more.
+
+    Args:
+        egress: int64[n], the classes.
+        entries: int64[T, n], the entries.
+    """
+    number = egress + 1
+    for digit in entries + 1:
+        base = int(digit.max(initial=1)) + 1
+        number = number * base + digit
+    return number
 
 
 class SwitchCheck:
@@ -236,9 +288,9 @@ class SwitchCheck:
             ports = self.fabric_ports if number in without_route else []
             if self._class_in_transit(number, entry, [*ports, ANY_OTHER]):
                 continue  # one difference for a class is enough
-            expected = canonical(self.expected.from_hosts(number), 0)
+            expected = canonical(self.expected.from_hosts(number), FROM_HOST)
             if entering is not None:
-                self._class_differs(number, "hosts", 0, entering.get(number), expected)
+                self._class_differs(number, "hosts", FROM_HOST, entering.get(number), expected)
             # All ports of hosts have the same rows for a class, so the first one is enough.
             for port in self.host_ports[:1] if number in without_route else ():
                 self._class_differs(number, "hosts", port, entry, expected, of_host=True)
@@ -288,7 +340,7 @@ class SwitchCheck:
         """
         table = self.emitted.by_ingress.get(port, self.emitted.anywhere)[0]
         chain = () if entry is None else table.chains[int(table.number[entry])]
-        stated = self._chain([self._chain_number(chain)], 0 if of_host else port)
+        stated = self._chain([self._chain_number(chain)], FROM_HOST if of_host else port)
         if stated == expected:
             return False
         place = (self.folder, 0) if entry is None else self._class_place(entry, port)
@@ -351,28 +403,7 @@ class SwitchCheck:
             tables = next(iter(tables_of_port.values()))
             rows = np.array([self._by_destination(t) for t in tables], np.int64)
             rows = rows.reshape(len(tables), len(egress))  # for a port without tables too
-            # Row -1, for destinations without a row, leads to the entry -1 that is appended.
-            entries = np.stack(
-                [np.append(t.rows.entries, -1)[r] for t, r in zip(tables, rows, strict=True)]
-                or [np.full_like(egress, -1)]
-            )
-            # A number for each combination of class and entries, which is a kind of destination.
-            code = egress + 1
-            for entry in entries:
-                code = code * (int(entry.max(initial=0)) + 2) + entry + 1
-            _, first_of_kind, kind, count_of_kind = np.unique(
-                code, return_index=True, return_inverse=True, return_counts=True
-            )
-            yield _IngressGroup(
-                ports=list(tables_of_port),
-                tables=list(tables_of_port.values()),
-                entries=entries[:, first_of_kind],
-                egress=egress[first_of_kind],
-                kind=kind,
-                first_of_kind=first_of_kind,
-                count_of_kind=count_of_kind,
-                rows=rows,
-            )
+            yield _IngressGroup.of(tables_of_port, rows, egress)
 
     def _by_destination(self, table: Lookup) -> Integers:
         """As `_rows_of_destinations`, computed once for tables with the same rows."""
@@ -494,14 +525,14 @@ class SwitchCheck:
             wrong[row] = chain != tuple(((port, 1),) for port in expected[row].tolist() if port)
         for row in np.flatnonzero(self.expected.shares(egress, in_port)).tolist():
             chain = self._chain(number[row].tolist(), int(in_port[row]))
-            wrong[row] = chain != canonical(self.expected.from_hosts(int(egress[row])), 0)
+            wrong[row] = chain != canonical(self.expected.from_hosts(int(egress[row])), FROM_HOST)
         wrong &= ~self.expected.cannot_occur(egress, in_port)
         return wrong
 
     def _from_hosts(self, group: _IngressGroup) -> None:
         """Compare packets from hosts."""
         expected = [
-            canonical(self.expected.from_hosts(egress), 0) if egress >= 0 else ()
+            canonical(self.expected.from_hosts(egress), FROM_HOST) if egress >= 0 else ()
             for egress in group.egress.tolist()
         ]
         # int64[ports, K, T]: the chain of each kind of destination in each table.
@@ -511,7 +542,7 @@ class SwitchCheck:
         for index, of_port in enumerate(numbers):
             key = of_port.tobytes()  # most ports of hosts have the same chains
             if key not in compared:
-                chains = [self._chain(of_kind, 0) for of_kind in of_port.tolist()]
+                chains = [self._chain(of_kind, FROM_HOST) for of_kind in of_port.tolist()]
                 self._store_shares(group.egress.tolist(), chains)
                 compared[key] = np.array([a != b for a, b in zip(chains, expected, strict=True)])
             wrong[index] = compared[key]
@@ -534,7 +565,7 @@ class SwitchCheck:
         if self.build.forwarding.marks:
             # Packets that leave by an alternate are marked.
             weighted = {p if p == minimal else marked(p): w for p, w in weighted.items()}
-        shared = canonical((tuple(weighted.items()),), 0)
+        shared = canonical((tuple(weighted.items()),), FROM_HOST)
         return shared[0] if shared else ()
 
     def _chains_of_kinds(self, group: _IngressGroup, tables: Sequence[Lookup]) -> Integers:
@@ -574,7 +605,7 @@ class SwitchCheck:
         for kind in np.flatnonzero(wrong.any(axis=0)).tolist():
             index = int(wrong[:, kind].argmax())
             port, egress = group.ports[index], int(group.egress[kind])
-            stated = self._chain(numbers[index, kind].tolist(), 0 if of_host else port)
+            stated = self._chain(numbers[index, kind].tolist(), FROM_HOST if of_host else port)
             expected = self._expected_chain(egress, port, of_host) if egress >= 0 else ()
             destination = int(group.first_of_kind[kind])
             file, line = self._file_and_line(group, index, kind, destination, correct_entries)
@@ -592,7 +623,7 @@ class SwitchCheck:
         else:
             tries = self.expected.transit(classes, ports)[0].tolist()
             chain = tuple(((next_port, 1),) for next_port in tries if next_port)
-        return canonical(chain, 0 if of_host else port)
+        return canonical(chain, FROM_HOST if of_host else port)
 
     def _file_and_line(
         self,
