@@ -102,8 +102,8 @@ def shuffle(cables: Cables, plug: Numbers, step: Numbers, room: int) -> Shuffle:
     trunks = _Trunks.of(connectors, halves, trunk, rear_port, is_reversed)
     rear_position = rear_port * room + split.position
     cassette_type, types = _cassette_types(connectors, halves, rear_position, room)
-    trunk_of_half = np.full(len(halves.cassette), -1)
-    position_of_half = trunk_of_half.copy()
+    # -1 for the halves of links that stay inside their cassette.
+    trunk_of_half, position_of_half = np.full((2, len(halves.cassette)), -1)
     trunk_of_half[connectors.half] = trunk
     position_of_half[connectors.half] = split.position
     switch = cables.ends.ravel().astype(np.int64)
@@ -170,16 +170,17 @@ def _directions(connectors: Connectors, halves: Halves) -> tuple[Bools, Bools]:
         bool[K] twice.
     """
     near, far, connector = connectors.near, connectors.far, connectors.connector
-    kind, kind_rank = _kinds_and_ranks(halves)
+    kind = _kinds(halves)
+    rank = _ranks_of_kinds(kind)
     view = _views(connectors, halves)
     far_view = view[np.lexsort((near, far))]  # the view of the same links from the other cassette
     is_same_kind = kind[near] == kind[far]
     has_first_view = (view < far_view) | ((view == far_view) & (near < far))
-    leads = np.where(is_same_kind, has_first_view, kind_rank[near] > kind_rank[far])
+    leads = np.where(is_same_kind, has_first_view, rank[near] > rank[far])
 
     port = halves.front_port[connectors.half]
-    straight_across = np.bincount(connector, port == other_half(port), len(near))
-    can_mirror = (straight_across <= 1) & (connectors.links > 1)
+    between_equal_ports = np.bincount(connector, port == other_half(port), len(near))
+    can_mirror = (between_equal_ports <= 1) & (connectors.links > 1)
     has_several_views = _kinds_with_several_views(connectors, kind, view)
     has_no_leader = is_same_kind & (view == far_view)
     is_ambiguous = has_no_leader | has_several_views[kind[near]] | has_several_views[kind[far]]
@@ -212,26 +213,31 @@ def _kinds_with_several_views(connectors: Connectors, kind: Numbers, view: Numbe
     return several
 
 
-def _kinds_and_ranks(halves: Halves) -> tuple[Numbers, Numbers]:
-    """The kind of each cassette, int64[C], and the rank of this kind, int64[C].
-
-    The kind with the most cassettes has the highest rank, and leads.
-    """
-    count, place = len(halves.cluster), halves.place
+def _kinds(halves: Halves) -> Numbers:
+    """The kind of each cassette, int64[C]."""
+    count, lane = len(halves.cluster), halves.place
+    # The halves of links inside a cassette, with the two lanes of each link in order.
     inside = np.flatnonzero(halves.cassette == other_half(halves.cassette))
-    pairs = np.sort(np.stack((place, other_half(place))), axis=0)[:, inside]
-    first, last = pairs
+    low, high = np.sort(np.stack((lane, other_half(lane))), axis=0)[:, inside]
     # Cassettes with equal rows are of one kind. A row has the lanes of the cassette, then -1, then
-    # the two lanes of each link inside.
-    group = np.concatenate((halves.cassette, np.arange(count), halves.cassette[inside]))
-    part = np.repeat([0, 1, 2], (len(place), count, len(inside)))
-    key = np.concatenate((place, np.zeros(count, np.int64), 2 * first + (place[inside] == last)))
-    value = np.concatenate((place, np.full(count, -1), place[inside]))
-    sorting = np.lexsort((key, part, group))
-    kind = rank_of_rows(rows_of_groups(group[sorting], value[sorting], count))
+    # the two lanes of each link inside. In each part the values are sorted by a key.
+    cassette = np.concatenate((halves.cassette, np.arange(count), halves.cassette[inside]))
+    part = np.repeat([0, 1, 2], (len(lane), count, len(inside)))
+    key = np.concatenate((lane, np.zeros(count, np.int64), 2 * low + (lane[inside] == high)))
+    value = np.concatenate((lane, np.full(count, -1), lane[inside]))
+    sorting = np.lexsort((key, part, cassette))
+    return rank_of_rows(rows_of_groups(cassette[sorting], value[sorting], count))
+
+
+def _ranks_of_kinds(kind: Numbers) -> Numbers:
+    """The rank of each cassette's kind, int64[C]; the kind with the most cassettes has the highest.
+
+    Args:
+        kind: int64[C], the kind of each cassette.
+    """
     cassettes = np.bincount(kind)
-    rank = np.lexsort((np.arange(len(cassettes)), cassettes))
-    return kind, np.argsort(rank)[kind]
+    ascending = np.lexsort((np.arange(len(cassettes)), cassettes))
+    return np.argsort(ascending)[kind]
 
 
 def _place_in_connector(
@@ -251,11 +257,13 @@ def _place_in_connector(
 
     near_front = halves.front_port[half]
     far_front = other_half(near_front)
-    sign = np.sign(near_front - far_front)
+    direction = np.sign(near_front - far_front)  # -1: the link leads to a higher front port
     low, high = np.minimum(near_front, far_front), np.maximum(near_front, far_front)
     # Links to higher front ports come first, then straight ones, then links to lower front ports in
     # mirrored order: from the other cassette the same keys give the order from the end.
-    mirrored = _rank_in_connector(connector, sign, -sign * low, -sign * high, -sign * (half // 2))
+    mirrored = _rank_in_connector(
+        connector, direction, -direction * low, -direction * high, -direction * (half // 2)
+    )
     return np.where(is_reversed[connector], mirrored, straight)
 
 
@@ -286,12 +294,13 @@ def _split_onto_trunks(
     forms = {*zip(connectors.links.tolist(), is_reversed.tolist(), strict=True)}
     for links, reverses in sorted(forms):
         sizes = chunks(links, room, reverses)
-        trunk_of_link = np.repeat(np.arange(len(sizes)), sizes)
-        of_form = (connectors.links == links) & (is_reversed == reverses)
-        trunks[of_form] = len(sizes)
-        halves = of_form[connectors.connector]
-        part[halves] = trunk_of_link[place[halves]]
-        position[halves] = place_in(trunk_of_link)[place[halves]]
+        part_of_link = np.repeat(np.arange(len(sizes)), sizes)
+        position_of_link = place_in(part_of_link)
+        has_form = (connectors.links == links) & (is_reversed == reverses)
+        trunks[has_form] = len(sizes)
+        half_has_form = has_form[connectors.connector]
+        part[half_has_form] = part_of_link[place[half_has_form]]
+        position[half_has_form] = position_of_link[place[half_has_form]]
     return _Split(part, position, trunks)
 
 
@@ -382,8 +391,10 @@ def _cassette_types(
         if value < 0:
             return "-"
         if value < lanes:
-            return f"F{value // width + 1}.{value % width + 1}"
-        return f"T{(value - lanes) // room + 1}.{(value - lanes) % room + 1}"
+            front_port, lane = divmod(value, width)
+            return f"F{front_port + 1}.{lane + 1}"
+        rear_port, position = divmod(value - lanes, room)
+        return f"T{rear_port + 1}.{position + 1}"
 
     types = []
     for number, row in enumerate(leads[np.sort(first)], 1):
