@@ -19,12 +19,13 @@ from typing import Any, ClassVar
 
 from compilers.readers.bgp.bgp_files import read_speaker
 from compilers.readers.devices.held_routes import RouteTables
-from compilers.readers.emitted_check import Reader
+from compilers.readers.emitted_check import EmittedCheck, Reader
 from compilers.readers.emitted_report import DifferenceList
 from compilers.readers.routers.router_files import RouterFolder, read_router
 from compilers.spec.features import AGGREGATES, INGRESS, MARKS, MULTIPATH
 from compilers.spec.node_systems import CONTROL_KEYS
 from compilers.tables.build import Build
+from compilers.tables.intermediate_form import Classes
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.options import OFF, Chosen, Options
 from compilers.targets.routed.bgp.bgp_options import (
@@ -123,9 +124,21 @@ class P2pTarget(Target):
         Raises:
             InputError: see `P2pFabric.of`.
         """
-        hosts_choose = any(addition.hosts_choose for addition in self.requested_additions(chosen))
-        vrf = "" if hosts_choose else self.vrf
+        vrf = "" if self._hosts_choose(chosen) else self.vrf
         return P2pFabric.of(build, self.interfaces, chosen, vrf, self.leaks_host_routes)
+
+    def _hosts_choose(self, chosen: Chosen) -> bool:
+        """Whether hosts choose the paths, so that switches have minimal routes only."""
+        return any(addition.hosts_choose for addition in self.requested_additions(chosen))
+
+    def emitted_check(
+        self, build: Build, chosen: Chosen, folder: Path, accept: tuple[str, ...]
+    ) -> EmittedCheck:
+        """See `Target.emitted_check`: without alternates if hosts choose the paths."""
+        if self._hosts_choose(chosen):
+            classes = Classes.minimal(build.tables.classes.port)
+            build = replace(build, tables=replace(build.tables, classes=classes))
+        return super().emitted_check(build, chosen, folder, accept)
 
     def addition_variables(self, fabric: P2pFabric, chosen: Chosen) -> list[Callable[[int], Any]]:
         """For each requested addition a function from a vertex to what templates print there."""

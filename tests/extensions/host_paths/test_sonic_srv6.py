@@ -62,6 +62,16 @@ def test_the_same_as_target_srv6(mode, hosts, tmp_path):
         assert ours == {prefix: names[interface] for prefix, interface in routes.items()}
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_files_are_read_back_beside_alternates_of_hosts(mode, tmp_path):
+    """The alternates are in the files of hosts; switches were said to lack them."""
+    build = fabric(q=3, spread=True)
+    sonic(build, tmp_path, mode)
+    assert build.tables.classes.alternate.shape[2]
+    report = target("sonic").check_emitted(build, tmp_path, {"srv6": mode})
+    assert report.passed, report.examples
+
+
 def far_end(trees, address):
     """The node and the interface that have an address."""
     (found,) = [
