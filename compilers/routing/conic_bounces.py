@@ -20,7 +20,7 @@ w is neither s nor the apex, unless s is a quadric. M maps a quadric to itself, 
 exchanged with the image of another neighbour. If r is a quadric, it is in no triangle, and bounces
 the packets of its k-th link over a link some places after the k-th.
 
-At most 7 of these paths share their last link (q from 4 to 31).
+At most 8 of these paths share their last link (q from 4 to 31; 8 at q = 29, else 7).
 """
 
 from __future__ import annotations
