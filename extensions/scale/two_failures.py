@@ -160,34 +160,52 @@ def _direct_classes_have_alternates(classes: TwoLinkClasses) -> bool:
 
 
 def _proof_of_minimal_paths(classes: TwoLinkClasses) -> TwoFailures:
-    """Check conditions 1 to 4, for packets that set out on their minimal paths."""
+    """Check conditions 1 to 4, one after the other, for packets that set out on minimal paths."""
     tables, far = classes.build.tables.classes, classes.build.wiring.far
     repair = classes.use.links(tables.protection)
     repairs = first_alternatives(repair.astype(np.int16), classes.link)
     bounce = classes.use.links(tables.bounce)
     bounces = first_alternatives(bounce.astype(np.int16), classes.link)
     holds = classes.not_served_by(_violations_behind(classes, repair, repairs, bounces))
-
-    # Condition 3, for each link u-d of the class for d alone.
+    # Each link u-d, from both ends, of the class for d alone.
     u, link = np.nonzero(far >= 0)
     d, direct, apex = far[u, link], classes.direct[u, link], classes.apex_link[u, link]
-    is_violation = (repairs.second[u, direct] < 0) | (
-        (apex >= 0) & (repairs.first[u, direct] != apex)
-    )
-    holds[d[is_violation]] = False
+    holds[d[_violates_direct(repairs.first[u, direct], repairs.second[u, direct], apex)]] = False
 
-    # Condition 4, for each link u-d without an apex.
     u, d = u[apex < 0], d[apex < 0]
     sends_to = _links_sent_to(classes, repair, bounces.first, u, d)
-    sends = sends_to >= 0
-    sends_back = (sends_to[:, np.maximum(sends_to, 0)] == np.arange(len(u))).any(axis=0) & sends
-    holds[d[sends_back.any(axis=0)]] = False
+    holds[d[_sends_back(sends_to)]] = False
 
     stretch = np.full(len(far), STRETCH_WITH_APEXES)
     stretch[d] = STRETCH_WITHOUT_APEX
-    stretch[d[sends.any(axis=0)]] = STRETCH_WITH_SENDER
+    stretch[d[(sends_to >= 0).any(axis=0)]] = STRETCH_WITH_SENDER
     # The longest path may take the longest detour, so it grows by as many links.
     return TwoFailures(holds, stretch=stretch, longer_than_longest=stretch)
+
+
+def _violates_direct(first: Numbers, second: Numbers, apex: Numbers) -> NDArray[np.bool_]:
+    """Whether direct classes are against condition 3, bool[n].
+
+    Args:
+        first: int[n], the first link of repair of each class; -1: none.
+        second: int[n], the second one.
+        apex: int[n], the link to the apex of the link of each class; -1: it has none.
+    """
+    violates: NDArray[np.bool_] = (second < 0) | ((apex >= 0) & (first != apex))
+    return violates
+
+
+def _sends_back(sends_to: Numbers) -> NDArray[np.bool_]:
+    """Whether a link without an apex sends to one that sends to it, bool[n] (condition 4).
+
+    Args:
+        sends_to: int64[P, n], of `_links_sent_to`.
+    """
+    links = sends_to.shape[1]
+    # int64[P, P, n]: where the link sends that is sent to; any link, where none is.
+    sends_on = sends_to[:, np.maximum(sends_to, 0)]
+    comes_back = (sends_on == np.arange(links)).any(axis=0) & (sends_to >= 0)
+    return np.asarray(comes_back.any(axis=0))
 
 
 def _violations_behind(
