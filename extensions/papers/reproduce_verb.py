@@ -6,8 +6,9 @@ row for each. With `--check` it simulates some cached points again (`result_cach
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,6 +22,9 @@ from polarfab.output.verb_output import (
     write_file,
 )
 from polarfab.shared_options import output_option, shared
+
+if TYPE_CHECKING:
+    from extensions.papers.exhibit import Exhibit
 
 COLUMNS = ("name", "shows", "verdict", "why")
 """The columns of the table of exhibits."""
@@ -74,9 +78,7 @@ def command(
             raise InputError.of("a file alone", "figures, too", key="--check")
         _check_points(check, points, seed, as_json)
         return
-    from compilers.workers.local_processes import workers_at
-    from extensions.papers.catalogue import exhibit, exhibits, reproduce
-    from extensions.papers.exhibit_files import cached_row, files
+    from extensions.papers.catalogue import exhibit, exhibits
 
     if not names:
         raise click.UsageError(
@@ -87,7 +89,31 @@ def command(
     if not (lists_only or output):
         raise InputError.of("a folder to write to", "none", "such as -o figures", key="--output")
     quick = quick or lists_only  # list computes what is missing, at small sizes
-    # By exhibit its row: from the folder, or computed below; None if it is missing so far.
+    rows = _rows_of(chosen, quick, output, scheduler)
+    if as_json:
+        print_json(rows)
+    else:
+        cells = [(row["id"], row["what"], row["verdict"], " ".join(row["why"])) for row in rows]
+        print_table("tables and figures of the papers", COLUMNS, cells, whole=True)
+    if lists_only and not output:
+        say("computed anew each time; with -o DIR what is there is read")
+
+
+def _rows_of(
+    chosen: Sequence[Exhibit], quick: bool, output: Path | None, scheduler: str
+) -> list[dict[str, Any]]:
+    """The rows of exhibits: from the folder, or computed and written there.
+
+    Args:
+        chosen: the exhibits.
+        quick: whether small sizes are simulated.
+        output: the folder; None: all are computed, and none is written.
+        scheduler: where they are computed.
+    """
+    from compilers.workers.local_processes import workers_at
+    from extensions.papers.catalogue import reproduce
+    from extensions.papers.exhibit_files import cached_row, files
+
     row_of = {item.id: cached_row(output, item, quick) if output else None for item in chosen}
     missing = [item for item in chosen if not row_of[item.id]]
     if len(missing) < len(chosen):
@@ -98,14 +124,7 @@ def command(
             if output:
                 for name, text in files(item, evidence, quick):
                     write_file(output / item.id / name, [text], folders=True)
-    rows = [row for row in row_of.values() if row]
-    if as_json:
-        print_json(rows)
-    else:
-        cells = [(row["id"], row["what"], row["verdict"], " ".join(row["why"])) for row in rows]
-        print_table("tables and figures of the papers", COLUMNS, cells, whole=True)
-    if lists_only and not output:
-        say("computed anew each time; with -o DIR what is there is read")
+    return [row for row in row_of.values() if row]
 
 
 def _four_digits(number: float | None) -> float | None:
