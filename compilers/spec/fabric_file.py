@@ -176,16 +176,9 @@ def load_fabric(
     if "topology" not in document.data and HARDWARE_KEYS & document.data.keys():
         todo = "name the fabric.yaml that says `inventory: …`"
         raise InputError.of("a spec, with name and topology", "an inventory", todo, document.file)
-    stated_inventory = document.data.get("inventory")
-    if isinstance(source, Mapping) and isinstance(stated_inventory, dict):
-        document.data.pop("inventory")
-        inventory = stated_inventory if inventory is None else inventory
     inventory_document: Document | None = None
     with _add_problems_to(problems):
-        if inventory is not None:
-            inventory_document = read_or_take(inventory)
-        elif isinstance(stated_inventory, str):
-            inventory_document = _read_inventory(source, document)
+        inventory_document = _inventory_document(source, document, inventory)
     _resolve_graph_file(source, document.data.get("topology"))
     spec, findings = _checked_spec(document.data)
     problems += document.report(findings)
@@ -284,6 +277,28 @@ def _examine(inventory_document: Document) -> ExaminedInventory:
 def _sorted_problems(problems: Iterable[Problem], first: Document) -> list[Problem]:
     """Sort problems by file, that of the fabric first, and line."""
     return sorted(problems, key=lambda p: (p.file != first.file, p.file, p.line))
+
+
+def _inventory_document(
+    source: Source, document: Document, inventory: Source | None
+) -> Document | None:
+    """The document of the inventory; None if the fabric names none.
+
+    Args:
+        source: the fabric.
+        document: its content; an inventory in it is taken out.
+        inventory: used in place of the inventory that the fabric names.
+
+    Raises:
+        InputError: the inventory cannot be read.
+    """
+    stated = document.data.get("inventory")
+    if isinstance(source, Mapping) and isinstance(stated, dict):
+        document.data.pop("inventory")
+        inventory = stated if inventory is None else inventory
+    if inventory is not None:
+        return read_or_take(inventory)
+    return _read_inventory(source, document) if isinstance(stated, str) else None
 
 
 def _read_inventory(source: Source, document: Document) -> Document:
