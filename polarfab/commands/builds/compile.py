@@ -94,16 +94,35 @@ def command(
     run_facts = {"folder": str(output), "seconds": seconds}
     if len(facts) > 1:
         _print_planes(fabric, facts, run_facts, as_json)
-    elif as_json:
-        print_json(facts[0] | run_facts)
-    elif volume() >= 0:
-        title = f"{fabric.name}: {fabric.topology.title()}"
-        print_facts(
-            title, _printed_facts(facts[0], reports[0], run_facts), (facts[0] | run_facts).items()
-        )
+    else:
+        _print_plane(fabric, facts[0], reports[0], run_facts, as_json)
     for build, report in zip(fabric.builds, reports, strict=True):
         if report:
             stop_if_wrong(build, report)
+
+
+def _print_plane(
+    fabric: Fabric,
+    facts: dict[str, Any],
+    report: Report | None,
+    run_facts: dict[str, Any],
+    as_json: bool,
+) -> None:
+    """Print a fabric of one plane, as JSON or as text.
+
+    Args:
+        fabric: the fabric.
+        facts: of its plane.
+        report: of its verification; None: it was not verified.
+        run_facts: the facts of this call.
+        as_json: whether to print JSON.
+    """
+    all_facts = facts | run_facts
+    if as_json:
+        print_json(all_facts)
+    elif volume() >= 0:
+        title = f"{fabric.name}: {fabric.topology.title()}"
+        print_facts(title, _printed_facts(facts, report, run_facts), all_facts.items())
 
 
 def _say_numbers(before: Fabric | None, fabric: Fabric) -> None:
