@@ -55,7 +55,8 @@ which the trial ends."""
 RETURN_PATIENCE = 30.0
 """Most seconds that a fall back waits for missing switches, for example after a restart."""
 SURVEY_PATIENCE = 30.0
-"""Seconds from the first switch read until a survey is decided by the switches read so far."""
+"""Seconds from the first switch read until a survey is decided by the switches read so far; also
+where most of what connects is of another fabric."""
 WRITE_POLL = 0.005
 """Seconds between two checks of a request whether the write that it waits for has ended."""
 SETTLE_PATIENCE = 10.0
@@ -637,13 +638,40 @@ class Mover:
         else:
             held = {entry.build for entry in entries} if shares_record else {last}
             is_new = bool(entries) and folder_build not in held
-            if is_new and last in self.history.kept_builds() and not journal.damaged:
+            may_follow = is_new and last in self.history.kept_builds() and not journal.damaged
+            if may_follow and not self._keeps_instead_of_others(last):
                 self._follow_folder()
                 self.survey()
             # Nothing is recorded before the survey is decided: another leader would believe it.
             self._record.damaged |= shares_record
         if journal.damaged or self._record.damaged:
             self.survey()
+
+    def _keeps_instead_of_others(self, last: str) -> bool:
+        """Keep the last build where that of the folder has none of its switches.
+
+        The folder's build is then of another fabric, or of another plane of this one.
+
+        Args:
+            last: the identity of the build that the fabric held last; the history has it.
+
+        Returns:
+            Whether it was kept.
+        """
+        ours = set(self.fabric.current.programs.by_datapath_id)
+        with suppress(InputError, LookupError):
+            held = self.history.read(last)
+            if ours.isdisjoint(held.programs.by_datapath_id):
+                folder_build = self.fabric.identity
+                self.go_on(Record(last), self.history.read)
+                self._record.needed = False  # what the folder has is the operator's
+                reason = (
+                    f"build {folder_build} of the folder has none of the switches that the fabric "
+                    f"had; if it is for another fabric from now on, remove {self.history.place}"
+                )
+                self.fabric.tell(events.BuildKept(last, reason))
+                return True
+        return False
 
     def _inherits_folder(self, folder_build: str) -> None:
         """Write the fabric's build into the folder, repeatedly until that succeeds.
@@ -663,7 +691,9 @@ class Mover:
         The cookie of a switch's marker names its build. Until all switches have been read, or
         `SURVEY_PATIENCE` after the first, nothing is changed, and no move begins. Then the build
         that most switches name becomes the fabric's, if the history has it; else the build of the
-        folder. If most switches were read and name none, that is decided at once.
+        folder. If most switches were read and name none, that is decided at once. Where as many
+        switches connect that the folder's build does not have, and none that it has, it is of
+        another fabric, and the survey ends after `SURVEY_PATIENCE` as well.
         """
         self.fabric.survey = {}
 
@@ -700,10 +730,10 @@ class Mover:
             cookies: the cookie of the marker of each switch that was read, by vertex.
         """
         fabric, now = self.fabric, self.fabric.clock()
-        if cookies:
+        majority = fabric.expected // 2 + 1
+        if cookies or len(fabric.unknown) >= majority:
             self._survey_ends_at = min(self._survey_ends_at, now + SURVEY_PATIENCE)
         # With a trial's record it is one of two builds, so a majority of the switches decides.
-        majority = fabric.expected // 2 + 1
         quorum = fabric.expected if self._unverified_record is None else majority
         is_new = sum(cookie is None for cookie in cookies.values()) >= majority
         if len(cookies) < quorum and not is_new and now < self._survey_ends_at:

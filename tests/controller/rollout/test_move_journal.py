@@ -443,16 +443,50 @@ def test_a_trial_is_not_prolonged_by_the_one_before(site):
         site.until(lambda: site.holds(site.old.identity))
 
 
+def save_of_others(site, folder):
+    """Save a build of other switches, as that of another plane is."""
+    wiring = replace(site.new.wiring, datapath_id=site.new.wiring.datapath_id + 1000)
+    return save(replace(site.new, wiring=wiring, identity="5" * 16), folder)
+
+
 def test_a_build_without_any_of_the_connected_switches_is_refused(site):
     """That of another plane: it was loaded, and all switches were said to hold it."""
     site.until(lambda: site.fabric.complete)
-    wiring = replace(site.new.wiring, datapath_id=site.new.wiring.datapath_id + 1000)
-    other = save(replace(site.new, wiring=wiring, identity="5" * 16), site.folder.parent / "other")
+    other = save_of_others(site, site.folder.parent / "other")
     target = read_build(site.folder.parent / "other", unverified=True)
     with pytest.raises(InputError, match=f"build {other.identity}, which has none of the 7 conn"):
         site.mover.move(target, True, within=WITHIN)
     assert (site.mover.trial, site.mover.busy) == (None, False)
     assert site.holds(site.old.identity)
+
+
+def test_a_start_with_the_folder_of_another_plane_keeps_the_last_build(site):
+    """All switches were strangers, which were asked for ever: no failure was repaired."""
+    site.move()
+    site.until(lambda: site.holds(site.new.identity))
+    site.step()
+    shutil.rmtree(site.folder)
+    other = save_of_others(site, site.folder)
+    site.start()
+    assert f"build {other.identity} of the folder has none" in site.told("kept")[0]
+    site.until(lambda: site.holds(site.new.identity))
+    assert site.fabric.differences["none"] == len(site.ends)
+    assert load(site.folder).identity == other.identity
+
+
+def test_a_trial_is_gone_on_with_although_the_folder_is_of_another_plane(site):
+    """The switches were asked for ever, and it neither was confirmed nor fell back."""
+    on_trial(site)
+    shutil.rmtree(site.folder)
+    save_of_others(site, site.folder)
+    site.start()
+    assert site.fabric.survey == {}
+    site.step()
+    site.now += SURVEY_PATIENCE
+    site.until(lambda: site.fabric.complete)
+    assert site.fabric.identity == site.new.identity
+    site.now += WITHIN
+    site.until(lambda: site.holds(site.old.identity))
 
 
 def test_a_trial_falls_back_although_the_history_is_damaged(site):
