@@ -87,10 +87,8 @@ class PushProof:
 
     def count_detours(self, switch: PushedSwitch) -> int:
         """How many expected routes of the switch differ from the build's, as ports are shut."""
-        main, built = (
-            self.routes(switch)[MAIN_TABLE],
-            self.expected.tables(switch.vertex).get(MAIN_TABLE, {}),
-        )
+        main = self.routes(switch)[MAIN_TABLE]
+        built = self.expected.tables(switch.vertex).get(MAIN_TABLE, {})
         return sum(main[prefix] != choices for prefix, choices in built.items())
 
     def wait(

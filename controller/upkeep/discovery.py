@@ -233,14 +233,16 @@ class Discovery:
             down: bool[E], the links with a port that is down: they are in none of the results.
             now: the time.
         """
-        # Names in the singular are of links, [E]; all others are of their two ends, [E, 2].
+        # `exists`, `seen`, `misled`, `silent` and `doubtful` are bool[E], by link. The other arrays
+        # are [E, 2], by the port at each end of a link.
         exists = self._ports.take(self._end_ports).all(axis=1) & ~down
         self.silence.forget(np.repeat(~exists, 2).nonzero()[0])  # both directions of a link
         far_ends = self._end_ports[:, ::-1]
         fresh = self._fresh(now, self._end_ports)
-        planned = self._last_sender[self._end_ports] == far_ends
+        planned = self._last_sender[self._end_ports] == far_ends  # the last frame is the cable's
         seen = (fresh & planned).all(axis=1)
         receiver = self._last_receiver[far_ends]
+        # The port's own frames arrive at another port than planned.
         elsewhere = (receiver >= 0) & (receiver != self._end_ports) & self._fresh(now, receiver)
         misled = ((fresh & ~planned) | (elsewhere & ~(fresh & planned))).any(axis=1)
         silent, doubtful = self.silence.judge(seen, now)

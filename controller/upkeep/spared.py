@@ -1,10 +1,15 @@
 """Finds the avoided links and switches that stay in use, because pairs have no path without them.
 
 `controller.upkeep.link_state` avoids links that flap, switches that do not hold their program, and
-what is drained by request. An avoided link or switch is *spared*, that is, used all the same, if
-pairs of switches with hosts have no path without it. `AvoidedParts.spared` finds as little as
-possible: links rather than switches, drains by request last of each, and a switch that was read not
-to hold its program only for pairs that have no other path at all. No state, no I/O.
+what is drained by request: no packet is sent over an avoided link, and an avoided switch is not in
+transit (it passes on no packets between others, but its own hosts keep their paths). An avoided
+link or switch is *spared*, that is, used all the same, if pairs of switches with hosts have no path
+without it.
+
+`AvoidedParts` has the state of all links and switches at one moment; `spared` returns those to
+spare. It spares as little as possible: links rather than switches, drains by request last of each,
+and a switch that was read not to hold its program only for pairs that have no other path at all. No
+state, no I/O.
 """
 
 from __future__ import annotations
@@ -27,7 +32,7 @@ class Spared(NamedTuple):
     links: NDArray[np.bool_]
     """bool[E], links that carry packets."""
     switches: NDArray[np.bool_]
-    """bool[S], switches that pass packets on."""
+    """bool[S], switches in transit."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,7 +73,9 @@ class AvoidedParts:
         if not (self.links.any() or self.switches.any()):
             return spared
         no_links, no_switches = np.zeros_like(self.links), np.zeros_like(self.switches)
-        if self._joined(self.links, self.switches) == self._joined(no_links, no_switches):
+        if self._joined_pairs(self.links, self.switches) == self._joined_pairs(
+            no_links, no_switches
+        ):
             return spared
         # First pairs that can have a path without the switches that do not hold their program get
         # one. Then those switches are tried for the other pairs.
@@ -80,15 +87,15 @@ class AvoidedParts:
             spared.links[links] = True
         return spared
 
-    def _joined(self, unused: NDArray[np.bool_], drained: NDArray[np.bool_]) -> int:
+    def _joined_pairs(self, unused: NDArray[np.bool_], out_of_transit: NDArray[np.bool_]) -> int:
         """How many pairs of switches with hosts have a path.
 
         Args:
             unused: bool[E], links that are not used, besides those that are broken.
-            drained: bool[S], the switches that pass no packets on.
+            out_of_transit: bool[S], the switches that pass no packets on.
         """
         dead = self.cables.at_both_ends(self.broken | unused)
-        return joined_pairs(self.far, self.hosts, self.hosts, dead, drained)
+        return joined_pairs(self.far, self.hosts, self.hosts, dead, out_of_transit)
 
     def _needed_switches(
         self, avoided: NDArray[np.bool_], excluded: NDArray[np.bool_]
@@ -96,26 +103,27 @@ class AvoidedParts:
         """bool[S]: the avoided switches without which some pair has no path even if all links that
         are up are used.
 
-        A switch is given up if no pair needs it to pass packets on. First switches without their
-        program are tried, then those drained by request, then those that are disconnected. A part
-        of the switches is tried at once, and halved where pairs need one of them.
+        Switches are taken out of transit as long as no pair loses its path: first those without
+        their program, then those drained by request, then those that are disconnected. Many are
+        taken out at once; where some pair needs one of them, each half is tried by itself.
 
         Args:
             avoided: bool[S], avoided switches.
-            excluded: bool[S], those of them that pass no packets on in any case.
+            excluded: bool[S], those of them that stay out of transit in any case.
         """
-        needed, drained = np.zeros_like(avoided), excluded.copy()
+        needed, out_of_transit = np.zeros_like(avoided), excluded.copy()
         no_links = np.zeros_like(self.broken)
-        joined = self._joined(no_links, excluded)
+        most_joined = self._joined_pairs(no_links, excluded)
         vertices = np.flatnonzero(avoided & ~excluded)
+        # `lexsort` sorts by the last key first, and False before True.
         keys = self.connected, ~self.requested_switches, ~self.without_program
         parts = [vertices[np.lexsort([key[vertices] for key in keys])]]
         while parts:
             part = parts.pop()
-            drained[part] = True
-            if self._joined(no_links, drained) == joined:
+            out_of_transit[part] = True
+            if self._joined_pairs(no_links, out_of_transit) == most_joined:
                 continue
-            drained[part] = False
+            out_of_transit[part] = False
             if len(part) == 1:
                 needed[part] = True
             else:
@@ -124,42 +132,39 @@ class AvoidedParts:
         return needed
 
     def _needed_links(
-        self, avoided: NDArray[np.bool_], drained: NDArray[np.bool_]
+        self, avoided: NDArray[np.bool_], out_of_transit: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
         """bool[E]: avoided links without which some pair has no path.
 
-        These are as few as possible. Links with smaller penalties are chosen first, and last those
-        that are drained by request.
+        These are as few as possible. As in Kruskal's algorithm for a spanning tree, links are tried
+        in ascending order of cost, and one is needed if it joins what was not joined before.
 
         Args:
             avoided: bool[E], avoided links.
-            drained: bool[S], the switches that pass no packets on.
+            out_of_transit: bool[S], the switches that pass no packets on.
         """
         needed = np.zeros_like(avoided)
-        if self._joined(avoided, drained) == self._joined(needed, drained):
+        if self._joined_pairs(avoided, out_of_transit) == self._joined_pairs(
+            needed, out_of_transit
+        ):
             return needed
-        far, passes, ends = self.far, ~drained, self.cables.ends[:, :, 0]
-        live = (far >= 0) & ~self.cables.at_both_ends(self.broken | avoided) & passes[far]
-        component = components(table_of(np.where(live & passes[:, None], far, -1)))
-        # Links between drained switches, for these two alone, come last.
-        numbers = np.flatnonzero(avoided & (passes | self.hosts)[ends].all(axis=1))
-        keys = (
-            self.penalty(numbers),
-            self.requested_links[numbers],
-            np.count_nonzero(drained[ends[numbers]], axis=1),
-        )
-        cheapest_first = numbers[np.lexsort(keys)]
-        joins_components = passes[ends[cheapest_first]].all(axis=1)
+        far, transit, ends = self.far, ~out_of_transit, self.cables.ends[:, :, 0]
+        # bool[S, K]: the links in use that lead to a switch in transit.
+        live = (far >= 0) & ~self.cables.at_both_ends(self.broken | avoided) & transit[far]
+        # int[S]: the number of the component of each switch in transit.
+        component = components(table_of(np.where(live & transit[:, None], far, -1)))
+        cheapest_first = self._cheapest_first(avoided, transit)
+        joins_components = transit[ends[cheapest_first]].all(axis=1)
         for number in cheapest_first[joins_components].tolist():
             one, other = component[ends[number]].tolist()
             if one != other:
                 needed[number] = True
                 component[component == other] = one
-        # The components that each drained switch reaches by its links. It passes no packets on, so
-        # it joins none of them to another.
+        # The components that each switch out of transit reaches by its own links. It passes no
+        # packets on, so it joins none of them to another.
         reached = {
             vertex: {*component[far[vertex, live[vertex]]].tolist()}
-            for vertex in np.flatnonzero(drained).tolist()
+            for vertex in np.flatnonzero(out_of_transit).tolist()
         }
         for number in cheapest_first[~joins_components].tolist():
             one, other = ends[number].tolist()
@@ -167,9 +172,28 @@ class AvoidedParts:
             from_other = reached.get(other, {int(component[other])})
             if from_one.isdisjoint(from_other):
                 needed[number] = True
-                # The drained end of the link now reaches what the other end reaches.
-                if passes[one]:
+                # The end out of transit now reaches what the other end reaches. If both ends are
+                # out of transit, the link serves these two alone.
+                if transit[one]:
                     reached[other] |= from_one
-                elif passes[other]:
+                elif transit[other]:
                     reached[one] |= from_other
         return needed
+
+    def _cheapest_first(
+        self, avoided: NDArray[np.bool_], transit: NDArray[np.bool_]
+    ) -> NDArray[np.intp]:
+        """The numbers of the avoided links that may be needed, in ascending order of their cost.
+
+        First come links between switches in transit, and last links between two that are not. Among
+        these links, those drained by request come last; then smaller penalties come first.
+        """
+        ends = self.cables.ends[:, :, 0]
+        # A switch that is neither in transit nor has hosts needs no link.
+        numbers = np.flatnonzero(avoided & (transit | self.hosts)[ends].all(axis=1))
+        keys = (
+            self.penalty(numbers),
+            self.requested_links[numbers],
+            np.count_nonzero(~transit[ends[numbers]], axis=1),
+        )
+        return numbers[np.lexsort(keys)]
