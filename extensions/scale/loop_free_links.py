@@ -1,30 +1,38 @@
 """Which links of a whole PolarStar may serve a class in place of the link of the class itself.
 
-Switch (x, x') is member x' of supernode x; its links lead to members (x, m) of the same supernode,
-and to one member of each supernode w next to x. A class is a link together with the destinations
+`LoopFreeLinks.of` takes the classes of a build and returns two sets of links for each class. With
+them `star_certificate` judges alternates and repair links. The sets are the same for all
+destinations of a class, so no destination is looked at.
+
+*Words.* Switch u = (x, x') is member x' of supernode x. Its links lead to members (x, m) of x, and
+to one member (w, ·) of each supernode w next to x. A class is a link together with the destinations
 that it serves (`star_choices`): the neighbour v itself (*direct*), other switches of the supernodes
-next to x (*beside*), or all other destinations (*beyond*).
+next to x (*beside*), or all other destinations (*beyond*). If v is outside x, its supernode is z,
+and the *apex* is the supernode that is next to both x and z.
 
-Let switch u = (x, x') send packets for destination d, which one of its classes serves over the
-link to v, over another link instead, to r. That link is *loop-free* if the path from r to d does
-not come back to u. It is *node-protecting* if the path does not meet v either (the terms of RFC
-5286). Both hold for all destinations of a class, d = v excepted, by the rows that `star_program`
-proves:
+Let u send a packet for d, which the class to v serves, over another link, to r. The link to r is
+*loop-free* if the path from r to d does not come back to u. It is *node-protecting* if the path
+does not meet v either (the terms of RFC 5286). Where that is so follows from the rows that
+`star_program` proves, for all d but v:
 
-- *Beyond, d in a supernode Y that is not next to x.* Call w×Y the common neighbour of supernodes w
-  and Y. From (w, ·) the path goes over w×Y. That is not x, as x is not next to Y. It is z, the
-  supernode of v, only if w is next to z, so if w is the *apex* of x and z. The path goes on to Y,
-  perhaps over the supernode next to w×Y and Y, which is neither x nor z. From (x, m) the path
-  leaves x by m's own link.
-- *Beyond, d in x*, not joined to x'. From (w, ·) the path takes the link w - x of d itself, or goes
-  over the supernode next to x and w, which is z only if w is the apex. From (x, m) the path comes
-  to x' only within x.
-- *Beside, d = (y, ·).* From (x, m) the path takes the one member of x that is joined to d, which is
-  not x', as d would be v; or m's own link out. So it meets a v in x only if m is joined to v, and
-  meets no other v. From the apex of x and z, where y = z, it does not go over x, as that leads to
-  v. Where y itself is the apex, the path stays within y, or leaves it by a turn, which may be to x.
+- *Beyond, d in a supernode Y that is not next to x.* From r = (w, ·) the path goes over the common
+  neighbour of w and Y. This is not x, as x is not next to Y. It is z only if w is next to z, so if
+  w is the apex. The path then goes on to Y, perhaps over the common neighbour of that supernode and
+  Y, which is neither x nor z. From r = (x, m) the path leaves x by m's own link.
+- *Beyond, d in x*, not joined to x'. From r = (w, ·) the path takes the link from w to d itself, or
+  goes over the supernode next to x and w, which is z only if w is the apex. From r = (x, m) the
+  path comes to x' only within x.
+- *Beside, d in a supernode y next to x.* From r = (x, m) the path takes m's own link out of x, or
+  goes over the one member of x that is joined to d. That member is not x', as d would be v. So the
+  path meets a v in x only if m is joined to v, and it meets no v outside x. From r in the apex: if
+  y = z, the path does not go over x, as the link from there leads to v. If y is the apex, the path
+  stays within y, or it *turns*: it leaves y for a supernode next to y, which may be x.
 
-`star_certificate` states what the repairs of direct classes do.
+`star_certificate` says what the repairs of direct classes do.
+
+In shapes, k is the number of members of a supernode, g of supernodes of a group, K of links, and B
+of bytes of a set. An axis *kind* has 0 for ordinary supernodes, 1 for those of quadrics. An axis
+*arc* has 0 for links to supernodes with larger numbers, 1 for links to smaller ones.
 """
 
 from __future__ import annotations
@@ -111,27 +119,34 @@ class _CabledPaths:
     some member that x' serves over m comes back to x'."""
     turns_to: Bits
     """bool[2, k, D], by the arc to y, member x', and the place of a supernode next to y: whether
-    (y, g(x')) leaves y to that supernode for a destination in y that x' serves over a third one."""
+    packets turn to that supernode. They are in the member of y that x' is joined to, and are for a
+    member of y that x' serves over a third supernode."""
 
     @classmethod
     def of(cls, classes: StarClasses) -> _CabledPaths:
         """Follow the links by which supernodes are cabled."""
         cabled = classes.members
         program, k = cabled.program, cabled.program.members
-        turns = program.around.shape[1]
+        neighbours = program.around.shape[1]
         next_member = np.full((2, k, k), -1)
         comes_back = np.zeros((2, k, k, k), np.bool_)
-        turns_to = np.zeros((2, k, turns), np.bool_)
+        turns_to = np.zeros((2, k, neighbours), np.bool_)
         for kind in cabled.inner:
             step_to = cabled.behind(kind, program.step[kind])
             next_member[kind] = step_to
+            # Member `start` sends packets for `end` over a third member m. They come back from each
+            # r whose own next member towards `end` is `start`.
             two_links = ~cabled.joined(kind) & (step_to >= 0) & ~np.eye(k, dtype=np.bool_)
             start, end = np.nonzero(two_links)
             pair, r = np.nonzero(start[:, None] == step_to[:, end].T)
-            comes_back[kind, start[pair], step_to[start[pair], end[pair]], r] = True
+            m = step_to[start[pair], end[pair]]
+            comes_back[kind, start[pair], m, r] = True
         for arc, along in cabled.along.items():
-            member, end = np.nonzero((program.case[arc] == OVER_Z) & (next_member[0][along] < 0))
-            turns_to[arc, member, (along[member] + end) % turns] = True
+            # By member x' and destination in y: whether the path from x''s neighbour leaves y.
+            leaves_y = next_member[0][along] < 0
+            member, end = np.nonzero((program.case[arc] == OVER_Z) & leaves_y)
+            # A path from a to b that leaves y takes y's neighbour number a + b, counted round.
+            turns_to[arc, member, (along[member] + end) % neighbours] = True
         return cls(classes, next_member, comes_back, turns_to)
 
     def loop_free(self, group: SupernodeGroup) -> Bits:
@@ -166,12 +181,16 @@ class _CabledPaths:
         return self.classes.members.inner[group.kind][:, : len(group.inner_links)]
 
     def enter_apexes(self, group: SupernodeGroup, loop_free: Sets, node_protecting: Sets) -> None:
-        """Enter what links to apexes serve into the sets of a group, uint8[g, k, 3, K, B]."""
+        """Correct the sets of a group, uint8[g, k, 3, K, B], for the links to apexes.
+
+        The link to the apex is loop-free for a class beside where the apex does not turn packets
+        to x. It is not node-protecting for a class beyond.
+        """
         with_apex, places = np.nonzero(group.apex_link >= 0)
         for place in np.unique(places).tolist():
             supernodes, link = with_apex[places == place], int(group.outer_links[place])
             apex_link = group.apex_link[supernodes, place]
-            byte, bit = bits(apex_link)
+            byte, bit = bits(apex_link)  # where each apex link is in a set
             stays = self._apex_stays_off(group, supernodes, apex_link)
             loop_free[:, :, BESIDE, link][supernodes, :, byte] |= bit[:, None] * stays
             node_protecting[:, :, BEYOND, link][supernodes, :, byte] &= ~bit[:, None]

@@ -1,5 +1,9 @@
 """The failure of any one module of a whole PolarFly, proved by orbits instead of walks.
 
+`module_bounds` takes a build and returns the longest path and the longest detour under the failure
+of any one module, if no packet is lost. No packet is walked: where it comes to next is a function
+of a small state, and following that function from each state shows whether all packets arrive.
+
 A *module* is a part of a switch with some of its links, which fail together. An *order* lists the
 links that a switch takes in turn where a link is down. The *apex* of a link is the common neighbour
 of its two ends. A neighbour *bounces* a packet if its minimal path leads back over the ingress, so
@@ -164,7 +168,7 @@ def _are_classes_by_link(build: Build) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _LastHops:
-    """How packets for u arrive from behind a dead module: the last link, by state.
+    """The last link by which packets for u arrive from behind a dead module, by state.
 
     A state (u, k, i) is a packet for u at the neighbour v behind u's link k, while that link is
     down. v repairs by the i-th link of its order. There are n links u-v.
@@ -183,14 +187,18 @@ class _LastHops:
 
 
 def _last_hops(build: Build, orders: _RepairOrders) -> _LastHops:
-    """Follow the packets of each state to the last switch before their destination."""
+    """Follow the packets of each state to the last switch before their destination.
+
+    All arrays have a row for each link; `x_ingress` is the link by which the packet comes to x.
+    """
     wiring, far, egress = build.wiring, build.wiring.far, build.tables.routes.egress
     most_links, use = far.shape[1], PortUse.of(build.wiring)
     switch, number = np.nonzero(far >= 0)
     u, link = switch[:, None], number[:, None]
     v = far[u, link].astype(np.intp)
     v_link = use.link_at(v, wiring.far_port[u, link]).astype(np.intp)
-    # v sends the packet to r: the apex, which sends it to u, or a switch that bounces it to w.
+    # v sends the packet to r, one r for each place of its order, [n, 2] from here on. r is the
+    # apex, which sends it to u, or a switch that bounces it to w.
     repair_link = orders.direct[v[:, 0], v_link[:, 0]]
     r = far[v, repair_link].astype(np.intp)
     r_ingress = use.link_at(r, wiring.far_port[v, repair_link]).astype(np.intp)
@@ -227,10 +235,12 @@ def _longest_orbit(build: Build, orders: _RepairOrders) -> int | None:
     """
     switches, most_links = build.wiring.far.shape
     hops = _last_hops(build, orders)
-    arrived = switches * most_links * LISTED_LINKS
+    arrived = switches * most_links * LISTED_LINKS  # one more state, for packets that arrive
     state = (hops.u * most_links + hops.link) * LISTED_LINKS + np.arange(LISTED_LINKS)
     stays = orders.module[hops.u, hops.last_link] == orders.module[hops.u, hops.link]
     next_state = (hops.u * most_links + hops.last_link) * LISTED_LINKS + hops.next_place
+    # int[states + 1], the state that each leads to, and the links until then. `arrived`, and
+    # states that no link has, lead to `arrived`.
     following = np.full(arrived + 1, arrived)
     following[state] = np.where(stays, next_state, arrived)
     length = np.zeros(arrived + 1, np.int64)

@@ -1,10 +1,15 @@
 """Alternates and repair links of a whole PolarStar, by construction: three classes for each link.
 
-At switch u = (x, x') a class is a link together with the destinations that it serves: the neighbour
-itself (*direct*), other switches of the supernodes next to x (*beside*), or all other destinations
-(*beyond*). A link is *outer*, to (z, g(x')) in another supernode, or *inner*, to (x, m). A
-neighbour of u does the same with packets for all destinations of a class, so that links are chosen
-class by class:
+`with_choices` takes the tables of minimal routes, and returns tables whose classes also have
+*alternates* (links that packets may take at any time) and *repairs* (links for packets whose
+minimal link is down). It looks at no destination: a neighbour of a switch does the same with
+packets for all destinations of a class, so that links are chosen class by class.
+
+Switch u = (x, x') is member x' of supernode x. Its *outer* links lead to (z, g(x')) in another
+supernode z, where the bijection g says which members are joined. Its *inner* links lead to (x, m).
+A class is a link together with the destinations that it serves: the neighbour itself (*direct*),
+other switches of the supernodes next to x (*beside*), or all other destinations (*beyond*). These
+are the links chosen for each class:
 
 | class | alternates | repairs |
 |---|---|---|
@@ -15,11 +20,16 @@ class by class:
 | inner, beside | inner links | inner links to members not joined to m; then outer (1) |
 | inner, direct | | links whose paths do not come back, then outer links |
 
-(1) To supernodes that have an inner path to the destination.
+(1) To supernodes that have an inner path to the destination: one that does not leave them.
 
-The *apex* of x and z is their common neighbour. A neighbour that sends a packet back to u does so
-by a class over u, whose repairs avoid u: the packet bounces. `compilers.proof.local.state_proof`
-proves of each state that these links serve. It derives nothing from this construction.
+The *apex* of x and z is their common neighbour. If a neighbour r would send a packet back to u, r's
+class for it leads over u, and the repairs of this class avoid u: the packet *bounces*.
+`compilers.proof.local.state_proof` proves of each state that these links serve. It derives nothing
+from this construction.
+
+Arrays of `StarProgram` have an axis *arc*: 0 for links to supernodes with larger numbers, 1 for
+links to smaller ones. An axis *kind* has 0 for ordinary supernodes, 1 for those of quadrics. In
+shapes, g is the number of supernodes of a group, k of members, D of outer links, K of all links.
 """
 
 from __future__ import annotations
@@ -86,16 +96,17 @@ def _three_class_program(topology: Topology, most_links: int) -> StarProgram:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _RepairLinks:
-    """The links that may repair each class, by the class's link and the repairing link."""
+    """The links that may repair classes: a row for each class's link, a column for each link."""
 
     usable: Bits
-    """bool[…, K, K], the links that may repair."""
+    """bool[…, K, K], whether the link may repair the class."""
     preferred: Bits
-    """bool[…, K, K], those of them to take before all others."""
+    """bool[…, K, K], whether the class takes the link before those that are only usable."""
 
     def ranked_ports(self, wiring: Wiring) -> NDArray[np.uint16]:
         """The first usable links of each class, uint16[…, K, P]: link k as k + 1, 0 for none."""
         rows, most_links = len(self.usable), self.usable.shape[-1]
+        # `ranked_ports` chooses among ports. Here it is given port k + 1 for link k.
         usable, preferred = (
             sets.reshape(rows, -1, most_links) for sets in (self.usable, self.preferred)
         )
@@ -112,13 +123,13 @@ def _repair_ports(program: StarProgram, wiring: Wiring) -> NDArray[np.uint16]:
     switches, most_links = wiring.port.shape
     repair_ports = np.zeros((switches, 3, most_links, MOST_REPAIR_PORTS), np.uint16)
     paths = MemberPaths.of(program)
-    # The ports by link number + 1; port 0, no port, for link 0.
+    # The port of link k in column k + 1. Column 0 is for no link, and has 0 for no port.
     ports = np.pad(wiring.port.astype(np.uint16), ((0, 0), (1, 0)))
     for group in SupernodeGroup.all_of(program):
         shape = len(group.supernodes), program.members, 3, group.link_count, MOST_REPAIR_PORTS
         link_number = np.zeros(shape, np.intp)
         link_number[...] = paths.repairs(group).ranked_ports(wiring)
-        # Repairs of outer links are the same for all members, save for classes beside.
+        # Repairs of outer links are the same for all members, except in classes beside.
         outer = group.outer_links
         for part, repairs in (
             (BEYOND, _outer_beyond_repairs(group)),
@@ -164,11 +175,13 @@ def _alternate_sets(program: StarProgram, most_links: int) -> NDArray[np.uint8]:
     alternates = np.zeros((switches, 3, most_links, (most_links + 7) // 8), np.uint8)
     paths = MemberPaths.of(program)
     for group in SupernodeGroup.all_of(program):
+        # All supernodes of a group have the same alternates, except for links to apexes.
         of_members = np.packbits(paths.alternates(group), axis=3)
         sets = np.repeat(of_members[None], len(group.supernodes), axis=0)
         supernode, place = np.nonzero(group.apex_link >= 0)
         apex = group.apex_link[supernode, place]
         stays_off = paths.apex_stays_off(group)[supernode, :, place]
+        # Where link k is in a set: bit k mod 8, from the highest, of byte k div 8.
         bit = (128 >> (apex & 7)).astype(np.uint8)[:, None] * stays_off
         outer_link = group.outer_links[place][:, None]
         # An outer link has one apex, so no element is indexed twice.
@@ -193,16 +206,19 @@ class MemberPaths:
 
     @classmethod
     def of(cls, program: StarProgram) -> MemberPaths:
-        """Follow the first link of all paths."""
+        """Find where the first link of each path within a supernode leads."""
         k = program.members
         next_member = np.full((2, k, k), -1, np.int16)
         comes_back = np.zeros((2, k, k, k), np.bool_)
         for kind, joined in enumerate(program.joined):
+            # Each member's neighbours in ascending order come first: by the places of inner links.
             inner_members = np.argsort(~joined, axis=1, kind="stable")
             step = program.step[kind]
             over = np.take_along_axis(inner_members, np.maximum(step, 0).astype(np.intp), axis=1)
             next_member[kind] = np.where(step >= 0, over, -1)
             two_links = ~joined & (next_member[kind] >= 0) & ~np.eye(k, dtype=np.bool_)
+            # a sends packets for b over m = next_member[a, b]. They come back from each r whose
+            # next member towards b is a.
             for a, b in np.argwhere(two_links):
                 comes_back[kind, a, next_member[kind, a, b]] |= next_member[kind][:, b] == a
         return cls(program, next_member, comes_back)
@@ -223,15 +239,17 @@ class MemberPaths:
         return _without_own_link(serves)
 
     def apex_stays_off(self, group: SupernodeGroup) -> Bits:
-        """Whether the apex y of x and z, by link to z, does not send packets from x' back to x.
+        """Whether the apex y of x and z does not send packets from x' back to x.
 
         These packets are for the destinations in y that x' serves over z, if there are any. The
         path to them may leave y, and then go over x.
 
         Returns:
-            bool[g, k, D].
+            bool[g, k, D], by supernode x, its member x', and the outer link to z; of no meaning
+            for links without an apex.
         """
         program, member = self.program, group.members[:, 0]
+        # The place of y among the outer links of x, by link to z, [g, D].
         place = np.argmax(group.outer_links == group.apex_link[..., None], axis=2)
         arc = group.arc[place][:, None]
         apex_member = program.along[arc, member]
@@ -239,7 +257,8 @@ class MemberPaths:
         apex_lines = program.around[self._neighbours(group)[supernode, place]]
         smaller = apex_lines < group.supernodes[:, None, None]
         place_of_x = np.count_nonzero(smaller, axis=2)[:, None]
-        # The number of the neighbour of y over which a path leaves y (`StarEgress`).
+        # A packet in (y, a) for (y, b) that leaves y takes y's neighbour number a + b, counted
+        # round (`StarEgress`). Here b is x', as only (y, x') may be served over z.
         detour = (apex_member + member) % apex_lines.shape[2]
         serves_over_z = program.case[arc, member, member] == OVER_Z
         leaves_y = self.next_member[0, apex_member, member] < 0
