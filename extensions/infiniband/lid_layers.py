@@ -1,7 +1,9 @@
 """LID layers: L in-trees towards every switch, one for each LID of its hosts.
 
-The target opensm calls `lid_layers` where hosts have several LIDs: a host that sends to another
-LID of the same port then uses another path. `star_layers` finds the layers of PolarStar. In
+A LID is an InfiniBand address, and a port can have several. The target opensm calls `lid_layers`
+where hosts have several LIDs: a host that sends to another LID of the same port then uses another
+path. The result is the tables for each LID, and a virtual lane for each pair of switches, so that
+no packets wait for each other in a cycle. `star_layers` finds the layers of PolarStar. In
 PolarFly layer k enters destination d only from C_k(d), every L-th of its neighbours, from the k-th
 on. Two switches of ER_q have one neighbour in common, s×d, so paths that enter by different
 neighbours hardly meet. The path of layer k from s:
@@ -206,10 +208,12 @@ class _LayerSearch:
         column = np.arange(depth * count)
         layer, place_in_layer = column % count, column // count
         x = np.pad(entry, (0, depth * count - len(entry)), constant_values=-1)
+        # [n, depth · L] each, by switch s and column: the candidates s, y, x, d of rule 3.
         x = np.broadcast_to(x, (len(s), len(x)))
         y = self.minimal[s[:, None], x]
         is_usable = (x >= 0) & (y != x0[:, None]) & (layer != minimal_layer[:, None])
         fits = self._fits_in_each_lane(s[:, None], y, x, d) & is_usable
+        # [lanes, n, L]: whether some candidate of a layer fits in a lane.
         fits_in_layer = fits.reshape(len(self.rank), len(s), depth, count).any(axis=2)
         minimal_fits = self._fits_in_each_lane(s, x0, d)
         layer_counts = np.where(minimal_fits, fits_in_layer.sum(axis=2), -1)
@@ -221,7 +225,7 @@ class _LayerSearch:
         turn = (place_in_layer + s[:, None] + d) % depth
         cost = (self.load[s[:, None], y] + self.load[y, x] + self.load[x, d]) * depth + turn
         cost = np.where(fits[lane, row], cost, NEVER).reshape(len(s), depth, count)
-        cheapest = cost.argmin(axis=1) * count + np.arange(count)
+        cheapest = cost.argmin(axis=1) * count + np.arange(count)  # [n, L], columns
         y, x = np.take_along_axis(y, cheapest, axis=1), np.take_along_axis(x, cheapest, axis=1)
         paths.next_switch[s] = np.where(has_path, y, paths.next_switch[s])
         paths.entry[s] = np.where(has_path, x, -1)

@@ -1,5 +1,10 @@
 """LID layers of a PolarStar: two in-trees towards every switch, and lanes for pairs of paths.
 
+A host port of InfiniBand can have several addresses (LIDs), and the fabric a tree of routes towards
+each: a *layer*. `star_layers` takes a graph and its minimal routes. It returns the next switch in
+each of two layers, chosen so that the two paths of a pair share no link, and a virtual lane for
+each pair, so that no packets wait for each other in a cycle (deadlock).
+
 In layer k all paths enter destination d by every second of d's neighbours, from the k-th on. So the
 last link of a minimal path tells its layer. In the other layer a switch goes to a neighbour whose
 path in this layer shares no link with the minimal path of the switch. If there are several such
@@ -13,8 +18,6 @@ these shapes takes that lane. All other pairs are placed one by one, the longest
 takes the first lane where its channel dependencies close no cycle. A link of a path depends on the
 next link of the path. To find cycles, each lane has the transitive closure of its dependencies. A
 pair that fits no lane gets another path, unless another pair's path leads over its switch.
-
-`extensions.infiniband.lid_layers` calls `star_layers`.
 """
 
 from __future__ import annotations
@@ -124,7 +127,10 @@ class _TreeSearch:
         self.load = np.zeros((switches, switches), np.int64)
 
     def add_paths_to(self, d: int) -> None:
-        """Add the paths of both layers to a destination."""
+        """Add the paths of both layers to a destination.
+
+        Shorter paths come first, as longer ones are made of them by one more link at the start.
+        """
         minimal = self._minimal(d)
         path = np.full((LAYERS, *minimal.path.shape), -1)
         path[minimal.layer, np.arange(len(minimal.layer))] = minimal.path
@@ -139,7 +145,7 @@ class _TreeSearch:
         np.add.at(self.load.ravel(), link[link >= 0], 1)
 
     def _minimal(self, d: int) -> _MinimalPaths:
-        """The minimal paths to a destination."""
+        """Follow the minimal path from every switch to a destination, all at the same time."""
         at_switch = np.arange(len(self.neighbours))
         path, entry = np.full((len(at_switch), MOST_LINKS + 1), -1), at_switch
         path[:, 0] = at_switch
@@ -177,13 +183,15 @@ class _TreeSearch:
         s = np.flatnonzero(path[:, 0] < 0)
         link_count, switches = (path[:, 1:] >= 0).sum(axis=1), len(path)
         neighbour = self.neighbours[s]
+        # bool[n, K], for each of these switches the neighbours over which it may go.
         is_usable = (neighbour >= 0) & (neighbour != d)
         is_usable &= (link_count[neighbour] == length - 1) & (path[neighbour, 0] >= 0)
         path_of_neighbour = path[neighbour][..., :-1]
         start = np.broadcast_to(s[:, None, None], (*neighbour.shape, 1))
-        new_paths = np.concatenate((start, path_of_neighbour), axis=2)
+        new_paths = np.concatenate((start, path_of_neighbour), axis=2)  # [n, K, 6]
         minimal_link = _links(shortest[s], switches)[:, None, None]
         link = _links(new_paths, switches)[..., None]
+        # The path shares no link with the minimal path, and does not come back to its switch.
         is_usable &= ~((link == minimal_link) & (link >= 0)).any(axis=(2, 3))
         is_usable &= ~(path_of_neighbour == s[:, None, None]).any(axis=2)
         new_have_shape = path_shapes(new_paths) & have_shape[:, s, None]
@@ -306,6 +314,7 @@ class _LanePlacement:
                 leads_to = leads_to | (leads_to @ leads_to)
             if not leads_to.diagonal().any():
                 pairs = zip(new.link.tolist(), new.next_link.tolist(), strict=True)
+                # Whatever leads to the link now also leads to all that the next link leads to.
                 for link, next_link in pairs:
                     if not closure[link, next_link]:
                         closure[closure[:, link]] |= closure[next_link]

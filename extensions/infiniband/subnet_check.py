@@ -204,14 +204,14 @@ class _SubnetCheck:
                 continue
             vertex = self.vertex.get(device.name, -1)
             if vertex < 0 or vertex in vertex_of.values():
-                says = f"switch {device.name}"
-                self.differences.add(file, device.line, says, "no such switch, or it again")
+                stated = f"switch {device.name}"
+                self.differences.add(file, device.line, stated, "no such switch, or it again")
                 continue
             vertex_of[device_id] = vertex
             ports = len(wiring.port_names[int(wiring.node_type[vertex])])
             if device.ports != ports:
-                says = f"switch {device.name} with {device.ports} ports"
-                self.differences.add(file, device.line, says, f"{ports}")
+                stated = f"switch {device.name} with {device.ports} ports"
+                self.differences.add(file, device.line, stated, f"{ports}")
         for name in self.vertex.keys() - {wiring.names[v] for v in vertex_of.values()}:
             self.differences.add(file, 0, "nothing of it", f"switch {name}")
         return vertex_of
@@ -228,9 +228,9 @@ class _SubnetCheck:
         for near, cable in self.subnet.cables.items():
             back = self.subnet.cables.get(cable.far)
             if back is None or back.far != near:
-                says = f"port {near.port} to {cable.far.device}"
+                stated = f"port {near.port} to {cable.far.device}"
                 expected = "a cable with two ends"
-                self.differences.add(self.subnet_file, cable.line, says, expected)
+                self.differences.add(self.subnet_file, cable.line, stated, expected)
             elif near.device in self.vertex_of and 0 < near.port <= most_ports:
                 vertex, far = self.vertex_of[near.device], cable.far.device
                 far_name = self.subnet.devices[far].name
@@ -263,8 +263,8 @@ class _SubnetCheck:
             system = read_definition(file, self.differences)
             plugs = {str(port): f"P{port}" for port in range(1, ports + 1)}
             if system.node != f"{kind} {ports}" or system.plugs != plugs:
-                says = f"{system.node} with {len(system.plugs)} plugs"
-                self.differences.add(file, 0, says, f"{kind} {ports}, P1, …")
+                stated = f"{system.node} with {len(system.plugs)} plugs"
+                self.differences.add(file, 0, stated, f"{kind} {ports}, P1, …")
 
     def environment(self) -> None:
         """Compare the environment variables by which MPI jobs use several LIDs."""
@@ -280,8 +280,8 @@ class _SubnetCheck:
         for name in expected.keys() | settings.keys():
             value = settings.get(name, ABSENT)
             if value.text != expected.get(name, "nothing"):
-                says = f"{name}={value.text}"
-                self.differences.add(file, value.line, says, expected.get(name, "nothing"))
+                stated = f"{name}={value.text}"
+                self.differences.add(file, value.line, stated, expected.get(name, "nothing"))
 
     def _topology(self) -> Cables:
         """The cables of the topology file, by vertex and port."""
@@ -296,16 +296,16 @@ class _SubnetCheck:
         for mention in topology.mentions:
             expected = kinds.get(mention.name, "adapter")
             if mention.kind != expected:
-                says = f"{mention.name} is {mention.kind}"
-                self.differences.add(file, mention.line, says, expected)
+                stated = f"{mention.name} is {mention.kind}"
+                self.differences.add(file, mention.line, stated, expected)
         for near, cable in topology.cables.items():
             port, far_port = near.plug.removeprefix("P"), cable.far.plug.removeprefix("P")
             if near.system in self.vertex and is_number(port) and is_number(far_port):
                 far = DevicePort(cable.far.system, exact_number(far_port))
                 cables[self.vertex[near.system], exact_number(port)] = CableEnd(far, cable.line)
             else:
-                says = f"{near.system} {near.plug} -> {cable.far.system} {cable.far.plug}"
-                self.differences.add(file, cable.line, says, "no such end")
+                stated = f"{near.system} {near.plug} -> {cable.far.system} {cable.far.plug}"
+                self.differences.add(file, cable.line, stated, "no such end")
         return cables
 
     def _compare_cables(self, cables: Cables, file: Path) -> None:
@@ -323,8 +323,8 @@ class _SubnetCheck:
             cable = cables.get((vertex, port), CableEnd(nothing, 0))
             end = expected.get((vertex, port), nothing)
             if cable.far != end:
-                says = f"port {port} of {wiring.names[vertex]} to {cable.far.device}"
-                self.differences.add(file, cable.line, says, f"to {end.device}")
+                stated = f"port {port} of {wiring.names[vertex]} to {cable.far.device}"
+                self.differences.add(file, cable.line, stated, f"to {end.device}")
 
     def tables(self, progress: Progress) -> None:
         """Compare the forwarding table of every switch, and write its ports into `port`."""
@@ -337,8 +337,8 @@ class _SubnetCheck:
         for table in read_tables(self.file, self.differences):
             vertex = self.vertex_of.get(f"S-{table.switch:016x}", -1)
             if vertex < 0 or vertex in compared:
-                says = f"{table.switch:#x}"
-                self.differences.add(self.file, table.line, says, "one table a switch")
+                stated = f"{table.switch:#x}"
+                self.differences.add(self.file, table.line, stated, "one table a switch")
                 continue
             compared.add(vertex)
             columns = self._columns(table)
@@ -362,8 +362,8 @@ class _SubnetCheck:
             self.differences.add(self.file, line, f"{table.guid[row]:#x}", "no such port")
         _, first_row = np.unique(column, return_index=True)
         for row in np.setdiff1d(np.flatnonzero(exists), first_row).tolist():
-            line, says = table.line + 1 + row, f"{table.guid[row]:#x} again"
-            self.differences.add(self.file, line, says, "one line for each LID")
+            line, stated = table.line + 1 + row, f"{table.guid[row]:#x} again"
+            self.differences.add(self.file, line, stated, "one line for each LID")
         return _TableColumns(column.clip(0, last), exists)
 
     def _compare_ports(
@@ -391,9 +391,9 @@ class _SubnetCheck:
         name = self.build.wiring.names[vertex]
         for end in np.flatnonzero(self.port[vertex] != expected).tolist():
             lid = f" (LID {ends.layer[end]})" if self.layering else ""
-            says = f"{name} to {ends.guid[end]:#x}{lid} by port {self.port[vertex, end]}"
+            stated = f"{name} to {ends.guid[end]:#x}{lid} by port {self.port[vertex, end]}"
             line_of_end = line + 1 + int(row[end])
-            self.differences.add(self.file, line_of_end, says, f"by port {expected[end]}")
+            self.differences.add(self.file, line_of_end, stated, f"by port {expected[end]}")
 
     def levels(self) -> None:
         """Write the service level of every pair of hosts into `level`, and its rule's line."""
@@ -425,9 +425,9 @@ class _SubnetCheck:
         for source in np.flatnonzero(differs.any(axis=1)).tolist():
             destination, times = int(differs[source].argmax()), int(differs[source].sum())
             pair = f"{int(guid[source]):#x} to {int(guid[destination]):#x}"
-            says = f"{pair} on lane {self.level[source, destination]}"
+            stated = f"{pair} on lane {self.level[source, destination]}"
             lane = f"on lane {expected[source, destination]}"
-            self.differences.add(self.policy, self.rule_line.get(source, 0), says, lane, times)
+            self.differences.add(self.policy, self.rule_line.get(source, 0), stated, lane, times)
         self._settings(lanes.count)
 
     def _settings(self, lanes: int) -> None:
@@ -437,15 +437,15 @@ class _SubnetCheck:
         rules = SETTINGS | (LANE_SETTINGS if lanes > 1 else {})
         for name in rules.keys() | settings.keys():
             value = settings.get(name, ABSENT)
-            says = f"{name} {value.text}"
+            stated = f"{name} {value.text}"
             if rule := rules.get(name):
                 if not rule.fits(value.text, lanes, self.lids):
                     expected = rule.expected.format(lanes)
-                    self.differences.add(file, value.line, says, expected)
+                    self.differences.add(file, value.line, stated, expected)
             elif name.startswith(ROUTING_SETTINGS):
-                self.differences.add(file, value.line, says, "no such setting")
+                self.differences.add(file, value.line, stated, "no such setting")
             else:
-                self.differences.add_statement(file, value.line, says)
+                self.differences.add_statement(file, value.line, stated)
 
     def follow(self) -> FollowedPairs:
         """Follow packets between all switches with hosts, and report credit loops."""
@@ -453,8 +453,8 @@ class _SubnetCheck:
         delivery = walk.delivery()
         for loop in walk.credit_loops(delivery.dependencies):
             name = self.build.wiring.names[loop.vertex]
-            says = f"waits on lane {loop.lane} in a circle, one of them at {name}"
-            self.differences.add(self.policy, 0, says, "none")
+            stated = f"waits on lane {loop.lane} in a circle, one of them at {name}"
+            self.differences.add(self.policy, 0, stated, "none")
         has_hosts = self.build.topology.endpoints & (self.build.wiring.host_port > 0).any(axis=1)
         delivered = delivery.arrived & has_hosts[:, None] & has_hosts
         np.fill_diagonal(delivered, False)

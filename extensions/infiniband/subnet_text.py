@@ -173,8 +173,8 @@ class _SubnetReader:
         if near in self.subnet.cables:
             self.differences.add(self.file, line, f"port {port} again", "one cable a port")
         if not self.current or not 0 < port <= self.subnet.devices[self.current].ports:
-            says = f"port {port} of {self.current}"
-            self.differences.add(self.file, line, says, "a port that it has")
+            stated = f"port {port} of {self.current}"
+            self.differences.add(self.file, line, stated, "a port that it has")
         far = DevicePort(match[3], int(match[4]))
         self.subnet.cables[near] = CableEnd(far, line)
         port_guid, is_host = match[2], self.current.startswith("H")
@@ -201,8 +201,8 @@ class _SubnetReader:
         for name in expected.keys() | self.attributes.keys():
             value = self.attributes.get(name, TextValue("nothing", line))
             if value.text != expected.get(name):
-                says = f"{name}={value.text}"
-                self.differences.add(self.file, value.line, says, expected.get(name, "none such"))
+                stated = f"{name}={value.text}"
+                self.differences.add(self.file, value.line, stated, expected.get(name, "none such"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -512,8 +512,8 @@ def read_policy(file: Path, differences: DifferenceList) -> QosPolicy:
             number = levels[part.values["qos-level-name"]].level
             rules.append(QosRule(source, destination, number, part.line))
         else:
-            says = f"{part.kind} {name}"
-            differences.add(file, part.line, says, "one of that name, and whole")
+            stated = f"{part.kind} {name}"
+            differences.add(file, part.line, stated, "one of that name, and whole")
     return QosPolicy(rules, levels.get("DEFAULT", QosRule((), (), 0, 0)))
 
 
@@ -521,6 +521,6 @@ def _group_guids(part: PolicyPart, file: Path, differences: DifferenceList) -> t
     """The port GUIDs of a port group."""
     texts = exact_words(part.values.get("port-guid", "").replace(",", " "))
     if malformed := [text for text in texts if not PORT_GUID.fullmatch(text)]:
-        says = f"port-guid: {malformed[0]}"
-        differences.add(file, part.line, says, "GUIDs such as 0x0250460000010003")
+        stated = f"port-guid: {malformed[0]}"
+        differences.add(file, part.line, stated, "GUIDs such as 0x0250460000010003")
     return tuple(int(text, 16) for text in texts if text not in malformed)
