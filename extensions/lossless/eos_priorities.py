@@ -186,14 +186,14 @@ def _wrong_classes(plan: LayerPlan, priorities: EosPriorities) -> Iterator[Wrong
     for dscp in range(64):
         traffic_class = priorities.classes.get(dscp, NO_CLASS)
         queue = priorities.queues.get(traffic_class, traffic_class)
-        says = f"DSCP {dscp} in class {traffic_class}, queue {queue}"
+        stated = f"DSCP {dscp} in class {traffic_class}, queue {queue}"
         if dscp in priority_of:
             expected = priority_of[dscp]
             if (traffic_class, queue) != (expected, expected):
-                yield WrongPriority(says, f"both {expected}")
+                yield WrongPriority(stated, f"both {expected}")
         elif {traffic_class, queue} & {*plan.priorities, NO_CLASS}:
             # Packets of no layer need a class and a queue that are lossy.
-            yield WrongPriority(says, "others, which may drop")
+            yield WrongPriority(stated, "others, which may drop")
 
 
 def _wrong_ports(
@@ -213,11 +213,11 @@ def _wrong_ports(
         policies = [exact_words(line)[-1] for line in lines if line.startswith("service-policy ")]
         plain = {line for line in lines if not line.startswith(("uc-tx-queue ", "service-policy "))}
         if plain != (expected if port in in_use else set()):
-            says = f"{port} with {', '.join(sorted(plain)) or 'nothing'}"
-            yield WrongPriority(says, ", ".join(sorted(expected)))
+            stated = f"{port} with {', '.join(sorted(plain)) or 'nothing'}"
+            yield WrongPriority(stated, ", ".join(sorted(expected)))
         if len(policies) != (port in hosts):
-            says = f"{port} with {len(policies)} policies"
-            yield WrongPriority(says, "one at every port of a host")
+            stated = f"{port} with {len(policies)} policies"
+            yield WrongPriority(stated, "one at every port of a host")
         for policy in policies:
             yield from _wrong_policy(plan, vertex, priorities, policy)
 
@@ -237,8 +237,8 @@ def _wrong_policy(
         class_of_dscp = priorities.classes.get(values.get("dscp", NO_CLASS), NO_CLASS)
         classes_set = {class_of_dscp, values.get("traffic-class", NO_CLASS)}
         if classes_set & {*plan.priorities, NO_CLASS}:
-            says = f"class {name} of policy {policy} sets {values}"
-            yield WrongPriority(says, "what may be dropped")
+            stated = f"class {name} of policy {policy} sets {values}"
+            yield WrongPriority(stated, "what may be dropped")
     expected: set[MarkedPrefix] = set()
     for far in np.flatnonzero(plan.build.topology.endpoints).tolist():
         prefixes = [str(addressing.network(far))]
@@ -248,8 +248,8 @@ def _wrong_policy(
             if far != vertex and layer != plan.layer[vertex, far]:
                 expected |= {MarkedPrefix(prefix, dscp_of(priority)) for prefix in prefixes}
     for packets in sorted(expected - made_lossy):
-        says = f"DSCP {packets.dscp} to {packets.prefix} keeps its priority"
-        yield WrongPriority(says, "it loses it")
+        stated = f"DSCP {packets.dscp} to {packets.prefix} keeps its priority"
+        yield WrongPriority(stated, "it loses it")
     for packets in sorted(made_lossy - expected):
-        says = f"DSCP {packets.dscp} to {packets.prefix} loses its priority"
-        yield WrongPriority(says, "it keeps it")
+        stated = f"DSCP {packets.dscp} to {packets.prefix} loses its priority"
+        yield WrongPriority(stated, "it keeps it")

@@ -77,8 +77,10 @@ def on_each_switch(
                 # The argument of the error is mostly the word of the file that makes no sense.
                 word = str(error.args[0]) if error.args else ""
                 line = next(lines_of(read_exact(path), [word])) if word else 0
-                says = f"{word}, which is not there" if isinstance(error, KeyError) else str(error)
-                differences.add(path, line, says, "priorities of a switch")
+                stated = (
+                    f"{word}, which is not there" if isinstance(error, KeyError) else str(error)
+                )
+                differences.add(path, line, stated, "priorities of a switch")
     return differences
 
 
@@ -91,8 +93,8 @@ def check_statements(
     """Note the statements of a file, by name, that are not those of the build, whatever they do."""
     for name in sorted(statements.keys() | expected.keys()):
         if statements.get(name) != expected.get(name):
-            says = f"{bare(name)}: {statements.get(name)}"
-            differences.add(file, 0, says, f"{expected.get(name)}")
+            stated = f"{bare(name)}: {statements.get(name)}"
+            differences.add(file, 0, stated, f"{expected.get(name)}")
 
 
 def check_channels(
@@ -195,8 +197,8 @@ class _ChannelCheck:
             pause = port_maps.ingress_priority.get(traffic_class)
             expected = None if channel is None else priorities[channel]
             if pause != expected:
-                says = f"DSCP {dscp} into {port.name} pauses {_priority_text(pause)}"
-                yield WrongPriority(says, _priority_text(expected))
+                stated = f"DSCP {dscp} into {port.name} pauses {_priority_text(pause)}"
+                yield WrongPriority(stated, _priority_text(expected))
                 continue
             for out in others:
                 if channel is None:
@@ -213,13 +215,13 @@ class _ChannelCheck:
         egress_dscp, egress_priority = out.priorities.egress_dscp, out.priorities.egress_priority
         if traffic_class in egress_priority:
             priority = _priority_text(egress_priority[traffic_class])
-            says = f"DSCP {dscp} from {port.name} waits in {priority} at {out.name}"
-            return WrongPriority(says, _priority_text(None))
+            stated = f"DSCP {dscp} from {port.name} waits in {priority} at {out.name}"
+            return WrongPriority(stated, _priority_text(None))
         # Packets that may be dropped must not get the DSCP of lossless ones.
         new_dscp = dscp if egress_dscp is None else egress_dscp.get(traffic_class, dscp)
         if new_dscp in map(dscp_of, self.plan.priorities):
-            says = f"DSCP {dscp} from {port.name} leaves {out.name} as {new_dscp}"
-            return WrongPriority(says, expected="one that drops")
+            stated = f"DSCP {dscp} from {port.name} leaves {out.name} as {new_dscp}"
+            return WrongPriority(stated, expected="one that drops")
         return None
 
     def _wrong_of_channel(

@@ -171,15 +171,15 @@ def _check_pools(
         headroom = _number(pools[pool].get("xoff"))
         if needed > headroom:
             line = next(lines_of(text, [f'"{pool}": {{']))
-            says = f"{headroom:,} bytes of headroom"
-            differences.add(file, line, says, f"{needed:,} by its profiles")
+            stated = f"{headroom:,} bytes of headroom"
+            differences.add(file, line, stated, f"{needed:,} by its profiles")
     memory = max(_number(pool["size"]) for pool in pools.values())
     for pool, reserved in _sums_by_pool(tree, groups, "size").items():
         shared = _number(pools[pool]["size"]) + _number(pools[pool].get("xoff"))
         if reserved and reserved + shared > memory:
             line = next(lines_of(text, [f'"{pool}": {{']))
-            says = f"{reserved:,} bytes of priority groups besides"
-            differences.add(file, line, says, f"{memory:,} bytes of memory hold all")
+            stated = f"{reserved:,} bytes of priority groups besides"
+            differences.add(file, line, stated, f"{memory:,} bytes of memory hold all")
 
 
 def _number(text: str | None) -> int:
