@@ -125,8 +125,8 @@ class CarrierCheck:
         """The neighbours to which hosts of a switch send packets, by the tables."""
         classes, wiring = self.build.tables.classes, self.build.wiring
         neighbours = np.unique(wiring.far[vertex][wiring.far[vertex] >= 0]).astype(np.int64)
-        routed = self.egress[vertex] < no_route(self.egress)
-        destination = np.flatnonzero(routed & (self.next_switch[vertex] >= 0))
+        has_class = self.egress[vertex] < no_route(self.egress)
+        destination = np.flatnonzero(has_class & (self.next_switch[vertex] >= 0))
         egress = self.egress[vertex, destination].astype(np.int64)
         # Ports and weights, [destination, choice]: the minimal port first, then its alternates.
         ports = np.column_stack((classes.port[vertex], classes.alternate[vertex]))[egress]
@@ -161,11 +161,12 @@ class CarrierCheck:
         for row in np.flatnonzero(destination < 0).tolist():
             self.differences.add(host.file, host.line[row], host.prefix[row], "no host elsewhere")
         paths = self.paths.follow(vertex, host.usids, host.own_usids)
-        # A carrier counts if it begins at a neighbour. Its weight is added to the neighbour's.
+        # A carrier counts if it begins at a neighbour, and is minimal from there.
         first = paths.switches[:, 0]
         neighbour = np.searchsorted(hops.neighbours, first).clip(0, len(hops.neighbours) - 1)
         is_minimal = self._minimal_carriers(paths, host, destination)
         is_minimal &= hops.neighbours[neighbour] == first
+        # int64[P, N]: the weight of each neighbour for each route, summed over its carriers.
         weights = np.zeros((len(destination), len(hops.neighbours)), np.int64)
         np.add.at(weights, (host.route[is_minimal], neighbour[is_minimal]), host.weight[is_minimal])
         # Weights 2 and 2 split traffic as 1 and 1 do, so rows are compared in lowest terms.
@@ -175,8 +176,8 @@ class CarrierCheck:
             arrived[destination[row]] = False
             actual = self._path_text(self._actual_paths(paths, host, is_minimal, row))
             expected = self._path_text(self._expected_paths(int(destination[row]), hops))
-            says = f"{host.prefix[row]} over {actual}"
-            self.differences.add(host.file, host.line[row], says, expected)
+            stated = f"{host.prefix[row]} over {actual}"
+            self.differences.add(host.file, host.line[row], stated, expected)
         return arrived
 
     def _read_host(self, vertex: int, folder: Path) -> HostSegments | None:
@@ -233,13 +234,13 @@ class CarrierCheck:
             others: NDArray[np.bool_] = endpoints.copy()
             others[vertex] = False
             return others
-        says = f"{len(host.prefix)} routes, {len(host.usids)} carriers"
+        stated = f"{len(host.prefix)} routes, {len(host.usids)} carriers"
         unequal = sorted(map(str, ((carriers - expected) + (expected - carriers))))
         if unequal:
-            says += f", such as {unequal[0]}"
+            stated += f", such as {unequal[0]}"
         line = host.line[0] if host.line else 0
         self.differences.add(
-            host.file, line, says, f"{pool} over each of {len(expected)} switches alike"
+            host.file, line, stated, f"{pool} over each of {len(expected)} switches alike"
         )
         return none
 
@@ -266,9 +267,10 @@ class CarrierCheck:
             destination: int64[P], the switch of each route's prefix, -1: none.
         """
         end = destination[host.route]
-        names = np.array(self.paths.prefixes, object)[paths.reached]
-        prefixes = np.array([*host.prefix, ""], object)[host.route]
-        is_minimal: NDArray[np.bool_] = (names == prefixes) & (end >= 0)
+        # A carrier has to end at the prefix of its route. "" is for routes without a prefix.
+        reached_prefix = np.array(self.paths.prefixes, object)[paths.reached]
+        route_prefix = np.array([*host.prefix, ""], object)[host.route]
+        is_minimal: NDArray[np.bool_] = (reached_prefix == route_prefix) & (end >= 0)
         switch = paths.switches[:, 0]
         is_minimal &= switch >= 0
         for following in paths.switches.T[1:]:

@@ -145,6 +145,7 @@ class SegmentPaths:
                 header may reach a host.
         """
         count = len(usids)
+        # Zeros follow each carrier, so that uSIDs after its last one can be read.
         padded = np.pad(usids, ((0, 0), (0, MOST_USIDS + 2)))
         # By carrier, the switch where it is, and the index of its first uSID.
         switch, position = np.full(count, vertex), np.zeros(count, np.int64)
@@ -156,6 +157,8 @@ class SegmentPaths:
         # which the host decapsulates, and then 0, which ends the carrier.
         expected_usids = np.array([*host_usids[1:], 0])
         offset = np.arange(1, len(expected_usids) + 1)
+        # In each round, each travelling packet meets one row. Names in the singular are int64[m] or
+        # bool[m], by travelling packet.
         while len(travelling):
             first = padded[travelling, position[travelling]]
             second = padded[travelling, position[travelling] + 1]

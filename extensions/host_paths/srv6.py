@@ -350,32 +350,40 @@ class Srv6Fabric:
         """Nexthop objects with their carriers, and the paths to every destination elsewhere."""
         if self.routers.build.forwarding.intermediates:
             return self._over_intermediates()
-        usids = self.usids
-        suffixes = 2 if self.chosen["decap"] == "host" else 1
-        path, weight = self.paths.weighted_paths(vertex, CARRIER - suffixes)
-        # int[D, W, H], the uSIDs of the switches of each path; 0 after the last.
-        path_usids = np.where(path >= 0, usids.switch(0) + path, 0)
         carriers: list[CarrierNexthop] = []
         routes: list[HostRoute] = []
-        columns = self.paths.destinations(vertex).tolist(), path_usids.tolist(), weight.tolist()
-        for destination, usids_of_paths, weights in zip(*columns, strict=True):
-            paths_of_destination = [
-                ([usid for usid in usids_of_path if usid], path_weight)
-                for usids_of_path, path_weight in zip(usids_of_paths, weights, strict=True)
-                if path_weight
-            ]
+        for destination, paths in self._weighted_usids(vertex):
             for prefix, suffix in self._destinations(destination):
                 first = NEXTHOP + len(carriers)
-                for number, (usids_of_path, _) in enumerate(paths_of_destination, first):
-                    carrier = usids.carrier(*usids_of_path, *suffix)
+                for number, (usids_of_path, _) in enumerate(paths, first):
+                    carrier = self.usids.carrier(*usids_of_path, *suffix)
                     carriers.append(CarrierNexthop(number, carrier))
-                if len(paths_of_destination) == 1:
+                if len(paths) == 1:
                     routes.append(HostRoute(prefix, first, ""))
                 else:
-                    weights_of_paths = (path_weight for _, path_weight in paths_of_destination)
-                    members = "/".join(f"{n},{w}" for n, w in enumerate(weights_of_paths, first))
+                    weights = (weight for _, weight in paths)
+                    members = "/".join(f"{n},{w}" for n, w in enumerate(weights, first))
                     routes.append(HostRoute(prefix, GROUP + len(routes), members))
         return _HostRoutes(carriers, routes)
+
+    def _weighted_usids(self, vertex: int) -> Iterator[tuple[int, list[tuple[list[int], int]]]]:
+        """The paths from a switch to each destination: the uSIDs of their switches, and a weight.
+
+        Yields:
+            The vertex of a destination, and the paths to it.
+        """
+        usids_at_end = 2 if self.chosen["decap"] == "host" else 1
+        path, weight = self.paths.weighted_paths(vertex, CARRIER - usids_at_end)
+        # int[D, W, H], the uSIDs of the switches of each path; 0 after the last.
+        path_usids = np.where(path >= 0, self.usids.switch(0) + path, 0)
+        columns = self.paths.destinations(vertex).tolist(), path_usids.tolist(), weight.tolist()
+        for destination, usids_of_paths, weights in zip(*columns, strict=True):
+            paths = [
+                ([usid for usid in usids_of_path if usid], path_weight)
+                for usids_of_path, path_weight in zip(usids_of_paths, weights, strict=True)
+                if path_weight  # a path of weight 0 stands for none
+            ]
+            yield destination, paths
 
     def _destinations(self, vertex: int) -> Iterator[tuple[str, tuple[int, ...]]]:
         """Prefixes behind a switch, and the uSIDs that follow the switch's own."""

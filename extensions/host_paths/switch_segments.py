@@ -117,14 +117,16 @@ class SwitchSegments:
         if address.startswith("fe80"):
             address = self.link_local.setdefault(far, address)
         if switch != far or address != row.address:
-            says = f"{row.address} is {self.build.wiring.names[far]}"
+            stated = f"{row.address} is {self.build.wiring.names[far]}"
             self._add_difference(
-                table, usids, says, "an address of one switch, the same everywhere"
+                table, usids, stated, "an address of one switch, the same everywhere"
             )
 
-    def _add_difference(self, table: SegmentTable, usids: Usids, says: str, expected: str) -> None:
+    def _add_difference(
+        self, table: SegmentTable, usids: Usids, stated: str, expected: str
+    ) -> None:
         """Note a difference at the line of a segment route."""
-        self.differences.add(table.file, table.lines.get(usids, 0), says, expected)
+        self.differences.add(table.file, table.lines.get(usids, 0), stated, expected)
 
     def host_interface(self, vertex: int) -> str:
         """The interface to the hosts of a switch: the only port, or the shared one; "" for none."""
@@ -166,8 +168,10 @@ class SwitchSegments:
             if expected.get(switch) != port_to.get(switch):
                 usids = (self.usid_of.get(switch, 0),)
                 by = port_name(port_to.get(switch, 0))
-                says = f"{wiring.names[vertex]} to {wiring.names[switch]} by {by}"
-                self._add_difference(table, usids, says, f"by {port_name(expected.get(switch, 0))}")
+                stated = f"{wiring.names[vertex]} to {wiring.names[switch]} by {by}"
+                self._add_difference(
+                    table, usids, stated, f"by {port_name(expected.get(switch, 0))}"
+                )
 
 
 def row_text(usids: Usids, row: Segment | None) -> str:
