@@ -215,12 +215,15 @@ class Evidence:
                 f"within {max(claim.reading_error_percent for claim in decisive):.2g} %",
                 *neutral,
             )
+        # Dicts as ordered sets: a reason that several claims have is printed once.
         whys = dict.fromkeys(claim.why for claim in decisive if claim.why)
         if self.verdict in ("differs", "contradicts"):
-            says = "; ".join(claim.says for claim in decisive)
+            statements = "; ".join(claim.says for claim in decisive)
             # Reasons of several statements may share sentences.
-            sentences = dict.fromkeys(each for why in whys for each in _SENTENCE_END.split(why))
-            return (f"{says}: {' '.join(sentences)}", *neutral)
+            sentences = dict.fromkeys(
+                sentence for why in whys for sentence in _SENTENCE_END.split(why)
+            )
+            return (f"{statements}: {' '.join(sentences)}", *neutral)
         return (*whys, *neutral)
 
     def counts(self) -> Counter[str]:

@@ -186,10 +186,8 @@ def _disagreements(evidence: Evidence) -> Iterator[str]:
         if claim.verdict not in ("equal", "agrees") and not evidence.quick:
             by_reason.setdefault((claim.verdict, claim.why), []).append(claim)
     for (verdict, why), claims in by_reason.items():
-        first, how_many_more = (
-            claims[0],
-            f" (and {len(claims) - 1} more)" if len(claims) > 1 else "",
-        )
+        first = claims[0]
+        how_many_more = f" (and {len(claims) - 1} more)" if len(claims) > 1 else ""
         yield f"\n- *{verdict}*: {first.says}{how_many_more}: {_values(first)}. {why}\n"
 
 

@@ -76,10 +76,8 @@ def delorme_shape(q: int) -> GraphShape:
     and all other vertices are at distance 3. That was measured for q = 2, 8 and 32, and u for the q
     of `DELORME_UTILISATION`.
     """
-    absolute_points, order = (
-        q * q + 1,
-        q**3 + q * q + q + 1,
-    )  # absolute points of the polarity: degree q
+    order = q**3 + q * q + q + 1
+    absolute_points = q * q + 1  # points on their own line: they have degree q, others q + 1
     other_points = order - absolute_points
     arcs = absolute_points * q + other_points * (q + 1)
     at_two = absolute_points * q * (q - 1) + other_points * (q + 1) * q

@@ -247,10 +247,16 @@ def rounding_of(printed: str) -> float:
 
 
 def _cells_of_designs(data: Mapping[str, Any]) -> Iterator[Cell]:
-    """Yield the cells of a table whose networks are designs, with all that follows from them."""
+    """Yield the cells of a table whose networks are designs, with all that follows from them.
+
+    A cell may have remarks: on how the paper is read (`readings`), and on why our value is another
+    one or missing (`reasons`). Some come from `papers.yaml`; others follow from what an entry there
+    takes from the paper.
+    """
     for network, entry in data["networks"].items():
         ours = configuration(entry, data.get("like"))
         cable_remark, host_remark = _cable_remark(entry, data.get("like")), _host_remark(ours)
+        # The paper's text has lost the parameters, and they were found by the radix.
         by_radix = bool(entry.get("largest"))
         for quantity, printed in entry["printed"].items():
             value = QUANTITIES[quantity](ours)
@@ -268,13 +274,13 @@ def _cells_of_designs(data: Mapping[str, Any]) -> Iterator[Cell]:
             if cable_remark and quantity in OF_RACKS:
                 reasons = [f"The paper does not describe its partition. Ours has {value:,}."]
                 value = None
-            slack = rounding_of(str(printed)) + 1e-9
+            rounding = rounding_of(str(printed)) + 1e-9
             yield Cell(
-                network,
-                quantity,
-                value,
-                str(printed),
-                value is not None and abs(value - float(printed)) > slack,
+                network=network,
+                quantity=quantity,
+                computed=value,
+                printed=str(printed),
+                differs=value is not None and abs(value - float(printed)) > rounding,
                 interpretation=" ".join(readings),
                 reason=" ".join(reasons),
                 taken=(bool(cable_remark) and quantity == TAKEN_QUANTITY)

@@ -349,6 +349,8 @@ def checked(
         }
         runs = list(by_seed.values())
         ended = [figure for figure in runs if figure is not None]
+        # Other code draws other random numbers. So its run is compared with the mean of all cached
+        # runs, as far as they spread.
         if not same_code and len(runs) > 1 and len(ended) == len(runs):
             centre = fmean(ended)
             tolerance = student(len(ended)) * stdev(ended) * sqrt(1 + 1 / len(ended))

@@ -2,8 +2,12 @@
 
 The Projective Networks paper (§IV-C) takes the graph from the literature. It is computed here from
 the coordinates of `generalised_quadrangle`, so that its distances and loads are measured and not
-assumed. For q = 2^(2e+1), θ(x) = x^(2^(e+1)) has θ(θ(x)) = x², and
-(a, l, a') ↦ [θ(a), θ⁻¹(l), θ(a')] is the Suzuki–Tits polarity.
+assumed.
+
+A *polarity* maps points to lines and lines to points, so that a point p is on the line of p' if p'
+is on the line of p. The graph joins such p and p'. For q = 2^(2e+1), the Suzuki–Tits polarity maps
+the point (a, l, a') to the line [θ(a), θ⁻¹(l), θ(a')], where θ(x) = x^(2^(e+1)), so that
+θ(θ(x)) = x².
 """
 
 from __future__ import annotations
@@ -44,7 +48,8 @@ def polarity(q: int) -> NDArray[np.int32]:
     elements = np.arange(q, dtype=np.int32)
     theta = _power(f, elements, 2 ** (e + 1))
     inverse = _power(f, elements, 2**e)
-    first_1, first_2, first_3 = first_with_coordinates(q)  # with so many coordinates
+    # The numbers of the first point, and the first line, with one, two and three coordinates.
+    first_1, first_2, first_3 = first_with_coordinates(q)
     line = np.empty(first_3 + q**3, np.int32)
     line[0] = 0
     line[first_1:first_2] = first_1 + theta

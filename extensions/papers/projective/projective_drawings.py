@@ -1,7 +1,7 @@
 """Figures 1 to 4, 10 and 11 of the Projective Networks paper, which are drawings of graphs.
 
-Each function with the parameter `_quick` reproduces a figure and returns its claims and pictures as
-`Evidence`; `projective_paper` lists them.
+Each function with the parameter `_quick` reproduces a figure and returns its claims (what the paper
+says, and what is computed here) and its pictures as `Evidence`; `projective_paper` lists them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from compilers.evaluation.analysis.distances import distribution
 from compilers.evaluation.analysis.link_load import uniform
 from compilers.topology.families import build_topology
 from compilers.topology.labelled_graph import Topology
-from compilers.topology.layout import layout, links_between
+from compilers.topology.layout import Layout, layout, links_between
 from extensions.papers.diagram import HIDDEN, HOST, Diagram, Places, columns, ring, with_hosts
 from extensions.papers.exhibit import Evidence, PaperClaim, holds_or_not, or_nan
 from extensions.papers.graphs import complement, diameter_of, hamming, mean_distance, paley, turan
@@ -68,6 +68,20 @@ def fano(_quick: bool) -> Evidence:
             for d, count in ((1, 3), (2, 6), (3, 4))
         ),
     )
+    graph = Diagram("Heawood graph", columns(n, n), heawood.graph.edges(), names, heawood.kind)
+    return Evidence(claims, diagrams=(_fano_drawing(heawood), graph))
+
+
+def _fano_drawing(heawood: Topology) -> Diagram:
+    """The Fano plane with six straight lines and a circle, which is the seventh line.
+
+    A `Diagram` has straight links only. So the circle is drawn by links between bends, and the name
+    of a line is the label of a hidden vertex beside it.
+
+    Args:
+        heawood: the incidence graph of the plane, its points first.
+    """
+    names, n = _names(heawood), heawood.graph.order // 2
     places = _fano_places(names[:n])
     centre_to_middle = places[names.index("110")] - places[names.index("111")]
     bends = ring(CIRCLE_BENDS, float(np.hypot(*centre_to_middle)))
@@ -83,7 +97,7 @@ def fano(_quick: bool) -> Evidence:
     )
     # The circle's name is at its third bend; the straight lines' are at vertices of their own.
     circle_labels = ["", "", line_names[-1], *[""] * (CIRCLE_BENDS - 3)]
-    plane = Diagram(
+    return Diagram(
         "Fano plane: points, [lines]",
         np.concatenate((places, bends, label_places)),
         np.concatenate((links, circle)),
@@ -91,8 +105,6 @@ def fano(_quick: bool) -> Evidence:
         [0] * n + [HIDDEN] * (CIRCLE_BENDS + len(links)),
         width=400,
     )
-    graph = Diagram("Heawood graph", columns(n, n), heawood.graph.edges(), names, heawood.kind)
-    return Evidence(claims, diagrams=(plane, graph))
 
 
 def _names(topology: Topology) -> list[str]:
@@ -142,6 +154,11 @@ def subplanes(_quick: bool) -> Evidence:
                 pairs_on_one_line(inner),
             ),
         ]
+    return Evidence(tuple(claims), diagrams=(_subplane_drawing(pn, racks),))
+
+
+def _subplane_drawing(pn: Topology, racks: Layout) -> Diagram:
+    """G_4 with two columns for each subplane: its points, and its lines to their right."""
     places = np.zeros((pn.graph.order, 2))
     for rack in range(3):
         inside = racks.members(rack)
@@ -153,8 +170,7 @@ def subplanes(_quick: bool) -> Evidence:
     edges = pn.graph.edges()
     faint = (racks.rack[edges[:, 0]] != racks.rack[edges[:, 1]]).tolist()
     names = [name.translate(NAMES_IN_GF4) for name in _names(pn)]
-    picture = Diagram("G_4 in three subplanes", places, edges, names, pn.kind, faint, width=560)
-    return Evidence(tuple(claims), diagrams=(picture,))
+    return Diagram("G_4 in three subplanes", places, edges, names, pn.kind, faint, width=560)
 
 
 def pairs_on_one_line(links: NDArray[np.integer]) -> int:
@@ -192,7 +208,8 @@ def modified_incidence(_quick: bool) -> Evidence:
 def small_graphs(_quick: bool) -> Evidence:
     """Figure 4: graphs of average distance up to 2."""
     turan_graph, paley_graph, hamming_graph = turan(9, 3), paley(13), hamming(4)
-    doubled = 2 * np.arange(13) % 13  # 2 is no square modulo 13
+    # 2 is no square modulo 13. So n ↦ 2n maps pairs whose difference is a square onto all others.
+    doubled = 2 * np.arange(13) % 13
     degree = int(hamming_graph.sum(axis=1).max())
     claims = (
         PaperClaim("Turán(9, 3): diameter", 2, diameter_of(turan_graph)),

@@ -220,9 +220,9 @@ def _over_the_bound(family: NetworkGrowth) -> tuple[float, str]:
     """k̄/u of a member over that of an ideal graph of its order and degree; and the member in
     words.
 
-    Of the largest member of R up to 64 by formulas. Where there are none, or these are those of the
-    ideal graph, so that the ratio would show nothing: of the largest member that is built, by what
-    is measured.
+    The member is the largest with R up to 64, and its k̄ and u are by formulas. If the family has no
+    formulas, or they are those of the ideal graph, so that the ratio would show nothing, the member
+    is the largest that is built, and its k̄ and u are measured.
     """
     largest = family.members()[-1] if family.computed else None
     if largest and (largest.utilisation != 1 or largest.mean != ideal_mean(largest)):
