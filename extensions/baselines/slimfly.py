@@ -60,15 +60,19 @@ def generator_sets(q: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
 def mms(q: int) -> Graph:
     """MMS(q) for a prime power q other than 2."""
     f = field(q)
-    side, y = np.arange(q), np.arange(q)
+    elements = np.arange(q)
     links = []
+    # (s, x, y) and (s, x, y + g), for the same pairs of second coordinates in all 2q groups (s, x).
     for s, generators in enumerate(generator_sets(q)):
-        heads = f.add[y[:, None], generators]
-        pairs = np.stack(np.broadcast_arrays(y[:, None], heads), axis=-1).reshape(-1, 2)
-        rows = (s * q + side)[:, None, None] * q
-        links.append((rows + pairs[pairs[:, 0] < pairs[:, 1]]).reshape(-1, 2))
-    x, far, y = (axis.ravel() for axis in np.meshgrid(side, side, y, indexing="ij"))
-    heads = q * q + far * q + f.add[y, f.neg[f.mul[x, far]]]
+        heads = f.add[elements[:, None], generators]
+        pairs = np.stack(np.broadcast_arrays(elements[:, None], heads), axis=-1).reshape(-1, 2)
+        first_of_group = (s * q + elements)[:, None, None] * q
+        links.append((first_of_group + pairs[pairs[:, 0] < pairs[:, 1]]).reshape(-1, 2))
+    # (0, x, y) and (1, x', y - x·x').
+    x, far_x, y = (
+        axis.ravel() for axis in np.meshgrid(elements, elements, elements, indexing="ij")
+    )
+    heads = q * q + far_x * q + f.add[y, f.neg[f.mul[x, far_x]]]
     links.append(np.stack((x * q + y, heads), axis=1))
     return Graph.from_edges(order(q), np.concatenate(links))
 
@@ -106,11 +110,11 @@ def affine(q: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     Vertices of one kind and one rack are joined by differences of labels.
     """
     f = field(q)
-    side, x, y = np.unravel_index(np.arange(order(q)), (2, q, q))
+    s, x, y = np.unravel_index(np.arange(order(q)), (2, q, q))
     if q % 2 == 0:
-        return np.where(side, f.inv[x], x).astype(np.int32), y.astype(np.int32)
+        return np.where(s, f.inv[x], x).astype(np.int32), y.astype(np.int32)
     half = f.inv[f.add[1, 1]]
-    turned = np.where(side, f.neg[y], y)
+    turned = np.where(s, f.neg[y], y)
     return x.astype(np.int32), f.add[turned, f.neg[f.mul[half, f.mul[x, x]]]].astype(np.int32)
 
 
@@ -184,6 +188,7 @@ class SlimFly(Family):
         if topology.graph.size * 2 != order(q) * degree(q):
             return None
         f = field(q)
+        # The discrete logarithm: i for the i-th power of ξ, from 1; 0 for the element 0.
         log = np.zeros(q, np.int32)
         log[powers(q)] = np.arange(1, q)
         rack, label = affine(q)
@@ -192,6 +197,8 @@ class SlimFly(Family):
             difference = f.add[rack[far], f.neg[own_rack]]
         else:
             difference = f.mul[rack[far], _inverse_or_one(q, own_rack)]
+        # By the difference of labels within a group; by that of racks (for even q, their quotient)
+        # between groups of different kinds.
         inside = q + log[f.add[label[far], f.neg[label[:, None]]]]
         heading = np.where(topology.kind[far] == topology.kind[:, None], inside, log[difference])
         return np.where(far < 0, 2 * q, heading).astype(np.int32)

@@ -90,6 +90,7 @@ def four_squares(p: int) -> list[tuple[int, ...]]:
 
 def generators(p: int, q: int) -> Matrix:
     """The generators, int64[p + 1, 4]: matrices row by row, with determinant p modulo q."""
+    # The quaternion a + bi + cj + dk as a matrix over F_q, with any x and y of x² + y² = -1.
     x, y = next((x, y) for x, y in product(range(q), repeat=2) if (x * x + y * y + 1) % q == 0)
     a, b, c, d = np.array(four_squares(p), np.int64).T
     rows = (a + b * x + d * y, -b * y + c + d * x, -b * y - c + d * x, a - b * x - d * y)

@@ -1,8 +1,9 @@
 """The network that is simulated: tables, cables and hosts of a build, and the traffic of hosts.
 
-`SimulatedNetwork` has the build in arrays that the loops of `packet_kernel` and `flit_kernel` read.
-`HostTraffic` has the destinations of each host's packets. Both number everything by *arcs*: an arc
-is a switch with one of its ports.
+The simulators `packet_kernel` and `flit_kernel` are loops that are compiled to machine code, and
+read nothing but arrays. `SimulatedNetwork.of` makes the arrays that describe a build. They number
+everything by *arcs*: an arc is a switch with one of its ports. `HostTraffic` has the destinations
+of each host's packets.
 """
 
 from __future__ import annotations
@@ -90,9 +91,10 @@ class SimulatedNetwork(NamedTuple):
     @classmethod
     def of(cls, build: Build, hosts: int) -> SimulatedNetwork:
         """The network of a build with `hosts` hosts at each switch."""
-        p, fib = program_of(build), Fib.of(build.tables, build.wiring.cables())
-        switches, links = p.far.shape
-        classes, ports = p.order.shape[1], links + hosts
+        program, fib = program_of(build), Fib.of(build.tables, build.wiring.cables())
+        switches, links = program.far.shape
+        classes, ports = program.order.shape[1], links + hosts
+        # Arrays by class have two more rows a switch: class C delivers, class C + 1 drops.
 
         def arcs_of(class_links: Numbers) -> NDArray[np.int32]:
             """The links of classes, [S, C, n], as arcs with a row for each switch and class."""
@@ -103,12 +105,12 @@ class SimulatedNetwork(NamedTuple):
             return np.ascontiguousarray(rows, np.int32)
 
         end = np.full((switches, ports), NOWHERE, np.int32)
-        end[:, :links] = np.where(p.far >= 0, p.far * ports + p.far_link, NOWHERE)
+        end[:, :links] = np.where(program.far >= 0, program.far * ports + program.far_link, NOWHERE)
         up = np.zeros((switches, ports), np.int32)
         up[:, :links] = rising_links(build)
         weight = np.pad(build.tables.classes.weight, ((0, 0), (0, 2), (0, 0))).astype(np.int32)
         uses_intermediates = build.forwarding.intermediates
-        host_arcs, transit_arcs = arcs_of(p.shares), arcs_of(p.order)
+        host_arcs, transit_arcs = arcs_of(program.shares), arcs_of(program.order)
         transit_arcs[classes :: classes + 2, 0] = HOME  # class C of each switch delivers
         intermediate_switches = intermediates(build) if uses_intermediates else np.zeros(0)
         class_number, hops = _classes_and_hops(fib, build, classes)
@@ -127,7 +129,7 @@ class SimulatedNetwork(NamedTuple):
             endpoints=np.array(build.topology.endpoints),
             distance=np.zeros((0, 0), np.uint8),
             intermediate_switches=intermediate_switches.astype(np.int32),
-            program=p,
+            program=program,
             uses_intermediates=uses_intermediates,
         )
 
