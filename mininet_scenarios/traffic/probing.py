@@ -83,7 +83,7 @@ class Prober(ABC):
 
     @abstractmethod
     def hear(self, patience: float) -> None:
-        """Wait for arrivals for at most `patience` seconds, and add them to `heard`."""
+        """Wait for arrivals for at most `patience` seconds, and add them to `arrivals`."""
 
     @abstractmethod
     def close(self) -> None:
@@ -98,6 +98,7 @@ class Prober(ABC):
         """
         spacing, begin = interval / self.pairs, time.monotonic()
         while not stop.poll():
+            # How many packets should have been sent by now, and were not.
             due = int((time.monotonic() - begin) / spacing) + 1 - len(self.sent)
             if due > 0:
                 self.send(min(due, AT_ONCE))
@@ -111,7 +112,7 @@ class Prober(ABC):
         Returns:
             int16[n], the links that each packet crossed; SILENT if it was lost.
         """
-        lost = 0
+        lost = 0  # packets that are given up, so that others may be under way in their place
         while len(self.sent) < self.pairs:
             sent, heard = len(self.sent), len(self.arrivals)
             room = self.under_way - (sent - heard - lost)

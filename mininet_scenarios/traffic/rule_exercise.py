@@ -153,15 +153,22 @@ class RuleExercise:
 
     def _resolve_addresses(self) -> None:
         """Send the requests of hosts for addresses, and compare the switches' answers."""
-        questions = [q for writer in self.writers.values() for q in writer.questions()]
+        questions = [
+            question for writer in self.writers.values() for question in writer.questions()
+        ]
         sent = [question.sent for question in questions]
-        expected = [(q.sent[0], q.answer) if q.answer else None for q in questions]
+        # The host, and the frame that it has to get; None for silence.
+        expected = [
+            (question.sent[0], question.answer) if question.answer else None
+            for question in questions
+        ]
         heard, _ = exchange(self.ends, sent, expected, identify=lambda frame: frame)
         self.frames += len(questions)
         for question in questions:
             host, _ = question.sent
             answer = question.answer
             if answer and (host, answer) not in heard:
+                # A frame of the same length is likely the answer, with other bytes.
                 lengths_agree = (
                     data
                     for receiver, data in heard
@@ -303,20 +310,20 @@ class RuleExercise:
         Returns:
             The flows that were sent, between hosts; the rate of each is its number of packets.
         """
-        # The flows between switches: IP version, source, destination, source port. Each is sent
-        # once, also if several batches have it.
-        flows: set[tuple[int, int, int, int]] = set()
+        # A flow is a pair of switches and a source port. It is sent once although several batches
+        # have it.
+        flows: set[tuple[SwitchPair, int]] = set()
         for batch in batches:
             pairs = islice(cycle(sorted(batch.pairs)), batch.count)
-            flows |= {(*pair, port) for port, pair in enumerate(pairs, first)}
+            flows |= {(pair, port) for port, pair in enumerate(pairs, first)}
         # int64[3, n] of each version: the sending hosts, the receiving hosts, and how many times
         # each frame was sent. The first host of a switch stands for the switch.
         sent: list[NDArray[np.int64]] = [np.zeros((3, 0), np.int64)]
         for version, writer in self.writers.items():
             rows = [
-                (source, destination, port)
-                for flow_version, source, destination, port in sorted(flows)
-                if flow_version == version and source != destination
+                (pair.source, pair.destination, port)
+                for pair, port in sorted(flows)
+                if pair.version == version and pair.source != pair.destination
             ]
             if rows:
                 sources, destinations, ports = np.array(rows).T

@@ -237,6 +237,7 @@ class RuleSet:
             for family, version in enumerate(self.versions):
                 pairs = {SwitchPair(version, switch, switch)}
                 number = _number_of_host(0, family, host)
+                # The row by which the host's packets enter: one for all hosts, or the host's own.
                 entrance = family
                 if has_own_rows:
                     entrance = _number_of_host(FROM_HOSTS_NUMBER, family, host)
