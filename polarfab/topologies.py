@@ -226,6 +226,8 @@ def design(
     from compilers.evaluation.comparison.candidates import candidate
     from compilers.evaluation.comparison.prices import prices as read_prices
 
+    # Three questions: fabrics of about so many `switches`; fabrics for so many `hosts`; or, without
+    # either, fabrics of a `radix`.
     radixes: list[int] | None = None
     if radix is not None:
         radixes = [*radix] if isinstance(radix, Iterable) else [int(radix)]
@@ -255,8 +257,10 @@ def design(
         return designs.rank_candidates(
             designs.cheapest(candidates) if best else candidates, sort or "price"
         )
-    exact = radixes if radix is None or isinstance(radix, Iterable) else int(radix)
-    fitting = designs.select_designs(exact, min_nodes, families, baselines)
+    # A single number lets families without a fabric of this radix give the next one below; a list
+    # does not.
+    one_or_several = radixes if radix is None or isinstance(radix, Iterable) else int(radix)
+    fitting = designs.select_designs(one_or_several, min_nodes, families, baselines)
     if best:
         fitting = designs.largest_designs(fitting)
     return designs.rank_candidates([candidate(chosen, cost) for chosen in fitting], sort or "nodes")
