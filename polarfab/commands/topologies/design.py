@@ -208,7 +208,7 @@ def command(
     printed = chosen_format(form, as_json)
     if modules or links:
         radix = _radix_of_modules(radix, modules, links)
-    limits = Limits(
+    limits = FabricLimits(
         radix=radix,
         min_nodes=min_nodes,
         hosts=hosts,
@@ -252,7 +252,7 @@ def command(
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class FabricLimits:
     """What the fabrics have to meet, as options say it; None: the option is not used."""
 
     radix: range | None
@@ -334,7 +334,7 @@ def _title_of_radix(radix: range | None, min_nodes: int | None) -> str:
     return title
 
 
-def _exit_without_fabrics(limits: Limits) -> NoReturn:
+def _exit_without_fabrics(limits: FabricLimits) -> NoReturn:
     """Say that there are no such fabrics, and which limits to raise.
 
     Raises:
@@ -372,7 +372,7 @@ def _csv_row(row: dict[str, Any]) -> dict[str, Any]:
 def _print_fabrics(
     candidates: Sequence[Candidate],
     rows: Sequence[dict[str, Any]],
-    limits: Limits,
+    limits: FabricLimits,
     sort_key: str,
 ) -> None:
     """Print a table of fabrics, and what its columns mean.
