@@ -822,9 +822,9 @@ class Mover:
         trial = self.trial
         if trial is None or rollout.over or rollout.target.identity == trial.before:
             return
-        waits = rollout.seconds_waiting > LONGEST_WRITE and not rollout.awaited
-        late = waits and self.fabric.clock() >= trial.ends
-        if late and not rollout.reason:
+        waits_for_disk = rollout.seconds_waiting > LONGEST_WRITE and not rollout.awaited
+        is_overdue = waits_for_disk and self.fabric.clock() >= trial.ends
+        if is_overdue and not rollout.reason:
             rollout.reason = "not confirmed in time, as the next round could not be written down"
             self.fabric.tell(events.TrialOver(rollout.target.identity, trial.before))
 
