@@ -130,11 +130,12 @@ def copied_points(q: int, copies: int) -> NDArray[np.int32]:
 def parallels(topology: Topology, start: int | None) -> Layout:
     """Return the layout of PN or OFT with one parallel class of the affine plane in each rack.
 
-    In the affine coordinates of `polarity.affine`, rack t has the points (t, w) with the point
-    where they meet at infinity, the lines (t, w) in the same way, and for OFT the other column of
-    points. Point (t, w) is on line (s, v) where w + v = -(s - t)², for even q where w + v = st. So
-    all racks have the same links inside, and links between racks depend on s - t, or s/t, only; of
-    even q, rack 0 differs. The point and the line P0 have a rack of their own.
+    Points and lines have the coordinates (t, w) of `polarity.affine`. The lines (t, w) of one t are
+    a parallel class: they meet in one point at infinity, the centre t. A rack has the points and
+    the lines of one t, each with its centre, and for OFT also the other column of points. Point
+    (t, w) is on line (s, v) where w + v = -(s - t)², for even q where w + v = st. So all racks have
+    the same links inside, but for even q the rack of t = 0. Links between two racks depend only on
+    s - t, for even q on s/t. The point and the line P0 have a rack of their own.
 
     Args:
         topology: a PN or OFT.
@@ -145,6 +146,7 @@ def parallels(topology: Topology, start: int | None) -> Layout:
     copies = topology.graph.order // order(q)
     p0 = quadrics(q)[0] if start is None else start
     rack = np.where(np.arange(order(q)) == p0, 0, t + 1)
+    # int32[copies, N]: in each copy of the points the centre comes last.
     place = np.where(in_fan, label_in_fan(q, t, w), q) + (q + 1) * np.arange(copies)[:, None]
     position = np.where(rack == 0, np.arange(copies)[:, None], place)
     return Layout(

@@ -266,7 +266,7 @@ def _racks_around(topology: Topology, centres: NDArray[np.int32]) -> NDArray[np.
 
 
 def _mates(q: int, rack: NDArray[np.int32], centre: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Return the third vertex of each vertex's triangle with the centre of its fan, int32[N].
+    """Return the mate of each vertex, int32[N]: the third vertex of its triangle with its centre.
 
     0 for centres and for vertices in no fan.
     """
@@ -325,6 +325,7 @@ def _layout(
         mate: int32[N], the third vertex of each triangle with a centre; None without triangles.
     """
     vertex = np.arange(len(rack), dtype=np.int32)
+    # Mates are sorted by the lower of their labels, so that they are side by side.
     lead = label if mate is None else np.where(rack == 0, label, np.minimum(label, label[mate]))
     position = places_in(rack, label, lead, vertex != centre[rack])
     kind = np.zeros(len(names), np.uint8)

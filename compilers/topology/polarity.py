@@ -4,6 +4,10 @@ Vertices are the points of the projective plane over F_q, as left-normalised vec
 lexicographic order (their *canonical* numbers): the first coordinate that is not 0 is 1. Two points
 are joined when their dot product is 0. *Quadrics* are the points orthogonal to themselves. Other
 families (PN, OFT, PolarStar) are made of the same points.
+
+Racks of a PolarFly are *fans*: a neighbour of a quadric P0, which is the *centre* of its fan, with
+the other neighbours of the centre. `affine` gives vertices coordinates in which all fans look the
+same, and `headings` numbers their links, so that all fans can be cabled in the same way.
 """
 
 from __future__ import annotations
@@ -50,6 +54,7 @@ def points(q: int) -> NDArray[np.int32]:
     elements = np.arange(q, dtype=np.int32)
     table = np.zeros((order(q), 3), np.int32)
     table[0] = 0, 0, 1
+    # The next q points are (0, 1, z), and all others are (1, y, z).
     table[1 : q + 1, 1] = 1
     table[1 : q + 1, 2] = elements
     table[q + 1 :, 0] = 1
@@ -59,7 +64,10 @@ def points(q: int) -> NDArray[np.int32]:
 
 
 def index(q: int, vectors: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return the canonical numbers of left-normalised vectors, int32[…], of int32[…, 3]."""
+    """Return the canonical numbers of left-normalised vectors, int32[…], of int32[…, 3].
+
+    This is the inverse of `points`.
+    """
     x, y, z = vectors[..., 0], vectors[..., 1], vectors[..., 2]
     return np.where(x == 1, 1 + q + y * q + z, np.where(y == 1, 1 + z, 0)).astype(np.int32)
 
@@ -141,6 +149,7 @@ def point(q: int, vectors: NDArray[np.int32]) -> NDArray[np.int32]:
     """Return the vertices of vectors, int32[…], of int32[…, 3], none of which is 0."""
     f = field(q)
     x, y, z = vectors[..., 0], vectors[..., 1], vectors[..., 2]
+    # The first coordinate that is not 0 becomes 1.
     scale = f.inv[np.where(x != 0, x, np.where(y != 0, y, z))]
     return index(q, f.mul[vectors, scale[..., None]])
 
@@ -148,7 +157,8 @@ def point(q: int, vectors: NDArray[np.int32]) -> NDArray[np.int32]:
 def structure(q: int) -> tuple[Graph, NDArray[np.bool_]]:
     """Return ER_q without loops, and which vertices are quadrics, bool[N]."""
     quadric = np.zeros(order(q), np.bool_)
-    targets = np.empty((len(quadric) - 1) * (q + 1), np.int32)  # q + 1 points are quadrics
+    # Each point is orthogonal to q + 1 points, less the loops of the q + 1 quadrics.
+    targets = np.empty((len(quadric) - 1) * (q + 1), np.int32)
     filled = 0
     for first, block in line_blocks(q):
         loops = block == np.arange(first, first + len(block))[:, None]
@@ -173,7 +183,7 @@ def symmetries(q: int) -> Iterator[NDArray[np.int32]]:
     norm = _dot(q, vectors, vectors)
     mirrors = np.flatnonzero(norm == 0 if q % 2 == 0 else norm != 0)
     for w in vectors[mirrors[:: max(1, len(mirrors) // MIRRORS)]]:
-        factor = _dot(q, vectors, np.broadcast_to(w, vectors.shape))
+        factor = _dot(q, vectors, np.broadcast_to(w, vectors.shape))  # v·w of each vertex v
         if q % 2:
             factor = f.neg[f.add[factor, factor]]
         along_w = f.mul[factor[:, None], w]
@@ -229,13 +239,17 @@ def affine(q: int, start: int | None = None) -> AffineCoordinates:
     p1 = all_quadrics[all_quadrics != p0][:1]
     zero, unit, pole = (vectors[v][0] for v in (p0, p1, cross(q, p0, p1)))
     ratio = f.mul[_dot(q, zero, unit), f.inv[_dot(q, pole, pole)]]
-    # The coordinates of every vector in the base of P0, P0×P1 and P1.
-    a, b, c = (_dot(q, vectors, base) for base in (zero, pole, unit))
-    w = f.mul[ratio, f.mul[c, f.inv[a]]]
-    t = np.where(a, f.mul[ratio, f.mul[b, f.inv[a]]], f.neg[f.mul[c, f.inv[b]]])
+    # P0 and P1 are orthogonal to themselves, and both are orthogonal to P0×P1. So for a vertex
+    # α·P0 + β·(P0×P1) + γ·P1 these dot products are multiples of γ, β and α.
+    by_p0, by_pole, by_p1 = (_dot(q, vectors, base) for base in (zero, pole, unit))
+    in_fan = by_p0 != 0  # P0 and its neighbours, the centres, are orthogonal to P0
+    w = f.mul[ratio, f.mul[by_p1, f.inv[by_p0]]]
+    t = np.where(
+        in_fan, f.mul[ratio, f.mul[by_pole, f.inv[by_p0]]], f.neg[f.mul[by_p1, f.inv[by_pole]]]
+    )
     if q % 2:
         w = f.neg[f.add[f.add[w, w], f.mul[t, t]]]
-    return AffineCoordinates(t.astype(np.int32), np.where(a, w, 0).astype(np.int32), a != 0)
+    return AffineCoordinates(t.astype(np.int32), np.where(in_fan, w, 0).astype(np.int32), in_fan)
 
 
 def label_in_fan(q: int, t: NDArray[np.int32], w: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -252,6 +266,7 @@ def label_in_fan(q: int, t: NDArray[np.int32], w: NDArray[np.int32]) -> NDArray[
 def headings(q: int, far: NDArray[np.int32]) -> NDArray[np.int32]:
     """Return a number for each link of a vertex, the same in all fans, int32[N, K].
 
+    Ports are assigned in the order of these numbers, so that links of all fans have the same ports.
     In affine coordinates the number of a link comes from an element of the field: for a link
 
     - from (t, w) to (s, v): s - t, or for even q s/t,
@@ -273,13 +288,14 @@ def headings(q: int, far: NDArray[np.int32]) -> NDArray[np.int32]:
     t, w, in_fan = affine(q)
     inverse_t = f.inv[np.where(t, t, 1)][source]
     between = f.add[t[target], f.neg[t[source]]] if q % 2 else f.mul[t[target], inverse_t]
-    log = np.zeros(q, np.int32)
-    log[powers(q)] = np.arange(1, q)
+    # int32[q], the number of each element.
+    number_of = np.zeros(q, np.int32)
+    number_of[powers(q)] = np.arange(1, q)
     from_centre = label_in_fan(q, np.broadcast_to(t[source], far.shape), w[target])
     element = np.where(in_fan[source], between, from_centre)
-    number = np.where(in_fan[target], log[element], q)
+    number = np.where(in_fan[target], number_of[element], q)
     p0 = quadrics(q)[0]
-    from_p0 = np.where(target == p0, q + 1, log[t[target]])
+    from_p0 = np.where(target == p0, q + 1, number_of[t[target]])
     number = np.where(source == p0, from_p0, number)
     to_third_copy = np.where(copy == 2, q + 2, 0)
     absent = int(to_third_copy.max(initial=0)) + q + 1

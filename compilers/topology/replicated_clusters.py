@@ -191,14 +191,16 @@ def _fan(topology: Topology, clusters: Layout, count: int) -> Expansion:
 def _unlinked(topology: Topology, clusters: Layout) -> NDArray[np.int64]:
     """Return the vertex of fan i, not its centre, that has no link to fan j, int64[R, R]."""
     graph, count = topology.graph, len(clusters.names)
+    # bool[N, R], whether a vertex has a link into a cluster. Centres, and each vertex in its own
+    # cluster, count as linked, so that only the vertices looked for are not.
     linked = np.zeros((graph.order, count), np.bool_)
     linked[graph.tails(), clusters.rack[graph.targets]] = True
     linked[clusters.centre[1:]] = True
     linked[np.arange(graph.order), clusters.rack] = True
     vertex, other = np.nonzero(~linked)
-    table = np.zeros((count, count), np.int64)
-    table[clusters.rack[vertex], other] = vertex
-    return table
+    unlinked = np.zeros((count, count), np.int64)
+    unlinked[clusters.rack[vertex], other] = vertex
+    return unlinked
 
 
 def _nucleus(topology: Topology, clusters: Layout, count: int) -> Expansion:
@@ -246,29 +248,33 @@ def _expansion_of(
         diameter: of the grown topology.
     """
     old = topology.graph.order
+    cluster_size = len(copied) // len(names)
     origin = np.concatenate((np.arange(old), copied)).astype(np.int32)
+    # A link (u, v) with u < v as one number, by which links are sorted.
     keys = np.sort(np.sort(added, axis=1) @ [len(origin), 1])
     added = np.stack(np.divmod(keys, len(origin)), axis=1)
-    copies = np.concatenate((np.zeros(old, np.int64), copy))
-    number = len(clusters.names) + np.repeat(np.arange(len(names)), len(copied) // len(names))
+    number_of_copy = np.concatenate((np.zeros(old, np.int64), copy))
+    new_rack = len(clusters.names) + np.repeat(np.arange(len(names)), cluster_size)
     larger = Topology(
         family=topology.family.removesuffix(EXPANDED) + EXPANDED,
         parameters={**topology.parameters, "clusters": f"{method}:{len(names)}"},
         graph=Graph.from_edges(len(origin), np.concatenate((topology.graph.edges(), added))),
         kinds=topology.kinds,
         kind=topology.kind[origin],
-        coordinates=np.column_stack((topology.coordinates[origin], copies)).astype(np.int32),
+        coordinates=np.column_stack((topology.coordinates[origin], number_of_copy)).astype(
+            np.int32
+        ),
         endpoints=topology.endpoints[origin],
         diameter=diameter,
     )
-    sources = clusters.rack[copied[:: len(copied) // len(names)]]
-    centre = old + np.arange(len(names)) * (len(copied) // len(names))
+    copied_rack = clusters.rack[copied[::cluster_size]]  # by new cluster, the one that it copies
+    centre = old + np.arange(len(names)) * cluster_size  # the first vertex of a fan
     grown = Layout(
         name=clusters.name,
-        rack=np.concatenate((clusters.rack, number)).astype(np.int32),
+        rack=np.concatenate((clusters.rack, new_rack)).astype(np.int32),
         position=clusters.position[origin],
         kinds=clusters.kinds,
-        kind=np.concatenate((clusters.kind, clusters.kind[sources])),
+        kind=np.concatenate((clusters.kind, clusters.kind[copied_rack])),
         names=clusters.names + names,
         centre=np.concatenate((clusters.centre, np.where(method == "fan", centre, -1))).astype(
             np.int32

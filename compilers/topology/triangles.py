@@ -37,7 +37,7 @@ def apex_links(far: NDArray[np.int32]) -> NDArray[np.int16]:
     # One switch at a time, so that what is looked up stays in the processor's cache.
     for near, apex in zip(table[:order], apexes, strict=True):
         link_to[near] = number
-        link_to[order] = NO_APEX
+        link_to[order] = NO_APEX  # `near` is padded with `order`, which is no switch
         common = link_to.take(table.take(near, axis=0))
         common.max(axis=1, out=apex)
         if np.count_nonzero(common >= 0) > np.count_nonzero(apex >= 0):
