@@ -211,6 +211,7 @@ def next_router(tables: Star, router: int, destination: int) -> int:
     x, member = router // tables.members, router % tables.members
     y, goal = destination // tables.members, destination % tables.members
     if x == y:
+        # In one supernode: the link, a common neighbour, or the way over another supernode.
         quadric = 1 if dot(tables.plane, x, x) == 0 else 0
         if tables.joined[quadric, member, goal]:
             return destination
@@ -221,6 +222,8 @@ def next_router(tables: Star, router: int, destination: int) -> int:
     middle = meeting(tables.plane, x, y)
     if dot(tables.plane, x, y) != 0:
         return joined_router(tables, x, member, middle)
+    # Supernodes x and y are joined: the link, a link inside before it or after it, or the way over
+    # a third supernode that is joined to both.
     towards = 0 if x < y else 1
     image: int = tables.image[towards, member]
     preimage: int = tables.image[1 - towards, goal]

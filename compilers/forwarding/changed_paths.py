@@ -202,6 +202,7 @@ def follow_every_path(
     """
     p, transit, most_links = state.program, state.hops.transit, state.program.far.shape[1]
     stack = load.stack
+    # The packet on top of the stack is replaced by a packet for each of its next hops.
     stack.at[0], stack.ingress[0], stack.hops[0], stack.part[0] = s, ingress, crossed, part
     waiting = 1
     while waiting > 0:
@@ -217,6 +218,7 @@ def follow_every_path(
             add_share(load, s * most_links + k, share)
             if hops >= MOST_HOPS:
                 continue
+            # From the top down: the place of the packet itself, which is still read, comes last.
             last = waiting + next_hops - 1 - i
             stack.at[last], stack.ingress[last] = p.far[s, k], p.far_link[s, k]
             stack.hops[last], stack.part[last] = hops + 1, share
@@ -462,6 +464,7 @@ def flag_changed_rows(
         for d in range(len(before.egress)):
             c = before.egress[d, s]
             if c != after.egress[d, s]:
+                # Where packets were delivered, s is d itself, and its hosts send none over links.
                 flags[i, :, d], changed[s, d] = True, c != DELIVER
             elif c >= 0 and classes[i, c]:
                 changed[s, d] = True
@@ -507,6 +510,7 @@ class IntactPaths(NamedTuple):
         (ends, switch_count), p = self.state.egress.shape, self.state.program
         changed, most_links = np.zeros((switch_count, ends), np.bool_), p.far.shape[1]
         switches = np.union1d(rows, classes[:, 0])
+        # bool[n, C], the changed classes of each of these switches.
         is_changed = np.zeros((len(switches), p.order.shape[1]), np.bool_)
         is_changed[np.searchsorted(switches, classes[:, 0]), classes[:, 1]] = True
         flags = np.zeros((len(switches), most_links, ends), np.bool_)

@@ -138,6 +138,7 @@ class TabulatedHops:
         via_order = np.argsort(vias != source[:, None], axis=1, kind="stable")
         pair = np.repeat(np.arange(len(source)), len(vias))
         legs = self.legs
+        # The numbers of both legs of each path, in the order in which `legs` has them.
         to_via = (source[:, None] * len(vias) + via_order).ravel()
         from_via = legs.first.end[to_via] * len(self.program.far) + destination[pair]
         hops, hops_on = legs.first.hops[to_via], legs.second.hops[from_via]
@@ -258,9 +259,9 @@ class TabulatedHops:
         copies = np.where(paths.going & (not only_first), np.maximum(count, 1), 1)
         path = np.repeat(np.arange(len(state)), copies)
         first_copy = np.cumsum(copies) - copies
-        nth = np.arange(len(path)) - first_copy[path]
+        number_of_copy = np.arange(len(path)) - first_copy[path]
         has_hop = paths.going & (count > 0)
-        return path, np.where(has_hop[path], begin[path] + nth, -1)
+        return path, np.where(has_hop[path], begin[path] + number_of_copy, -1)
 
     def _cross_link(self, paths: _GrowingPaths, hop: Numbers) -> None:
         """Add a link to the paths that go on.

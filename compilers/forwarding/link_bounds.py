@@ -71,7 +71,10 @@ class UnpaidShares(NamedTuple):
 
 @loop
 def first_prices(crossing: MergedPairs, n: int, prices: PairPrices) -> None:
-    """Write prices that suffice for n pairs: sources with many pairs pay, else destinations."""
+    """Write prices that suffice for n pairs: sources with many pairs pay, else destinations.
+
+    Many are more than √n.
+    """
     begins, source_price, destination_price = crossing.begins, prices.source, prices.destination
     source_price[:], destination_price[:] = 0, 0
     for s in range(len(source_price)):
@@ -170,6 +173,7 @@ def bound_links(
         s, k = arcs[i]
         pairs.entry_count[0] = 0
         collect(p, out, towards, s, k, pairs)
+        # `head`: the switch behind the link, by its number as a destination. Packets to it arrive.
         n, head = merge(pairs), towards.destination_number[p.far[s, k]]
         for x in range(pairs.entry_count[0]):
             if pairs.destination[x] == head:
@@ -240,6 +244,7 @@ def raise_bounds(
         takes: float64[D], the rate at which the hosts of each destination can receive.
         raised: float64[n], zeros, written.
     """
+    # A buffer for `write_unpaid`: the share of each pair on one link.
     load, switches, ends = np.zeros((len(sends), len(takes))), len(sends), len(takes)
     unpaid = UnpaidShares(
         np.empty(load.size, np.int64), np.empty(load.size, np.int64), np.empty(load.size)

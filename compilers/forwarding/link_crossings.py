@@ -79,8 +79,8 @@ class BackwardPackets(NamedTuple):
     part: Array
     """float64[n], the part of these packets that crosses the link in question."""
     returning: Array
-    """bool[n], whether these packets count. If only packets that have returned count
-    (`LinkShares.only_returning`), then those count; else all packets count."""
+    """bool[n], whether these packets count: all do, unless `LinkShares.only_returning` is set. Then
+    only packets count that have returned to a switch before the link in question."""
 
 
 class Pairs(NamedTuple):
@@ -239,7 +239,9 @@ def collect_transit(
     """Collect the pairs of packets in transit to d that leave switch s by link k without a mark.
 
     The packets are followed backwards: `pairs.back` is a stack of links by which they leave a
-    switch.
+    switch. For each link that is taken off the stack, packets of two kinds came to it: those of
+    hosts at the switch before, which are pairs, and packets in transit there, which are put on the
+    stack.
     """
     classes, most_links = out.host.shape[1], out.host.shape[2]
     has_marks, (switch, link, hops, part, returning) = marks(p), pairs.back
@@ -420,10 +422,11 @@ def _towards(build: Build, p: Program) -> DestinationClasses:
     """The destinations of a build, whose program is p, by the classes that switches have."""
     ends = np.flatnonzero(build.topology.endpoints)
     egress = egress_classes(build, ends, Fib.of(build.tables, build.wiring.cables()))
+    # [S, D], by switch the destinations sorted by their class, and these classes.
     order = np.argsort(egress.T, axis=1, kind="stable")
-    ordered = np.take_along_axis(egress.T, order, axis=1)
+    ordered_classes = np.take_along_axis(egress.T, order, axis=1)
     classes = np.arange(p.order.shape[1] + 1)
-    begins = np.stack([np.searchsorted(row, classes) for row in ordered])
+    begins = np.stack([np.searchsorted(row, classes) for row in ordered_classes])
     number = np.full(len(p.far), -1, np.int32)
     number[ends] = np.arange(len(ends))
     return DestinationClasses(egress, order.astype(np.int32), begins.astype(np.int32), number)

@@ -123,6 +123,8 @@ class IngressLinks(NamedTuple):
         far_spreads = np.where(egress >= 0, spread[egress], False)[:, p.far]
         marked = (out.marked[s, egress] > 0) & sends & far_spreads
         plain = leaves & (~marked | (out.host[s, egress] > out.marked[s, egress]))
+        # [S, n, K] times [S, K, K]: from the ingress links of marked packets to the links by which
+        # the next switch spreads them.
         onward = self.behind_links(marked).transpose(1, 0, 2).astype(np.float32)
         onward = onward @ p.onward.astype(np.float32)
         return self.behind_links(plain | (onward.transpose(1, 0, 2) > 0))
@@ -156,14 +158,17 @@ def _leaving(
         met: bool[S, C, K], written: the states of these packets.
     """
     _, switches, most_links = is_ingress.shape
+    # Flat indices are quicker than three arrays of indices. A cell is (destination, switch, ingress
+    # link), a row is (destination, switch), and a state is (switch, class, ingress link).
     cell = np.flatnonzero(is_ingress)
-    row = cell // most_links  # a destination and a switch
+    row = cell // most_links
     c = egress.ravel()[row]
-    cell, row, c = cell[c >= 0], row[c >= 0], c[c >= 0]
+    is_forwarded = c >= 0
+    cell, row, c = cell[is_forwarded], row[is_forwarded], c[is_forwarded]
     transit, leaves = crossings.hops.transit, np.zeros(is_ingress.shape, np.bool_)
     state = (row % switches * transit.shape[1] + c) * most_links + cell % most_links
     met.ravel()[state] = True
-    for link in transit.reshape(-1, transit.shape[3])[state].T:
+    for link in transit.reshape(-1, transit.shape[3])[state].T:  # the i-th next link of each state
         leaves.reshape(-1, most_links)[row[link >= 0], link[link >= 0]] = True
     return leaves
 
@@ -221,10 +226,13 @@ class MovedTables(NamedTuple):
         switch, link = np.nonzero(exists)
         link_to = np.full((switches, switches), -1)  # by two switches, the link of the first
         link_to[switch, p.far[switch, link]] = link
+        # int64[S, K], `link`: that of the image of the switch to the image of its neighbour.
         moved = np.where(exists, link_to[vertex[:, None], vertex[p.far]], -1)
         if (moved < 0)[exists].any() or len(egress) != switches:
             return None
         image_class = np.full((switches, p.order.shape[1]), -1)
+        # int16[D, S], the class of the image of each switch for the image of each destination. All
+        # destinations of a class have to agree on it.
         s, image = np.arange(switches), egress[vertex][:, vertex]
         has_class = egress >= 0
         switch_of_cell = np.broadcast_to(s, egress.shape)

@@ -402,7 +402,7 @@ def leave_hosts(
             else:
                 paths += tabulation.share_count[s, c]
                 hop = tabulation.step[s, c, FROM_HOST, WITHOUT_FAILURE]
-                if hop != SEVERAL:
+                if hop != SEVERAL:  # hosts have one next hop, or none
                     count = send_over_one(p, tabulation, layout, egress, s, b, count)
                     if hop < 0:
                         lost += 1
