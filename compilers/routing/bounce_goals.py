@@ -213,17 +213,19 @@ def _goals_in_turn(next_in_ring: NDArray[np.int32], module: NDArray[np.int32]) -
         next_in_ring: int32[S, K], of `BounceGoals`: a switch is in one ring, two or none.
         module: int32[S, K], the module of each link; the links of each take turns.
     """
+    # bool[S, K], the neighbours that are centres of a ring that the switch is in.
     is_centre = next_in_ring >= 0
     rings = np.count_nonzero(is_centre, axis=1)[:, None]
+    # int64[S, K], the place of a link among those of its module that do not lead to a centre.
     turn = np.zeros(next_in_ring.shape, np.int64)
-    for number in range(int(module.max(initial=0)) + 1):
-        on_module = module == number
+    for module_number in range(int(module.max(initial=0)) + 1):
+        on_module = module == module_number
         place_on_module = np.cumsum(on_module & ~is_centre, axis=1) - 1
         turn[on_module] = place_on_module[on_module]
     # The first of two centres takes the goal of the second one's ring, and the second the first's.
     turn = np.where(is_centre, np.cumsum(is_centre, axis=1), turn)
     ring = turn % 2 % np.maximum(rings, 1)  # always 0 where there is one ring, or none
-    to_centres = np.argsort(~is_centre, axis=1, kind="stable")[:, :2]
+    to_centres = np.argsort(~is_centre, axis=1, kind="stable")[:, :2]  # the links to centres
     goal = np.take_along_axis(next_in_ring, np.take_along_axis(to_centres, ring, 1), 1)
     has_no_goal = (rings == 0) | (is_centre & (rings == 1))
     return np.where(has_no_goal, np.int32(-1), goal)

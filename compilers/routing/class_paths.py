@@ -182,6 +182,7 @@ class ClassPaths:
         for switch in self.cabled_switches():
             routed = self.remote_columns(switch)
             by_destination = property_of(switch)
+            # Destinations of one class follow each other, and are then taken together.
             groups = group_equal_keys(self.egress[switch, routed])
             ordered = by_destination[..., routed[groups.order]]
             by_class = np.logical_and.reduceat(ordered, groups.starts, axis=2)

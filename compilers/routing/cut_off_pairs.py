@@ -34,6 +34,7 @@ def cut_off_pairs(
     """
     forwards, works = ~drained, (far >= 0) & ~dead
     leads_on = works & forwards[far]  # the links to switches that forward packets
+    # Here drained switches are in components, too: those of all links that work.
     component_with_drained = components(table_of(np.where(works, far, -1)))
     has_forwarding_switch = np.isin(component_with_drained, component_with_drained[forwards])
     destination = endpoints & works.any(axis=1) & has_forwarding_switch
@@ -97,17 +98,20 @@ def _joined_to_drained(
     # bool[n, P], the components, most often one, that each drained switch has a link to.
     reaches = np.zeros((len(drained), len(reached)), np.bool_)
     reaches[row, column] = True
-    # Drained switches with the same components are counted together, bool[G, P].
-    pattern, group = np.unique(reaches, axis=0, return_inverse=True)
-    group, pattern_is = group.reshape(-1), pattern.astype(np.int64)
-    size = np.bincount(group, minlength=len(pattern))
-    overlaps = pattern_is @ pattern_is.T > 0
-    joined = int(size @ pattern_is @ ends_in[reached]) + int(size @ overlaps @ size)
+    # Drained switches that reach the same components are a group: bool[G, P], int[n], int[G].
+    distinct_reaches, group = np.unique(reaches, axis=0, return_inverse=True)
+    group, group_reaches = group.reshape(-1), distinct_reaches.astype(np.int64)
+    group_size = np.bincount(group, minlength=len(group_reaches))
+    # bool[G, G], whether two groups reach a common component, so that a path joins their switches.
+    meet = group_reaches @ group_reaches.T > 0
+    with_forwarding = int(group_size @ group_reaches @ ends_in[reached])
+    between_drained = int(group_size @ meet @ group_size)
     # Other pairs of drained switches are joined by a link, and each switch with itself.
     place = np.full(len(far), -1)
     place[drained] = np.arange(len(drained))
     row, link = np.nonzero(works[drained] & (place[far[drained]] >= 0))
-    one = np.append(row, place[drained])
-    other = np.append(place[far[drained[row], link]], place[drained])
-    is_new = ~overlaps[group[one], group[other]]
-    return joined + len(np.unique(one[is_new] * len(drained) + other[is_new]))
+    near_place = np.append(row, place[drained])
+    far_place = np.append(place[far[drained[row], link]], place[drained])
+    is_new = ~meet[group[near_place], group[far_place]]
+    by_link_only = len(np.unique(near_place[is_new] * len(drained) + far_place[is_new]))
+    return with_forwarding + between_drained + by_link_only

@@ -124,10 +124,12 @@ def _with_prefixes(routes: Routes, group: NDArray[np.int64], prefix: NDArray[np.
     widest = max(map(len, prefixes_of))
     prefixes = np.full((len(prefixes_of), widest), filler, np.int32)
     egress = np.full((switches, widest), no_route(routes.egress), routes.egress.dtype)
+    # Views by group of switches: [groups, switches of one, rows].
     old = routes.egress.reshape(len(prefixes_of), -1, routes.egress.shape[1])
     new = egress.reshape(len(prefixes_of), -1, widest)
     for g, rows in enumerate(prefixes_of):
         prefixes[g, : len(rows)] = rows
+        # The columns of the prefixes that the group had before move to their new places.
         before = routes.prefix[g][routes.prefix[g] < filler]
         new[g][:, np.searchsorted(rows, before)] = old[g][:, : len(before)]
     return replace(routes, prefix=prefixes, egress=egress)

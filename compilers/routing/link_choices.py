@@ -98,6 +98,7 @@ def _split_rows(paths: ClassPaths, switch: int, forwarding: Forwarding) -> _Spli
         has_several_hops = links[:, alternate].any(axis=1)
         links[has_several_hops, repair] = links[has_several_hops, away] = False
     old_class = paths.tables.routes.egress[switch, rows.keys]
+    # Rows with equal keys, which are an old class and its choices as bits, form a new class.
     keys = np.column_stack((old_class, np.packbits(links.reshape(len(rows.keys), -1), axis=1)))
     distinct, inverse = np.unique(keys, axis=0, return_inverse=True)
     # The first new class of each old one has its number; the others follow after all old ones.

@@ -109,16 +109,18 @@ class Intact:
         """
         classes, cables = tables.classes, wiring.cables()
         switches, most_links = wiring.port.shape
-        place = np.full((switches, cables.shape[1]), most_links)
+        # int64[S, ports + 1], the link at each port, K where there is none.
+        link_at_port = np.full((switches, cables.shape[1]), most_links)
         switch, link = np.nonzero(wiring.far >= 0)
-        place[switch, wiring.port[switch, link]] = link
+        link_at_port[switch, wiring.port[switch, link]] = link
         routes = tables.routes
         if isinstance(routes.prefix, ComputedArray):  # repaired rows are stored ones
             tables = replace(tables, routes=replace(routes, prefix=np.asarray(routes.prefix)))
-        of_class = np.take_along_axis(place, classes.port.astype(np.int64), axis=1)
+        link_of_class = np.take_along_axis(link_at_port, classes.port.astype(np.int64), axis=1)
         first_class = np.full((switches, most_links + 1), -1)
-        for class_number in reversed(range(of_class.shape[1])):
-            first_class[np.arange(switches), of_class[:, class_number]] = class_number
+        # The first class of a link is written last, and stays.
+        for class_number in reversed(range(link_of_class.shape[1])):
+            first_class[np.arange(switches), link_of_class[:, class_number]] = class_number
         return cls(
             tables=tables,
             wiring=wiring,
@@ -126,7 +128,7 @@ class Intact:
             diameter=topology.diameter,
             cables=cables,
             fib=Fib.of(tables, cables),
-            link_of_class=of_class,
+            link_of_class=link_of_class,
             first_class=first_class,
             egress=CopyOnWrite(routes.egress),
             class_parts=ClassParts.of(classes),
@@ -442,12 +444,14 @@ def _without_rows(
     """
     routes, wiring = intact.tables.routes, intact.wiring
     no_link = wiring.far.shape[1]
-    # One more column stands for `local` and `no_route`, and one for no link.
+    # int64[n, C + 1], the link of each value of `Routes.egress`. The last column stands for `local`
+    # and `no_route`, which are larger than every class.
     link_of_class = intact.link_of_class[at_failures]
     link_of_value = np.pad(link_of_class, ((0, 0), (0, 1)), constant_values=no_link)
     values = np.minimum(routes.egress[at_failures], link_of_value.shape[1] - 1)
+    # int64[n, R], the link of each row.
     link = np.take_along_axis(link_of_value, values.astype(np.intp), axis=1)
-    is_avoided = np.pad(avoided[at_failures], ((0, 0), (0, 1)))
+    is_avoided = np.pad(avoided[at_failures], ((0, 0), (0, 1)))  # `no_link` is not avoided
     place, row = np.nonzero(np.take_along_axis(is_avoided, link, axis=1))
     switch, link = at_failures[place], link[place, row]
     prefix = routes.prefix[routes.group_of(switch), row]
@@ -484,11 +488,13 @@ def _classes(
     row, class_number = np.nonzero(intact.link_of_class[rows.switch] == rows.link[:, None])
     switch, end = rows.switch[row, None], rows.destination[row, None]
     column = np.searchsorted(ends, rows.destination)[row, None]
+    # The switch that each alternate of the class leads to, -1 for none.
     first = cables[switch, classes.alternate[rows.switch[row], class_number]]
     links = 2 * intact.diameter + 2
     arrive = arrives(after, first, column, end, (switch,), links)
     all_arrive = np.all(arrive | (first < 0), axis=1)
     alternates = np.where(all_arrive, np.count_nonzero(first >= 0, axis=1), -1)
+    # By row, the class with most alternates first; of several, the one with the lowest number.
     best_first = np.lexsort((class_number, -alternates, row))
     best_of_row = np.unique(row[best_first], return_index=True)[1]
     chosen: NDArray[np.int64] = class_number[best_first[best_of_row]]

@@ -151,7 +151,7 @@ def _bounce_links(fabric: _Fabric, first_links: NDArray[np.int16], count: int) -
         s, k = np.nonzero(first_links[switches] >= 0)
         first = first_links[switches][s, k]
         usable = score[s, k, first] < NEVER
-        score[s[usable], k[usable], first[usable]] = -ON_OWN_MODULE
+        score[s[usable], k[usable], first[usable]] = -ON_OWN_MODULE  # less than any other score
         bounce[switches] = _take_least(score, module[switches], count)
     return bounce
 
@@ -330,9 +330,11 @@ def _best_bounces(
     arrival = _link_of_class(class_to_w, most_links)
     is_good = module[end, arrival] != module[neighbour, link_to_v][:, None, None]
     number = np.arange(len(neighbour))
-    is_good &= (number[:, None] != number)[:, :, None]
-    ends = np.where((w >= 0) & (w != v), is_good.sum(axis=0), -1)
-    ends += np.where(fabric.goals.far_from_quadrics[neighbour] & (w != v), 2 * most_links, 0)
+    is_good &= (number[:, None] != number)[:, :, None]  # a neighbour is no end of its own packets
+    # int[n, K], by neighbour and link: for how many ends the link is good. 2K is more than any such
+    # number, so that a switch w next to no quadric comes first.
+    goodness = np.where((w >= 0) & (w != v), is_good.sum(axis=0), -1)
+    goodness += np.where(fabric.goals.far_from_quadrics[neighbour] & (w != v), 2 * most_links, 0)
     turn = (np.arange(most_links) - link_to_v[:, None]) % most_links
-    best: NDArray[np.intp] = (ends * most_links - turn).argmax(axis=1)
+    best: NDArray[np.intp] = (goodness * most_links - turn).argmax(axis=1)
     return best

@@ -96,12 +96,16 @@ def meeting_places(lines: NDArray[np.int32], points: NDArray[np.integer]) -> NDA
     table = np.empty((len(points), len(lines)), np.int16)
     place = np.arange(lines.shape[1], dtype=np.int16)[:, None]
     for row, near in zip(table, lines[points], strict=True):
-        row[lines[near]] = place
+        row[lines[near]] = place  # int32[q + 1, q + 1]: by r, the points orthogonal to r
     return table
 
 
 class _Across:
-    """Classes from points towards lines of G_q, and in the same way from lines towards points."""
+    """Classes from points towards lines of G_q, and in the same way from lines towards points.
+
+    Class k of a point leads over its k-th line. Points and lines have the same numbers, so one
+    table serves both directions.
+    """
 
     def __init__(self, q: int) -> None:
         self.near = lines(q)
@@ -121,13 +125,16 @@ class _Across:
             block: int64[B], switches of one side.
             same_side: int16[B, N], their classes towards their own side (`meeting_places`).
         """
-        width = self.near.shape[1]
+        width = self.near.shape[1]  # the lines through a point
+        # The path to line d takes the line through s and the point a(d).
         table = same_side[:, self.partner]
-        # Where line 0 passes through s it is the first of the lines through s.
+        # But where s itself is a(d), or where that line would be line 0, destinations take turns
+        # over all lines through s. Where line 0 passes through s, it is the first of them.
         over_0 = (table == 0) & (self.near[block, :1] == 0)
         row, column = np.nonzero(over_0 | (block[:, None] == self.partner))
         table[row, column] = (block[row] + column) % width
         table[:, 0] = self.conic[block]
+        # Lines through s are its neighbours.
         table[np.arange(len(block))[:, None], self.near[block]] = np.arange(width)
         return table
 

@@ -188,6 +188,7 @@ def _among_next_hops(
 
     disjoint, clear = paths.by_class(next_hops, others.shape)
     has_disjoint = (others & disjoint).any(axis=2, keepdims=True)
+    # The links of the three kinds above, in this order.
     sets = others & disjoint, clear & ~others & ~has_disjoint, others & ~has_disjoint
     first, *further = (ranked_ports(usable, minimal, wiring, bounce.shape[2]) for usable in sets)
     # One port is enough: after it packets go to the minimal next hop, which has another only hop.
