@@ -318,8 +318,9 @@ def star_product(structure: Graph, quadric: NDArray[np.bool_], supernode: Supern
     table = np.full((structure.order, k, width), -1, np.int32)
 
     bijections = np.stack((supernode.forward, supernode.backward))
-    which = np.where(x < around, 0, 1)
-    outside = around[:, None, :] * k + bijections[which].transpose(0, 2, 1)
+    bijection_of_arc = np.where(x < around, 0, 1)
+    # int32[N, k, degree], by structure vertex, member and structure arc.
+    outside = around[:, None, :] * k + bijections[bijection_of_arc].transpose(0, 2, 1)
     table[:, :, : around.shape[1]] = np.where(around[:, None, :] >= 0, outside, -1)
 
     loops = supernode.loops()

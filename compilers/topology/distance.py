@@ -67,6 +67,7 @@ def distances(
     distance = np.full((len(sources), order + 1), BEYOND, np.uint8)
     rows = np.arange(len(sources))[:, None]
     near = table[sources]
+    # The farther level first, as nearer ones overwrite it.
     if depth >= 2:
         distance[rows, table[near].reshape(len(sources), table.shape[1] ** 2)] = 2
     if depth >= 1:

@@ -179,10 +179,15 @@ def _inductive_quad(degree: int) -> Supernode:
     quad = _dominations([(0, 1), (1, 2), (2, 0), (0, 3), (1, 3), (2, 3)])
     edges = [quad] if degree % 4 else []
     pairs = 4 if degree % 4 else 1
-    while 2 * pairs < 2 * degree + 2:
-        half = 2 * np.arange(pairs)
+    while pairs < degree + 1:
+        # Of each old pair, one member is joined to two new pairs, the other to the other two.
+        first_members = 2 * np.arange(pairs)
         new = 2 * pairs + np.arange(8)
-        edges += [quad + 2 * pairs, _between(half, new[:4]), _between(half + 1, new[4:])]
+        edges += [
+            quad + 2 * pairs,
+            _between(first_members, new[:4]),
+            _between(first_members + 1, new[4:]),
+        ]
         pairs += 4
     all_edges = np.concatenate(edges) if edges else np.empty((0, 2), np.int64)
     return _involutive("inductive-quad", 2 * pairs, all_edges)
