@@ -274,6 +274,7 @@ def path_differs(before: FabricState, after: FabricState, arc: int, d: int, answ
         return True
     p, most_links = before.program, before.program.far.shape[1]
     path_arc, hops, answer = arc, 0, SAME_PATH
+    # Follow the path to its end, or to an arc whose answer is known, or to the first other link.
     while True:
         if known_answer(answers, path_arc, d) != UNKNOWN:
             answer = known_answer(answers, path_arc, d)
@@ -287,6 +288,7 @@ def path_differs(before: FabricState, after: FabricState, arc: int, d: int, answ
         if k < 0:
             break
         path_arc, hops = t * most_links + k, hops + 1
+    # The answer holds for all arcs up to there.
     path_arc = arc
     for _ in range(hops + 1):
         store_answer(answers, path_arc, d, answer)
@@ -324,6 +326,7 @@ def follow_pair(
         follow_hosts(before, s, d, load_before)
         follow_hosts(after, s, d, load_after)
         return
+    # The first link is the same, and only the paths behind it can differ.
     p, hops, most_links = before.program, before.hops, before.program.far.shape[1]
     c = before.egress[d, s]
     for k in range(most_links if c >= 0 else 0):
@@ -337,10 +340,12 @@ def follow_pair(
         plain, share = part - marked, hops.onward[t, far_ingress] if marked > 0 else 0.0
         spread_differs = marked > 0 and share != after.hops.onward[t, far_ingress]
         if marked != marked_after or spread_differs:
+            # The second switch spreads other packets, or spreads them over more or fewer links.
             plain_after = part - marked_after
             follow_second_switch(before, t, far_ingress, d, marked, plain, load_before)
             follow_second_switch(after, t, far_ingress, d, marked_after, plain_after, load_after)
             continue
+        # Marked packets are spread over the same links, and plain packets are in transit.
         for onward in range(most_links if marked > 0 else 0):
             arc, spread_part = t * most_links + onward, marked * share
             # An answer that is known already costs no call.

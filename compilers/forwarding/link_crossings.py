@@ -255,6 +255,7 @@ def collect_transit(
         # Marked packets that a switch spreads are collected elsewhere.
         spread_here = has_marks and spreads(p, c)
         for e in range(out.first[entry], out.first[entry + 1]):
+            # These packets left `sender`, the switch before t, by its link `back`.
             sender, back = p.far[t, out.ingress[e]], p.far_link[t, out.ingress[e]]
             sender_class, sent_part = towards.egress[d, sender], share * out.part[e]
             if sender_class < 0:

@@ -350,6 +350,7 @@ class ManyPackets:
             packets, column = packets[first], column[first]
         count, hops = next_of(self.program, packets, down[column])
         begins = np.cumsum(count) - count
+        # Each packet has the next hops of the distinct packet that it equals.
         count, begins = count[distinct], begins[distinct]
         packet = np.repeat(np.arange(len(arc)), count)
         nth_hop = np.arange(len(packet)) - np.repeat(np.cumsum(count) - count, count)

@@ -85,7 +85,7 @@ def tabulate(p: Program) -> Tabulation:
                     if ingress < 0:
                         continue
                 k = transit(p, s, ingress, c, dead[:0])
-                if place == FROM_HOST:
+                if place == FROM_HOST:  # a host's only share goes before the rule of transit
                     for share in p.shares[s, c]:
                         if share >= 0:
                             k = share
