@@ -58,7 +58,7 @@ def with_repairs(
         preferred = _on_other_modules(module, wiring.port, minimal)
     # Kind 1: ports whose neighbour repairs. They begin both lists.
     order = bounce = ranked_ports(repair, minimal, wiring, MOST_REPAIR_PORTS, before=preferred)
-    if every_hop:
+    if every_hop:  # classes with several next hops bounce among these, and need no protection
         for _ in range(ROUNDS):
             bounce = _among_next_hops(paths, links.alternate, bounce)
             paths = replace(paths, next_tries=_next_tries(paths, several, bounce))
@@ -216,7 +216,7 @@ def bouncing_links(
     # [K, D]: the first bounce port of the neighbour behind each link, and the switch behind it.
     port = bounce[near, np.minimum(paths.egress[near[:, 0]], bounce.shape[1] - 1), 0]
     bounced_to = cables[near, port]
-    sent_back = paths.after[near[:, 0]] == switch
+    sent_back = paths.after[near[:, 0]] == switch  # by the neighbour's own minimal path
     bounces: Bits = sent_back & (port > 0) & (near != hop)
     if paths.shared_at_every_hop:
         bounces &= paths.u_turn(switch, near).onward < 0
