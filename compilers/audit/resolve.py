@@ -157,7 +157,7 @@ class _Sightings:
             self._add_at_unknown_port(near_vertex, near, far_vertex, far)
             return
         near_socket = near_vertex * self.width + near_number
-        if far_vertex is None:
+        if far_vertex is None:  # a stranger
             if near_socket not in self.hosts:
                 self.strangers[near_socket, far.nodes[0]] = None
             return
@@ -168,20 +168,23 @@ class _Sightings:
                 self.seen[near_socket, far_socket] += 1
         elif near_socket not in self.planned_far and (
             near_socket in self.hosts or _is_management(far)
-        ):
+        ):  # no cable of the fabric
             port = self.sockets.name(near_socket)
             self.other_ports[OtherPort(self.names[near_vertex], port, far.nodes[0])] = None
         elif far.ports == (UNNAMED_PORT,) or (
             any(map(NUMBER.fullmatch, far.ports)) and not _is_management(far)
-        ):
+        ):  # the table does not name the far port
             self.half_seen.setdefault((near_vertex, far_vertex), {})[near_socket] = far.ports[-1]
-        else:
+        else:  # it names a port that the far node does not have
             self._add_unknown(far_vertex, far.ports[0], near_socket, near_vertex)
 
     def _add_at_unknown_port(
         self, near_vertex: int, near: End, far_vertex: int | None, far: End
     ) -> None:
-        """Add a neighbour at a port that the node's type does not have."""
+        """Add a neighbour at a port that the node's type does not have.
+
+        The port is for management or hosts, or it belongs to the fabric and its name is wrong.
+        """
         far_number = None if far_vertex is None else self.directory.port(far_vertex, far)
         far_socket = None
         if far_vertex is not None and far_number is not None:

@@ -79,28 +79,28 @@ def check(wiring: Wiring, wired: Wired, types: tuple[NodeTypeFacts, ...] = ()) -
     planned, width = numbers.planned(), numbers.width
     checked = _checked_cables(planned, wired, width)
     swapped = swapped_cycles(checked, wired, width, wiring.node_type.tolist())
+    # From here on a swapped node has the vertex of the place that it is in.
     wired = renumber_swapped(wired, swapped, width)
     checked = _checked_cables(planned, wired, width)
     parts = components(checked, wired.cables)
-    right = checked & wired.cables
-    lacking = {socket for pair in checked - wired.cables for socket in pair}
-    surplus = wired.cables - checked
+    right, lacking, surplus = checked & wired.cables, checked - wired.cables, wired.cables - checked
+    lacking_sockets = {socket for pair in lacking for socket in pair}
     surplus_sockets = {socket for pair in surplus for socket in pair}
     linked = np.flatnonzero((wiring.far >= 0).any(axis=1))
     shown = {socket // width for pair in wired.cables for socket in pair} | wired.reporters
-    mate = mates(planned - right)
+    planned_mate = mates(planned - right)
     return WiringAudit(
         planned=len(planned),
         swapped=swapped,
         right=right,
-        missing=frozenset(p for p in checked - wired.cables if surplus_sockets.isdisjoint(p)),
-        extra=frozenset(p for p in surplus if lacking.isdisjoint(p)),
-        misplaced=frozenset(p for p in surplus if not lacking.isdisjoint(p)),
+        missing=frozenset(pair for pair in lacking if surplus_sockets.isdisjoint(pair)),
+        extra=frozenset(pair for pair in surplus if lacking_sockets.isdisjoint(pair)),
+        misplaced=frozenset(pair for pair in surplus if not lacking_sockets.isdisjoint(pair)),
         absent=tuple(v for v in linked.tolist() if v not in shown),
         unseen=planned - checked - wired.cables,
         moves=tuple(move for part in parts for move in part.moves(numbers.vertex)),
         planned_for_strangers={
-            socket: mate[socket] for socket, _ in wired.strangers if socket in mate
+            socket: planned_mate[socket] for socket, _ in wired.strangers if socket in planned_mate
         },
         wired=wired,
     )

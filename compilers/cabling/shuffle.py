@@ -173,7 +173,9 @@ def _directions(connectors: Connectors, halves: Halves) -> tuple[Bools, Bools]:
     kind = _kinds(halves)
     rank = _ranks_of_kinds(kind)
     view = _views(connectors, halves)
-    far_view = view[np.lexsort((near, far))]  # the view of the same links from the other cassette
+    # Connectors are in the order of (near, far). In the order of (far, near), the i-th one has the
+    # same links as connector i, seen from the other cassette.
+    far_view = view[np.lexsort((near, far))]
     is_same_kind = kind[near] == kind[far]
     has_first_view = (view < far_view) | ((view == far_view) & (near < far))
     leads = np.where(is_same_kind, has_first_view, rank[near] > rank[far])
@@ -358,6 +360,8 @@ def _first_rear_ports(
     )
     by_lanes = np.lexsort((connectors.far, lanes, near))
     trunks_before = np.cumsum(trunks[by_lanes]) - trunks[by_lanes]
+    # `near` ascends, in this order too. So the first place of a cassette is that of its first
+    # connector, from which the rear ports of the cassette are counted.
     first_port = np.empty(len(near), np.int64)
     first_port[by_lanes] = trunks_before - trunks_before[np.searchsorted(near, near)]
     return first_port
@@ -422,6 +426,7 @@ def _least_types(connectors: Connectors, halves: Halves) -> int:
     That is the number of switches, of links inside, and of links to each other cassette.
     """
     cassette, count = halves.cassette, len(halves.cluster)
+    # By used front port, the cassette: a switch has a front port of its own.
     ports = np.unique(np.stack((cassette, halves.front_port)), axis=1)[0]
     inside = np.bincount(cassette, cassette == other_half(cassette), count)
     by_links = np.lexsort((connectors.links, connectors.near))
