@@ -196,6 +196,7 @@ class Fluid:
         hops, load = self.hops, np.zeros(len(self.hops.far_arc))
         # bool[S, 1, D], whether each switch spreads marked packets to each destination.
         spreads = hops.switches_spread(block.egress).T[:, None]
+        # [S, L, L] times [S, L, D]: by switch, from the arcs in to the arcs out.
         amount = marked.reshape(hops.switches, hops.arcs_a_switch, len(block.destinations))
         spread_on = np.where(spreads, self._spread_shares.transpose(0, 2, 1) @ amount, 0.0)
         leaving = spread_on.reshape(marked.shape)
@@ -281,6 +282,7 @@ class Fluid:
         columns, choice = np.unique(column_of_flow, return_inverse=True)
         choice_of_flow = choice.ravel()
         options = self.table_shares[:, columns].T > 0
+        # int32[G, W], the number of each option, as in `FlowPaths`.
         number = (np.cumsum(options.ravel()).reshape(options.shape) - 1).astype(np.int32)
         share = [number[choice_of_flow[part.flow], part.option] for part in crossings]
         return FlowPaths(

@@ -120,6 +120,7 @@ def fit(
     for round_ in range(1, rounds + 1):
         next_x = game.nearest(x - price_step / norm * paths.costs(y))
         next_load = paths.loads(next_x)
+        # Prices follow the load as it would be after one more step of the same kind.
         y = on_simplex(y + (2 * next_load - load) / (norm * price_step))
         x, load = next_x, next_load
         average.add(x, y)
@@ -278,6 +279,8 @@ def on_simplex(values: Reals) -> Reals:
     """
     positive = values
     while True:
+        # What to subtract so that the positive values add up to 1. Those that it makes negative
+        # become 0, and take no part in the next round.
         lowered = (positive.sum() - 1) / len(positive)
         above = positive[positive > lowered]
         if len(above) == len(positive):

@@ -108,6 +108,7 @@ def _largest_remainders(shares: Reals, total: int) -> NDArray[np.int64]:
     exact = shares * total
     weights = np.floor(exact + 1e-9)
     left_over = np.rint(total - weights.sum(axis=1))
+    # By option of a choice: how many options have larger remainders.
     rank = np.argsort(np.argsort(weights - exact, axis=1, kind="stable"), axis=1)
     return np.asarray(weights + (rank < left_over[:, None]), np.int64)
 

@@ -210,6 +210,7 @@ class DamagedLoads:
             program = with_classes(program, build, np.unique(repaired.classes[:, 0]))
             egress = egress_classes(build, state.ends, repaired.fib)
             state = state._replace(program=program, egress=egress)
+        # bool[S, K], the links that are down, or whose far end is down.
         is_changed = np.isin(program.cable, elements[elements < cable_count]) & (program.far >= 0)
         is_changed |= np.isin(program.far, elements[elements >= cable_count] - cable_count)
         switches = np.flatnonzero(is_changed.any(axis=1))
@@ -235,6 +236,7 @@ class DamagedLoads:
         """
         unchanged = crossings.unchanged
         if len(living.switches) < len(self.rates.switches):
+            # With fewer hosts the worst traffic of every link is another.
             unchanged = np.zeros(len(unchanged), np.bool_)
         has_known_load = unchanged & self.is_exact
         search = WorstLink(crossings, self.arcs, living)

@@ -346,6 +346,7 @@ def two_legs(traffic: Traffic, endpoints: NDArray[np.bool_]) -> Traffic | None:
     number = np.cumsum(endpoints) - 1  # of each switch among those with hosts
     direct = np.zeros((count, count))
     np.add.at(direct, (number[traffic.source], number[traffic.destination]), traffic.amount)
+    # From s to t goes what s sends to others over t, and what others send to t over s.
     legs = (direct.sum(axis=1)[:, None] + direct.sum(axis=0) - 2 * direct) / intermediates
     np.fill_diagonal(legs, 0)
     source, destination = np.nonzero(legs > 0)

@@ -112,6 +112,7 @@ def dual_prices(share: Reals, worst: WorstTraffic, rates: HostRates) -> PairPric
     has_slack = sent < rates.hosts * (1 - LOAD_TOLERANCE)
     flow = worst.source, worst.destination
     destination = share[has_slack].max(axis=0, initial=0)
+    # A longest path has at most as many steps as there are flows.
     for _ in worst.source:
         source_price = share[flow] - destination[worst.destination]
         least_price = (share[worst.source] - source_price[:, None]).max(axis=0, initial=0)

@@ -64,11 +64,11 @@ def diversity(topology: Topology, report: Report | None = None) -> list[PathClas
     """Path counts of every ordered pair of vertices, by class."""
     table = neighbour_table(topology.graph)
     order = topology.graph.order
-    closed = _closed_threes(table)
+    closed_walks = _closed_walks_of_3(table)
     classes: dict[int, PathCounts] = {}
     """The counts of each class, by its code."""
     for sources in reported_blocks(np.arange(order), report):
-        counts = _simple_paths(table, sources, closed)
+        counts = _simple_paths(table, sources, closed_walks)
         distinct = np.ones(counts.shape[1:], np.bool_)
         distinct[order] = False
         distinct[sources, np.arange(len(sources))] = False
@@ -135,18 +135,19 @@ def _one_hot(order: int, sources: NDArray[np.int64]) -> NDArray[np.float64]:
     return table
 
 
-def _closed_threes(table: NDArray[np.int64]) -> NDArray[np.float64]:
+def _closed_walks_of_3(table: NDArray[np.int64]) -> NDArray[np.float64]:
     """float64[N + 1, 1]: closed walks of three links at each vertex, twice its triangles."""
     order = len(table) - 1
-    closed = np.zeros((order + 1, 1))
+    closed_walks = np.zeros((order + 1, 1))
     for sources in reported_blocks(np.arange(order)):
+        # The walk goes to a neighbour of the source, to one of that neighbour's, and back.
         near = over_neighbours(table, _one_hot(order, sources))
-        closed[sources, 0] = (near * over_neighbours(table, near)).sum(axis=0)
-    return closed
+        closed_walks[sources, 0] = (near * over_neighbours(table, near)).sum(axis=0)
+    return closed_walks
 
 
 def _simple_paths(
-    table: NDArray[np.int64], sources: NDArray[np.int64], closed: NDArray[np.float64]
+    table: NDArray[np.int64], sources: NDArray[np.int64], closed_walks: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """float64[4, N + 1, B]: simple paths from each source to each vertex, by length.
 
@@ -158,7 +159,7 @@ def _simple_paths(
     Args:
         table: int64[N + 1, K], `distance.neighbour_table`.
         sources: int64[B].
-        closed: float64[N + 1, 1], of `_closed_threes`.
+        closed_walks: float64[N + 1, 1], of `_closed_walks_of_3`.
     """
     order = len(table) - 1
     columns = np.arange(len(sources))
@@ -177,7 +178,7 @@ def _simple_paths(
     over_degrees = over_neighbours(table, degree * adjacency)  # ADA
     paths_of_4 = (
         m_squared
-        - adjacency * (closed + closed[sources].T - 3 * paths_of_2)
+        - adjacency * (closed_walks + closed_walks[sources].T - 3 * paths_of_2)
         - over_degrees
         + 2 * paths_of_2
     )
