@@ -219,7 +219,7 @@ def _strip_width(sizes: NDArray[np.int64], step: float, panels: int) -> float:
     widest = int(sizes.max(initial=0))
     if panels:
         return min(widest, WIDEST_STRIP) * step + GAP
-    return ceil(sqrt(8 * widest)) * step + GAP
+    return ceil(sqrt(8 * widest)) * step + GAP  # about eight times as many columns as rows
 
 
 def _panel_boxes(
@@ -321,6 +321,6 @@ def _fill_strips(
         place = racks.position[members] - centre
         row, column = place // in_row + centre, place % in_row
         spacing = (width - GAP) / np.bincount(row, minlength=rows)[row]
-        column[place < 0] = 0
+        column[place < 0] = 0  # the centre, alone in the first row
         middles[members, 0] = x + GAP / 2 + spacing * (column + 0.5)
         middles[members, 1] = y + LABEL + (height - LABEL - GAP / 2) * (row + 0.5) / rows

@@ -179,7 +179,9 @@ class Marked:
             rack: int32[S], the rack of each vertex.
         """
         if self.group:
-            in_group = np.isin(_keys(edges), _keys(np.array(self.group.links).reshape(-1, 2)))
+            in_group = np.isin(
+                _pair_numbers(edges), _pair_numbers(np.array(self.group.links).reshape(-1, 2))
+            )
             return in_group | np.isin(edges, self.group.switches).any(axis=1)
         in_racks = np.isin(rack[edges], self.racks)
         touches = in_racks.all(axis=1) if len(self.racks) == 2 else in_racks.any(axis=1)
@@ -187,7 +189,7 @@ class Marked:
         return is_marked
 
 
-def _keys(pairs: NDArray[np.integer]) -> NDArray[np.int64]:
+def _pair_numbers(pairs: NDArray[np.integer]) -> NDArray[np.int64]:
     """One number for each pair, int64[n], whatever its order.
 
     Args:
@@ -264,9 +266,9 @@ def compose(
     middles = placement.middles + ORIGIN
     width = placement.size[0] + 2 * PICTURE_MARGIN
     height = placement.size[1] + HEAD + FOOT
-    lines = int(placement.size[1] // ROW) - 2  # of the list of cables
-    if len(cables) > lines:
-        cables = (*cables[: lines - 1], f"… and {len(cables) - lines + 1} more")
+    most_cables = int(placement.size[1] // ROW) - 2  # as many as have room beside the boxes
+    if len(cables) > most_cables:
+        cables = (*cables[: most_cables - 1], f"… and {len(cables) - most_cables + 1} more")
     keys = _legend(topology, racks, placement, marked, height - FOOT + LEGEND_GAP)
     subtitle = _subtitle(topology, racks, placement, marked)
     ends_of_legend = (key.x + SIGN_WIDTH + LEGEND_LETTER * len(key.text) for key in keys)
@@ -293,8 +295,8 @@ def compose(
 
 def _style(strokes: Sequence[Strokes], placement: Positions, marked: bool) -> Style:
     """Lines that are thin and faint if there are many, and fainter if others are highlighted."""
-    lines = max(1, strokes[0].lines)
-    marked_lines = max(1, strokes[-1].lines)
+    lines = max(1, strokes[0].lines)  # between racks, which are drawn first
+    marked_lines = max(1, strokes[-1].lines)  # highlighted lines, if any, are drawn last
     faint = 0.4 if marked else 1.0
     has_small_vertices = placement.half < 5
     return Style(

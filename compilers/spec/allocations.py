@@ -402,7 +402,7 @@ def assign_numbers(before: Numbers, keys: Iterable[str], size: int, first: int =
     used |= {key: freed.pop(key) for key in keys if key in freed}
     reserved = {*used.values(), *freed.values()}
     unused = (number for number in count(first) if number not in reserved)
-    number = next(unused)
+    number = next(unused)  # for the next new key, while there are enough
     for key in keys:
         if key in used:
             continue

@@ -177,7 +177,7 @@ def write_next_hops(
         s = rows.listed[i]
         for j in range(len(rows.destinations)):
             c = rows.egress[i, j]
-            paths.next_hop[i, j] = 2 * NONE
+            paths.next_hop[i, j] = 2 * NONE  # `hop_switch` gives NONE
             if c >= 0 and states.program.order[s, c, 0] >= 0:
                 summary = states.summary[s, c]
                 paths.next_hop[i, j] = 2 * far_switch(summary) + has_detours(summary)
@@ -194,7 +194,7 @@ def follow_listed(
     These packets go over listed switches only. If the next switch may send a packet of its own host
     back to s, `longest` is raised to the links of that packet.
     """
-    p, row, next_hop = states.program, rows.row, paths.next_hop
+    p, row, next_hop = states.program, rows.row, paths.next_hop  # row: by switch, if it is listed
     for i in range(len(rows.listed)):
         s = rows.listed[i]
         for j in range(len(rows.destinations)):

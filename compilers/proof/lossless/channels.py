@@ -103,6 +103,7 @@ def channels(
     # By switch, ingress link and next link: whether packets wait for the next link.
     waits = np.zeros(changes.shape, np.bool_)
     ends = np.flatnonzero(walks.has_hosts)
+    # Packets to a destination have about S·K states.
     step = max(1, STATES_AT_ONCE // changes.size * changes.shape[2])
     highest, endless = 0, False
     for first in range(0, len(ends), step):

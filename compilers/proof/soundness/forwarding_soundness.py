@@ -163,7 +163,7 @@ def _alternates_by_paths(build: Build, paths: NeighbourPaths) -> tuple[Sets, Set
         return downstream, downstream
     if forwarding.marks:  # any neighbour may be an alternate, as it spreads marked packets
         loop_free = paths.candidates_below(Conflict.ANY)
-    else:
+    else:  # direct classes have none, unless neighbours bounce packets
         loop_free[~(paths.behind & ~paths.direct)] = 0
     if not forwarding.bounces:
         return loop_free, loop_free

@@ -186,6 +186,7 @@ def _shared_ports(build: Build, block: slice) -> Iterator[Unsound]:
     columns_by_port = np.argsort(ports, axis=1, kind="stable")
     ascending = np.take_along_axis(ports, columns_by_port, axis=1)
     is_second = np.zeros(ports.shape, np.bool_)
+    # A second use of a port follows the first one in sorted order. 0 is no port.
     equals_last = (ascending[:, 1:] == ascending[:, :-1]) & (ascending[:, 1:] != 0)
     np.put_along_axis(is_second, columns_by_port[:, 1:], equals_last, axis=1)
     yield from unsound_where(
@@ -244,6 +245,7 @@ def prefixes(build: Build) -> Iterator[Unsound]:
     # Groups of switches that have fewer prefixes than others are filled up with `end`.
     for first, rows in blocks_of(prefix):
         wrong = (rows < 0) | (rows > end)
+        # A number is wrong that does not ascend, unless it fills up.
         wrong[:, 1:] |= (rows[:, 1:] <= rows[:, :-1]) & (rows[:, 1:] < end)
         yield from unsound_where(
             wrong,

@@ -71,6 +71,7 @@ class _MinimalPaths:
         hops = minimal_hops(self.fib, destinations)[ends]
         hops[np.searchsorted(ends, destinations), np.arange(len(destinations))] = ITSELF
         longest = int(hops.max(initial=0))
+        # No path is longer than `longest`, so farther pairs need no exact distance: BEYOND is more.
         shortest = distances(self.neighbours, destinations, depth=longest - 1).T[ends]
         is_minimal = (hops >= 0) & (hops <= shortest)
         counts = [int(np.count_nonzero(hops == h)) for h in range(longest + 1)]
