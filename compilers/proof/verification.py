@@ -188,7 +188,7 @@ def remedy(build: Build, report: Report) -> str:
         choices.append("write `protect: none` and leave repairs to the controller")
     if len(choices) == 1:
         return f"routing: {choices[0]}"
-    return f"routing: {', '.join(choices[:-1])} or {choices[-1]}"
+    return f"routing: {', '.join(choices[:-1])}, or {choices[-1]}"
 
 
 def _fewest_links(build: Build) -> str:

@@ -18,13 +18,13 @@ SPARSE = "{family: jellyfish, nodes: 20, degree: 3, seed: 1}"
             (
                 "with 0-",
                 "try `balance: ecmp` with `transit: ecmp`, which protects more graphs, add links "
-                "(0 and 19 more have 3) or write `protect: none` and leave repairs to the",
+                "(0 and 19 more have 3), or write `protect: none` and leave repairs to the",
             ),
         ),
         (
             "{family: mlfm, n: 4}",
             "node",
-            ("with 12 down, packets between", "routing: write `protect: link`, which holds or try"),
+            ("with 12 down, packets between", "write `protect: link`, which holds, or try"),
         ),
     ],
 )
