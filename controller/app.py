@@ -288,7 +288,7 @@ def serve(
 
     Raises:
         InputError: insecure settings, files that cannot be read or written, too few open files, an
-        address that cannot be listened at, or another app that cannot be used.
+            address that cannot be listened at, or another app that cannot be used.
         RuntimeError: the controller has stopped working.
     """
     settings.check()

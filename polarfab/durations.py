@@ -12,8 +12,6 @@ UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 """The seconds of each unit."""
 DURATION = re.compile(r"([1-9][0-9]{0,6})([smhd])", re.ASCII)
 """A duration such as `10m`."""
-
-
 LIMITS = ((2 * 60, 1, "s"), (2 * 3600, 60, "min"), (2 * 86400, 3600, "h"))
 """Of the units in which a duration is printed: below how many seconds it is used, its seconds, and
 its word. A larger unit is used from two of it on."""

@@ -141,7 +141,7 @@ def read_build(folder: Path, unverified: bool = False) -> Current:
 
     Raises:
         InputError: the build is missing, damaged or not verified, or needs a capability that the
-        OpenFlow target lacks.
+            OpenFlow target lacks.
     """
     from compilers.targets.openflow.encoder import Encoder
 

@@ -153,7 +153,7 @@ def simulate_build(
         pattern: one of `compilers.evaluation.traffic.PATTERNS`, or a file of rates.
         hosts: how many hosts each switch has; 0 for as many as it was built with.
         settings: the settings, from `settings_for`. Their `channels` are replaced by as many as
-        needed.
+            needed.
         progress: called with the number of loads that are done, and of all.
         workers: the processes that share the loads.
 

@@ -97,7 +97,7 @@ def sweep(hosts: int, rows: int = 0) -> Collective:
     Args:
         hosts: the number of hosts.
         rows: the rows of the grid, a divisor of `hosts`; 0 for a grid as near to a square as can
-        be.
+            be.
     """
     rows = rows or next(rows for rows in range(isqrt(hosts), 0, -1) if hosts % rows == 0)
     row, column = np.divmod(np.arange(hosts), hosts // rows)

@@ -82,7 +82,7 @@ def _print_methods(methods: Mapping[str, str], failed: bool) -> None:
 
     Args:
         methods: the method of each proof, by what is proved: delivery, alternates or a kind of
-        failure.
+            failure.
         failed: whether paths under failures were printed before.
     """
     from compilers.proof.failures.risk_cases import kind_words
