@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from compilers.readers.text_lines import Integers
 from extensions.host_paths.segment_text import (
@@ -153,10 +154,6 @@ class SegmentPaths:
         length, reached = np.zeros(count, np.int64), np.zeros(count, np.int64)
         # The indices of the carriers that have not arrived and are not lost.
         travelling = np.arange(count)
-        # At a host the first uSID is the one that selected its row. After it come the others by
-        # which the host decapsulates, and then 0, which ends the carrier.
-        expected_usids = np.array([*host_usids[1:], 0])
-        offset = np.arange(1, len(expected_usids) + 1)
         # In each round, each travelling packet meets one row. Names in the singular are int64[m] or
         # bool[m], by travelling packet.
         while len(travelling):
@@ -169,10 +166,8 @@ class SegmentPaths:
             reached[travelling[decapsulated]] = self.prefix_number[row[decapsulated]]
             to_host = (actions & TO_HOST) > 0
             arriving = travelling[to_host]
-            remaining_usids = padded[arriving[:, None], position[arriving][:, None] + offset]
-            has_expected_usids = (remaining_usids == expected_usids).all(axis=1)
-            host_decapsulates = has_expected_usids & (len(host_usids) > 1)
-            reached[arriving] = np.where(host_decapsulates, self.prefix_number[row[to_host]], 0)
+            host_takes_it = _decapsulates(padded[arriving], position[arriving], host_usids)
+            reached[arriving] = np.where(host_takes_it, self.prefix_number[row[to_host]], 0)
             over_cable = (actions & OVER_CABLE) > 0
             crossing = travelling[over_cable]
             switch[crossing] = self.far[row[over_cable]]
@@ -194,6 +189,24 @@ class SegmentPaths:
             index = np.searchsorted(self.keys, key)
             row = np.where(self.keys[index] == key, index, row)
         return row
+
+
+def _decapsulates(padded: Integers, position: Integers, host_usids: Usids) -> NDArray[np.bool_]:
+    """Whether a host decapsulates packets, bool[m].
+
+    The first uSID of each is the one that selected its row. After it have to come the others by
+    which the host decapsulates, and then 0, which ends the carrier.
+
+    Args:
+        padded: int64[m, …], the uSIDs of each carrier, then zeros.
+        position: int64[m], the index of the first uSID of each.
+        host_usids: those by which hosts decapsulate, as of `SegmentPaths.follow`.
+    """
+    expected = np.array([*host_usids[1:], 0])
+    following = position[:, None] + np.arange(1, len(expected) + 1)
+    has_expected = (np.take_along_axis(padded, following, axis=1) == expected).all(axis=1)
+    decapsulates: NDArray[np.bool_] = has_expected & (len(host_usids) > 1)
+    return decapsulates
 
 
 def _key(vertex: int, usids: Usids) -> int:
