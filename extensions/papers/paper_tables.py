@@ -260,16 +260,17 @@ def _cells_of_designs(data: Mapping[str, Any]) -> Iterator[Cell]:
         by_radix = bool(entry.get("largest"))
         for quantity, printed in entry["printed"].items():
             value = QUANTITIES[quantity](ours)
+            is_given_radix = by_radix and quantity == "radix"
             if quantity == "subscription":
                 value = subscription(ours, entry.get("utilisation"))
             readings = [
                 *_notes_on_cell(data, "readings", network, quantity),
                 *([cable_remark] if cable_remark and quantity in FROM_CABLES else []),
                 *([host_remark] if host_remark and quantity in FROM_HOSTS else []),
-                *([_remark_on_largest(ours)] if by_radix and quantity != "radix" else []),
+                *([_remark_on_largest(ours)] if by_radix and not is_given_radix else []),
             ]
             reasons = _notes_on_cell(data, "differences", network, quantity)
-            if by_radix and quantity == "radix":
+            if is_given_radix:
                 reasons = ["Put in: the text has lost the parameters, and ours are of this radix."]
             if cable_remark and quantity in OF_RACKS:
                 reasons = [f"The paper does not describe its partition. Ours has {value:,}."]
@@ -284,7 +285,7 @@ def _cells_of_designs(data: Mapping[str, Any]) -> Iterator[Cell]:
                 interpretation=" ".join(readings),
                 reason=" ".join(reasons),
                 taken=(bool(cable_remark) and quantity == TAKEN_QUANTITY)
-                or (by_radix and quantity == "radix")
+                or is_given_radix
                 or entry["family"] == "jellyfish",
             )
 

@@ -116,11 +116,12 @@ def mms_utilisation(_quick: bool) -> Evidence:
     """Figure 6: utilisation of the links of the MMS graph; by formula, and some measured."""
     shape = growth("Slim Fly MMS").shape
     by_formula = {q: shape(q).utilisation for q in _prime_powers(5, 128)}
+    # By each q that is not 1 modulo 4, the next one that is; the last ones have none, and q itself.
     next_of_one = {
         q: next((after for after in by_formula if after > q and after % 4 == 1), q)
         for q in by_formula
         if q % 4 != 1
-    }  # by each q that is not 1 modulo 4, the next one that is; the last ones have none
+    }
     measured = {q: uniform(build_topology("slimfly", {"q": q})).utilisation for q in BUILT_MMS}
     largest_difference = max(abs(measured[q] - by_formula[q]) for q in BUILT_MMS)
     claims = (
