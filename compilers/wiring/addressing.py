@@ -81,15 +81,15 @@ class Addressing:
     def first_addresses(self) -> dict[str, int]:
         """Return the first address of block 0 of each pool, as a number, by `ipv4` and `ipv6`."""
         pools = {"ipv4": self.ipv4, "ipv6": self.ipv6}
-        return {word: self._first_address(pool) for word, pool in pools.items() if pool}
+        return {name: self._first_address(pool) for name, pool in pools.items() if pool}
 
     def blocks(self) -> tuple[Blocks, ...]:
         """Return the blocks in each pool."""
         lengths = {"ipv4": self.ipv4_length, "ipv6": 64}
         count = block_count(len(self.host_mac), self.hierarchy)
         return tuple(
-            Blocks(VERSIONS[word], first, lengths[word], count)
-            for word, first in self.first_addresses().items()
+            Blocks(VERSIONS[name], first, lengths[name], count)
+            for name, first in self.first_addresses().items()
         )
 
     def ipv4_blocks(self) -> NDArray[np.uint32]:
@@ -260,9 +260,12 @@ def planned_blocks(
     length = ipv4_block_length(hosts)
     before = installed.allocations.of(POOL).used if installed else {}
 
-    def first_before(word: str, pool: IPv4Network | IPv6Network, block_length: int) -> int | None:
-        """The first address before, if all blocks from there on are in the pool."""
-        first = before.get(word)
+    def first_before(name: str, pool: IPv4Network | IPv6Network, block_length: int) -> int | None:
+        """The first address before, if the pool has room for all blocks from there on.
+
+        It also has to be a multiple of an aggregate's size, as it is not if supernodes have grown.
+        """
+        first = before.get(name)
         if first is None:
             return None
         last = first + (count << (pool.max_prefixlen - block_length)) - 1
@@ -271,15 +274,16 @@ def planned_blocks(
         is_aligned = first % (1 << (pool.max_prefixlen - aggregate)) == 0
         return first if inside and is_aligned else None
 
+    # Blocks that were larger keep their length, too.
     length_before = installed.block_length if installed else 0
     if 0 < length_before <= length and first_before("ipv4", pools.ipv4, length_before) is not None:
         length = length_before
     lengths = {"ipv4": (pools.ipv4, length), "ipv6": (pools.ipv6, 64)}
     blocks = []
-    for word, (pool, block_length) in lengths.items():
+    for name, (pool, block_length) in lengths.items():
         if pool is None:
             continue
-        first = first_before(word, pool, block_length)
+        first = first_before(name, pool, block_length)
         if first is None:
             first = int(pool.network_address)
         blocks.append(Blocks(pool.version, first, block_length, count))

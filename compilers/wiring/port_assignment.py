@@ -10,7 +10,9 @@ kept, and other links take the ports that are left.
 A link or a host whose port is disabled moves to a spare port, in the order in which the inventory
 lists disabled ports, and all others stay. So a port that breaks later moves one cable only.
 
-`compilers.wiring.port_plan` calls these functions. In shapes, S is the number of switches, K the
+`compilers.wiring.port_plan` calls these functions. Two links of a switch are in a *triangle* if the
+switches at their far ends are neighbours; each of these two links leads to the *apex* of the other.
+In shapes, S is the number of switches, K the
 most links of a switch, P the most hosts, and G the most groups of links.
 """
 
@@ -82,17 +84,19 @@ class PortGroups:
         present = far >= 0
         no_group = np.int32(np.iinfo(np.int32).max)
         group_of_link = np.where(present, group[far], no_group)
-        # int32[S, K] each: the groups of links in order, where a group starts, and its number. Then
-        # the size of each group, and of each link its rank in that order.
+        # Sort the links of each switch by group, and number its groups from 0. All are [S, K].
         ordered = np.sort(group_of_link, axis=1)
         starts = np.ones(far.shape, bool)
         starts[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-        number = np.cumsum(starts, axis=1) - 1
-        row = np.arange(len(far))[:, None]
+        number_in_order = np.cumsum(starts, axis=1) - 1
+        # The size of each group by its number. A link beyond the last adds nothing.
+        switch = np.arange(len(far))[:, None]
         sizes = np.zeros(far.shape, np.int32)
-        np.add.at(sizes, (np.broadcast_to(row, far.shape), number), ordered != no_group)
+        group_index = np.broadcast_to(switch, far.shape), number_in_order
+        np.add.at(sizes, group_index, ordered != no_group)
+        # Sorting twice gives the place of each link in that order, and so its group's number.
         rank = np.argsort(np.argsort(group_of_link, axis=1, kind="stable"), axis=1, kind="stable")
-        size_of_group = sizes[row, number[row, rank]]
+        size_of_group = sizes[switch, number_in_order[switch, rank]]
         place_of_link = np.where(present, place[far], 0)
         order = np.lexsort((place_of_link, group_of_link, -size_of_group, ~present), axis=1)
         return cls(order, np.sort(sizes, axis=1)[:, ::-1], is_one_module=False)
@@ -196,7 +200,7 @@ def _spread_over_modules(
     apex = apex_links(far)
     in_triangles = (apex >= 0).any(axis=1)
     degree = np.count_nonzero(far >= 0, axis=1)
-    rank = np.argsort(demand.groups.order, axis=1)
+    rank = np.argsort(demand.groups.order, axis=1)  # the place of each link in that order
     # In a graph without triangles links to one rack are separated.
     order = links_apart if in_triangles.any() else demand.groups.order
     is_spread = np.zeros(len(far), np.bool_)
@@ -210,6 +214,7 @@ def _spread_over_modules(
         counts = links_per_module([len(numbers) for numbers in ports], links, [0] * len(ports))
         module_in_order = modules_in_runs(counts) if has_triangles else modules_in_rotation(counts)
         module = _modules_of_links(order[alike, :links], module_in_order, apex[alike])
+        # Links module by module, and the ports in the same order: the first ones of each module.
         by_module = np.lexsort((rank[alike], module), axis=1)[:, :links]
         used = [n for numbers, count in zip(ports, counts, strict=True) for n in numbers[:count]]
         port[alike[:, None], by_module] = np.array(used, np.int32)

@@ -47,9 +47,11 @@ def fill(sizes: NDArray[np.int64], room: NDArray[np.int64]) -> ClusterRacks:
     for size in sizes.tolist():
         racks = np.flatnonzero(free_room >= size)[:1]  # the first with room for the whole cluster
         if not len(racks):
+            # The first racks that have room for the cluster together, or all racks with room.
             with_room = np.flatnonzero(free_room)
             needed = np.searchsorted(np.cumsum(free_room[with_room]), size) + 1
             racks = with_room[:needed]
+        # A rack stands here as often as it has room, and the cluster takes the first places.
         rack_of_member = np.repeat(racks, free_room[racks])[:size]
         np.subtract.at(free_room, rack_of_member, 1)
         racks_of_clusters.append(rack_of_member)
@@ -140,15 +142,17 @@ class RackRoom:
         nodes = np.array([len(nodes) for nodes in self.free_nodes], np.int64)
         spaces = np.array([self.spaces(r) for r in range(len(self.racks))], np.int64)
         if nodes.any():
-            # Only as many spaces count as there are nodes without a rack.
-            spaces = np.clip(self.without_rack - (np.cumsum(spaces) - spaces), 0, spaces)
+            # Only as many spaces count as there are nodes without a rack: those of the first racks.
+            spaces_before = np.cumsum(spaces) - spaces
+            spaces = np.clip(self.without_rack - spaces_before, 0, spaces)
         return nodes + spaces
 
     def take_node(self, rack: int, without_rack: Iterator[int]) -> tuple[int, int]:
         """Return the index of a node for a vertex that belongs into a rack, and the node's rack.
 
-        This is a free node of the rack, else a node without a rack. If there is neither, as nodes
-        with a vertex took their units, it is a free node of another rack.
+        This is a free node of the rack, else a node without a rack. If there is neither, it is a
+        free node of another rack. That happens if nodes that had a vertex and no rack are in the
+        rack now, in the place of its own nodes.
 
         Args:
             rack: the rack.
@@ -196,19 +200,21 @@ def nodes_in_racks(
     room = RackRoom.of(inventory, others, vertex_count)
     node_of = {node.vertex: i for i, node in enumerate(nodes) if node.vertex is not None}
     without_rack = (i for i in waiting_nodes(vertex_count, inventory) if nodes[i].rack is None)
-    if not any(room.free_nodes):
+    if not any(room.free_nodes):  # no rack has nodes of its own: vertices take nodes in order
         node_of |= {v: next(without_rack) for v in range(vertex_count) if v not in node_of}
-    rank = np.empty(len(sequence), np.int64)
-    rank[sequence] = np.arange(len(sequence))
+    cluster_of = layout.rack  # a layout has one rack for each cluster
+    place_in_sequence = np.empty(len(sequence), np.int64)  # of each cluster
+    place_in_sequence[sequence] = np.arange(len(sequence))
     has_rack = {v for v, i in node_of.items() if nodes[i].rack is not None}
-    vertices = np.lexsort((layout.position, rank[layout.rack]))
-    waiting = np.array([v for v in vertices.tolist() if v not in has_rack], np.int64)
-    sizes = np.bincount(rank[layout.rack[waiting]], minlength=len(sequence))
+    # The vertices without a rack: cluster by cluster in sequence, and by position in a cluster.
+    vertices = np.lexsort((layout.position, place_in_sequence[cluster_of]))
+    without = np.array([v for v in vertices.tolist() if v not in has_rack], np.int64)
+    sizes = np.bincount(place_in_sequence[cluster_of[without]], minlength=len(sequence))
     cluster_racks = fill(sizes, room.vertices())
     if cluster_racks.missing:
-        raise Refused(no_room_finding(inventory, len(waiting), cluster_racks.missing))
-    rack_of_waiting = np.concatenate(cluster_racks.racks).tolist()
-    for v, rack in zip(waiting.tolist(), rack_of_waiting, strict=True):
+        raise Refused(no_room_finding(inventory, len(without), cluster_racks.missing))
+    racks = np.concatenate(cluster_racks.racks).tolist()
+    for v, rack in zip(without.tolist(), racks, strict=True):
         if v in node_of:
             i = node_of[v]
         else:

@@ -112,7 +112,7 @@ class Wiring:
         return zip(switch.tolist(), *ends, strict=True)
 
     def links(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return all links in order: the smaller switch, and its number there, int64[E] each."""
+        """Return all links in order, int64[E] twice: the smaller switch, and the number there."""
         switch, link = np.nonzero(self.far > np.arange(len(self.far))[:, None])
         return switch, link
 
