@@ -12,8 +12,9 @@ towards the j-th neighbour supernode is j if that is below x, else j plus the li
 whoever reads rows has them computed. `compilers.routing.polarstar_minimal` has the rules, and makes
 the program of a topology.
 
-Letters: x and y are supernodes, x' and y' members of them, z the common neighbour of x and y, R
-the rows of a switch, D the neighbour supernodes of one, m and n counts of what a function gets.
+Letters: x and y are supernodes, x' and y' members of them, z the common neighbour of x and y. In
+shapes, N is the number of supernodes, R of the rows of a switch, D of the neighbour supernodes of
+one, and m and n count what a function gets.
 """
 
 from __future__ import annotations
@@ -124,8 +125,9 @@ class StarProgram:
         """
         around = self.around[x]
         place = np.empty(len(self.around), np.int16)
+        # z is the middle of the paths to all y that are orthogonal to z.
         place[self.around[around]] = np.arange(len(around))[:, None]
-        if (around == x).any():
+        if (around == x).any():  # `around` has x itself, and `neighbours(x)` has not
             place -= place > np.searchsorted(around, x)
         return place
 
@@ -141,6 +143,7 @@ class StarProgram:
         is_quadric = int((around == x).any())
         links_within = self.links[is_quadric][members].astype(place.dtype)[:, None]
         above_x = place >= np.count_nonzero(around < x)
+        # Links within x have the numbers between those to neighbours below x and above x.
         links: Numbers = place + above_x * links_within
         return links
 
@@ -187,8 +190,8 @@ class StarEgress(ComputedEgress):
             return self._rows_of(int(x[0]), member)
         egress: Egress = np.empty((len(number), self.shape[1]), self.dtype)
         for supernode in sorted(set(x.tolist())):
-            place = np.flatnonzero(x == supernode)
-            egress[place] = self.supernode(supernode)[member[place]]
+            row = np.flatnonzero(x == supernode)
+            egress[row] = self.supernode(supernode)[member[row]]
         return egress
 
     def supernode(self, x: int) -> Egress:
@@ -284,9 +287,11 @@ class StarEgress(ComputedEgress):
         around, k = program.around, self.group_size
         supernodes = np.arange(len(around))
         y, member = divmod(destination, k)
-        # int32[N], the middle z of the path x, z, y from each supernode x.
+        # int32[N], the middle z of the path x, z, y from each supernode x: z is orthogonal to both.
         middle = np.empty(len(around), np.int32)
         middle[around[around[y]]] = around[y][:, None]
+        # intp[N], the place of that middle in `neighbours(x)`, as `middle_places` has it for one x;
+        # then the links to it, as in `links_to`.
         place = (around == middle[:, None]).argmax(axis=1)
         below = np.count_nonzero(around < supernodes[:, None], axis=1)
         place -= self.quadric & (place > below)
