@@ -181,7 +181,7 @@ class TableDifference:
         new, old = self.new.tables.routes, self.old.tables.routes
         exact = new.exact and old.exact
         had_row = np.broadcast_to(np.True_, shape) if exact else self._had_row(destinations)
-        if self.in_place:
+        if self.in_place:  # otherwise all rows change
             same = _comparable(self.fib.egress(destinations)) == self.class_before(destinations)
             if not exact:
                 has_row = has_own_row(new, self.fib, destinations) if not new.exact else True
@@ -218,7 +218,7 @@ class TableDifference:
         return had_row
 
     def _old_vertices(self, destinations: NDArray[np.int64]) -> tuple[Numbers, Numbers]:
-        """Which destinations are a network of the old build, too, and their vertices there."""
+        """Which destinations the old build has, bool[D], and their vertices there, int64[D]."""
         old_vertex = self.nodes.prefix[destinations]
         return (old_vertex >= 0) & (old_vertex < self.old.tables.switches), old_vertex
 
@@ -232,10 +232,10 @@ class TableDifference:
         Returns:
             [S', D], by vertex of the new build.
         """
-        vertex = np.where(
+        old_vertex = np.where(
             self.nodes.node_of_new >= 0, self.nodes.old_vertex[self.nodes.node_of_new], -1
         )
-        at_new: Numbers = np.where((vertex >= 0)[:, None], values[vertex], otherwise)
+        at_new: Numbers = np.where((old_vertex >= 0)[:, None], values[old_vertex], otherwise)
         return at_new
 
     def classes(self) -> NDArray[np.bool_]:

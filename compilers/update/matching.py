@@ -181,6 +181,7 @@ def kept_hosts(old: HostTable, new: HostTable) -> NDArray[np.int64]:
     Returns:
         int64[n].
     """
+    # The row of the same address in the new table; any row if there is no such address.
     order = np.argsort(new.address)
     place = np.searchsorted(new.address, old.address, sorter=order)
     row = order[np.minimum(place, len(order) - 1)]
@@ -237,7 +238,8 @@ def _network_records(network: NDArray[np.uint64], length: NDArray[np.uint8]) -> 
 
 def _same_networks(old: NDArray[np.void], new: NDArray[np.void]) -> NDArray[np.int64]:
     """int64[P'], for each new network the number of the same old network, or NO_VERTEX."""
-    _, which = np.unique(np.concatenate((old, new)), return_inverse=True)
-    number = np.full(len(which), NO_VERTEX, np.int64)
-    number[which[: len(old)]] = np.arange(len(old))
-    return number[which[len(old) :]]
+    # Equal networks get the same code, whichever build they are of.
+    _, code = np.unique(np.concatenate((old, new)), return_inverse=True)
+    old_number_of_code = np.full(len(code), NO_VERTEX, np.int64)
+    old_number_of_code[code[: len(old)]] = np.arange(len(old))
+    return old_number_of_code[code[len(old) :]]

@@ -276,14 +276,14 @@ class Cells:
             towards = np.where((bounce < count) & (bounce != came_from), bounce, towards)
         leads_back = next_switch[:, towards, column] == switch
         bounces_again = leads_back.any(axis=0)
-        path = leads_back.argmax(axis=0)
+        path_back = leads_back.argmax(axis=0)  # the first of the W paths that leads back
         # In both arrays the last place stands for no switch: whatever is sent there is lost.
         lost_in_transit = np.append(lost, np.ones((1, len(column)), np.bool_), axis=0)
         lost_after_bounce = np.ones((len(next_switch), count + 1, len(column)), np.bool_)
         for _ in range(MOST_HOPS):
             updated = np.where(
                 bounces_again,
-                lost_after_bounce[path, towards, column],
+                lost_after_bounce[path_back, towards, column],
                 lost_in_transit[towards, column],
             )
             if np.array_equal(updated, lost_after_bounce[:, :count]):

@@ -158,7 +158,7 @@ class _Part:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Bundles:
-    """The m classes that change at switches of one kind, and what the messages are made of."""
+    """Makes the messages for the m classes that change at switches of one kind."""
 
     encoder: Encoder
     """Encodes rows and groups of the tables that are held."""
@@ -211,6 +211,7 @@ class _Bundles:
             yield from self._corrected_groups(old, new)
         for (_, new), chosen in zip(all_roles, added, strict=True):
             comes_last = self._from_gained(new)
+            # While routes change, packets from hosts keep to the minimal ports.
             if new.entering and self.change.last > 1:
                 comes_last = np.ones_like(chosen)
             yield self._rows(new, chosen & ~comes_last)
@@ -262,9 +263,9 @@ class _Bundles:
         chosen_groups, switch = groups.take(chosen), self.switch[chosen]
         if groups.entering and not profile.masks:
             ports = self.encoder.build.wiring.host_port[switch]
-            option, host = np.nonzero(ports > 0)
-            chosen_groups = replace(chosen_groups.take(option), in_port=ports[option, host])
-            switch = switch[option]
+            place, host = np.nonzero(ports > 0)  # of each row, the group and the host
+            chosen_groups = replace(chosen_groups.take(place), in_port=ports[place, host])
+            switch = switch[place]
         block = self.encoder.class_messages(chosen_groups, generation, profile)
         return self._part(block, switch, round)
 
@@ -293,6 +294,7 @@ class _Bundles:
         Until the last round packets take only the next hops that the class has before and after.
         """
         before, after = self.next_hops
+        # First the next hops that a class has before and after, then all that it has after.
         both = np.where(before == after, after, 0)
         for next_hops, hops_before, round in (
             (both, before, PREPARE),

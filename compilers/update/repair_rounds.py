@@ -45,8 +45,8 @@ GONE = -1
 NO_ROW = -1
 """In place of the index of a changed row: none."""
 CUT_OFF = 1 << 20
-"""Above any level. The levels of cells whose packets are dropped start here at first, and are moved
-down to follow all other levels at the end.
+"""Above any level. The levels of cells that drop packets begin here while levels are computed;
+`_without_gap` then moves them down to follow all other levels.
 """
 CELLS_AT_ONCE = 1 << 20
 """Pairs of a switch and a destination that are compared at the same time."""
@@ -128,6 +128,8 @@ class RepairRounds:
         cells = _Cells.of(before, after, rows)
         switch, prefix = rows.T
         level = cells.levels(egress == GONE)
+        # A row changes in the round of its largest level. A row that gives no cell a new class is
+        # removed in the last round, or changed in the first one.
         rounds = np.zeros(len(rows), np.int64)
         np.maximum.at(rounds, cells.row, level)
         last = int(level[~cells.drops].max(initial=0)) + 1
@@ -264,6 +266,8 @@ class _Cells:
         # The last entry, for no next cell, stays 0.
         level = np.zeros(len(self.row) + 1, np.int64)
         in_aggregate = ~self.has_own_row
+        # The cells that change no sooner than their aggregate's row changes: it serves them now, or
+        # will serve them when their own row is gone.
         waits = (self.aggregate_row != NO_ROW) & (in_aggregate | gone[self.row])
         for _ in range(MOST_HOPS):
             raised = np.where(self.drops, CUT_OFF, 1 + level[self.next_changed_cell])
@@ -320,7 +324,7 @@ def _multipath_levels(
 
 
 def _without_gap(level: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The levels, of which those from CUT_OFF on are lowered to follow the others without a gap."""
+    """Lower the levels from CUT_OFF on, so that they follow the others without a gap."""
     is_late = level >= CUT_OFF
     highest = level[~is_late].max(initial=0)
     return level - np.where(is_late, CUT_OFF - 1 - highest, 0)
@@ -362,7 +366,8 @@ def _changed_rows(rows: NDArray[np.int64], switch: Numbers, prefix: Numbers) -> 
         switch: int64[n].
         prefix: int64[n], prefix numbers; negative for no prefix.
     """
-    # One number for a switch and a prefix; no prefix, -1, has no number of a row.
+    # A switch and a prefix as one number. It may mean another row where the prefix is no prefix of
+    # a row (negative, or `width` and above): such pairs are left out below.
     width = int(rows.max()) + 2
     switch_of_row, prefix_of_row = rows.T
     row_keys, keys = switch_of_row * width + prefix_of_row, switch * width + prefix
