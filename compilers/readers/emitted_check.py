@@ -199,9 +199,9 @@ class EmittedCheck:
         for vertex, switch in by_vertex.items():
             for stated in switch.addresses:
                 owners.setdefault(stated.address, []).append(_OwnedAddress(vertex, stated))
-        for address, of_address in owners.items():
-            if len({owned.vertex for owned in of_address}) > 1:
-                first, last = of_address[0].stated, of_address[-1].stated
+        for address, statements in owners.items():
+            if len({owned.vertex for owned in statements}) > 1:
+                first, last = statements[0].stated, statements[-1].stated
                 says = f"address {address}, which is in {first.file}:{first.line} too"
                 yield EmittedDifference(last.file, last.line, says, "one switch has it")
         for vertex, switch in by_vertex.items():

@@ -24,7 +24,7 @@ from compilers.tables.intermediate_form import no_route
 
 @dataclass(frozen=True, slots=True)
 class Ability:
-    """What a switch can do of the tables."""
+    """What a switch can do of what its tables ask for."""
 
     repairs: bool = True
     """Whether it tries several ports in order; if not, it has the first port only."""
@@ -48,7 +48,7 @@ class Ability:
 
 
 FULL_ABILITY = Ability()
-"""That of a switch that can do everything."""
+"""The ability of a switch that can do everything."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,22 +87,23 @@ class ExpectedSwitch:
             vertex: of the switch.
             ability: what the switch can do of the tables.
         """
-        c = build.tables.classes
-        ports = np.column_stack((c.port[vertex], c.alternate[vertex]))
-        weights = c.weight[vertex]
-        order = np.column_stack((c.port[vertex], c.protection[vertex]))
+        classes = build.tables.classes
+        ports = np.column_stack((classes.port[vertex], classes.alternate[vertex]))
+        weights = classes.weight[vertex]
+        order = np.column_stack((classes.port[vertex], classes.protection[vertex]))
         if not ability.repairs:
             order = order[:, :1]
-        width = max(order.shape[1], c.bounce.shape[2])
+        width = max(order.shape[1], classes.bounce.shape[2])
+        repair_parts = (classes.alternate, classes.protection, classes.bounce)
         return cls(
             egress=_egress(build, vertex),
             order=_zeros_last(_rows_of_width(order, width)),
-            bounce=_rows_of_width(c.bounce[vertex], width),
+            bounce=_rows_of_width(classes.bounce[vertex], width),
             entering=[
                 _with_marks(build, of_class[0], ability.shared(of_class, weight))
                 for of_class, weight in zip(ports.tolist(), weights.tolist(), strict=True)
             ],
-            only_minimal=not (c.alternate.shape[2] or c.protection.shape[2] or c.bounce.shape[2]),
+            only_minimal=not any(part.shape[2] for part in repair_parts),
             repairs=ability.repairs,
             sharing=_sharing_ports(ports, weights) if build.forwarding.every_hop else None,
         )
@@ -127,6 +128,7 @@ class ExpectedSwitch:
         """
         ingress = in_port[:, None]
         order = self.order[egress]
+        # Packets that came in on the minimal port try the bounce ports.
         tried = np.where(order[:, :1] == ingress, self.bounce[egress], order)
         # A packet that came in on a port of the class goes back there when nothing else is up.
         back = np.where((order == ingress).any(axis=1), in_port, 0)
@@ -135,6 +137,7 @@ class ExpectedSwitch:
             bounced = np.column_stack((self.bounce[egress], order[:, 0]))
             from_sharing = (self.sharing[egress] == ingress).any(axis=1, keepdims=True)
             tried = np.where(from_sharing, bounced, np.pad(tried, ((0, 0), (0, 1))))
+        # The ingress port is tried last only.
         tries = np.column_stack((np.where(tried == ingress, 0, tried), back))
         return tries if self.repairs else _zeros_last(tries)[:, :1]
 

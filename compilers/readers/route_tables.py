@@ -148,7 +148,7 @@ class RouteLines:
         """The first line of each next hop."""
         _, hop, line = self.columns()
         first = np.full(len(self.next_hops), -1, np.int64)
-        first[hop[::-1]] = line[::-1]
+        first[hop[::-1]] = line[::-1]  # of a next hop's lines the last written stays: the first
         lines = zip(self.next_hops, first.tolist(), strict=True)
         return {text: number for text, number in lines if number >= 0}
 
@@ -208,13 +208,14 @@ class RouteLines:
             meanings: the meaning of next hops, by their texts. Routes with others are left out.
         """
         hops = {self.next_hops[text]: hop for text, hop in meanings.items()}
-        table = np.zeros(len(self.next_hops), np.int64)
-        table[list(hops)] = [hop.table for hop in hops.values()]
-        tables, table_index = np.unique(table, return_inverse=True)
+        table_of_hop = np.zeros(len(self.next_hops), np.int64)
+        table_of_hop[list(hops)] = [hop.table for hop in hops.values()]
+        tables, table_index = np.unique(table_of_hop, return_inverse=True)
         routes = self._by_row(hops, table_index)
         if not len(routes.hop):
             return {}
         count = len(self.prefixes)
+        # The first route of each row. Rows with equal next hops lead to one entry.
         first = np.flatnonzero(np.diff(routes.row, prepend=-1))
         entry, examples = _entries(routes.hop, first, np.diff(first, append=len(routes.hop)))
         chains = [
@@ -223,11 +224,12 @@ class RouteLines:
         ]
         names, all_chains = list(self.prefixes), np.arange(len(chains))
         row, line = routes.row[first], np.minimum.reduceat(routes.line, first)
-        ends = np.searchsorted(row, np.arange(len(tables) + 1) * count)
+        # Where the rows of each table begin, and the end.
+        bounds = np.searchsorted(row, np.arange(len(tables) + 1) * count)
         lookups: dict[int, Lookup] = {}
         for index, number in enumerate(tables.tolist()):
-            rows = slice(ends[index], ends[index + 1])
-            if ends[index] < ends[index + 1]:
+            rows = slice(bounds[index], bounds[index + 1])
+            if bounds[index] < bounds[index + 1]:
                 emitted = EmittedRows(file, names, entry[rows], line[rows], row[rows] % count)
                 lookups[number] = Lookup(emitted, chains, all_chains)
         return lookups

@@ -204,15 +204,15 @@ class SwitchCheck:
         """bool[F * S]: the destinations to which all packets go by the tables."""
         self.differences = DifferenceList(accept)
         """The differences so far."""
-        w = build.wiring
-        self.names = w.port_names[int(w.node_type[vertex])]
+        wiring = build.wiring
+        self.names = wiring.port_names[int(wiring.node_type[vertex])]
         """The names of the switch's ports, of which the first has number 1."""
         self.number_of_port: dict[Port, int] = {name: n for n, name in enumerate(self.names, 1)}
         """The number of each port by its name, with a mark or without."""
         self.number_of_port |= {with_mark(name): marked(n) for n, name in enumerate(self.names, 1)}
-        self.fabric_ports = sorted(port for port, _, _ in w.ends(vertex))
+        self.fabric_ports = sorted(port for port, _, _ in wiring.ends(vertex))
         """The ports with a link."""
-        self.host_ports = [port for port in w.host_port[vertex].tolist() if port]
+        self.host_ports = [port for port in wiring.host_port[vertex].tolist() if port]
         """The ports with a host."""
         self.chains: list[Chain] = [()]
         """All chains of the files, with ports by number; chain 0 drops."""
@@ -286,7 +286,7 @@ class SwitchCheck:
         for number in classes.tolist():
             entry = numbered.get(number)
             ports = self.fabric_ports if number in without_route else []
-            if self._class_in_transit(number, entry, [*ports, ANY_OTHER]):
+            if self._class_differs_in_transit(number, entry, [*ports, ANY_OTHER]):
                 continue  # one difference for a class is enough
             expected = canonical(self.expected.from_hosts(number), FROM_HOST)
             if entering is not None:
@@ -295,7 +295,9 @@ class SwitchCheck:
             for port in self.host_ports[:1] if number in without_route else ():
                 self._class_differs(number, "hosts", port, entry, expected, of_host=True)
 
-    def _class_in_transit(self, number: int, entry: int | None, ports: Sequence[int]) -> bool:
+    def _class_differs_in_transit(
+        self, number: int, entry: int | None, ports: Sequence[int]
+    ) -> bool:
         """Whether a class differs for packets in transit; the first such port is a difference.
 
         Args:
@@ -402,7 +404,7 @@ class SwitchCheck:
         for tables_of_port in groups.values():
             tables = next(iter(tables_of_port.values()))
             rows = np.array([self._by_destination(t) for t in tables], np.int64)
-            rows = rows.reshape(len(tables), len(egress))  # for a port without tables too
+            rows = rows.reshape(len(tables), len(egress))  # [0, F * S] for a port without tables
             yield _IngressGroup.of(tables_of_port, rows, egress)
 
     def _by_destination(self, table: Lookup) -> Integers:
@@ -484,7 +486,8 @@ class SwitchCheck:
             for group in groups
         ]
         most_tables = max((chains.shape[2] for chains in chains_of_groups), default=1)
-        # All combinations of ingress port and kind of destination, as rows of arrays.
+        # The combinations of ingress port and kind of destination of all groups, n in all, as rows
+        # of three arrays: the numbers of their chains, their ingress ports and egress classes.
         rows = [
             _padded(chains.reshape(-1, chains.shape[2]), most_tables) for chains in chains_of_groups
         ]
@@ -494,13 +497,14 @@ class SwitchCheck:
         egress = np.concatenate([none, *(np.tile(g.egress, len(g.ports)) for g in groups)])
         in_port = in_port.astype(np.int64)
         wrong = self._wrong_transit(number, egress, in_port)
-        begin = 0
+        begin = 0  # the first row of a group
         for group, chains in zip(groups, chains_of_groups, strict=True):
             shape = chains.shape[:2]
             end = begin + shape[0] * shape[1]
             wrong_of_group = wrong[begin:end].reshape(shape)
             begin = end
-            self.is_correct &= ~np.logical_or.reduce(wrong_of_group)[group.kind]
+            wrong_kinds = np.logical_or.reduce(wrong_of_group)  # bool[K], by any ingress port
+            self.is_correct &= ~wrong_kinds[group.kind]
             if wrong_of_group.any():
                 self._add_differences(group, chains, wrong_of_group, of_host=False)
 
@@ -514,13 +518,14 @@ class SwitchCheck:
             egress: int64[n], their egress classes.
             in_port: int64[n], where they come in.
         """
-        stated = self._ports()[number].reshape(len(number), -1)
+        # int64[n, T * L]: the only port of each port set, through the chains of all tables in turn.
+        stated = self._only_ports()[number].reshape(len(number), -1)
         compared_singly = np.flatnonzero((stated == NOT_ONE_PORT).any(axis=1))
         stated = _canonical_ports(stated, in_port)
         expected = _canonical_ports(self.expected.transit(egress, in_port), in_port)
         width = max(stated.shape[1], expected.shape[1])
         wrong: NDArray[np.bool_] = (_padded(stated, width) != _padded(expected, width)).any(axis=1)
-        for row in compared_singly.tolist():  # arrays have only one port for a port set
+        for row in compared_singly.tolist():  # the arrays cannot say what these chains do
             chain = self._chain(number[row].tolist(), int(in_port[row]))
             wrong[row] = chain != tuple(((port, 1),) for port in expected[row].tolist() if port)
         for row in np.flatnonzero(self.expected.shares(egress, in_port)).tolist():
@@ -546,7 +551,8 @@ class SwitchCheck:
                 self._store_shares(group.egress.tolist(), chains)
                 compared[key] = np.array([a != b for a, b in zip(chains, expected, strict=True)])
             wrong[index] = compared[key]
-        self.is_correct &= ~np.logical_or.reduce(wrong)[group.kind]
+        wrong_kinds = np.logical_or.reduce(wrong)  # bool[K], by any ingress port
+        self.is_correct &= ~wrong_kinds[group.kind]
         if wrong.any():
             self._add_differences(group, numbers, wrong, of_host=True)
 
@@ -578,12 +584,15 @@ class SwitchCheck:
         numbers = [self._chains_of(t)[e] for t, e in zip(tables, group.entries, strict=False)]
         return np.stack(numbers or [np.zeros_like(group.egress)], axis=1)
 
-    def _ports(self) -> Integers:
-        """int64[chains, L]: the port of every port set of every chain, as `_only_port` gives it."""
+    def _only_ports(self) -> Integers:
+        """int64[chains, L]: the port of every port set of every chain, as `_only_port` gives it.
+
+        Zeros stand behind the last port set of a chain.
+        """
         rows = [[_only_port(port_set) for port_set in chain] for chain in self.chains]
         ports = np.zeros((len(rows), max(map(len, rows))), np.int64)
-        for row, of_chain in enumerate(rows):
-            ports[row, : len(of_chain)] = of_chain
+        for row, ports_of_chain in enumerate(rows):
+            ports[row, : len(ports_of_chain)] = ports_of_chain
         return ports
 
     def _chain(self, numbers: Iterable[int], in_port: int) -> Chain:
@@ -657,8 +666,8 @@ class SwitchCheck:
     def _block(self, destination: int) -> str:
         """The prefix of a destination, by its number among those of all families."""
         family, vertex = divmod(destination, self.build.tables.switches)
-        a = self.build.addressing
-        return str(a.network6(vertex) if family else a.network(vertex))
+        addressing = self.build.addressing
+        return str(addressing.network6(vertex) if family else addressing.network(vertex))
 
 
 def _only_port(port_set: Sequence[tuple[Port, int]]) -> int:

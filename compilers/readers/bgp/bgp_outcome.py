@@ -14,7 +14,8 @@ routing tables (`SpeakerFamily.table`), and what is left of them while links are
 lengths of the best paths (`_distances`), and then which sessions have them: for all switches at
 once (`converged`), or for one switch with all sessions that it uses (`_used_sessions`).
 
-In arrays S is the number of switches, P of prefixes, E of sessions (each from both its ends).
+In arrays S is the number of switches, P of prefixes, E of all sessions (each from both its ends),
+and N of the sessions of one switch.
 """
 
 from __future__ import annotations
@@ -199,7 +200,8 @@ class SpeakerFamily:
         # One number in the order of BGP's decision: length, metric, router id, session.
         order = self._with_ranks(_by_length_and_metric(length, metrics), far[up])
         order = order * len(source) + up[:, None]
-        # The row of each switch's first session.
+        # Sessions of one switch follow each other, so the least number from its first row to the
+        # next switch's first row has its best session, which is the remainder.
         first = np.flatnonzero(np.diff(source[up], prepend=-1))
         best = np.full(distance.shape, -1, np.int64)
         best[source[up][first]] = np.minimum.reduceat(order, first, axis=0) % len(source)
@@ -213,6 +215,7 @@ class SpeakerFamily:
             best: int64[S, P], the session of each switch's best path.
         """
         source, far = self.columns.source, self.columns.far
+        # The switch behind the far end, on the path that the far end announces.
         second_switch = np.where(best >= 0, far[best], -1)[far]
         over_neighbour = self.adjacent[source[:, None], second_switch] & (second_switch >= 0)
         return over_neighbour & (self.detour_metric >= 0)
@@ -252,7 +255,7 @@ class SpeakerFamily:
 
         Args:
             switch: the switch.
-            used: bool[E, P], its sessions whose paths it uses.
+            used: bool[N, P], its sessions whose paths it uses.
             distance: int64[P], the links to every prefix.
         """
         ports = [session.neighbour.port for session in self.sessions[switch]]
@@ -300,7 +303,7 @@ class SpeakerFamily:
         }
 
     def _sessions_without_failures(self, switch: int) -> Bools:
-        """bool[E, P]: the sessions of a switch whose paths it uses while nothing is down."""
+        """bool[N, P]: the sessions of a switch whose paths it uses while nothing is down."""
         count = len(self.sessions[switch])
         no_detours = np.full((count, 1), -1, np.int64)
         return self._used_sessions(switch, self.distance, np.ones(count, np.bool_), no_detours)
@@ -308,13 +311,13 @@ class SpeakerFamily:
     def _used_sessions(
         self, switch: int, distance: Integers, up: Bools, detour_metric: Integers
     ) -> Bools:
-        """bool[E, P]: the sessions of one switch whose paths it uses.
+        """bool[N, P]: the sessions of one switch whose paths it uses.
 
         Args:
             switch: the switch.
             distance: int64[S, P], the links to every prefix.
-            up: bool[E], its sessions that are up.
-            detour_metric: int64[E, P] or int64[E, 1], the metrics of paths that are detours, -1
+            up: bool[N], its sessions that are up.
+            detour_metric: int64[N, P] or int64[N, 1], the metrics of paths that are detours, -1
                 for others.
         """
         far = np.array([session.far for session in self.sessions[switch]], np.int64)
@@ -338,7 +341,7 @@ class SpeakerFamily:
         return order * len(self.rank) + self.rank[far][:, None]
 
     def _metrics(self, switch: int) -> Integers:
-        """int64[E, P]: the metrics that the sessions of a switch give prefixes."""
+        """int64[N, P]: the metrics that the sessions of a switch give prefixes."""
         neighbours = [session.neighbour for session in self.sessions[switch]]
         metrics = np.array([neighbour.metric for neighbour in neighbours], np.int64)
         by_prefix = np.tile(metrics[:, None], (1, len(self.prefixes)))

@@ -175,7 +175,7 @@ class TextEngine:
         """
         _check_verbs(self.grammar, type(self.actor))
         runs: dict[tuple[RouteHead, _Section], list[np.ndarray[Any, Any]]] = {}
-        for run in _runs(self._labels(lines)):
+        for run in _runs(self._heads_of_lines(lines)):
             indices = np.arange(run.first, run.end)
             part = lines[indices]
             if run.head < 0 or not (
@@ -192,17 +192,17 @@ class TextEngine:
         if whole:
             self._note_faults_at_end()
 
-    def _labels(self, lines: TextLines) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    def _heads_of_lines(self, lines: TextLines) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         """int64[n]: the index of the head of routes that each line begins with; -1: none."""
-        label = np.full(len(lines.number), -1, np.int64)
+        head_of_line = np.full(len(lines.number), -1, np.int64)
         # The longest head of a line decides. It is the first in the grammar, and so the last here.
         for number, head in reversed(list(enumerate(self.grammar.heads))):
-            label[lines.beginning(head.text)] = number
+            head_of_line[lines.beginning(head.text)] = number
             for beginning in self.grammar.statement_heads:
                 if beginning.startswith(head.text):
-                    label[lines.beginning(beginning)] = -1
-        label[lines.strange()] = -1
-        return label
+                    head_of_line[lines.beginning(beginning)] = -1
+        head_of_line[lines.strange()] = -1
+        return head_of_line
 
     def _head_in_section(self, head: RouteHead, part: TextLines) -> RouteHead | None:
         """The head of a run in the section that is open; None where no routes belong there.
@@ -415,7 +415,9 @@ class TextEngine:
                 table, text = read
                 texts_of_table.setdefault(table, {})[next_hop] = text
                 family_of[next_hop] = rule.in_ipv6
-        # Wrong are next hops that no rule reads, and prefixes of the other family than the rule's.
+        # A line is wrong if no rule reads its next hop, or if its prefix is of another family than
+        # that of the rule. If all rules of the head have one family, `add` has given such a prefix
+        # no next hop, which no rule reads.
         suspects: Collection[str] = routes.next_hops
         if len(families) == 1:
             suspects = routes.next_hops.keys() - family_of.keys()
@@ -476,15 +478,16 @@ class TextEngine:
         return all(name in self.defined for name in names) is (words[0] == "if")
 
 
-def _runs(label: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Iterator[_Run]:
+def _runs(head_of_line: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Iterator[_Run]:
     """Yield runs of lines with one head, and the lines without a head between them.
 
     Args:
-        label: int64[n], the head of each line, -1: none.
+        head_of_line: int64[n], the head of each line, -1: none.
     """
-    starts = np.flatnonzero(np.diff(label, prepend=-2))  # -2 is no label: line 0 starts a run
-    for first, end in pairwise([*starts.tolist(), len(label)]):
-        yield _Run(int(label[first]), first, end)
+    # No line has -2, so the first line begins a run.
+    starts = np.flatnonzero(np.diff(head_of_line, prepend=-2))
+    for first, end in pairwise([*starts.tolist(), len(head_of_line)]):
+        yield _Run(int(head_of_line[first]), first, end)
 
 
 @lru_cache(1 << 16)

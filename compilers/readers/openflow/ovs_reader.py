@@ -284,7 +284,7 @@ class OvsProgram:
                 else:
                     chain.append((("a group that is not watched", 1),))
             elif bucket.kind == "output" and bucket.target == in_port:
-                chain.append(())  # Open vSwitch drops a packet that would go back so
+                chain.append(())  # Open vSwitch drops a packet that would go back by `output`
             else:
                 chain.append(((self._port(bucket, in_port), 1),))
         return tuple(chain)
@@ -402,7 +402,9 @@ def read_ovs(text: ProgramText, features: OptionalFeatures = OF_OPEN_VSWITCH) ->
     if features.masks and not program.ports_of_hosts:
         # The switch has no hosts. Port 0, which is none, stands for the ports of hosts.
         program.ports_of_hosts[FROM_HOSTS] = {0}
-        entering = {e & ~DIRECT: entries[e, FROM_HOSTS] for e in sorted(program.rows)}
+        entering = {
+            egress & ~DIRECT: entries[egress, FROM_HOSTS] for egress in sorted(program.rows)
+        }
     table, by_ingress = lookups(program, rows, list(entries), files)
     return EmittedSwitch(
         (table,),
@@ -591,7 +593,10 @@ def _rules(form: str) -> tuple[tuple[str, re.Pattern[str], Verb], ...]:
         form: moves, constants or single.
     """
     rules = grammar("ovs", "flows.txt").rules
-    return tuple((r.head, r.pattern, r.verbs[1]) for r in rules if form in r.verbs[0][1:])
+    # The first verb of a rule names the forms of pipelines that have such rows.
+    return tuple(
+        (rule.head, rule.pattern, rule.verbs[1]) for rule in rules if form in rule.verbs[0][1:]
+    )
 
 
 def claim_kinds_of(form: str) -> frozenset[str]:

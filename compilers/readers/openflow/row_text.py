@@ -180,20 +180,20 @@ def _bucket(bucket: Bucket, kind: str) -> str:
 @lru_cache(1 << 16)
 def _match(match: Match) -> str:
     """The fields of a match, each with a comma before it."""
-    value = {field: (value, mask) for field, value, mask in match}
-    kind, protocol = value.pop(ETH_TYPE, None), value.pop(IP_PROTO, None)
-    kind_number = int.from_bytes(kind[0], "big") if kind else None
+    remaining = {field: (value, mask) for field, value, mask in match}
+    ethertype, protocol = remaining.pop(ETH_TYPE, None), remaining.pop(IP_PROTO, None)
+    ethertype_number = int.from_bytes(ethertype[0], "big") if ethertype else None
     protocol_number = int.from_bytes(protocol[0], "big") if protocol else None
-    family = FAMILIES.get((kind_number, protocol_number))
+    family = FAMILIES.get((ethertype_number, protocol_number))
     if family is None:
-        numbers = [kind_number, protocol_number]
+        numbers = [ethertype_number, protocol_number]
         raise Malformed(f"required IP, ARP or ICMPv6, given types {numbers}")
     words = [family] if family else []
     for field, (name, form) in FIELDS.items():
-        if field in value:
-            words.append(f"{name}={_masked(name, form, *value.pop(field))}")
-    if value:
-        raise Malformed(f"required a match without field {_field_name(next(iter(value)))}")
+        if field in remaining:
+            words.append(f"{name}={_masked(name, form, *remaining.pop(field))}")
+    if remaining:
+        raise Malformed(f"required a match without field {_field_name(next(iter(remaining)))}")
     return "".join(f",{word}" for word in words)
 
 

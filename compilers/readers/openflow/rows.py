@@ -207,7 +207,7 @@ def blocks_of_one_length(data: bytes, shortest: int, length_at: int = 0) -> Iter
         most = (len(data) - offset) // length if length >= shortest else 0
         if not most:
             raise Malformed(f"an entry of {length} bytes at byte {offset} of {len(data)}")
-        # First all that is left is cut as if every entry had this length. Then the block ends
+        # All that is left is first cut as if every entry had this length. Then the block ends
         # before the first entry that has another length.
         run = all_bytes[offset : offset + most * length].reshape(most, length)
         lengths = run[:, length_at : length_at + 2].view(np.uint16)
@@ -224,12 +224,12 @@ def heads(block: Block, layout: np.dtype[np.void]) -> NDArray[np.void]:
 
 def added_rows(block: Block) -> Block:
     """The rows that bundled messages add, in the canonical form."""
-    return _in_common_form(block, ADDED_ROW, ROW)
+    return _in_canonical_form(block, ADDED_ROW, ROW)
 
 
 def reported_rows(block: Block) -> Block:
     """The rows that a switch reports, in the canonical form."""
-    return _in_common_form(block, REPORTED_ROW, ROW)
+    return _in_canonical_form(block, REPORTED_ROW, ROW)
 
 
 def added_groups(block: Block) -> Iterator[tuple[int, bytes]]:
@@ -251,10 +251,10 @@ def entries(block: Block) -> list[bytes]:
 def _groups(block: Block, layout: np.dtype[np.void]) -> Iterator[tuple[int, bytes]]:
     """The number of each group in a block of entries, and the group in the canonical form."""
     numbers: list[int] = heads(block, layout)["group"].tolist()
-    return zip(numbers, entries(_in_common_form(block, layout, GROUP)), strict=True)
+    return zip(numbers, entries(_in_canonical_form(block, layout, GROUP)), strict=True)
 
 
-def _in_common_form(block: Block, layout: np.dtype[np.void], form: np.dtype[np.void]) -> Block:
+def _in_canonical_form(block: Block, layout: np.dtype[np.void], form: np.dtype[np.void]) -> Block:
     """Entries with the structure `form` in the place of `layout`; the bytes behind it stay."""
     members, tail = heads(block, layout), block[:, layout.itemsize :]
     result = np.empty((len(block), form.itemsize + tail.shape[1]), np.uint8)
