@@ -35,7 +35,7 @@ def check_templates(
     shipped: Environment,
     variables: Variables,
 ) -> list[str]:
-    """Check the templates of a user; the result are the names of the files that they add.
+    """Check the templates of a user, and return the names of the files that they add.
 
     Args:
         target: the name of the target.
@@ -190,13 +190,15 @@ class _Check:
         """
         tree = self.trees[name]
         undeclared = meta.find_undeclared_variables(tree)
-        for word in sorted(undeclared - known - set(self._environment.globals)):
+        for variable in sorted(undeclared - known - set(self._environment.globals)):
             yield Problem(
                 file=str(self._users_folder / name),
-                line=min(n.lineno for n in tree.find_all(nodes.Name) if n.name == word),
+                line=min(
+                    node.lineno for node in tree.find_all(nodes.Name) if node.name == variable
+                ),
                 required=f"one of the variables {', '.join(sorted(known))}",
-                given=shown(word),
-                todo=did_you_mean(word, known, SEE),
+                given=shown(variable),
+                todo=did_you_mean(variable, known, SEE),
             )
 
     def _add(self, name: str, line: int, required: str, given: str) -> None:

@@ -91,6 +91,8 @@ def in_finer_steps(shared: WeightedPorts) -> WeightedPorts:
     smallest = np.where(weight > 0, weight, total[:, None]).min(axis=1)
     powers_of_two = 2 ** np.ceil(np.log2(np.ceil(total / smallest)))
     ovs_values = np.maximum(powers_of_two, OVS_LEAST_VALUES)
+    # Shares are exact if every bucket gets a whole number of values: if the number of values is a
+    # multiple of the total of the weights in their lowest terms.
     divisor = np.maximum(np.gcd.reduce(weight, axis=1), 1)
     is_exact = ovs_values % (total // divisor) == 0
     values = _hash_values(weight, ovs_values)
@@ -100,6 +102,7 @@ def in_finer_steps(shared: WeightedPorts) -> WeightedPorts:
     scale = values // total
     is_coarse = 10 * total * scale < 9 * values
     scale = np.maximum(np.where(is_coarse, FINE_STEPS * values // total, scale), 1)
+    # The least weight by which Open vSwitch takes no more values than that.
     small = _rounded_up(total * scale, values)
     heaviest = np.arange(len(port)), weight.argmax(axis=1)
     is_divisible = weight[heaviest] * scale >= 2 * small

@@ -86,6 +86,14 @@ def _add_other_files(
 ) -> None:
     """Link the files in a place that stay into the new folder, and write the list of all files.
 
+    Args:
+        place: the folder with the earlier files.
+        new: the folder with the new files, which takes its place.
+        target: the name of the target.
+        builds: the identity of each plane's build, by the prefix of its files' paths.
+        part: whether earlier files of the target stay unless there are new ones.
+        recipes: the recipe of the new files of each build, by identity.
+
     Raises:
         InputError: a folder below has a render with one of the new files.
     """
@@ -94,6 +102,8 @@ def _add_other_files(
         lists.pop(target, None)
     with FolderFiles(new) as files:
         new_digests = files.digests(files.names())
+    # A file that is written anew is not one of its earlier target and build any more. Their recipe
+    # is dropped, too, as the files that stay do not follow from it alone.
     for earlier_target, earlier_builds in lists.items():
         for build, digests in earlier_builds.items():
             for name in digests.keys() & new_digests.keys():

@@ -167,8 +167,8 @@ class BuildRouters:
             *(link_problems(addresses) if addresses else ()),
         ]:
             raise InputError(few(problems))
-        a = build.addressing
-        prefixes = a.prefix_texts()
+        addressing = build.addressing
+        prefixes = addressing.prefix_texts()
         vertices = range(build.tables.switches)
         return cls(
             build=build,
@@ -176,7 +176,7 @@ class BuildRouters:
             prefixes=prefixes,
             prefix_texts=tuple(map(PrefixTexts, prefixes)),
             all_prefix_texts=PrefixTexts([text for texts in prefixes for text in texts]),
-            gateways=[str(a.gateway(v)) for v in vertices],
+            gateways=[str(addressing.gateway(v)) for v in vertices],
             link_locals=[str(IPv6Address(LINK_LOCAL + v + 1)) for v in vertices],
             port_name_problems=port_name_problems,
             addresses=addresses if addresses and addresses.numbered else None,
@@ -278,6 +278,7 @@ class BuildRouters:
             # Back over the ingress port last, if the class tries it.
             last = np.where(tries, port, DISCARDED)
             from_port = np.column_stack((np.where(from_port == port, 0, from_port), last))
+            # Only these classes treat packets from this port otherwise than from any port.
             differs = shares | (tries & ~transit_ports.any(axis=1))
             from_port[~differs] = 0
             if from_port.any():
@@ -302,6 +303,7 @@ class BuildRouters:
             marked: the next hop at every port for packets that the port marks.
         """
         has_choice: NDArray[np.bool_] = (order != 0).any(axis=1)  # bool[C]
+        # A port is one choice: a single next hop, of weight 1.
         choices_at: dict[int, Choices] = {port: (((*hop, 1),),) for port, hop in hops.items()}
         choices_at |= {0: (), DISCARDED: (DISCARD,)}
         has_shares = bool((order == ALL_NEXT_HOPS).any())
