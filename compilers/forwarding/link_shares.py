@@ -8,6 +8,9 @@ before and after a failure.
 
 A packet *returns* where it comes in by the minimal link of its class, so that the switch treats it
 as one that came back. `returning_packets` looks at the way before and the way after separately.
+
+Letters in the loops: p the program, s a switch, c an egress class, n how many next links a packet
+has.
 """
 
 from __future__ import annotations
@@ -120,6 +123,8 @@ class LinkShares(NamedTuple):
                 it is given, only packets that have returned count. None: all packets count.
         """
         switches, classes, most_links, _ = hops.transit.shape
+        # One entry for each next link of packets in transit, and the numbers by which `first` finds
+        # it: of the switch and the link that the packets leave by, and of their class.
         s, c, ingress, place = np.nonzero(hops.transit >= 0)
         leaves_by = (s * most_links + hops.transit[s, c, ingress, place]) * classes + c
         part = 1.0 / np.count_nonzero(hops.transit >= 0, axis=3)[s, c, ingress]

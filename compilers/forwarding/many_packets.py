@@ -8,6 +8,9 @@
   calls it.
 - `add_packet_bounds` bounds the load of each arc where packets go over intermediates that are not
   known (`host_paths`).
+
+Letters in the loops: p the program, s a switch, c an egress class, d a destination, v the number of
+an intermediate, n and m how many arcs or next hops are written so far.
 """
 
 from __future__ import annotations

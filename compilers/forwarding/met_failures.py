@@ -10,6 +10,8 @@ A *state* is all that the rule asks about a packet whose destination is known: t
 is in, its ingress link there, and its tag (none or marked). States are numbers (`packet_states`).
 An *element* is what can fail; cables have the numbers 0 to E - 1, and switch s has E + s, where E
 is `Program.cable_count`.
+
+Letters in the loops: p the program, s a switch, c its egress class for the destination d, k a link.
 """
 
 from __future__ import annotations

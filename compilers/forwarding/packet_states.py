@@ -9,6 +9,9 @@ functions.
 States are numbers. A switch with K links has 2K + 2, in this order: K for unmarked packets by their
 ingress link, one for packets of hosts, one for packets that came in by any link that their class
 does not name (OTHER), and K for marked packets by their ingress link.
+
+Letters in the loops: p the program, s and t switches, c an egress class, k a link, d the
+destination.
 """
 
 from __future__ import annotations

@@ -10,6 +10,8 @@ one walk is enough for all of them.
 
 `walk_two` writes for each destination whether packets are lost. `failure_sets` then counts the lost
 packets exactly. `Walks.follow_pairs_of_failures` calls `walk_two`.
+
+Letters in the loops: p the program, s and t switches, c an egress class, k a link, d a destination.
 """
 
 from __future__ import annotations

@@ -16,6 +16,9 @@ with its next link or its next switch down, is a case, and each case has one pat
 
 Where any packet is lost, the destination is only marked as SUSPECT. The slower loops of
 `failure_sets` then count the losses exactly.
+
+Letters in the loops: p the program, s and t switches, v the next switch of a packet, c an egress
+class, k a link, d the destination, b the buffers.
 """
 
 from __future__ import annotations

@@ -8,6 +8,8 @@ the usual one, and the one that is taken while the usual one is down. `single_fa
 
 Paths that are shared at every hop are not tabulated: there a packet in transit has several next
 hops.
+
+Letters in the loops: p the program, s a switch, c an egress class, k a link.
 """
 
 from __future__ import annotations
