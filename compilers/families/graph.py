@@ -72,6 +72,7 @@ class AnyGraph(Family):
 
 
 def _file(parameters: Parameters) -> GraphFile:
+    """Return the graph in the file that the parameter names."""
     return graph_file(str(parameters["file"]))
 
 

@@ -357,4 +357,5 @@ def _nucleus(q: int, topology: Topology) -> NDArray[np.int32]:
 
 
 def _q(topology: Topology) -> int:
+    """Return q of a PolarFly."""
     return int(topology.parameters["q"])

@@ -42,6 +42,7 @@ GRAPH_FAMILY = "graph"
 _FOLDER = Path(__file__).parents[1] / "families"
 """The folder of polarfab's own families."""
 _PACKAGE = f"{__package__.removesuffix('topology')}families"
+"""The package of this folder."""
 _FILES = {path.stem.replace("_", "-"): path.stem for path in _FOLDER.glob("[a-z]*.py")}
 """The module of each family of polarfab's own, by the family's name."""
 _VALUES = {

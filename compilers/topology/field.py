@@ -127,15 +127,16 @@ def _extension(p: int, n: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """
     q = p**n
     place = p ** np.arange(n)
-    digits = np.arange(q)[:, None] // place % p
+    digits = np.arange(q)[:, None] // place % p  # int64[q, n], the lowest first
     add = sum(np.add.outer(digits[:, i], digits[:, i]) % p * place[i] for i in range(n))
 
     # x is primitive modulo a Conway polynomial, so its powers are all the non-zero elements.
     low_first = np.array(conway_polynomial(p, n)[::-1])
     power = np.empty(q - 1, np.int32)
-    element = np.eye(n, dtype=np.int64)[0]
+    element = np.eye(n, dtype=np.int64)[0]  # the digits of 1, the lowest first
     for exponent in range(q - 1):
         power[exponent] = element @ place
+        # Times x, less the multiple of the polynomial that takes x^n away.
         shifted = np.concatenate(([0], element))
         element = ((shifted - shifted[n] * low_first) % p)[:n]
     log = np.empty(q, np.int32)

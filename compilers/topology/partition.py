@@ -110,7 +110,9 @@ def _exchange_vertices(
         before = links_cut(graph, part)
         for u in np.flatnonzero(free).tolist():
             part_of_u = int(part[u])
-            # int32[N], how many links an exchange of u with each vertex saves.
+            # int32[N], how many links an exchange of u with each vertex v saves: those of u into
+            # the part of v, and those of v into the part of u, less those into their own parts. A
+            # link u–v is counted twice, and stays cut.
             saved = links[u, part] - inside[u] + links[:, part_of_u] - inside
             saved[graph.neighbours(u)] -= 2
             saved[~free | (part == part_of_u)] = 0
