@@ -137,11 +137,12 @@ def _repairing_links(
     class_of_end, ends = class_of_end[in_classes], fabric.ends[in_classes]
     after = fabric.fib.next_switch(ends)
     column, hop = np.arange(len(ends)), after[switch]
-    at = np.broadcast_to(far[:, None], (len(far), len(ends)))
-    repairs = fabric.live[switch][:, None] & (at != hop)
+    # [K, D], by link and destination: the neighbour, from which packets go on.
+    neighbour = np.broadcast_to(far[:, None], (len(far), len(ends)))
+    repairs = fabric.live[switch][:, None] & (neighbour != hop)
     # A next hop that is the destination itself cannot be avoided.
     avoided = switch, np.where(hop == ends, NOWHERE, hop)
-    repairs &= arrives(after, at, column, ends, avoided, fabric.depth)
+    repairs &= arrives(after, neighbour, column, ends, avoided, fabric.depth)
     return np.array([repairs[:, class_of_end == number].all(axis=1) for number in class_numbers])
 
 
@@ -192,6 +193,7 @@ def _filled(
     """
     only_switch = slice(switch, switch + 1)
     port = fabric.wiring.port[only_switch]
+    # bool[n, K], the links whose port is in the list of a class already.
     is_listed = (port[..., None] == ports[:, None, :]).any(axis=2)
     minimal = fabric.tables.classes.port[only_switch, class_numbers]
     wiring = replace(fabric.wiring, port=port)

@@ -16,9 +16,10 @@ which has at most two points on any line.
     M(s) = a·s + b·(r×s), with b = t·r_i and a = N(r_{i+1}, r_{i+2}), N(x, y) = x² + uxy + vy²
 
 where N has no zero but (0, 0). M permutes the neighbours of r if a² + b²(r·r) ≠ 0. If a, b ≠ 0 then
-w is neither s nor the apex, unless s is a quadric. M maps a quadric to itself, so its image is
-exchanged with the image of another neighbour. If r is a quadric, it is in no triangle, and bounces
-the packets of its k-th link over a link some places after the k-th.
+w is neither s nor the apex, unless s is a quadric. The index i and the element t ≠ 0 are the first
+for which a and b meet both conditions. M maps a quadric to itself, so its image is exchanged with
+the image of another neighbour. If r is a quadric, it is in no triangle, and bounces the packets of
+its k-th link over a link some places after the k-th.
 
 At most 8 of these paths share their last link (q from 4 to 31; 8 at q = 29, else 7).
 """
