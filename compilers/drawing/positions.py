@@ -318,7 +318,7 @@ def _fill_strips(
         rows = _strip_rows(racks, rack, sizes, width, step)
         centre = int(racks.centre[rack] >= 0)
         in_row = max(1, ceil((sizes[rack] - centre) / max(1, rows - centre)))
-        place = racks.position[members] - centre
+        place = racks.position[members] - centre  # of all members but the centre, from 0
         row, column = place // in_row + centre, place % in_row
         spacing = (width - GAP) / np.bincount(row, minlength=rows)[row]
         column[place < 0] = 0  # the centre, alone in the first row

@@ -288,6 +288,7 @@ def design_key(design: Design) -> tuple[str, str]:
 
 
 def _largest_first(designs: Iterable[Design]) -> list[Design]:
+    """The designs by their number of switches, in descending order."""
     return sorted(designs, key=lambda design: -design.nodes)
 
 
