@@ -246,10 +246,12 @@ class _LayerSearch:
             lane: intp[n], the lane of each.
             paths: the paths to the destination, written.
         """
+        # [n, K] each, by switch s and neighbour: the path s, neighbour, y, x, d.
         neighbour = self.neighbours[s]
         y, x = paths.next_switch[neighbour, k], paths.entry[neighbour, k]
         fits = (neighbour >= 0) & (x >= 0) & (neighbour != x0[:, None])
         fits &= self._fits_in_lane(lane, s[:, None], neighbour, y, x, d)
+        # [n, 1, 2L], the second and third switches of the paths of s in all layers.
         on_other_paths = np.concatenate((paths.next_switch[s], paths.inner[s]), axis=1)[:, None]
         meets = (neighbour[..., None] == on_other_paths) | (y[..., None] == on_other_paths)
         load = self.load[s[:, None], neighbour] + self.load[neighbour, y]
@@ -269,6 +271,7 @@ class _LayerSearch:
             paths: the paths to the destination, written.
         """
         row, r = np.arange(len(s)), self.neighbours[s]
+        # [lanes, n, L, K], whether the path s, r, y, x, d of a layer fits in a lane.
         fits = np.empty((len(self.rank), len(s), self.layers, r.shape[1]), np.bool_)
         for k in range(self.layers):
             y, x = paths.next_switch[r, k], paths.entry[r, k]
@@ -277,7 +280,7 @@ class _LayerSearch:
             fits[:, :, k] = self._fits_in_each_lane(s[:, None], r, y, x, d) & is_usable
         lane = self._fullest_lane(fits.any(axis=3).sum(axis=2), s + d)
         self.lane[s, d] = lane
-        is_free = fits[lane, row]
+        is_free = fits[lane, row]  # [n, L, K], in the lane of s, over an r that no layer has yet
         # The layer with the fewest neighbours to choose from chooses first.
         fewest_first = np.argsort(is_free.sum(axis=2), axis=1, kind="stable")
         for k in fewest_first.T:

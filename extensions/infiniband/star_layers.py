@@ -254,6 +254,7 @@ class _LanePlacement:
         np.fill_diagonal(lane, 0)
         for shape in range(2):
             self._close(shape, lane)
+        # The other pairs have neither shape. Those with the longest paths go first.
         source, destination = np.nonzero(lane == UNSET)
         links = (self.paths[source, destination] >= 0).sum(axis=(1, 2))
         unplaced = []
@@ -268,7 +269,7 @@ class _LanePlacement:
                 if lane[s, d] != UNSET:
                     self.paths[s, d] = paths
                     break
-        lane[(self.paths[..., 0] < 0).any(axis=2)] = UNSET
+        lane[(self.paths[..., 0] < 0).any(axis=2)] = UNSET  # pairs that lack a path in some layer
         return lane
 
     def _close(self, shape: int, lane: Lanes) -> None:

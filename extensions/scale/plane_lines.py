@@ -105,6 +105,8 @@ def _lines_are_orthogonal(build: Build, lines: Lines) -> bool:
         return False
     if points.min() < 0 or points.max() >= q:
         return False
+    # The points are all different, and the first coordinate other than 0 is 1. As there are q² + q
+    # + 1 of them, they are all points of the plane.
     numbers = points @ (q * q, q, 1)
     leading = np.take_along_axis(points, (points != 0).argmax(axis=1)[:, None], axis=1)
     if (leading != 1).any() or np.bincount(numbers).max() > 1 or not _is_field(field(q)):
@@ -112,6 +114,7 @@ def _lines_are_orthogonal(build: Build, lines: Lines) -> bool:
     add, mul = field(q).add, field(q).mul
     for start in range(0, len(points), POINTS_AT_ONCE):
         block = slice(start, start + POINTS_AT_ONCE)
+        # [n, K] each: the products of the coordinates of a switch and of those on its line.
         x, y, z = (
             mul[coordinate[block, None], coordinate[lines[block]]]
             for coordinate in np.ascontiguousarray(points.T)
