@@ -112,8 +112,8 @@ class EmittedCheck:
         differences = self._differences(results, by_vertex, whole)
         with_hosts: list[int] = []
         if whole:
-            w, topology = self.build.wiring, self.build.topology
-            has_hosts = topology.endpoints & (w.host_port > 0).any(axis=1)
+            wiring, topology = self.build.wiring, self.build.topology
+            has_hosts = topology.endpoints & (wiring.host_port > 0).any(axis=1)
             with_hosts = np.flatnonzero(has_hosts).tolist()
         return EmittedReport(
             target,
@@ -164,8 +164,8 @@ class EmittedCheck:
 
     def port_number(self, vertex: int, port: Port) -> int:
         """The number of a port that a file names, -1 where the switch has none of that name."""
-        w = self.build.wiring
-        names = w.port_names[int(w.node_type[vertex])]
+        wiring = self.build.wiring
+        names = wiring.port_names[int(wiring.node_type[vertex])]
         port = without_mark(port)
         if isinstance(port, int):
             return port if 0 < port <= len(names) else -1
@@ -176,9 +176,9 @@ class EmittedCheck:
 
         A folder has files of a switch if it has a file of the same name as some switch's folder.
         """
-        w, present = self.build.wiring, self.build.topology.present.tolist()
-        names = {name for name, exists in zip(w.names, present, strict=True) if exists}
-        folders = (self.folder / name for name in w.names)
+        wiring, present = self.build.wiring, self.build.topology.present.tolist()
+        names = {name for name, exists in zip(wiring.names, present, strict=True) if exists}
+        folders = (self.folder / name for name in wiring.names)
         example = next((folder for folder in folders if folder.is_dir()), None)
         files = {file.name for file in example.glob("*")} if example else set()
         for folder in sorted(self.folder.glob("*")):
@@ -222,8 +222,8 @@ class EmittedCheck:
             checked_vertices: the vertices of all switches that were checked.
             owners: the switches that have each address.
         """
-        w = self.build.wiring
-        ends = {port: (far, far_port) for port, far, far_port in w.ends(vertex)}
+        wiring = self.build.wiring
+        ends = {port: (far, far_port) for port, far, far_port in wiring.ends(vertex)}
         for hop in switch.next_hops:
             far, far_port = ends.get(self.port_number(vertex, hop.port), (-1, 0))
             if far >= 0 and far not in checked_vertices:
@@ -233,7 +233,7 @@ class EmittedCheck:
                 for owned in owners.get(hop.address, ())
             )
             if not is_at_far_end:
-                name = f"{w.names[far]} at the other end" if far >= 0 else "no switch there"
+                name = f"{wiring.names[far]} at the other end" if far >= 0 else "no switch there"
                 says = f"{hop.address} behind {hop.port or 'no port'}"
                 yield EmittedDifference(hop.file, hop.line, says, f"{name}, without that address")
 

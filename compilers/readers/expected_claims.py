@@ -63,13 +63,13 @@ class _Host(NamedTuple):
 
 def _hosts(build: Build, vertex: int) -> Iterator[_Host]:
     """Yield the hosts of a switch."""
-    a = build.addressing
+    addressing = build.addressing
     for number, port in enumerate(build.wiring.host_port[vertex].tolist()):
         if port:
-            addresses = [str(a.host(vertex, number))]
-            if a.ipv6:
-                addresses.append(str(a.host6(vertex, number)))
-            yield _Host(port, a.mac(vertex, number), addresses)
+            addresses = [str(addressing.host(vertex, number))]
+            if addressing.ipv6:
+                addresses.append(str(addressing.host6(vertex, number)))
+            yield _Host(port, addressing.mac(vertex, number), addresses)
 
 
 def _host_rows(build: Build, vertex: int) -> Iterator[Value]:
@@ -93,19 +93,19 @@ def _host_routes(build: Build, vertex: int) -> Iterator[Value]:
 
 def _host_blocks(build: Build, vertex: int) -> Iterator[Value]:
     """The gateway's addresses towards hosts, with their lengths."""
-    a = build.addressing
+    addressing = build.addressing
     for host in _hosts(build, vertex):
-        yield f"{a.gateway(vertex)}/{a.ipv4_length}", host.port
-        if a.ipv6:
-            yield f"{a.network6(vertex)[1]}/64", host.port
+        yield f"{addressing.gateway(vertex)}/{addressing.ipv4_length}", host.port
+        if addressing.ipv6:
+            yield f"{addressing.network6(vertex)[1]}/64", host.port
 
 
 def _loopbacks(build: Build, vertex: int) -> Iterator[Value]:
     """The gateway's addresses on the loopback interface."""
-    a = build.addressing
-    yield (str(a.gateway(vertex)),)
-    if a.ipv6:
-        yield (str(a.network6(vertex)[1]),)
+    addressing = build.addressing
+    yield (str(addressing.gateway(vertex)),)
+    if addressing.ipv6:
+        yield (str(addressing.network6(vertex)[1]),)
 
 
 def _settings(build: Build, vertex: int) -> Iterator[Value]:
@@ -127,8 +127,8 @@ def _settings(build: Build, vertex: int) -> Iterator[Value]:
 
 def _arp_block(build: Build, vertex: int) -> Iterator[Value]:
     """The IPv4 block whose ARP requests the switch answers."""
-    a = build.addressing
-    yield str(a.network(vertex)), format_mac(a.gateway_mac)
+    addressing = build.addressing
+    yield str(addressing.network(vertex)), format_mac(addressing.gateway_mac)
 
 
 def _nd_block(build: Build, vertex: int) -> Iterator[Value]:
@@ -216,11 +216,11 @@ def _ports_of_spread(build: Build, vertex: int) -> Iterator[tuple[int, list[int]
     They lead neither to the sender, nor to its neighbours, nor to switches with the same neighbours
     as the sender.
     """
-    w = build.wiring
-    cabled = [(port, far) for port, far, _ in w.ends(vertex)]
+    wiring = build.wiring
+    cabled = [(port, far) for port, far, _ in wiring.ends(vertex)]
     for port, sender in cabled if build.forwarding.marks else ():
-        excluded = {sender, *w.far[sender].tolist()}
-        excluded |= {far for _, far in cabled if (w.far[far] == w.far[sender]).all()}
+        excluded = {sender, *wiring.far[sender].tolist()}
+        excluded |= {far for _, far in cabled if (wiring.far[far] == wiring.far[sender]).all()}
         yield port, [out_port for out_port, far in cabled if far not in excluded]
 
 
@@ -233,7 +233,7 @@ def _spread_rows(build: Build, vertex: int) -> Iterator[Value]:
 def _spread_tables(build: Build, vertex: int) -> Iterator[Value]:
     """The routes that spread marked packets, by the port that brings them and the pool."""
     for port, spread_ports in _ports_of_spread(build, vertex):
-        ports = sorted(spread_ports, key=lambda p: build.wiring.port_name(vertex, p))
+        ports = sorted(spread_ports, key=lambda port: build.wiring.port_name(vertex, port))
         for pool in _pools(build, vertex):
             yield port, *pool, *ports
 
@@ -248,14 +248,14 @@ def _routes_in_vrfs(build: Build, vertex: int) -> Iterator[Value]:
 
     The pools are spread over other ports; the networks of neighbours go over the links to these.
     """
-    a, w = build.addressing, build.wiring
+    addressing, wiring = build.addressing, build.wiring
     yield from _spread_tables(build, vertex)
     ports = [port for port, _ in _ports_of_spread(build, vertex)]
-    for port, far, _ in w.ends(vertex):
+    for port, far, _ in wiring.ends(vertex):
         if build.topology.endpoints[far]:
-            yield from ((ingress, str(a.network(far)), port) for ingress in ports)
-            if a.ipv6:
-                yield from ((ingress, str(a.network6(far)), port) for ingress in ports)
+            yield from ((ingress, str(addressing.network(far)), port) for ingress in ports)
+            if addressing.ipv6:
+                yield from ((ingress, str(addressing.network6(far)), port) for ingress in ports)
 
 
 def _hosts_in_vrfs(build: Build, vertex: int) -> Iterator[Value]:
@@ -266,28 +266,30 @@ def _hosts_in_vrfs(build: Build, vertex: int) -> Iterator[Value]:
 
 def _blocks_in_vrfs(build: Build, vertex: int) -> Iterator[Value]:
     """By the port where packets come in marked: the networks of the switch's own hosts."""
-    a = build.addressing
+    addressing = build.addressing
     for port, _ in _ports_of_spread(build, vertex) if build.topology.endpoints[vertex] else ():
-        yield port, str(a.network(vertex))
-        if a.ipv6:
-            yield port, str(a.network6(vertex))
+        yield port, str(addressing.network(vertex))
+        if addressing.ipv6:
+            yield port, str(addressing.network6(vertex))
 
 
 def _marked_devices(build: Build, vertex: int) -> Iterator[Value]:
     """The devices over fabric ports that take marked packets."""
-    w = build.wiring
+    wiring = build.wiring
     mac, address = format_mac(FIRST_MARKED_MAC + vertex), f"fe80::1:0:{vertex + 1:x}"
-    yield from ((port, mac, address) for port, _, _ in w.ends(vertex) if build.forwarding.marks)
+    yield from (
+        (port, mac, address) for port, _, _ in wiring.ends(vertex) if build.forwarding.marks
+    )
 
 
 def _thrown_prefixes(build: Build, vertex: int) -> Iterator[Value]:
     """The prefixes for which marked packets are looked up as other packets."""
-    a = build.addressing
+    addressing = build.addressing
     yield from _neighbour_networks(build, vertex)
     if build.forwarding.marks and build.topology.endpoints[vertex]:
-        yield (str(a.network(vertex)),)
-        if a.ipv6:
-            yield (str(a.network6(vertex)),)
+        yield (str(addressing.network(vertex)),)
+        if addressing.ipv6:
+            yield (str(addressing.network6(vertex)),)
 
 
 def _shared_classes(build: Build, vertex: int) -> Iterator[Value]:
@@ -299,12 +301,12 @@ def _shared_classes(build: Build, vertex: int) -> Iterator[Value]:
 
 def _neighbour_networks(build: Build, vertex: int) -> Iterator[Value]:
     """The networks of neighbours' hosts, for which packets are not spread."""
-    a, far = build.addressing, build.wiring.far[vertex]
+    addressing, far = build.addressing, build.wiring.far[vertex]
     with_hosts = far[(far >= 0) & build.topology.endpoints[far]]
     for neighbour in with_hosts.tolist() if build.forwarding.marks else ():
-        yield (str(a.network(neighbour)),)
-        if a.ipv6:
-            yield (str(a.network6(neighbour)),)
+        yield (str(addressing.network(neighbour)),)
+        if addressing.ipv6:
+            yield (str(addressing.network6(neighbour)),)
 
 
 def _identity(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
@@ -314,10 +316,12 @@ def _identity(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
 
 def _pools(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
     """The smallest network that holds all prefixes of each address family."""
-    a = build.addressing
+    addressing = build.addressing
     last_vertex = build.tables.switches - 1
-    for network_of in (a.network, a.network6) if a.ipv6 else (a.network,):
+    networks = addressing.network, addressing.network6
+    for network_of in networks if addressing.ipv6 else networks[:1]:
         first, last = network_of(0), network_of(last_vertex)
+        # From the first bit on in which the two addresses differ, the pool has all values.
         different_bits = int(first.network_address) ^ int(last.broadcast_address)
         length = first.max_prefixlen - different_bits.bit_length()
         yield (str(ip_network((first.network_address, length), strict=False)),)
@@ -325,9 +329,9 @@ def _pools(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
 
 def _far_ends(build: Build, vertex: int) -> Iterator[Value]:
     """The node and the port at the other end of each link."""
-    w = build.wiring
-    for port, far, far_port in w.ends(vertex):
-        yield port, w.names[far], w.port_name(far, far_port)
+    wiring = build.wiring
+    for port, far, far_port in wiring.ends(vertex):
+        yield port, wiring.names[far], wiring.port_name(far, far_port)
 
 
 CLAIMS: dict[str, Callable[[Build, int], Iterator[Value]]] = {

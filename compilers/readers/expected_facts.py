@@ -77,22 +77,22 @@ class UsedPort(NamedTuple):
 
 def _ports(build: Build, vertex: int) -> Iterator[UsedPort]:
     """Yield the ports of a switch that have a link or a host."""
-    w = build.wiring
+    wiring = build.wiring
     if build.hardware is None:
         return
-    kind = int(w.node_type[vertex])
+    kind = int(wiring.node_type[vertex])
     hardware = build.hardware.types[kind]
     block_of_port = [
         block
         for block in hardware.blocks
         for _ in range(block.modules * block.count * block.breakout)
     ]
-    links = [port for port, _, _ in w.ends(vertex)]
-    for port in (*links, *filter(None, w.host_port[vertex].tolist())):
+    links = [port for port, _, _ in wiring.ends(vertex)]
+    for port in (*links, *filter(None, wiring.host_port[vertex].tolist())):
         lanes = cage = mode = ""
         if hardware.platform:
             _, lanes, cage, mode, _ = hardware.platform[port - 1]
-        name = w.port_names[kind][port - 1]
+        name = wiring.port_names[kind][port - 1]
         yield UsedPort(port, name, block_of_port[port - 1], lanes, cage, mode)
 
 
@@ -152,20 +152,20 @@ def _hostname(build: Build, vertex: int) -> Iterator[Value]:
 
 def _descriptions(build: Build, vertex: int) -> Iterator[Value]:
     """Yield each port in use with the description of its far end."""
-    w = build.wiring
-    for port, far, far_port in w.ends(vertex):
-        yield port, f"{_name(build, far)} {w.port_name(far, far_port)}"
-    first = vertex * w.host_port.shape[1]
-    for number, port in enumerate(w.host_port[vertex].tolist(), first):
+    wiring = build.wiring
+    for port, far, far_port in wiring.ends(vertex):
+        yield port, f"{_name(build, far)} {wiring.port_name(far, far_port)}"
+    first = vertex * wiring.host_port.shape[1]
+    for number, port in enumerate(wiring.host_port[vertex].tolist(), first):
         if port:
-            yield port, f"host {w.host_names[number]}"
+            yield port, f"host {wiring.host_names[number]}"
 
 
 def _ports_in_use(build: Build, vertex: int) -> Iterator[Value]:
     """Yield the numbers of the ports in use, as values of a fact."""
-    w = build.wiring
-    yield from ((port,) for port, _, _ in w.ends(vertex))
-    yield from ((port,) for port in w.host_port[vertex].tolist() if port)
+    wiring = build.wiring
+    yield from ((port,) for port, _, _ in wiring.ends(vertex))
+    yield from ((port,) for port in wiring.host_port[vertex].tolist() if port)
 
 
 def _shared_mtu(build: Build, vertex: int) -> Iterator[Value]:

@@ -133,12 +133,12 @@ def _sources(build: Build, vertex: int, number: int) -> Iterator[tuple[str, str]
         vertex: the switch of the host.
         number: the number of the host at the switch.
     """
-    a = build.addressing
-    addresses = [str(a.host(vertex, number))]
-    if a.ipv6:
-        addresses.append(str(a.host6(vertex, number)))
+    addressing = build.addressing
+    addresses = [str(addressing.host(vertex, number))]
+    if addressing.ipv6:
+        addresses.append(str(addressing.host6(vertex, number)))
     for family, address in zip(row_families(build), addresses, strict=True):
-        yield family, address if a.source_checks else ""
+        yield family, address if addressing.source_checks else ""
 
 
 def _drawn_claims(build: Build, vertex: int) -> Iterator[Value]:
@@ -156,12 +156,12 @@ def _drawn_claims(build: Build, vertex: int) -> Iterator[Value]:
 
 def _own_host_claims(build: Build, vertex: int) -> Iterator[Value]:
     """Yield the claims of the rows for packets between hosts of this switch."""
-    a = build.addressing
+    addressing = build.addressing
     if not _intermediates(build):
         return
-    gateway, network = format_mac(a.gateway_mac), {"ip": str(a.network(vertex))}
-    if a.ipv6:
-        network["ipv6"] = str(a.network6(vertex))
+    gateway, network = format_mac(addressing.gateway_mac), {"ip": str(addressing.network(vertex))}
+    if addressing.ipv6:
+        network["ipv6"] = str(addressing.network6(vertex))
     for number, port in enumerate(build.wiring.host_port[vertex].tolist()):
         if not port:
             continue
@@ -180,12 +180,12 @@ def _with_intermediate_claims(build: Build, vertex: int) -> Iterator[Value]:  # 
 
 def _to_intermediate_claims(build: Build, vertex: int) -> Iterator[Value]:
     """Yield the claims of the rows that route packets to their intermediate, by its class."""
-    intermediates, w = _intermediates(build), build.wiring
+    intermediates, wiring = _intermediates(build), build.wiring
     if not intermediates:
         return
     egress_of, lowest_network = _lowest_networks(build, vertex)
     aggregate = build.tables.routes.aggregate
-    port_to = dict(zip(w.far[vertex].tolist(), w.port[vertex].tolist(), strict=True))
+    port_to = dict(zip(wiring.far[vertex].tolist(), wiring.port[vertex].tolist(), strict=True))
     for number, intermediate in enumerate(intermediates):
         if intermediate != vertex:
             exact = egress_of[intermediate]

@@ -92,11 +92,11 @@ class _ToolCheck:
         """The text of the file, and the mapping in it; "" and {} if it cannot be read."""
         for file_name in others:
             self._characters(folder / file_name)
-        w = build.wiring
+        wiring = build.wiring
         self.management = {
             name: address
             for name, address, present in zip(
-                w.names, w.management, build.topology.present.tolist(), strict=True
+                wiring.names, wiring.management, build.topology.present.tolist(), strict=True
             )
             if present
         }
@@ -166,15 +166,15 @@ class _ToolCheck:
 
     def _cables(self) -> Iterator[frozenset[str]]:
         """Yield the two nodes at the ends of each cable."""
-        w = self.build.wiring
-        hosts = w.host_port.shape[1]
-        for vertex, name in enumerate(w.names):
-            for far in w.far[vertex].tolist():  # -1: no link
+        wiring = self.build.wiring
+        hosts = wiring.host_port.shape[1]
+        for vertex, name in enumerate(wiring.names):
+            for far in wiring.far[vertex].tolist():  # -1: no link
                 if far >= vertex:  # each cable once
-                    yield frozenset((name, w.names[far]))
-            for number, port in enumerate(w.host_port[vertex].tolist()):
+                    yield frozenset((name, wiring.names[far]))
+            for number, port in enumerate(wiring.host_port[vertex].tolist()):
                 if port:
-                    yield frozenset((name, w.host_names[vertex * hosts + number]))
+                    yield frozenset((name, wiring.host_names[vertex * hosts + number]))
 
     def report(self, target: str) -> EmittedReport:
         """The report; a node that the file does not name is a difference."""
