@@ -97,8 +97,8 @@ class SystemNames:
 
     def descriptions(self, vertex: int) -> Iterator[tuple[str, int]]:
         """The descriptions of a switch's ports to other switches, with the ports' numbers."""
-        w = self.wiring
-        columns = (column[vertex].tolist() for column in (w.port, w.far, w.far_port))
+        wiring = self.wiring
+        columns = (column[vertex].tolist() for column in (wiring.port, wiring.far, wiring.far_port))
         for port, far, far_port in zip(*columns, strict=True):
             if far >= 0:
                 yield self.description(far, far_port), port

@@ -149,13 +149,13 @@ class Bird(Target):
 
 
 def _variables(
-    routers: BuildRouters, chosen: Chosen, plane: ControlPlane | None, vertex: int
+    routers: BuildRouters, chosen: Chosen, control_plane: ControlPlane | None, vertex: int
 ) -> BirdVariables:
     """The variables of a switch's templates."""
     is_watched = chosen[BFD] == "on"
     families = []
     for family, (texts, pool) in enumerate(zip(routers.prefix_texts, routers.pools(), strict=True)):
-        parts = () if plane else _static_routes(routers, vertex, is_watched)
+        parts = () if control_plane else _static_routes(routers, vertex, is_watched)
         routes = RouteRows.of(texts, parts)
         name, _ = FAMILIES[family]
         families.append(BirdFamily(name=name, pool=pool, routes=routes))
@@ -168,7 +168,7 @@ def _variables(
         interval=BgpSpeaker.interval,
         multiplier=BgpSpeaker.multiplier,
         families=families,
-        bgp=plane.at(vertex, routers.far_ends(vertex)) if plane else None,
+        bgp=control_plane.at(vertex, routers.far_ends(vertex)) if control_plane else None,
     )
 
 

@@ -2,8 +2,8 @@
 
 A line is `set [routing-instances VRF] routing-options [rib RIB] static route PREFIX LEAF [VALUE]`.
 A prefix may have several leaves `next-hop`. A new value of any other leaf (`discard`, `metric`, …)
-replaces the old one. A push compares the lines of the device with the
-rendered ones, and types the difference (`devices.route_lines`).
+replaces the old one. A push compares the lines of the device with the rendered ones, and types the
+difference (`devices.route_lines`).
 """
 
 from __future__ import annotations

@@ -47,15 +47,15 @@ class Nxos(P2pTarget):
             InputError: a switch has several, or the system cannot do what the build asks for.
         """
         super().require(build, chosen)
-        w, ports_of_types = build.wiring, self.interfaces.ports(build)
-        for vertex, numbers in enumerate(w.host_port.tolist()):
+        wiring, ports_of_types = build.wiring, self.interfaces.ports(build)
+        for vertex, numbers in enumerate(wiring.host_port.tolist()):
             host_ports = [number for number in numbers if number]
-            ports = ports_of_types[int(w.node_type[vertex])]
+            ports = ports_of_types[int(wiring.node_type[vertex])]
             # Ports are numbered from 1. An MTU of 0 is not known.
             mtus = sorted({ports[number - 1].mtu for number in host_ports} - {0})
             if len(host_ports) > 1 and len(mtus) > 1:
                 required = f"one MTU at the ports of hosts of a switch for target {self.name}"
-                given = f"{' and '.join(map(str, mtus))} at {w.names[vertex]}"
+                given = f"{' and '.join(map(str, mtus))} at {wiring.names[vertex]}"
                 raise InputError.of(
                     required, given, key=f"node_types.{_type_name(build, vertex)}.ports"
                 )

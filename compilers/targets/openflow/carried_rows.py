@@ -41,15 +41,15 @@ class CarriedRows:
     @classmethod
     def of(cls, build: Build, vertex: int) -> CarriedRows:
         """The rows of a switch."""
-        w, vertices = build.wiring, intermediates(build)
+        wiring, vertices = build.wiring, intermediates(build)
         number = np.full(build.tables.switches, -1)  # of each switch among the intermediates
         number[vertices] = np.arange(len(vertices))
         port, egress = np.zeros(len(vertices), np.int64), _egress(build, vertex)[vertices]
-        links = np.flatnonzero(w.far[vertex] >= 0)
-        neighbours = w.far[vertex, links]
+        links = np.flatnonzero(wiring.far[vertex] >= 0)
+        neighbours = wiring.far[vertex, links]
         is_intermediate = number[neighbours] >= 0
         if build.forwarding.repairs:
-            port[number[neighbours[is_intermediate]]] = w.port[vertex, links[is_intermediate]]
+            port[number[neighbours[is_intermediate]]] = wiring.port[vertex, links[is_intermediate]]
         if avoided := build.tables.avoided:
             egress[number[neighbours[is_intermediate & avoided.switches[neighbours]]]] = -1
         return cls(int(number[vertex]), egress, port)

@@ -313,20 +313,20 @@ class Encoder:
 
     def _lay_out_hosts(self) -> None:
         """Lay out the answers to hosts, the rows that deliver to hosts, and prefixes."""
-        a, hosts = self.build.addressing, self.build.wiring.host_port.shape[1]
-        gateway = a.gateway_mac
-        self._ipv4_blocks = a.ipv4_blocks()
-        self._arp_answer_by_moves = answer_rows.arp_answer_by_moves(gateway, a.ipv4_length)
+        addressing, hosts = self.build.addressing, self.build.wiring.host_port.shape[1]
+        gateway = addressing.gateway_mac
+        self._ipv4_blocks = addressing.ipv4_blocks()
+        self._arp_answer_by_moves = answer_rows.arp_answer_by_moves(gateway, addressing.ipv4_length)
         self._arp_answers_by_address = answer_rows.arp_answers_by_address(gateway, 1)
         self._guard_layout = row_layouts.guard_rows(hosts)
-        self._prefixes = [row_layouts.Prefixes(IPV4, *a.ipv4_prefixes())]
+        self._prefixes = [row_layouts.Prefixes(IPV4, *addressing.ipv4_prefixes())]
         self._own_address_layouts = [answer_rows.own_arp(hosts)]
         self._host_layouts = [row_layouts.host_rows(gateway, hosts, IPV4, single=False)]
         if self._pipeline.ipv6:
-            self._ipv6_blocks = a.ipv6_blocks()
+            self._ipv6_blocks = addressing.ipv6_blocks()
             self._nd_answer = answer_rows.nd_answer()
             self._nd_finish = answer_rows.nd_finish(gateway)
-            self._prefixes.append(row_layouts.Prefixes(IPV6, *a.ipv6_prefixes()))
+            self._prefixes.append(row_layouts.Prefixes(IPV6, *addressing.ipv6_prefixes()))
             self._own_address_layouts.append(answer_rows.own_nd(hosts))
             self._host_layouts.append(row_layouts.host_rows(gateway, hosts, IPV6, single=False))
 
@@ -430,10 +430,12 @@ class Encoder:
             checked: whether their source address has to be the host's.
         """
         if (in_metadata, checked) not in self._entrance_layouts:
-            a, hosts = self.build.addressing, self.build.wiring.host_port.shape[1]
-            families = [IPV4, IPV6] if a.ipv6 else [IPV4]
+            addressing, hosts = self.build.addressing, self.build.wiring.host_port.shape[1]
+            families = [IPV4, IPV6] if addressing.ipv6 else [IPV4]
             self._entrance_layouts[in_metadata, checked] = [
-                row_layouts.rows_from_hosts(a.gateway_mac, hosts, family, in_metadata, checked)
+                row_layouts.rows_from_hosts(
+                    addressing.gateway_mac, hosts, family, in_metadata, checked
+                )
                 for family in families
             ]
         return self._entrance_layouts[in_metadata, checked]

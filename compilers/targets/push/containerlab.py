@@ -161,37 +161,38 @@ class Containerlab(PushTarget):
 
 def links(build: Build, chosen: Chosen) -> Iterator[tuple[str, str]]:
     """Both ends of every link, NODE:INTERFACE: first those of switches, then those of hosts."""
-    w, systems = build.wiring, system_of_each(build, chosen)
+    wiring, systems = build.wiring, system_of_each(build, chosen)
 
     def end(vertex: int, port: int) -> str:
         """The end of a link at a port of a switch."""
         ports = PORTS[systems[vertex]]
-        return f"{w.names[vertex]}:{ports.in_lab(w.port_name(vertex, port), port)}"
+        return f"{wiring.names[vertex]}:{ports.in_lab(wiring.port_name(vertex, port), port)}"
 
-    for vertex, link in np.argwhere(w.far >= 0).tolist():
-        far = int(w.far[vertex, link])
+    for vertex, link in np.argwhere(wiring.far >= 0).tolist():
+        far = int(wiring.far[vertex, link])
         if vertex < far:
-            near_end = end(vertex, int(w.port[vertex, link]))
-            yield near_end, end(far, int(w.far_port[vertex, link]))
-    most_hosts = w.host_port.shape[1]  # `host_names` has a name for each of these at every switch
-    for vertex, host in np.argwhere(w.host_port > 0).tolist():
-        host_name = w.host_names[vertex * most_hosts + host]
-        yield end(vertex, int(w.host_port[vertex, host])), f"{host_name}:eth1"
+            near_end = end(vertex, int(wiring.port[vertex, link]))
+            yield near_end, end(far, int(wiring.far_port[vertex, link]))
+    # `host_names` has a name for each of these at every switch.
+    most_hosts = wiring.host_port.shape[1]
+    for vertex, host in np.argwhere(wiring.host_port > 0).tolist():
+        host_name = wiring.host_names[vertex * most_hosts + host]
+        yield end(vertex, int(wiring.host_port[vertex, host])), f"{host_name}:eth1"
 
 
 def hosts(routers: BuildRouters) -> Iterator[dict[str, Any]]:
     """Every host: its name, and commands that give it addresses and routes to the fabric."""
-    w, a, pools = routers.build.wiring, routers.build.addressing, routers.pools()
-    most_hosts = w.host_port.shape[1]
-    for vertex, number in np.argwhere(w.host_port > 0).tolist():
+    wiring, addressing, pools = routers.build.wiring, routers.build.addressing, routers.pools()
+    most_hosts = wiring.host_port.shape[1]
+    for vertex, number in np.argwhere(wiring.host_port > 0).tolist():
         lines = [
-            f"ip address add {a.host(vertex, number)}/{a.ipv4_length} dev eth1",
-            f"ip route add {pools[0]} via {a.gateway(vertex)} dev eth1",
+            f"ip address add {addressing.host(vertex, number)}/{addressing.ipv4_length} dev eth1",
+            f"ip route add {pools[0]} via {addressing.gateway(vertex)} dev eth1",
         ]
-        if a.ipv6:
-            network = a.network6(vertex)
+        if addressing.ipv6:
+            network = addressing.network6(vertex)
             lines += [
-                f"ip -6 address add {a.host6(vertex, number)}/64 dev eth1",
+                f"ip -6 address add {addressing.host6(vertex, number)}/64 dev eth1",
                 f"ip -6 route add {pools[1]} via {network[1]} dev eth1",
             ]
-        yield {"name": w.host_names[vertex * most_hosts + number], "commands": lines}
+        yield {"name": wiring.host_names[vertex * most_hosts + number], "commands": lines}

@@ -252,10 +252,12 @@ class Interfaces:
         Yields:
             The number of a node type, and the finding.
         """
-        w, types = build.wiring, build.hardware.types if build.hardware else ()
-        for number, (type_name, names) in enumerate(zip(w.type_names, w.port_names, strict=True)):
-            is_of_type = w.node_type == number
-            ports = w.port[is_of_type].ravel(), w.host_port[is_of_type].ravel()
+        wiring, types = build.wiring, build.hardware.types if build.hardware else ()
+        for number, (type_name, names) in enumerate(
+            zip(wiring.type_names, wiring.port_names, strict=True)
+        ):
+            is_of_type = wiring.node_type == number
+            ports = wiring.port[is_of_type].ravel(), wiring.host_port[is_of_type].ravel()
             port_numbers = np.unique(np.concatenate(ports))  # from 1; 0 is no port
             in_use = [names[port - 1] for port in port_numbers[port_numbers > 0].tolist()]
             impossible = [name for name in in_use if not self.pattern.fullmatch(name)]

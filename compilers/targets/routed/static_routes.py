@@ -188,25 +188,25 @@ class BuildRouters:
         Raises:
             InputError: the system cannot have the names of the node type's ports.
         """
-        w = self.build.wiring
-        if problem := self.port_name_problems.get(int(w.node_type[vertex])):
-            given = f"{problem.given}, at {w.names[vertex]}"
+        wiring = self.build.wiring
+        if problem := self.port_name_problems.get(int(wiring.node_type[vertex])):
+            given = f"{problem.given}, at {wiring.names[vertex]}"
             todo = f"{problem.todo}, or render only nodes of this system (`node`)"
             raise InputError(replace(problem, given=given, todo=todo))
         return self.ports[int(self.build.wiring.node_type[vertex])][number - 1]
 
     def switch(self, vertex: int) -> StaticSwitch:
         """Names and addresses of a switch and of its neighbours."""
-        a, w = self.build.addressing, self.build.wiring
-        host_ports = [port for port in w.host_port[vertex].tolist() if port]
-        ports = tuple(w.port_name(vertex, port) for port in host_ports)
-        used = [*w.port[vertex].tolist(), *w.host_port[vertex].tolist()]
+        addressing, wiring = self.build.addressing, self.build.wiring
+        host_ports = [port for port in wiring.host_port[vertex].tolist() if port]
+        ports = tuple(wiring.port_name(vertex, port) for port in host_ports)
+        used = [*wiring.port[vertex].tolist(), *wiring.host_port[vertex].tolist()]
         physical = [self.port(vertex, port) for port in used if port]
         return StaticSwitch(
-            node=w.names[vertex],
+            node=wiring.names[vertex],
             ipv4=self.gateways[vertex],
-            ipv4_length=a.ipv4_length,
-            ipv6=str(a.network6(vertex)[1]) if a.ipv6 else "",
+            ipv4_length=addressing.ipv4_length,
+            ipv6=str(addressing.network6(vertex)[1]) if addressing.ipv6 else "",
             link_local="" if self.addresses else self.link_locals[vertex],
             links=tuple(self._links(vertex)),
             hosts=_host_interface(ports),
@@ -224,14 +224,14 @@ class BuildRouters:
 
     def _links(self, vertex: int) -> Iterator[StaticLink]:
         """The links of a switch."""
-        w, unnumbered = self.build.wiring, LinkAddresses()
+        wiring, unnumbered = self.build.wiring, LinkAddresses()
         addresses = self.addresses.at(vertex) if self.addresses else repeat(unnumbered)
-        for (port, far, far_port), ends in zip(w.ends(vertex), addresses, strict=False):
+        for (port, far, far_port), ends in zip(wiring.ends(vertex), addresses, strict=False):
             yield StaticLink(
                 port=port,
-                interface=w.port_name(vertex, port),
-                far=w.names[far],
-                far_interface=w.port_name(far, far_port),
+                interface=wiring.port_name(vertex, port),
+                far=wiring.names[far],
+                far_interface=wiring.port_name(far, far_port),
                 ipv4=ends.gateway4 or self.gateways[far],
                 ipv6=ends.gateway6 or self.link_locals[far],
                 addresses=ends,

@@ -29,10 +29,10 @@ def table_limit_problems(build: Build, target: str, by_bgp: bool = False) -> Ite
     has_alternates = build.tables.classes.alternate.shape[2] > 0
     if build.hardware is None or build.forwarding.every_hop or not has_alternates:
         return
-    w = build.wiring
+    wiring = build.wiring
     needs = _table_needs(build, by_bgp)
     for type_number, node_type in enumerate(build.hardware.types):
-        is_of_type = (w.node_type == type_number) & needs.has_vrfs
+        is_of_type = (wiring.node_type == type_number) & needs.has_vrfs
         for key, limit in node_type.limits.items():
             entry_name, count = needs.by_key[key]
             is_over = is_of_type & (count > limit)
@@ -43,7 +43,7 @@ def table_limit_problems(build: Build, target: str, by_bgp: bool = False) -> Ite
                     key=f"node_types.{node_type.name}.tables.{key}",
                     required=f"{required} for alternates on target {target}",
                     given=f"{limit:,}, too few at {np.count_nonzero(is_over):,} "
-                    f"nodes; {w.names[fullest]} needs most",
+                    f"nodes; {wiring.names[fullest]} needs most",
                     todo="choose another type, a smaller fabric or balance: minimal",
                 )
 
@@ -69,18 +69,18 @@ def _table_needs(build: Build, by_bgp: bool) -> _TableNeeds:
     spread marked packets, and a route to every neighbour and host. All of that is for each address
     family.
     """
-    w, classes = build.wiring, build.tables.classes
+    wiring, classes = build.wiring, build.tables.classes
     families = 2 if build.addressing.ipv6 else 1
     # int[S, C, 1 + A] and int[S, C]: the ports of each egress class, the minimal one first, and
     # how many of them share packets.
     ports: Numbers = np.concatenate((classes.port[..., None], classes.alternate), axis=2)
     members: Numbers = np.count_nonzero(np.where(ports > 0, classes.weight, 0), axis=2)
     # All others are int[S], a number for each switch.
-    hosts = np.count_nonzero(w.host_port, axis=1)
+    hosts = np.count_nonzero(wiring.host_port, axis=1)
     has_hosts = hosts > 0
     prefixes = build.tables.routes.rows() - 1  # without the switch's own
-    neighbours = np.count_nonzero((w.far >= 0) & build.topology.endpoints[w.far], axis=1)
-    links = np.count_nonzero(w.far >= 0, axis=1)
+    neighbours = np.count_nonzero((wiring.far >= 0) & build.topology.endpoints[wiring.far], axis=1)
+    links = np.count_nonzero(wiring.far >= 0, axis=1)
     marked_vrfs = links if build.forwarding.marks else np.zeros_like(links)
     default_vrf, next_hop_routes, host_vrf = 1, int(by_bgp), has_hosts.astype(np.int64)
     routes = prefixes * (default_vrf + next_hop_routes + host_vrf)

@@ -123,17 +123,17 @@ class ControlPlane:
 
     def _longer_path_problems(self) -> list[Problem]:
         """The problems of compiled paths that are longer than a path over another neighbour."""
-        w = self.routers.build.wiring
+        wiring = self.routers.build.wiring
         problems = []
         for vertex in np.flatnonzero(self.routers.build.topology.present).tolist():
-            neighbours = w.far[vertex][w.far[vertex] >= 0]
+            neighbours = wiring.far[vertex][wiring.far[vertex] >= 0]
             shortest = self.hops[neighbours].min(axis=0) + 1
             longer = np.flatnonzero(self.hops[vertex] > shortest)
             problems += [
                 Problem(
                     key=CONTROL_KEYS[ROUTING],
                     required="static: BGP takes the shortest path and the compiled one is longer",
-                    given=f"ebgp, and {w.names[vertex]} to {w.names[destination]}",
+                    given=f"ebgp, and {wiring.names[vertex]} to {wiring.names[destination]}",
                 )
                 for destination in longer.tolist()
             ]
@@ -183,13 +183,13 @@ class ControlPlane:
 
     def _paths_behind(self, vertex: int) -> dict[str, list[int]]:
         """By port of a switch, how many shortest paths its neighbour has to each destination."""
-        w = self.routers.build.wiring
+        wiring = self.routers.build.wiring
         paths_behind = {}
-        for port, neighbour, _ in w.ends(vertex):
-            next_switches = w.far[neighbour][w.far[neighbour] >= 0]
+        for port, neighbour, _ in wiring.ends(vertex):
+            next_switches = wiring.far[neighbour][wiring.far[neighbour] >= 0]
             # bool[n, S]: whether each of the n next switches is nearer to each destination.
             is_nearer = self.hops[next_switches] == self.hops[neighbour] - 1
-            paths_behind[w.port_name(vertex, port)] = is_nearer.sum(axis=0).clip(1).tolist()
+            paths_behind[wiring.port_name(vertex, port)] = is_nearer.sum(axis=0).clip(1).tolist()
         return paths_behind
 
     def at(
@@ -263,8 +263,8 @@ class ControlPlane:
         descriptions: Mapping[int, str],
     ) -> Iterator[BgpPeer]:
         """The neighbours of a switch in an address family; the arguments are those of `at`."""
-        w, classes = self.routers.build.wiring, self.routers.build.tables.classes
-        neighbours = w.far[vertex][w.far[vertex] >= 0]
+        wiring, classes = self.routers.build.wiring, self.routers.build.tables.classes
+        neighbours = wiring.far[vertex][wiring.far[vertex] >= 0]
         # int[S]: over how many neighbours a shortest path to each destination leads. Where several
         # do, the compiled path is preferred, unless every hop shares packets over all of them.
         neighbours_on_path = (self.hops[neighbours] == self.hops[vertex] - 1).sum(axis=0)
