@@ -107,7 +107,7 @@ def class_of(rows: DestinationRows, s: int, j: int) -> int:
 @loop
 def next_switch(paths: MinimalPaths, s: int, j: int) -> int:
     """The next switch on the minimal path from s to the destination j."""
-    onward = paths.onward[s]
+    onward = paths.onward[s]  # negative for a listed switch: ~place
     return int(hop_switch(paths.next_hop[~onward, j])) if onward < 0 else int(onward)
 
 
@@ -157,6 +157,7 @@ def follow_defaults(states: ClassStates, rows: DestinationRows, paths: MinimalPa
             return False
         else:
             onward[s] = s
+    # Follow `onward` from each switch until it is negative, which is at a listed switch.
     for s in range(len(default)):
         u, links = onward[s], 0
         while u >= 0 and links < LINKS_LIMIT:
@@ -207,6 +208,7 @@ def follow_listed(
                 if states.in_use[s]:
                     findings.delivers[j] = False
                 continue
+            # Follow the packet while it is in listed switches, up to d.
             u, links = first, 1
             while u >= 0 and row[u] >= 0 and u != d and links < LINKS_LIMIT:
                 u = hop_switch(next_hop[row[u], j])
@@ -215,6 +217,7 @@ def follow_listed(
                 paths.hops[i, j] = links
             elif states.in_use[s]:
                 findings.delivers[j] = False
+            # The next switch has detours: is the link back to s one of them?
             if first != d and states.in_use[s] and hop_has_detours(next_hop[row[first], j]):
                 c = rows.egress[i, j]
                 back = p.far_link[s, p.order[s, c, 0]]

@@ -204,7 +204,7 @@ def prove_defaults(
             # The farthest destinations are proved as in `prove_listed`: no minimal path is longer.
             unproved = nearer[entry, most_hops - paths.entry_hops[s]]
             if unproved < count:
-                add_one_link(findings, 0)
+                add_one_link(findings, 0)  # at any destination: the largest stretch counts
         for rank in range(unproved):
             j = by_hops[entry, rank]
             minimal_hops = paths.entry_hops[s] + paths.hops[entry, j]
