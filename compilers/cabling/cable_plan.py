@@ -115,20 +115,20 @@ class Cables:
         return keys
 
 
-def by_port(hardware: Hardware, wiring: Wiring, word: str) -> NDArray[np.int64]:
+def by_port(hardware: Hardware, wiring: Wiring, attribute: str) -> NDArray[np.int64]:
     """An attribute of each port of each node type.
 
     Args:
         hardware: the node types.
         wiring: the ports of each type.
-        word: the attribute of `NodeTypeFacts`, such as `lanes`.
+        attribute: its name in `NodeTypeFacts`, such as `lanes`.
 
     Returns:
         int64[types, ports + 1], by port number.
     """
     table = np.zeros((len(hardware.types), max(map(len, wiring.port_names)) + 1), np.int64)
     for t, facts in enumerate(hardware.types):
-        values = getattr(facts, word)
+        values = getattr(facts, attribute)
         table[t, 1 : len(values) + 1] = values
     return table
 

@@ -134,8 +134,8 @@ def parallels(topology: Topology, start: int | None) -> Layout:
     a parallel class: they meet in one point at infinity, the centre t. A rack has the points and
     the lines of one t, each with its centre, and for OFT also the other column of points. Point
     (t, w) is on line (s, v) where w + v = -(s - t)², for even q where w + v = st. So all racks have
-    the same links inside, but for even q the rack of t = 0. Links between two racks depend only on
-    s - t, for even q on s/t. The point and the line P0 have a rack of their own.
+    the same links inside (for even q, all but that of t = 0), and links between two racks depend
+    only on s - t, for even q on s/t. The point and the line P0 have a rack of their own.
 
     Args:
         topology: a PN or OFT.
