@@ -56,7 +56,7 @@ def with_repairs(
     preferred: Bits | None = None
     if module is not None and uses_several_modules(module):
         preferred = _on_other_modules(module, wiring.port, minimal)
-    # Kind 1: ports whose neighbour repairs. They begin both lists.
+    # Kind 1: ports whose neighbour repairs. They begin both lists; `order` becomes `protection`.
     order = bounce = ranked_ports(repair, minimal, wiring, MOST_REPAIR_PORTS, before=preferred)
     if every_hop:  # classes with several next hops bounce among these, and need no protection
         for _ in range(ROUNDS):
@@ -71,15 +71,18 @@ def with_repairs(
         avoiding_second = ranked_ports(repair, minimal, wiring, MOST_REPAIR_PORTS, before=avoids)
         bounce = np.where(several, bounce, avoiding_second)
         avoiding_hop, avoiding_switch = _bouncing_by_class(paths, bounce, repair.shape)
-    allowed = ~several
+    # bool[S, C, 1], the classes that have ports of kinds 2 to 4.
+    has_other_kinds = ~several
     if every_hop:  # a neighbour that repairs, and sent the packet here, has other next hops
-        allowed = allowed & ~repair.any(axis=2, keepdims=True)
-    for usable in (  # kinds 2 to 4
-        avoiding_hop & ~repair,
-        away & ~repair,
-        avoiding_switch & ~(avoiding_hop | away | repair),
+        has_other_kinds = has_other_kinds & ~repair.any(axis=2, keepdims=True)
+    for usable in (
+        avoiding_hop & ~repair,  # kind 2
+        away & ~repair,  # kind 3
+        avoiding_switch & ~(avoiding_hop | away | repair),  # kind 4
     ):
-        ports = ranked_ports(usable & allowed, minimal, wiring, MOST_REPAIR_PORTS, before=preferred)
+        ports = ranked_ports(
+            usable & has_other_kinds, minimal, wiring, MOST_REPAIR_PORTS, before=preferred
+        )
         order = filled_from(order, ports)
     return paths.with_orders(protection=order, bounce=bounce)
 
@@ -168,7 +171,7 @@ def _among_next_hops(
     column, switches = np.arange(len(ends)), np.arange(len(paths.after))[:, None]
     has_one: Bits = np.equal(others.any(axis=2), False)
     has_one = has_one[switches, np.minimum(paths.egress, others.shape[1] - 1)]
-    # int32[S, D], the next hop where a switch has only one that is not the destination, else -1.
+    # int32[S, D], the only hop of each switch, unless that is the destination; else -1.
     only_hop = np.where(has_one & (paths.after != ends), paths.after, np.int32(-1))
 
     def next_hops(switch: int) -> Bits:
