@@ -64,15 +64,17 @@ def damage_of(inventory: Inventory, wiring: Wiring) -> Damage:
         raise Refused(findings)
     absent, disabled = _missing_nodes_and_ports(inventory, wiring, vertex)
     cabled = wiring.far >= 0
+    # Beyond the last link of a switch the port is 0, whose column in `disabled` is False.
     dead = np.take_along_axis(disabled, wiring.port, axis=1)
     dead |= absent[:, None]
     for link in inventory.dead_links:
         u, v = vertex[link.a], vertex[link.b]
         dead[u] |= wiring.far[u] == v
-    # A link that is dead at one end is dead at the other.
-    switch, k = np.nonzero(dead & cabled)
-    far, far_port = wiring.far[switch, k], wiring.far_port[switch, k]
-    dead[far, (wiring.port[far] == far_port[:, None]).argmax(axis=1)] = True
+    # A link that is dead at one end is dead at the other, where it has another number.
+    switch, link_number = np.nonzero(dead & cabled)
+    far, far_port = wiring.far[switch, link_number], wiring.far_port[switch, link_number]
+    number_at_far = (wiring.port[far] == far_port[:, None]).argmax(axis=1)
+    dead[far, number_at_far] = True
     hosts = np.take_along_axis(disabled, wiring.host_port, axis=1) | absent[:, None]
     return Damage(absent=absent, links=dead & cabled, hosts=hosts & (wiring.host_port > 0))
 
@@ -155,7 +157,8 @@ def without_gaps(values: NDArray[Integer], live: NDArray[np.bool_], none: int) -
     array([[5, 7]])
     """
     closed = np.where(live, values, values.dtype.type(none))
-    # Only the switches with a gap are sorted, mostly few: a live link follows one that is not.
+    # At a gap a live link follows one that is not. Few switches have gaps, and only these are
+    # sorted: stably, so that live links come first and keep their order.
     switches = np.flatnonzero((live[:, 1:] & ~live[:, :-1]).any(axis=1))
     order = np.argsort(~live[switches], axis=1, kind="stable")
     closed[switches] = np.take_along_axis(closed[switches], order, axis=1)

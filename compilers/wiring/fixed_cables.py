@@ -340,19 +340,21 @@ def unequal_port_findings(
     widest = max(len(ports.names) for ports in types)
     smaller_end = far > np.arange(len(far))[:, None]
     for field, (required, value_pattern) in PORT_PROPERTIES.items():
-        # int64[types, ports + 1], by type and port number, 0 where unknown.
+        # int64[types, ports + 1], by type and port number; 0 where unknown. Ports begin with 1.
         values = np.zeros((len(types), widest + 1), np.int64)
-        for t, ports in enumerate(types):
-            values[t, 1 : len(ports.names) + 1] = [n or 0 for n in getattr(ports, field)]
+        for type_number, ports in enumerate(types):
+            values_of_ports = [value or 0 for value in getattr(ports, field)]
+            values[type_number, 1 : len(ports.names) + 1] = values_of_ports
         if len({*values[values > 0].tolist()}) < 2:
             continue
         near_value = values[node_type[:, None], port]
         far_value = np.where(far >= 0, values[node_type[far], far_port], 0)
         both_known = (near_value > 0) & (far_value > 0)
-        for s, k in np.argwhere((near_value != far_value) & both_known & smaller_end).tolist():
+        is_unequal = (near_value != far_value) & both_known & smaller_end
+        for u, k in np.argwhere(is_unequal).tolist():
             ends = (
-                (s, int(port[s, k]), int(near_value[s, k])),
-                (int(far[s, k]), int(far_port[s, k]), int(far_value[s, k])),
+                (u, int(port[u, k]), int(near_value[u, k])),
+                (int(far[u, k]), int(far_port[u, k]), int(far_value[u, k])),
             )
             near_text, far_text = (
                 f"{value_pattern.format(value)} at {site.nodes[v].name}"
@@ -360,7 +362,7 @@ def unequal_port_findings(
                 for v, number, value in ends
             )
             yield site.finding(
-                s,
+                u,
                 ("type",),
                 f"ports {required} at both ends of a link",
                 f"{near_text} and {far_text}",

@@ -10,7 +10,7 @@ two vertices, has the number u·P + p, where P is the number of ports of the wid
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,24 +112,28 @@ def renumbered_allocations(allocations: Allocations, vertices: Mapping[int, int]
     """
     numbers = dict(allocations.numbers)
     for kind in (LINK, CABLE):
-        rows_before = allocations.of(kind)
-        used = dict[str, int]()
-        freed = {f"{BEFORE}{key}": n for key, n in rows_before.freed.items()}
-        for key, number in rows_before.used.items():
-            if new_key := renumbered_key(key, vertices):
-                used[new_key] = number
-            else:
-                freed[f"{BEFORE}{key}"] = number
-        numbers[kind] = Numbers(used, freed)
+        link_numbers_before = allocations.of(kind)
+        numbers[kind] = _by_new_keys(link_numbers_before, lambda key: renumbered_key(key, vertices))
     if as_numbers := allocations.of(ASN):
-        used, freed = {}, {f"{BEFORE}{key}": n for key, n in as_numbers.freed.items()}
-        for key, number in as_numbers.used.items():
-            if int(key) in vertices:
-                used[str(vertices[int(key)])] = number
-            else:
-                freed[f"{BEFORE}{key}"] = number
-        numbers[ASN] = Numbers(used, freed)
+        numbers[ASN] = _by_new_keys(as_numbers, lambda key: str(vertices.get(int(key), "")))
     return Allocations(numbers, allocations.names)
+
+
+def _by_new_keys(numbers: Numbers, new_key: Callable[[str], str]) -> Numbers:
+    """Return numbers by new keys. The old key of a number that is freed gets the prefix BEFORE.
+
+    Args:
+        numbers: by the old keys.
+        new_key: the new key for an old one; "" frees the number.
+    """
+    used = dict[str, int]()
+    freed = {f"{BEFORE}{key}": number for key, number in numbers.freed.items()}
+    for key, number in numbers.used.items():
+        if key_now := new_key(key):
+            used[key_now] = number
+        else:
+            freed[f"{BEFORE}{key}"] = number
+    return Numbers(used, freed)
 
 
 def _lower_and_upper(wiring: Wiring) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

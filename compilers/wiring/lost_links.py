@@ -97,10 +97,11 @@ def _lost_hosts(placed: PlacedFabric) -> Iterator[str]:
     """Yield a sentence for each host at a disabled port."""
     wiring = placed.wiring
     damage = damage_of(placed.inventory, wiring)
-    width = wiring.host_port.shape[1]
-    for v, h in np.argwhere(damage.hosts & ~damage.absent[:, None]).tolist():
-        node, port = wiring.names[v], wiring.port_name(v, int(wiring.host_port[v, h]))
-        host = wiring.host_names[v * width + h]
+    # `host_names` has a name for each of these at every switch.
+    most_hosts = wiring.host_port.shape[1]
+    for v, place in np.argwhere(damage.hosts & ~damage.absent[:, None]).tolist():
+        node, port = wiring.names[v], wiring.port_name(v, int(wiring.host_port[v, place]))
+        host = wiring.host_names[v * most_hosts + place]
         yield f"{host}: {port} of {node} is disabled, and no spare port is like it"
 
 
@@ -218,8 +219,8 @@ def _path_growth(before: Graph, after: Graph, ends: NDArray[np.int64]) -> _PathG
         longer += int(np.count_nonzero(growth > 0))
         if int(growth.max()) > largest_growth:
             largest_growth = int(growth.max())
-            i, j = np.unravel_index(int(growth.argmax()), growth.shape)
-            worst = int(sources[i]), int(ends[j])
+            source, destination = np.unravel_index(int(growth.argmax()), growth.shape)
+            worst = int(sources[source]), int(ends[destination])
     return _PathGrowth(most_before, most_after, longer, worst)
 
 

@@ -76,8 +76,9 @@ class TypePorts:
         sockets: list[tuple[str, ...]] = []
         for block in node_type.ports:
             numbers = range(len(names) + 1, len(names) + block.total + 1)
-            first = module[-1] + 1 if module else 0
-            module += (first + i // (block.count * block.breakout) for i in range(block.total))
+            first_module = module[-1] + 1 if module else 0
+            ports_of_module = block.count * block.breakout
+            module += (first_module + i // ports_of_module for i in range(block.total))
             names += block.port_names()
             sockets += block.sockets()
             if block.role in ("fabric", "any"):
