@@ -167,7 +167,9 @@ class Cells:
         count = len(carried_out)
         state = self._state(carried_out)
         switch, next_cell = np.arange(count)[:, None], state.next_cell[:, :count]
+        # A cell meets an old row if one of its paths leads to a switch whose row is old.
         meets_old_row = (state.leaves & ~state.has_new_row.take(next_cell)).any(axis=0)
+        # A packet returns if one path leads to a switch of which one path leads back.
         returned = np.zeros(self.changed.shape, np.bool_)
         for next_switch in state.next_switch:
             returned |= (state.leaves & (next_switch.take(next_cell) == switch)).any(axis=0)
@@ -300,6 +302,7 @@ class Cells:
         count, width = next_cell.shape[1] - 1, next_cell.shape[2]
         hops = np.full(next_cell.shape[1:], NOT_ARRIVED, np.uint8)
         column = np.arange(width)
+        # bool[D]: a destination delivers if, by every path, its own cell leads to itself.
         delivers = (
             next_cell[:, self.destination_place, column] == self.destination_place * width + column
         ).all(axis=0)
