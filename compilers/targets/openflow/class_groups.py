@@ -292,17 +292,38 @@ def _groups_at_every_hop(
             in_port = _masked(has_several[:, None] & is_next_hop, bounce_port)
             yield _groups_aside(groups, in_port, bounce, minimal, has_several)
     if classes.protection.shape[2]:
-        is_bounce_port = (alternate[:, :, None] == bounce[:, None, :]).any(axis=2)
-        other_next_hops = _masked(~is_bounce_port, alternate)
-        has_others = (other_next_hops > 0).any(axis=1, keepdims=True)
-        port = _masked(has_others, np.concatenate((bounce, minimal), axis=1))
-        any_port, never = np.zeros(len(number), np.int32), np.zeros(len(number), np.bool_)
-        role = GroupRole.ASIDE + classes.protection.shape[2]
-        from_others = _with_packed_buckets(role, number, port, any_port, never)
-        yield from_others
-        for next_hop in other_next_hops.T:
-            in_port = next_hop.astype(np.int32)
-            yield replace(from_others, in_port=in_port, has_row=in_port > 0, is_new=False)
+        last_role = GroupRole.ASIDE + classes.protection.shape[2]
+        yield from _groups_from_other_next_hops(last_role, number, alternate, bounce, minimal)
+
+
+def _groups_from_other_next_hops(
+    role: int,
+    number: NDArray[np.int64],
+    alternate: Numbers,
+    bounce: Numbers,
+    minimal: Numbers,
+) -> Iterator[Groups]:
+    """The groups for packets that came in by a next hop that is no port of the bounce.
+
+    A class has one group for all of these next hops, and a row for each.
+
+    Args:
+        role: the last role.
+        number: int64[n], the numbers of the classes.
+        alternate: int[n, A], the next hops of each class beside the minimal port; 0 for none.
+        bounce: int[n, B], the ports of the bounce of each class.
+        minimal: int[n, 1], the minimal port of each class.
+    """
+    is_bounce_port = (alternate[:, :, None] == bounce[:, None, :]).any(axis=2)
+    other_next_hops = _masked(~is_bounce_port, alternate)
+    has_others = (other_next_hops > 0).any(axis=1, keepdims=True)
+    port = _masked(has_others, np.concatenate((bounce, minimal), axis=1))
+    any_port, never = np.zeros(len(number), np.int32), np.zeros(len(number), np.bool_)
+    groups = _with_packed_buckets(role, number, port, any_port, never)
+    yield groups
+    for next_hop in other_next_hops.T:
+        in_port = next_hop.astype(np.int32)
+        yield replace(groups, in_port=in_port, has_row=in_port > 0, is_new=False)
 
 
 def _groups_aside(
