@@ -186,11 +186,12 @@ class SwitchPrograms:
 
         def added_in(block: Block) -> Numbers:
             """The round in which rows are added or changed."""
-            if _chooses_intermediate(block) or _drops_spoofed(block):
-                return np.full(len(block), last)
-            return np.full(
-                len(block), update.carried_round if _admits_other_macs(block) else PREPARE
-            )
+            round_of_rows = PREPARE
+            if _is_out_meanwhile(block):
+                round_of_rows = last
+            elif _admits_other_macs(block):
+                round_of_rows = update.carried_round
+            return np.full(len(block), round_of_rows)
 
         def removed_in(block: Block) -> Numbers:
             """The round in which rows are removed.
@@ -198,20 +199,16 @@ class SwitchPrograms:
             Rows that admit other MAC addresses go early if the same addresses will mean something
             else (`Update.swaps`).
             """
-            if _chooses_intermediate(block) or _drops_spoofed(block):
-                return np.full(len(block), PREPARE)
-            return np.full(
-                len(block),
-                update.carried_round if update.swaps and _admits_other_macs(block) else last,
-            )
+            round_of_rows = last
+            if _is_out_meanwhile(block):
+                round_of_rows = PREPARE
+            elif update.swaps and _admits_other_macs(block):
+                round_of_rows = update.carried_round
+            return np.full(len(block), round_of_rows)
 
         for slots in slots_by_place(before, after, added_in, removed_in):
             stays = slots.exists_before.all() and slots.exists_after.all()
-            if (
-                update.pauses
-                and stays
-                and (_chooses_intermediate(slots.after) or _drops_spoofed(slots.after))
-            ):
+            if update.pauses and stays and _is_out_meanwhile(slots.after):
                 yield from slots.split(PREPARE, last)
             else:
                 yield slots
@@ -427,6 +424,11 @@ class _ProgramParts:
             carried=by_kind[RowKind.CARRIED],
             marker=by_kind[RowKind.MARKER][0],
         )
+
+
+def _is_out_meanwhile(block: Block) -> bool:
+    """Whether rows are removed in round 0 and added in the last round (`_local_slots`)."""
+    return _chooses_intermediate(block) or _drops_spoofed(block)
 
 
 def _admits_other_macs(block: Block) -> bool:
