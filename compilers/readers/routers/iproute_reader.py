@@ -296,10 +296,7 @@ class RouterFiles:
             self.wrong("links.batch" if line else "rules.batch", line, text)
         self.claims += self.marks.claims(tables)
         self._check_interfaces()
-        for interface, address, stating_file, line in self.host_networks:
-            for port in self.members.get(interface, [interface]):
-                value = address, Interface(port)
-                self.claims.append(Claim("hosts", value, stating_file, line))
+        self._claim_host_networks()
         main = (tables[KERNEL_MAIN],) if KERNEL_MAIN in tables else ()
         by_ingress: dict[Port, tuple[Lookup, ...]] = {
             port: (tables[table], *main)
@@ -312,9 +309,8 @@ class RouterFiles:
             (file, int(tables[table].rows.lines.min()), f"table {table}")
             for table in tables.keys() - looked_up
         ]
-        rules = str(self.folder / "rules.batch")
         for table in sorted(looked_up - tables.keys() - {KERNEL_MAIN}):
-            self.faults.append((rules, 0, f"table {table}, in which nothing is"))
+            self.wrong("rules.batch", 0, f"table {table}, in which nothing is")
         return EmittedSwitch(
             anywhere=main,
             by_ingress=by_ingress,
@@ -327,6 +323,12 @@ class RouterFiles:
             unused=unused,
             wrong=self.faults,
         )
+
+    def _claim_host_networks(self) -> None:
+        """Claim the gateways of hosts at each port, those of a bridge at all of its ports."""
+        for interface, address, file, line in self.host_networks:
+            for port in self.members.get(interface, [interface]):
+                self.claims.append(Claim("hosts", (address, Interface(port)), file, line))
 
     def _check_interfaces(self) -> None:
         """Note interfaces that are used and not set up, and interfaces that do not exist."""
