@@ -342,6 +342,7 @@ def _cable_end_findings(
                     yield Finding(("cables", i, end), "a node of nodes", shown(name), todo)
                 continue
             path = ("cables", i, f"{end}_port")
+            # A type that is missing or wrong is a finding of its own: here any port will do.
             roles = roles_of.get(node.type, {port: "fabric"})
             if port not in roles or roles[port] == "host":
                 for_links = [port for port, role in roles.items() if role != "host"]

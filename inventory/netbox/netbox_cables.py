@@ -144,6 +144,7 @@ def _links(site: Site, names: Collection[str]) -> Iterator[_Link]:
     cabled: dict[Plug, tuple[Plug, int]] = {}
     for number, a, b in cables:
         cabled[a], cabled[b] = (b, number), (a, number)
+    # A link over panels is found from the first of its plugs at nodes; the other one is noted here.
     far_ends = set[Plug]()
     for number, a, b in cables:
         at_nodes = [plug for plug in (a, b) if plug[0] in names]
