@@ -232,10 +232,12 @@ class StarEgress(ComputedEgress):
         """
         program: StarProgram = self.packed
         neighbours = program.neighbours(x)
+        # The number of the first link within x, which follows those to neighbours below x.
         below = int(np.count_nonzero(neighbours < x))
         is_quadric = int(self.quadric[x])
         to_y = program.links_to(x, np.arange(len(neighbours), dtype=self.dtype), members)
         if is_quadric:
+            # x is orthogonal to itself and to y, so it is the middle of this path: z = x.
             loop = (below + program.loop[members]).astype(self.dtype)
             over_z = np.broadcast_to(loop[:, None], to_y.shape)
         else:
