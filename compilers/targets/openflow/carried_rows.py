@@ -51,7 +51,8 @@ class CarriedRows:
         if build.forwarding.repairs:
             port[number[neighbours[is_intermediate]]] = wiring.port[vertex, links[is_intermediate]]
         if avoided := build.tables.avoided:
-            egress[number[neighbours[is_intermediate & avoided.switches[neighbours]]]] = -1
+            drained = neighbours[is_intermediate & avoided.switches[neighbours]]
+            egress[number[drained]] = -1
         return cls(int(number[vertex]), egress, port)
 
     @property
