@@ -55,8 +55,7 @@ which the trial ends."""
 RETURN_PATIENCE = 30.0
 """Most seconds that a fall back waits for missing switches, for example after a restart."""
 SURVEY_PATIENCE = 30.0
-"""Seconds from the first switch read until a survey is decided by the switches read so far; also
-where most of what connects is of another fabric."""
+"""Seconds from the first switch read until a survey is decided by the switches read so far."""
 WRITE_POLL = 0.005
 """Seconds between two checks of a request whether the write that it waits for has ended."""
 SETTLE_PATIENCE = 10.0
@@ -295,7 +294,8 @@ class Mover:
             all_or_none: as in `move`.
             keep: writes the builds before and after the move to the history.
         """
-        if self.fabric.is_of_others(target):
+        ends_trial = self.trial is not None and target.identity == self.trial.before
+        if not ends_trial and self.fabric.is_of_others(target):
             connected = len(self.fabric.present)
             raise InputError.of(
                 "a build of this fabric",
@@ -623,6 +623,8 @@ class Mover:
                 if folder_build not in (record.build, record.to):
                     if folder_build in (record.folder, last):
                         self._inherits_folder(folder_build)
+                    elif is_of_others:
+                        self._record.needed = False  # what the folder has is the operator's
                     else:
                         self._follow_folder()
             except InputError as error:
@@ -631,6 +633,8 @@ class Mover:
                 self.trial, self._record.damaged = None, True
 
         record = journal.read()
+        named = (record.build, record.to, record.before, record.folder) if record else ()
+        is_of_others = folder_build not in named and self._keeps_instead_of_others(last)
         if record and record.before:
             self.survey_trial(record, go_on)
         elif record:
@@ -639,7 +643,7 @@ class Mover:
             held = {entry.build for entry in entries} if shares_record else {last}
             is_new = bool(entries) and folder_build not in held
             may_follow = is_new and last in self.history.kept_builds() and not journal.damaged
-            if may_follow and not self._keeps_instead_of_others(last):
+            if may_follow and not is_of_others:
                 self._follow_folder()
                 self.survey()
             # Nothing is recorded before the survey is decided: another leader would believe it.
@@ -653,7 +657,7 @@ class Mover:
         The folder's build is then of another fabric, or of another plane of this one.
 
         Args:
-            last: the identity of the build that the fabric held last; the history has it.
+            last: the identity of the build that the fabric held last; the history may have it.
 
         Returns:
             Whether it was kept.
@@ -663,7 +667,7 @@ class Mover:
             held = self.history.read(last)
             if ours.isdisjoint(held.programs.by_datapath_id):
                 folder_build = self.fabric.identity
-                self.go_on(Record(last), self.history.read)
+                self.go_on(Record(last), {last: held}.__getitem__)
                 self._record.needed = False  # what the folder has is the operator's
                 reason = (
                     f"build {folder_build} of the folder has none of the switches that the fabric "
@@ -691,11 +695,9 @@ class Mover:
         The cookie of a switch's marker names its build. Until all switches have been read, or
         `SURVEY_PATIENCE` after the first, nothing is changed, and no move begins. Then the build
         that most switches name becomes the fabric's, if the history has it; else the build of the
-        folder. If most switches were read and name none, that is decided at once. Where as many
-        switches connect that the folder's build does not have, and none that it has, it is of
-        another fabric, and the survey ends after `SURVEY_PATIENCE` as well.
+        folder. If most switches were read and name none, that is decided at once.
         """
-        self.fabric.survey = {}
+        self.fabric.survey, self._survey_ends_at = {}, inf
 
     def survey_trial(self, record: Record, go_on: Callable[[Record], None]) -> None:
         """Go on with the record of a trial after a survey; called before switches connect.
@@ -731,7 +733,7 @@ class Mover:
         """
         fabric, now = self.fabric, self.fabric.clock()
         majority = fabric.expected // 2 + 1
-        if cookies or len(fabric.unknown) >= majority:
+        if cookies:
             self._survey_ends_at = min(self._survey_ends_at, now + SURVEY_PATIENCE)
         # With a trial's record it is one of two builds, so a majority of the switches decides.
         quorum = fabric.expected if self._unverified_record is None else majority

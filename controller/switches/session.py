@@ -362,12 +362,12 @@ class LiveFabric:
         return [self.names[v] for v in sorted(expected - self._programmed)]
 
     def is_of_others(self, build: Current) -> bool:
-        """Whether switches are connected, and a build has none of them.
+        """Whether switches are connected, and a build has no switch of the current one.
 
         It is then of another fabric, or of another plane of this one.
         """
-        connected = {switch.datapath_id for switch in self.present.values()}
-        return bool(connected) and connected.isdisjoint(build.programs.by_datapath_id)
+        ours = set(self.current.programs.by_datapath_id)
+        return bool(self.present) and ours.isdisjoint(build.programs.by_datapath_id)
 
     def misnamed(self, build: Current) -> list[str]:
         """The connected switches whose certificates lack the names that another build gives them.

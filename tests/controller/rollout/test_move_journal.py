@@ -443,9 +443,12 @@ def test_a_trial_is_not_prolonged_by_the_one_before(site):
         site.until(lambda: site.holds(site.old.identity))
 
 
-def save_of_others(site, folder):
-    """Save a build of other switches, as that of another plane is."""
-    wiring = replace(site.new.wiring, datapath_id=site.new.wiring.datapath_id + 1000)
+def save_of_others(site, folder, shift=1000):
+    """Save a build of other switches, as that of another plane is.
+
+    Their datapath ids are larger by `shift`.
+    """
+    wiring = replace(site.new.wiring, datapath_id=site.new.wiring.datapath_id + shift)
     return save(replace(site.new, wiring=wiring, identity="5" * 16), folder)
 
 
@@ -458,6 +461,94 @@ def test_a_build_without_any_of_the_connected_switches_is_refused(site):
         site.mover.move(target, True, within=WITHIN)
     assert (site.mover.trial, site.mover.busy) == (None, False)
     assert site.holds(site.old.identity)
+
+
+def test_a_build_that_removes_all_switches_connected_so_far_is_not_refused(site):
+    """It has four switches of the fabric, which had not connected yet."""
+    site.ends = dict([*site.ends.items()][:3])
+    site.start()
+    site.until(lambda: site.fabric.in_sync)
+    save_of_others(site, site.folder.parent / "other", shift=3)
+    target = read_build(site.folder.parent / "other", unverified=True)
+    site.mover.move(target, True, all_or_none=False)
+    assert site.mover.busy
+
+
+def test_a_trial_of_a_build_with_all_new_switches_falls_back(site):
+    """The build before was refused as that of another fabric, every 30 s for ever."""
+    site.until(site.mover.history.kept_builds)
+    other = save_of_others(site, site.folder.parent / "other")
+    target = read_build(site.folder.parent / "other", unverified=True)
+    site.ends = {}
+    site.start()
+    site.mover.move(target, True, within=WITHIN, all_or_none=False)
+    site.ends = strict(site.update.nodes.datapath_id + 1000)
+    for number in site.ends:
+        site.fabric.connected(number, number)
+    site.until(lambda: site.holds(other.identity))
+    site.now += WITHIN
+    site.until(lambda: site.fabric.identity == site.old.identity)
+
+
+def test_strangers_do_not_end_a_survey(site, monkeypatch):
+    """Four that connected first ended it. A trial was taken for over, as the folder, which could
+    not be written, had the build before: that was loaded on all switches at once.
+    """
+    with monkeypatch.context() as patch:
+        patch.setattr(BuildHistory, "install", Mock(side_effect=InputError.of("room", "none")))
+        on_trial(site)
+        for _ in range(2):
+            site.step()
+    assert load(site.folder).identity == site.old.identity
+    ends, site.ends = site.ends, {}
+    site.start()
+    for number in range(1001, 1005):
+        site.fabric.connected(number, number)
+    site.step()
+    site.now += SURVEY_PATIENCE
+    site.step()
+    site.ends = ends
+    for number in ends:
+        site.fabric.connected(number, number)
+    site.until(lambda: site.holds(site.new.identity))
+    assert site.mover.trial
+    assert site.fabric.differences["none"] == len(ends)
+
+
+def test_a_second_survey_lasts_as_long_as_the_first(site):
+    """It ended with the first, and did not wait for the others."""
+    site.until(site.mover.history.kept_builds)
+    record = {"build": "2" * 16, "before": "3" * 16, "left": WITHIN}
+    site.journal.write_text(json.dumps(record))
+    save(build(SMALL, ("minimal", "link")), site.folder)
+    ends, site.ends = site.ends, dict([*site.ends.items()][:3])
+    site.start()
+    for _ in range(3):
+        site.step()
+    site.now += SURVEY_PATIENCE
+    site.until(lambda: site.told("kept"))
+    site.step()
+    assert len(site.fabric.survey) == 3
+    site.ends = ends
+    for number in [*ends][3:]:
+        site.fabric.connected(number, number)
+    site.until(lambda: site.holds(site.old.identity))
+    assert site.fabric.differences["none"] == len(ends)
+
+
+def test_switches_are_asked_although_the_folder_is_of_another_plane(site):
+    """After a damaged journal, those of the other plane were asked for ever."""
+    site.move()
+    site.until(lambda: site.holds(site.new.identity))
+    site.step()
+    site.journal.write_text("{")
+    shutil.rmtree(site.folder)
+    other = save_of_others(site, site.folder)
+    site.start()
+    assert site.fabric.survey == {}
+    site.until(lambda: site.holds(site.new.identity))
+    assert site.fabric.differences["none"] == len(site.ends)
+    assert load(site.folder).identity == other.identity
 
 
 def test_a_start_with_the_folder_of_another_plane_keeps_the_last_build(site):
@@ -481,8 +572,6 @@ def test_a_trial_is_gone_on_with_although_the_folder_is_of_another_plane(site):
     save_of_others(site, site.folder)
     site.start()
     assert site.fabric.survey == {}
-    site.step()
-    site.now += SURVEY_PATIENCE
     site.until(lambda: site.fabric.complete)
     assert site.fabric.identity == site.new.identity
     site.now += WITHIN
