@@ -633,8 +633,10 @@ class Mover:
                 self.trial, self._record.damaged = None, True
 
         record = journal.read()
-        named = (record.build, record.to, record.before, record.folder) if record else ()
-        is_of_others = folder_build not in named and self._keeps_instead_of_others(last)
+        ours = {last}
+        if record:
+            ours |= {record.build, record.to, record.before, record.folder}
+        is_of_others = folder_build not in ours and self._keeps_instead_of_others(last)
         if record and record.before:
             self.survey_trial(record, go_on)
         elif record:

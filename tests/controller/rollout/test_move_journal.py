@@ -551,6 +551,16 @@ def test_switches_are_asked_although_the_folder_is_of_another_plane(site):
     assert load(site.folder).identity == other.identity
 
 
+def test_a_start_with_the_last_build_reads_it_once(site, monkeypatch):
+    """It was read from the history as well."""
+    site.until(site.mover.history.kept_builds)
+    read = Mock(side_effect=BuildHistory.read)
+    monkeypatch.setattr(BuildHistory, "read", read)
+    site.start()
+    site.until(lambda: site.holds(site.old.identity))
+    assert not read.called
+
+
 def test_a_start_with_the_folder_of_another_plane_keeps_the_last_build(site):
     """All switches were strangers, which were asked for ever: no failure was repaired."""
     site.move()
