@@ -280,7 +280,10 @@ def _cell(text: str) -> str:
 def metrics() -> Iterator[str]:
     """Names, meanings and labels of the metrics, read from the module that makes them."""
     about = "What a controller with `--http` gives to Prometheus at `/metrics`."
-    large = "With more than 5,000 ports, `port` is empty, and counters are sums over a switch."
+    large = (
+        "In a fabric of more than 5,000 ports, the counters `polarfab_port_…` are sums over a"
+        " switch, and their label `port` is empty."
+    )
     yield _head("Metrics", f"{about} {large}")
     yield "| metric | what | labels |\n|---|---|---|\n"
     text = (ROOT / "controller/management/metrics.py").read_text()

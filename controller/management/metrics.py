@@ -59,7 +59,7 @@ class Metrics(Collector):
         )
         self._repair_seconds = Histogram(
             "polarfab_repair_seconds",
-            "From a failure until all switches hold the tables around it.",
+            "From when a failure is noticed until the switches hold the tables around it.",
             buckets=BUCKET_SECONDS,
             registry=self.registry,
         )

@@ -454,8 +454,9 @@ LINK, ENDS = "switch; port; far_switch; far_port", "{switch} {port} to {far_swit
 LinkDown = Kind(
     "link-down",
     f"{LINK}; reason",
-    "A link is dead. reason: `port down` if the port at one end is down, `not seen` if LLDP frames "
-    "do not pass the link.",
+    "Traffic avoids a link. reason: `port down` if the port at one end is down, `port set to` and "
+    "what it is set to if that port drops packets, `not seen` if LLDP frames do not pass the link "
+    "or the cable leads elsewhere, `drained` if the link is drained by request.",
     "link {node} is down: {text}",
     node=ENDS,
 )
@@ -478,15 +479,15 @@ LinkReused = Kind(
 SwitchDrained = Kind(
     "drained",
     "switch; reason",
-    "Traffic is routed around a switch, because the switch is disconnected or does not hold its "
-    "program.",
+    "Traffic is routed around a switch, because the switch is disconnected, does not hold its "
+    "program, flaps, or is drained by request.",
     "switch {node} {text}: traffic is routed around it",
 )
 SwitchReturned = Kind(
     "back",
     "switch",
-    "The controller has read that a switch holds its program again. Traffic is routed through this "
-    "switch again.",
+    "A switch is not avoided any more: the controller has read that it holds its program, and it "
+    "neither flaps nor is drained by request. Traffic is routed through it again.",
     "switch {node} is back: traffic is routed through it again",
 )
 
