@@ -22,6 +22,9 @@ from compilers.targets.routed.p2p_links import P2pTarget
 from compilers.targets.routed.p2p_variables import P2pVariables
 from inventory.problems import InputError
 
+SWITCHPORT_MTUS = 1500, 9216
+"""The smallest and the largest number that `system jumbomtu` takes."""
+
 
 class Nxos(P2pTarget):
     """NX-OS, with static routes or eBGP."""
@@ -38,13 +41,14 @@ class Nxos(P2pTarget):
     route_maps = RouteMapWords()
 
     def require(self, build: Build, chosen: Chosen) -> None:
-        """See `Target.require`: also that the switchports of a switch have one MTU.
+        """See `Target.require`: also that the switchports of a switch have one MTU that they take.
 
         A switchport takes 1500 or the number of `system jumbomtu` (Interfaces Configuration Guide,
         "Configuring Basic Interface Parameters", MTU).
 
         Raises:
-            InputError: a switch has several, or the system cannot do what the build asks for.
+            InputError: a switch has several, or one that is too small or too large; or the system
+                cannot do what the build asks for.
         """
         super().require(build, chosen)
         wiring, ports_of_types = build.wiring, self.interfaces.ports(build)
@@ -53,12 +57,22 @@ class Nxos(P2pTarget):
             ports = ports_of_types[int(wiring.node_type[vertex])]
             # Ports are numbered from 1. An MTU of 0 is not known.
             mtus = sorted({ports[number - 1].mtu for number in host_ports} - {0})
-            if len(host_ports) > 1 and len(mtus) > 1:
+            if len(host_ports) < 2 or not mtus:
+                continue
+            least, most = SWITCHPORT_MTUS
+            if len(mtus) > 1:
                 required = f"one MTU at the ports of hosts of a switch for target {self.name}"
-                given = f"{' and '.join(map(str, mtus))} at {wiring.names[vertex]}"
-                raise InputError.of(
-                    required, given, key=f"node_types.{_type_name(build, vertex)}.ports"
+            elif not least <= mtus[0] <= most:
+                required = (
+                    f"an MTU from {least} to {most} at the ports of several hosts, which target"
+                    f" {self.name} makes switchports"
                 )
+            else:
+                continue
+            given = f"{' and '.join(map(str, mtus))} at {wiring.names[vertex]}"
+            raise InputError.of(
+                required, given, key=f"node_types.{_type_name(build, vertex)}.ports"
+            )
 
 
 def _type_name(build: Build, vertex: int) -> str:

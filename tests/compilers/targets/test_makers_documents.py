@@ -141,3 +141,6 @@ def test_switchports_of_nxos_have_one_mtu(tmp_path):
     assert target("nxos").check_emitted(largest, tmp_path / "largest").passed
     with pytest.raises(InputError, match="one MTU at the ports of hosts of a switch"):
         target("nxos").render(with_mtu(build, 9000, 1500), tmp_path / "two")
+    for size in 1400, 9300:
+        with pytest.raises(InputError, match=f"an MTU from 1500 to 9216.*given {size} at leaf0"):
+            target("nxos").render(with_mtu(build, size, size), tmp_path / "beyond")
