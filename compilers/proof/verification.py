@@ -176,15 +176,17 @@ def remedy(build: Build, report: Report) -> str:
     if not broken:
         return ""
     choices = []
+    # Orders of repair ports for modules give up some pairs of failures; those for nodes do not.
+    needs_no_modules = "module" in report.promised and broken <= {"module", "2"}
     if broken == {"node"}:
         choices.append("write `protect: link`, which holds")
-    if broken == {"module"}:
+    if needs_no_modules:
         choices.append("write `protect: node`, which holds")
     if not build.forwarding.every_hop and not family_of(build.topology.family).single:
         choices.append("try `balance: ecmp` with `transit: ecmp`, which protects more graphs")
     if family_of(build.topology.family).any_links and (fewest := _fewest_links(build)):
         choices.append(f"add links ({fewest})")
-    if broken not in ({"node"}, {"module"}):
+    if broken != {"node"} and not needs_no_modules:
         choices.append("write `protect: none` and leave repairs to the controller")
     if len(choices) == 1:
         return f"routing: {choices[0]}"

@@ -13,7 +13,7 @@ from compilers.proof.explanation import explain, find_failures
 from compilers.proof.failures.failure_walks import walk_failures
 from compilers.proof.failures.risk_cases import named_elements, require_kind
 from compilers.proof.proof_options import ProofOptions
-from compilers.proof.verification import judge
+from compilers.proof.verification import judge, remedy
 from compilers.routing.plane_choices import with_plane_repairs
 from compilers.spec.fabric_file import load_fabric
 from compilers.wiring.shared_risk import resolve_name, risk_groups
@@ -135,6 +135,16 @@ def test_filled_modules_are_sound_without_protection_of_modules():
     (report,) = judge([modular(4, 2, 3, "filled", protect="link")]).reports
     assert report.passed
     assert report.unsound.count == 0
+
+
+def test_where_orders_for_modules_fail_those_for_nodes_are_advised():
+    for_modules, for_nodes = (
+        modular(4, 2, 3, "filled", protect=kind) for kind in ("module", "node")
+    )
+    (report,) = judge([for_modules]).reports
+    assert {case.kind for case in report.broken} == {"module", "2"}
+    assert remedy(for_modules, report) == "routing: write `protect: node`, which holds"
+    assert judge([for_nodes]).reports[0].passed
 
 
 def test_planes_in_other_racks_are_walked_each(tmp_path):
