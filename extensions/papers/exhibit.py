@@ -51,7 +51,8 @@ class PaperClaim:
     """The statement of the paper, shortened."""
     printed: float | None
     """The right side of `relation`: the value that the paper prints. If the claim is about an order
-    of two networks, the value that we compute for the second network. None: not computed."""
+    of two networks, the value that we compute for the second network (`of_order`). None: not
+    computed."""
     computed: float | None
     """The left side of `relation`: the value that we compute; None: not computed."""
     relation: str = "="
@@ -71,6 +72,38 @@ class PaperClaim:
     """The counter-example to the printed value, where that is wrong."""
     reason: str = ""
     """Why the computed value differs, where a test shows it; or why nothing was computed."""
+
+    @classmethod
+    def of_order(
+        cls,
+        says: str,
+        first: float | None,
+        relation: str,
+        second: float | None,
+        interpretation: str = "",
+        reason: str = "",
+    ) -> PaperClaim:
+        """The claim that one of two values that we compute is greater, or less, than the other.
+
+        `PaperClaim.of_order("DF1 outperforms DF2", first=df1, relation=">", second=df2)` is read
+        from left to right: it claims that df1 > df2.
+
+        Args:
+            says: the statement of the paper, shortened.
+            first: the left side of the relation.
+            relation: `>=`, `<=`, `>` or `<`.
+            second: the right side.
+            interpretation: as in `PaperClaim`.
+            reason: as in `PaperClaim`.
+        """
+        return cls(
+            says=says,
+            printed=second,
+            computed=first,
+            relation=relation,
+            interpretation=interpretation,
+            reason=reason,
+        )
 
     def __post_init__(self) -> None:
         if self.reading_error and self.relation != "=":

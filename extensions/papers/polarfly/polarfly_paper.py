@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from extensions.papers.exhibit import exhibits_of
 from extensions.papers.polarfly import polarfly_measures as measures
-from extensions.papers.polarfly import polarfly_simulation as simulation
 from extensions.papers.polarfly import polarfly_structure as structure
 from extensions.papers.polarfly import polarfly_tables as tables
+from extensions.papers.polarfly.polarfly_fig8 import comparison
+from extensions.papers.polarfly.polarfly_fig9 import permutations
+from extensions.papers.polarfly.polarfly_fig10 import sizes
+from extensions.papers.polarfly.polarfly_fig11 import expanded
 
 EXHIBITS = [
     *exhibits_of(
@@ -36,10 +39,10 @@ EXHIBITS = [
             structure.rack_layout: "The layout: quadrics and fans",
             structure.er7: "The layout of PolarFly with q = 7",
             structure.growth_methods: "Expansion methods",
-            simulation.comparison: "Latency and throughput against other topologies",
-            simulation.permutations: "Adaptive routing under permutations",
-            simulation.sizes: "PolarFly of different sizes under uniform traffic",
-            simulation.expanded: "Incrementally expanded PolarFly under uniform traffic",
+            comparison: "Latency and throughput against other topologies",
+            permutations: "Adaptive routing under permutations",
+            sizes: "PolarFly of different sizes under uniform traffic",
+            expanded: "Incrementally expanded PolarFly under uniform traffic",
             measures.bisections: "Bisection: links in the cut",
             structure.er17_and_er19: "Fans of ER_17 and of ER_19",
             measures.broken_links: "Diameter and mean distance while links fail",

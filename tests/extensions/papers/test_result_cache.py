@@ -38,8 +38,10 @@ from extensions.papers.latency_curves import (
     undecided_if_near,
     with_missing_points,
 )
-from extensions.papers.polarfly import polarfly_simulation
-from extensions.papers.polarfly.polarfly_simulation import OVER_THE_KNEE, PERMUTED, SHARED
+from extensions.papers.polarfly import polarfly_fig8, polarfly_fig11
+from extensions.papers.polarfly.polarfly_curves import PERMUTED
+from extensions.papers.polarfly.polarfly_fig8 import PEAK_BEHIND_THE_KNEE
+from extensions.papers.polarfly.polarfly_fig9 import TWO_PAIRS_SHARE_A_LINK
 from extensions.papers.polarstar import polarstar_simulation
 from extensions.papers.result_cache import caching_in, only_from, points_digest
 from extensions.simulation.latency_curve import LatencyCurve
@@ -142,7 +144,7 @@ def test_the_order_of_near_loads_is_not_told() -> None:
 @pytest.fixture
 def no_hottest_links(monkeypatch: pytest.MonkeyPatch) -> None:
     """The hottest links, which take long, allow nothing."""
-    for module in (polarfly_simulation, polarstar_simulation):
+    for module in (polarfly_fig8, polarfly_fig11, polarstar_simulation):
         monkeypatch.setattr(module, "minimal_share", lambda *_: 0.0)
 
 
@@ -203,7 +205,7 @@ def test_the_hottest_links_of_slim_fly_and_jellyfish_are_of_our_tables(
     """It was said of what is simulated only."""
     shares = {"slimfly": 0.8, "jellyfish": 0.5}
     monkeypatch.setattr(
-        polarfly_simulation,
+        polarfly_fig8,
         "minimal_share",
         lambda text, _pattern: shares.get(PaperFabric.of_text(text).topology["family"], 1.0),
     )
@@ -301,7 +303,7 @@ def test_the_same_measure_is_comparable_and_outperforms() -> None:
     claims = {claim.says: claim for claim in evidence.claims}
     claim = claims["and outperforms UGAL on PolarFly: largest throughputs"]
     assert claim.verdict == "not computed"
-    assert claim.why == f"0.849 against 0.892. {OVER_THE_KNEE}"
+    assert claim.why == f"0.849 against 0.892. {PEAK_BEHIND_THE_KNEE}"
     for says in ("MIN against MIN: uniform", "UGAL_PF against UGAL: permutation"):
         assert claims[f"outperforms DF1, {says}"].verdict == "not computed"
 
@@ -315,7 +317,7 @@ def test_a_simulation_may_accept_more_than_the_hottest_link_allows() -> None:
         if each.key.pattern == "uniform" and '"jellyfish"' in each.key.fabric
     ]
     assert max(point.accepted for point in points) > 0.549
-    assert "may be more or less" in polarfly_simulation.NO_QUEUES
+    assert "may be more or less" in polarfly_fig11.NO_QUEUES
 
 
 def test_the_only_link_between_two_groups_carries_what_one_sends_the_other() -> None:
@@ -354,7 +356,7 @@ def test_behind_saturation_packets_of_ugal_pf_take_detours_and_fewer_are_accepte
     }
     ours, theirs = points["UGAL_PF", 0.95], points["UGAL", 0.95]
     assert (round(ours.accepted, 2), round(theirs.accepted, 2)) == (0.65, 0.89)
-    assert OVER_THE_KNEE.count(".65 at .95") == OVER_THE_KNEE.count(".89") == 1
+    assert PEAK_BEHIND_THE_KNEE.count(".65 at .95") == PEAK_BEHIND_THE_KNEE.count(".89") == 1
     assert ours.mean_hops == pytest.approx(2.96, abs=0.01)
     assert points["UGAL_PF", 0.8].mean_hops == pytest.approx(2.02, abs=0.01)
     assert points["UGAL_PF", 0.85].sustained
@@ -381,7 +383,7 @@ def test_minimal_paths_of_two_pairs_share_a_link_under_perm2hop() -> None:
     assert saturation.why.endswith("The introduction has 50 to 66 %.")
     assert found.keys() == {"perm2hop: MIN withstands 5 %"}
     assert found["perm2hop: MIN withstands 5 %"].computed == pytest.approx(1 / 32, abs=0.002)
-    assert found["perm2hop: MIN withstands 5 %"].why == SHARED
+    assert found["perm2hop: MIN withstands 5 %"].why == TWO_PAIRS_SHARE_A_LINK
 
 
 @pytest.mark.usefixtures("no_hottest_links")

@@ -1,0 +1,454 @@
+"""Figure 8 of the PolarFly paper: PolarFly and other networks, latency over load (§VIII).
+
+`comparison` simulates the networks of Table V, or quickly small ones of the same kinds, and returns
+the paper's statements with our values. The statements are of three groups:
+
+- on minimal routes, by the hottest link, without a simulation (`fluid_shares`);
+- on PolarFly alone, with MIN, UGAL and UGAL_PF;
+- on PolarFly against its *rivals*, the direct networks that the paper compares it with.
+
+Texts that say how a statement is read, or why our values do not decide it, are above the function
+that makes the claim. The loads in them are those of the kept points (`manual/points`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import inf, nan
+
+import numpy as np
+
+from extensions.papers.exhibit import Evidence, PaperClaim, as_not_computed
+from extensions.papers.fluid_shares import FLUID, READ_FLUID, minimal_share
+from extensions.papers.latency_curves import (
+    COMPARED_BY_ACCEPTED_LOAD,
+    LOAD_ERROR,
+    CurveKey,
+    PaperFabric,
+    by_flits,
+    deadlocks_of,
+    largest_accepted_load,
+    largest_gap,
+    largest_sustained_load,
+    panels_of,
+    setup_of_flits,
+    simulated_curve,
+    undecided_if_near,
+    with_missing_points,
+)
+from extensions.papers.polarfly.polarfly_curves import (
+    ADAPTIVE,
+    BELOW_THE_KNEE,
+    LOW_LOAD,
+    PERMUTED,
+    RATIO_ERROR,
+    SIMULATED_SMALL,
+    WITHIN_TEN_PERCENT,
+    NetworkRouting,
+    PatternRouting,
+    adaptation_claims,
+    next_load,
+    routed_fabrics,
+    simulated_latency,
+)
+from extensions.papers.polarfly.polarfly_measures import TABLE_V
+from extensions.simulation.latency_curve import LatencyCurve
+
+RIVALS = ("SF", "DF1", "DF2", "JF")
+"""The direct networks that PolarFly is compared with: the fat tree, FT, is indirect."""
+RIVAL_ROUTES = {
+    "SF": "Slim Fly takes one path of each pair, chosen by our tables.",
+    "JF": "Jellyfish is another random graph, and takes one path of each pair, by our tables.",
+    "DF1": "Dragonfly is routed by our tables, and not by BookSim's usual routes.",
+    "DF2": "Dragonfly is routed by our tables, and not by BookSim's usual routes.",
+}
+"""How the simulated rivals are routed."""
+
+
+def comparison(quick: bool) -> Evidence:
+    """Figure 8: the networks of Table V, each with the routing that the paper gives it."""
+    fabrics = routed_fabrics(SIMULATED_SMALL if quick else TABLE_V)
+    # The paper has curves of minimal routes under permutations only of PolarFly and the fat tree.
+    # Curves of flits take long: at the paper's size they have only the points that are cached.
+    curves = {
+        CurveKey(pattern, name, routing): simulated_curve(
+            fabric, pattern, quick, runs=by_flits(pattern, routing)
+        )
+        for (name, routing), fabric in fabrics.items()
+        for pattern in ("uniform", *PERMUTED)
+        if pattern == "uniform" or routing != "MIN" or name in ("PF", "FT")
+    }
+    gap = largest_gap(quick)
+    hosts = fabrics[NetworkRouting("PF", "MIN")].hosts
+    claims = (
+        *(() if quick else _fluid_claims(fabrics)),
+        *with_missing_points(_polarfly_claims(curves, hosts, gap)),
+        *with_missing_points(_rival_claims(curves, gap)),
+    )
+    drawn = {key: curve for key, curve in curves.items() if curve.points}
+    panels = panels_of(
+        {(key.pattern, f"{key.network}-{key.routing}"): curve for key, curve in drawn.items()}
+    )
+    simulated = [fabrics[NetworkRouting(key.network, key.routing)] for key in drawn]
+    lines = setup_of_flits(simulated, quick, drawn.items())
+    setup = (
+        *lines,
+        *((COMPARED_BY_ACCEPTED_LOAD,) if lines else ()),
+        *(() if quick else (FLUID,)),
+        *deadlocks_of(drawn.items()),
+    )
+    return Evidence(claims, panels=panels, setup=setup, quick=quick)
+
+
+# Claims on minimal routes, by the hottest link
+
+NO_FULL_LINK = (
+    "By the usual routes of DF1 a link carries 145 pairs, so that six hosts fill it at 875/(6·145),"
+    " which is more than 1: neither network has a full link."
+)
+"""Why the hottest link does not tell whether PolarFly outperforms DF1.
+
+DF1 has a = 12 switches in a group, h = 6 links of a switch to other groups, and so a·h + 1 = 73
+groups and 876 switches. A link from s to t, in one group, carries packets of 1 + 2·a·h = 145 pairs
+of switches: from s to t, from s to the a·h switches of groups that t has links to, and from the a·h
+switches of groups that s has links to, to t. Each of the 6 hosts of a switch sends 1/875 of its
+packets to each other switch, so the link gets 6·145/875 of what one host sends."""
+
+
+def _fluid_claims(fabrics: Mapping[NetworkRouting, PaperFabric]) -> Iterator[PaperClaim]:
+    """The paper's words on minimal routes in figure 8, by the hottest link."""
+    texts = {key.network: fabric.text() for key, fabric in fabrics.items() if key.routing == "MIN"}
+    hosts = fabrics[NetworkRouting("PF", "MIN")].hosts
+    shares = {name: minimal_share(texts[name], "uniform") for name in ("PF", *RIVALS)}
+    for pattern in PERMUTED:
+        yield PaperClaim(
+            says=f"MIN carries at most 1/p: {pattern}, by the hottest link",
+            printed=1 / hosts,
+            computed=minimal_share(texts["PF"], pattern),
+            relation="<=",
+            interpretation=READ_FLUID,
+        )
+    for name in RIVALS:
+        # `minimal_share` takes Dragonfly's usual routes, and our tables for these two.
+        routes = f" {RIVAL_ROUTES[name]}" if name in ("SF", "JF") else ""
+        claim = PaperClaim.of_order(
+            says=f"outperforms {name}, MIN against MIN: uniform, by the hottest link",
+            first=shares["PF"],
+            relation=">",
+            second=shares[name],
+            interpretation=READ_FLUID + routes,
+        )
+        # A share is at most 1. Of the rivals in Table V, DF1 alone has 1, as PolarFly has.
+        yield as_not_computed(claim, NO_FULL_LINK) if shares[name] == shares["PF"] == 1 else claim
+    yield PaperClaim.of_order(
+        says="DF1 outperforms DF2, uniform, by the hottest link",
+        first=shares["DF1"],
+        relation=">",
+        second=shares["DF2"],
+        interpretation=READ_FLUID,
+    )
+
+
+# Claims on PolarFly alone
+
+
+def _polarfly_claims(
+    curves: Mapping[CurveKey, LatencyCurve], hosts: int, gap: float | None
+) -> Iterator[PaperClaim]:
+    """The paper's words on PolarFly's own curves of figure 8.
+
+    Args:
+        curves: the curves of all networks.
+        hosts: the hosts of a switch of PolarFly.
+        gap: how far loads around saturation may be apart (`largest_gap`).
+    """
+    polarfly = {
+        PatternRouting(key.pattern, key.routing): curve
+        for key, curve in curves.items()
+        if key.network == "PF"
+    }
+    accepted = {key: largest_accepted_load(curve, gap) for key, curve in polarfly.items()}
+    sustained = {key: largest_sustained_load(curve, gap) for key, curve in polarfly.items()}
+    yield from _uniform_claims(polarfly, accepted, sustained)
+    yield from _permutation_claims(polarfly, accepted, sustained, hosts)
+    yield from adaptation_claims(polarfly)
+
+
+PEAK_BEHIND_THE_KNEE = (
+    "With one seed. At q = 31 both sustain .85 and not .9. No load between was simulated, and the"
+    " most that UGAL_PF accepts may lie there. Behind saturation nearly all its packets take a"
+    " detour, and it accepts .65 at .95. UGAL accepts .89 there."
+)
+"""Why the largest accepted loads of UGAL_PF and UGAL under uniform traffic do not tell an order.
+
+The text is about the kept points of q = 31. A quick run, of q = 7, has it too: there every
+statement counts as not computed."""
+
+
+def _uniform_claims(
+    polarfly: Mapping[PatternRouting, LatencyCurve],
+    accepted: Mapping[PatternRouting, float],
+    sustained: Mapping[PatternRouting, float],
+) -> Iterator[PaperClaim]:
+    """The claims of figure 8 on uniform traffic in PolarFly.
+
+    Args:
+        polarfly: the curve of each pattern and routing.
+        accepted: the largest accepted load of each curve.
+        sustained: the largest sustained load of each curve.
+    """
+    minimal, ugal, ugal_pf = (
+        PatternRouting("uniform", routing) for routing in ("MIN", "UGAL", "UGAL_PF")
+    )
+    yield _claim_of_simulated_loads(
+        says="saturates around 90 %, which §X says of most networks: uniform, MIN",
+        printed=0.9,
+        sustained_load=sustained[minimal],
+        curve=polarfly[minimal],
+    )
+    yield PaperClaim(
+        says="UGAL_PF is comparable to MIN there: ratio of the largest throughputs",
+        printed=1,
+        computed=accepted[ugal_pf] / accepted[minimal],
+        reading_error=RATIO_ERROR,
+        interpretation=WITHIN_TEN_PERCENT,
+    )
+    outperforms = PaperClaim.of_order(
+        says="and outperforms UGAL on PolarFly: largest throughputs",
+        first=accepted[ugal_pf],
+        relation=">",
+        second=accepted[ugal],
+    )
+    yield as_not_computed(outperforms, PEAK_BEHIND_THE_KNEE)
+    latency = {
+        key: simulated_latency(polarfly[key], BELOW_THE_KNEE) for key in (minimal, ugal, ugal_pf)
+    }
+    yield PaperClaim(
+        says=f"UGAL_PF's latency is comparable to MIN's, load {BELOW_THE_KNEE}: ratio",
+        printed=1,
+        computed=latency[ugal_pf] / latency[minimal],
+        reading_error=RATIO_ERROR,
+        interpretation=WITHIN_TEN_PERCENT,
+    )
+    yield PaperClaim.of_order(
+        says=f"and lower than UGAL's, load {BELOW_THE_KNEE}",
+        first=latency[ugal_pf],
+        relation="<",
+        second=latency[ugal],
+    )
+
+
+READ_AS_SUSTAINED = "Ours is the largest sustained load, of the routing that sustains less."
+"""How the lower bound of a saturation is read."""
+READ_AS_NEXT_LOAD = "Ours is the next load that was tried, which is not sustained."
+"""How the upper bound of a saturation is read."""
+
+
+def _permutation_claims(
+    polarfly: Mapping[PatternRouting, LatencyCurve],
+    accepted: Mapping[PatternRouting, float],
+    sustained: Mapping[PatternRouting, float],
+    hosts: int,
+) -> Iterator[PaperClaim]:
+    """The claims of figure 8 on permutations in PolarFly.
+
+    Args:
+        polarfly: the curve of each pattern and routing.
+        accepted: the largest accepted load of each curve.
+        sustained: the largest sustained load of each curve.
+        hosts: the hosts of a switch.
+    """
+    for pattern in PERMUTED:
+        yield PaperClaim(
+            says=f"MIN carries at most 1/p: {pattern}",
+            printed=1 / hosts,
+            computed=accepted[PatternRouting(pattern, "MIN")],
+            relation="<=",
+        )
+    for pattern in PERMUTED:
+        for routing in ADAPTIVE:
+            key = PatternRouting(pattern, routing)
+            yield _claim_of_simulated_loads(
+                says=f"{routing} sustains up to 50 %: {pattern}",
+                printed=0.5,
+                sustained_load=sustained[key],
+                curve=polarfly[key],
+            )
+    for pattern in PERMUTED:
+        keys = [PatternRouting(pattern, routing) for routing in ADAPTIVE]
+        next_loads = [next_load(sustained[key], polarfly[key]) for key in keys]
+        says = f"saturates between 50 and 66 %, UGAL and UGAL_PF: {pattern}"
+        at_least = PaperClaim(
+            says=says,
+            printed=0.5,
+            computed=float(np.min([sustained[key] for key in keys])),
+            relation=">=",
+            interpretation=READ_AS_SUSTAINED,
+        )
+        for key in keys:
+            at_least = _undecided_if_overloaded_below(at_least, sustained[key], polarfly[key])
+        yield at_least
+        yield PaperClaim(
+            says=says,
+            printed=0.66,
+            computed=float(np.max(next_loads)),
+            relation="<=",
+            interpretation=READ_AS_NEXT_LOAD,
+        )
+
+
+def _claim_of_simulated_loads(
+    says: str, printed: float, sustained_load: float, curve: LatencyCurve
+) -> PaperClaim:
+    """A claim whose number the paper prints with "around" or "up to".
+
+    It is compared with the largest sustained load, though the network may saturate anywhere up to
+    the next load that was simulated.
+
+    Args:
+        says: what the paper says.
+        printed: the number that the paper prints.
+        sustained_load: the largest sustained load of the curve.
+        curve: the simulated loads.
+    """
+    not_sustained = next_load(sustained_load, curve)
+    claim = PaperClaim(
+        says=says,
+        printed=printed,
+        computed=sustained_load,
+        interpretation=f"Read as of the loads that were simulated: with seed 0 it sustains"
+        f" {sustained_load:g} and not {not_sustained:g}. Between them it may saturate anywhere.",
+    )
+    return _undecided_if_overloaded_below(claim, sustained_load, curve)
+
+
+def _undecided_if_overloaded_below(
+    claim: PaperClaim, sustained_load: float, curve: LatencyCurve
+) -> PaperClaim:
+    """The claim; "not computed" if a load below the largest sustained one is not sustained."""
+    overloads = [p.offered for p in curve.points if not p.sustained and p.offered < sustained_load]
+    overloads_text = ", ".join(f"{load:g}" for load in overloads)
+    reason = f"With one seed it sustains {sustained_load:g}, and not {overloads_text}."
+    return as_not_computed(claim, reason) if overloads else claim
+
+
+# Claims on PolarFly and its rivals
+
+DF1_BY_OUR_TABLES = (
+    "DF1 is routed by our tables, whose hottest link is full at .654. By BookSim's usual routes,"
+    " which were not simulated, it is full at 875/(6·145), which is more than 1."
+)
+"""Why a simulation does not tell whether PolarFly outperforms DF1 under uniform traffic.
+
+The .654 is what `polarfab throughput` computes of DF1 with our tables; `NO_FULL_LINK` says where
+875, 6 and 145 come from."""
+DF1_DETOURS_BY_OUR_TABLES = (
+    "DF1 is routed by our tables, whose hottest link is full at .654, and random detours halve"
+    " that. By BookSim's usual routes, which were not simulated, it is half of 875/(6·145), more"
+    " than PolarFly's load."
+)
+"""The same under permutations, whose packets take detours. A detour is two minimal paths, so a link
+carries twice as much: half of 875/(6·145) is .503."""
+UNDECIDED_BY_OUR_TABLES = {
+    ("uniform", "DF1"): DF1_BY_OUR_TABLES,
+    ("permutation", "DF1"): DF1_DETOURS_BY_OUR_TABLES,
+    ("tornado", "DF1"): DF1_DETOURS_BY_OUR_TABLES,
+}
+"""By pattern and rival, why the simulation does not decide an order: the rival's usual routes,
+which our tables do not take, may carry more."""
+
+
+def _rival_claims(
+    curves: Mapping[CurveKey, LatencyCurve], gap: float | None
+) -> Iterator[PaperClaim]:
+    """The paper's words on PolarFly and other networks in figure 8.
+
+    Args:
+        curves: the curves of all networks.
+        gap: how far loads around saturation may be apart (`largest_gap`).
+    """
+    accepted = {key: largest_accepted_load(curve, gap) for key, curve in curves.items()}
+    polarfly_load = accepted[CurveKey("uniform", "PF", "MIN")]
+    for pattern in ("uniform", *PERMUTED):
+        for name in RIVALS:
+            rival = CurveKey(pattern, name, "UGAL")
+            claim = _larger_load_claim(
+                f"outperforms {name}, UGAL_PF against UGAL: {pattern}",
+                larger=accepted[CurveKey(pattern, "PF", "UGAL_PF")],
+                smaller=accepted[rival],
+                routes=RIVAL_ROUTES[name],
+            )
+            claim = _undecided_if_peak_may_be_higher(claim, curves[rival])
+            reason = UNDECIDED_BY_OUR_TABLES.get((pattern, name), "")
+            yield as_not_computed(claim, reason) if reason else claim
+    for name in RIVALS:
+        claim = _larger_load_claim(
+            f"outperforms {name}, MIN against MIN: uniform",
+            larger=polarfly_load,
+            smaller=accepted[CurveKey("uniform", name, "MIN")],
+            routes=RIVAL_ROUTES[name],
+        )
+        yield as_not_computed(claim, DF1_BY_OUR_TABLES) if name == "DF1" else claim
+    latency = {
+        name: simulated_latency(curves[CurveKey("uniform", name, "MIN")], LOW_LOAD)
+        for name in ("PF", "JF", "DF1", "DF2", "FT")
+    }
+    for name in ("JF", "DF1", "DF2", "FT"):
+        yield PaperClaim.of_order(
+            says=f"lower latency than {name}, at a tenth of the load",
+            first=latency["PF"],
+            relation="<",
+            second=latency[name],
+            interpretation=RIVAL_ROUTES.get(name, ""),
+        )
+    yield _larger_load_claim(
+        "DF1 outperforms DF2, uniform",
+        larger=accepted[CurveKey("uniform", "DF1", "MIN")],
+        smaller=accepted[CurveKey("uniform", "DF2", "MIN")],
+        routes=RIVAL_ROUTES["DF1"],
+    )
+    yield PaperClaim(
+        says="the largest uniform throughput is comparable to FT's: ratio",
+        printed=1,
+        computed=polarfly_load / accepted[CurveKey("uniform", "FT", "MIN")],
+        reading_error=RATIO_ERROR,
+        interpretation=WITHIN_TEN_PERCENT,
+    )
+
+
+def _larger_load_claim(says: str, larger: float, smaller: float, routes: str) -> PaperClaim:
+    """A claim of the order of two largest accepted loads; "not computed" if they are near.
+
+    Args:
+        says: what the paper says.
+        larger: the load that the paper says is larger.
+        smaller: the load that it says is smaller.
+        routes: how the networks are routed here.
+    """
+    claim = PaperClaim.of_order(says, larger, ">", smaller, interpretation=routes, reason=routes)
+    return undecided_if_near(claim)
+
+
+def _undecided_if_peak_may_be_higher(claim: PaperClaim, rival: LatencyCurve) -> PaperClaim:
+    """The claim; not computed if the other network may accept as much between simulated loads.
+
+    At the load above its largest sustained one it may accept less than at that, as packets take
+    detours. Then it accepts the most somewhere between, at most the load that is offered.
+
+    Args:
+        claim: the claim that one network accepts more than another.
+        rival: the curve of the network that is to accept less.
+    """
+    sustained = max((point.offered for point in rival.points if point.sustained), default=nan)
+    not_sustained = next_load(sustained, rival)
+    accepted = {point.offered: point.accepted for point in rival.points}
+    accepts_less = accepted.get(not_sustained, inf) < accepted.get(sustained, nan)
+    if claim.computed is None or not accepts_less:
+        return claim
+    if claim.computed - not_sustained > LOAD_ERROR:
+        return claim
+    why = (
+        f"It sustains {sustained:g} and not {not_sustained:g}, and between them it may accept"
+        f" nearly {not_sustained:g}."
+    )
+    return as_not_computed(claim, why)
