@@ -141,12 +141,12 @@ class _CabledPaths:
             pair, r = np.nonzero(start[:, None] == step_to[:, end].T)
             m = step_to[start[pair], end[pair]]
             comes_back[kind, start[pair], m, r] = True
-        for arc, along in cabled.along.items():
+        for arc, bijection in cabled.bijection.items():
             # By member x' and destination in y: whether the path from x''s neighbour leaves y.
-            leaves_y = next_member[0][along] < 0
+            leaves_y = next_member[0][bijection] < 0
             member, end = np.nonzero((program.case[arc] == OVER_Z) & leaves_y)
             # A path from a to b that leaves y takes y's neighbour number a + b, counted round.
-            turns_to[arc, member, (along[member] + end) % neighbours] = True
+            turns_to[arc, member, (bijection[member] + end) % neighbours] = True
         return cls(classes, next_member, comes_back, turns_to)
 
     def loop_free(self, group: SupernodeGroup) -> Bits:

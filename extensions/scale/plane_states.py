@@ -1,4 +1,4 @@
-"""Every state of every packet in a whole PolarFly, proved by its classes and pairs of neighbours.
+r"""Every state of every packet in a whole PolarFly, proved by its classes and pairs of neighbours.
 
 A *state* of a packet is what decides its next link: the switch, the link that it came in by, and
 what is down. `compilers.proof.local.class_cases` tabulates the states of an egress class as a few
@@ -9,31 +9,54 @@ A switch with K links has two classes for each link k. Class k serves the two-ho
 link k: those *behind* the link. Class K + k serves one destination only, the neighbour at the other
 end of link k: it is *direct*. The *apex* of a link s-u is the third switch of the triangle on this
 link, if there is one: the common neighbour of s and u. A packet may come in by the very link that
-its minimal path would take. Then u sends it by another link, its *bounce link*.
+its minimal path would take. Then the switch sends it by another link, its *bounce link*.
 
-The theorem: let minimal delivery be proved (`plane_lines`). Then any two switches have just one
-path of two links, or one link if they are next to each other. Let s be a switch and v a neighbour
-of s. Let v be down, or the link s-v. Then s sends a packet for destination d to another neighbour,
-u. (It may also do so while nothing is down, if the packet came in by its minimal link.)
+The theorem: let minimal delivery be proved (`plane_lines`). Then any two switches have one minimal
+path, of one or two links, and at most one common neighbour. Let v be a neighbour of switch s, and
+let v be down, or the link s-v. Then s sends a packet for destination d to another neighbour, u. (It
+may also do so while nothing is down, if the packet came in by its minimal link.) There are three
+cases. The drawings have v where it usually is, on the minimal path:
+
+    Behind: s-u-m-d      Direct, triangle: s-u-d      Direct, bounce: s-u-x-y-d
+
+         v                      d (= v)                   (v =) d ----- y
+       /   \                   / \                             |       |
+      s     d                 s---u                            s---u---x
+       \   /
+        u-m
 
 *Behind: d is two links from s.*
 
-1. No minimal path is longer than two links, so the path from u to d does not meet s.
-2. It meets v, between u and d, only if v is also the one switch between s and d, and joined to u.
-   Then u is the apex of s-v.
+1. The minimal path from u to d has at most two links. It does not go over s, which is not adjacent
+   to d.
+2. It goes over v only if v is adjacent to u and to d. Then v is the common neighbour of s and d,
+   which is the next switch on the minimal path from s. And s, u and v are a triangle: u is the apex
+   of s-v. So if switches may be down, u must not be this apex.
 
 So one answer for each class is enough (`_behind_is_repaired`).
 
-*Direct: d is next to s.*
+*Direct: d is a neighbour of s.*
 
-3. Triangle: if u is the apex of s-d, the packet arrives after two links.
-4. Otherwise s is the one switch next to both u and d. So u sends the packet on by its bounce link,
-   to x. Neither may x be s, nor may x be next to s (the apex of s-u). Then x is two links from d.
-5. The switch between x and d is not s, as x is not next to s. It is not u, as u is not next to d.
-6. The switch between is not v either: v would be next to s and to x, but the one such switch is u.
-   Nor is x itself v, as v is next to s. So the packet arrives after four links.
+3. Triangle: if u is the apex of s-d, it is adjacent to d, and the packet arrives after two links.
+4. Bounce: otherwise s is the common neighbour of u and d, and the minimal path from u leads back
+   to s. So u sends the packet by its bounce link, to x. Neither may x be s, nor may x be the apex
+   of s-u. So x is not adjacent to s. Nor is x adjacent to d, as s is the only common neighbour of u
+   and d.
+5. So x is two links from d, with one switch y between them. It is not s, as x is not adjacent to s.
+   It is not u, as u is not adjacent to d.
+6. Nor does the path go over v, if v is not d itself. x is not v, as v is adjacent to s. If y were
+   v, it would be a common neighbour of s and x, but the only one is u. So the packet arrives after
+   four links.
 
 So one answer for each pair of neighbours is enough (`_direct_stretch`).
+
+*For example*, in PolarFly q = 3 switch 0 has the neighbours 1, 4, 7 and 10; 0-1-4 and 0-7-10 are
+triangles.
+
+- Behind: let switch 4 be down, and d = 2, which is behind 4. Over u = 7 the packet goes 0-7-11-2.
+  Over u = 1, the apex of 0-4, it would go to 1, and from there to 4, which is down.
+- Direct: let the link 0-1 be down, and d = 1. Over u = 4, the apex, the packet goes 0-4-1. Over
+  u = 7 it must bounce, but neither back to 0 nor to 10. It goes to x = 11: 0-7-11-6-1.
 """
 
 from __future__ import annotations
@@ -44,11 +67,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from compilers.proof.local.class_cases import (
+    CAME_BY_MINIMAL,
     CASES,
     DOWN,
     END,
     NEXT_LINK,
-    TURNED,
     ClassStates,
     has_detours,
     share_count,
@@ -152,14 +175,14 @@ def _cases(states: ClassStates, switch: Numbers, class_number: Numbers) -> Itera
         # END stands after the last case of a class, which then has no later case either.
         exists = rows[:, NEXT_LINK] != END
         index, rows = index[exists], rows[exists]
-        # TURNED is added to the link if packets came in by the minimal link. FAILS is negative.
+        # CAME_BY_MINIMAL may be added to the link. FAILS is negative.
         next_link = rows[:, NEXT_LINK]
         yield _Cases(
             index=index,
             link_down=rows[:, DOWN],
-            link_taken=next_link % TURNED,
+            link_taken=next_link % CAME_BY_MINIMAL,
             is_lost=next_link < 0,
-            came_by_minimal=next_link >= TURNED,
+            came_by_minimal=next_link >= CAME_BY_MINIMAL,
         )
 
 
@@ -172,10 +195,10 @@ def _behind_is_repaired(
         link = class_link[cases.index]
         if cases.is_lost.any():
             return False
-        # 2: the path from u meets v if v is the next switch, and u the apex of the link s-v.
+        # 2: the path from u goes over v if v is the next switch, and u the apex of the link s-v.
         apex = classes.apex_link[switch[cases.index], link]
-        meets_neighbour = (cases.link_down == link) & (apex == cases.link_taken)
-        if "node" in kinds and meets_neighbour.any():
+        goes_over_v = (cases.link_down == link) & (apex == cases.link_taken)
+        if "node" in kinds and goes_over_v.any():
             return False
     return True
 
@@ -198,12 +221,12 @@ def _direct_stretch(
         switch, direct_link = s[cases.index], k[cases.index]
         # 3: u is the apex of the link s-d.
         in_triangle = apex[switch, direct_link] == cases.link_taken
-        u, back = far[switch, cases.link_taken], classes.back[switch, cases.link_taken]
-        # 4: u has a packet that its minimal path would lead back over its link to s, `back`. The
-        # class of that path has the number of this link.
-        bounce = states.u_turn[u, back]
-        x_is_s, x_is_next_to_s = bounce == back, bounce == apex[u, back]
-        returns = (bounce < 0) | x_is_s | x_is_next_to_s
+        # 4: u gets a packet whose minimal path leads back over the link from u to s, `link_to_s`.
+        # The class of that path has the number of this link.
+        u, link_to_s = far[switch, cases.link_taken], classes.back[switch, cases.link_taken]
+        link_to_x = states.bounce_link[u, link_to_s]
+        x_is_s, x_is_apex = link_to_x == link_to_s, link_to_x == apex[u, link_to_s]
+        returns = (link_to_x < 0) | x_is_s | x_is_apex
         if (~in_triangle & returns).any():
             return None
         added = np.where(in_triangle, LINKS_ADDED_BY_TRIANGLE, LINKS_ADDED_BY_BOUNCE)

@@ -8,9 +8,10 @@ no row. It checks four conditions of the program and the cables.
 its *place* is its number among the inner links of its switch. Supernodes are *next to each other*
 if k links join them, member by member: one supernode's x' to the other's f(x'), where f is a
 bijection. An *arc* is a direction of such links: ALONG f from the smaller supernode to the larger,
-AGAINST it back. The *line* of x has the supernodes next to x, and x itself if it is a *quadric*.
-Members of a quadric have an inner link that is their *loop link*. Supernode y is next to x, and z
-is on the lines of two others. A supernode r that is neither x nor next to x is *remote*.
+AGAINST it back. So the *bijection of an arc* is f for ALONG, and the inverse of f for AGAINST. The
+*line* of x has the supernodes next to x, and x itself if it is a *quadric*. Members of a quadric
+have an inner link that is their *loop link*. Supernode y is next to x, and z is on the lines of two
+others. A supernode r that is neither x nor next to x is *remote*.
 
 For the way to member y' of a supernode next to x, the program names one of three first hops:
 
@@ -21,7 +22,7 @@ For the way to member y' of a supernode next to x, the program names one of thre
 *Conditions.*
 
 1. Each link to a supernode next to x leads to the one that the program takes it to lead to: they
-   are in ascending order. All arcs along have one bijection, and all arcs against have one. Inner
+   are in ascending order. All arcs ALONG have one bijection, and all arcs AGAINST have one. Inner
    links lead to the same members in all supernodes of a kind. There are no other links.
 2. Any two supernodes have exactly one z that is on the lines of both. The program's z for them, by
    which x sends packets for a remote r and packets with OVER_Z, is this one.
@@ -103,7 +104,7 @@ def proved_members(build: Build, program: StarProgram) -> SupernodeMembers | Non
     if not build.topology.endpoints.all() or not _one_common_neighbour(program):
         return None
     members = SupernodeMembers.of(build, program)
-    if members is None or not members.all_linked():
+    if members is None or not members.inner_links_differ():
         return None
     return members if members.serve_neighbours() and members.serve_each_other() else None
 
@@ -195,9 +196,9 @@ class SupernodeMembers:
 
     program: StarProgram
     """The program of all switches."""
-    along: dict[int, Numbers]
-    """int[k] by arc (ALONG or AGAINST), the member of the other supernode behind each member's
-    link."""
+    bijection: dict[int, Numbers]
+    """int[k] by arc (ALONG or AGAINST): the member of the other supernode behind each member's link
+    to that supernode. An arc that no two supernodes have is left out."""
     inner: dict[int, Numbers]
     """int[k, L] by kind (1 for quadrics, else 0), the member behind each inner link; NO_MEMBER
     after the last one."""
@@ -206,7 +207,7 @@ class SupernodeMembers:
     def of(cls, build: Build, program: StarProgram) -> SupernodeMembers | None:
         """Read all supernodes; None unless those of a kind are cabled alike (condition 1)."""
         port_use = PortUse.of(build.wiring)
-        along, inner = dict[int, Numbers](), dict[int, Numbers]()
+        bijection, inner = dict[int, Numbers](), dict[int, Numbers]()
         classes = min(build.tables.classes.port.shape[1], no_route(build.tables.routes.egress))
         for x in range(len(program.around)):
             switches = slice(x * program.members, (x + 1) * program.members)
@@ -219,13 +220,13 @@ class SupernodeMembers:
             # The first supernode with an arc, and the first of a kind, is the pattern for others.
             for arc, members in supernode.across.items():
                 if members.size:
-                    pattern = along.setdefault(arc, members[:, 0])
+                    pattern = bijection.setdefault(arc, members[:, 0])
                     if (members != pattern[:, None]).any():
                         return None
             pattern = inner.setdefault(supernode.kind, supernode.inner)
             if not np.array_equal(supernode.inner, pattern):
                 return None
-        return cls(program, along, inner)
+        return cls(program, bijection, inner)
 
     def behind(self, kind: int, place: Numbers) -> Numbers:
         """The member behind the inner link of each member at a place, both int[k, n].
@@ -244,8 +245,11 @@ class SupernodeMembers:
         matrix[np.arange(k)[:, None], inner] = True  # NO_MEMBER stands for the last column
         return matrix[:, :k]
 
-    def all_linked(self) -> bool:
-        """Whether no two inner links of a member lead to the same member."""
+    def inner_links_differ(self) -> bool:
+        """Whether no two inner links of a member lead to the same member.
+
+        Then each member is joined to as many others as it has inner links.
+        """
         return all(
             np.array_equal(self.joined(kind).sum(axis=1), self.program.links[kind])
             for kind in self.inner
@@ -254,49 +258,66 @@ class SupernodeMembers:
     def as_programmed(self) -> bool:
         """Whether the program states the same inner links and bijections as the cables have."""
         program = self.program
-        along = (np.array_equal(program.along[arc], behind) for arc, behind in self.along.items())
-        inner = (np.array_equal(program.joined[kind], self.joined(kind)) for kind in self.inner)
-        return all(along) and all(inner)
+        return all(
+            np.array_equal(program.along[arc], member) for arc, member in self.bijection.items()
+        ) and all(np.array_equal(program.joined[kind], self.joined(kind)) for kind in self.inner)
 
     def serve_neighbours(self) -> bool:
         """Condition 3; two quadrics are never next to each other."""
-        kinds = [(x, y) for x in self.inner for y in self.inner if not (x and y)]
-        return all(self._serve_neighbour(x, y, arc) for x, y in kinds for arc in self.along)
+        kinds = [
+            (kind_x, kind_y)
+            for kind_x in self.inner
+            for kind_y in self.inner
+            if not (kind_x and kind_y)  # 1 is the kind of quadrics
+        ]
+        return all(
+            self._serve_neighbour(kind_x, kind_y, arc)
+            for kind_x, kind_y in kinds
+            for arc in self.bijection
+        )
 
     def _serve_neighbour(self, kind_x: int, kind_y: int, arc: int) -> bool:
-        """Condition 3 from supernodes of one kind to those of another, over one arc."""
-        program, along = self.program, self.along[arc]
-        case, member = program.case[arc], np.arange(len(along))
-        # All arrays below are bool[k, k], by member of x and member of y, the destination.
-        direct = along[:, None] == member
-        to_y = self.joined(kind_y)[along]
+        """Condition 3 from supernodes x of one kind to supernodes y of another, over one arc.
+
+        Below, `to_y`, `over_z` and so on say of each member of x and each member of y, the
+        destination, whether that first hop brings packets to it in two links, bool[k, k].
+        """
+        program, bijection = self.program, self.bijection[arc]
+        case, member = program.case[arc], np.arange(len(bijection))
+        # Whether the link to y leads to the destination itself.
+        direct = bijection[:, None] == member
+        to_y = self.joined(kind_y)[bijection]
         # The member of x behind the inner link of WITHIN, int[k, k].
         within_x = self.behind(kind_x, program.within[kind_x, arc])
-        if kind_x:
-            over_z = self._joined_across(self.behind(kind_x, program.loop[:, None]), along)
+        within = self._joined_across(within_x, bijection)
+        if kind_x:  # z is x itself
+            behind_loop = self.behind(kind_x, program.loop[:, None])
+            over_z = self._joined_across(behind_loop, bijection)
         elif kind_y:
             over_z = to_y  # z is y itself
         else:
             # From x to z, and from z to y, either arc may be taken: the destination has to be
             # behind the second link for all four pairs of arcs.
-            two_arcs = product(self.along.values(), repeat=2)
-            reached = np.stack([second[first] for second, first in two_arcs], axis=1)
-            over_z = (reached[:, :, None] == member).all(axis=1)
+            member_of_y = [
+                from_z_to_y[from_x_to_z]
+                for from_x_to_z, from_z_to_y in product(self.bijection.values(), repeat=2)
+            ]
+            over_z = (np.stack(member_of_y, axis=1)[:, :, None] == member).all(axis=1)
         served = np.select(
             [direct, case == TO_Y, case == WITHIN, case == OVER_Z],
-            [case == TO_Y, to_y, self._joined_across(within_x, along), over_z],
+            [case == TO_Y, to_y, within, over_z],
             False,
         )
         return bool(served.all())
 
-    def _joined_across(self, members: Numbers, along: Numbers) -> Bits:
+    def _joined_across(self, members: Numbers, bijection: Numbers) -> Bits:
         """Whether members exist, and are joined over an arc to each member y', bool[k, k].
 
         Args:
             members: int[k, n], members of x, or NO_MEMBER; n is 1 or k.
-            along: int[k], the arc's bijection.
+            bijection: int[k], that of the arc.
         """
-        joined: Bits = (members >= 0) & (along[members] == np.arange(len(along)))
+        joined: Bits = (members >= 0) & (bijection[members] == np.arange(len(bijection)))
         return joined
 
     def serve_each_other(self) -> bool:

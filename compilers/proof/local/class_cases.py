@@ -31,8 +31,8 @@ FAILS, END = -1, -2
 """In place of the next link of a case: packets have none and are lost; here the list ends."""
 NONE, SEVERAL = -1, -2
 """In place of a link: there is no link; there is more than one."""
-TURNED = 1 << 12
-"""Added to the next link of a case in which packets came in by the minimal link (a U-turn).
+CAME_BY_MINIMAL = 1 << 12
+"""Added to the next link of a case in which packets came in by the minimal link.
 
 These packets come from the neighbour behind the minimal link. No packet comes from there if this
 neighbour is the destination, so `state_proof` leaves the case out then.
@@ -62,9 +62,10 @@ class ClassStates(NamedTuple):
     any of its links but some."""
     cases: Array
     """int16[S, C, CASES, 2], the cases, with the columns DOWN and NEXT_LINK. DOWN is NONE while all
-    links are up. NEXT_LINK is a link, perhaps with TURNED added, or FAILS, or END."""
-    u_turn: Array
-    """int16[S, C], the link that packets take if they came in by the minimal link."""
+    links are up. NEXT_LINK is a link, perhaps with CAME_BY_MINIMAL added, or FAILS, or END."""
+    bounce_link: Array
+    """int16[S, C], the link that packets take if they came in by the minimal link and all links are
+    up; negative if they have none."""
     summary: Array
     """int64[S, C], five values of a class in one number, as they are looked up together.
 
@@ -113,7 +114,7 @@ def far_switch(summary: Any) -> Any:
 
 @loop
 def tabulate_classes(states: ClassStates, share_counts: Array, kinds: Array) -> None:
-    """Ask the forwarding rule about all egress classes: write `cases`, `u_turn` and `summary`.
+    """Ask the forwarding rule about all egress classes: write `cases`, `bounce_link` and `summary`.
 
     Args:
         states: these three fields are written; all others are filled already.
@@ -131,9 +132,9 @@ def tabulate_classes(states: ClassStates, share_counts: Array, kinds: Array) -> 
             write_joined(p, s, link_to, joined)
         for c in range(classes):
             minimal = p.order[s, c, 0]
-            states.u_turn[s, c] = NONE
+            states.bounce_link[s, c] = NONE
             if minimal >= 0:
-                states.u_turn[s, c] = transit(p, s, minimal, c, failed[:0])
+                states.bounce_link[s, c] = transit(p, s, minimal, c, failed[:0])
             count = write_cases(states, s, c, kinds, failed)
             clear = minimal >= 0 and cases_are_clear(states.cases[s, c], count, joined)
             states.summary[s, c] = class_summary(states, s, c, int(share_counts[s, c]), clear)
@@ -205,13 +206,13 @@ def write_cases(states: ClassStates, s: int, c: int, kinds: Array, failed: Array
         next_link = transit(p, s, ingress, c, failed[:0])
         if ingress == HOST and states.sole_link[s, c] >= 0:
             next_link = states.sole_link[s, c]
-        turned = TURNED if ingress == p.order[s, c, 0] else 0
+        added = CAME_BY_MINIMAL if ingress == p.order[s, c, 0] else 0
         if next_link != p.order[s, c, 0] or next_link < 0:
-            count = add_case(cases, count, NONE, next_link, turned)
+            count = add_case(cases, count, NONE, next_link, added)
         if (kinds[LINK] or kinds[NODE]) and next_link >= 0 and next_link != ingress:
             # To this switch, a neighbour that is down is no different from a cable that is down.
             failed[0] = p.cable[s, next_link]
-            count = add_case(cases, count, next_link, transit(p, s, ingress, c, failed), turned)
+            count = add_case(cases, count, next_link, transit(p, s, ingress, c, failed), added)
     if count > CASES:
         cases[0, DOWN], cases[0, NEXT_LINK] = NONE, FAILS
         count = 1
@@ -221,7 +222,7 @@ def write_cases(states: ClassStates, s: int, c: int, kinds: Array, failed: Array
 
 
 @loop
-def add_case(cases: Array, count: int, down: int, next_link: int, turned: int) -> int:
+def add_case(cases: Array, count: int, down: int, next_link: int, added: int) -> int:
     """Add a case, unless an earlier case implies it.
 
     An earlier case implies the new one if packets take the same next link in both, and if the same
@@ -232,18 +233,18 @@ def add_case(cases: Array, count: int, down: int, next_link: int, turned: int) -
         count: how many cases there are.
         down: the link that is down, or NONE.
         next_link: the link that packets take; negative if they have none.
-        turned: TURNED if the packets came in by the minimal link, else 0.
+        added: to the next link: CAME_BY_MINIMAL if the packets came in by the minimal link, else 0.
 
     Returns:
         How many cases there are now, including those beyond CASES, which are not written.
     """
     for i in range(min(count, CASES)):
-        same_link = cases[i, NEXT_LINK] == next_link or cases[i, NEXT_LINK] == next_link + turned
+        same_link = cases[i, NEXT_LINK] == next_link or cases[i, NEXT_LINK] == next_link + added
         if next_link >= 0 and same_link and (cases[i, DOWN] == down or down == NONE):
             return count
     if count < CASES:
         cases[count, DOWN] = down
-        cases[count, NEXT_LINK] = next_link + turned if next_link >= 0 else FAILS
+        cases[count, NEXT_LINK] = next_link + added if next_link >= 0 else FAILS
     return count + 1
 
 
@@ -261,7 +262,7 @@ def cases_are_clear(cases: Array, count: int, joined: Array) -> bool:
     """
     for i in range(count):
         down, next_link = cases[i, DOWN], cases[i, NEXT_LINK]
-        if next_link < 0 or (down >= 0 and joined[down, next_link & (TURNED - 1)]):
+        if next_link < 0 or (down >= 0 and joined[down, next_link & (CAME_BY_MINIMAL - 1)]):
             return False
     return True
 

@@ -77,7 +77,7 @@ def class_states(build: Build, kinds: NDArray[np.bool_]) -> ClassStates:
         shared_links=shared_links,
         marks=build.forwarding.marks,
         cases=np.empty((*shape, CASES, 2), np.int16),
-        u_turn=np.empty(shape, np.int16),
+        bounce_link=np.empty(shape, np.int16),
         summary=np.empty(shape, np.int64),
         has_hosts=has_hosts,
         in_use=has_hosts | (wiring.far >= 0).any(axis=1),

@@ -118,7 +118,7 @@ def has_link(links: Array, k: int) -> bool:
 
 
 @loop
-def links_after_u_turn(
+def links_after_bounce(
     states: ClassStates, paths: MinimalPaths, s: int, c: int, j: int, d: int
 ) -> int:
     """The links of a packet that a neighbour's host sends to s, and that s sends elsewhere.
@@ -128,7 +128,7 @@ def links_after_u_turn(
     Returns:
         The links from the neighbour to d; 0 if s has no link for such packets.
     """
-    k, links = states.u_turn[s, c], 2
+    k, links = states.bounce_link[s, c], 2
     if k < 0:
         return 0
     u = states.program.far[s, k]
@@ -222,7 +222,7 @@ def follow_listed(
                 c = rows.egress[i, j]
                 back = p.far_link[s, p.order[s, c, 0]]
                 if has_link(states.shared_links[first, rows.egress[row[first], j]], back):
-                    links = links_after_u_turn(states, paths, s, c, j, d)
+                    links = links_after_bounce(states, paths, s, c, j, d)
                     findings.longest[j] = max(findings.longest[j], links)
 
 

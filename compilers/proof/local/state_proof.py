@@ -43,6 +43,7 @@ import numpy as np
 from compilers.forwarding.machine_code import loop
 from compilers.forwarding.rule import DELIVER, DROP, HOST, Array, spreads, transit
 from compilers.proof.local.class_cases import (
+    CAME_BY_MINIMAL,
     CASES,
     DOWN,
     END,
@@ -51,7 +52,6 @@ from compilers.proof.local.class_cases import (
     NEXT_LINK,
     NODE,
     NONE,
-    TURNED,
     ClassStates,
     ingress_at,
     is_clear,
@@ -68,7 +68,7 @@ from compilers.proof.local.minimal_paths import (
     follow_listed,
     hop_switch,
     hosts_are_turned,
-    links_after_u_turn,
+    links_after_bounce,
     next_switch,
     require_shortest,
     unite_shared_links,
@@ -165,7 +165,7 @@ def prove_listed(
                 continue
             next_hop = hop_switch(paths.next_hop[i, j])
             if states.marks and spreads(states.program, class_of(rows, next_hop, j)):
-                links = 1 + links_after_u_turn(states, paths, s, c, j, rows.destinations[j])
+                links = 1 + links_after_bounce(states, paths, s, c, j, rows.destinations[j])
                 findings.longest[j] = max(findings.longest[j], links)
             if is_clear(states.summary[s, c]) and paths.hops[i, j] == most_hops:
                 # No minimal path is longer than this one, so that of a neighbour meets neither s
@@ -296,10 +296,10 @@ def cases_avoid(
             break
         if next_link == FAILS:
             return False
-        if next_link >= TURNED:
+        if next_link >= CAME_BY_MINIMAL:
             if p.far[s, p.order[s, c, 0]] == d:
                 continue
-            next_link -= TURNED
+            next_link -= CAME_BY_MINIMAL
         node_fails = down >= 0 and kinds[NODE] and p.far[s, down] != d
         row = rows.row[p.far[s, next_link]]
         if clear and row >= 0 and paths.hops[row, j] <= minimal_hops:
@@ -346,7 +346,7 @@ def links_avoiding(
     u, switch, links = NONE, p.far[s, next_link], 1
     if next_switch(paths, switch, j) == s:
         u = switch
-        k = states.u_turn[u, class_of(rows, u, j)]
+        k = states.bounce_link[u, class_of(rows, u, j)]
         switch, links = p.far[u, k] if k >= 0 else s, 2
     while switch != d and switch != s and switch != u and switch != dead_switch:
         switch = next_switch(paths, switch, j)
