@@ -1,13 +1,19 @@
 """The guaranteed throughput while a link, switch, module or rack is down.
 
-`polarfab throughput --failures` calls `failure_guarantees`. Each failure has two figures. `share`
-is what hosts get at first, while only the switches repair, by their alternate next hops. `repaired`
-is what hosts get later, when a controller has given the switches new tables for the rest of the
-fabric. Hosts of a switch that is down neither send nor take. In a large fabric the failures are a
-random sample.
+`polarfab throughput --failures` calls `failure_guarantees`. Each failure has two figures:
+
+- `share`: at first, with the tables of the build. Each switch sends packets around what is down by
+  its alternate next hops.
+- `repaired`: later, when a controller has computed tables for the rest of the fabric, and has given
+  them to the switches.
+
+Hosts of a switch that is down neither send nor take. In a large fabric the failures are a random
+sample.
 
 An *element* is a cable or a switch: cables have the numbers 0 to E - 1 (`Wiring.link_ends`), and
-switch s has the number E + s. A failure is a set of elements that are down together.
+switch s has the number E + s. A failure is a set of elements that are down together. A *cell* is a
+direction of a link together with a pair of switches: the share of the pair's packets that crosses
+the link is one number in memory.
 """
 
 from __future__ import annotations
@@ -28,21 +34,22 @@ from compilers.routing.link_repair import Intact, Repaired, repaired
 from compilers.tables.build import Build
 from inventory.problems import InputError
 
-# Limits of the time. A case goes through pairs of switches or, if switches go down or packets go by
-# intermediates, through all links for each pair.
+# Limits of the time. A link that is down changes the paths of few pairs: its case goes once through
+# all pairs of switches. In every other case, all cells are computed anew: when switches are down,
+# and for all kinds of failures if packets go over intermediates.
 MOST_LINK_WORK = 1 << 26
-"""The most link failures, times pairs of switches, that are computed in minutes: up to q = 13."""
+"""The most link failures times pairs of switches that are computed in minutes: up to q = 13."""
 MOST_OTHER_WORK = 1 << 33
-"""The most failures of another kind, times pairs of switches, times links, that are computed in
-minutes; with intermediates also the most link failures."""
+"""The most other failures times cells that are computed in minutes."""
 
-# Limits of the memory. A *cell* is a direction of a link and a pair of switches (`_cells`).
+# Limits of the memory.
 MOST_CELLS = 1 << 36
 """The most cells of a fabric, if links go down: those of PolarFly q = 32."""
 MOST_NODE_CELLS = 1 << 31
 """The most cells if switches go down, which changes the loads of all links: PolarFly q = 19."""
 MOST_LEG_CELLS = 1 << 27
-"""The most cells if packets go by intermediates, whose legs take a gigabyte."""
+"""The most cells if packets go over intermediates. Their paths to the intermediate and on from it
+take a gigabyte then."""
 Case = tuple[str, Elements]
 """The name of what is down, and its elements."""
 
@@ -56,10 +63,10 @@ class FailureGuarantee:
     element: str
     """The name of what is down."""
     share: float
-    """By the switches: the share of the rate of a host's link, while only they repair; 0 where they
-    lose a pair, or no host is left."""
+    """The share of the rate of a host's link with the tables of the build, by alternate next hops;
+    0 where the packets of a pair are lost, or no host is left."""
     repaired: float
-    """By the controller: the share with the tables that it computes after the failure."""
+    """The same share with the tables that a controller computes after the failure."""
 
 
 def failure_guarantees(
@@ -96,9 +103,9 @@ def failure_guarantees(
         loads = DamagedLoads(build, rates, len(cases))
     intact, guarantees = Intact.of(build), []
     for number, (name, elements) in enumerate(cases, 1):
-        new_tables, down = repaired(intact, _dead(build, elements)), np.array(elements, np.int64)
-        by_switches, by_controller = loads.guarantee(down), loads.guarantee(down, new_tables)
-        guarantees.append(FailureGuarantee(kind, name, by_switches, by_controller))
+        down, new_tables = np.array(elements, np.int64), repaired(intact, _dead(build, elements))
+        with_alternates, with_new_tables = loads.guarantee(down), loads.guarantee(down, new_tables)
+        guarantees.append(FailureGuarantee(kind, name, with_alternates, with_new_tables))
         if progress:
             progress(number, len(cases))
     return tuple(sorted(guarantees, key=lambda case: (case.share, case.repaired)))
@@ -136,16 +143,17 @@ def _require_size(build: Build, kind: str) -> None:
 
 
 def _cells(build: Build) -> int:
-    """Directions of links, times pairs of switches."""
+    """The number of cells: directions of links times pairs of switches."""
     return int(np.count_nonzero(build.wiring.far >= 0)) * build.tables.switches**2
 
 
 def _sampled_cases(build: Build, kind: str, sample: int, seed: int) -> list[Case]:
     """The cases to compute, in their order: all, or a random sample."""
     cases = _cases(build, kind)
-    affordable = MOST_OTHER_WORK // max(1, _cells(build))
     if kind == "link" and not build.forwarding.intermediates:
         affordable = MOST_LINK_WORK // build.tables.switches**2
+    else:
+        affordable = MOST_OTHER_WORK // max(1, _cells(build))
     count = min(len(cases), sample or affordable)
     drawn = np.random.default_rng(seed).permutation(len(cases))[:count]
     return [cases[number] for number in np.sort(drawn).tolist()]
@@ -185,6 +193,8 @@ def _dead(build: Build, elements: Elements) -> NDArray[np.bool_]:
 class DamagedLegLoads:
     """The loads of links of a fabric with intermediates, while elements are down.
 
+    Packets have two *legs*: the path to their intermediate, and the path from there.
+
     Args:
         build: the intact fabric.
         rates: the rates of hosts and links.
@@ -195,16 +205,23 @@ class DamagedLegLoads:
         self.build, self.rates, self.failure_count = build, rates, failure_count
 
     def guarantee(self, elements: NDArray[np.int64], new_tables: Repaired | None = None) -> float:
-        """The guarantee while elements are down, as by `DamagedLoads.guarantee`."""
+        """The share that every host is guaranteed while elements are down.
+
+        Args:
+            elements: int64[n], the elements that are down.
+            new_tables: those of a controller; None: those of the build.
+        """
         cable_count = len(self.build.wiring.link_ends())
         living = self.rates.without(elements[elements >= cable_count] - cable_count)
         if not len(living.switches):
             return 0.0
         build = replace(self.build, tables=new_tables.tables) if new_tables else self.build
         crossings = OverDamagedLegs.of(build, elements, self.failure_count)
-        bounds = crossings.bounds(crossings.arcs, *living.by_switch(*crossings.size))
+        arcs = crossings.arcs
+        sends, takes = living.by_switch(*crossings.size)
+        bounds = crossings.bounds(arcs, sends, takes)
         if not all_arrive(bounds.arrived, living):
             return 0.0
-        search = WorstLink(crossings, crossings.arcs, living)
-        search.compute(np.arange(len(crossings.arcs)), bounds.upper / search.capacity)
+        search = WorstLink(crossings, arcs, living)
+        search.compute(np.arange(len(arcs)), bounds.upper / search.capacity)
         return search.share
