@@ -20,7 +20,16 @@ No other two failures lose packets.
 So the neighbours of d are put in a cyclic order, the *ring* of d. Let σ_d(u) be the next switch
 after u in the ring. The path shall lead over y = σ_d(u): then the packets of y do not come to u,
 as σ_d(y) is not u. This switch is the *goal* of r for packets from u, and r bounces them to
-w = r×σ_d(u). Which quadric's ring gives the goal of each r, for q ≥ 3:
+w = r×σ_d(u).
+
+For example, in ER_3 (PolarFly q = 3) the quadric d = 11 has the neighbours 2, 6 and 7. Its ring is
+2, 6, 7, and then 2 again. Let the link 7–11 fail. Switch 7 sends packets for 11 to 0. The goal of 0
+for packets from 7 is 2, the switch after 7 in the ring. So 0 bounces them to 4, the common
+neighbour of 0 and 2, and they go 7–0–4–2–11. If the link 2–11 fails as well, switch 2 sends them
+back to 4. The goal of 4 for packets from 2 is 6, so they go on 2–4–1–6–11, and arrive. If the goal
+of 4 were 7, they would go back to 7, and in a circle.
+
+Which quadric's ring gives the goal of each r, for q ≥ 3:
 
 - Odd q, u next to two quadrics d and e: both links u–d and u–e may fail, so both rings are needed.
   The other neighbours of u have the goals σ_d(u) and σ_e(u) in turn. Packets for d may go over e,

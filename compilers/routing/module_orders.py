@@ -15,14 +15,26 @@ routes and one repair for each class, nothing is lost if and only if
    in, to a switch w. Then T(v) is the common neighbour of w and u. Vertices of ER_q are vectors, so
    this is their cross product w×u.
 
+The reason for 2: packets of v for u come to T(v). If the link from T(v) to u is on M, it is down,
+too, and T(v) repairs it in turn. If the sequence never leaves M, it goes in a circle, and so do the
+packets.
+
+For example, switch u = 0 of ER_3 has the neighbours 1, 4, 7 and 10; 0-1-4 and 0-7-10 are triangles.
+Let M have the links to 1 and 4. If both repair over the apex, T(1) = 4 and T(4) = 1, and packets
+for 0 go to and fro between 1 and 4. So 1 sends its packets to 5, which bounces them to w = 9. They
+go 1-5-9-10-0, so T(1) = 10, whose link to 0 is on the other module.
+
 Packets that do not come to u are not affected. For a class behind v every neighbour but v and the
 apex repairs (`compilers.routing.plane_choices`), so these orders need no more rows than the orders
 for a single link.
 
-*Two failures.* The neighbours of some switches are put in a cyclic order, the *ring* of the switch
-(`compilers.routing.bounce_goals`). Let u lose its link to the end d. The *goal* of a neighbour r of
-u is the switch after u in the ring of d, and r bounces the packets of u so that they come to d over
-it. With these rings no two failed links lose packets.
+*Two failures.* If u and y both lose their link to d, the packets of u must not come to d over y
+while those of y come to d over u: they would go in a circle. `compilers.routing.bounce_goals` rules
+this out for each d for which it can happen, and has an example. It puts the neighbours of d in a
+cyclic order, the *ring* of d. The packets of u shall come to d over the next switch in the ring; of
+two switches in a ring, only one is next after the other. For this, a neighbour r of u may have a
+*goal*, the switch after u in the ring of d: r bounces the packets of u so that they come to d over
+its goal. With these rings no two failed links lose packets.
 
 *The orders.* A switch with K links has two classes for each link k, and both leave by it: class k
 for destinations *behind* the neighbour, and the *direct* class K + k for the neighbour itself,
@@ -61,8 +73,9 @@ Scores = NDArray[np.int32]
 NEVER = np.int32(1 << 30)
 """The score of a link that is never taken.
 
-Other scores are sums of the four summands below and of the link's turn (`_turn`). They are powers
-of two so far apart that a larger summand always decides before the smaller ones.
+Other scores are sums of the four summands below and of how many places the link lies after that of
+the class (`_cyclic_distance_or_never`). The summands are powers of two so far apart that a larger
+one always decides before the smaller ones.
 """
 ON_OWN_MODULE = np.int32(1 << 27)
 """The link is on the module of the class's own link."""
@@ -147,7 +160,7 @@ def _bounce_links(fabric: _Fabric, first_links: NDArray[np.int16], count: int) -
     far, module = fabric.wiring.far, fabric.module
     bounce = np.full((*far.shape, count), -1, np.int16)
     for switches in link_blocks(fabric.wiring):
-        score = _turn(far[switches], fabric.apex[switches])
+        score = _cyclic_distance_or_never(far[switches], fabric.apex[switches])
         s, k = np.nonzero(first_links[switches] >= 0)
         first = first_links[switches][s, k]
         usable = score[s, k, first] < NEVER
@@ -158,17 +171,22 @@ def _bounce_links(fabric: _Fabric, first_links: NDArray[np.int16], count: int) -
 
 def _scores_behind(fabric: _Fabric, switches: slice) -> Scores:
     """Return scores for destinations behind each neighbour, int32[n, K, K]."""
-    near, module = fabric.wiring.far[switches], fabric.module[switches]
-    same_module = module[:, :, None] == module[:, None, :]
-    score: Scores = _turn(near, fabric.apex[switches]) + np.where(same_module, ON_OWN_MODULE, 0)
-    score += LAST_CHOICE * _both_quadrics(fabric, near)
-    return score
+    return _scores_by_module(fabric, switches) + LAST_CHOICE * _both_quadrics(fabric, switches)
 
 
-def _both_quadrics(fabric: _Fabric, near: NDArray[np.int32]) -> Bits:
+def _scores_by_module(fabric: _Fabric, switches: slice) -> Scores:
+    """Return scores that are low on other modules than a link's own, int32[n, K, K]."""
+    module = fabric.module[switches]
+    distance = _cyclic_distance_or_never(fabric.wiring.far[switches], fabric.apex[switches])
+    is_on_own_module = module[:, :, None] == module[:, None, :]
+    return distance + np.where(is_on_own_module, ON_OWN_MODULE, np.int32(0))
+
+
+def _both_quadrics(fabric: _Fabric, switches: slice) -> Bits:
     """Return whether the k-th and the j-th neighbour are both quadrics, bool[n, K, K]."""
-    is_quadric = fabric.quadric[near] & (near >= 0)
-    both: Bits = is_quadric[:, :, None] & fabric.quadric[near][:, None, :]
+    neighbour = fabric.wiring.far[switches]
+    is_quadric = fabric.quadric[neighbour] & (neighbour >= 0)
+    both: Bits = is_quadric[:, :, None] & is_quadric[:, None, :]
     return both
 
 
@@ -180,12 +198,9 @@ def _scores_direct(fabric: _Fabric, switches: slice, bounce: NDArray[np.int16]) 
         switches: a range of n switches.
         bounce: int16[S, K, count], the bounce of all switches.
     """
-    near, module = fabric.wiring.far[switches], fabric.module[switches]
-    apex = fabric.apex[switches]
-    rank = _ranks_of_paths(fabric, switches, bounce)
-    same_module = module[:, :, None] == module[:, None, :]
-    score: Scores = _turn(near, apex) + np.where(same_module, ON_OWN_MODULE, 0) + WORSE_PATH * rank
-    score += LAST_CHOICE * _both_quadrics(fabric, near)
+    module, apex = fabric.module[switches], fabric.apex[switches]
+    score = _scores_behind(fabric, switches)
+    score += WORSE_PATH * _ranks_of_paths(fabric, switches, bounce)
     s, k = np.nonzero(apex >= 0)
     to_apex = apex[s, k]
     score[s, k] += np.where(module[s] == module[s, to_apex][:, None], LAST_CHOICE, 0)
@@ -211,21 +226,21 @@ def _ranks_of_paths(fabric: _Fabric, switches: slice, bounce: NDArray[np.int16])
     If the j-th neighbour does not bounce, the rank is 3.
     """
     far, module, back = fabric.wiring.far, fabric.module, fabric.back[switches]
-    near, apex, goals = far[switches], fabric.apex[switches], fabric.goals
+    neighbour, apex, goals = far[switches], fabric.apex[switches], fabric.goals
     # int[n, K]: the link by which each neighbour bounces packets of this switch, and the switch w
     # at its other end; -1 where it does not bounce.
-    bounce_link = bounce[near, back, 0]
-    w = np.where(bounce_link >= 0, far[near, np.maximum(bounce_link, 0)], -1)
-    end = np.maximum(near, 0)[:, :, None]
+    bounce_link = bounce[neighbour, back, 0]
+    w = np.where(bounce_link >= 0, far[neighbour, np.maximum(bounce_link, 0)], -1)
+    end = np.maximum(neighbour, 0)[:, :, None]
     # The link of the end by which it is reached from w: that of its own minimal route to w.
     class_to_w = fabric.tables.routes.egress[end, np.maximum(w, 0)[:, None, :]]
     arrival = _link_of_class(class_to_w, far.shape[1])
     arrival = np.where((w < 0)[:, None, :] | (w[:, None, :] == end), -1, arrival)
     # -2 equals no module, not even the -1 that stands for the module of a missing cable.
     arrival_module = np.where(arrival >= 0, module[end, np.maximum(arrival, 0)], -2)
-    back_module = np.take_along_axis(module[near], back[..., None].astype(np.intp), 2)
-    apex_at_end = fabric.apex[near, back].astype(np.intp)[..., None]
-    apex_module = np.take_along_axis(module[near], np.maximum(apex_at_end, 0), 2)
+    back_module = np.take_along_axis(module[neighbour], back[..., None].astype(np.intp), 2)
+    apex_at_end = fabric.apex[neighbour, back].astype(np.intp)[..., None]
+    apex_module = np.take_along_axis(module[neighbour], np.maximum(apex_at_end, 0), 2)
     has_apex = (apex >= 0)[..., None]
     same_module = (arrival_module == back_module) | (has_apex & (arrival_module == apex_module))
     next_in_ring = goals.next_in_ring[switches][..., None]
@@ -249,17 +264,18 @@ def _ports(wiring: Wiring, links: NDArray[np.int16]) -> NDArray[np.uint16]:
     return np.where(links >= 0, port, 0).astype(np.uint16)
 
 
-def _turn(far: NDArray[np.int32], apex: NDArray[np.int16]) -> Scores:
-    """Return how many places each link lies after another one, int32[n, K, K].
+def _cyclic_distance_or_never(far: NDArray[np.int32], apex: NDArray[np.int16]) -> Scores:
+    """Return how many places link j of a switch lies after its link k, int32[n, K, K] by k and j.
 
-    The links of a switch are counted cyclically, so that the repairs of its links are spread.
-    `NEVER` for links that never repair or bounce: the link itself, the link to the apex of its
-    triangle, and links that do not exist.
+    The links of a switch are counted cyclically: of five links, link 1 lies two places after link
+    4. So a link that fails is repaired by the next ones after it, and repairs are spread over all
+    links. `NEVER` where link j never repairs link k, nor bounces its packets: it is link k itself,
+    the link to the apex of its triangle, or does not exist.
     """
     number = np.arange(far.shape[1], dtype=np.int32)
-    turn = (number - number[:, None]) % np.int32(len(number))
+    distance = (number - number[:, None]) % np.int32(len(number))
     usable = other_links(far) & ~in_one_triangle(apex)
-    return np.where(usable, turn, NEVER)
+    return np.where(usable, distance, NEVER)
 
 
 def _take_least(score: Scores, module: NDArray[np.int32], count: int) -> NDArray[np.int16]:
@@ -335,6 +351,6 @@ def _best_bounces(
     # number, so that a switch w next to no quadric comes first.
     goodness = np.where((w >= 0) & (w != v), is_good.sum(axis=0), -1)
     goodness += np.where(fabric.goals.far_from_quadrics[neighbour] & (w != v), 2 * most_links, 0)
-    turn = (np.arange(most_links) - link_to_v[:, None]) % most_links
-    best: NDArray[np.intp] = (goodness * most_links - turn).argmax(axis=1)
+    places_after = (np.arange(most_links) - link_to_v[:, None]) % most_links
+    best: NDArray[np.intp] = (goodness * most_links - places_after).argmax(axis=1)
     return best
