@@ -1,8 +1,8 @@
 """The messages that add rows for packets which carry an intermediate switch as a MAC address.
 
 An intermediate is a switch over which a balance sends packets on their way to the destination.
-`CarriedLayouts` lays the messages out once for the fabric. A layout is a `Template`: bytes with
-*columns*, such as `metadata` and `port`, whose values `Encoder` fills in for each switch.
+`IntermediateLayouts` has the messages, laid out once for the fabric. Each is a `Template`: bytes
+with *columns*, such as `metadata` and `port`, whose values `Encoder` fills in for each switch.
 `carried_rows` says which of the rows a switch has. All rows are in the table of routes, except that
 of `row_with_port_down`, which is in the table of classes.
 """

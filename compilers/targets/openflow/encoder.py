@@ -31,9 +31,10 @@ from compilers.targets.openflow import group_and_flow_bytes as row_layouts
 from compilers.targets.openflow.carried_rows import CarriedRows
 from compilers.targets.openflow.class_groups import GroupRole, Groups, group_numbers, role_count
 from compilers.targets.openflow.encoder_layouts import (
-    CarriedLayouts,
+    IntermediateLayouts,
+    PrefixTemplates,
     SingleTableLayouts,
-    TableLayouts,
+    TwoTableLayouts,
 )
 from compilers.targets.openflow.flow_tables import (
     CLASS_MASK,
@@ -246,7 +247,7 @@ class Encoder:
         Returns:
             The messages; [] where packets carry no intermediate.
         """
-        layouts = self._carried_layouts
+        layouts = self._intermediate_layouts
         if not layouts:
             return []
         carried = CarriedRows.of(self.build, vertex)
@@ -283,7 +284,7 @@ class Encoder:
         self._class_count = self.build.tables.classes.port.shape[1]
         self._group_layouts: dict[tuple[int, GroupType, tuple[int, ...], int], Template] = {}
         """The layouts of groups, by role, type, which buckets mark packets, and generation."""
-        self._layouts_by_masks: dict[bool, TableLayouts] = {}
+        self._layouts_by_masks: dict[bool, TwoTableLayouts] = {}
         """The layouts of routes and classes, by whether switches match parts of metadata."""
         self._entrance_layouts: dict[tuple[bool, bool], list[Template]] = {}
         """The layouts of packets from hosts by address family, by the arguments of `_entrances`."""
@@ -294,7 +295,7 @@ class Encoder:
         ]
         """The marker of the build, by generation."""
         intermediates = self.build.forwarding.intermediates
-        self._carried_layouts = CarriedLayouts.of(self.build) if intermediates else None
+        self._intermediate_layouts = IntermediateLayouts.of(self.build) if intermediates else None
         self._lay_out_dispatch()
         self._lay_out_hosts()
 
@@ -306,9 +307,9 @@ class Encoder:
         if marked := self._pipeline.marked_mac:
             self._forward_rows.append(row_layouts.marked_gateway_rows(marked, gateway, ipv6))
             self._marking_bucket = bucket(set_field("eth_dst", marked))
-        if self._carried_layouts:
+        if self._intermediate_layouts:
             self._forward_rows.append(
-                row_layouts.intermediate_rows(self._carried_layouts.first_mac, ipv6)
+                row_layouts.intermediate_rows(self._intermediate_layouts.first_mac, ipv6)
             )
 
     def _lay_out_hosts(self) -> None:
@@ -330,13 +331,13 @@ class Encoder:
             self._own_address_layouts.append(answer_rows.own_nd(hosts))
             self._host_layouts.append(row_layouts.host_rows(gateway, hosts, IPV6, single=False))
 
-    def _layouts(self, masks: bool) -> TableLayouts:
+    def _layouts(self, masks: bool) -> TwoTableLayouts:
         """Routes and classes of switches that match parts of metadata, or of those that do not."""
         if masks not in self._layouts_by_masks:
             route_mask = CLASS_MASK if masks else row_layouts.ALL_METADATA
             roles = range(role_count(self.build.tables.classes, self.build.forwarding.every_hop))
             count, first_direct = self._class_count, self._pipeline.first_direct
-            self._layouts_by_masks[masks] = TableLayouts(
+            self._layouts_by_masks[masks] = TwoTableLayouts(
                 routes=[
                     row_layouts.route_rows(prefixes, route_mask) for prefixes in self._prefixes
                 ],
@@ -411,8 +412,8 @@ class Encoder:
         addresses, checks = self._host_addresses(vertex), self._pipeline.checks(vertex)
         in_metadata = self._pipeline.entering and profile.masks
         blocks = []
-        if self._carried_layouts and len(hosts):
-            blocks = self._rows_to_draw(vertex, self._carried_layouts)
+        if self._intermediate_layouts and len(hosts):
+            blocks = self._rows_to_draw(vertex, self._intermediate_layouts)
         elif in_metadata or checks:
             for enter, address in zip(self._entrances(in_metadata, checks), addresses, strict=True):
                 blocks.append(enter.filled(hosts, port=port, **_source_column(address, checks)))
@@ -440,7 +441,7 @@ class Encoder:
             ]
         return self._entrance_layouts[in_metadata, checked]
 
-    def _rows_to_draw(self, vertex: int, carried: CarriedLayouts) -> list[Block]:
+    def _rows_to_draw(self, vertex: int, layouts: IntermediateLayouts) -> list[Block]:
         """The rows of a switch that give packets from hosts an intermediate, or none."""
         hosts, port = self._pipeline.hosts(vertex), self._host_ports(vertex)
         basis = vertex & MOST_BASIS
@@ -450,13 +451,13 @@ class Encoder:
             networks.append((self._ipv6_blocks[vertex], 0))
         blocks = []
         for layout, network, address in zip(
-            carried.to_same_switch, networks, addresses, strict=True
+            layouts.to_same_switch, networks, addresses, strict=True
         ):
             if checks:
                 blocks.append(layout.filled(hosts, port=port, address=address, block=network))
             else:
                 blocks.append(layout.filled([0], block=network))
-        for layout, address in zip(carried.from_hosts, addresses, strict=True):
+        for layout, address in zip(layouts.from_hosts, addresses, strict=True):
             columns = _source_column(address, checks)
             blocks.append(layout.filled(hosts, port=port, basis=basis, **columns))
         return blocks
@@ -502,12 +503,14 @@ class Encoder:
             numbers = generation * GROUP_SPACE + group_numbers(
                 with_rows.role, with_rows.classes[place], self._class_count
             )
-            for any_port, one_port in layouts.routes:
+            for templates in layouts.routes:
                 if with_rows.role == GroupRole.TRANSIT:
-                    blocks.append(any_port.filled(prefix[route], group=numbers))
+                    block = templates.from_any_port.filled(prefix[route], group=numbers)
                 else:
-                    in_port = with_rows.in_port[place]
-                    blocks.append(one_port.filled(prefix[route], group=numbers, port=in_port))
+                    block = templates.from_one_port.filled(
+                        prefix[route], group=numbers, port=with_rows.in_port[place]
+                    )
+                blocks.append(block)
         return blocks
 
     def _layouts_of_single_table(self) -> SingleTableLayouts:
@@ -517,10 +520,10 @@ class Encoder:
             hosts = self.build.wiring.host_port.shape[1]
             self._single_table_layouts = SingleTableLayouts(
                 routes=[
-                    [
-                        row_layouts.prefix_rows(prefixes, gateway, by_port)
-                        for by_port in (False, True)
-                    ]
+                    PrefixTemplates(
+                        from_any_port=row_layouts.prefix_rows(prefixes, gateway, by_port=False),
+                        from_one_port=row_layouts.prefix_rows(prefixes, gateway, by_port=True),
+                    )
                     for prefixes in self._prefixes
                 ],
                 hosts=[

@@ -1,13 +1,20 @@
-"""The message layouts that an `Encoder` fills for every switch of a fabric.
+"""The templates of rows that an `Encoder` fills for every switch of a fabric.
 
-A layout is a `Template`: the bytes of one kind of message, and columns for what differs between
-switches. `CarriedLayouts` is for balances that send packets over an intermediate switch, which
-packets carry as a MAC address (`carried_rows`).
+A `Template` has the bytes of one kind of message, and columns for what differs between switches. It
+is made once for the fabric, and filled for each switch. The classes here group the templates by the
+tables that a switch has:
+
+- `TwoTableLayouts`: the switch looks packets up in two tables: by destination in the table of
+  routes, which gives the egress class, then by class in the table of classes. Most switches do.
+- `SingleTableLayouts`: the switch has one table, whose rows lead a destination to a group at once.
+- `IntermediateLayouts`: what a switch has besides two tables if the balance sends packets over an
+  intermediate switch, which packets carry as a MAC address (`carried_rows`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,8 +31,8 @@ from compilers.targets.openflow.message_parts import Block, Template, mac_bytes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CarriedLayouts:
-    """The layouts of rows for packets that carry an intermediate switch in their MAC address."""
+class IntermediateLayouts:
+    """The templates of rows for packets that carry an intermediate switch as their MAC address."""
 
     first_mac: int
     """The MAC address of the first intermediate."""
@@ -45,8 +52,8 @@ class CarriedLayouts:
     to their destination from here."""
 
     @classmethod
-    def of(cls, build: Build) -> CarriedLayouts:
-        """The layouts for the intermediates of a build."""
+    def of(cls, build: Build) -> IntermediateLayouts:
+        """The templates for the intermediates of a build."""
         addressing, most_hosts = build.addressing, build.wiring.host_port.shape[1]
         addresses = carried_addresses(build)
         first, macs = addresses[0], mac_bytes(np.array(addresses, np.uint64))
@@ -71,22 +78,31 @@ class CarriedLayouts:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TableLayouts:
-    """The layouts for switches that have a table of routes and a table of egress classes."""
+class TwoTableLayouts:
+    """The templates for switches that have a table of routes and a table of egress classes."""
 
     routes: list[Template]
-    """The layout of routes, by address family."""
+    """By address family, rows that give a destination its egress class."""
     classes: list[list[Template]]
-    """The layout of rows that lead to the groups of classes, by generation (one of the two sets of
-    class numbers) and `GroupRole`."""
+    """By generation and `GroupRole`, rows that send the packets of a class to its group for this
+    role. Class and group numbers are in two sets, the generations, so that the rows of two builds
+    fit into a switch side by side while it moves from one to the other."""
+
+
+class PrefixTemplates(NamedTuple):
+    """The templates of rows that send packets for a prefix to a group, in a single table."""
+
+    from_any_port: Template
+    """Rows for packets from any port."""
+    from_one_port: Template
+    """Rows for packets from one ingress port, the column `port`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SingleTableLayouts:
-    """The layouts for switches that have one table."""
+    """The templates for switches that have one table."""
 
-    routes: list[list[Template]]
-    """By address family the two layouts of a prefix: for packets from any port, and for packets
-    from one ingress port."""
+    routes: list[PrefixTemplates]
+    """By address family, rows that send packets for a prefix to a group."""
     hosts: list[Template]
-    """The layout of hosts, by address family."""
+    """By address family, rows that deliver packets to hosts of the switch."""
