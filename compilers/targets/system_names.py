@@ -12,7 +12,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from compilers.tables.build import Build
-from compilers.targets.routed.interfaces import Interfaces, PhysicalPort
+from compilers.targets.routed.interfaces import (
+    NOT_ABBREVIATED,
+    Abbreviation,
+    Interfaces,
+    PhysicalPort,
+)
 from compilers.wiring.wiring import Wiring
 
 LONGEST_HOSTNAME = 63
@@ -43,8 +48,8 @@ class SystemNames:
     """The host name of each vertex."""
     physical: tuple[tuple[PhysicalPort, ...], ...] = ()
     """The ports of each node type, by number; () where ports are named as in the build."""
-    short: tuple[str, str] = ("", "")
-    """The beginning of names of ports, and its abbreviation in outputs: ("Ethernet", "Et")."""
+    short: Abbreviation = NOT_ABBREVIATED
+    """How outputs of devices abbreviate names of ports."""
     form: str = PORT
     """The description of a port, with the fields `node` and `port` for the other end."""
     far_ports: Wiring | None = None

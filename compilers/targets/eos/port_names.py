@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from compilers.targets.routed.interfaces import Interfaces
+from compilers.targets.routed.interfaces import Abbreviation, Interfaces, LabNames
 
 EOS = Interfaces(
     system="eos",
@@ -18,6 +18,6 @@ EOS = Interfaces(
     by_serdes=True,
     management="Management1",
     vrf="MGMT",
-    short=("Ethernet", "Et"),
-    lab=("Ethernet", "eth", "_"),
+    short=Abbreviation("Ethernet", "Et"),
+    lab=LabNames("Ethernet", "eth", "_"),
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from compilers.targets.routed.interfaces import Interfaces
+from compilers.targets.routed.interfaces import Abbreviation, Interfaces
 
 NXOS = Interfaces(
     system="nxos",
@@ -17,5 +17,5 @@ NXOS = Interfaces(
     usual="Ethernet1/{port}",
     management="mgmt0",
     vrf="management",
-    short=("Ethernet", "Eth"),
+    short=Abbreviation("Ethernet", "Eth"),
 )

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 
@@ -58,6 +59,32 @@ class PhysicalPort:
     """Its other name in SONiC's platform file."""
 
 
+class Abbreviation(NamedTuple):
+    """How names of ports are abbreviated: `("Ethernet", "Et")` makes `Et4` of `Ethernet4`."""
+
+    beginning: str = ""
+    """What names begin with; "" where they are not abbreviated."""
+    abbreviation: str = ""
+    """What stands in place of the beginning."""
+
+
+NOT_ABBREVIATED = Abbreviation()
+
+
+class LabNames(NamedTuple):
+    """How containerlab names ports: `("Ethernet", "eth", "_")` makes `eth1_1` of `Ethernet1/1`."""
+
+    beginning: str = ""
+    """What names of the system begin with; "" where containerlab uses the names as they are."""
+    replacement: str = ""
+    """What stands in place of the beginning."""
+    slash: str = "/"
+    """What stands in place of a slash."""
+
+
+SAME_IN_LAB = LabNames()
+
+
 @dataclass(frozen=True, slots=True)
 class Interfaces:
     """How a system names its ports.
@@ -90,17 +117,15 @@ class Interfaces:
     """The usual port of management."""
     vrf: str = "mgmt"
     """The VRF of management."""
-    short: tuple[str, str] = ("", "")
-    """How outputs of devices abbreviate names: the beginning of a name, and what stands in its
-    place, such as ("Ethernet", "Et")."""
-    lab: tuple[str, str, str] = ("", "", "/")
-    """How containerlab names ports: the beginning of a name, what stands in its place, and what
-    stands for a slash. ("Ethernet", "eth", "_") makes `eth1_1` of `Ethernet1/1`."""
+    short: Abbreviation = NOT_ABBREVIATED
+    """How outputs of devices abbreviate names of ports."""
+    lab: LabNames = SAME_IN_LAB
+    """How containerlab names ports."""
     lab_by_number: bool = False
-    """Whether the name of a port in containerlab is `eth` and its number."""
-    inner: tuple[str, str] = ("", "")
-    """How names of subinterfaces abbreviate those of ports: the beginning of a name, and what
-    stands in its place. ("Ethernet", "Eth") makes `Eth4.3` of `Ethernet4`."""
+    """Whether the name of a port in containerlab is `eth` and its number, in place of `lab`."""
+    inner: Abbreviation = NOT_ABBREVIATED
+    """How names of subinterfaces abbreviate those of their ports: ("Ethernet", "Eth") makes
+    `Eth4.3` of `Ethernet4`."""
     vlan: str = "Vlan"
     """The beginning of the name of a VLAN's interface."""
 
@@ -136,9 +161,9 @@ class Interfaces:
         has_inventory = "inventory" in build.inputs
         types = build.hardware.types if build.hardware and has_inventory else None
         usual = "" if has_inventory else self.usual
-        return self.of_types(build.wiring.port_names, types, usual, target)
+        return self.ports_by_type(build.wiring.port_names, types, usual, target)
 
-    def of_types(
+    def ports_by_type(
         self,
         names_of_build: Sequence[tuple[str, ...]],
         types: Sequence[NodeTypeFacts] | None,
@@ -155,15 +180,18 @@ class Interfaces:
         """
         if types is None:
             return [
-                [PhysicalPort(self._name(usual, port=n) or name) for n, name in enumerate(names)]
+                [
+                    PhysicalPort(self._name(usual, {"port": number}) or name)
+                    for number, name in enumerate(names, self.first)
+                ]
                 for names in names_of_build
             ]
         return [
-            list(self._of_type(facts, names, target))
+            list(self._ports_of_node_type(facts, names, target))
             for facts, names in zip(types, names_of_build, strict=True)
         ]
 
-    def _of_type(
+    def _ports_of_node_type(
         self, facts: NodeTypeFacts, names_of_build: tuple[str, ...], target: str
     ) -> Iterator[PhysicalPort]:
         """Yield the ports of a node type, block by block of its cages.
@@ -173,29 +201,29 @@ class Interfaces:
             names_of_build: the names of its ports in the build, for blocks without a pattern.
             target: a target whose names are preferred to the system's.
         """
-        cages = port = serdes = 0  # how many cages, ports and serdes lanes came before
+        cages = ports = serdes = 0  # how many cages, ports and serdes lanes came before
         for block in facts.blocks:
             pattern = block.names.get(target) or block.names.get(self.system, "")
             for module, cage in product(range(block.modules), range(block.count)):
-                # All numbers are from 0 here. `_name` adds `first`, also to that of the module,
-                # which the inventory states as it is printed.
+                # Cages are numbered in their module if names have its number, else in the switch.
+                cages_before = cage if "{module}" in pattern else cages
                 numbers = {
-                    "module": block.first_module + module - self.first,
-                    "cage": cage if "{module}" in pattern else cages,
-                    "port": port,
-                    "serdes": serdes,
+                    "module": block.first_module + module,
+                    "cage": self.first + cages_before,
+                    "port": self.first + ports,
+                    "serdes": self.first + serdes,
                 }
-                for physical in self._of_cage(block, pattern, numbers):
+                for physical in self._ports_of_cage(block, pattern, numbers):
                     if not physical.name:
-                        physical = replace(physical, name=names_of_build[port])
+                        physical = replace(physical, name=names_of_build[ports])
                     if self.in_platform_file and facts.platform:
-                        physical = _as_in_platform(physical, facts.platform[port])
+                        physical = _as_in_platform(physical, facts.platform[ports])
                     yield physical
-                    port += 1
+                    ports += 1
                 serdes += block.breakout * block.lanes
                 cages += 1
 
-    def _of_cage(
+    def _ports_of_cage(
         self, block: CageBlock, pattern: str, numbers: Mapping[str, int]
     ) -> Iterator[PhysicalPort]:
         """Yield the ports of a cage; their names are "" without a pattern.
@@ -203,9 +231,9 @@ class Interfaces:
         Args:
             block: the block that the cage is of.
             pattern: of the names of its ports.
-            numbers: the number of each placeholder at the first port of the cage, from 0.
+            numbers: what stands for each placeholder but `{lane}` at the first port of the cage.
         """
-        cage_name = self._name(LANE_PART.sub("", pattern), **numbers)
+        cage_name = self._name(LANE_PART.sub("", pattern), numbers)
         is_split = block.breakout > 1
         for part in range(block.breakout):
             name = cage_name
@@ -214,9 +242,9 @@ class Interfaces:
                     **numbers,
                     "port": numbers["port"] + part,
                     "serdes": numbers["serdes"] + part * block.lanes,
-                    "lane": part * (block.lanes if self.by_serdes else 1),
+                    "lane": self.first_lane + part * (block.lanes if self.by_serdes else 1),
                 }
-                name = self._name(pattern, **part_numbers)
+                name = self._name(pattern, part_numbers)
             yield PhysicalPort(
                 name=name,
                 cage=cage_name if is_split else "",
@@ -228,18 +256,19 @@ class Interfaces:
                 mtu=block.mtu,
             )
 
-    def _name(self, pattern: str, **numbers: int) -> str:
+    def _name(self, pattern: str, numbers: Mapping[str, int]) -> str:
         """The name that a pattern makes, with a number in the place of each placeholder.
 
         Args:
             pattern: the pattern.
-            numbers: the number of each placeholder, from 0.
+            numbers: by the word of a placeholder, its number before a factor; the system's first
+                number stands for a word that is left out.
         """
 
         def text_of(placeholder: re.Match[str]) -> str:
             word, factor = placeholder["word"], int(placeholder["factor"] or 1)
             first = self.first_lane if word == "lane" else self.first
-            return str((numbers.get(word, 0) + first) * factor)
+            return str(numbers.get(word, first) * factor)
 
         return PLACEHOLDER.sub(text_of, pattern)
 
@@ -280,26 +309,26 @@ class Interfaces:
 
         Args:
             facts: the node type; None where it is not known.
-            number: the number of the port whose name is refused, from 0. If blocks of ports have
-                different patterns, the pattern is that of its block.
+            number: the number of the port whose name is refused, from 0.
         """
         if facts is None:
             return f'`names: {{{self.system}: "{self.advice}"}}`'
-        patterns = [self._pattern_advice(block) for block in facts.blocks]
         pattern_of_port = [
-            pattern
-            for block, pattern in zip(facts.blocks, patterns, strict=True)
+            self._pattern_advice(block)
+            for block in facts.blocks
             for _ in range(block.modules * block.count * block.breakout)
         ]
         pattern, where = pattern_of_port[number], ""
-        if len({*patterns}) > 1 and self.by_serdes:
-            where = " at their block"
-        elif self.advice in patterns:  # a whole cage has no lane in its name
-            pattern = self.advice
+        # Some blocks need a pattern with lanes, and others one without.
+        if len({*pattern_of_port}) > 1:
+            if self.by_serdes:
+                where = " at their block"
+            else:  # names of whole cages leave the lane of a pattern out, so one pattern fits all
+                pattern = self.advice
         return f'`names: {{{self.system}: "{pattern}"}}`{where}'
 
     def _pattern_advice(self, block: CageBlock) -> str:
-        """The pattern that a block of ports may have: lanes count only where there are several."""
+        """The pattern that a block of ports may have: with `{lane}` only if its names need it."""
         is_single = block.lanes == 1 or (not block.lanes and 0 < block.speed <= ONE_LANE)
         has_lanes = block.breakout > 1 or (self.by_serdes and not is_single)
         return self.advice if has_lanes else LANE_PART.sub("", self.advice)

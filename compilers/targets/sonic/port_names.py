@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from compilers.targets.routed.interfaces import Interfaces
+from compilers.targets.routed.interfaces import Abbreviation, Interfaces
 
 SONIC = Interfaces(
     system="sonic",
@@ -15,6 +15,6 @@ SONIC = Interfaces(
     first=0,
     in_platform_file=True,
     lab_by_number=True,
-    inner=("Ethernet", "Eth"),
+    inner=Abbreviation("Ethernet", "Eth"),
 )
 """Without an inventory every fourth number, as on the virtual switch and on ports of four lanes."""

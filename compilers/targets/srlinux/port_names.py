@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from compilers.targets.routed.interfaces import Interfaces
+from compilers.targets.routed.interfaces import Interfaces, LabNames
 
 SRLINUX = Interfaces(
     system="srlinux",
@@ -18,5 +18,5 @@ SRLINUX = Interfaces(
     advice="ethernet-1/{cage}/{lane}",
     usual="ethernet-1/{port}",
     management="mgmt0",
-    lab=("ethernet-", "e", "-"),
+    lab=LabNames("ethernet-", "e", "-"),
 )
