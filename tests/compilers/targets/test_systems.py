@@ -9,7 +9,7 @@ from compilers.targets.target_lookup import installed_systems
 ROOT = Path(__file__).parents[3]
 ROOMS = "compilers", "controller", "polarfab", "mininet_scenarios", "inventory"
 NAMED = {
-    "compilers/spec/cross_checks.py": "ports of SONiC are numbered by lanes",
+    "compilers/spec/node_checks.py": "ports of SONiC are numbered by lanes",
     "inventory/sonic_platform.py": "the key `platform` is a file of SONiC",
 }
 """Where a system is named nevertheless, and why."""

@@ -1,0 +1,118 @@
+"""Checks of the `routing:` section of fabric.yaml against its balance and the topology.
+
+`cross_checks.check_spec` runs them, and gets a `Finding` for each mistake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from compilers.spec.balances import Balance, balance_named, own_balances_with
+from compilers.spec.fabric_spec import RoutingSpec
+from compilers.spec.policy import EQUAL_COST, EVERY_HOP, LARGEST_SEARCH, share_value
+from compilers.topology.family import Family
+from compilers.topology.labelled_graph import Parameters
+from inventory.problems import Finding
+
+
+def fitted_share_findings(routing: RoutingSpec) -> Iterator[Finding]:
+    """Yield findings about a share that contradicts `demand`, or a limit without a demand."""
+    if routing.demand and routing.minimal_share != EQUAL_COST:
+        todo = "remove `minimal_share`: the demand says all shares"
+        required = f"{EQUAL_COST} with `demand`"
+        yield Finding(("routing", "minimal_share"), required, routing.minimal_share, todo)
+    if routing.largest_share != "1" and not routing.demand:
+        todo = "name a `demand`, or remove it"
+        required = "a demand that shares are fitted to"
+        yield Finding(("routing", "largest_share"), required, "none", todo)
+
+
+def transit_findings(routing: RoutingSpec, balance: Balance) -> Iterator[Finding]:
+    """Yield a finding if packets shall be shared at every hop by a balance that cannot do it."""
+    if routing.transit == EVERY_HOP and balance.forwarding.alternates != "shortest":
+        required = f"minimal with `balance: {routing.balance}`"
+        names = own_balances_with(lambda forwarding: forwarding.alternates == "shortest")
+        todo = f"write `balance: {' or '.join(names)}`, or remove `transit`"
+        yield Finding(("routing", "transit"), required, EVERY_HOP, todo)
+
+
+def policy_findings(
+    routing: RoutingSpec, family: Family, parameters: Parameters
+) -> Iterator[Finding]:
+    """Yield findings about a policy in a member of a family: its shares, and searches."""
+    yield from _share_findings(routing, int(parameters.get("q", 0)))
+    yield from _search_findings(routing, family, parameters)
+
+
+def _share_findings(routing: RoutingSpec, q: int) -> Iterator[Finding]:
+    """Yield findings about shares that have no value at this q."""
+    for key in ("minimal_share", "largest_share"):
+        text = getattr(routing, key)
+        if (key, text) == ("minimal_share", EQUAL_COST):
+            continue
+        try:
+            share_value(text, q)
+        except ValueError:
+            required = f"an expression from 0 to 1 at q={q}, of numbers, q and + - * / ( )"
+            yield Finding(("routing", key), required, text, "such as 1/q" if q else "such as 1/4")
+
+
+def _search_findings(
+    routing: RoutingSpec, family: Family, parameters: Parameters
+) -> Iterator[Finding]:
+    """Yield findings about policies that a fabric above `LARGEST_SEARCH` switches cannot have.
+
+    Alternates and repairs of such a fabric have to be constructed; to search for them takes too
+    long. There are three cases:
+
+    - The family constructs them for any size (PolarFly): every policy is possible.
+    - The family constructs classes that serve whole supernodes (PolarStar): bounced paths are not
+      possible, and the alternates of two switches may share links.
+    - All other families: only minimal routes without protection are possible.
+    """
+    switches = family.order(parameters)
+    if switches <= LARGEST_SEARCH:
+        return
+    has_alternates = balance_named(routing.balance).forwarding.has_alternates
+    needs_search = has_alternates or routing.protect != "none"
+    has_constructed_classes = family.constructed_classes(parameters)
+    if not family.constructed:
+        if routing.adjacent == "bounce":
+            yield _no_bounce(family)
+        if has_constructed_classes and routing.disjoint == "edge" and has_alternates:
+            yield _no_disjoint_alternates()
+    # A family for comparisons has no larger fabrics, and neither has one whose only member a file
+    # or a growth describes.
+    if family.compared or family.described:
+        yield _too_large(family, switches)
+    elif not family.constructed and not has_constructed_classes and needs_search:
+        yield Finding(
+            ("routing",),
+            f"minimal routes without protection for more than {LARGEST_SEARCH:,} switches",
+            f"{routing.balance} and {routing.protect} for {switches:,}",
+            "their alternates and repairs are searched for; in PolarFly and PolarStar they are "
+            "constructed",
+        )
+
+
+def _no_bounce(family: Family) -> Finding:
+    """Return the finding that a large fabric cannot have bounced paths."""
+    required = f"minimal in a {family.name} of more than {LARGEST_SEARCH:,} switches"
+    todo = "remove it: bounced paths are searched for; in PolarFly they are constructed"
+    return Finding(("routing", "adjacent"), required, "bounce", todo)
+
+
+def _no_disjoint_alternates() -> Finding:
+    """Return the finding that a large PolarStar cannot have edge-disjoint alternates."""
+    return Finding(
+        ("routing", "disjoint"),
+        f"auto or none for a PolarStar of more than {LARGEST_SEARCH:,} switches",
+        "edge",
+        "its classes serve whole supernodes, of which some switch shares a link",
+    )
+
+
+def _too_large(family: Family, order: int) -> Finding:
+    """Return the finding that a fabric is too large for a search of its routes."""
+    required = f"at most {LARGEST_SEARCH:,} switches in a {family.name}, which is searched"
+    return Finding(("topology",), required, f"{order:,}")
