@@ -3,8 +3,9 @@
 With several controllers, the app (`controller.app`) passes connections and messages to a `Roles`
 instead of the fabric. `Roles` requests our role of each switch. The fabric learns of a switch once
 the switch has confirmed us as its master. A switch accepts a role only from the highest term that
-it has seen, and changes nothing for a slave: so it refuses late messages of a deposed leader. No
-I/O.
+it has seen, and changes nothing for a slave: so it refuses late messages of a deposed leader. A
+switch that is not of the build may be of another fabric, with a leader of its own: no role is
+requested of it. No I/O.
 """
 
 from __future__ import annotations
@@ -125,19 +126,25 @@ class Roles:
             self._fabric.closed(key)
 
     def tick(self) -> None:
-        """Ask switches again that have refused or not answered."""
+        """Ask switches again that have refused or not answered, and those that a move adds."""
         now = self._fabric.clock()
         for key, peer in self._peers.items():
-            late = peer.requested is not None and now - peer.requested > ROLE_RETRY
-            if self._leads and not peer.master and late:
+            is_due = peer.requested is None or now - peer.requested > ROLE_RETRY
+            if self._leads and not peer.master and is_due:
                 self._ask(key)
 
     def _ask(self, key: Hashable) -> None:
-        """Request our role of a switch, once it is known who leads."""
-        if self._term:
-            self._peers[key].requested = self._fabric.clock()
-            role = ControllerRole.MASTER if self._leads else ControllerRole.SLAVE
-            self._fabric.send(key, SendPriority.URGENT, request(role, self._term))
+        """Request our role of a switch of the build, once it is known who leads."""
+        if not self._term:
+            return
+        peer = self._peers[key]
+        if peer.datapath_id not in self._fabric.current.programs.by_datapath_id:
+            if self._leads:  # the build of one that does not may be an old one
+                self._fabric.report_unknown(peer.datapath_id, peer.address)
+            return
+        peer.requested = self._fabric.clock()
+        role = ControllerRole.MASTER if self._leads else ControllerRole.SLAVE
+        self._fabric.send(key, SendPriority.URGENT, request(role, self._term))
 
     def _refused(self, datapath_id: int) -> None:
         """Report once that a switch does not accept us as its master."""

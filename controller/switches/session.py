@@ -327,6 +327,17 @@ class LiveFabric:
         """Report an event."""
         self._events.append(event)
 
+    def report_unknown(self, datapath_id: int, peer: str) -> None:
+        """Report once that a switch has connected which is not of the build.
+
+        Args:
+            datapath_id: the switch's OpenFlow datapath id.
+            peer: the address that it connects from.
+        """
+        if datapath_id not in self.unknown and len(self.unknown) < MOST_UNKNOWN:
+            self.unknown.add(datapath_id)
+            self.tell(events.UnknownDatapath(f"{datapath_id:016x}", peer))
+
     @property
     def in_sync(self) -> frozenset[int]:
         """The vertices whose switches were read to hold their program."""
@@ -390,9 +401,7 @@ class LiveFabric:
         vertex = self.current.programs.by_datapath_id.get(switch.datapath_id)
         if vertex is None:
             self.admission.end(switch)
-            if switch.datapath_id not in self.unknown and len(self.unknown) < MOST_UNKNOWN:
-                self.unknown.add(switch.datapath_id)
-                self.tell(events.UnknownDatapath(f"{switch.datapath_id:016x}", switch.peer))
+            self.report_unknown(switch.datapath_id, switch.peer)
             return
         name = self.names[vertex]
         if switch.certificate is not None and name not in switch.certificate:

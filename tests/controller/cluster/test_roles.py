@@ -1,6 +1,7 @@
 """Roles between connections and a fabric, without a network."""
 
 import struct
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,6 +14,10 @@ from controller.openflow.messages import SessionXid
 class Fabric:
     def __init__(self):
         self.seen = []
+        self.current = SimpleNamespace(programs=SimpleNamespace(by_datapath_id={1: 0, 2: 1, 3: 2}))
+
+    def report_unknown(self, datapath_id, peer):
+        self.seen.append(("unknown", datapath_id, peer))
 
     def connected(self, key, datapath_id, peer="", _=None):
         self.seen.append(("connected", key, datapath_id, peer))
@@ -121,3 +126,15 @@ def test_a_switch_with_another_master_is_cut_off(world):
     world.roles.received("a", error(1, 10))
     assert world.take() == [("a", None)]
     assert [what for what, *_ in world.fabric.seen] == ["connected", "received"]
+
+
+def test_no_role_is_requested_of_a_switch_of_another_fabric(world):
+    """It left its own leader, which could not repair any more: each took it in turn."""
+    world.roles.connected("a", 9, "1.2.3.4:5")
+    world.roles.follow(7)
+    assert (world.take(), world.fabric.seen) == ([], [])
+    world.roles.lead(8)
+    assert (world.take(), world.fabric.seen) == ([], [("unknown", 9, "1.2.3.4:5")])
+    world.fabric.current.programs.by_datapath_id[9] = 3  # of a build that the fabric moves to
+    world.roles.tick()
+    assert world.take() == [("a", request(ControllerRole.MASTER, 8))]
