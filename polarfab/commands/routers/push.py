@@ -65,7 +65,11 @@ UNRESOLVED = re.compile("resolve host|Name or service|nodename nor|UnknownHost|C
 @click.option(
     "--dry-run", is_flag=True, help="Print what would be changed on each switch; change nothing."
 )
-@click.option("--run", default=SSH, help="The command that opens a shell on a switch.")
+@click.option(
+    "--run",
+    default=SSH,
+    help="The command that runs its last argument, which the push adds, in a shell on a switch.",
+)
 @click.option("--etc", default="/etc", help="A switch's folder for configuration.")
 @shared("--unverified")
 @json_option
