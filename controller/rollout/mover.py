@@ -238,7 +238,10 @@ class Mover:
             )
         if self.fabric.survey is not None:
             raise InputError.of(
-                "a fabric that was read", "one whose switches are asked what they hold"
+                "a fabric that was read",
+                "one whose switches are asked what they hold",
+                "wait 30 s; if none of the switches that connect is of the folder's build, restart "
+                "the controller with the right folder",
             )
 
     def move(

@@ -297,7 +297,7 @@ def test_a_process_that_ends_while_it_asks_leaves_that_to_the_next(site):
     site.walking = True
     for _ in range(3):
         site.step(only=[3])
-    with pytest.raises(InputError, match="asked what they hold"):
+    with pytest.raises(InputError, match="asked what they hold; wait 30 s; if none"):
         site.mover.move(read_build(site.folder, unverified=True), True, all_or_none=False)
     site.start()
     site.until(lambda: site.holds(site.new.identity))
