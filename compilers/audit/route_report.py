@@ -50,7 +50,7 @@ class RouteReport:
         cls,
         build: Build,
         paths: Iterable[Path],
-        name: str = "",
+        target_name: str = "",
         options: Chosen | None = None,
         progress: Progress = None,
     ) -> RouteReport:
@@ -59,8 +59,8 @@ class RouteReport:
         Args:
             build: what the switches should hold.
             paths: files named by their switches, and folders of them.
-            name: the target that configured the switches; "": the build names the system of each,
-                or the form of the files tells.
+            target_name: the target that configured the switches; "": the build names the system of
+                each, or the form of the files tells.
             options: the options with which the target rendered the build.
             progress: called with (switches done, all switches).
 
@@ -69,9 +69,12 @@ class RouteReport:
                 are of several systems and no target is named.
         """
         files = _files_by_switch(build, paths)
-        (build,) = builds_for([build], name)
-        named_by_build = bool(build.systems) and not name
-        system = system_target(build) if named_by_build else target(name or _system_of_files(files))
+        (build,) = builds_for([build], target_name)
+        named_by_build = bool(build.systems) and not target_name
+        if named_by_build:
+            system = system_target(build)
+        else:
+            system = target(target_name or _system_of_files(files))
         build, chosen = system.check(build, options)
         compare = partial(_compare_switch, ExpectedRoutes.of(system, build, chosen), files)
         results: list[ComparedRouter] = []
@@ -84,10 +87,11 @@ class RouteReport:
         if problems:
             raise InputError(few(problems))
         results.sort(key=lambda result: result.vertex)
+        # By form, the file of the lowest vertex: in reverse order it comes last, and stays.
         forms = {
             result.form: files[result.vertex][0] for result in reversed(results) if result.form
         }
-        if not name and not named_by_build and len(forms) > 1:
+        if not target_name and not named_by_build and len(forms) > 1:
             raise InputError(_several_systems_problem(forms))
         present = np.flatnonzero(build.topology.present).tolist()
         return cls(

@@ -301,7 +301,7 @@ def test_tables_by_host_name_are_all_right_and_another_port_is_named(name, which
     for folder in (tmp_path / "out").iterdir():
         host = f"{read(folder)[0]}.dc1.example"
         write(tmp_path / "tables" / f"{host}.json", PRINTERS[name](rendered(name, folder)))
-    assert RouteReport.of(build, [tmp_path / "tables"], name=name).good
+    assert RouteReport.of(build, [tmp_path / "tables"], target_name=name).good
     node, folder = build.wiring.names[3], tmp_path / "out" / build.wiring.names[3]
     routes = rendered(name, folder)
     there = [choices for choices in routes.values() if choices[0][0][1]]
@@ -310,7 +310,7 @@ def test_tables_by_host_name_are_all_right_and_another_port_is_named(name, which
     one[0][0] = (one[0][0][0], other[0][0][1], 1)
     host = f"{read(folder)[0]}.dc1.example"
     write(tmp_path / "tables" / f"{host}.json", PRINTERS[name](routes))
-    found = RouteReport.of(build, [tmp_path / "tables"], name=name)
+    found = RouteReport.of(build, [tmp_path / "tables"], target_name=name)
     assert {difference.switch for difference in found.differences} == {node}
 
 

@@ -73,7 +73,7 @@ def test_cumulus_linux_shows_the_tables_of_frr(tmp_path):
         tables = held(vertex).items()
         flat = {(table, p): variants for table, rows in tables for p, variants in rows.items()}
         write(tmp_path / f"{name}.json", frr(flat))
-    report = RouteReport.of(build, [tmp_path], name="nvue")
+    report = RouteReport.of(build, [tmp_path], target_name="nvue")
     assert (report.differences, report.switches) == ((), 7)
 
 
@@ -148,7 +148,7 @@ def test_tables_of_an_earlier_build_are_stale(fabrics, tmp_path):
 
 def test_sonic_by_frr_and_by_its_database(fabrics, tmp_path):
     build, routes = fabrics("sonic")
-    assert checked(build, routes, tmp_path / "a", "sonic", frr, name="sonic").good
+    assert checked(build, routes, tmp_path / "a", "sonic", frr, target_name="sonic").good
     assert checked(build, routes, tmp_path / "b", "sonic", appl_db).good
     assert not checked(build, routes, tmp_path / "a", "sonic", frr).good
 
@@ -207,7 +207,7 @@ def test_damaged_files(text, message, fabrics, tmp_path):
 def test_a_target_without_routes(fabrics, tmp_path):
     build, routes = fabrics("frr")
     with pytest.raises(InputError, match="target: required one of eos, frr"):
-        checked(build, routes, tmp_path, "frr", name="ovs")
+        checked(build, routes, tmp_path, "frr", target_name="ovs")
 
 
 def leaked(routes):
@@ -241,7 +241,7 @@ def test_paths_of_nxos_that_bgp_found(tmp_path_factory, tmp_path):
     target("nxos").render(build, folder)
     routes = {name: rendered("nxos", folder / name) for name in build.wiring.names}
     build = agreed(build, {"routing": "bgp"})
-    more = {"printer": by_bgp, "name": "nxos"}
+    more = {"printer": by_bgp, "target_name": "nxos"}
     assert checked(build, routes, tmp_path, "nxos", **more).differences == ()
     key = next(key for key, hops in routes["5"].items() if hops != DISCARD)
     (((gateway, *_),),) = routes["5"][key]
