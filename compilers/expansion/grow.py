@@ -37,7 +37,7 @@ from compilers.expansion.spare_ports import (
 )
 from compilers.routing.balanced_tables import balanced
 from compilers.routing.choose import choices
-from compilers.routing.minimal_routes import LARGEST_SHORTEST, routes
+from compilers.routing.minimal_routes import routes
 from compilers.spec.allocations import ASN, HOST, Allocations
 from compilers.spec.fabric_spec import RoutingSpec
 from compilers.spec.forwarding import Forwarding
@@ -51,6 +51,8 @@ from compilers.wiring.hardware import Hardware
 from compilers.wiring.wiring import Wiring, links_by_port
 from inventory.problems import InputError
 
+MOST_SEARCHED_SWITCHES = 8192
+"""The most switches of a larger fabric whose shortest paths are searched."""
 FITTED = ("demand", "largest_share")
 """Words of a policy that the larger fabric does not keep: its shares are equal, not fitted."""
 
@@ -130,8 +132,8 @@ def grow(build: Build, method: str, count: int, planes: Sequence[Build] = ()) ->
 
     Raises:
         InputError: the topology cannot grow by these clusters or is damaged, or it lacks ports or
-            addresses, packets are marked, or the larger fabric has more than `LARGEST_SHORTEST`
-            switches.
+            addresses, packets are marked, or the larger fabric has more switches than
+            `MOST_SEARCHED_SWITCHES`.
     """
     base = BaseFabric.of(build.topology)
     base.require(method, count)
@@ -214,8 +216,8 @@ def _require_searchable(expansion: Expansion) -> None:
         InputError: it has too many switches.
     """
     switches = expansion.topology.graph.order
-    if switches > LARGEST_SHORTEST:
-        required = f"at most {LARGEST_SHORTEST:,} switches"
+    if switches > MOST_SEARCHED_SWITCHES:
+        required = f"at most {MOST_SEARCHED_SWITCHES:,} switches"
         raise InputError.of(required, f"{switches:,}", key="clusters")
 
 

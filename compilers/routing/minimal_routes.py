@@ -23,8 +23,6 @@ from compilers.topology.families import family_of
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.wiring import Wiring
 
-LARGEST_SHORTEST = 8192
-"""The most switches of a fabric for which `expand` searches shortest paths."""
 SOURCES_AT_ONCE = 256
 """How many sources the breadth-first search starts from at once."""
 NO_EARLIER_LINKS = np.empty((0, 0), np.int64)
@@ -47,8 +45,9 @@ def routes(topology: Topology, earlier: NDArray[np.integer]) -> Routes:
 
     Args:
         topology: a connected graph.
-        earlier: int[S, S], the links that the first S vertices took to each other before, negative
-            for none. A row keeps such a link if it is still on a shortest path.
+        earlier: int[S, S], by switch and destination the links (columns of `graph.padded()`) that
+            the first S vertices took to each other before, negative for none. A row keeps such a
+            link if it is still on a shortest path.
 
     Returns:
         One row for each destination.
@@ -65,6 +64,7 @@ def routes(topology: Topology, earlier: NDArray[np.integer]) -> Routes:
     egress = empty_egress(switches, switches, near.shape[1])
     for source in range(switches):
         # bool[K, S], the links of the source that are first on a shortest path to each destination.
+        # Where there is no link, the index is negative, and the next line removes what it gives.
         shortest = distance[near[source]] == distance[source] - 1
         shortest &= (near[source] >= 0)[:, None] & (distance[source] < BEYOND)
         link = _in_turn(shortest, source)
