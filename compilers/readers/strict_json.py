@@ -15,7 +15,8 @@ class JsonError(ValueError):
     def __init__(self, text: str, line: int) -> None:
         super().__init__(text)
         self.line = line
-        """Where it goes wrong, 0 where that is not known."""
+        """Where it goes wrong, 0 where that is not known. For a key that is there twice, it is the
+        line of the second text of that name, which may be in another object."""
 
 
 def parse(text: str) -> Any:
@@ -35,6 +36,7 @@ def parse(text: str) -> Any:
     except RecursionError as error:
         raise JsonError("no JSON that anything reads: it is too deep", 0) from error
     except KeyError as error:
+        # The hook of `json.loads` knows no lines, so the key is searched in the text.
         key = str(error.args[0])
         first = text.find(f'"{key}"')
         line = text.count("\n", 0, text.find(f'"{key}"', first + 1)) + 1
@@ -54,7 +56,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """The object with some pairs of a key and a value.
 
     Raises:
-        KeyError: a key occurs twice; `parse` makes it a `JsonError`.
+        KeyError: (key) it occurs twice; `parse`, which has the text, makes a `JsonError` of it.
     """
     value = dict(pairs)
     if len(value) < len(pairs):

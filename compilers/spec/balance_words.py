@@ -1,7 +1,7 @@
 """What several balances share: names of kinds of traffic, and a check of fixed shares.
 
-A *balance* is a load-balancing rule (`compilers.spec.balances`). The files of
-`compilers/balances/` import them.
+A *balance* is a load-balancing rule (`compilers.spec.balances`). Here is what the files of
+`compilers/balances/` have in common, so that none of them imports another.
 """
 
 from __future__ import annotations

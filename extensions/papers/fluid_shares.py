@@ -45,14 +45,14 @@ READ_FLUID = "Read as of the load at which the hottest link of minimal routes is
 
 @cache
 def minimal_share(fabric: str, pattern: str) -> float:
-    """The share of their rate at which hosts fill the hottest link of minimal routes, at most 1.
+    """The saturation load by minimal routes: the share of hosts' rate that fills the hottest link.
 
-    Packets of Dragonfly take its usual routes, as BookSim's do, and those of PolarStar go by the
-    rule of its paper.
+    It is 1 if no link is full at the hosts' whole rate. Packets of Dragonfly take its usual routes,
+    as BookSim's do, and those of PolarStar go by the rule of its paper.
 
     Args:
         fabric: a `PaperFabric` as JSON, routed by `MIN` or over all shortest paths.
-        pattern: the traffic; `adversarial` is between groups.
+        pattern: the traffic, as for `_traffic`.
     """
     network = PaperFabric.of_text(fabric)
     parameters = dict(network.topology)
@@ -101,6 +101,8 @@ def _dragonfly_peak(dragonfly: Topology, traffic: Traffic) -> float:
     gate[group[tails], group[heads]] = tails
     source, destination = traffic.source, traffic.destination
     is_far = group[source] != group[destination]
+    # Between switches of one group both gates are the source. So the first two hops below are none,
+    # and the third is the link from the source to the destination.
     exit_gate = np.where(is_far, gate[group[source], group[destination]], source)
     entry_gate = np.where(is_far, gate[group[destination], group[source]], source)
     load = np.zeros(switches * switches)

@@ -95,7 +95,8 @@ def read_site(paths: Sequence[Path]) -> Site:
         except InputError as error:
             site.problems += error.problems
     if not site.problems and not site.types and not site.rows["devices"]:
-        todo, file = "name those files, too, or their folder", ", ".join(map(file_name, paths))
+        todo = "name those files, too, or their folder"
+        file = ", ".join(map(file_name, paths))
         no_devices = Problem(NETBOX_TABLES, "no device and no device type", todo, file)
         site.problems += site.portless.values() or [no_devices]
     return site

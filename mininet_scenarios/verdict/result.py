@@ -128,11 +128,11 @@ class Result:
     delivered: int = 0
     """How many of the pairs were delivered at first."""
     predicted_hops: dict[int, int] = field(default_factory=dict)
-    """By number of links, how many pairs the tables lead over it; empty if switches choose among
-    paths.
+    """By a number of links, how many pairs have a path of that length by the tables; empty if
+    switches choose among paths.
     """
     seen_hops: dict[int, int] = field(default_factory=dict)
-    """By number of links, how many pairs' packets crossed it."""
+    """By a number of links, how many pairs' packets crossed so many."""
     caught: str = ""
     """How the checks found a wrong table that was put in place on purpose; "" without one."""
     checks: list[Check] = field(default_factory=list)

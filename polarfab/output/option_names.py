@@ -1,6 +1,7 @@
 """Replaces parameters by options in messages, because the library knows no options.
 
-The library writes `hosts_per_node` in backquotes. A verb prints --hosts-per-node instead.
+The library writes `hosts_per_node` in backquotes. A verb prints --hosts-per-node instead. When a
+verb begins, `verb_output` puts its `option_names` into the context of click, for all messages.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from inventory.problems import Problem
 PARAMETER = re.compile(r"`([a-z_]+)((?: [^`]*)?)`")
 """A parameter in a text, and its value within the backquotes: `set decap=switch`."""
 KEY = re.compile(r"(?:^|(?<=, ))[a-z_]+(?: |(?=$|,))")
-"""A parameter in a problem's key, which is a list with commas; with the blank before a NAME=VALUE:
-`q, degree` or `set lmc`."""
+"""A parameter in a problem's key, which is a list with commas: `q, degree`. A parameter with a
+value behind it is matched with the blank between them, `set ` of `set lmc`, as `option_names` has
+it."""
 SHORT_OPTION = re.compile("-[a-z]")
 """An option of one letter, such as `-q`."""
 
@@ -25,8 +27,9 @@ SHORT_OPTION = re.compile("-[a-z]")
 def option_names(command: click.Command) -> dict[str, str]:
     """The options of a verb, by the library's words for them.
 
-    An option that takes NAME=VALUE also has a word that ends in a blank. So `set lmc` becomes --set
-    lmc, while `target NAME` stays as it is.
+    Words of problems' keys that a value follows end in a blank here, as in `KEY`. Only options that
+    take NAME=VALUE have such a word, `set ` for `--set `. So the key `set lmc` becomes --set lmc,
+    while the key `target frr` stays as it is.
     """
     options = {}
     for parameter in command.params:

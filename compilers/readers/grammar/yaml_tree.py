@@ -27,7 +27,7 @@ class LineKey(str):
 
 
 def read_yaml(text: str) -> Any:
-    """The commands of NVUE's startup.yaml, which are below its only key `set`.
+    """The commands of NVUE's startup.yaml: a list of one mapping, whose only key is `set`.
 
     A YAML parser takes half a second for a thousand lines of routes. Routes are the last lines of
     the file, each a key with a mapping (`ROUTE`), and few of these mappings differ. So each
@@ -42,7 +42,9 @@ def read_yaml(text: str) -> Any:
     try:
         routes = _routes(lines[first:], first + 1)
         depths = {indentation(line) for line in lines[first:]}
-        if not routes or len(depths) != 1 or not lines[first - 1].endswith(":"):
+        # The line above the routes is the key whose mapping they are. There is one if `first` > 0.
+        has_key_above = first > 0 and lines[first - 1].endswith(":")
+        if not routes or len(depths) != 1 or not has_key_above:
             return _commands(_value(yaml_node(text)))
         head = "\n".join([*lines[:first], " " * depths.pop() + '"": {}'])
         return _commands(_value(yaml_node(head), routes))
@@ -107,7 +109,10 @@ def yaml_node(text: str) -> yaml.Node | None:
 
 
 def _commands(tree: Any) -> Any:
-    """The mapping below `set`, the only key that the file may have."""
+    """The mapping below `set`, if the file is a list of one mapping that has only this key.
+
+    Any other tree becomes a mapping that no grammar of commands takes.
+    """
     match tree:
         case [{"set": dict(commands), **more}] if not more:
             return commands

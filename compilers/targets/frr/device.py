@@ -29,16 +29,18 @@ OWN_PROTOCOLS = frozenset({"static", "connected", "local"})
 DAEMONS = (("bgpd", "router bgp"), ("bfdd", " bfd"))
 """Daemons that FRR does not start by itself, each with the statement that needs it."""
 SHOWN_OTHERWISE = (
+    # The host name is left to the machine.
     (r"^hostname .*\n", ""),
+    # This statement is shown before `router bgp`.
     (r"^(router bgp .*\n(?: .*\n)*?) (bgp route-map delay-timer .*\n)", r"\2\1"),
+    # Of a neighbour by interface, the peer group is shown before the remote AS.
     (
         r"^( neighbor \S+ interface v6only) (remote-as .*)\n( neighbor \S+) (peer-group .*)",
         r"\1 \4\n\3 \2",
     ),
 )
-"""Statements that vtysh shows otherwise than they are written, each as a pattern and a replacement:
-`hostname` is left to the machine; `bgp route-map delay-timer` is shown before `router bgp`; and of
-a neighbour by interface the peer group is shown before the remote AS."""
+"""Statements that vtysh shows otherwise than they are written, each as a pattern and a
+replacement."""
 HIDDEN_DEFAULTS = {
     r"^frr defaults datacenter\n": (
         "no ip nht resolve-via-default",
@@ -71,10 +73,13 @@ class FrrDevice(KernelDevice, ConfiguredDevice):
     """A machine with FRR, which has the files of target frr."""
 
     files_elsewhere = frozenset({"frr.conf"})
+    """The file that vtysh takes. It is not written into ETC/polarfab, as the others are."""
     can_overrule = ConfiguredDevice.can_overrule
     save_commands = ("vtysh -c 'write memory'",)
     long_heads = ("neighbor ", "bgp bestpath ", "match ip ", "match ipv6 ")
+    """Statements of which three words name what is set, as `neighbor 10.0.0.1 bfd`; else two do."""
     repeatable = ("ip address ", "ipv6 address ")
+    """Statements of which an interface may have several, so that one replaces no other."""
 
     def running(self) -> str:
         """See `ConfiguredDevice.running`."""

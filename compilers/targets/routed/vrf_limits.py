@@ -62,12 +62,14 @@ class _TableNeeds:
 def _table_needs(build: Build, by_bgp: bool) -> _TableNeeds:
     """Count the routes and ECMP groups of all VRFs of each switch.
 
-    The VRFs are the default one and, on a switch with hosts, that of hosts. Each has a route to
-    every other prefix and to every host of the switch; with BGP the default VRF also has a route to
-    the announced next hop of every other switch. An egress class that shares packets takes an ECMP
-    group. Where packets are marked, each link has one VRF more, with a route and a group that
-    spread marked packets, and a route to every neighbour and host. All of that is for each address
-    family.
+    All is counted for each address family:
+
+    - The default VRF, and on a switch with hosts that of hosts, has a route to every other prefix
+      and to every host of the switch.
+    - With BGP the default VRF also has a route to the announced next hop of every other switch.
+    - An egress class that shares packets takes an ECMP group.
+    - Where packets are marked, each link has one VRF more: with a route and a group that spread
+      marked packets, and a route to every neighbour and host.
     """
     wiring, classes = build.wiring, build.tables.classes
     families = 2 if build.addressing.ipv6 else 1
@@ -82,8 +84,9 @@ def _table_needs(build: Build, by_bgp: bool) -> _TableNeeds:
     neighbours = np.count_nonzero((wiring.far >= 0) & build.topology.endpoints[wiring.far], axis=1)
     links = np.count_nonzero(wiring.far >= 0, axis=1)
     marked_vrfs = links if build.forwarding.marks else np.zeros_like(links)
-    default_vrf, next_hop_routes, host_vrf = 1, int(by_bgp), has_hosts.astype(np.int64)
-    routes = prefixes * (default_vrf + next_hop_routes + host_vrf)
+    # Routes to a prefix and its switch: in the default VRF, to the next hop, in the VRF of hosts.
+    routes_a_prefix = 1 + int(by_bgp) + has_hosts.astype(np.int64)
+    routes = prefixes * routes_a_prefix
     routes += 2 * hosts  # in the default VRF and in that of hosts
     routes += marked_vrfs * (1 + neighbours + hosts)
     groups = np.where(has_hosts, (members > 1).sum(axis=1), 0) + marked_vrfs
