@@ -160,7 +160,8 @@ class Client:
                 return text
         except HTTPError as error:
             text = error.read()
-            # The state of a fabric that is not complete comes with the code 503.
+            # The state of a fabric that is not complete comes with the code 503. It is told from
+            # a refusal, which has the code 503 too, by its key "complete".
             if error.code == 503 and b'"complete"' in text:
                 return bytes(text)
             raise self._refused(error.code, text) from error

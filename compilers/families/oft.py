@@ -17,7 +17,8 @@ from compilers.topology.adjacency import Graph
 from compilers.topology.family import Design, Family
 from compilers.topology.field import LARGEST_Q, prime_power
 from compilers.topology.labelled_graph import Parameters, Topology
-from compilers.topology.polarity import check_q, headings, lines, order
+from compilers.topology.polarity import check_q, headings, lines
+from compilers.topology.polarity import order as points_of_plane
 from inventory.problems import Problem
 
 
@@ -37,12 +38,12 @@ class OrthogonalFatTree(Family):
 
     def order(self, parameters: Parameters) -> int:
         """Return N = 3(q² + q + 1)."""
-        return 3 * order(int(parameters["q"]))
+        return 3 * points_of_plane(int(parameters["q"]))
 
     def build(self, parameters: Parameters) -> Topology:
         """Build the OFT; coordinates, int32[N, 4], are the column 0, 1 or 2, and the vector."""
         q = int(parameters["q"])
-        n, incidence = order(q), lines(q)
+        n, incidence = points_of_plane(q), lines(q)
         spine = np.repeat(np.array([0, 1, 0], np.uint8), n)
         padded = np.full((3 * n, 2 * (q + 1)), -1, np.int32)
         padded[:n, : q + 1] = padded[2 * n :, : q + 1] = incidence + n
@@ -66,7 +67,7 @@ class OrthogonalFatTree(Family):
         """Yield the OFT whose spines have `radix` links, if radix/2 - 1 is a prime power."""
         q = radix // 2 - 1
         if radix % 2 == 0 and q <= LARGEST_Q and prime_power(q):
-            n = order(q)
+            n = points_of_plane(q)
             of_leaves = {"links": 2 * n * (q + 1), "endpoints": 2 * n, "host_diameter": 2}
             yield self.design(radix, 3 * n, 3, {"q": q}, **of_leaves)
 
@@ -79,7 +80,7 @@ class OrthogonalFatTree(Family):
         return 1.0
 
     def marked_share(self, parameters: Parameters, hosts: int) -> tuple[float, bool]:
-        """Return (q + 1)/2p for p hosts a leaf, exactly (`compilers.routing.marked_spread`)."""
+        """Return (q + 1)/2p for p hosts a leaf, and that this is exact (`marked_spread`)."""
         return (int(parameters["q"]) + 1) / (2 * hosts), True
 
     def cassette_layouts(self, topology: Topology) -> Mapping[str, Any]:  # noqa: ARG002
@@ -87,9 +88,12 @@ class OrthogonalFatTree(Family):
         return {"parallels": parallels}
 
     def headings(self, topology: Topology) -> NDArray[np.int32] | None:
-        """Return a number for each link of a switch, alike in all racks of parallel classes."""
+        """Return a number for each link of a switch, the same in all racks of parallel classes.
+
+        The number is that of the heading (`polarity.headings`); None if the plane is not whole.
+        """
         q, graph = int(topology.parameters["q"]), topology.graph
-        whole = graph.size == 2 * order(q) * (q + 1)
+        whole = graph.size == 2 * points_of_plane(q) * (q + 1)
         return headings(q, graph.padded()) if whole else None
 
     def routes(self, topology: Topology) -> Any:

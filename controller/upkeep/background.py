@@ -29,7 +29,7 @@ Start = Callable[[Callable[[], Any]], "Future[Any]"]
 
 
 def at_once(work: Callable[[], Any]) -> Future[Any]:
-    """Compute in this thread; the future is done when this returns."""
+    """Compute now, in this thread and before returning; the future is done then."""
     future: Future[Any] = Future()
     _compute(work, future)
     return future
@@ -58,7 +58,10 @@ class InOrder:
         Thread(target=self._work, daemon=True, name=name).start()
 
     def __call__(self, work: Callable[[], Any]) -> Future[Any] | None:
-        """Run a function after those that wait; if too many wait, it is dropped (None)."""
+        """Run a function after those that wait; if `most` wait, it is dropped (None).
+
+        `add` drops none.
+        """
         return None if self._waiting.qsize() >= self._most else self.add(work)
 
     def add(self, work: Callable[[], Any]) -> Future[Any]:

@@ -127,7 +127,8 @@ class Timeline:
             with self.step(f"event {step}", group) as progress:
                 for done, case in enumerate(events, 1):
                     number += 1
-                    # Packets are sent after an event unless the next one follows soon.
+                    # Packets are sent after an event unless the next one follows soon. After the
+                    # count `number`, `cases[number]` is that next one.
                     next_follows_soon = number < len(cases) and cases[number].soon
                     result.events.append(self._run_event(case, not next_follows_soon))
                     progress(done, len(events))
@@ -147,6 +148,7 @@ class Timeline:
         if case.at is not None:
             self.engine.wait(self.begin + case.at - self.engine.now())
         prediction = self._apply(case.what, case.event, case)
+        # `_apply` has opened the window of this event, at the time of the event.
         outcome = EventOutcome(case.what, round(self.windows[-1].begin - self.begin, 3))
         if case.undo is None:
             self.result.reached[case.moment] = None

@@ -19,7 +19,7 @@ from extensions.papers.limits import GraphShape
 from extensions.papers.projective.network_growth import growth
 
 Shape = Callable[[int], GraphShape]
-"""Our shape of the member of a family with a parameter."""
+"""From the parameter of a member of a family, the shape of the graph that we build for it."""
 
 
 class Limit(NamedTuple):
