@@ -345,10 +345,14 @@ def cabled_build(builds: Sequence[Build]) -> Build:
         if not any(lacking(build, candidate) for build in builds if build is not candidate):
             return candidate
     first, last = builds[0], builds[-1]
+    lost, added = lacking(first, last), lacking(last, first)
+    todo = "go by way of a build in between, which has all"
+    if (lost, added) == (lost_hosts(first, last), lost_hosts(last, first)):
+        todo = "a host that moves loses packets in any order: rehearse the rest without its move"
     raise InputError.of(
         required="builds of which one has all switches, cables and hosts of the others",
-        given=f"one without {lacking(first, last)}, the other without {lacking(last, first)}",
-        todo="go by way of a build in between, which has all",
+        given=f"one without {lost}, the other without {added}",
+        todo=todo,
     )
 
 
@@ -362,9 +366,14 @@ def lacking(build: Build, candidate: Build) -> str:
     cables = missing_cables(build, candidate, nodes.node_of_old, nodes.node_of_new)
     if cables:
         return f"the cable from {cables[0][0]} to {cables[0][1]} ({len(cables):,} in all)"
+    return lost_hosts(build, candidate)
+
+
+def lost_hosts(build: Build, candidate: Build) -> str:
+    """The hosts that a candidate does not have where the build has them, in words; "" if none."""
     hosts = HostTable.of(build)
-    lost_hosts = np.flatnonzero(kept_hosts(hosts, HostTable.of(candidate)) < 0)
-    if len(lost_hosts):
-        name = build.wiring.host_names[_name_place(build, hosts, int(lost_hosts[0]))]
-        return f"host {name} at its place with its address ({len(lost_hosts):,} in all)"
-    return ""
+    rows = np.flatnonzero(kept_hosts(hosts, HostTable.of(candidate)) < 0)
+    if not len(rows):
+        return ""
+    name = build.wiring.host_names[_name_place(build, hosts, int(rows[0]))]
+    return f"host {name} at its place with its address ({len(rows):,} in all)"

@@ -150,6 +150,16 @@ def test_builds_of_which_neither_has_all():
         cabled_build([one, other])
 
 
+def test_a_host_that_moves_is_told_apart_from_what_a_build_in_between_helps():
+    """The advice was a build in between, which cannot have a host at two places."""
+    old = build()
+    host_port = old.wiring.host_port.copy()
+    host_port[0, 0] += 40
+    new = replace(old, wiring=replace(old.wiring, host_port=host_port))
+    with pytest.raises(InputError, match="rehearse the rest without its move"):
+        cabled_build([old, new])
+
+
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
