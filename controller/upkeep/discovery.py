@@ -128,7 +128,7 @@ class Discovery:
         """bool[S, W], the ports of hosts, which get no frames."""
         vertex, host = np.nonzero(wiring.host_port > 0)
         self._host_ports[vertex, wiring.host_port[vertex, host]] = True
-        self._round = np.zeros(switches, np.int64)
+        self._turn = np.zeros(switches, np.int64)
         """int64[S], how many turns each switch has had; its frames carry this number."""
         self._next_turn = np.full(switches, np.inf)
         """float64[S], when each switch sends next; infinite without a session."""
@@ -184,13 +184,13 @@ class Discovery:
         self._next_turn[chosen] = now + self.interval
         self.silence.sent(chosen)
         return [
-            (vertex, self._frames(vertex) + turn_echo(int(self._round[vertex])))
+            (vertex, self._frames(vertex) + turn_echo(int(self._turn[vertex])))
             for vertex in chosen.tolist()
         ]
 
     def answered(self, vertex: int, turn: int) -> None:
         """Take a switch's answer to the echo request of a turn; a late one is ignored."""
-        if turn == self._round[vertex]:
+        if turn == self._turn[vertex]:
             self.silence.answered(vertex, turn)
 
     def received(self, vertex: int, message: bytes, now: float) -> bool:
@@ -202,7 +202,7 @@ class Discovery:
         origin = self._vertex.get(contents.datapath_id)
         if origin is None or not 0 < port < self._width or not 0 < contents.port < self._width:
             return False
-        if not self._round[origin] - SILENT_FROM < contents.round <= self._round[origin]:
+        if not self._turn[origin] - SILENT_FROM < contents.turn <= self._turn[origin]:
             return False  # a replayed frame
         receiver = vertex * self._width + port
         sender = origin * self._width + contents.port
@@ -215,7 +215,7 @@ class Discovery:
         self._last_receiver[sender] = receiver
         direction = self._direction_to[receiver]
         if direction >= 0 and self._end_ports.ravel()[direction ^ 1] == sender:
-            self.silence.arrived(direction, contents.round)
+            self.silence.arrived(direction, contents.turn)
         return True
 
     def to_read(self) -> list[ReceivingPort]:
@@ -281,9 +281,9 @@ class Discovery:
 
     def _frames(self, vertex: int) -> bytes:
         """The packet-outs of a switch's next turn."""
-        self._round[vertex] += 1
+        self._turn[vertex] += 1
         ports = np.flatnonzero(self._ports[vertex] & ~self._host_ports[vertex])
         seconds = min(0xFFFF, round(self.age) + 1)
         datapath_id = int(self.wiring.datapath_id[vertex])
-        lldp = frames(datapath_id, ports, int(self._round[vertex]), seconds, self._key)
+        lldp = frames(datapath_id, ports, int(self._turn[vertex]), seconds, self._key)
         return packets_out(ports, lldp)

@@ -22,29 +22,34 @@ ETHERTYPE = 0x88CC
 NEAREST_BRIDGE = bytes.fromhex("0180c200000e")
 """The destination address of frames. No bridge forwards it (§7.1), so a frame that arrives has
 crossed one cable."""
-OUI, SIGNED = bytes.fromhex("025046"), 1
+OUI, SIGNED_SUBTYPE = bytes.fromhex("025046"), 1
 """The organisation's identifier and the subtype in our TLV."""
-SIGNATURE = 16
+SIGNATURE_BYTES = 16
 """The bytes of the signature."""
 LOCAL, PORT_COMPONENT = 7, 2
 """The subtypes of the TLVs that name the chassis and the port (§8.5.2.2, §8.5.3.2): a locally
 assigned name, and a number."""
 FRAME = WireLayout(
-    "to 6s, source 6s, ethertype H",
+    "destination 6s, source 6s, ethertype H",
     "chassis H, chassis_kind B, switch 21s",
     "port_id H, port_kind B, port L",
-    "life H, seconds H",  # the head of the TLV of the time to live, and its value
-    f"token H, oui 3s, token_kind B, round L, signature {SIGNATURE}s",
+    "time_to_live H, seconds H",
+    f"signed H, oui 3s, signed_kind B, turn L, signature {SIGNATURE_BYTES}s",
     "2x",
 )
-"""A frame: the TLVs of the chassis, the port and the time to live, our TLV, and the end TLV, which
-is 0."""
-TLVS = {"chassis": (1, 22), "port_id": (2, 5), "life": (3, 2), "token": (127, 8 + SIGNATURE)}
+"""A frame: the TLVs of the chassis, the port and the time to live, our signed TLV, and the end TLV,
+which is 0. The field that is named like a TLV is its head: its type and length."""
+TLVS = {
+    "chassis": (1, 22),
+    "port_id": (2, 5),
+    "time_to_live": (3, 2),
+    "signed": (127, 8 + SIGNATURE_BYTES),  # identifier and subtype, turn, signature
+}
 """The type of each TLV (§8.5), and the bytes of its value."""
 TLV_TYPE_SHIFT = 9
 """The lowest bit of the type in the head of a TLV; the bits below are the length (§8.4)."""
-SIGNED_BYTES = FRAME.size - SIGNATURE - 2
-"""All bytes before the signature are signed."""
+SIGNED_BYTES = FRAME.size - SIGNATURE_BYTES - 2
+"""How many bytes are signed: all before the signature, which the end TLV follows."""
 
 
 class FrameContents(NamedTuple):
@@ -54,31 +59,31 @@ class FrameContents(NamedTuple):
     """The OpenFlow datapath id of the switch."""
     port: int
     """The number of the port."""
-    round: int
+    turn: int
     """The number of the switch's turn, a sequence number: it grows with each turn."""
 
 
 def frames(
-    datapath_id: int, ports: NDArray[np.integer], round_: int, seconds: int, key: bytes
+    datapath_id: int, ports: NDArray[np.integer], turn: int, seconds: int, key: bytes
 ) -> NDArray[np.uint8]:
     """uint8[n, 80]: a frame for each port of a switch.
 
     Args:
         datapath_id: the OpenFlow datapath id of the switch.
         ports: int[n], the numbers of the ports.
-        round_: the number of the switch's turn, which grows: a replayed frame has an old one.
+        turn: the number of the switch's turn, which grows: a replayed frame has an old one.
         seconds: the time to live of the frames.
         key: the key of the signatures.
     """
     result: NDArray[np.void] = np.zeros(len(ports), FRAME.dtype)
-    result["to"], result["ethertype"] = NEAREST_BRIDGE, ETHERTYPE
+    result["destination"], result["ethertype"] = NEAREST_BRIDGE, ETHERTYPE
     result["source"] = OUI + (datapath_id & 0xFFFFFF).to_bytes(3, "big")
     for name, (kind, size) in TLVS.items():
         result[name] = kind << TLV_TYPE_SHIFT | size
     result["chassis_kind"], result["switch"] = LOCAL, b"dpid:%016x" % datapath_id
     result["port_kind"], result["port"] = PORT_COMPONENT, ports
     result["seconds"] = seconds
-    result["oui"], result["token_kind"], result["round"] = OUI, SIGNED, round_
+    result["oui"], result["signed_kind"], result["turn"] = OUI, SIGNED_SUBTYPE, turn
     signatures = b"".join(_signature(frame.tobytes(), key) for frame in result)
     result["signature"] = np.frombuffer(signatures, FRAME.dtype["signature"])
     return result.view(np.uint8).reshape(len(ports), FRAME.size)
@@ -93,9 +98,9 @@ def read_frame(frame: bytes | memoryview, key: bytes) -> FrameContents | None:
     if not compare_digest(fields.signature, _signature(data, key)):
         return None
     datapath_id = int(fields.switch.removeprefix(b"dpid:"), 16)
-    return FrameContents(datapath_id, fields.port, fields.round)
+    return FrameContents(datapath_id, fields.port, fields.turn)
 
 
 def _signature(frame: bytes, key: bytes) -> bytes:
     """A keyed BLAKE2b (RFC 7693, §2.9), which needs no HMAC."""
-    return blake2b(frame[:SIGNED_BYTES], key=key, digest_size=SIGNATURE).digest()
+    return blake2b(frame[:SIGNED_BYTES], key=key, digest_size=SIGNATURE_BYTES).digest()
