@@ -2,7 +2,7 @@
 
 A *job*, the function and its shared data, is sent to every worker once, pickled. A build whose
 folder all workers see under the same path, with the same identity, is loaded there instead of sent.
-Dask repeats the pieces of a worker that dies on other workers.
+When a worker dies, Dask computes its pieces again, on other workers.
 """
 
 from __future__ import annotations
@@ -350,22 +350,23 @@ _prepared: tuple[str, Callable[[Any], Any]] | None = None
 """On a worker: the digest of the last job, and its function of a piece; None before the first."""
 
 
-def _run(job: bytes, name: str, code: Mapping[str, str], group: Sequence[Any]) -> list[Any]:
+def _run(job: bytes, digest: str, versions: Mapping[str, str], group: Sequence[Any]) -> list[Any]:
     """Compute the results of a group of pieces; runs on a worker.
 
     Args:
         job: the function and its shared data, pickled.
-        name: the digest of the job; the last job is prepared once.
-        code: the versions and sources that the worker must have.
+        digest: of the job and the versions. A job with the digest of the last one is not prepared
+            again.
+        versions: the versions and sources that the worker must have.
         group: the pieces.
     """
     from distributed import get_worker
 
     global _prepared
     with _lock:
-        if _prepared is None or _prepared[0] != name:
-            _require_versions(_versions_and_sources(), get_worker().address, code)
+        if _prepared is None or _prepared[0] != digest:
+            _require_versions(_versions_and_sources(), get_worker().address, versions)
             prepare, shared_data = _unpacked(job)
-            _prepared = name, prepare(shared_data)
+            _prepared = digest, prepare(shared_data)
         work = _prepared[1]
     return [work(piece) for piece in group]
