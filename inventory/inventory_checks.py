@@ -214,7 +214,12 @@ def _unknown_type_findings(nodes: Nodes, names: Collection[str], data: Data) -> 
 
 
 def _repeated_in_plane_findings(nodes: Nodes) -> list[Finding]:
-    """Names and vertices that two nodes of a plane share. Other planes repeat them."""
+    """Names and vertices that are used twice.
+
+    Every plane has the same hosts and vertices, so hosts and vertices are compared in one plane at
+    a time. Names of nodes differ in all planes. They are compared with the hosts of each plane in
+    turn, so a finding about them may come more than once; it is reported once.
+    """
     findings: list[Finding] = []
     for plane in sorted({node.plane or 1 for _, node in nodes} or {1}):
         in_plane = [(i, node) for i, node in nodes if (node.plane or 1) == plane]

@@ -50,7 +50,7 @@ class Subject:
     tables: Tables | None
     """The forwarding tables; None where only the cabling is drawn."""
     sites: tuple[str, ...] = ()
-    """The rack of each vertex; empty where places are unknown."""
+    """The place of each node in words, such as `R1 unit 12`; empty where places are unknown."""
     racks: Layout | None = None
     """The racks of the inventory; None where it has none."""
     build: str = ""

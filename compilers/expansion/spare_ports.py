@@ -25,7 +25,7 @@ from inventory.problems import InputError
 
 @dataclass(frozen=True, slots=True)
 class SparePorts:
-    """The ports of a fabric that may have links."""
+    """The ports that may have links: all of each node type, and the unused of each switch."""
 
     ports_of_type: tuple[tuple[int, ...], ...]
     """The ports of each node type that are not for hosts, in order."""
@@ -88,7 +88,8 @@ class HostNeed:
     hosts: int
     """How many hosts it is to have."""
     ports: tuple[int, ...]
-    """The ports that its links leave: those that only hosts may have, then those of any role."""
+    """The ports that are left over for hosts when its links have theirs: those that only hosts may
+    have, then those of any role."""
 
     @property
     def lacks_ports(self) -> bool:

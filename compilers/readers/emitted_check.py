@@ -238,10 +238,11 @@ class EmittedCheck:
                 yield EmittedDifference(hop.file, hop.line, says, f"{name}, without that address")
 
     def _hop_reaches(self, stated: OwnAddress, hop: NextHop, far: int, far_port: int) -> bool:
-        """Whether a next hop leads to an address of the switch at the far end, equal to its own.
+        """Whether a next hop leads to its address where the switch at the far end has it.
 
-        A next hop for marked packets leads to an address on a port for marked packets. A link-local
-        address has to be on the port of the link.
+        Some balances mark packets, and routers give marked packets links of their own: each port
+        has a second, virtual port for them. So a next hop for marked packets has to lead to an
+        address on such a port. A link-local address has to be on the port of the link.
 
         Args:
             stated: the address, on one of the far switch's ports.

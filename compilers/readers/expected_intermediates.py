@@ -238,4 +238,6 @@ INTERMEDIATE_CLAIMS: dict[str, Facts] = {
     "intermediate reached": _reached_claims,
     "intermediate given up": _given_up_claims,
 }
-"""The claims of each kind that a switch has to make, in the form of the named tuples above."""
+"""The claims of each kind that a switch has to make, in the form of the named tuples above. The
+kinds are those that the grammar of the rendered files names: `own block` is for packets to hosts of
+the same switch, and `carried` for packets of hosts with their intermediate."""

@@ -1,11 +1,13 @@
-"""Minimal delivery of every pair, proved of the lines that a large PolarFly's rows come from.
+"""Every pair of a large PolarFly has a minimal path: proved from the lines of its plane.
 
-The rows of `compilers.tables.line_rows` are a function of the lines, so none is computed. The proof
-checks three conditions:
+Its switches are the points of a projective plane. The *line* of a switch has the switches that are
+orthogonal to it: its neighbours, and itself if it is a *quadric*. `LineProgram.around` stores the
+lines, and the rows of `compilers.tables.line_rows` are a function of them. So no row is computed.
+The proof checks three conditions:
 
 1. The line of a switch consists of its neighbours by the cables. If the switch has one link less
-   than others, it is on its own line, too. The k-th class of the switch leads to the k-th of these
-   neighbours, and so does the k-th of its classes for a neighbour itself.
+   than others, it is a quadric, and on its own line, too. The k-th class of the switch leads to the
+   k-th of these neighbours, and so does the k-th of its classes for a neighbour itself.
 2. The coordinates of the switches are the points of the plane over F_q, normalised. Those of the
    switches on a line are orthogonal to the switch whose line it is.
 3. The tables of F_q by which orthogonality is computed are those of a field.
@@ -62,7 +64,7 @@ def proved_lines(build: Build) -> tuple[int, ...] | None:
 def _lines_are_cabled(build: Build, program: LineProgram) -> bool:
     """Whether condition 1 holds."""
     use, far, classes = PortUse.of(build.wiring), build.wiring.far, build.tables.classes.port
-    # `around` has the lines. `direct` is the number of the first class for a neighbour itself; 0
+    # `direct` is the number of the first class for a neighbour itself; 0
     # where the same classes serve neighbours and what is behind them.
     line_length, direct = program.around.shape[1], int(program.direct[0])
     if classes.shape[1] < direct + line_length or direct not in (0, line_length):

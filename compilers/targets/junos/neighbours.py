@@ -86,7 +86,8 @@ def _lines(source: Source) -> Iterator[NeighbourRow]:
         local_words = line[:chassis_start].split()
         if not local_words:
             continue
-        # A long description moves the name to the right: it has no blanks, and is the last word.
+        # A long description moves the name of the neighbour to the right. The name is always the
+        # last word of the row, as it has no blanks.
         port, _, name = line[port_start:].rstrip().rpartition(" ")
         if not name:
             raise source.wrong("columns as in the header", repr(line.strip()), "collect it again")

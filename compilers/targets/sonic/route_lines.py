@@ -1,4 +1,4 @@
-"""Static routes in SONiC's CONFIG_DB as commands that `push` compares and types (`RouteLine`).
+"""Static routes in SONiC's CONFIG_DB as commands that `push` compares and enters (`RouteLine`).
 
 The device of target sonic calls `sonic_lines` for the running tables and for the rendered ones.
 """

@@ -57,16 +57,16 @@ def command(
     """
     from polarfab.cabling import cables
 
-    printed = chosen_format(form, as_json)
-    if output and printed == "table":
+    chosen = chosen_format(form, as_json)
+    if output and chosen == "table":
         raise click.UsageError("-o writes a file: say which with --format, as in --format csv")
     fabric = fabric_at(subject)
     if fabric.loaded:
         todo = "list its cables with `polarfab cables BUILD`"
         fabric = keeping_installed(fabric, named=None, todo=todo)
     schedule = cables(fabric, rack or "")
-    if printed != "table":
-        text = schedule.text(printed)
+    if chosen != "table":
+        text = schedule.text(chosen)
         if output is None:
             sys.stdout.writelines(text)
         else:
@@ -86,8 +86,10 @@ def command(
 
 def _print_summary(summary: dict[str, Any]) -> None:
     """Print the summary of a plane's cables, and of its panels."""
-    words = ("build", "loose")
-    verbose: list[tuple[str, Any]] = [(word, summary[word]) for word in words if word in summary]
+    # `loose` is how many cables are in no bundle.
+    verbose: list[tuple[str, Any]] = [
+        (key, summary[key]) for key in ("build", "loose") if key in summary
+    ]
     pairs, bundles = summary["cluster_pairs"], summary["bundles"]
     verbose += [(f"cluster pairs with {size}", count) for size, count in pairs.items()]
     verbose += [(f"bundles of {size}", count) for size, count in bundles.items()]
