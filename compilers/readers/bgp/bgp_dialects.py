@@ -26,9 +26,9 @@ class BgpDialect:
     """The statements of one system about BGP.
 
     A configuration needs the statements of every field, unless the field says when they are needed.
-    A field may be for each family, neighbour or prefix. Then a configuration has all its statements
-    once for each of them, and how often the first one stands says how many there are. Fields that a
-    system has no statements for are empty.
+    A field may be for each family, neighbour or prefix. Then a configuration has all statements of
+    the field once for each of them: if the first statement of `session` stands four times, there
+    are four neighbours. Fields that a system has no statements for are empty.
     """
 
     # For the whole switch and its own prefixes
@@ -42,9 +42,9 @@ class BgpDialect:
     """Statements for the whole switch, where BFD watches links."""
     announced_prefix: tuple[str, ...] = ()
     """Statements for each prefix that the switch announces as its own. Field: `prefix`."""
-    needs_route: tuple[str, ...] | None = None
-    """A flag: () if the file has the head `[needs_route]`, below which there are no statements;
-    None if it has not (`announces_routed_only`)."""
+    announces_routed_only: bool = False
+    """Whether the system announces a prefix only while a route of its own leads there. The file
+    says so by the head `[needs_route]`, below which there are no statements."""
 
     # For each address family
 
@@ -106,11 +106,6 @@ class BgpDialect:
     """The statements that create a neighbour or a group, where these have to come before all other
     statements about it. Empty: the order is free."""
 
-    @property
-    def announces_routed_only(self) -> bool:
-        """Whether the system announces a prefix only while a route of its own leads there."""
-        return self.needs_route is not None
-
 
 @lru_cache
 def dialect(file: str) -> BgpDialect:
@@ -119,7 +114,9 @@ def dialect(file: str) -> BgpDialect:
     >>> dialect("frr.conf").session[1]
     'router bgp <number> / neighbor <peer> remote-as <far>'
     """
-    return BgpDialect(**statement_templates(f"{file}.speaker"))
+    statements = dict(statement_templates(f"{file}.speaker"))
+    announces_routed_only = statements.pop("needs_route", None) is not None
+    return BgpDialect(announces_routed_only=announces_routed_only, **statements)
 
 
 @lru_cache
