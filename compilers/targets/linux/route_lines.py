@@ -1,7 +1,7 @@
 """Routes, nexthop objects and policy rules of a Linux kernel as lines for `ip`.
 
 What a kernel holds (`ip -json`) and the rendered files (`routes.batch`, `rules.batch`) are both
-turned into `RouteLine`s, whose comparison gives the lines that a push types (`linux.device`). A
+turned into `RouteLine`s, whose comparison gives the lines that a push enters (`linux.device`). A
 nexthop object is a next hop or a group of next hops. Routes name it by its number.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from compilers.readers.devices.held_routes import MAIN_TABLE, whole_prefix
 from compilers.targets.devices.route_lines import Remediation, RouteLine, remediation
@@ -17,6 +17,15 @@ from compilers.targets.linux.routing_tables import POLARFAB_PROTOCOL
 
 KERNEL_MAIN_TEXT = "254"
 """The number of a kernel's main table, as `ip` prints it."""
+
+
+class RouteAction(NamedTuple):
+    """What a kernel does with the packets of a route."""
+
+    kind: str
+    """`unreachable` or `throw`; "" if they are forwarded."""
+    nexthop_object: str
+    """The number of the nexthop object that they are forwarded by; "" if they are not."""
 
 
 def kernel_remediation(routes: str, nexthops: str, batch: str) -> Remediation:
@@ -94,7 +103,7 @@ def _batch_line(line: str) -> RouteLine | None:
             values = dict(zip(options[::2], options[1::2], strict=False))
             if "metric" in values and (kind or "nhid" in values):
                 table = values.get("table", KERNEL_MAIN_TEXT)
-                action = (kind, values.get("nhid", ""))
+                action = RouteAction(kind, values.get("nhid", ""))
                 return _route_line(prefix, table, values["metric"], action, add=line)
     return None
 
@@ -103,7 +112,7 @@ def _kernel_route_line(entry: Mapping[str, Any]) -> RouteLine:
     """A route of the kernel, in the form of `ip -json route`."""
     kind, table = str(entry.get("type", "")), str(entry.get("table", KERNEL_MAIN_TEXT))
     table = KERNEL_MAIN_TEXT if table == MAIN_TABLE else table
-    action = "" if kind == "unicast" else kind, str(entry.get("nhid", ""))
+    action = RouteAction("" if kind == "unicast" else kind, str(entry.get("nhid", "")))
     prefix, metric = whole_prefix(str(entry["dst"])), str(entry.get("metric", 0))
     kind_words = f"{kind} " if kind else ""
     return _route_line(prefix, table, metric, action, kind_words=kind_words)
@@ -121,7 +130,7 @@ def _route_line(
     prefix: str,
     table: str,
     metric: str,
-    action: tuple[str, str],
+    action: RouteAction,
     add: str = "",
     kind_words: str = "",
 ) -> RouteLine:
@@ -133,7 +142,7 @@ def _route_line(
         prefix: the destination.
         table: the number of the table.
         metric: the metric.
-        action: `unreachable` or `throw` and "", or "" and the number of the nexthop object.
+        action: what the route does with packets.
         add: the line that adds the route; "" for a route that the kernel has.
         kind_words: the type and a blank, where `ip route delete` needs the type.
     """
