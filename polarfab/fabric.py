@@ -284,8 +284,8 @@ class Fabric:
         from compilers.tables.folders.replaced_folder import new_build
 
         path = real_path(Path(folder))  # a path such as `.` changes its meaning when it is replaced
-        # If this fabric was verified, the builds that were judged are written and marked with the
-        # results. Else builds in memory are written, and those in the new folder are verified.
+        # With `prove=True`, a fabric that was verified is written and marked with the results, and
+        # another is verified in the new folder (`_mark`). With False, none is marked.
         judged = list(self._verifications) if prove is True else []
         builds = self.builds if judged else self.compiled or self.compile().compiled
         with new_build(path) as new:
@@ -406,11 +406,11 @@ class Fabric:
         with ExitStack() as stack:
             fabric = self
             if not self.folder:
-                name = stack.enter_context(TemporaryDirectory(prefix="polarfab-"))
-                fabric = self.save(
-                    Path(name) / "build", prove=bool(self._verifications) and not unverified
-                )
-                if not (unverified or self._verifications):
+                path = Path(stack.enter_context(TemporaryDirectory(prefix="polarfab-"))) / "build"
+                was_verified = bool(self._verifications)
+                # `save` marks the folder with what was verified in memory.
+                fabric = self.save(path, prove=was_verified and not unverified)
+                if not was_verified and not unverified:
                     fabric.verify(failures=())
             if not unverified:
                 for folder, build in zip(fabric.folders, fabric.builds, strict=True):

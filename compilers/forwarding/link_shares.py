@@ -7,7 +7,8 @@ from a link to the pairs of switches that send packets over it. `changed_paths` 
 before and after a failure.
 
 A packet *returns* where it comes in by the minimal link of its class, so that the switch treats it
-as one that came back. `returning_packets` looks at the way before and the way after separately.
+as one that came back. `returning_packets` bounds the load of packets that have not returned, and
+that of packets that have (`LinkShares.only_returning`).
 
 Letters in the loops: p the program, s a switch, c an egress class, n how many next links a packet
 has.

@@ -7,9 +7,9 @@ link or switch is *spared*, that is, used all the same, if pairs of switches wit
 without it.
 
 `AvoidedParts` has the state of all links and switches at one moment; `spared` returns those to
-spare. It spares as little as possible: links rather than switches, drains by request last of each,
-and a switch that was read not to hold its program only for pairs that have no other path at all. No
-state, no I/O.
+spare. It spares as little as possible. Links are spared before switches. Of each, what is drained
+by request is spared last. A switch whose tables were read, and are not its program, is spared only
+for pairs that have no other path at all. No state, no I/O.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Spared(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AvoidedParts:
-    """The avoided links and switches of a fabric of S switches and E links, at one moment."""
+    """A fabric of S switches and E links at one moment: what is avoided, and what to decide by."""
 
     links: NDArray[np.bool_]
     """bool[E], the avoided links, which are up."""

@@ -57,7 +57,8 @@ def options_with_block(options: Chosen | None, default: str, plane: int) -> Chos
     carrier up again after the encapsulation, whatever interface the nexthop names.
 
     Args:
-        options: the options that were chosen for all planes.
+        options: the options that were chosen for all planes. If their block is none, they are
+            returned as they are: the target refuses it when it checks its options.
         default: the default of the option `block`.
         plane: the number of the plane, from 0.
     """

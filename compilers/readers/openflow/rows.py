@@ -388,15 +388,15 @@ def _match(fields: bytes) -> Match:
     """The fields of a match, sorted, each with its value under its mask."""
     match = []
     for header, value in match_fields(fields):
-        space, number, _ = FIELD.unpack(header)
+        oxm_class, number, _ = FIELD.unpack(header)
         mask = b"\xff" * len(value)
-        if number & 1 and space != EXPERIMENTER_CLASS:
+        if number & 1 and oxm_class != EXPERIMENTER_CLASS:
             if len(value) % 2:
                 raise Malformed("a field whose mask has another length than its value")
             value, mask = value[: len(value) // 2], value[len(value) // 2 :]
             value = bytes(a & b for a, b in zip(value, mask, strict=True))
         if any(mask):
-            match.append(((space, number >> 1, len(value)), value, mask))
+            match.append(((oxm_class, number >> 1, len(value)), value, mask))
     return tuple(sorted(match))
 
 

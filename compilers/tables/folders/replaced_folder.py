@@ -465,7 +465,7 @@ def locked_folder(folder: Path) -> Iterator[None]:
     """
     deadline = time.monotonic() + LOCK_TIMEOUT
     with opened_folder(folder) as descriptor:
-        while lock(descriptor) is False:
+        while lock(descriptor) is False:  # None: the file system has no locks, so nobody has one
             if time.monotonic() > deadline:
                 reason = f"a folder that another command has held for {LOCK_TIMEOUT:.0f} s"
                 raise OSError(errno.EBUSY, reason, str(folder))
