@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import NamedTuple
 
-from controller.cluster.shared_record import read, received
+from controller.cluster.shared_record import read, receive_build
 from controller.cluster.store import Etcd, Unavailable
 from controller.rollout.build_history import BuildHistory
 from controller.rollout.fabric_record import Record
@@ -148,4 +148,4 @@ def _copy(identity: str, store: Etcd, history: BuildHistory) -> None:
     if history.folder_build == identity:
         history.keep(history.read(identity))
     else:
-        received(store, identity, history)
+        receive_build(store, identity, history)

@@ -136,7 +136,7 @@ def _inherit(store: Etcd, identity_here: str, history: BuildHistory) -> Inherite
                 builds[identity] = history.read(identity)
                 continue
         try:
-            build = received(store, identity, history)
+            build = receive_build(store, identity, history)
             if build is None:
                 raise Unavailable(f"build {identity} is neither on this machine nor in the store")
             builds[identity] = build
@@ -145,8 +145,8 @@ def _inherit(store: Etcd, identity_here: str, history: BuildHistory) -> Inherite
     return record, builds
 
 
-def received(store: Etcd, identity: str, history: BuildHistory) -> Current | None:
-    """Prove a build of the store, and add it to the builds on this machine.
+def receive_build(store: Etcd, identity: str, history: BuildHistory) -> Current | None:
+    """Fetch a build from the store, prove it, and add it to the builds on this machine.
 
     Returns:
         The build; None if the store does not have it.

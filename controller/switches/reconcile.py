@@ -206,9 +206,10 @@ def difference(
     group_changes = _group_changes(program.groups, content.groups)
     row_changes = _row_changes(program.flows, content)
     surplus_rows, surplus_groups = list(row_changes.surplus), list(group_changes.surplus)
-    parts = [*group_changes.messages, *row_changes.messages, *map(_delete_flow, surplus_rows)]
+    parts = [*group_changes.parts, *row_changes.parts, *map(_delete_flow, surplus_rows)]
     borrowed = _borrowed(content.foreign) if foreign == "keep" else frozenset[int]()
-    # A switch removes the rows that lead to a group with it (OpenFlow 1.3.5, §6.7).
+    # A switch that deletes a group deletes all rows that lead to it (OpenFlow 1.3.5, §6.7). So the
+    # groups stay that foreign rows lead to.
     surplus_groups = [number for number in surplus_groups if number not in borrowed]
     if foreign == "remove":
         # First: a foreign row may occupy the place of one of our rows.
@@ -321,8 +322,8 @@ def _block_messages(blocks: Iterable[Block]) -> list[bytes]:
 class _Changes(Generic[RowOrNumber]):
     """The changes of a switch's rows, or of its groups."""
 
-    messages: Sequence[bytes]
-    """The messages that add and change rows or groups."""
+    parts: Sequence[bytes]
+    """The messages that add and change rows or groups, one or more in each part."""
     added: int
     """How many rows or groups are added."""
     changed: int
