@@ -1,14 +1,14 @@
 """Write the cables of a fabric as CSV for NetBox's bulk import, through cassettes if there are any.
 
+`panel_plan` says how links run: from a switch by a *ribbon* of several lanes to a cassette, then by
+a *trunk* to another cassette. A *cord* is a ribbon or a trunk. The *shuffle* has the ribbon,
+cassette, front port, lane and trunk of each link.
+
 A cable of NetBox's form (`CableImportForm` in netbox/dcim/forms/bulk_import.py, 4.6.8) has one
 termination at each side. So a ribbon becomes a cable for each lane, all with the ribbon's label,
 and a trunk becomes a cable between two rear ports with as many positions as the trunk has. NetBox
 has no cable profile with reversed ends. If any trunk is reversed, each position of a trunk is a
 rear port and a cable of its own.
-
-`panel_plan` says how links run: from a switch by a *ribbon* of several lanes to a cassette, then by
-a *trunk* to another cassette. A *cord* is a ribbon or a trunk. The *shuffle* has the ribbon,
-cassette, front port, lane and trunk of each link.
 """
 
 from __future__ import annotations

@@ -17,7 +17,8 @@ from compilers.forwarding.machine_code import inlined_loop
 
 Numbers = NDArray[Any]
 NOT_DUE = 2**31 - 2
-"""The cycle in which a host sends next, if it has nothing to send or has to wait: never."""
+"""The cycle in which a host sends next, if it has nothing to send or has to wait: never. One less
+than `packet_kernel.NEVER`, as the latest cycle of random packets is."""
 
 
 class HostMessages(NamedTuple):
@@ -28,8 +29,8 @@ class HostMessages(NamedTuple):
     """
 
     destination: NDArray[np.int32]
-    """int32[M], the host that it goes to, by its *arc*: its switch with its port there, as
-    `SimulatedNetwork` numbers them."""
+    """int32[M], the host that it goes to, by its *arc*. `SimulatedNetwork` numbers the ports of all
+    switches as arcs, those of hosts like those of links."""
     sender: NDArray[np.int32]
     """int32[M], the host that sends it."""
     dependent: NDArray[np.int32]
