@@ -108,7 +108,7 @@ class DamagedLoads:
         self.arc_index: Numbers = np.full(program.far.shape, -1)
         """As in `ChangedCrossings`."""
         self.arc_index[tuple(self.arcs.T)] = np.arange(len(self.arcs))
-        self.capacity = rates.links[tuple(self.arcs.T)]
+        self.capacity = rates.link_rate[tuple(self.arcs.T)]
         """float64[arcs], the rate of each link."""
         endpoints = np.flatnonzero(build.topology.endpoints)
         state = FabricState(program, link_crossings.hops, towards.egress, endpoints)
@@ -141,23 +141,23 @@ class DamagedLoads:
         self.pair_prices = PairPrices(*(np.zeros((len(self.arcs), n)) for n in self.crossings.size))
         for begin in range(0, len(self.arcs), step):
             loads = self.crossings.loads(self.arcs[begin : begin + step])
-            for index, load in enumerate(map(rates.pairs, loads), begin):
+            for index, load in enumerate(map(rates.between_hosts, loads), begin):
                 worst_traffic_of_link = worst_traffic(load, rates)
                 link_prices = dual_prices(load, worst_traffic_of_link, rates)
                 self.pair_prices.source[index, rates.switches] = link_prices.source
-                self.pair_prices.destination[index, rates.columns] = link_prices.destination
+                self.pair_prices.destination[index, rates.endpoint_index] = link_prices.destination
                 self.load_bounds[index], self.is_exact[index] = worst_traffic_of_link.load, True
 
     def _compute_each_orbit(self) -> None:
         """Find the worst traffic of one link of each orbit, unless there are too many orbits."""
         orbit = np.arange(len(self.arcs))
-        if self.rates.are_equal and len(self.rates.hosts) == self.build.tables.switches:
+        if self.rates.are_equal and len(self.rates.host_rate) == self.build.tables.switches:
             orbit = orbit_of_arc(self.build.topology, self.crossings.link_crossings)
         representatives, orbit_of_link = np.unique(orbit, return_inverse=True)
         if len(representatives) * np.prod(self.crossings.size) > MOST_COMPUTED:
             return
         loads = [
-            worst_traffic(self.rates.pairs(load), self.rates).load
+            worst_traffic(self.rates.between_hosts(load), self.rates).load
             for arc in representatives
             for load in self.crossings.loads(self.arcs[[arc]])
         ]
@@ -270,6 +270,6 @@ class DamagedLoads:
 
 def all_arrive(arrived: Reals, rates: HostRates) -> bool:
     """Whether all packets between switches with hosts arrive."""
-    arrived_part = rates.pairs(arrived).copy()
+    arrived_part = rates.between_hosts(arrived).copy()
     np.fill_diagonal(arrived_part, 1)
     return bool((arrived_part > 1 - LOAD_TOLERANCE).all())

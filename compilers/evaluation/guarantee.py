@@ -83,7 +83,7 @@ def guarantee(
         return guarantee_of_links(build, by_intermediates, by_intermediates.arcs, rates, progress)
     by_tables = OverTables(LinkCrossings.of(build))
     arcs, load_bounds = by_tables.arcs, None
-    if rates.are_equal and len(rates.hosts) == build.tables.switches:
+    if rates.are_equal and len(rates.host_rate) == build.tables.switches:
         representatives = orbit_representatives(build.topology, by_tables.link_crossings)
         if ORBIT_SIZE * len(representatives) > len(arcs) and needs_bounds(
             by_tables, len(representatives)

@@ -3,7 +3,8 @@
 In the hose model any traffic is possible in which no host sends or takes more than the rate of its
 link. The guaranteed throughput (`guarantee`, `failure_guarantees`) and the estimates by patterns
 (`saturation`) take their rates from here. An *endpoint* is a switch to which the tables lead,
-whether it has hosts or not.
+whether it has hosts or not. In shapes, H is the number of switches with hosts, D of endpoints, S of
+all switches, and K of the links of a switch.
 """
 
 from __future__ import annotations
@@ -30,14 +31,13 @@ class HostRates:
 
     switches: Numbers
     """int64[H], the switches with hosts, ascending."""
-    columns: Numbers
-    """int64[H], the index of each of these switches among the endpoints. An endpoint may have no
-    hosts."""
-    hosts: Reals
+    endpoint_index: Numbers
+    """int64[H], the index of each of these switches among the endpoints."""
+    host_rate: Reals
     """float64[H], the sum of the rates of each switch's hosts, which they can send and take."""
-    links: Reals
+    link_rate: Reals
     """float64[S, K], the rate of each link, in each direction; any value where no link is."""
-    counts: Numbers
+    hosts_per_switch: Numbers
     """int64[H], how many hosts each switch has."""
 
     @classmethod
@@ -50,28 +50,31 @@ class HostRates:
                 hosts that are there, or one at every endpoint of a fabric without hosts.
         """
         wiring, endpoints = build.wiring, np.flatnonzero(build.topology.endpoints)
-        hosts_at = np.count_nonzero(wiring.host_port > 0, axis=1)[endpoints]
-        equal_links = np.ones(wiring.far.shape)
-        if hosts_per_node or not hosts_at.any():
-            counts = np.full(len(endpoints), hosts_per_node or 1)
-            return cls(endpoints, np.arange(len(endpoints)), counts / 1.0, equal_links, counts)
-        columns = np.flatnonzero(hosts_at)
-        switches, counts = endpoints[columns], hosts_at[columns]
-        links, speeds = (_speeds(build, port) for port in (wiring.port, wiring.host_port))
-        if not (links[wiring.far >= 0].all() and speeds[wiring.host_port > 0].all()):
-            return cls(switches, columns, counts / 1.0, equal_links, counts)
-        return cls(switches, columns, speeds.sum(axis=1)[switches], links, counts)
+        hosts_at_endpoint = np.count_nonzero(wiring.host_port > 0, axis=1)[endpoints]
+        imagines_hosts = bool(hosts_per_node) or not hosts_at_endpoint.any()
+        if imagines_hosts:
+            hosts_at_endpoint = np.full(len(endpoints), hosts_per_node or 1)
+        endpoint_index = np.flatnonzero(hosts_at_endpoint)
+        switches = endpoints[endpoint_index]
+        hosts_per_switch = hosts_at_endpoint[endpoint_index]
+        # Every link counts 1, unless the speeds of all ports in use are known.
+        link_rate, host_rate = np.ones(wiring.far.shape), hosts_per_switch / 1.0
+        if not imagines_hosts:
+            link_speed, host_speed = _speeds(build, wiring.port), _speeds(build, wiring.host_port)
+            if link_speed[wiring.far >= 0].all() and host_speed[wiring.host_port > 0].all():
+                link_rate, host_rate = link_speed, host_speed.sum(axis=1)[switches]
+        return cls(switches, endpoint_index, host_rate, link_rate, hosts_per_switch)
 
     @property
-    def unit(self) -> float:
-        """The most that all hosts of one switch can send."""
-        return float(self.hosts.max())
+    def largest_host_rate(self) -> float:
+        """The most that all hosts of one switch can send; the unit of patterns of traffic."""
+        return float(self.host_rate.max())
 
     @cached_property
     def are_equal(self) -> bool:
         """Whether all switches have the same rate, and all links have the same rate."""
-        links = self.links[self.links > 0]
-        return bool((self.hosts == self.hosts[:1]).all() and (links == links[:1]).all())
+        host_rate, link_rate = self.host_rate, self.link_rate[self.link_rate > 0]
+        return bool((host_rate == host_rate[:1]).all() and (link_rate == link_rate[:1]).all())
 
     @cached_property
     def whole_units(self) -> Numbers | None:
@@ -80,8 +83,10 @@ class HostRates:
         The unit is the largest rate that divides the rates of all switches. There is none where
         rates are no whole numbers.
         """
-        whole_rates = np.rint(self.hosts).astype(np.int64)
-        if not len(whole_rates) or (whole_rates != self.hosts).any() or (whole_rates <= 0).any():
+        whole_rates = np.rint(self.host_rate).astype(np.int64)
+        if not len(whole_rates) or (whole_rates <= 0).any():
+            return None
+        if (whole_rates != self.host_rate).any():
             return None
         return np.asarray(whole_rates // np.gcd.reduce(whole_rates))
 
@@ -97,7 +102,8 @@ class HostRates:
             each endpoint can take.
         """
         sends, takes = np.zeros(switches), np.zeros(destinations)
-        sends[self.switches] = takes[self.columns] = self.hosts
+        sends[self.switches] = self.host_rate
+        takes[self.endpoint_index] = self.host_rate
         return sends, takes
 
     def without(self, switches: Numbers) -> HostRates:
@@ -110,16 +116,20 @@ class HostRates:
         return replace(
             self,
             switches=self.switches[remain],
-            columns=self.columns[remain],
-            hosts=self.hosts[remain],
-            counts=self.counts[remain],
+            endpoint_index=self.endpoint_index[remain],
+            host_rate=self.host_rate[remain],
+            hosts_per_switch=self.hosts_per_switch[remain],
         )
 
-    def pairs(self, load: Reals) -> Reals:
-        """The rows and columns of switches with hosts, float64[…, H, H], of float64[…, S, D]."""
-        if (len(self.switches), len(self.columns)) == load.shape[-2:]:
+    def between_hosts(self, load: Reals) -> Reals:
+        """The loads between switches with hosts, float64[…, H, H].
+
+        Args:
+            load: float64[…, S, D], by switch that sends and endpoint that receives.
+        """
+        if (len(self.switches), len(self.endpoint_index)) == load.shape[-2:]:
             return load
-        return load[..., self.switches[:, None], self.columns]
+        return load[..., self.switches[:, None], self.endpoint_index]
 
 
 def port_without_speed(build: Build) -> str:
@@ -133,8 +143,8 @@ def port_without_speed(build: Build) -> str:
     if not any(speed[in_use].any() for _, in_use, speed in speeds):
         return ""
     for port, in_use, speed in speeds:
-        for switch, place in np.argwhere(in_use & (speed == 0))[:1].tolist():
-            name = wiring.port_name(switch, int(port[switch, place]))
+        for switch, column in np.argwhere(in_use & (speed == 0))[:1].tolist():
+            name = wiring.port_name(switch, int(port[switch, column]))
             return f"{name} of {wiring.names[switch]}"
     return ""
 

@@ -45,7 +45,7 @@ def most_hosts_of_switch(build: Build) -> int:
 
 
 def pattern_traffic(build: Build, pattern: str, rates: HostRates, seed: int) -> Traffic:
-    """What switches send each other, in units of `rates.unit`.
+    """What switches send each other, in units of `rates.largest_host_rate`.
 
     Args:
         build: its switches.
@@ -66,20 +66,22 @@ def pattern_traffic(build: Build, pattern: str, rates: HostRates, seed: int) -> 
     endpoints = np.zeros_like(build.topology.endpoints)
     endpoints[rates.switches] = True
     topology = replace(build.topology, endpoints=endpoints)
-    if (rates.hosts == rates.unit).all() and (rates.counts == rates.counts[0]).all():
-        return PATTERNS[pattern](topology, int(rates.counts[0]), seed)
+    if (rates.host_rate == rates.largest_host_rate).all() and (
+        rates.hosts_per_switch == rates.hosts_per_switch[0]
+    ).all():
+        return PATTERNS[pattern](topology, int(rates.hosts_per_switch[0]), seed)
     return _uneven(topology, pattern, rates, seed)
 
 
 def relative_host_rates(build: Build, rates: HostRates) -> Reals:
-    """float64[S]: what the hosts of each switch can send, in units of `rates.unit`."""
+    """float64[S]: what the hosts of each switch can send, in units of `rates.largest_host_rate`."""
     return _relative_rates(rates, build.tables.switches)
 
 
 def _relative_rates(rates: HostRates, switches: int) -> Reals:
-    """float64[S]: what the hosts of each of S switches can send, in units of `rates.unit`."""
+    """float64[S]: what the hosts of each of S switches can send, relative to the largest rate."""
     relative = np.zeros(switches)
-    relative[rates.switches] = rates.hosts / rates.unit
+    relative[rates.switches] = rates.host_rate / rates.largest_host_rate
     return relative
 
 
@@ -87,7 +89,7 @@ def highest_host_utilisation(traffic: Traffic, relative_rates: Reals) -> float:
     """The highest utilisation of host links at any switch, sending or receiving.
 
     Args:
-        traffic: in units of `HostRates.unit`.
+        traffic: in units of `HostRates.largest_host_rate`.
         relative_rates: of `relative_host_rates`.
     """
     switches = len(relative_rates)
@@ -103,8 +105,11 @@ def _uneven(topology: Topology, pattern: str, rates: HostRates, seed: int) -> Tr
     if pattern in ("uniform", "hotspot"):
         return _between_all(topology, rates, HOTSPOT_PART if pattern == "hotspot" else 0.0)
     if pattern == "hosts" or pattern in HOST_PATTERNS:
-        switch = np.repeat(rates.switches, rates.counts)
-        rate = np.repeat(rates.hosts / rates.counts, rates.counts) / rates.unit
+        switch = np.repeat(rates.switches, rates.hosts_per_switch)
+        rate = (
+            np.repeat(rates.host_rate / rates.hosts_per_switch, rates.hosts_per_switch)
+            / rates.largest_host_rate
+        )
         if pattern == "hosts":
             sender = np.arange(len(switch))
             receiver = np.random.default_rng(seed).permutation(len(switch))

@@ -8,9 +8,9 @@ host's link. Queues are not modelled. `adaptive` is the estimate with weights th
 traffic, one set for each switch and class.
 
 Loads and capacities of links are in units of the largest host capacity of any switch: of what all
-hosts of a switch can send, at the switch where they can send most (`HostRates.unit`). Arrays of
-loads have L entries for each of S switches: its K links, and one entry for its hosts, which is not
-used here (`compilers.forwarding.many_packets`).
+hosts of a switch can send, at the switch where they can send most
+(`HostRates.largest_host_rate`). Arrays of loads have L entries for each of S switches: its K links,
+and one entry for its hosts, which is not used here (`compilers.forwarding.many_packets`).
 """
 
 from __future__ import annotations
@@ -177,8 +177,10 @@ def link_capacity(fluid: Fluid, rates: HostRates) -> Reals:
     """float64[S·L]: the capacity of each link; inf where there is no link."""
     hops = fluid.hops
     link_rate = np.ones((hops.switches, hops.arcs_a_switch))
-    link_rate[:, : rates.links.shape[1]] = rates.links
-    capacity: Reals = np.where(hops.far_arc >= 0, link_rate.ravel() / rates.unit, np.inf)
+    link_rate[:, : rates.link_rate.shape[1]] = rates.link_rate
+    capacity: Reals = np.where(
+        hops.far_arc >= 0, link_rate.ravel() / rates.largest_host_rate, np.inf
+    )
     return capacity
 
 

@@ -40,7 +40,7 @@ class WorstLink:
         progress: Callable[[int, int], None] | None = None,
     ) -> None:
         self.crossings, self.arcs, self.rates, self.progress = crossings, arcs, rates, progress
-        self.capacity = rates.links[tuple(arcs.T)]
+        self.capacity = rates.link_rate[tuple(arcs.T)]
         """float64[n], the rate of each link."""
         self.peak = 0.0
         """The utilisation of the worst link so far."""
@@ -79,7 +79,7 @@ class WorstLink:
             if bounds[order[done_count]] <= self.peak * (1 + LOAD_TOLERANCE):
                 return
             batch = order[done_count : done_count + batch_size]
-            loads = self.rates.pairs(self.crossings.loads(self.arcs[indexes[batch]]))
+            loads = self.rates.between_hosts(self.crossings.loads(self.arcs[indexes[batch]]))
             for index, bound, load in zip(indexes[batch], bounds[batch], loads, strict=True):
                 if bound > self.peak * (1 + LOAD_TOLERANCE):
                     self._compute_one(int(index), load)

@@ -67,12 +67,12 @@ def worst_traffic(share: Reals, rates: HostRates) -> WorstTraffic:
         return WorstTraffic(0.0, none, none, np.zeros(0))
     if rates.are_equal:
         source, destination = best_assignment(share)
-        rate = np.full(len(source), rates.hosts[0])
+        rate = np.full(len(source), rates.host_rate[0])
     elif (units := rates.whole_units) is not None and units.sum() <= MOST_UNITS:
         source, destination, rate = unit_assignment(share, units)
-        rate = rate * (rates.hosts[0] / units[0])
+        rate = rate * (rates.host_rate[0] / units[0])
     else:
-        source, destination, rate = best_transport(share, rates.hosts)
+        source, destination, rate = best_transport(share, rates.host_rate)
     load = float((share[source, destination] * rate).sum())
     return WorstTraffic(load, source, destination, rate)
 
@@ -109,7 +109,7 @@ def dual_prices(share: Reals, worst: WorstTraffic, rates: HostRates) -> PairPric
         float64[D] twice, by the places of the switches with hosts.
     """
     sent = np.bincount(worst.source, worst.rate, len(share))
-    has_slack = sent < rates.hosts * (1 - LOAD_TOLERANCE)
+    has_slack = sent < rates.host_rate * (1 - LOAD_TOLERANCE)
     flow = worst.source, worst.destination
     destination = share[has_slack].max(axis=0, initial=0)
     # A longest path has at most as many steps as there are flows.
