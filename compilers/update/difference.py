@@ -6,9 +6,11 @@ classes that differ are sent. Otherwise the new tables come in the other generat
 ones, and every row changes. A move is in place if
 
 - each class number means the same port before and after;
-- with marked packets, also all cables stay and no row leads elsewhere: a switch tells by the
-  generation whether a row that spreads is meant for a packet;
-- with paths that are shared at every hop, also no class changes.
+- with paths that are shared at every hop, also no class changes;
+- with marked packets, also all cables stay and no row leads elsewhere. A row that spreads marked
+  packets matches class numbers, and so a generation: it acts only on packets that a route of its
+  own build has classified. In place nothing would keep the builds apart, and a packet that is
+  spread by the rows of one build could be led back by routes of the other.
 
 What comes in are two builds; what goes out is a `TableDifference`, of which `move_plan` makes
 rounds. A *cell* is a switch and a destination. In shapes, S is the number of switches of a build, M
@@ -47,7 +49,7 @@ def same_numbers(old: Classes, new: Classes, nodes: Matching) -> bool:
     return bool(((before == after) | (before == 0) | (after == 0)).all())
 
 
-def changed_classes(old: Classes, new: Classes, nodes: Matching) -> NDArray[np.bool_]:
+def changed_by_node(old: Classes, new: Classes, nodes: Matching) -> NDArray[np.bool_]:
     """Which classes do something else, are new, or are gone, bool[M, C] by switch and number.
 
     Class numbers have to mean the same ports (`same_numbers`).
@@ -123,26 +125,34 @@ class TableDifference:
     @classmethod
     def of(cls, old: Build, new: Build) -> TableDifference:
         """Compare two builds; in place wherever that is possible."""
-        nodes = Matching.of(old, new)
         marks = old.forwarding.marks or new.forwarding.marks
         difference = cls(
             old=old,
             new=new,
-            nodes=nodes,
-            in_place=same_numbers(old.tables.classes, new.tables.classes, nodes),
+            nodes=Matching.of(old, new),
+            in_place=True,
             fibs=path_fibs(new),
             fibs_before=path_fibs(old),
             bounces=bounce_fibs(new) if marks else (),
             bounces_before=bounce_fibs(old) if marks else (),
         )
-        if difference.in_place and (old.forwarding.every_hop or new.forwarding.every_hop):
-            both = old.forwarding.every_hop and new.forwarding.every_hop
-            no_change = both and not difference.classes()[nodes.both].any()
-            difference = replace(difference, in_place=no_change)
-        if not difference.in_place or not marks:
-            return difference
-        same_marks = old.forwarding.marks == new.forwarding.marks
-        return replace(difference, in_place=same_marks and difference._same_next_hops())
+        return replace(difference, in_place=difference._can_be_in_place())
+
+    def _can_be_in_place(self) -> bool:
+        """Whether the move can be in place, by the conditions above.
+
+        `in_place` has to hold, so that classes and rows are compared by their numbers.
+        """
+        old, new = self.old.forwarding, self.new.forwarding
+        if not same_numbers(self.old.tables.classes, self.new.tables.classes, self.nodes):
+            return False
+        if old.every_hop != new.every_hop:
+            return False
+        if new.every_hop and self.changed_classes()[self.nodes.both].any():
+            return False
+        if old.marks or new.marks:
+            return old.marks == new.marks and self._same_next_hops()
+        return True
 
     def _same_next_hops(self) -> bool:
         """Whether all cables stay, and all rows lead where they led; `in_place` has to hold."""
@@ -153,12 +163,14 @@ class TableDifference:
             return False
         switches = self.new.tables.switches
         for first in range(0, switches, COMPARED_AT_ONCE):
-            changed, _ = self.compare(np.arange(first, min(first + COMPARED_AT_ONCE, switches)))
+            changed, _ = self.compare_cells(
+                np.arange(first, min(first + COMPARED_AT_ONCE, switches))
+            )
             if changed.any():
                 return False
         return True
 
-    def compare(
+    def compare_cells(
         self, destinations: NDArray[np.int64]
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Compare the cells, pairs of a switch and a destination, of some destinations.
@@ -182,15 +194,15 @@ class TableDifference:
         exact = new.exact and old.exact
         had_row = np.broadcast_to(np.True_, shape) if exact else self._had_row(destinations)
         if self.in_place:  # otherwise all rows change
-            same = _comparable(self.fib.egress(destinations)) == self.class_before(destinations)
+            same = _comparable(self.fib.egress(destinations)) == self.old_classes(destinations)
             if not exact:
                 has_row = has_own_row(new, self.fib, destinations) if not new.exact else True
                 same &= has_row == had_row
             changed = changed & ~same
         return changed, had_row | ~stays[:, None]
 
-    def class_before(self, destinations: NDArray[np.int64]) -> NDArray[np.int32]:
-        """The old class of each cell.
+    def old_classes(self, destinations: NDArray[np.int64]) -> NDArray[np.int32]:
+        """The class of each cell in the old build.
 
         Args:
             destinations: int64[D], vertices of the new build.
@@ -198,29 +210,31 @@ class TableDifference:
         Returns:
             int32[S, D], by vertex of the new build: the class; LOCAL, NO_ROUTE or NO_NETWORK.
         """
-        in_both, old_vertex = self._old_vertices(destinations)
+        in_both, old_destination = self._old_destinations(destinations)
         egress_before = np.full((self.new.tables.switches, len(destinations)), NO_NETWORK, np.int32)
         if in_both.any():
-            egress = _comparable(self.fib_before.egress(old_vertex[in_both]))
+            egress = _comparable(self.fib_before.egress(old_destination[in_both]))
             egress_before[:, in_both] = self._by_new_vertex(egress, NO_NETWORK)
         return egress_before
 
     def _had_row(self, destinations: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether the old tables of a switch have a row for the destination alone, bool[S, D]."""
-        in_both, old_vertex = self._old_vertices(destinations)
+        in_both, old_destination = self._old_destinations(destinations)
         had_row = np.zeros((self.new.tables.switches, len(destinations)), np.bool_)
         routes = self.old.tables.routes
         if routes.exact or not in_both.any():
             had_row[:, in_both] = True
             return had_row
-        rows = has_own_row(routes, self.fib_before, old_vertex[in_both])
+        rows = has_own_row(routes, self.fib_before, old_destination[in_both])
         had_row[:, in_both] = self._by_new_vertex(rows, False)
         return had_row
 
-    def _old_vertices(self, destinations: NDArray[np.int64]) -> tuple[Numbers, Numbers]:
+    def _old_destinations(self, destinations: NDArray[np.int64]) -> tuple[Numbers, Numbers]:
         """Which destinations the old build has, bool[D], and their vertices there, int64[D]."""
-        old_vertex = self.nodes.prefix[destinations]
-        return (old_vertex >= 0) & (old_vertex < self.old.tables.switches), old_vertex
+        # The first prefix numbers of a build are those of its vertices.
+        old_destination = self.nodes.prefix[destinations]
+        is_vertex = (old_destination >= 0) & (old_destination < self.old.tables.switches)
+        return is_vertex, old_destination
 
     def _by_new_vertex(self, values: Numbers, otherwise: Any) -> Numbers:
         """Values of switches by their vertices in the new build.
@@ -238,10 +252,10 @@ class TableDifference:
         at_new: Numbers = np.where((old_vertex >= 0)[:, None], values[old_vertex], otherwise)
         return at_new
 
-    def classes(self) -> NDArray[np.bool_]:
+    def changed_classes(self) -> NDArray[np.bool_]:
         """The classes that change, bool[M, C]; all of them if the move is not in place."""
         if self.in_place:
-            return changed_classes(self.old.tables.classes, self.new.tables.classes, self.nodes)
+            return changed_by_node(self.old.tables.classes, self.new.tables.classes, self.nodes)
         count = self.new.tables.classes.port.shape[1]
         return np.ones((len(self.nodes.datapath_id), count), np.bool_)
 

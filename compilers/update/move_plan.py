@@ -245,7 +245,7 @@ def _affected_classes(
     """
     if difference.in_place and has_levels:
         at_nodes: NDArray[np.bool_] = enters[np.maximum(difference.nodes.new_vertex, 0)]
-        return difference.classes() | at_nodes
+        return difference.changed_classes() | at_nodes
     return np.zeros((len(difference.nodes.datapath_id), enters.shape[1]), np.bool_)
 
 
@@ -276,7 +276,7 @@ def _block_levels(difference: TableDifference) -> Iterator[Levels]:
         InputError: no order of rows is safe.
     """
     try:
-        yield from levels(difference.new, difference.fibs, difference.compare)
+        yield from levels(difference.new, difference.fibs, difference.compare_cells)
     except NoOrder as error:
         raise InputError.of(
             required="an order of route rows in which every packet arrives",

@@ -67,7 +67,7 @@ def prove(
     states = list(_move_states(update, mixtures, seed))
     pairs = longest = bound = done = 0
     faults: list[UpdateFault] = []
-    for block in levels(difference.new, difference.fibs, difference.compare):
+    for block in levels(difference.new, difference.fibs, difference.compare_cells):
         in_both = np.isin(block.destinations, common)
         if in_both.any():
             cells = Cells.of(update, block, in_both)
@@ -124,7 +124,7 @@ def hops_between(update: Update, carried_out: NDArray[np.uint8]) -> NDArray[np.i
     difference = update.difference
     common, count = difference.nodes.destinations(difference.old, difference.new), len(carried_out)
     table = np.full((count, count), LOST, np.int8)
-    for block in levels(difference.new, difference.fibs, difference.compare):
+    for block in levels(difference.new, difference.fibs, difference.compare_cells):
         in_both = np.isin(block.destinations, common)
         if in_both.any():
             cells = Cells.of(update, block, in_both)

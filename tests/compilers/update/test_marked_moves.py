@@ -122,7 +122,7 @@ def test_packets_that_bounce_off_who_spread_them_arrive(
 
 
 def cells_of(update: Update) -> Cells:
-    (block,) = levels(update.new, update.difference.fibs, update.difference.compare)
+    (block,) = levels(update.new, update.difference.fibs, update.difference.compare_cells)
     return Cells.of(update, block, np.ones(len(block.destinations), np.bool_))
 
 

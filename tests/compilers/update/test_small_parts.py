@@ -74,7 +74,7 @@ def test_a_row_of_its_own_is_another_than_the_aggregates_that_does_the_same():
     )
     egress[s, column] = Oracle(old).number(s, d)
     tables = replace(old.tables, routes=replace(routes, egress=egress))
-    changed, _ = TableDifference.of(old, replace(old, tables=tables)).compare(np.array([d]))
+    changed, _ = TableDifference.of(old, replace(old, tables=tables)).compare_cells(np.array([d]))
     assert np.flatnonzero(changed).tolist() == [s]
 
 

@@ -199,7 +199,7 @@ def test_alternates_wait_until_all_rows_are_new(hard):
 
 def test_the_proof_finds_a_wrong_order(hard):
     update = plan(*hard)
-    (found,) = levels(update.new, update.difference.fibs, update.difference.compare)
+    (found,) = levels(update.new, update.difference.fibs, update.difference.compare_cells)
     right = Cells.of(update, found, np.ones(13, np.bool_))
     level = np.where(right.level > 0, update.last - right.level, 0).astype(np.uint8)
     faults = [
