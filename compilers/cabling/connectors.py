@@ -61,19 +61,19 @@ class Halves:
         # Front ports are numbered by rack unit, within the cluster of the switch.
         by_unit = np.lexsort((hardware.unit, hardware.rack, hardware.cluster))
         front = np.empty(len(by_unit), np.int64)
-        front[by_unit] = place_in(hardware.cluster[by_unit])
+        front[by_unit] = number_in_group(hardware.cluster[by_unit])
 
         # A ribbon is all halves at one switch whose links one expansion added. Its lanes are
         # numbered by plug, then by socket.
         by_plug = np.lexsort((np.repeat(cables.socket, 2), plug.ravel(), link_step, switch))
         ribbon = rank_of_rows(np.stack((switch, link_step), axis=1))
         lane = np.empty(len(switch), np.int64)
-        lane[by_plug] = place_in(ribbon[by_plug])
+        lane[by_plug] = number_in_group(ribbon[by_plug])
         width = int(lane.max(initial=0)) + 1
         return cls(cassette.ravel(), front[switch], lane, width, pairs % clusters)
 
     @property
-    def place(self) -> Numbers:
+    def cassette_lane(self) -> Numbers:
         """int64[2E], the number of each half's lane among all lanes of its cassette."""
         return self.front_port * self.width + self.lane
 
@@ -116,10 +116,10 @@ def other_half(values: Numbers) -> Numbers:
     return values.reshape(-1, 2)[:, ::-1].ravel()
 
 
-def place_in(group: NDArray[np.integer]) -> Numbers:
-    """The place of each item in its group; the items of a group follow each other.
+def number_in_group(group: NDArray[np.integer]) -> Numbers:
+    """The number of each item in its group, from 0; the items of a group follow each other.
 
-    >>> place_in(np.array([5, 5, 5, 2, 2])).tolist()
+    >>> number_in_group(np.array([5, 5, 5, 2, 2])).tolist()
     [0, 1, 2, 0, 1]
     """
     starts = np.flatnonzero(np.concatenate(([True], group[1:] != group[:-1])))
@@ -134,9 +134,9 @@ def rows_of_groups(group: Numbers, value: Numbers, count: int) -> Numbers:
         value: int64[m], the values.
         count: how many groups there are.
     """
-    place = place_in(group)
-    table = np.full((count, int(place.max(initial=0)) + 1), FILLER)
-    table[group, place] = value
+    column = number_in_group(group)
+    table = np.full((count, int(column.max(initial=0)) + 1), FILLER)
+    table[group, column] = value
     return table
 
 

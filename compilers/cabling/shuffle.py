@@ -4,9 +4,11 @@ The wires inside a cassette follow from the positions that its lanes take on its
 with the same wires are one type. So positions are chosen by rules that depend only on what a
 cassette looks like, not on its number.
 
-Words, besides *half* and *connector* (`connectors`): the *view* of a connector is the lanes of the
+Words: a *half* is one end of a link at a cassette. A *connector* is the halves at one cassette of
+the links to one other cassette (`connectors`). The *view* of a connector is the lanes of the
 cassette that its links take, with the lanes that they lead to. Cassettes are of one *kind* if they
-have the same lanes, and the same links inside.
+have the same lanes, and the same links inside. In shapes, H is the number of halves in connectors,
+and K of connectors.
 
 The rules: of two cassettes one *leads*, and its lanes take positions in their own order; the other
 follows. The cassette of the more common kind leads. Of two cassettes of one kind, the one whose
@@ -30,8 +32,8 @@ from compilers.cabling.connectors import (
     Connectors,
     Halves,
     Numbers,
+    number_in_group,
     other_half,
-    place_in,
     rank_of_rows,
     rows_of_groups,
 )
@@ -93,11 +95,11 @@ def shuffle(cables: Cables, plug: Numbers, step: Numbers, room: int) -> Shuffle:
     """
     halves = Halves.of(cables, plug, step)
     connectors = Connectors.of_halves(halves)
-    is_reversed, leads = _directions(connectors, halves)
-    place = _place_in_connector(connectors, halves, is_reversed, leads)
-    split = _split_onto_trunks(connectors, place, is_reversed, room)
+    is_reversed, is_leader = _directions(connectors, halves)
+    order = _order_in_connector(connectors, halves, is_reversed, is_leader)
+    split = _split_onto_trunks(connectors, order, is_reversed, room)
     trunk = _trunk_numbers(connectors, split)
-    first_rear_port = _first_rear_ports(connectors, halves, place, split.trunks)
+    first_rear_port = _first_rear_ports(connectors, halves, order, split.trunks)
     rear_port = first_rear_port[connectors.connector] + split.part
     trunks = _Trunks.of(connectors, halves, trunk, rear_port, is_reversed)
     rear_position = rear_port * room + split.position
@@ -112,7 +114,7 @@ def shuffle(cables: Cables, plug: Numbers, step: Numbers, room: int) -> Shuffle:
         cluster=halves.cluster,
         cassette_type=cassette_type,
         types=types,
-        fewest_types=_least_types(connectors, halves),
+        fewest_types=_fewest_types(connectors, halves),
         cassette=halves.cassette.reshape(-1, 2),
         front_port=halves.front_port.reshape(-1, 2),
         lane=halves.lane.reshape(-1, 2),
@@ -178,7 +180,7 @@ def _directions(connectors: Connectors, halves: Halves) -> tuple[Bools, Bools]:
     far_view = view[np.lexsort((near, far))]
     is_same_kind = kind[near] == kind[far]
     has_first_view = (view < far_view) | ((view == far_view) & (near < far))
-    leads = np.where(is_same_kind, has_first_view, rank[near] > rank[far])
+    is_leader = np.where(is_same_kind, has_first_view, rank[near] > rank[far])
 
     port = halves.front_port[connectors.half]
     between_equal_ports = np.bincount(connector, port == other_half(port), len(near))
@@ -186,12 +188,12 @@ def _directions(connectors: Connectors, halves: Halves) -> tuple[Bools, Bools]:
     has_several_views = _kinds_with_several_views(connectors, kind, view)
     has_no_leader = is_same_kind & (view == far_view)
     is_ambiguous = has_no_leader | has_several_views[kind[near]] | has_several_views[kind[far]]
-    return can_mirror & is_ambiguous, leads
+    return can_mirror & is_ambiguous, is_leader
 
 
 def _views(connectors: Connectors, halves: Halves) -> Numbers:
     """The rank of each connector's view among all views, int64[K]; equal views rank equal."""
-    lane = halves.place[connectors.half]
+    lane = halves.cassette_lane[connectors.half]
     by_lane = np.lexsort((lane, connectors.connector))
     pairs = np.stack((lane[by_lane], other_half(lane)[by_lane]), axis=1).ravel()
     return rank_of_rows(
@@ -217,7 +219,7 @@ def _kinds_with_several_views(connectors: Connectors, kind: Numbers, view: Numbe
 
 def _kinds(halves: Halves) -> Numbers:
     """The kind of each cassette, int64[C]."""
-    count, lane = len(halves.cluster), halves.place
+    count, lane = len(halves.cluster), halves.cassette_lane
     # The halves of links inside a cassette, with the two lanes of each link in order.
     inside = np.flatnonzero(halves.cassette == other_half(halves.cassette))
     low, high = np.sort(np.stack((lane, other_half(lane))), axis=0)[:, inside]
@@ -225,7 +227,10 @@ def _kinds(halves: Halves) -> Numbers:
     # the two lanes of each link inside. In each part the values are sorted by a key.
     cassette = np.concatenate((halves.cassette, np.arange(count), halves.cassette[inside]))
     part = np.repeat([0, 1, 2], (len(lane), count, len(inside)))
-    key = np.concatenate((lane, np.zeros(count, np.int64), 2 * low + (lane[inside] == high)))
+    # Links inside are sorted by their lower lanes. The lower lane of a link has an even key, and
+    # the higher lane the odd key after it, so that the two lanes follow each other.
+    key_inside = 2 * low + (lane[inside] == high)
+    key = np.concatenate((lane, np.zeros(count, np.int64), key_inside))
     value = np.concatenate((lane, np.full(count, -1), lane[inside]))
     sorting = np.lexsort((key, part, cassette))
     return rank_of_rows(rows_of_groups(cassette[sorting], value[sorting], count))
@@ -242,20 +247,20 @@ def _ranks_of_kinds(kind: Numbers) -> Numbers:
     return np.argsort(ascending)[kind]
 
 
-def _place_in_connector(
-    connectors: Connectors, halves: Halves, is_reversed: Bools, leads: Bools
+def _order_in_connector(
+    connectors: Connectors, halves: Halves, is_reversed: Bools, is_leader: Bools
 ) -> Numbers:
-    """The place of each half in its connector, int64[H].
+    """The number of each half in the order of its connector, int64[H], from 0.
 
     Args:
         connectors: all connectors.
         halves: where the halves are plugged.
         is_reversed: bool[K], whether the trunks of a connector are reversed.
-        leads: bool[K], whether the cassette of a connector leads.
+        is_leader: bool[K], whether the cassette of a connector leads.
     """
     connector, half = connectors.connector, connectors.half
-    by_lane = _rank_in_connector(connector, halves.place[half])
-    straight = np.where(leads[connector], by_lane, other_half(by_lane))
+    by_lane = _rank_in_connector(connector, halves.cassette_lane[half])
+    straight = np.where(is_leader[connector], by_lane, other_half(by_lane))
 
     near_front = halves.front_port[half]
     far_front = other_half(near_front)
@@ -281,28 +286,28 @@ class _Split(NamedTuple):
 
 
 def _split_onto_trunks(
-    connectors: Connectors, place: Numbers, is_reversed: Bools, room: int
+    connectors: Connectors, order: Numbers, is_reversed: Bools, room: int
 ) -> _Split:
     """Split connectors with more links than a trunk holds into several trunks.
 
     Args:
         connectors: all connectors.
-        place: int64[H], of `_place_in_connector`.
+        order: int64[H], of `_order_in_connector`.
         is_reversed: bool[K], whether the trunks of a connector are reversed.
         room: how many links a trunk holds.
     """
     trunks = np.zeros(len(connectors.links), np.int64)
-    part, position = np.zeros((2, len(place)), np.int64)
+    part, position = np.zeros((2, len(order)), np.int64)
     forms = {*zip(connectors.links.tolist(), is_reversed.tolist(), strict=True)}
     for links, reverses in sorted(forms):
         sizes = chunks(links, room, reverses)
         part_of_link = np.repeat(np.arange(len(sizes)), sizes)
-        position_of_link = place_in(part_of_link)
+        position_of_link = number_in_group(part_of_link)
         has_form = (connectors.links == links) & (is_reversed == reverses)
         trunks[has_form] = len(sizes)
         half_has_form = has_form[connectors.connector]
-        part[half_has_form] = part_of_link[place[half_has_form]]
-        position[half_has_form] = position_of_link[place[half_has_form]]
+        part[half_has_form] = part_of_link[order[half_has_form]]
+        position[half_has_form] = position_of_link[order[half_has_form]]
     return _Split(part, position, trunks)
 
 
@@ -341,7 +346,7 @@ def _trunk_numbers(connectors: Connectors, split: _Split) -> Numbers:
 
 
 def _first_rear_ports(
-    connectors: Connectors, halves: Halves, place: Numbers, trunks: Numbers
+    connectors: Connectors, halves: Halves, order: Numbers, trunks: Numbers
 ) -> Numbers:
     """The rear port of each connector's first trunk at its cassette, int64[K].
 
@@ -350,18 +355,20 @@ def _first_rear_ports(
     Args:
         connectors: all connectors.
         halves: where the halves are plugged.
-        place: int64[H], of `_place_in_connector`.
+        order: int64[H], of `_order_in_connector`.
         trunks: int64[K], how many trunks each connector has.
     """
     near, connector = connectors.near, connectors.connector
-    in_order = np.lexsort((place, connector))
+    in_order = np.lexsort((order, connector))
     lanes = rank_of_rows(
-        rows_of_groups(connector[in_order], halves.place[connectors.half][in_order], len(near))
+        rows_of_groups(
+            connector[in_order], halves.cassette_lane[connectors.half][in_order], len(near)
+        )
     )
     by_lanes = np.lexsort((connectors.far, lanes, near))
     trunks_before = np.cumsum(trunks[by_lanes]) - trunks[by_lanes]
-    # `near` ascends, in this order too. So the first place of a cassette is that of its first
-    # connector, from which the rear ports of the cassette are counted.
+    # `near` ascends, in this order too. So `searchsorted` gives the first connector of each
+    # cassette, from which the rear ports of the cassette are counted.
     first_port = np.empty(len(near), np.int64)
     first_port[by_lanes] = trunks_before - trunks_before[np.searchsorted(near, near)]
     return first_port
@@ -381,27 +388,27 @@ def _cassette_types(
     """
     width, half = halves.width, connectors.half
     lanes = (int(halves.front_port.max(initial=0)) + 1) * width
-    # By cassette and lane, where the lane leads: to a lane of the cassette; from `lanes` on, to a
-    # position of a rear port; -1, nowhere.
-    leads = np.full((len(halves.cluster), lanes), -1)
-    leads[halves.cassette, halves.place] = other_half(halves.place)
-    leads[halves.cassette[half], halves.place[half]] = lanes + rear_position
-    _, first, pattern = np.unique(leads, axis=0, return_index=True, return_inverse=True)
+    # By cassette and lane, the other end of the lane: a lane of the cassette; from `lanes` on, a
+    # position of a rear port; -1, none.
+    lane_end = np.full((len(halves.cluster), lanes), -1)
+    lane_end[halves.cassette, halves.cassette_lane] = other_half(halves.cassette_lane)
+    lane_end[halves.cassette[half], halves.cassette_lane[half]] = lanes + rear_position
+    _, first, pattern = np.unique(lane_end, axis=0, return_index=True, return_inverse=True)
     # Types are numbered in the order of their first cassettes.
     cassette_type = np.argsort(np.argsort(first))[pattern.ravel()]
 
-    def word(value: int) -> str:
-        """Where a lane leads, in a word."""
-        if value < 0:
+    def word(end: int) -> str:
+        """The other end of a lane, in a word."""
+        if end < 0:
             return "-"
-        if value < lanes:
-            front_port, lane = divmod(value, width)
+        if end < lanes:
+            front_port, lane = divmod(end, width)
             return f"F{front_port + 1}.{lane + 1}"
-        rear_port, position = divmod(value - lanes, room)
+        rear_port, position = divmod(end - lanes, room)
         return f"T{rear_port + 1}.{position + 1}"
 
     types = []
-    for number, row in enumerate(leads[np.sort(first)], 1):
+    for number, row in enumerate(lane_end[np.sort(first)], 1):
         lanes_of_ports = row.reshape(-1, width)
         used_ports = _without_dark_end(lanes_of_ports, (lanes_of_ports >= 0).any(axis=1))
         used_lanes = (_without_dark_end(port, port >= 0) for port in used_ports)
@@ -420,10 +427,10 @@ def _without_dark_end(values: Numbers, lit: Bools) -> Numbers:
     return values[: int(np.flatnonzero(lit).max(initial=0)) + 1]
 
 
-def _least_types(connectors: Connectors, halves: Halves) -> int:
-    """How many types of cassettes differ in what does not depend on positions.
+def _fewest_types(connectors: Connectors, halves: Halves) -> int:
+    """A lower bound on the number of types: cassettes that differ whatever positions links take.
 
-    That is the number of switches, of links inside, and of links to each other cassette.
+    They differ in the number of switches, of links inside, or of links to other cassettes.
     """
     cassette, count = halves.cassette, len(halves.cluster)
     # By used front port, the cassette: a switch has a front port of its own.
@@ -436,13 +443,13 @@ def _least_types(connectors: Connectors, halves: Halves) -> int:
 
 
 def _rank_in_connector(connector: Numbers, *keys: Numbers) -> Numbers:
-    """The place of each half among those of its connector, sorted by keys.
+    """The number of each half among those of its connector, int64[H], when sorted by keys.
 
     Args:
         connector: int64[H], the connector of each half.
         keys: int64[H] each, the most important first.
     """
     sorting = np.lexsort((*reversed(keys), connector))
-    place = np.empty(len(connector), np.int64)
-    place[sorting] = place_in(connector[sorting])
-    return place
+    rank = np.empty(len(connector), np.int64)
+    rank[sorting] = number_in_group(connector[sorting])
+    return rank
