@@ -55,8 +55,11 @@ from compilers.tables.intermediate_form import Tables
 from compilers.wiring.wiring import Wiring
 
 Bits = NDArray[np.bool_]
-SMALLEST_WITH_GOALS = 3
-"""The smallest q; at q = 2 a quadric has two links only."""
+SMALLEST_Q_WITH_GOALS = 3
+"""The smallest q with goals; at q = 2 a quadric has two links only."""
+SHORTEST_CROSSED = 5
+"""The shortest odd ring whose last two switches can change successors (`_next_in_ring`); in a ring
+of three, two switches would then come after each other."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,7 +77,8 @@ class BounceGoals:
     """int32[S, K], the switch after this one in the ring of the neighbour; -1 where the neighbour
     has no ring."""
     goal: NDArray[np.int32]
-    """int32[S, K], the goal of the neighbour for packets from this switch; -1 for none."""
+    """int32[S, K], the goal of the neighbour for packets from this switch: goal[u, k] is the goal
+    of r = far[u, k] for packets from u; -1 for none."""
 
     @classmethod
     def of(
@@ -91,7 +95,8 @@ class BounceGoals:
         """
         far = wiring.far
         most_links = far.shape[1]  # K
-        if most_links <= SMALLEST_WITH_GOALS:
+        q = most_links - 1
+        if q < SMALLEST_Q_WITH_GOALS:
             return cls._without_goals(far)
         if module is None:
             module = np.zeros(far.shape, np.int32)
@@ -187,8 +192,8 @@ def _next_in_ring(ring: NDArray[np.int32], module: NDArray[np.int32]) -> NDArray
     uses_several_modules = bool((module != module[0]).any())
     cycle = _modules_apart(ring, module) if uses_several_modules else np.arange(len(ring))
     after = np.roll(cycle, -1)
-    is_odd = len(ring) % 2 == 1 and len(ring) > SMALLEST_WITH_GOALS
-    if uses_several_modules and is_odd and module[cycle[-1]] == module[cycle[0]]:
+    is_crossable = len(ring) % 2 == 1 and len(ring) >= SHORTEST_CROSSED
+    if uses_several_modules and is_crossable and module[cycle[-1]] == module[cycle[0]]:
         # The last switch is followed by the second, and the last but one by the first.
         after[-1], after[-2] = cycle[1], cycle[0]
     next_in_ring = np.empty_like(ring)
@@ -233,7 +238,7 @@ def _goals_in_turn(next_in_ring: NDArray[np.int32], module: NDArray[np.int32]) -
         turn[on_module] = place_on_module[on_module]
     # The first of two centres takes the goal of the second one's ring, and the second the first's.
     turn = np.where(is_centre, np.cumsum(is_centre, axis=1), turn)
-    ring = turn % 2 % np.maximum(rings, 1)  # always 0 where there is one ring, or none
+    ring = np.where(rings > 1, turn % 2, 0)  # which of the rings gives the goal
     to_centres = np.argsort(~is_centre, axis=1, kind="stable")[:, :2]  # the links to centres
     goal = np.take_along_axis(next_in_ring, np.take_along_axis(to_centres, ring, 1), 1)
     has_no_goal = (rings == 0) | (is_centre & (rings == 1))

@@ -141,7 +141,7 @@ def search_choices(
         def bounces_direct(switch: int) -> Bits:
             """The links that bounce packets to an adjacent switch, bool[1, K, D]."""
             direct: Bits = paths.after[switch] == paths.ends
-            return bouncing_links(paths, switch, bounce)[None] & direct
+            return bouncing_links(paths, switch, bounce, avoid="next_hop")[None] & direct
 
         alternate = alternate | paths.by_class(bounces_direct, alternate.shape)[0]
     if not forwarding.has_alternates:

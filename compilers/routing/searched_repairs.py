@@ -3,14 +3,19 @@
 `compilers.routing.choose` calls `with_repairs` with the choices of each class: what the neighbour
 behind each link can do for its packets (`link_choices`). What goes out are the two lists of repair
 ports of each class. `protection` is for packets whose minimal port is down. `bounce` is for packets
-that came in by the minimal port (U-turn alternates): a neighbour *bounces* a packet if it would
-send it back over its ingress link, and sends it by another link instead.
+that came in by the minimal port (U-turn alternates).
+
+Let u be the switch, v its next hop and r a neighbour:
+
+- r *repairs* if its path comes neither to u nor to v.
+- r *bounces* a packet if it would send it back over its ingress link, and sends it by another link
+  instead.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import reduce
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,35 +61,36 @@ def with_repairs(
     preferred: Bits | None = None
     if module is not None and uses_several_modules(module):
         preferred = _on_other_modules(module, wiring.port, minimal)
-    # Kind 1: ports whose neighbour repairs. They begin both lists; `order` becomes `protection`.
-    order = bounce = ranked_ports(repair, minimal, wiring, MOST_REPAIR_PORTS, before=preferred)
+    # Kind 1: ports whose neighbour repairs. They begin both lists.
+    repairing = ranked_ports(repair, minimal, wiring, MOST_REPAIR_PORTS, before=preferred)
+    protection = bounce = repairing
     if every_hop:  # classes with several next hops bounce among these, and need no protection
         for _ in range(ROUNDS):
             bounce = _among_next_hops(paths, links.alternate, bounce)
             paths = replace(paths, next_tries=_next_tries(paths, several, bounce))
-        order = np.where(several, np.uint16(0), order)
-    avoiding_hop, avoiding_switch = _bouncing_by_class(paths, bounce, repair.shape)
-    has_repair = (repair | avoiding_hop | several).any(axis=2)
+        protection = np.where(several, np.uint16(0), protection)
+    avoiding_next_hop, avoiding_switch = _bouncing_by_class(paths, bounce, repair.shape)
+    has_repair = (repair | avoiding_next_hop | several).any(axis=2)
     # Some class in use has no port of kinds 1 and 2: other ports come first in `bounce`.
     if (_used_classes(paths, repair.shape) & ~has_repair).any():
         avoids = paths.by_class(lambda switch: _avoiding_second(paths, switch), repair.shape)[0]
         avoiding_second = ranked_ports(repair, minimal, wiring, MOST_REPAIR_PORTS, before=avoids)
         bounce = np.where(several, bounce, avoiding_second)
-        avoiding_hop, avoiding_switch = _bouncing_by_class(paths, bounce, repair.shape)
+        avoiding_next_hop, avoiding_switch = _bouncing_by_class(paths, bounce, repair.shape)
     # bool[S, C, 1], the classes that have ports of kinds 2 to 4.
     has_other_kinds = ~several
     if every_hop:  # a neighbour that repairs, and sent the packet here, has other next hops
         has_other_kinds = has_other_kinds & ~repair.any(axis=2, keepdims=True)
     for usable in (
-        avoiding_hop & ~repair,  # kind 2
+        avoiding_next_hop & ~repair,  # kind 2
         away & ~repair,  # kind 3
-        avoiding_switch & ~(avoiding_hop | away | repair),  # kind 4
+        avoiding_switch & ~(avoiding_next_hop | away | repair),  # kind 4
     ):
         ports = ranked_ports(
             usable & has_other_kinds, minimal, wiring, MOST_REPAIR_PORTS, before=preferred
         )
-        order = filled_from(order, ports)
-    return paths.with_orders(protection=order, bounce=bounce)
+        protection = filled_from(protection, ports)
+    return paths.with_orders(protection=protection, bounce=bounce)
 
 
 def _on_other_modules(
@@ -113,7 +119,10 @@ def _bouncing_by_class(
     """
     return paths.by_class(
         lambda switch: np.stack(
-            [bouncing_links(paths, switch, bounce, only_link) for only_link in (False, True)]
+            (
+                bouncing_links(paths, switch, bounce, avoid="next_hop"),
+                bouncing_links(paths, switch, bounce, avoid="switch"),
+            )
         ),
         shape,
     )
@@ -175,7 +184,7 @@ def _among_next_hops(
     only_hop = np.where(has_one & (paths.after != ends), paths.after, np.int32(-1))
 
     def next_hops(switch: int) -> Bits:
-        """bool[2, K, D]: next hops with another only hop; links that meet no only hop."""
+        """bool[2, K, D]: next hops with another only hop; links whose paths meet no only hop."""
         near, hop = paths.neighbours(switch), paths.after[switch]
         nearer = np.equal(paths.distance[near, ends] + 1, paths.distance[switch, ends])
         # int32[K, D], the only hop of the neighbour behind each link, -1 for none.
@@ -183,24 +192,27 @@ def _among_next_hops(
         differs = (only_hops < 0) | (only_hops != only_hop[hop, column])
         turn = paths.u_turn(switch, near)
         start = np.where(turn.returns, turn.onward, near)
-        clear = ~nearer & (start >= 0)
+        meets_none = ~nearer & (start >= 0)
         for hop_of_one_link in only_hops:
-            clear &= ~paths.meets(start, hop_of_one_link) | (hop_of_one_link < 0)
-        both: Bits = np.stack((nearer & differs, clear)) & (near != hop)
+            meets_none &= ~paths.meets(start, hop_of_one_link) | (hop_of_one_link < 0)
+        both: Bits = np.stack((nearer & differs, meets_none)) & (near != hop)
         return both
 
-    disjoint, clear = paths.by_class(next_hops, others.shape)
-    has_disjoint = (others & disjoint).any(axis=2, keepdims=True)
-    # The links of the three kinds above, in this order.
-    sets = others & disjoint, clear & ~others & ~has_disjoint, others & ~has_disjoint
-    first, *further = (ranked_ports(usable, minimal, wiring, bounce.shape[2]) for usable in sets)
+    has_other_only_hop, meets_no_only_hop = paths.by_class(next_hops, others.shape)
+    first_kind = others & has_other_only_hop
+    has_first_kind = first_kind.any(axis=2, keepdims=True)
+    second_kind = meets_no_only_hop & ~others & ~has_first_kind
+    third_kind = others & ~has_first_kind
+    among = ranked_ports(first_kind, minimal, wiring, bounce.shape[2])
     # One port is enough: after it packets go to the minimal next hop, which has another only hop.
-    first[..., 1:] = 0
-    return np.where(others.any(axis=2, keepdims=True), reduce(filled_from, further, first), bounce)
+    among[..., 1:] = 0
+    for usable in (second_kind, third_kind):
+        among = filled_from(among, ranked_ports(usable, minimal, wiring, bounce.shape[2]))
+    return np.where(others.any(axis=2, keepdims=True), among, bounce)
 
 
 def bouncing_links(
-    paths: ClassPaths, switch: int, bounce: NDArray[np.uint16], only_link: bool = False
+    paths: ClassPaths, switch: int, bounce: NDArray[np.uint16], avoid: Literal["next_hop", "switch"]
 ) -> Bits:
     """Return the links whose neighbour bounces packets of this switch so that they arrive.
 
@@ -208,8 +220,8 @@ def bouncing_links(
         paths: with classes as numbered in `bounce`.
         switch: where packets come from.
         bounce: uint16[S, C, B], the bounce ports.
-        only_link: the bounced packet must avoid this switch, so that only the failed link is
-            avoided; otherwise it must avoid the next hop.
+        avoid: what bounced packets have to avoid: the next hop of this switch, which may be dead;
+            or only this switch, so that they do not come back to the failed link.
 
     Returns:
         bool[K, D].
@@ -226,7 +238,8 @@ def bouncing_links(
         turn = paths.u_turn(near, bounced_to)
         bounced_to = np.where(turn.returns, turn.onward, bounced_to)
         bounces &= bounced_to >= 0
-    avoids: Bits = ~paths.meets(bounced_to, switch if only_link else hop)
-    if not only_link:
-        avoids |= hop == paths.ends  # a next hop that is the destination cannot be avoided
+    if avoid == "switch":
+        avoids: Bits = ~paths.meets(bounced_to, switch)
+    else:  # a next hop that is the destination cannot be avoided
+        avoids = ~paths.meets(bounced_to, hop) | (hop == paths.ends)
     return bounces & avoids

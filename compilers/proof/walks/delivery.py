@@ -31,7 +31,7 @@ from compilers.proof.soundness.build_soundness import broken_claims, unsound, wa
 from compilers.proof.soundness.unsound import Unsound
 from compilers.proof.walks.delivery_report import NO_PAIRS, Report
 from compilers.proof.walks.minimal_walk import walk_minimal
-from compilers.routing.bounce_goals import SMALLEST_WITH_GOALS
+from compilers.routing.bounce_goals import SMALLEST_Q_WITH_GOALS
 from compilers.spec.policy import PROTECTED_FAILURES
 from compilers.tables.build import Build
 from compilers.tables.build_parts import switch_blocks, towards
@@ -341,7 +341,7 @@ def promised_failures(build: Build) -> tuple[str, ...]:
     kinds = PROTECTED_FAILURES.get(build.forwarding.protect, ())
     if not kinds or not polarity.is_whole(build.topology):
         return kinds
-    smallest_q = LEAST_MARKED_TWICE if build.forwarding.marks else SMALLEST_WITH_GOALS
+    smallest_q = LEAST_MARKED_TWICE if build.forwarding.marks else SMALLEST_Q_WITH_GOALS
     return (*kinds, "2") if int(build.topology.parameters["q"]) >= smallest_q else kinds
 
 
