@@ -249,7 +249,7 @@ class OverDamagedLegs:
         first_paths, second_paths = TabulatedHops.of(walks, program, elements, failure_count).legs
         ends = intermediates(build)  # which are the destinations, too
         no_route = walks.all_egress[np.tile(ends, switches), first_paths.end] == DROP
-        first = Legs.of(first_paths, (first_paths.hops >= 0) | no_route, switches)
+        first = Legs.of(first_paths, (first_paths.length >= 0) | no_route, switches)
         # The last column takes the packets that are lost, whose end is -1.
         second_leg_share = np.zeros((switches, switches + 1))
         sources = np.repeat(np.arange(switches), len(ends))
@@ -261,7 +261,7 @@ class OverDamagedLegs:
             first=first,
             second_leg_share=second_leg_share[:, :switches],
             ends=ends,
-            second=Legs.of(second_paths, second_paths.hops >= 0, switches).towards(ends),
+            second=Legs.of(second_paths, second_paths.length >= 0, switches).towards(ends),
         )
 
     def loads(self, arcs: Arcs) -> Reals:

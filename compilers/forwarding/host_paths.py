@@ -36,8 +36,8 @@ class HostPaths:
     """int64[m], the number of the pair of switches, ascending."""
     part: NDArray[np.float64]
     """float64[m], the part of the pair's packets that takes this path."""
-    hops: NDArray[np.int16]
-    """int16[m], the links of the path, or a fault: a key of `FAULTS`."""
+    length: NDArray[np.int16]
+    """int16[m], how many links the path has; or a fault, which is negative: a key of `FAULTS`."""
     end: Numbers
     """int64[m], the last switch."""
     arcs: NDArray[np.int32]
@@ -63,7 +63,7 @@ class TabulatedHops:
     """The build as a program."""
     program: Program
     """What switches hold, as they are cabled now."""
-    hops: StateHops
+    next_hops: StateHops
     """The next hops of every state of every switch."""
     released: NDArray[np.int32]
     """int32[S, C], the intermediate whose packets end their first leg here, as the link to it is
@@ -79,8 +79,8 @@ class TabulatedHops:
             dead: int64[n], the failed elements.
             times: how often this is done, with other elements down: for machine code.
         """
-        hops = StateHops.of(walks, program, dead, times)
-        return cls(walks, program, hops, _released_intermediates(walks, program, dead))
+        next_hops = StateHops.of(walks, program, dead, times)
+        return cls(walks, program, next_hops, _released_intermediates(walks, program, dead))
 
     def with_switch(
         self, switch: int, walks: Walks, program: Program, dead: Numbers
@@ -95,11 +95,12 @@ class TabulatedHops:
         """
         states = states_of_a_switch(program)
         first, last = switch * states, (switch + 1) * states
-        before = self.hops.of_states(slice(0, first))
+        before = self.next_hops.of_states(slice(0, first))
         changed = StateHops.of_switch(walks, program, dead, switch)
-        after = self.hops.of_states(slice(last, len(self.hops.count)))
-        hops = joined([before, changed, after])
-        return TabulatedHops(walks, program, hops, _released_intermediates(walks, program, dead))
+        after = self.next_hops.of_states(slice(last, len(self.next_hops.count)))
+        next_hops = joined([before, changed, after])
+        released = _released_intermediates(walks, program, dead)
+        return TabulatedHops(walks, program, next_hops, released)
 
     @property
     def paths_a_pair(self) -> int:
@@ -113,7 +114,7 @@ class TabulatedHops:
     @cached_property
     def _begins(self) -> Numbers:
         """int64[states + 1], where the next hops of each state begin."""
-        return self.hops.begins()
+        return self.next_hops.begins()
 
     def first_paths(self, source: Numbers, destination: Numbers) -> HostPaths:
         """For each pair of switches the path of the first next hops, over no intermediate.
@@ -141,14 +142,14 @@ class TabulatedHops:
         # The numbers of both legs of each path, in the order in which `legs` has them.
         to_via = (source[:, None] * len(vias) + via_order).ravel()
         from_via = legs.first.end[to_via] * len(self.program.far) + destination[pair]
-        hops, hops_on = legs.first.hops[to_via], legs.second.hops[from_via]
-        lost = hops < 0
+        length, length_on = legs.first.length[to_via], legs.second.length[from_via]
+        lost = length < 0
         arcs_on = np.where(lost, -1, legs.second.arcs[:, from_via]).astype(np.int32)
         arcs = np.concatenate((legs.first.arcs[:, to_via], arcs_on))
         return HostPaths(
             pair=pair,
             part=np.full(len(pair), 1 / len(vias)),
-            hops=_total(hops, hops_on),
+            length=_total(length, length_on),
             end=np.where(lost, legs.first.end[to_via], legs.second.end[from_via]),
             arcs=arcs,
             marked=np.zeros_like(arcs, np.bool_),
@@ -174,9 +175,9 @@ class TabulatedHops:
             fewer than any number of links.
         """
         switches = len(self.program.far)
-        to_via = self.legs.first.hops.reshape(switches, -1)
+        to_via = self.legs.first.length.reshape(switches, -1)
         end = self.legs.first.end.reshape(switches, -1)
-        onward = self.legs.second.hops.reshape(switches, -1)
+        onward = self.legs.second.length.reshape(switches, -1)
         fewest, most = np.full_like(onward, 2 * MOST_HOPS), np.full_like(onward, MISDELIVERED)
         for via in range(to_via.shape[1]):
             total = _total(to_via[:, via, None], onward[end[:, via]])
@@ -195,7 +196,7 @@ class TabulatedHops:
         """
         first, second = self.legs
         switches = len(packets)
-        ends = np.where(first.hops < 0, -1, first.end).reshape(switches, -1).astype(np.int32)
+        ends = np.where(first.length < 0, -1, first.end).reshape(switches, -1).astype(np.int32)
         first_arcs, second_arcs = _by_source(first, switches), _by_source(second, switches)
         fewest, most = np.zeros((2, self.program.far.size), np.int64)
         add = for_packets(int(np.count_nonzero(packets)) * ends.shape[1], add_packet_bounds)
@@ -212,8 +213,8 @@ class TabulatedHops:
     ) -> HostPaths:
         """Move packets of hosts along all their paths, a link a round, until all have ended.
 
-        Where paths are shared at every hop, a path is cut where it comes over a link again, as it
-        has no end.
+        Where paths are shared at every hop, a path is cut where it comes over a link again: it has
+        no end, and counts as LOOPED.
 
         Args:
             source: int64[n], the switch where the packets of each pair begin.
@@ -232,15 +233,17 @@ class TabulatedHops:
                 paths.end(self.released[paths.at, egress] == to, links)
             if links == MOST_HOPS or not paths.going.any():
                 break
-            path, hop = self._choices(paths, egress, only_first)
+            path, choice = self._choices(paths, egress, only_first)
             paths = paths.copied(path)
-            self._cross_link(paths, hop)
-        return HostPaths(paths.pair, paths.part, paths.hops, paths.at, paths.arcs, paths.marked)
+            self._cross_link(paths, choice)
+        return HostPaths(paths.pair, paths.part, paths.length, paths.at, paths.arcs, paths.marked)
 
     def _choices(
         self, paths: _GrowingPaths, egress: NDArray[np.int16], only_first: bool
     ) -> tuple[Numbers, Numbers]:
-        """The next hops of n paths; a path that has ended stays as it is.
+        """The next hops of n paths: a path with several becomes as many copies, one for each.
+
+        A path that has ended, or has no next hop, keeps a single copy.
 
         Args:
             paths: the paths.
@@ -248,38 +251,39 @@ class TabulatedHops:
             only_first: whether only the first next hop is taken.
 
         Returns:
-            int64[m] twice: the path that each longer path continues, ascending; and its next hop,
-            an index into the arrays of `hops`; -1 where there is none.
+            int64[m] twice, by copy: the path that it continues, ascending; and its choice, the
+            index of a next hop in the arrays of `next_hops`; -1 where there is none.
         """
         classes = self.program.order.shape[1]
         places = states_of_a_switch(self.program) // classes
         state = (paths.at * places + paths.place) * classes + egress
         state = np.where(paths.going, state, 0)
-        begin, count = self._begins[state], self.hops.count[state]
+        begin, count = self._begins[state], self.next_hops.count[state]
         copies = np.where(paths.going & (not only_first), np.maximum(count, 1), 1)
         path = np.repeat(np.arange(len(state)), copies)
         first_copy = np.cumsum(copies) - copies
         number_of_copy = np.arange(len(path)) - first_copy[path]
-        has_hop = paths.going & (count > 0)
-        return path, np.where(has_hop[path], begin[path] + number_of_copy, -1)
+        has_choice = paths.going & (count > 0)
+        return path, np.where(has_choice[path], begin[path] + number_of_copy, -1)
 
-    def _cross_link(self, paths: _GrowingPaths, hop: Numbers) -> None:
+    def _cross_link(self, paths: _GrowingPaths, choice: Numbers) -> None:
         """Add a link to the paths that go on.
 
         Args:
             paths: n paths, which are changed.
-            hop: int64[n], the next hop of each, of `_choices`.
+            choice: int64[n], the next hop of each, of `_choices`.
         """
         p, most_links = self.program, self.program.far.shape[1]
-        link = np.where(hop >= 0, self.hops.link[hop], DROP)
-        paths.part *= np.where(link >= 0, self.hops.part[hop], 1)
+        # Without a choice the arrays give values of another next hop, which no path takes over.
+        link = np.where(choice >= 0, self.next_hops.link[choice], DROP)
+        paths.part *= np.where(link >= 0, self.next_hops.part[choice], 1)
         paths.end(link < 0, LOST)
         arc = np.where(paths.going, paths.at * most_links + link, -1).astype(np.int32)
         if p.every_hop:
             is_repeated = (paths.arcs == arc).any(axis=0)
-            paths.going &= ~is_repeated
+            paths.cut(is_repeated)
             arc[is_repeated] = -1
-        marked = paths.going & self.hops.marked[hop]
+        marked = paths.going & self.next_hops.marked[choice]
         paths.arcs = np.concatenate((paths.arcs, arc[None]))
         paths.marked = np.concatenate((paths.marked, marked[None]))
         # Places of marked packets follow those of links and of hosts.
@@ -300,8 +304,8 @@ class _GrowingPaths:
     """int64[m], their ingress place there, as in `compilers.forwarding.state_hops`."""
     part: NDArray[np.float64]
     """float64[m], the part of the pair's packets."""
-    hops: NDArray[np.int16]
-    """int16[m], as in `HostPaths`; LOOPED while packets are not at the end of the path."""
+    length: NDArray[np.int16]
+    """int16[m], as in `HostPaths`; LOOPED until `end` sets it, and for good if the path is cut."""
     arcs: NDArray[np.int32]
     """int32[H, m], as in `HostPaths`."""
     marked: NDArray[np.bool_]
@@ -323,22 +327,30 @@ class _GrowingPaths:
             at=source,
             place=np.full(n, most_links),
             part=np.ones(n),
-            hops=np.full(n, LOOPED, np.int16),
+            length=np.full(n, LOOPED, np.int16),
             arcs=np.zeros((0, n), np.int32),
             marked=np.zeros((0, n), np.bool_),
             going=np.ones(n, np.bool_),
         )
 
-    def end(self, where: NDArray[np.bool_], hops: ArrayLike) -> None:
+    def end(self, where: NDArray[np.bool_], length: ArrayLike) -> None:
         """End paths that go on.
 
         Args:
             where: bool[m], which paths end, if they still go on.
-            hops: int, or int[m]: how many links they have, or a fault.
+            length: int, or int[m]: how many links they have, or a fault.
         """
         ended = self.going & where
-        self.hops = np.where(ended, hops, self.hops).astype(np.int16)
+        self.length = np.where(ended, length, self.length).astype(np.int16)
         self.going = self.going & ~ended
+
+    def cut(self, where: NDArray[np.bool_]) -> None:
+        """End paths that have no end of their own; their length stays LOOPED.
+
+        Args:
+            where: bool[m], which paths are cut.
+        """
+        self.going = self.going & ~where
 
     def copied(self, path: Numbers) -> _GrowingPaths:
         """Copies of these paths, by their numbers, int64[n]."""
@@ -347,7 +359,7 @@ class _GrowingPaths:
             at=self.at[path],
             place=self.place[path],
             part=self.part[path],
-            hops=self.hops[path],
+            length=self.length[path],
             arcs=self.arcs[:, path],
             marked=self.marked[:, path],
             going=self.going[path],

@@ -378,7 +378,7 @@ def _predict(tabulated: TabulatedHops, outage: Outage) -> Prediction:
         powered = _powered_pairs(up)
         # `legs.second` are the paths from an intermediate to the destination. For a packet that
         # begins there, that is its first path: the minimal one.
-        first = tabulated.legs.second.hops.reshape(powered.shape)
+        first = tabulated.legs.second.length.reshape(powered.shape)
         fewest, most = tabulated.hops_over_intermediates()
         return Prediction(
             build=walks.build,
@@ -411,7 +411,7 @@ def _with_hops(prediction: Prediction, destinations: NDArray[np.bool_]) -> Predi
     up = prediction.outage.up(prediction.build.wiring.names)
     pairs = (_powered_pairs(up) & destinations).astype(np.int64)
     for block in prediction._blocks(pairs):
-        hops, ends = block.paths.hops, (block.source, block.destination)
+        hops, ends = block.paths.length, (block.source, block.destination)
         # The paths of a pair follow each other, its first path first.
         _, first_path = np.unique(block.paths.pair, return_index=True)
         prediction.first_path_hops[ends] = hops[first_path]

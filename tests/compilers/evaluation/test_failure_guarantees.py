@@ -284,7 +284,7 @@ def dense(build: Build, element: int) -> float:
     hops = TabulatedHops.of(Walks.of(build), program, np.array([element]))
     source, destination = (x.ravel() for x in np.meshgrid(ends, ends, indexing="ij"))
     paths = hops.paths(source, destination)
-    assert (paths.hops >= 0).all()
+    assert (paths.length >= 0).all()
     load = np.zeros((program.far.size, len(source)))
     for arc in paths.arcs:
         some = np.flatnonzero(arc >= 0)

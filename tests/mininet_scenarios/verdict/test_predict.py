@@ -126,6 +126,6 @@ def test_one_wrong_port_is_as_in_tables_that_have_it(marks):
             assert (getattr(wrong, word) == getattr(whole, word)).all(), word
         assert np.array_equal(wrong.tabulated.released, whole.tabulated.released)
         for word in ("count", "link", "marked", "part"):
-            hops = getattr(wrong.tabulated.hops, word)
-            assert np.array_equal(hops, getattr(whole.tabulated.hops, word))
+            hops = getattr(wrong.tabulated.next_hops, word)
+            assert np.array_equal(hops, getattr(whole.tabulated.next_hops, word))
         assert not np.array_equal(wrong.first_path_hops, right.first_path_hops)

@@ -85,7 +85,7 @@ def host_pair_paths(fabric: RatedLinks) -> Iterator[list[list[int]]]:
     slots = fabric.host_number.tolist()
     for source, switch in enumerate(fabric.host_switch.tolist()):
         paths = hops.paths(np.full(len(switches), switch), switches)
-        assert (paths.hops >= 0).all(), "some packets do not arrive"
+        assert (paths.length >= 0).all(), "some packets do not arrive"
         row = []
         for goal, slot in zip(fabric.host_switch.tolist(), slots, strict=True):
             if goal == switch:
