@@ -332,7 +332,7 @@ class NodeSystems(Target):
             reader = readers[self.system_of_node.get(folder.name, next(iter(readers)))]
             if not isinstance(reader, BgpReader):
                 raise TypeError(f"{folder.name} does not speak BGP")
-            return reader.speaker(folder)
+            return reader.read_speaker(folder)
 
         if any(isinstance(reader, BgpReader) for reader in readers.values()):
             return BgpReader(speaker)

@@ -9,6 +9,13 @@ routes of each switch are then compared with the tables, as those of static conf
 
 After a failure BGP takes the shortest paths that are left, which no table states. Only static
 routes whose next hops BGP resolves are followed under failures (`bgp_failures`).
+
+Words: a *speaker* is a switch that speaks BGP, as its files configure it (`BgpSwitch`); its
+`families` are what they say for IPv4, and for IPv6 if it has that. A `SpeakerFamily` is one address
+family of all speakers, with the outcome of BGP. Of an `EmittedSwitch`, `anywhere` has the tables
+for packets from any port, and `by_ingress` those for packets from ports with tables of their own,
+here the ports of hosts. `converged` says that a protocol has found the routes, so that a fault of
+one switch may show at another.
 """
 
 from __future__ import annotations
@@ -38,17 +45,17 @@ class BgpReader:
     """Reads the folder of a switch at each call; the first call reads those of all switches.
 
     Args:
-        speaker: reads one folder.
+        read_speaker: reads the speaker in one folder.
     """
 
-    def __init__(self, speaker: Callable[[Path], BgpSwitch]) -> None:
-        self.speaker = speaker
+    def __init__(self, read_speaker: Callable[[Path], BgpSwitch]) -> None:
+        self.read_speaker = read_speaker
         self._indices: dict[str, int] = {}
-        """The index of each switch in `_switches`, by the name of its folder."""
-        self._switches: list[BgpSwitch] = []
-        """All switches that could be read."""
-        self._families: list[SpeakerFamily] = []
-        """The address families of all switches."""
+        """The index of each switch in `_speakers`, by the name of its folder."""
+        self._speakers: list[BgpSwitch] = []
+        """All speakers that could be read."""
+        self._outcomes: list[SpeakerFamily] = []
+        """The outcome of BGP among them, by address family."""
 
     def __call__(self, folder: Path) -> EmittedSwitch:
         """A switch, from its folder.
@@ -60,12 +67,12 @@ class BgpReader:
         if not self._indices:
             self._read_all(folder.parent)
         if folder.name not in self._indices:
-            self.speaker(folder)  # raises the error that `_read_all` has passed over
+            self.read_speaker(folder)  # raises the error that `_read_all` has passed over
         index = self._indices[folder.name]
-        switch = self._switches[index]
-        emitted = switch.without_bgp
+        speaker = self._speakers[index]
+        emitted = speaker.without_bgp
         best_paths = self._best_paths(index)
-        announced = {prefix for family in switch.families for prefix in family.own}
+        announced = {prefix for family in speaker.families for prefix in family.own}
         discards = [discard for discard in emitted.discards if discard[0] not in announced]
         return replace(
             emitted,
@@ -77,16 +84,16 @@ class BgpReader:
             claimed_kinds=emitted.claimed_kinds | {"discard", "AS number", "session"},
             claims=[
                 *emitted.claims,
-                Claim("AS number", (switch.as_number,), switch.file, switch.line),
-                *_session_claims(switch),
+                Claim("AS number", (speaker.as_number,), speaker.file, speaker.line),
+                *_session_claims(speaker),
                 *_discard_claims(discards),
             ],
         )
 
     def _best_paths(self, index: int) -> tuple[Lookup, ...]:
-        """The best paths of the switch with an index, one table for each address family."""
-        file = self._switches[index].file
-        tables = (family.table(index, file) for family in self._families)
+        """The best paths of the speaker with an index, one table for each address family."""
+        file = self._speakers[index].file
+        tables = (outcome.table(index, file) for outcome in self._outcomes)
         return tuple(table for table in tables if table is not None)
 
     def _tables_for_hosts(
@@ -95,17 +102,18 @@ class BgpReader:
         """The tables for packets from hosts at a switch, by port, with next hops that BGP resolves.
 
         Args:
-            index: the index of the switch.
+            index: the index of the speaker.
             best_paths: its best paths.
         """
-        switch = self._switches[index]
+        speaker = self._speakers[index]
         port_of: dict[str, str] = {}
-        for family in self._families:
-            port_of |= family.ports_to_next_hops(index)
-        last_tables = best_paths if switch.falls_through else ()
+        for outcome in self._outcomes:
+            port_of |= outcome.ports_to_next_hops(index)
+        # A packet for which the table of its port has no route goes on to the main table, or not.
+        last_tables = best_paths if speaker.falls_through else ()
         return {
             port: (*(_resolved(lookup, port_of) for lookup in lookups), *last_tables)
-            for port, lookups in switch.without_bgp.by_ingress.items()
+            for port, lookups in speaker.without_bgp.by_ingress.items()
         }
 
     def failures(self, folder: Path) -> ShareFailures | None:
@@ -116,9 +124,9 @@ class BgpReader:
         """
         if not self._indices:
             self._read_all(folder)
-        if not any(family.is_next_hop.any() for family in self._families):
+        if not any(outcome.is_next_hop.any() for outcome in self._outcomes):
             return None
-        return share_failures(self._switches, self._families)
+        return share_failures(self._speakers, self._outcomes)
 
     def ports_left(
         self, folder: Path, closed: Collection[tuple[str, str]]
@@ -134,25 +142,29 @@ class BgpReader:
         closed_ports = {
             (self._indices[node], port) for node, port in closed if node in self._indices
         }
-        families = [family.ports_left(closed_ports) for family in self._families]
+        ports_by_speaker = [outcome.ports_left(closed_ports) for outcome in self._outcomes]
         return {
-            node: {prefix: ports for family in families for prefix, ports in family[index].items()}
+            node: {
+                prefix: ports
+                for of_family in ports_by_speaker
+                for prefix, ports in of_family[index].items()
+            }
             for node, index in self._indices.items()
         }
 
     def _read_all(self, folder: Path) -> None:
         """Read the folders of all switches, and compute the outcome of BGP between them."""
-        switches: list[BgpSwitch] = []
+        speakers: list[BgpSwitch] = []
         for path in sorted(path for path in folder.iterdir() if path.is_dir()):
             try:
-                switch = self.speaker(path)
+                speaker = self.read_speaker(path)
             except (OSError, ValueError):
                 continue  # `__call__` reads it again, and reports what is wrong
-            self._indices[path.name] = len(switches)
-            switches.append(switch)
-        self._switches = list(_with_disagreements(switches))
-        most_families = max((len(switch.families) for switch in switches), default=0)
-        self._families = [SpeakerFamily(self._switches, number) for number in range(most_families)]
+            self._indices[path.name] = len(speakers)
+            speakers.append(speaker)
+        self._speakers = list(_with_disagreements(speakers))
+        most_families = max((len(speaker.families) for speaker in speakers), default=0)
+        self._outcomes = [SpeakerFamily(self._speakers, number) for number in range(most_families)]
 
 
 def _with_disagreements(speakers: Sequence[BgpSwitch]) -> Iterator[BgpSwitch]:
@@ -164,7 +176,7 @@ def _with_disagreements(speakers: Sequence[BgpSwitch]) -> Iterator[BgpSwitch]:
     file_of_id = {speaker.router_id: speaker.file for speaker in reversed(speakers)}
     announced_by: dict[str, str] = {}
     lengths = Counter(speaker.longest_path for speaker in speakers)
-    common_length, _ = next(iter(lengths.most_common(1)), (0, 0))
+    common_length = lengths.most_common(1)[0][0] if lengths else 0
     for speaker in speakers:
         wrong = list(speaker.without_bgp.wrong)
         for next_hop in _announced_next_hops(speaker):
@@ -183,22 +195,22 @@ def _with_disagreements(speakers: Sequence[BgpSwitch]) -> Iterator[BgpSwitch]:
         yield replace(speaker, without_bgp=replace(speaker.without_bgp, wrong=wrong))
 
 
-def _announced_next_hops(switch: BgpSwitch) -> Iterator[str]:
-    """The addresses that a switch announces as next hops of static routes."""
-    for family in switch.families:
+def _announced_next_hops(speaker: BgpSwitch) -> Iterator[str]:
+    """The addresses that a speaker announces as next hops of static routes."""
+    for family in speaker.families:
         yield from (prefix for prefix in family.own if family.accepted.is_via(prefix))
 
 
-def _session_claims(switch: BgpSwitch) -> Iterator[Claim]:
-    """Claim each session of a switch: port, family and the neighbour's AS.
+def _session_claims(speaker: BgpSwitch) -> Iterator[Claim]:
+    """Claim each session of a speaker: port, family and the neighbour's AS.
 
     A session whose port is not known is left out: its address is checked as a next hop.
     """
-    for words, family in zip(FAMILIES, switch.families, strict=False):
+    for words, family in zip(FAMILIES, speaker.families, strict=False):
         for session in family.sessions:
             if session.port:
                 value = (Interface(session.port), words["family"], f"AS {session.as_number}")
-                yield Claim("session", value, switch.file, session.line)
+                yield Claim("session", value, speaker.file, session.line)
 
 
 def _discard_claims(discards: Sequence[Discard]) -> Iterator[Claim]:
@@ -216,13 +228,15 @@ def _static_route_faults(emitted: EmittedSwitch) -> Iterator[LineText]:
     """
     for lookup in dict.fromkeys((*emitted.anywhere, *chain(*emitted.by_ingress.values()))):
         rows = lookup.rows
-        resolved_by_bgp = [
-            lookup not in emitted.anywhere
-            and all(str(port).startswith(VIA) for port_set in port_sets for port, _ in port_set)
+        is_for_hosts = lookup not in emitted.anywhere
+        # By the number of a chain, whether BGP resolves all its next hops.
+        is_resolved = [
+            all(str(port).startswith(VIA) for port_set in port_sets for port, _ in port_set)
             for port_sets in lookup.chains
         ]
+        chain_of_row = lookup.number[rows.entries]
         for row, line in enumerate(rows.lines.tolist()):
-            if not resolved_by_bgp[int(lookup.number[rows.entries[row]])]:
+            if not (is_for_hosts and is_resolved[int(chain_of_row[row])]):
                 yield rows.file, line, f"a static route to {rows.name(row)}, which goes before BGP"
 
 
