@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from polarfab.output.inventory_output import earlier_build, warn_of_losses, warn_of_planned
+from polarfab.output.earlier_build import earlier_build
+from polarfab.output.inventory_warnings import warn_of_losses, warn_of_planned
 from polarfab.output.verb_output import (
     counted,
     json_option,
@@ -59,7 +60,7 @@ def spec(fabric_file: str, inventory: Path | None, old: Path | None, as_json: bo
     from polarfab.fabric import Fabric
 
     fabric = Fabric.from_spec(fabric_file, inventory)
-    fabric = fabric.compile(earlier_build(fabric, old, Path("build"), is_replaced=False))
+    fabric = fabric.compile(earlier_build(fabric, old, Path("build"), require_match=False))
     planned, losses = warn_of_planned(fabric), warn_of_losses(fabric)
     build = fabric.builds[0]
     hardware = build.hardware

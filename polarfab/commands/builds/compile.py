@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from polarfab.output.change_output import say_changes, say_changes_of_file, write_allocations
-from polarfab.output.inventory_output import earlier_build, warn_of_losses, warn_of_planned
+from polarfab.output.earlier_build import earlier_build
+from polarfab.output.inventory_warnings import warn_of_losses, warn_of_planned
 from polarfab.output.verb_output import (
     json_option,
     print_facts,

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from polarfab.family_choice import fabric_at
-from polarfab.output.inventory_output import keeping_installed
+from polarfab.output.earlier_build import with_earlier_ports
 from polarfab.output.verb_output import (
     chosen_format,
     json_option,
@@ -63,7 +63,7 @@ def command(
     fabric = fabric_at(subject)
     if fabric.loaded:
         todo = "list its cables with `polarfab cables BUILD`"
-        fabric = keeping_installed(fabric, named=None, todo=todo)
+        fabric = with_earlier_ports(fabric, named=None, todo=todo)
     schedule = cables(fabric, rack or "")
     if chosen != "table":
         text = schedule.text(chosen)

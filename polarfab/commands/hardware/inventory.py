@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from polarfab.output.inventory_output import keeping_installed
+from polarfab.output.earlier_build import with_earlier_ports
 from polarfab.output.verb_output import (
     counted,
     json_option,
@@ -67,7 +67,7 @@ def export(
     if Path(fabric).is_dir():
         todo = f"name its fabric.yaml, and the build with --from {fabric}"
         raise InputError.of("a fabric.yaml, whose inventory describes the hardware", fabric, todo)
-    loaded = keeping_installed(Fabric.from_spec(fabric), old, "name it with --from BUILD")
+    loaded = with_earlier_ports(Fabric.from_spec(fabric), old, "name it with --from BUILD")
     files = netbox(loaded, site, role, target or "")
     write_files(output, "netbox", loaded.name, files)
     if as_json:
