@@ -18,7 +18,7 @@ tries in order, and the ports of a set share packets; a *claim* is a fact beside
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -54,14 +54,18 @@ from compilers.readers.expected_forwarding import (
 from compilers.tables.build import Build
 
 Integers = NDArray[np.int64]
-ANY_OTHER = -1
-"""Stands for an ingress port that no class tries."""
+# Numbers in the place of an ingress port, which has a number from 1 on.
 FROM_HOST = 0
-"""In place of an ingress port: the packet comes from a host, and may leave by any fabric port."""
-DROPPED = -1
-"""In the place of the only port of a port set, for a set that drops."""
-NOT_ONE_PORT = -2
-"""In the place of the only port of a port set, for a set with several ports or an unknown one."""
+"""The packet comes from a host, and may leave by any fabric port."""
+ANY_OTHER = -1
+"""The packet comes in by a port that no class tries."""
+# Numbers in the place of the only port of a port set (`_only_port`). Behind the last set is a 0.
+DROPPED = -2
+"""The port set drops."""
+NOT_ONE_PORT = -3
+"""The port set has several ports, or an unknown one."""
+DROPPING_CHAIN = 0
+"""The number of the chain without port sets, which drops."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +172,22 @@ def _combination_numbers(egress: Integers, entries: Integers) -> Integers:
     return number
 
 
+class _ArrayOfObject:
+    """Arrays that are computed once for each object, by its identity.
+
+    The objects are parts of an `EmittedSwitch`, which outlives this.
+    """
+
+    def __init__(self) -> None:
+        self._arrays: dict[int, Integers] = {}
+
+    def get(self, key: object, compute: Callable[[], Integers]) -> Integers:
+        """The array of an object, computed at the first call."""
+        if id(key) not in self._arrays:
+            self._arrays[id(key)] = compute()
+        return self._arrays[id(key)]
+
+
 class SwitchCheck:
     """The comparison of one switch.
 
@@ -215,28 +235,28 @@ class SwitchCheck:
         self.host_ports = [port for port in wiring.host_port[vertex].tolist() if port]
         """The ports with a host."""
         self.chains: list[Chain] = [()]
-        """All chains of the files, with ports by number; chain 0 drops."""
-        self._chain_numbers: dict[Chain, int] = {(): 0}
+        """All chains of the files, with ports by number; the first is DROPPING_CHAIN."""
+        self._chain_numbers: dict[Chain, int] = {(): DROPPING_CHAIN}
         """The index of each chain in `chains`."""
-        self._entry_chains: dict[int, Integers] = {}
-        """The numbers of a table's chains, by the `id` of the list of chains."""
-        self._rows: dict[int, Integers] = {}
-        """The row of a table for each destination, by the `id` of the rows (`_by_destination`)."""
-        self._prefixes: dict[int, Integers] = {}
-        """The numbers of a list of prefixes, by its `id` (`_prefix_numbers`)."""
+        self._numbers_of_chains = _ArrayOfObject()
+        """By a table's list of chains: their numbers."""
+        self._rows_by_destination = _ArrayOfObject()
+        """By the rows of a table: the row for each destination."""
+        self._numbers_of_prefixes = _ArrayOfObject()
+        """By a list of prefixes: their numbers."""
         self._shares: dict[int, PortSet] = {}
         """See `CheckedSwitch.shares`."""
 
     def result(self) -> CheckedSwitch:
         """Compare everything."""
-        correct_destinations = self._forwarding()
+        correct_destinations = self._compare_forwarding()
         path_differences = DifferenceList()
         if self.emitted.converged:
             path_differences = self.differences
             self.differences = DifferenceList(path_differences.accept)
         for file, line, text in self.emitted.unread:
             self.differences.add_statement(file, line, text)
-        self._discards()
+        self._compare_discards()
         self._compare_unused_classes()
         compare_claims(
             self.build,
@@ -271,31 +291,44 @@ class SwitchCheck:
         from hosts at a switch without hosts; for packets from ports that a class does not try,
         where it tries all fabric ports.
         """
-        numbered, entering = self.emitted.numbered, self.emitted.entering
+        numbered = self.emitted.numbered
         if numbered is None:
             return
         classes = np.flatnonzero(self.build.tables.classes.port[self.vertex] > 0)
-        routed = set(self.emitted.anywhere[0].rows.entries.tolist())
+        routed_entries = set(self.emitted.anywhere[0].rows.entries.tolist())
         for number in sorted(set(numbered) - set(classes.tolist())):
-            if numbered[number] not in routed:
+            if numbered[number] not in routed_entries:
                 place = self._class_place(numbered[number], ANY_OTHER)
                 self.differences.add(
                     *place, f"class {number}, to which no route leads", "none such"
                 )
-        without_route = set(np.setdiff1d(classes, self.expected.egress).tolist())
+        routed_classes = set(self.expected.egress.tolist())
         for number in classes.tolist():
-            has_route = number not in without_route
+            # Packets that routes lead to a class were compared by `_compare_forwarding`, from all
+            # ports of the switch.
+            is_routed = number in routed_classes
+            ports = [ANY_OTHER] if is_routed else [*self.fabric_ports, ANY_OTHER]
             entry = numbered.get(number)
-            # Packets that routes lead to a class were compared by `_forwarding` at these ports.
-            ports = [] if has_route else self.fabric_ports
-            if self._class_differs_in_transit(number, entry, [*ports, ANY_OTHER]):
-                continue  # one difference for a class is enough
-            expected = canonical(self.expected.from_hosts(number), FROM_HOST)
-            if entering is not None:
-                self._class_differs(number, "hosts", FROM_HOST, entering.get(number), expected)
+            # One difference for a class is enough.
+            if not self._class_differs_in_transit(number, entry, ports):
+                self._compare_class_from_hosts(number, entry, is_routed)
+
+    def _compare_class_from_hosts(self, number: int, entry: int | None, is_routed: bool) -> None:
+        """Compare a class for packets from hosts that `_compare_forwarding` has not compared.
+
+        Args:
+            number: of the class.
+            entry: its entry in the files, None: there is none.
+            is_routed: whether routes lead to the class.
+        """
+        expected = canonical(self.expected.from_hosts(number), FROM_HOST)
+        entering = self.emitted.entering
+        if entering is not None:  # a switch without hosts that has rows for hosts
+            self._class_differs(number, "hosts", FROM_HOST, entering.get(number), expected)
+        if self.host_ports and not is_routed:
             # All ports of hosts have the same rows for a class, so the first one is enough.
-            for port in () if has_route else self.host_ports[:1]:
-                self._class_differs(number, "hosts", port, entry, expected, of_host=True)
+            port = self.host_ports[0]
+            self._class_differs(number, "hosts", port, entry, expected, of_host=True)
 
     def _class_differs_in_transit(
         self, number: int, entry: int | None, ports: Sequence[int]
@@ -358,7 +391,7 @@ class SwitchCheck:
         table = self.emitted.by_ingress.get(port, self.emitted.anywhere)[0]
         return table.places[int(table.number[entry])]
 
-    def _discards(self) -> None:
+    def _compare_discards(self) -> None:
         """Compare discarded prefixes: no forwarded prefix may contain one."""
         for prefix, file, line in self.emitted.discards:
             if not (shorter := covering(prefix)):
@@ -373,7 +406,7 @@ class SwitchCheck:
             number = self.numbers[prefix] = self.numbers.get(prefix_text(prefix), -1)
         return number
 
-    def _forwarding(self) -> int:
+    def _compare_forwarding(self) -> int:
         """Compare the chains for every ingress port and destination.
 
         Returns:
@@ -381,9 +414,9 @@ class SwitchCheck:
             both address families.
         """
         build = self.build
-        self._transit(list(self._ingress_groups(self.fabric_ports)))
+        self._compare_transit(list(self._ingress_groups(self.fabric_ports)))
         for group in self._ingress_groups(self.host_ports):
-            self._from_hosts(group)
+            self._compare_from_hosts(group)
         with_hosts = build.topology.endpoints & (build.wiring.host_port > 0).any(axis=1)
         is_correct = self.is_correct.reshape(self.families, -1).all(axis=0) & with_hosts
         is_correct[self.vertex] = False
@@ -405,18 +438,15 @@ class SwitchCheck:
         egress = np.tile(self.expected.egress, self.families)
         for tables_of_port in groups.values():
             tables = next(iter(tables_of_port.values()))
-            rows = np.array([self._by_destination(t) for t in tables], np.int64)
+            rows = np.array([self._rows_of_destinations(t) for t in tables], np.int64)
             rows = rows.reshape(len(tables), len(egress))  # [0, F * S] for a port without tables
             yield _IngressGroup.of(tables_of_port, rows, egress)
 
-    def _by_destination(self, table: Lookup) -> Integers:
-        """As `_rows_of_destinations`, computed once for tables with the same rows."""
-        rows = table.rows
-        if id(rows) not in self._rows:
-            self._rows[id(rows)] = self._rows_of_destinations(table)
-        return self._rows[id(rows)]
-
     def _rows_of_destinations(self, table: Lookup) -> Integers:
+        """As `_find_rows`, computed once for tables with the same rows."""
+        return self._rows_by_destination.get(table.rows, lambda: self._find_rows(table))
+
+    def _find_rows(self, table: Lookup) -> Integers:
         """int64[F * S]: the row of the table for every destination; -1 where it has none.
 
         Rows of other prefixes, and second rows of a prefix, are differences.
@@ -444,23 +474,25 @@ class SwitchCheck:
 
     def _prefix_numbers(self, names: Sequence[str]) -> Integers:
         """int64[n]: the numbers of prefixes, -1 for prefixes that the fabric does not have."""
-        if id(names) not in self._prefixes:
-            numbers = list(map(self.numbers.get, names))
-            if None in numbers:  # a prefix that is written in another way, or another prefix
-                numbers = list(map(self.number_of, names))
-            self._prefixes[id(names)] = np.array(numbers, np.int64)
-        return self._prefixes[id(names)]
+        return self._numbers_of_prefixes.get(names, lambda: self._find_prefixes(names))
+
+    def _find_prefixes(self, names: Sequence[str]) -> Integers:
+        """As `_prefix_numbers`, computed anew."""
+        numbers = list(map(self.numbers.get, names))
+        if None in numbers:  # a prefix that is written in another way, or another prefix
+            numbers = list(map(self.number_of, names))
+        return np.array(numbers, np.int64)
 
     def _chains_of(self, table: Lookup) -> Integers:
         """int64[E + 1]: the number of the chain of every entry of a table.
 
-        The last one is 0, the chain that drops: that of entry -1, which is none.
+        The last one is DROPPING_CHAIN: that of entry -1, which is none.
         """
-        key = id(table.chains)
-        if key not in self._entry_chains:
-            numbers = [self._chain_number(chain) for chain in table.chains]
-            self._entry_chains[key] = np.array(numbers, np.int64)
-        return np.append(self._entry_chains[key][table.number], 0)
+        numbers = self._numbers_of_chains.get(
+            table.chains,
+            lambda: np.array([self._chain_number(chain) for chain in table.chains], np.int64),
+        )
+        return np.append(numbers[table.number], DROPPING_CHAIN)
 
     def _port_number(self, port: Port) -> Port:
         """The number of a port; a text where the switch has no port of that name or number."""
@@ -480,7 +512,7 @@ class SwitchCheck:
             self.chains.append(by_number)
         return number
 
-    def _transit(self, groups: Sequence[_IngressGroup]) -> None:
+    def _compare_transit(self, groups: Sequence[_IngressGroup]) -> None:
         """Compare packets in transit; every fabric port is in one of the groups."""
         # For each group int64[ports, K, T]: the chain of each kind of destination in each table.
         chains_of_groups = [
@@ -536,7 +568,7 @@ class SwitchCheck:
         wrong &= ~self.expected.cannot_occur(egress, in_port)
         return wrong
 
-    def _from_hosts(self, group: _IngressGroup) -> None:
+    def _compare_from_hosts(self, group: _IngressGroup) -> None:
         """Compare packets from hosts."""
         expected = [
             canonical(self.expected.from_hosts(egress), FROM_HOST) if egress >= 0 else ()

@@ -6,6 +6,11 @@ Table 1 has routes, from a prefix to an egress class, which is written into meta
 row for each class, and a row for each ingress port whose packets the class treats in another way.
 These rows lead to groups.
 
+Words of `EmittedSwitch`: an *entry* is what routes lead to, a class and an address family. Its
+*chain* is the sequence of port sets that the switch tries. `anywhere` has the chains for packets
+from any port that no row or group names, and `by_ingress` those for packets from each other port.
+A *claim* is a fact besides forwarding that a row states.
+
 A fast-failover group uses the first bucket that is up. A select group shares by weight among the
 buckets that are up. Open vSwitch sends no packet back to its ingress port unless the action is
 `in_port` (OpenFlow Switch Specification 1.3.5, §5.6.1 and §4.5).
@@ -113,21 +118,27 @@ class ProgramText:
 class OptionalFeatures:
     """The optional features of OpenFlow that a switch has, and on which its rows depend."""
 
-    moves: bool = True
+    moves_fields: bool = True
     """Whether ARP and ND replies are made from the request by `move`; else they are constants."""
-    masks: bool = True
-    """Whether a bit of metadata marks packets from hosts; else rows match the ports of hosts."""
+    matches_masked_metadata: bool = True
+    """Whether rows match single bits of metadata, one of which marks packets from hosts; else rows
+    match the ports of hosts."""
 
     @property
     def form(self) -> str:
-        """The word in the grammar for rows of such switches."""
-        return "moves" if self.moves else "constants"
+        """The word in the grammar for rows of such switches.
+
+        The third word, `single`, is for switches with a single table (`single_table_reader`).
+        """
+        return "moves" if self.moves_fields else "constants"
 
     @property
     def claimed_kinds(self) -> frozenset[str]:
         """The kinds of claims that the rows have to make in full."""
         kinds = claim_kinds_of(self.form) | {"neighbour", "intermediate", "shared class"}
-        return kinds if self.masks else (kinds - UNMASKED.keys()) | {*UNMASKED.values()}
+        if self.matches_masked_metadata:
+            return kinds
+        return (kinds - UNMASKED.keys()) | {*UNMASKED.values()}
 
 
 UNMASKED = {"forwarded": "dispatched", "admitted": "admitted unmasked"}
@@ -138,7 +149,7 @@ OF_OPEN_VSWITCH = OptionalFeatures()
 """The features of Open vSwitch."""
 
 
-class ReadCarried(NamedTuple):
+class ReadIntermediateRow(NamedTuple):
     """A row that routes packets to their intermediate."""
 
     mac: str
@@ -150,7 +161,7 @@ class ReadCarried(NamedTuple):
 
 
 class ReadPrefix(NamedTuple):
-    """A row of a single table, from a prefix to a group."""
+    """A row of a single table, from a prefix to a group; only `single_table_reader` reads such."""
 
     family: str
     """The address family, `ip` or `ipv6`."""
@@ -197,7 +208,7 @@ class ReadClass:
     """The ports of which the hash chooses one."""
 
 
-ReadRow = ReadRoute | ReadClass | ReadCarried | ReadPrefix | Fact
+ReadRow = ReadRoute | ReadClass | ReadIntermediateRow | ReadPrefix | Fact
 """A row of flows.txt, by its purpose; a `Fact` is a row that states a claim."""
 
 
@@ -327,7 +338,7 @@ class FlowsText:
     """The name of the file."""
     routes: list[tuple[int, ReadRoute]] = field(default_factory=list)
     """The rows of routes, each with its line."""
-    carried: list[tuple[int, ReadCarried]] = field(default_factory=list)
+    to_intermediates: list[tuple[int, ReadIntermediateRow]] = field(default_factory=list)
     """The rows to intermediates, each with its line."""
     claims: list[Claim] = field(default_factory=list)
     """The facts that other rows state."""
@@ -340,26 +351,39 @@ class FlowsText:
         flows = cls(text.files.flows)
         for line, statement in statements(text.flows):
             row = read_row(statement, features.form)
-            if isinstance(row, ReadCarried) and features.masks:
-                flows.carried.append((line, row))
-            elif isinstance(row, ReadRoute) and row.masked == features.masks:
-                flows.routes.append((line, row))
-            elif row and not isinstance(row, ReadRoute | ReadClass | ReadCarried | ReadPrefix):
-                flows.claims.append(Claim(*row, flows.file, line))
-            elif not (
-                isinstance(row, ReadClass) and flows._add_class(row, line, features, program)
-            ):
+            if row is None or not flows._add(row, line, features, program):
                 flows.wrong.append((flows.file, line, statement))
         return flows
+
+    def _add(
+        self, row: ReadRow, line: int, features: OptionalFeatures, program: OvsProgram
+    ) -> bool:
+        """Add a row; False: it is not a row of switches with these features."""
+        match row:
+            case ReadClass():
+                return self._add_class(row, line, features, program)
+            case ReadRoute():
+                if row.masked != features.matches_masked_metadata:
+                    return False
+                self.routes.append((line, row))
+            case ReadIntermediateRow():
+                if not features.matches_masked_metadata:
+                    return False
+                self.to_intermediates.append((line, row))
+            case ReadPrefix():
+                return False
+            case kind, value:
+                self.claims.append(Claim(kind, value, self.file, line))
+        return True
 
     def _add_class(
         self, row: ReadClass, line: int, features: OptionalFeatures, program: OvsProgram
     ) -> bool:
         """Add the row of a class to the program; False: it is a row of no single class."""
-        if (row.mask != ALL) is not features.masks:
+        if (row.mask != ALL) is not features.matches_masked_metadata:
             return False
         is_of_several_classes = row.mask & CLASS != CLASS
-        is_for_marked = features.masks and row.mask & CAME_MARKED
+        is_for_marked = features.matches_masked_metadata and row.mask & CAME_MARKED
         if is_of_several_classes or is_for_marked or row.priority >= SPREAD_PRIORITY:
             return False
         program.row_lines[row] = line
@@ -386,7 +410,7 @@ def read_ovs(text: ProgramText, features: OptionalFeatures = OF_OPEN_VSWITCH) ->
     flows = FlowsText.read(text, features, program)
     claims = list(_claims(flows))
     wrong += [*flows.wrong, *_wrong_marks(program, claims, files), *_wrong_groups(program, files)]
-    if features.masks:
+    if features.matches_masked_metadata:
         _note_ports_of_hosts(program, claims)
     else:
         claims = [_unmasked(claim) if claim.kind in UNMASKED else claim for claim in claims]
@@ -397,10 +421,14 @@ def read_ovs(text: ProgramText, features: OptionalFeatures = OF_OPEN_VSWITCH) ->
         entries.of([row.entry for _, row in flows.routes]),
         np.array([line for line, _ in flows.routes], np.int64),
     )
+    # Both dicts: by the number of a class in the build, its entry; for packets in general, and for
+    # packets from hosts at a switch that has none.
     numbered = {egress & ~DIRECT: entries[egress, "ip"] for egress in sorted(program.rows)}
     entering = None
-    if features.masks and not program.ports_of_hosts:
-        # The switch has no hosts. Port 0, which is none, stands for the ports of hosts.
+    if features.matches_masked_metadata and not program.ports_of_hosts:
+        # The switch has no hosts, but rows for packets from hosts. No packet comes in by port 0, so
+        # it stands for the ports of hosts, of the entries with FROM_HOSTS only. (In a row, 0 means
+        # any ingress port.)
         program.ports_of_hosts[FROM_HOSTS] = {0}
         entering = {
             egress & ~DIRECT: entries[egress, FROM_HOSTS] for egress in sorted(program.rows)
@@ -412,7 +440,7 @@ def read_ovs(text: ProgramText, features: OptionalFeatures = OF_OPEN_VSWITCH) ->
         features.claimed_kinds,
         claims,
         wrong=wrong,
-        unused=list(_unused(program, files, features.masks)),
+        unused=list(_unused(program, files, features.matches_masked_metadata)),
         numbered=numbered,
         entering=entering,
     )
@@ -429,11 +457,11 @@ def _claims(flows: FlowsText) -> Iterator[Claim]:
         for line, row in flows.routes:
             if row.entry[0] & DIRECT:
                 yield Claim("neighbour", (prefix_text(row.prefix),), flows.file, line)
-    if flows.carried:
+    if flows.to_intermediates:
         ipv4_routes = (
             (row.prefix, row.entry[0]) for _, row in flows.routes if row.entry[1] == "ip"
         )
-        yield from carried_claims(flows.carried, ipv4_routes, flows.file)
+        yield from _intermediate_claims(flows.to_intermediates, ipv4_routes, flows.file)
 
 
 def _note_ports_of_hosts(program: OvsProgram, claims: Iterable[Claim]) -> None:
@@ -445,8 +473,8 @@ def _note_ports_of_hosts(program: OvsProgram, claims: Iterable[Claim]) -> None:
                 program.ports_of_hosts.setdefault(str(family), set()).add(int(port))
 
 
-def carried_claims(
-    rows: Iterable[tuple[int, ReadCarried]], routes: Iterable[tuple[str, int]], file: str
+def _intermediate_claims(
+    rows: Iterable[tuple[int, ReadIntermediateRow]], routes: Iterable[tuple[str, int]], file: str
 ) -> Iterator[Claim]:
     """The claims of rows to intermediates, which name a class by the lowest of its networks.
 
@@ -590,7 +618,7 @@ def _rules(form: str) -> tuple[tuple[str, re.Pattern[str], Verb], ...]:
     """The rules for rows of a form of pipeline: beginning, pattern, and meaning.
 
     Args:
-        form: moves, constants or single.
+        form: `moves` or `constants` (`OptionalFeatures`), or `single`, of `single_table_reader`.
     """
     rules = grammar("ovs", "flows.txt").rules
     # The first verb of a rule names the forms of pipelines that have such rows.
@@ -641,7 +669,7 @@ def _row(meaning: Verb, fields: Mapping[str, str]) -> ReadRow | None:
                 members=tuple(map(exact_number, members)),
             )
         case ["carried"]:
-            return ReadCarried(fields["mac"], metadata, port)
+            return ReadIntermediateRow(fields["mac"], metadata, port)
         case ["prefix"]:
             priority = 2 * _number(fields["length"]) + (1 if port else 0)
             return ReadPrefix(

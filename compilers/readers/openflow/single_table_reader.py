@@ -19,8 +19,8 @@ from compilers.readers.openflow.ovs_reader import (
     Entry,
     OvsProgram,
     ProgramText,
-    ReadCarried,
     ReadClass,
+    ReadIntermediateRow,
     ReadPrefix,
     ReadRoute,
     claim_kinds_of,
@@ -71,11 +71,15 @@ class _Rows:
         rows = cls(text.files.flows)
         for line, statement in statements(text.flows):
             row = read_row(statement, "single")
-            if isinstance(row, ReadPrefix) and rows._add(row, line):
-                continue
-            if row and not isinstance(row, ReadRoute | ReadClass | ReadCarried | ReadPrefix):
-                rows.claims.append(Claim(*row, rows.file, line))
-            else:
+            match row:
+                case ReadPrefix():
+                    is_right = rows._add(row, line)
+                case None | ReadRoute() | ReadClass() | ReadIntermediateRow():
+                    is_right = False
+                case kind, value:
+                    is_right = True
+                    rows.claims.append(Claim(kind, value, rows.file, line))
+            if not is_right:
                 rows.wrong.append((rows.file, line, statement))
         return rows
 
