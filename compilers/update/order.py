@@ -5,9 +5,19 @@ the cell at its new next hop does what the new tables say. So the *level* of a c
 cells on its new path, itself included, that differ from the old tables. Rows change level by level,
 and rows of one level in any order (docs/how-to/move.md has the proof).
 
+For example, packets from switch 1 to switch 9 went 1-2-9 and shall go 1-3-4-9. Until now switches 3
+and 4 have sent packets for 9 to switch 2. So the cells of 1, 3 and 4 for 9 differ from the old
+tables. The level of (4, 9) is 1, that of (3, 9) is 2, and that of (1, 9) is 3: switch 1 sends
+nothing to 3 before 3 sends to 4, and 4 to 9.
+
 The row of an aggregate changes many destinations at once, so its level is the largest of theirs. A
 destination that gets a row of its own first gets one that does what the old aggregate did. A
 destination that loses its own row to the aggregate does so when both may change.
+
+For example, an aggregate of the destinations 8 and 9 serves both before and after. If its cell for
+8 has level 1 and that for 9 level 3, the row changes in round 3, for both. If 9 gets a row of its
+own, the aggregate's row does not wait for 9: it changes in round 1, as packets to 9 take their own
+row, which is added before and changes in round 3.
 
 A *group* is consecutive switches that have rows for the same prefixes (`Routes.prefix`). In shapes,
 S is the number of switches, D of destinations, R of the rows of a switch.
@@ -132,32 +142,33 @@ def levels(build: Build, fibs: tuple[Fib, ...], compare: Compare) -> Iterator[Le
         )
 
 
-def write_rounds(build: Build, fib: Fib, levels: Levels, row: NDArray[np.uint8]) -> None:
+def write_rounds(build: Build, fib: Fib, block: Levels, rounds: NDArray[np.uint8]) -> None:
     """Write the round in which each row changes: the level of its cell or aggregate, at least 1.
 
     Args:
         build: the build with the rows.
         fib: its next hops.
-        levels: the levels of some destinations.
-        row: uint8[S, R], the round of each row; changed.
+        block: the levels of some destinations.
+        rounds: uint8[S, R], the round of each row; changed.
     """
     routes = build.tables.routes
-    cells = np.maximum(levels.cells, 1)
-    aggregate_levels = np.maximum(levels.aggregate_levels, 1)
-    if routes.exact:
-        row[:, levels.destinations] = cells
+    cell_rounds = np.maximum(block.cells, 1)
+    aggregate_rounds = np.maximum(block.aggregate_levels, 1)
+    if routes.exact:  # row d is that of destination d
+        rounds[:, block.destinations] = cell_rounds
         return
     groups, rows = routes.prefix.shape
-    by_group = row.reshape(groups, -1, rows)  # [groups, switches of one, R]
-    for prefixes, values in (
-        (levels.destinations, cells),
-        (levels.aggregates, aggregate_levels),
+    by_group = rounds.reshape(groups, -1, rows)  # [groups, switches of one, R]
+    for prefixes, rounds_of_prefixes in (
+        (block.destinations, cell_rounds),
+        (block.aggregates, aggregate_rounds),
     ):
-        for prefix, value in zip(prefixes.tolist(), values.T, strict=True):
+        for prefix, by_switch in zip(prefixes.tolist(), rounds_of_prefixes.T, strict=True):
+            # -1 stands for no aggregate, and no row has a prefix above the last in `fib.first`.
             if 0 <= prefix < len(fib.first) - 1:
                 entries = fib.by_prefix[fib.first[prefix] : fib.first[prefix + 1]]
                 group, column = np.divmod(entries, rows)
-                by_group[group, :, column] = value.reshape(groups, -1)[group]
+                by_group[group, :, column] = by_switch.reshape(groups, -1)[group]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -201,6 +212,8 @@ class _Covers:
             aggregate, return_index=True, return_inverse=True
         )
         has_own = has_own_row(routes, fib, destinations)
+        # No aggregate covers these destinations, so their cells wait for none. A cell without a row
+        # of its own has no route.
         has_own[:, aggregate < 0] = True
         return cls(has_own, not_in_old_aggregate, aggregate_index, aggregates, first)
 
@@ -249,7 +262,8 @@ def _levels(
     for _ in range(MOST_HOPS):
         raised = np.where(leaves, level.take(next_cell) + changed, 0).max(axis=0).astype(np.uint8)
         if len(covers.aggregates):
-            # Only cells that an aggregate serves before and after let its row wait for them.
+            # An aggregate's row waits only for the cells that it serves in both the old and the
+            # new tables.
             stays_in_aggregate = ~(covers.has_row | covers.not_in_old_aggregate)
             level_by_cell = np.where(stays_in_aggregate, raised, 0)
             aggregate_levels = np.maximum.reduceat(level_by_cell, covers.first, axis=1)
