@@ -6,6 +6,16 @@ switches have one class for all destinations, their *default*. Their paths are f
 the first switch that has a row for each destination. Such a switch is *listed*, and its paths are
 followed for each destination.
 
+For example, a block has the destinations 8 and 9, the switches 3, 8 and 9 are listed, and the
+defaults of 1 and 2 lead from 1 to 2 and from 2 to 3. So packets from 1 come to a listed switch
+first at 3, after two links, whether they are for 8 or 9: `entry` of 1 is the row of 3, and
+`entry_hops` is 2. If `hops` of 3 are 1 to 8 and 2 to 9, the paths from 1 have 3 and 4 links.
+
+A packet *bounces* at s, in a U-turn, if it comes in by the link over which s would send it. For
+example, the minimal path of s is s-v-d, and a host of v sends a packet for d over another link than
+the minimal one of v, to s. Switch s does not send it back to v, but over its link for such packets,
+to u: the packet goes v-s-u-…-d.
+
 `state_proof.prove_states` calls the functions in the order of this file.
 
 Letters in the loops: s and u switches, k a link, c an egress class, i a row of a listed switch, j
@@ -121,14 +131,15 @@ def has_link(links: Array, k: int) -> bool:
 def links_after_bounce(
     states: ClassStates, paths: MinimalPaths, s: int, c: int, j: int, d: int
 ) -> int:
-    """The links of a packet that a neighbour's host sends to s, and that s sends elsewhere.
+    """The links of a packet for d that bounces at s.
 
-    The neighbour is behind the minimal link of class c, so s does not send the packet back there.
+    It comes from v, the switch behind the minimal link of class c of s. It goes from s to u, over
+    the link of s for such packets, and on by the minimal path of u.
 
     Returns:
-        The links from the neighbour to d; 0 if s has no link for such packets.
+        The links from v to d, over s and u; 0 if s has no link for such packets.
     """
-    k, links = states.bounce_link[s, c], 2
+    k, links = states.bounce_link[s, c], 2  # v to s, and s to u
     if k < 0:
         return 0
     u = states.program.far[s, k]
@@ -303,6 +314,8 @@ def require_shortest(
             continue
         d, count, begin = rows.destinations[j], 1, 0
         visited[d], queue[0] = True, d
+        # The search may stop before the distance `most`. Minimal paths from all switches that it
+        # has not come to have at least `most` links, and no minimal path has more.
         for links in range(1, most):
             end = count
             for place in range(begin, end):
@@ -338,10 +351,12 @@ def unite_shared_links(states: ClassStates, rows: DestinationRows, united: Array
 
 
 @loop
-def hosts_are_turned(
+def unlisted_may_bounce(
     states: ClassStates, rows: DestinationRows, paths: MinimalPaths, united: Array
 ) -> bool:
-    """Whether a switch that is not listed may get a packet from a host of its own next switch.
+    """Whether packets may bounce at a switch s that is not listed.
+
+    They may if hosts of the next switch of s may send packets over its link to s.
 
     Args:
         states: what switches do with packets of each class.
@@ -352,14 +367,14 @@ def hosts_are_turned(
     for s in range(len(rows.default)):
         if rows.row[s] >= 0 or not states.in_use[s]:
             continue
-        first = paths.onward[s]
-        back = link_at_far_end(states.summary[s, rows.default[s]])
-        if paths.onward[first] < 0:
-            turned = has_link(united[~paths.onward[first]], back)
+        first = paths.onward[s]  # the next switch
+        back = link_at_far_end(states.summary[s, rows.default[s]])  # the link of `first` to s
+        if paths.onward[first] < 0:  # `first` is listed
+            may_bounce = has_link(united[~paths.onward[first]], back)
         else:
             c = rows.default[first]
             detours = has_detours(states.summary[first, c])
-            turned = detours and has_link(states.shared_links[first, c], back)
-        if turned:
+            may_bounce = detours and has_link(states.shared_links[first, c], back)
+        if may_bounce:
             return True
     return False

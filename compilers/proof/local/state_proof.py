@@ -67,11 +67,11 @@ from compilers.proof.local.minimal_paths import (
     follow_defaults,
     follow_listed,
     hop_switch,
-    hosts_are_turned,
     links_after_bounce,
     next_switch,
     require_shortest,
     unite_shared_links,
+    unlisted_may_bounce,
     write_next_hops,
 )
 
@@ -116,7 +116,7 @@ def prove_states(
         united = np.empty((len(rows.listed), states.shared_links.shape[2]), np.uint8)
         unite_shared_links(states, rows, united)
         prove_defaults(states, rows, paths, kinds, findings, most_hops, failed)
-        if states.marks or hosts_are_turned(states, rows, paths, united):
+        if states.marks or unlisted_may_bounce(states, rows, paths, united):
             raise_longest(findings, most_hops + 2 + states.marks)
 
 
