@@ -57,15 +57,17 @@ def read_speaker(
     router = files[0].text
     main, *other_files = _speaker_files(files, options)
     speaker = main.speaker
-    if speaker.families[1:] and options.numbered:
+    if speaker.families[1:] and options.numbered:  # IPv4 and IPv6, on sessions of their own
         speaker.statements.need(speaker.dialect.dual_stack, {})
     for file in other_files:
         _compare(main, file)
+    # Where another file than the first states BGP (SONiC), the first says itself which ports have
+    # no address.
     if not options.numbered and main.text is router:
         _mark_unnumbered(router, speaker)
     port_of = _port_of_session(router)
     for session in _sessions(speaker) if options.bfd else ():
-        speaker.statements.need(speaker.dialect.bfd_link, {"port": port_of.get(session.port, "")})
+        speaker.statements.need(speaker.dialect.bfd_link, {"port": port_of.get(session.peer, "")})
     if system.announces_discarded:
         _announce_discarded(router, speaker, system.policy_part)
     _require_discards(router, speaker)
@@ -89,8 +91,8 @@ def _speaker_files(files: Sequence[ReadFile], options: SpeakerOptions) -> Iterat
 def _mark_unnumbered(router: RouterText, speaker: Speaker) -> None:
     """Mark the ports of sessions as routed: a session without addresses names its port."""
     for session in _sessions(speaker):
-        if session.port in router.interfaces:
-            router.interfaces[session.port].unnumbered = True
+        if session.peer in router.interfaces:
+            router.interfaces[session.peer].unnumbered = True
 
 
 def _compare(main: _SpeakerFile, other: _SpeakerFile) -> None:
@@ -111,7 +113,7 @@ def _facts(speaker: Speaker) -> dict[object, int]:
         facts[number, family.own, family.accepted] = 0
         for session in family.sessions:
             metrics = session.metric, frozenset(session.preferred.items())
-            facts[number, session.port, session.as_number, metrics] = session.line
+            facts[number, session.peer, session.as_number, metrics] = session.line
     return facts
 
 
@@ -122,7 +124,7 @@ def _sessions(speaker: Speaker) -> Iterator[BgpNeighbour]:
 
 
 def _port_of_session(router: RouterText) -> dict[str, str]:
-    """The port of each session, by the neighbour's address, or by the port where it has none."""
+    """The port of each session by its `peer`, an address, or the port itself."""
     unnumbered = {name: name for name, port in router.interfaces.items() if port.unnumbered}
     return dict(far_ends(router)) | unnumbered
 
@@ -165,8 +167,8 @@ def with_ports(switch: BgpSwitch, port_of: dict[str, str], file: str, numbered: 
     """Give the sessions of a switch their ports.
 
     Args:
-        switch: a switch whose sessions name a neighbour's address, or a port without addresses.
-        port_of: the port of each session, by what the session names.
+        switch: the switch.
+        port_of: the port of each session, by its `peer`.
         file: the file with the sessions.
         numbered: whether links have addresses. Then the neighbours' addresses become next hops,
             which are checked.
@@ -176,7 +178,7 @@ def with_ports(switch: BgpSwitch, port_of: dict[str, str], file: str, numbered: 
         for family in switch.families
     )
     hops = [
-        NextHop(port_of.get(session.port, ""), session.port, file, session.line)
+        NextHop(port_of.get(session.peer, ""), session.peer, file, session.line)
         for family in (switch.families if numbered else ())
         for session in family.sessions
     ]
@@ -189,4 +191,4 @@ def _sessions_at_ports(
 ) -> Iterator[BgpNeighbour]:
     """Yield sessions with the ports behind which their neighbours are."""
     for session in sessions:
-        yield replace(session, port=port_of.get(session.port, ""))
+        yield replace(session, port=port_of.get(session.peer, ""))

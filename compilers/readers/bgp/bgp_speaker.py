@@ -40,8 +40,11 @@ prefixes of the policy's own list, and for all prefixes."""
 class BgpNeighbour:
     """A neighbour in one address family, and what the policy for it does with its announcements."""
 
+    peer: str
+    """What its statements name: the neighbour's address, or the port of a link without addresses.
+    """
     port: str
-    """The port of the link, or the neighbour's address behind it."""
+    """The port of the link; "" where it is not known."""
     as_number: int
     """The AS number of the neighbour."""
     line: int
@@ -220,7 +223,8 @@ class Speaker:
                 preferred = dict.fromkeys(prefixes, preferred_metric)
             metric, detour_metric = self._policy(fields, policy)
             yield BgpNeighbour(
-                port=session["peer"],
+                peer=session["peer"],
+                port="" if self.options.numbered else session["peer"],
                 as_number=_number(session["far"]),
                 line=line,
                 metric=metric,
