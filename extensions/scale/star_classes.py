@@ -1,9 +1,13 @@
 """The egress classes of a whole PolarStar, three for each link, and how much each of them serves.
 
 A class is a link together with the destinations that it serves: the neighbour itself (*direct*),
-other switches of the neighbour supernodes (*beside*), or all other destinations (*beyond*). The
-rows of a `StarProgram` choose among the three by its `shift`. `star_program` proves that such rows
-deliver all packets over minimal paths.
+other switches of the supernodes next to the switch's own (*beside*), or all other destinations
+(*beyond*). `star_program` proves that the rows of a `StarProgram` deliver all packets over minimal
+paths.
+
+A switch with at most K links has 3K classes. Link k has class k for destinations beyond, K + k for
+the neighbour itself, and 2K + k for those beside. `StarProgram.shift` has what is added to k: 2K
+and K.
 """
 
 from __future__ import annotations
@@ -53,16 +57,20 @@ class StarClasses:
         most_links = far.shape[1]
         if not polarstar.is_whole(build.topology) or ports.shape[1] != 3 * most_links:
             return None
+        # The rows of all switches are computed from one program, and are proved to deliver.
         program = _three_class_program(build, most_links)
         members = proved_members(build, program) if program else None
+        # The cables join the members of supernodes as the program takes them to be joined.
         if members is None or not members.as_programmed():
             return None
         classes = cls(build, members, PortUse.of(build.wiring))
+        # Class c has the port of link c mod K, and no port (-1) where that link has no cable.
         for block in classes.use.blocks():
             cabled_link = np.where(far[block] >= 0, np.arange(most_links), -1)
             class_link = classes.use.part(block).links(ports[block])
             if not np.array_equal(class_link, np.tile(cabled_link, 3)):
                 return None
+        # Without groups, members of a supernode have different numbers of inner links.
         has_groups = any(True for _ in classes.groups())
         return classes if has_groups else None
 
