@@ -205,17 +205,22 @@ def names() -> list[str]:
     return list(read(SOURCE).data)
 
 
-def configuration(entry: Mapping[str, Any], like: int | None) -> Candidate:
+def configuration(entry: Mapping[str, Any], priced_as_hosts: int | None) -> Candidate:
     """The candidate of a network of `papers.yaml`, with hosts, cables and prices.
 
     Args:
         entry: the family, radix and parameters, and what the paper says of hosts and cables.
-        like: the number of hosts that sets the price of optical cables; None for the design's own.
+        priced_as_hosts: the number of hosts that sets the price of optical cables; None for the
+            design's own.
     """
     largest = entry.get("largest", False)
     design = _design(entry["family"], entry["radix"], entry["parameters"], largest)
     return candidate(
-        design, prices(), hosts=entry.get("hosts"), electrical=entry.get("electrical"), like=like
+        design,
+        prices(),
+        hosts=entry.get("hosts"),
+        electrical=entry.get("electrical"),
+        priced_as_hosts=priced_as_hosts,
     )
 
 

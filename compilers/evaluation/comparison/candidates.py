@@ -8,7 +8,7 @@ cost model is that of the Projective Networks paper, §V-C: nodes are packed in 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, comb, floor
 from typing import Any
 
@@ -56,7 +56,7 @@ class Candidate:
     """$ and W for each host."""
     modules: int
     """The optical modules of a node."""
-    more: int = 0
+    nodes_with_one_more: int = 0
     """The number of nodes that have `hosts` + 1 hosts, where the hosts do not divide evenly."""
     ports: int | None = None
     """The ports of the routers on offer; None: each router has just the ports that it uses."""
@@ -69,12 +69,12 @@ class Candidate:
     @property
     def total_hosts(self) -> int:
         """T, the hosts of the whole fabric."""
-        return self.hosts * self.design.endpoints + self.more
+        return self.hosts * self.design.endpoints + self.nodes_with_one_more
 
     @property
     def most_hosts(self) -> int:
         """The hosts of a node that has the most."""
-        return self.hosts + (self.more > 0)
+        return self.hosts + (self.nodes_with_one_more > 0)
 
     @property
     def router_ports(self) -> int:
@@ -95,12 +95,12 @@ class Candidate:
     @property
     def uniform(self) -> CarriedShare | None:
         """What uniform traffic gets."""
-        return self.figures.uniform(self.most_hosts, even=not self.more)
+        return self.figures.uniform(self.most_hosts, even=not self.nodes_with_one_more)
 
     @property
     def guaranteed(self) -> CarriedShare | None:
         """What any traffic gets, by the balance for any traffic."""
-        return self.figures.guaranteed(self.most_hosts, even=not self.more)
+        return self.figures.guaranteed(self.most_hosts, even=not self.nodes_with_one_more)
 
     @property
     def electrical(self) -> int:
@@ -142,7 +142,7 @@ class Candidate:
             "power_per_host": self.cost.watts,
             "optical_ports_per_host_uniform": self.cost.optical_uniform,
             "optical_ports_per_host_permutation": self.cost.optical_permutation,
-            "one_host_more_at": self.more,
+            "one_host_more_at": self.nodes_with_one_more,
             "price": self.price,
             **_carried("uniform", self.uniform),
             **_carried("guaranteed", self.guaranteed),
@@ -163,8 +163,8 @@ def candidate(
     prices: Prices,
     hosts: int | None = None,
     electrical: int | None = None,
-    like: int | None = None,
-    more: int = 0,
+    priced_as_hosts: int | None = None,
+    nodes_with_one_more: int = 0,
     ports: int | None = None,
 ) -> Candidate:
     """The design with all its figures.
@@ -174,29 +174,30 @@ def candidate(
         prices: what things cost.
         hosts: the hosts of a node; None for the number at full throughput.
         electrical: the number of cables inside groups; None for that of `packing`.
-        like: the number of hosts by which optical cables are priced; None for that of the design.
-        more: the number of nodes that have one host more.
+        priced_as_hosts: optical cables cost as much as in a fabric of so many hosts; None for the
+            hosts of the design.
+        nodes_with_one_more: the number of nodes that have one host more.
         ports: the ports of the routers on offer; None for as many as are used.
     """
     figures = formulas(design)
     hosts_at_full_rate = figures.full_throughput_hosts
     if hosts is None:
         hosts = max(1, floor(largest_hosts(design, figures)))
-    total_hosts = hosts * design.endpoints + more
-    groups = packing(design, total_hosts / design.endpoints, prices.electrical_group)
-    if electrical is not None and groups is not None:
-        groups = Packing(groups.size, groups.groups, electrical, groups.bundles)
-    electrical_links = groups.electrical if groups else 0
-    ports_bought = ports or router_ports(design, figures, hosts + (more > 0))
+    total_hosts = hosts * design.endpoints + nodes_with_one_more
+    groups_of_nodes = packing(design, total_hosts / design.endpoints, prices.electrical_group)
+    if electrical is not None and groups_of_nodes is not None:
+        groups_of_nodes = replace(groups_of_nodes, electrical=electrical)
+    electrical_links = groups_of_nodes.electrical if groups_of_nodes else 0
+    ports_bought = ports or router_ports(design, figures, hosts + (nodes_with_one_more > 0))
     return Candidate(
         design=design,
         figures=figures,
         full_throughput_hosts=hosts_at_full_rate,
         hosts=hosts,
-        packing=groups,
-        cost=_cost(design, total_hosts, ports_bought, electrical_links, prices, like),
+        packing=groups_of_nodes,
+        cost=_cost(design, total_hosts, ports_bought, electrical_links, prices, priced_as_hosts),
         modules=ceil(design.radix / prices.links_per_module),
-        more=more,
+        nodes_with_one_more=nodes_with_one_more,
         ports=ports,
     )
 
@@ -221,7 +222,7 @@ def _cost(
     ports: int,
     electrical_links: int,
     prices: Prices,
-    like: int | None,
+    priced_as_hosts: int | None,
 ) -> Cost:
     """The cost per host.
 
@@ -231,11 +232,13 @@ def _cost(
         ports: of each router.
         electrical_links: the cables inside groups, which are electrical.
         prices: what things cost.
-        like: as in `candidate`.
+        priced_as_hosts: as in `candidate`.
     """
     routers = design.nodes * (prices.router_per_port * ports + prices.router_base)
     electrical = electrical_links * prices.electrical_per_gbps
-    optical = (design.links - electrical_links) * prices.optical(like or hosts)
+    optical = (design.links - electrical_links) * prices.optical(priced_as_hosts or hosts)
+    # Each link has an optical port at both ends. In an indirect network, the link between a host
+    # and its switch has two more; in a direct one, hosts and switch are one package.
     is_indirect = design.endpoints < design.nodes
     optical_ports = 2 * design.links / hosts + 2 * is_indirect
     saturation = prices.saturation_permutation_direct
@@ -290,7 +293,9 @@ def _options(modules: Modules, hosts: float, group_hosts: float) -> Iterator[Pac
         yield Packing(size, groups, modules.electrical(merged), modules.bundles)
     if modules.splits:
         for parts in range(2, int(modules.size * hosts / group_hosts) + 2):
-            short, longer = divmod(modules.size, parts)
-            inside = longer * comb(short + 1, 2) + (parts - longer) * comb(short, 2)
-            size = short + (longer > 0)
+            # All nodes of a module are joined to each other, so a part of n nodes has n·(n-1)/2
+            # links. `larger_parts` of the parts have one node more than the others.
+            nodes, larger_parts = divmod(modules.size, parts)
+            inside = larger_parts * comb(nodes + 1, 2) + (parts - larger_parts) * comb(nodes, 2)
+            size = nodes + (larger_parts > 0)
             yield Packing(size, modules.count * parts, modules.count * inside, modules.bundles)

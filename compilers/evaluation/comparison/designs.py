@@ -92,7 +92,7 @@ class Sizing:
             return None
         if self.ports and router_ports(design, figures, hosts + (more > 0)) > self.ports:
             return None
-        return candidate(design, prices, hosts, more=more, ports=self.ports)
+        return candidate(design, prices, hosts, nodes_with_one_more=more, ports=self.ports)
 
 
 def families(names: Iterable[str] = (), baselines: bool = False) -> list[Family]:

@@ -246,7 +246,7 @@ def scalability(_quick: bool) -> Evidence:
     )
     huge_pn, limit_of_pn = growth("PN").shape(2048).quantities(), 100 / 343
     entry = {"family": "oft", "radix": 256, "parameters": {"q": 127}}
-    tree = configuration(entry, like=None)
+    tree = configuration(entry, priced_as_hosts=None)
     claims = (
         PaperClaim(
             "T = 0.29 R³ of PN, read as the limit 100/343 of T/R³: by formula, at q = 2,048,"

@@ -452,11 +452,11 @@ def _write_first(candidates: Sequence[Candidate], folder: Path, is_sized: bool) 
         candidate.design.family,
         parameters,
         candidate.hosts,
-        more=candidate.more,
+        more=candidate.nodes_with_one_more,
         ports=ports,
     ).texts()
     write_new_files(folder, texts)
     hosts_per_node = f"{counted(candidate.hosts, 'host')} per node"
-    if candidate.more:
-        hosts_per_node += f", {candidate.hosts + 1} at {candidate.more} of them"
+    if candidate.nodes_with_one_more:
+        hosts_per_node += f", {candidate.hosts + 1} at {candidate.nodes_with_one_more} of them"
     say(f"{candidate.name} with {hosts_per_node}")
