@@ -27,10 +27,15 @@ from numpy.typing import NDArray
 from compilers.proof.soundness.link_sets import Bits, Sets, alternate_sets, has
 from compilers.proof.soundness.port_use import Ports, PortUse
 from compilers.proof.soundness.unsound import Unsound, unsound_where
-from compilers.proof.walks.loop_free_alternates import Conflict, NeighbourPaths
+from compilers.proof.walks.loop_free_alternates import NeighbourPaths
 from compilers.routing.alternate_weights import weight_pairs
 from compilers.tables.build import Build
-from compilers.tables.packed_alternates import AlternatePorts, AlternateWeights, set_bits
+from compilers.tables.packed_alternates import (
+    AlternateLinks,
+    AlternatePorts,
+    AlternateWeights,
+    set_bits,
+)
 from compilers.topology import polarity
 from inventory.problems import Finding
 
@@ -80,17 +85,7 @@ def _class_weights(build: Build) -> _ClassWeights:
     if isinstance(classes.alternate, AlternatePorts) and isinstance(
         classes.weight, AlternateWeights
     ):
-        ports, packed = classes.alternate.packed, classes.weight.packed
-        count = set_bits(ports.links & np.packbits(ports.port > 0, axis=1)[:, None])
-        weighted = set_bits(packed.links)
-        # One weight for the minimal port, and one for all alternates that have a weight.
-        minimal, alternate = packed.weight[..., 0], packed.weight[..., 1]
-        return _ClassWeights(
-            alternates=count,
-            minimal=minimal,
-            least_alternate=np.where(weighted >= count, alternate, 0),
-            greatest_alternate=np.where(weighted > 0, alternate, 0),
-        )
+        return _packed_weights(classes.alternate.packed, classes.weight.packed)
     is_port, weight = np.asarray(classes.alternate) > 0, np.asarray(classes.weight)
     minimal, alternate = weight[..., 0], weight[..., 1:]
     above_all = np.iinfo(np.uint16).max
@@ -99,6 +94,27 @@ def _class_weights(build: Build) -> _ClassWeights:
         minimal=minimal,
         least_alternate=np.where(is_port, alternate, above_all).min(axis=2),
         greatest_alternate=np.where(is_port, alternate, 0).max(axis=2),
+    )
+
+
+def _packed_weights(alternates: AlternateLinks, weights: AlternateLinks) -> _ClassWeights:
+    """The weights of all classes whose alternates and weights are packed.
+
+    Args:
+        alternates: the links of the alternates, one bit for each, and the ports of links.
+        weights: the links of the alternates that have a weight, one bit for each. All of a class
+            have one weight. Usually these are the same bits; a damaged build may differ.
+    """
+    has_port = np.packbits(alternates.port > 0, axis=1)[:, None]
+    count = set_bits(alternates.links & has_port)
+    weighted_count = set_bits(weights.links)
+    of_minimal_port, of_each_alternate = weights.weight[..., 0], weights.weight[..., 1]
+    return _ClassWeights(
+        alternates=count,
+        minimal=of_minimal_port,
+        # 0 if some alternate has no weight.
+        least_alternate=np.where(weighted_count >= count, of_each_alternate, 0),
+        greatest_alternate=np.where(weighted_count > 0, of_each_alternate, 0),
     )
 
 
@@ -125,8 +141,8 @@ def class_rows(build: Build, paths: NeighbourPaths) -> Iterator[Unsound]:
     yield from _class_numbers(build, paths)
     if build.tables.routes.exact:
         disjoint = forwarding.has_alternates and forwarding.disjoint
-        limit = Conflict.LATER if disjoint else Conflict.NEXT_HOP
-        yield from _mixed_rows(build, paths.partly_served(limit) & behind)
+        mixed = paths.partly_disjoint() if disjoint else paths.partly_node_protecting()
+        yield from _mixed_rows(build, mixed & behind)
 
 
 def alternates(build: Build, use: PortUse, paths: NeighbourPaths) -> Iterator[Unsound]:
@@ -156,23 +172,23 @@ def _alternates_by_paths(build: Build, paths: NeighbourPaths) -> tuple[Sets, Set
     Where `Forwarding.alternates` is "some", classes may lack required alternates.
     """
     forwarding = build.forwarding
-    loop_free = paths.candidates_below(Conflict.LATER if forwarding.disjoint else Conflict.BACK)
+    serving = paths.disjoint() if forwarding.disjoint else paths.loop_free()
     if forwarding.alternates == "shortest":
         downstream = np.packbits(paths.downstream_for_all, axis=2)
-        downstream &= loop_free
+        downstream &= serving
         return downstream, downstream
     if forwarding.marks:  # any neighbour may be an alternate, as it spreads marked packets
-        loop_free = paths.candidates_below(Conflict.ANY)
+        serving = paths.all_candidates()
     else:  # direct classes have none, unless neighbours bounce packets
-        loop_free[~(paths.behind & ~paths.direct)] = 0
+        serving[~(paths.behind & ~paths.direct)] = 0
     if not forwarding.bounces:
-        return loop_free, loop_free
+        return serving, serving
     # A neighbour can also be reached over links whose far end bounces packets. In a whole PolarFly
     # every neighbour bounces. In other graphs only loop-free neighbours are required.
     to_neighbour, whole = paths.direct & ~paths.behind, polarity.is_whole(build.topology)
-    any_link = paths.candidates_below(Conflict.ANY)
-    required = loop_free.copy()
-    to_neighbours = any_link if whole else paths.candidates_below(Conflict.BACK)
+    any_link = paths.all_candidates()
+    required = serving.copy()
+    to_neighbours = any_link if whole else paths.loop_free()
     required[to_neighbour] = to_neighbours[to_neighbour]
     return required, np.where(to_neighbour[..., None], any_link, required)
 
@@ -207,7 +223,7 @@ def repairs(build: Build, use: PortUse, paths: NeighbourPaths) -> Iterator[Unsou
         paths: the paths of the neighbours of its switches.
     """
     forwarding, classes = build.forwarding, build.tables.classes
-    serving = paths.candidates_below(Conflict.NEXT_HOP)
+    serving = paths.node_protecting()
     if forwarding.repairs:
         yield from _repairs(build, use, "protection", classes.protection, paths.used, serving)
     if forwarding.repairs or forwarding.bounces:
@@ -274,7 +290,7 @@ def _wrong_links(
 
 
 def _repairs(
-    build: Build, use: PortUse, key: str, order: Ports, is_checked: Bits, repairs: Sets
+    build: Build, use: PortUse, key: str, order: Ports, is_checked: Bits, serving: Sets
 ) -> Iterator[Unsound]:
     """Classes whose order of ports for fast reroute does not begin with ports that repair.
 
@@ -284,11 +300,11 @@ def _repairs(
         key: the name of the order, `protection` or `bounce`.
         order: int[S, C, n], its ports.
         is_checked: bool[S, C], the classes that are checked.
-        repairs: uint8[S, C, ⌈K/8⌉], the links that repair. All of them come first in the order, or
+        serving: uint8[S, C, ⌈K/8⌉], the links that repair. All of them come first in the order, or
             n of them if it has room for n.
     """
-    does_repair = has(repairs, use.links(order))
-    must_repair = np.arange(order.shape[2]) < set_bits(repairs)[..., None]
+    does_repair = has(serving, use.links(order))
+    must_repair = np.arange(order.shape[2]) < set_bits(serving)[..., None]
     yield from unsound_where(
         is_checked[..., None] & must_repair & ~does_repair,
         lambda s, c, n: Finding(

@@ -156,7 +156,23 @@ class NeighbourPaths:
         """bool[S, C], whether the class has any destination."""
         return self.direct | self.behind
 
-    def candidates_below(self, limit: Conflict) -> Sets:
+    def all_candidates(self) -> Sets:
+        """All candidates, also those whose paths come back to the switch, as sets of links."""
+        return self._candidates_below(Conflict.ANY)
+
+    def loop_free(self) -> Sets:
+        """The candidates whose paths do not come back to the switch, as sets of links."""
+        return self._candidates_below(Conflict.BACK)
+
+    def node_protecting(self) -> Sets:
+        """Those whose paths also avoid the next hop of the switch, as sets of links."""
+        return self._candidates_below(Conflict.NEXT_HOP)
+
+    def disjoint(self) -> Sets:
+        """Those whose paths meet no switch of the switch's own minimal path, as sets of links."""
+        return self._candidates_below(Conflict.LATER)
+
+    def _candidates_below(self, limit: Conflict) -> Sets:
         """The candidates that serve all destinations of their class, as sets of links.
 
         Args:
@@ -166,7 +182,15 @@ class NeighbourPaths:
         serves_all = self.is_candidate & self.used[..., None] & (self.worst_conflict < limit)
         return np.packbits(serves_all, axis=2)
 
-    def partly_served(self, limit: Conflict) -> Bits:
+    def partly_node_protecting(self) -> Bits:
+        """The classes with a candidate that is node-protecting for some destinations only."""
+        return self._partly_served(Conflict.NEXT_HOP)
+
+    def partly_disjoint(self) -> Bits:
+        """The classes with a candidate that is disjoint for some destinations only, bool[S, C]."""
+        return self._partly_served(Conflict.LATER)
+
+    def _partly_served(self, limit: Conflict) -> Bits:
         """The classes with a candidate that serves only some of their destinations, bool[S, C].
 
         Args:
