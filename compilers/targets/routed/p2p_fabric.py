@@ -1,27 +1,24 @@
 """The routers of a build whose links have addresses: names, addresses and routes by VRF.
 
-`P2pTarget` makes a `P2pFabric` for a network operating system. It gives templates their variables,
-and `check routes` the routes that each router has to hold. Links, neighbours and ports are those of
-the build's wiring; `family` is 0 for IPv4 and 1 for IPv6 everywhere.
+`P2pTarget` makes a `P2pFabric` for a network operating system. `P2pFabric.variables` gives
+templates their variables, and `routes_held` the routes that a router has to hold, which `check
+routes` compares with a device. Links, neighbours and ports are those of the build's wiring;
+`family` is 0 for IPv4 and 1 for IPv6 everywhere.
 
-The VRF of hosts: some balances share packets from hosts over several ports (equal-cost multipath),
-and not packets in transit. Then host ports are in a VRF of their own, and fabric ports in the
-default VRF. The VRF of hosts has a route to every prefix, over all next hops that packets from
-hosts may take; each next hop is an interface of the default VRF and an address (some chips cannot
-chain look-ups: FRR issue 18320). The default VRF, which packets in transit meet, has minimal
-routes. A packet without a route in one VRF is not looked up in another, so each VRF needs all
-prefixes.
+A router has up to three kinds of VRFs. A packet without a route in one VRF is not looked up in
+another, so each VRF has routes for all hosts of the fabric.
 
-Leaked routes: the default VRF has a route to each host in the VRF of hosts, with the host itself as
-the next hop. Not every system takes a route to an interface alone on Ethernet (Cisco, Nexus 9000
-unicast routing guide, static routing). FRR takes a host route by the host itself, but before 10.6
-not the whole block by one of its own addresses (zebra_nhg.c, commits 4dcc227611 and d09fc634e7).
+- The *default VRF* is for packets in transit.
+- The *VRF of hosts* has the host ports. It is there if the balance, that is the load-balancing
+  rule, shares packets from hosts over several ports (equal-cost multipath), and not packets in
+  transit. Each of its next hops is an interface of the default VRF and an address.
+- A *stage* (`MarkedStage`) is there for each link, if the balance marks packets for the next router
+  to spread them over its other links (`compilers.routing.marked_spread`). It is the VRF of the
+  marked packets that come in by this link.
 
-Marked packets: some balances, that is load-balancing rules, mark packets for the next router to
-spread them over its other links (`compilers.routing.marked_spread`). The mark is a VLAN: each link
-has a subinterface at both ends, whose /31 and /127 are the second half of a /30 and a /126; the
-link itself has the first half. The subinterface is in a VRF of its own, a *stage* (`MarkedStage`),
-whose ECMP route to the fabric's pool of addresses has the other links as next hops.
+For example, a router has links to A, B and C, and hosts behind A have the prefix p. The default
+VRF sends p to A. The VRF of hosts shares p over A, B and C, and marks what goes to B and C. In the
+stage of the link to A, the pool of all addresses of the fabric is shared over B and C.
 """
 
 from __future__ import annotations
@@ -65,13 +62,19 @@ from compilers.targets.system_names import SystemNames, hostname
 from inventory.problems import InputError, Problem, few
 
 HOSTS_VRF = "hosts"
-"""The name of the VRF of hosts; some systems demand a prefix before it, as in `Vrf-hosts`."""
+"""The name of the VRF of hosts; some systems demand a prefix before it, as in `Vrf-hosts`.
+
+Its next hops have an interface and an address, as some chips cannot chain look-ups (FRR issue
+18320)."""
 DISCARD_DISTANCE = 254
 """The distance of routes that discard, the greatest that is usable."""
 HOST_VLAN = 2
 """The VLAN of the host ports of a switch that has several."""
 MARK_VLAN = 3
-"""The VLAN of marked packets on every link."""
+"""The VLAN of marked packets on every link: it is the mark.
+
+Each link has a subinterface for it at both ends. The addresses of a subinterface, a /31 and a /127,
+are in the second half of a /30 and a /126, whose first half has those of the link itself."""
 DEFAULT_VRF = "default"
 """The name of the default VRF in the next hops of other VRFs, which templates print.
 
@@ -97,7 +100,12 @@ class P2pFabric:
     control_plane: ControlPlane | None
     """The BGP of the switches; None with static routes."""
     leaks_host_routes: bool
-    """Whether host ports are in the VRF of hosts, so that other VRFs have leaked routes to them."""
+    """Whether host ports are in the VRF of hosts, so that other VRFs have leaked routes to them.
+
+    A leaked route leads to one host, with the host itself as the next hop. Not every system takes a
+    route to an interface alone on Ethernet (Cisco, Nexus 9000 unicast routing guide, static
+    routing). FRR takes such a host route, but before 10.6 not the whole block by one of its own
+    addresses (zebra_nhg.c, commits 4dcc227611 and d09fc634e7)."""
 
     @classmethod
     def of(
@@ -239,19 +247,23 @@ class P2pFabric:
             for port, neighbour in neighbours.items()
             if endpoints[neighbour]
         }
-        leaked_host_routes = self.router(vertex).back() if self.leaks_host_routes else ()
         to_hosts = {
             prefix: ((via, interface, self.vrf),)
-            for prefix, via, interface in leaked_host_routes
+            for prefix, via, interface in self._leaked_host_routes(vertex)
             if (":" in prefix) == bool(family)  # IPv6 has a colon
         }
         return [*to_neighbours.items(), *to_hosts.items()]
+
+    def _leaked_host_routes(self, vertex: int) -> Iterable[Route]:
+        """The routes from other VRFs to hosts in the VRF of hosts; () if hosts are not in it."""
+        return self.router(vertex).back() if self.leaks_host_routes else ()
 
     def routes_held(self, vertex: int) -> RouteTables:
         """The routes that a router has to hold, by VRF."""
         links, by_vrf = self.links(vertex), RouteTables()
         stages = self.stages(vertex, links)
         for family, pool in enumerate(self.routers.pools()):
+            # Without `bgp`: a router shows the next hops that BGP has resolved, which are links.
             tables = self._tables(vertex, family, links, stages)
             routes_of_vrf = {MAIN_TABLE: tables.default_vrf_routes}
             if tables.host_vrf_routes:
@@ -262,10 +274,10 @@ class P2pFabric:
                 vrf_table = by_vrf.setdefault(vrf, {})
                 vrf_table |= canonical_table(routes)
                 vrf_table[pool] = (*vrf_table.get(pool, ()), DISCARD)
-        if self.leaks_host_routes and self.vrf in by_vrf:
+        if self.vrf in by_vrf:
             by_vrf[MAIN_TABLE] |= {
                 prefix: _single_choice(via, interface)
-                for prefix, via, interface in self.router(vertex).back()  # leaked host routes
+                for prefix, via, interface in self._leaked_host_routes(vertex)
             }
         for stage in stages.values():
             by_vrf[stage.vrf] = canonical_table(
