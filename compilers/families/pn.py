@@ -24,9 +24,9 @@ from compilers.topology.polarity import (
     affine,
     check_q,
     headings,
-    index,
     label_in_fan,
     lines,
+    numbers_of,
     order,
     points,
     quadrics,
@@ -217,7 +217,7 @@ def _companion(q: int, a: int, b: int, c: int) -> NDArray[np.int32]:
     x, y, z = points(q).T
     u, v, w = f.mul[a, z], f.add[x, f.mul[b, z]], f.add[y, f.mul[c, z]]
     scale = f.inv[np.where(u != 0, u, np.where(v != 0, v, w))]
-    return index(q, np.stack([f.mul[part, scale] for part in (u, v, w)], axis=-1))
+    return numbers_of(q, np.stack([f.mul[part, scale] for part in (u, v, w)], axis=-1))
 
 
 def subplane_racks(topology: Topology, start: int | None) -> Layout:

@@ -26,7 +26,7 @@ from compilers.tables.intermediate_form import Routes, empty_egress, local, no_r
 from compilers.tables.line_rows import LineEgress, LineProgram
 from compilers.topology.field import field
 from compilers.topology.labelled_graph import Topology
-from compilers.topology.polarity import index, lines, points
+from compilers.topology.polarity import lines, numbers_of, points
 
 SWITCHES_AT_ONCE = 256
 """The most switches whose rows are computed together."""
@@ -156,7 +156,7 @@ def _correlation(q: int) -> NDArray[np.int32]:
     u, v, w = gf.add[x, gf.mul[b, y]], gf.add[gf.mul[c, y], z], gf.neg[y]
     # The first coordinate that is not 0 becomes 1, as in all vectors of points.
     scale = gf.inv[np.where(u != 0, u, np.where(v != 0, v, w))]
-    return index(q, np.stack([gf.mul[part, scale] for part in (u, v, w)], axis=-1))
+    return numbers_of(q, np.stack([gf.mul[part, scale] for part in (u, v, w)], axis=-1))
 
 
 def _blocks(n: int) -> list[NDArray[np.int64]]:

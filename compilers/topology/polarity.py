@@ -5,9 +5,10 @@ lexicographic order (their *canonical* numbers): the first coordinate that is no
 are joined when their dot product is 0. *Quadrics* are the points orthogonal to themselves. Other
 families (PN, OFT, PolarStar) are made of the same points.
 
-Racks of a PolarFly are *fans*: a neighbour of a quadric P0, which is the *centre* of its fan, with
-the other neighbours of the centre. `affine` gives vertices coordinates in which all fans look the
-same, and `headings` numbers their links, so that all fans can be cabled in the same way.
+Racks of a PolarFly are *fans*. Each neighbour of one quadric, P0, is the *centre* of a fan, which
+has the centre and the other neighbours of the centre. `affine` gives vertices coordinates in which
+all fans look the same, and `headings` numbers their links, so that all fans can be cabled in the
+same way.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def points(q: int) -> NDArray[np.int32]:
     return table
 
 
-def index(q: int, vectors: NDArray[np.int32]) -> NDArray[np.int32]:
+def numbers_of(q: int, vectors: NDArray[np.int32]) -> NDArray[np.int32]:
     """Return the canonical numbers of left-normalised vectors, int32[…], of int32[…, 3].
 
     This is the inverse of `points`.
@@ -151,7 +152,7 @@ def point(q: int, vectors: NDArray[np.int32]) -> NDArray[np.int32]:
     x, y, z = vectors[..., 0], vectors[..., 1], vectors[..., 2]
     # The first coordinate that is not 0 becomes 1.
     scale = f.inv[np.where(x != 0, x, np.where(y != 0, y, z))]
-    return index(q, f.mul[vectors, scale[..., None]])
+    return numbers_of(q, f.mul[vectors, scale[..., None]])
 
 
 def structure(q: int) -> tuple[Graph, NDArray[np.bool_]]:

@@ -14,7 +14,7 @@ from scipy.sparse.csgraph import shortest_path
 from compilers.families.polarfly import PolarFly
 from compilers.topology.adjacency import Graph
 from compilers.topology.field import field
-from compilers.topology.polarity import cross, index, lines, points
+from compilers.topology.polarity import cross, lines, numbers_of, points
 
 VECTORS = json.loads((Path(__file__).parents[2] / "data/vectors.json").read_text())
 ER = {int(q): v for q, v in VECTORS["ER_q"].items()}
@@ -67,7 +67,7 @@ def test_edges_are_the_orthogonal_pairs(q):
     np.fill_diagonal(orthogonal, False)
     assert np.array_equal(orthogonal, adjacency(topology.graph) == 1)
     assert (np.lexsort(table.T[::-1]) == np.arange(len(table))).all()
-    assert (index(q, table) == np.arange(len(table))).all()
+    assert (numbers_of(q, table) == np.arange(len(table))).all()
 
 
 @pytest.mark.parametrize("q", SIZES)
@@ -102,7 +102,7 @@ def test_neighbours_by_kind_odd(q):
 def test_neighbours_by_kind_even(q):
     topology = build(q)
     table = neighbours_by_kind(topology)
-    nucleus = int(index(q, np.array([1, 1, 1], np.int32)))
+    nucleus = int(numbers_of(q, np.array([1, 1, 1], np.int32)))
     assert table[nucleus].tolist() == [q + 1, 0, 0]
     ordinary = np.delete(topology.of_kind("V1"), np.searchsorted(topology.of_kind("V1"), nucleus))
     assert (table[ordinary] == [1, q, 0]).all()
