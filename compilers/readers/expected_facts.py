@@ -18,7 +18,7 @@ from inventory.asn_range import PRIVATE_AS
 
 Value = tuple[str | int, ...]
 """The values of a claim, such as a port and its MTU."""
-Facts = Callable[[Build, int], Iterator[Value]]
+FactFunction = Callable[[Build, int], Iterator[Value]]
 """A function that yields the facts of one kind that the switch at a vertex has to state."""
 LAST_NUMBER = re.compile(r"[^0-9]*[0-9]+$")
 """The last number of a port's name with its separator, such as `/2` of `Ethernet1/2`."""
@@ -96,7 +96,7 @@ def _ports(build: Build, vertex: int) -> Iterator[UsedPort]:
         yield UsedPort(port, name, block_of_port[port - 1], lanes, cage, mode)
 
 
-def _for_each_port(fact: Callable[[UsedPort], Value]) -> Facts:
+def _for_each_port(fact: Callable[[UsedPort], Value]) -> FactFunction:
     """The facts of one kind about ports: for each port in use, unless its value has a 0 or a "".
 
     Args:
@@ -220,12 +220,12 @@ def _sessions(build: Build, vertex: int) -> Iterator[Value]:
         yield from ((port, family, f"AS {_as_number(build, far)}") for family in families)
 
 
-def _servers(service: str) -> Facts:
+def _servers(service: str) -> FactFunction:
     """The servers of a service, a key of `Build.base`."""
     return lambda build, _: ((server,) for server in build.base.get(service, ()))
 
 
-FACTS: dict[str, Facts] = {
+FACTS: dict[str, FactFunction] = {
     "hostname": _hostname,
     "node": lambda build, vertex: iter([(build.wiring.names[vertex],)]),
     "description": _descriptions,

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.readers.expected_facts import Facts, Value
+from compilers.readers.expected_facts import FactFunction, Value
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import no_route
 from compilers.wiring.addressing import Addressing, format_mac
@@ -48,9 +48,9 @@ class IntermediateDrawn(NamedTuple):
     first_mac: str
     """The MAC address that names intermediate 0."""
     basis: str
-    """The basis of the hash."""
+    """The basis of the hash, as decimal digits: rows state it in a text."""
     intermediates: str
-    """The number of intermediates."""
+    """How many intermediates there are, as decimal digits."""
     source: str
     """The host's address; "": any."""
 
@@ -230,7 +230,7 @@ def _given_up_claims(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG
         yield IntermediateGivenUp(format_mac(build.addressing.gateway_mac))
 
 
-INTERMEDIATE_CLAIMS: dict[str, Facts] = {
+INTERMEDIATE_CLAIMS: dict[str, FactFunction] = {
     "intermediate drawn": _drawn_claims,
     "own block": _own_host_claims,
     "carried": _with_intermediate_claims,

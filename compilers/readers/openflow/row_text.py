@@ -67,9 +67,9 @@ def _ipv6(value: bytes) -> str:
     return str(IPv6Address(value))
 
 
-Words = Callable[[bytes], str]
+WriteValue = Callable[[bytes], str]
 """Writes the value of a field."""
-FIELDS: dict[Field, tuple[str, Words]] = {
+FIELDS: dict[Field, tuple[str, WriteValue]] = {
     (BASIC, 0, 4): ("in_port", _decimal),
     (BASIC, 3, 6): ("eth_dst", _mac),
     (BASIC, 4, 6): ("eth_src", _mac),
@@ -135,13 +135,13 @@ AS_IT_CAME = 0xFFF8
 
 
 @lru_cache(1 << 17)
-def row_line(form: bytes) -> str:
+def row_line(row: bytes) -> str:
     """A line of flows.txt, from the bytes of `rows.ROW`; switches share most of their rows.
 
     Raises:
         Malformed: the row has a part that no row of polarfab has, or cannot be read.
     """
-    return row_text(read_row(form))
+    return row_text(read_row(row))
 
 
 def row_text(row: FlowRow) -> str:
@@ -189,26 +189,26 @@ def _match(match: Match) -> str:
         numbers = [ethertype_number, protocol_number]
         raise Malformed(f"required IP, ARP or ICMPv6, given types {numbers}")
     words = [family] if family else []
-    for field, (name, form) in FIELDS.items():
+    for field, (name, write) in FIELDS.items():
         if field in remaining:
-            words.append(f"{name}={_masked(name, form, *remaining.pop(field))}")
+            words.append(f"{name}={_masked(name, write, *remaining.pop(field))}")
     if remaining:
         raise Malformed(f"required a match without field {_field_name(next(iter(remaining)))}")
     return "".join(f",{word}" for word in words)
 
 
-def _masked(name: str, form: Words, value: bytes, mask: bytes) -> str:
+def _masked(name: str, write: WriteValue, value: bytes, mask: bytes) -> str:
     """The value of a field of a match with its mask; an IP address with its length."""
     if all(byte == 0xFF for byte in mask):
-        return form(value)
+        return write(value)
     bits = int.from_bytes(mask, "big")
-    if form in (_ipv4, _ipv6):
+    if write in (_ipv4, _ipv6):
         length = bits.bit_count()
         width = 8 * len(mask)
         if bits != (1 << width) - (1 << width - length):
             raise Malformed(f"required the mask of a prefix, given {name} under {bits:#x}")
-        return f"{form(value)}/{length}"
-    return f"{form(value)}/{_mac(mask) if form is _mac else hex(bits)}"
+        return f"{write(value)}/{length}"
+    return f"{write(value)}/{_mac(mask) if write is _mac else hex(bits)}"
 
 
 @lru_cache(1 << 16)
@@ -270,8 +270,8 @@ def _set_field(data: bytes) -> str:
     field = space, number >> 1, length
     if field not in FIELDS or number & 1:
         raise Malformed(f"required a known field without a mask, given {_field_name(field)}")
-    name, form = FIELDS[field]
-    return f"set_field:{form(data[8 : 8 + length])}->{name}"
+    name, write = FIELDS[field]
+    return f"set_field:{write(data[8 : 8 + length])}->{name}"
 
 
 # Open vSwitch's own actions, by the number of their kind
