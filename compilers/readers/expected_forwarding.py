@@ -156,7 +156,9 @@ class ExpectedSwitch:
     def cannot_occur(
         self, egress: NDArray[np.int64], in_port: NDArray[np.int64]
     ) -> NDArray[np.bool_]:
-        """bool[n]: whether packets cannot occur, as no switch sends packets back without repair.
+        """bool[n]: whether no packets of a class come in by a port, as no switch repairs.
+
+        They could come in there only if a repair had sent them back.
 
         Args:
             egress: int64[n], their classes.
@@ -174,12 +176,12 @@ class ExpectedSwitch:
 def _sharing_ports(ports: NDArray[np.int64], weight: NDArray[Any]) -> NDArray[np.int64]:
     """The ports with a weight, in classes with several of these.
 
-    Returns:
-        int64[C + 1, 1 + A]; 0 in all other places.
-
     Args:
         ports: int64[C, 1 + A], the minimal port of each class and its alternates.
         weight: [C, 1 + A], their weights.
+
+    Returns:
+        int64[C + 1, 1 + A]; 0 in all other places.
     """
     with_weight = np.where(weight > 0, ports, 0)
     has_several = np.count_nonzero(with_weight, axis=1) > 1

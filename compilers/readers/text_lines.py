@@ -22,8 +22,8 @@ FACTOR = np.uint64(0x9E3779B97F4A7C15)
 """An odd number near 2^64 / golden ratio, by which hashes of words are multiplied (Knuth, TAOCP
 volume 3, section 6.4)."""
 SHIFT = np.uint64(29)
-"""By how many bits a product is shifted, so that its high bits count in the low ones: those of the
-next product depend on low bits only. Any number near half of the 64 bits does."""
+"""By how many bits a product is shifted, to mix its high bits into the low ones. Without that, they
+would change only high bits of the next product. Any number near half of the 64 bits does."""
 BLANK, TAB, NEWLINE = ord(" "), ord("\t"), ord("\n")
 LAST_PRINTABLE = ord("~")
 """The last printable character of ASCII."""

@@ -48,7 +48,8 @@ def _without_missing(routes: Routes, damage: Damage) -> Routes:
     egress = routes.egress.copy()
     lost_class = no_route(egress)
     for switch in np.flatnonzero(damage.links.any(axis=1)):
-        # The new number of each class: its place among the links that are left.
+        # The new number of each class: its place among the links that are left. Every other value,
+        # such as that of local delivery, stands for itself.
         new_class = np.arange(np.iinfo(egress.dtype).max + 1)
         is_missing = damage.links[switch]
         new_class[: len(is_missing)] = np.where(is_missing, lost_class, np.cumsum(~is_missing) - 1)

@@ -49,8 +49,8 @@ def wire(
         inventory: nodes and their types.
         hosts_per_node: P; vertices that are not endpoints get no hosts.
         position: int32[S], the order of links to one rack; None for the order of vertices.
-        plane: from 1, where there are several; datapath ids that the inventory does not give begin
-            with it.
+        plane: the number of the plane, from 1; 0 if there is only one. The datapath ids of nodes
+            that have none in the inventory begin with it.
         first_asn: the AS number of vertex 0 of a new fabric, if the inventory does not give one.
         installed: links and hosts that keep their ports, if these work.
 
@@ -59,33 +59,33 @@ def wire(
             other nodes or hosts, cables are no links, or links join ports of different speeds or
             lanes.
     """
-    site = PlacedNodes.of(inventory, node_indexes(topology.graph.order, inventory))
-    nodes, first = site.nodes, first_datapath_id(plane)
+    placed = PlacedNodes.of(inventory, node_indexes(topology.graph.order, inventory))
+    nodes, first_id = placed.nodes, first_datapath_id(plane)
     switches = SwitchPorts.of_nodes(inventory, nodes)
     counts = [inventory.host_count(node, hosts_per_node) for node in nodes]
     hosts = np.where(topology.endpoints, counts, 0)
     places = [node.host_places(int(hosts[v])) for v, node in enumerate(nodes)]
-    planner = PortPlanner(topology, inventory, site, switches, places, hosts_per_node)
+    planner = PortPlanner(topology, inventory, placed, switches, places, hosts_per_node)
     ports = planner.plan(position, installed)
-    host_names = all_host_names(inventory.host_names, site, places, hosts_per_node)
-    before = installed.allocations.of(ASN) if installed else Numbers()
-    as_numbers = planned_as_numbers(first_asn, [node.asn for node in nodes], before)
+    host_names = all_host_names(inventory.host_names, placed, places, hosts_per_node)
+    installed_asns = installed.allocations.of(ASN) if installed else Numbers()
+    as_numbers = planned_as_numbers(first_asn, [node.asn for node in nodes], installed_asns)
     far = topology.graph.padded()
     far_port = np.zeros_like(ports.links)
     far_port[far >= 0] = topology.graph.reverse_values(ports.links[far >= 0])
     findings = [
         *ports.findings,
-        *site.pattern_name_findings(host_names, hosts_per_node, inventory.host_names),
-        *site.shortage_findings(ports.short, installed is not None),
-        *site.host_count_findings(hosts),
-        *site.name_clash_findings(host_names, hosts_per_node, host_rows(inventory)),
-        *site.number_clash_findings(
-            "datapath_id", "a datapath id", range(first, first + len(nodes))
+        *placed.pattern_name_findings(host_names, hosts_per_node, inventory.host_names),
+        *placed.shortage_findings(ports.short, installed is not None),
+        *placed.host_count_findings(hosts),
+        *placed.name_clash_findings(host_names, hosts_per_node, host_rows(inventory)),
+        *placed.number_clash_findings(
+            "datapath_id", "a datapath id", range(first_id, first_id + len(nodes))
         ),
-        *site.number_clash_findings("asn", "an AS number", as_numbers),
+        *placed.number_clash_findings("asn", "an AS number", as_numbers),
     ]
     if not findings:
-        findings += unequal_port_findings(ports.links, far, far_port, site, switches)
+        findings += unequal_port_findings(ports.links, far, far_port, placed, switches)
     if findings:
         raise Refused(findings)
     return Wiring(
@@ -93,7 +93,7 @@ def wire(
         management=tuple(str(node.management or "") for node in nodes),
         host_names=host_names,
         datapath_id=np.array(
-            [node.datapath_id or first + v for v, node in enumerate(nodes)], np.uint64
+            [node.datapath_id or first_id + v for v, node in enumerate(nodes)], np.uint64
         ),
         port=ports.links,
         far=far,

@@ -168,7 +168,7 @@ class InnerEngine(Engine):
 
     def flow(self, flows: Flows, seconds: float) -> FlowRates:
         """Run flows inside: TCP by iperf3, UDP by a probe with large packets."""
-        rates: FlowRates = self.inner.call("carry", flows, seconds)  # `MininetChild.carry`
+        rates: FlowRates = self.inner.call("flow", flows, seconds)  # `MininetChild.flow`
         return rates
 
     def paths(self, pairs: Sequence[HostPair]) -> tuple[tuple[str, ...], ...]:

@@ -47,7 +47,7 @@ class MininetChild(OpenFlowChild):
         pids = (host.pid for host in self.network.hosts)
         return HostFrames(dict(zip(self.hosts.names, pids, strict=True)))
 
-    def carry(self, flows: Flows, seconds: float) -> FlowRates:
+    def flow(self, flows: Flows, seconds: float) -> FlowRates:
         """Let flows run for some seconds."""
         self.network.widen_send_buffers()
         before = self.sent("bytes")
@@ -56,7 +56,8 @@ class MininetChild(OpenFlowChild):
         else:
             arrived = carry_tcp(self.network, flows, seconds, self.setup.work)
         sent = self.sent("bytes") - before
-        return FlowRates(arrived, sent * 8 / 1e6 / seconds)
+        megabits = sent * 8 / 1e6
+        return FlowRates(arrived, megabits / seconds)
 
     def prompt(self, terminal: str) -> None:
         """Run Mininet's prompt at a terminal, until its end."""

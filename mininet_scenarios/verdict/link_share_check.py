@@ -34,12 +34,13 @@ def link_share_check(
     spread = FlowSpread.of(prediction, hosts, flows)
     # A flow can cross an arc on several of its paths: their shares are added. An arc and a flow
     # make one number, arc · n + flow.
-    arc_and_flow, row = np.unique(spread.arc * len(flows.rate) + spread.flow, return_inverse=True)
-    chance = np.bincount(row, spread.share)  # that a packet of the flow crosses the arc
+    arc_and_flow, pair = np.unique(spread.arc * len(flows.rate) + spread.flow, return_inverse=True)
+    chance = np.bincount(pair, spread.share)  # that a packet of the flow crosses the arc
     arc, flow = np.divmod(arc_and_flow, len(flows.rate))
-    packets, arcs = flows.rate[flow], prediction.arcs
+    packets, arcs = flows.rate[flow], prediction.arcs  # here rates are numbers of packets
     mean = prediction.by_port(np.bincount(arc, packets * chance, arcs))
     variance = prediction.by_port(np.bincount(arc, packets * chance * (1 - chance), arcs))
+    # One packet more may be missing or left over: counts are whole numbers, and means are not.
     differs = np.abs(sent - mean) > sigmas * np.sqrt(variance) + 1 + UNEVEN_HASH * mean
     wiring = prediction.build.wiring
     mismatches: list[Mismatch] = []

@@ -206,7 +206,7 @@ def _bars(
 def _histogram(title: str, unit: str, values: NDArray[np.float64]) -> Panel:
     """A histogram of the loads of links, each direction by itself.
 
-    If all loads are integers, the width of a bar is one, too.
+    If all loads are integers, the width of a bar is an integer, too.
     """
     low, high = float(values.min()), float(values.max())
     are_integers = bool((values == np.round(values)).all())

@@ -69,7 +69,7 @@ def command(
             say(f"build {state.get('to') or state['build']} stays")
         return
     with progress("moving") as report:
-        if undo or folder is None:
+        if undo or folder is None:  # without --undo there is a folder, as was checked above
             _say_absent(controller)
             state = controller.client().roll_back(str(folder or ""), report)
             identity = str(state.get("to") or state.get("build"))
@@ -128,7 +128,7 @@ def _say_moved(state: dict[str, Any], as_json: bool, identity: str) -> None:
     if as_json:
         print_json(state)
     else:
-        say(_words(state, identity))
+        say(_move_in_words(state, identity))
     unwritten = state.get("unwritten")
     if unwritten:
         say(f"the controller could not write it down: {unwritten}")
@@ -136,9 +136,9 @@ def _say_moved(state: dict[str, Any], as_json: bool, identity: str) -> None:
         raise click.exceptions.Exit(1)
 
 
-def _words(state: dict[str, Any], identity: str) -> str:
+def _move_in_words(state: dict[str, Any], identity: str) -> str:
     """The end of a move in words."""
-    if state["state"] == "none":
+    if state["state"] == "none":  # no move: the fabric has this build already
         return f"the fabric has build {identity}; its switches are read again"
     if state["state"] == "failed":
         return f"build {state['from']} stays: {state['reason']}"
