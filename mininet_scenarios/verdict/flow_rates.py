@@ -66,7 +66,7 @@ class FlowSpread:
         source, destination = hosts.switch[flows.source], hosts.switch[flows.destination]
         paths = prediction.paths(source, destination)
         hop, path = np.nonzero(paths.arcs >= 0)
-        arriving = np.where(paths.hops >= 0, paths.part, 0)
+        arriving = np.where(paths.length >= 0, paths.part, 0)
         arrives = np.bincount(paths.pair, arriving, len(source)).astype(np.float64)
         # Hosts of one switch reach each other over no link.
         up = prediction.outage.up(prediction.build.wiring.names)

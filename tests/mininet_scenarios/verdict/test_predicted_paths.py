@@ -43,7 +43,7 @@ def predicted(
     far = known.tabulated.program.far.ravel()
     return {
         ((source, *(int(far[arc]) for arc in arcs[arcs >= 0])), bool(hops >= 0))
-        for arcs, hops in zip(paths.arcs.T, paths.hops, strict=True)
+        for arcs, hops in zip(paths.arcs.T, paths.length, strict=True)
     }
 
 
@@ -116,10 +116,10 @@ def test_hops_and_bounds_are_those_of_the_paths_one_by_one(name: str, down: bool
     for s, d in np.argwhere(packets):
         paths = known.paths(np.array([s]), np.array([d]))
         assert (known.first_path_hops[s, d], known.fewest_hops[s, d]) == (
-            paths.hops[0],
-            paths.hops.min(),
+            paths.length[0],
+            paths.length.min(),
         )
-        assert known.most_hops[s, d] == paths.hops.max()
+        assert known.most_hops[s, d] == paths.length.max()
         counts = [np.bincount(arcs[arcs >= 0], minlength=known.arcs) for arcs in paths.arcs.T]
         bounds += packets[s, d] * np.array((np.min(counts, axis=0), np.max(counts, axis=0)))
     for of_ports, of_paths in zip(known.load_bounds(packets), bounds, strict=True):
