@@ -15,15 +15,22 @@ watchdog.MOST_MISSED = 20  # two seconds
 
 
 def mortal(framework, hang_ups):
-    """The app, with a thread that can be killed."""
-    spawn, threads = framework.hub.spawn, {}
+    """The app, with a thread that can be killed, also before it has begun."""
+    spawn, threads, signals = framework.hub.spawn, {}, []
 
     def kept(call, *args, **kwargs):
         threads[getattr(call, "__name__", "")] = thread = spawn(call, *args, **kwargs)
+        if signals:
+            kill()
         return thread
 
+    def kill(*_):
+        signals.append(THREAD)
+        if THREAD in threads:
+            framework.hub.kill(threads[THREAD])
+
     framework.hub.spawn = kept
-    signal.signal(signal.SIGUSR1, lambda *_: framework.hub.kill(threads[THREAD]))
+    signal.signal(signal.SIGUSR1, kill)
     return MADE(framework, hang_ups)
 
 
