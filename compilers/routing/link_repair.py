@@ -16,8 +16,9 @@ tables of the build.
   other switches still lead packets to these ends, where they are dropped. A switch without links
   keeps its tables.
 - **Detours** of a balance avoid failures, too (`Tables.avoided`). Marked packets are not spread
-  over failed links or to drained switches (`compilers.routing.marked_spread`). No packet goes by a
-  drained intermediate (`compilers.routing.intermediates`).
+  over failed links or to drained switches (`compilers.routing.marked_spread`), and not sent to a
+  switch that has no link left for them. No packet goes by a drained intermediate
+  (`compilers.routing.intermediates`).
 - A **drained** switch, which may or may not work, gets packets for itself, and none in transit. Its
   own tables change only where a link of its own has failed, for the packets of its hosts.
 """
@@ -33,6 +34,7 @@ from numpy.typing import NDArray
 from compilers.routing.class_repair import ClassParts, DamagedFabric, arrives, repaired_classes
 from compilers.routing.cut_off_pairs import cut_off_pairs
 from compilers.routing.exact_rows import ExactRows, covered_destinations, nearer_links, with_rows
+from compilers.routing.marked_spread import dead_ends
 from compilers.tables.build import Build
 from compilers.tables.computed_array import ComputedArray
 from compilers.tables.copy_on_write import CopyOnWrite
@@ -76,6 +78,8 @@ class Intact:
     """Whether packets are shared at every hop."""
     has_detours: bool
     """Whether packets are marked, or carry an intermediate."""
+    marks: bool
+    """Whether packets are marked."""
 
     @classmethod
     def of(cls, build: Build) -> Intact:
@@ -87,6 +91,7 @@ class Intact:
             build.topology,
             forwarding.every_hop,
             has_detours=forwarding.marks or forwarding.intermediates,
+            marks=forwarding.marks,
         )
 
     @classmethod
@@ -97,6 +102,7 @@ class Intact:
         topology: Topology,
         every_hop: bool = False,
         has_detours: bool = False,
+        marks: bool = False,
     ) -> Intact:
         """Prepare the tables of a fabric.
 
@@ -106,6 +112,7 @@ class Intact:
             topology: says which switches are endpoints, and the diameter before failures.
             every_hop: whether packets are shared at every hop.
             has_detours: whether packets are marked, or carry an intermediate.
+            marks: whether packets are marked.
         """
         classes, cables = tables.classes, wiring.cables()
         switches, most_links = wiring.port.shape
@@ -134,6 +141,7 @@ class Intact:
             class_parts=ClassParts.of(classes),
             every_hop=every_hop,
             has_detours=has_detours,
+            marks=marks,
         )
 
     def fib_of(self, routes: Routes) -> Fib:
@@ -228,6 +236,9 @@ def repaired(
     if intact.every_hop:
         classes, farther = detours.without_farther_hops(classes, damaged.fib, ends)
         changed = distinct(np.concatenate((changed, farther)))
+    if intact.marks:
+        classes, spared = _without_dead_ends(intact.wiring, classes, dead)
+        changed = distinct(np.concatenate((changed, spared)))
     added = np.column_stack((rows.switch, rows.destination))
     return Repaired(
         tables=replace(tables, classes=classes),
@@ -238,6 +249,32 @@ def repaired(
         cut_off=cut_off,
         cables=cables,
     )
+
+
+def _without_dead_ends(
+    wiring: Wiring, classes: Classes, dead: NDArray[np.bool_]
+) -> tuple[Classes, NDArray[np.int64]]:
+    """Remove alternates to neighbours that have no link left for packets that are marked for them.
+
+    Args:
+        wiring: all cables.
+        classes: after the repair of the ends of failed links.
+        dead: bool[S, K], links that carry nothing.
+
+    Returns:
+        The classes, and int64[m, 2], the switch and number of each class that changed.
+    """
+    removed = np.zeros(classes.alternate.shape, np.bool_)
+    for switch, link in dead_ends(wiring, dead).tolist():
+        neighbour, port = wiring.far[switch, link], wiring.far_port[switch, link]
+        removed[neighbour] |= classes.alternate[neighbour] == port
+    changed = np.argwhere(removed.any(axis=2))
+    if not len(changed):
+        return classes, changed
+    alternate = np.where(removed, np.uint16(0), classes.alternate)
+    weight = np.array(classes.weight)
+    weight[..., 1:][removed] = 0
+    return replace(classes, alternate=alternate, weight=weight), changed
 
 
 def avoided_links(

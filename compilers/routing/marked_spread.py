@@ -130,6 +130,23 @@ def without_links(usable: NDArray[np.bool_], avoided: NDArray[np.bool_]) -> NDAr
     return np.where(left.any(axis=-1, keepdims=True), left, usable)
 
 
+def dead_ends(wiring: Wiring, dead: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return where marked packets come in and have no link left to leave by, int64[n, 2].
+
+    Each row has a switch, and one of its links that still works.
+
+    Args:
+        wiring: all cables.
+        dead: bool[S, K], links that carry nothing, marked at both ends.
+    """
+    live, found = (wiring.far >= 0) & ~dead, [np.zeros((0, 2), np.int64)]
+    for switch in np.flatnonzero(dead.any(axis=1)).tolist():
+        usable = _onward(wiring, slice(switch, switch + 1))[0] & live[switch]
+        links = np.flatnonzero(live[switch] & ~usable.any(axis=1))
+        found.append(np.column_stack((np.full(len(links), switch), links)))
+    return np.concatenate(found)
+
+
 def _onward(wiring: Wiring, switches: slice) -> NDArray[np.bool_]:
     """Return the links for marked packets of a range of switches, as `onward_links` yields them."""
     far = wiring.far[switches]

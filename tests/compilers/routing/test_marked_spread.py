@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
 from pathlib import Path
 
 import numpy as np
@@ -178,6 +178,21 @@ def test_repaired_tables_lead_every_marked_packet_on(family: str, q: int) -> Non
         found = walk(after, ()).alternates
         assert found.strays == 0
         assert found.max_hops <= {"polarfly": 7, "oft": 8}[family]
+
+
+@pytest.mark.parametrize("q", [3, 4])
+def test_no_repaired_table_sends_marked_packets_where_none_can_leave(q: int) -> None:
+    """With two of its links, or three, a switch has none for what comes in by a third one."""
+    build = marked(q, "link")
+    intact = Intact.of(build)
+    for u in (0, len(build.wiring.far) - 1):
+        links = [(u, k) for k in np.flatnonzero(build.wiring.far[u] >= 0).tolist()]
+        for failed in combinations(links, q - 1):
+            damage = missing(build.wiring, [], list(failed))
+            topology, wiring = remaining_fabric(build.topology, build.wiring, damage)
+            tables = repaired(intact, damage.links).tables
+            after = replace(build, topology=topology, wiring=wiring, tables=tables)
+            assert walk(after, ()).alternates.strays == 0
 
 
 def test_too_many_failures_to_follow_are_refused() -> None:

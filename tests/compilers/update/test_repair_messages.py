@@ -31,7 +31,7 @@ from tests.compilers.update.updates import MINIMAL, Moving, build
 SLOW = settings(max_examples=4, suppress_health_check=list(HealthCheck))
 ADDRESSED = "addressing: {ipv6: fd00::/48}\n"
 STAR = "{family: polarstar, q: 2, supernode: inductive-quad, degree: 3}"
-MARKED = ((3, "none"), (4, "link"))
+MARKED = ((3, "none"), (3, "link"), (4, "link"))
 FABRICS = [
     (f"{{family: polarfly, q: {q}}}", policy, more)
     for q, more in ((2, ""), (3, ADDRESSED), (4, ""))
@@ -122,6 +122,26 @@ def test_marked_packets_are_not_spread_over_what_has_failed(q, protect):
         for vertex in range(len(far)):
             own = program_of(repaired_build, vertex).onward[0]
             assert (own == onward[vertex])[is_linked[vertex]].all()
+
+
+@pytest.mark.parametrize("q", [3, 4])
+def test_no_mixture_loses_marked_packets_where_a_switch_has_few_links(q):
+    """Neighbours sent packets on to a switch that had no link left for them."""
+    whole = build(f"{{family: polarfly, q: {q}}}", ("spread", "link"))
+    intact, far, chance = Intact.of(whole), whole.wiring.far, Random(q)  # noqa: S311
+    none = np.zeros(far.shape, np.bool_)
+    for switch in (0, len(far) - 1):
+        dead = none.copy()
+        for k in np.flatnonzero(far[switch] >= 0)[: q - 1].tolist():
+            dead[switch, k] = True
+            dead[far[switch, k], np.flatnonzero(far[far[switch, k]] == switch)] = True
+        moving, nodes = Moving(plan(whole, whole)), [repaired(intact, none), repaired(intact, dead)]
+        for old, new in (nodes, nodes[::-1]):
+            for messages in rounds_of(whole, old, new, 0):
+                for vertex in chance.sample(list(messages), len(messages)):
+                    carry_out(moving.switches[vertex], messages[vertex])
+                    assert not moving.worst()[1]
+            assert moving.switches == programs(whole, new.tables, 0)
 
 
 def test_packets_do_not_go_by_a_drained_intermediate():
