@@ -105,13 +105,13 @@ def _onward(build: Build, only: int | None) -> NDArray[np.bool_]:
     wiring, avoided = build.wiring, build.tables.avoided
     switches, most_links = wiring.far.shape
     if only is not None:
-        ports = onward_ports(wiring, only, avoided.links if avoided else None)
+        ports = onward_ports(wiring, only, avoided)
         return np.broadcast_to(ports > 0, (1, most_links, most_links)).copy()
     onward = np.zeros((switches, most_links, most_links), np.bool_)
     for place, usable in onward_links(wiring):
         onward[place] = usable
         if avoided is not None:
-            onward[place] = without_links(usable, avoided.links[place])
+            onward[place] = without_links(usable, avoided.links[place], avoided.dead[place])
     return onward
 
 

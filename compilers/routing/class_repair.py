@@ -42,6 +42,9 @@ class DamagedFabric:
     """All cables."""
     live: NDArray[np.bool_]
     """bool[S, K], the links that are left."""
+    dead: NDArray[np.bool_]
+    """bool[S, K], the links that carry nothing. Others that are not left lead to drained switches.
+    They carry packets for these."""
     affected: NDArray[np.int64]
     """int64[a], the switches with failed links."""
     ends: NDArray[np.int64]
@@ -80,10 +83,11 @@ def repaired_classes(fabric: DamagedFabric, parts: ClassParts) -> tuple[Classes,
         The classes, and int64[m, 2], the switch and number of each class that changed.
     """
     old, affected = fabric.tables.classes, fabric.affected
-    failed = _failed_ports(fabric)
+    failed = _ports_of(fabric, (fabric.wiring.far >= 0) & ~fabric.live)
+    dead = _ports_of(fabric, fabric.dead)
     place = np.arange(len(affected))[:, None]
     # bool[a, C, 1], the classes whose minimal port still works.
-    works = ~failed[place, old.port[affected]][..., None]
+    works = ~dead[place, old.port[affected]][..., None]
     is_failed_alternate = failed[place[..., None], old.alternate[affected]] & works
     alternate, weight = parts.alternate.copy(), parts.weight.copy()
     alternate[affected] = np.where(is_failed_alternate, 0, alternate[affected])
@@ -110,14 +114,18 @@ def repaired_classes(fabric: DamagedFabric, parts: ClassParts) -> tuple[Classes,
     return classes, np.column_stack((affected[row], class_number))
 
 
-def _failed_ports(fabric: DamagedFabric) -> NDArray[np.bool_]:
-    """Return which ports of the switches in `fabric.affected` have failed, bool[a, ports + 1]."""
+def _ports_of(fabric: DamagedFabric, links: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which ports of the switches in `fabric.affected` have links, bool[a, ports + 1].
+
+    Args:
+        fabric: the fabric after failures.
+        links: bool[S, K], the links.
+    """
     wiring, affected = fabric.wiring, fabric.affected
-    missing = (wiring.far >= 0) & ~fabric.live
-    failed = np.zeros((len(affected), int(wiring.port.max()) + 1), np.bool_)
-    row, link = np.nonzero(missing[affected])
-    failed[row, wiring.port[affected[row], link]] = True
-    return failed
+    ports = np.zeros((len(affected), int(wiring.port.max()) + 1), np.bool_)
+    row, link = np.nonzero(links[affected])
+    ports[row, wiring.port[affected[row], link]] = True
+    return ports
 
 
 def _repairing_links(

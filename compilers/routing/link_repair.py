@@ -221,13 +221,14 @@ def repaired(
     detours = _Detours.of(intact, routes, avoided, live, repairable, is_drained & repairable)
     rows = detours.new_rows(ends[intact.endpoints[ends]])
     routes = with_rows(routes, rows.switch, rows.destination, rows.new_class)
-    on_detours = Avoided(avoided, is_drained) if intact.has_detours else None
+    on_detours = Avoided(avoided, dead, is_drained) if intact.has_detours else None
     tables = replace(intact.tables, routes=routes, avoided=on_detours)
     damaged = DamagedFabric(
         tables=tables,
         fib=intact.fib_of(routes),
         wiring=intact.wiring,
         live=live,
+        dead=dead,
         affected=at_failures,
         ends=np.flatnonzero(intact.endpoints),
         depth=rows.depth,
@@ -236,8 +237,8 @@ def repaired(
     if intact.every_hop:
         classes, farther = detours.without_farther_hops(classes, damaged.fib, ends)
         changed = distinct(np.concatenate((changed, farther)))
-    if intact.marks:
-        classes, spared = _without_dead_ends(intact.wiring, classes, dead)
+    if intact.marks and on_detours:
+        classes, spared = _without_dead_ends(intact.wiring, classes, on_detours)
         changed = distinct(np.concatenate((changed, spared)))
     added = np.column_stack((rows.switch, rows.destination))
     return Repaired(
@@ -252,20 +253,20 @@ def repaired(
 
 
 def _without_dead_ends(
-    wiring: Wiring, classes: Classes, dead: NDArray[np.bool_]
+    wiring: Wiring, classes: Classes, avoided: Avoided
 ) -> tuple[Classes, NDArray[np.int64]]:
     """Remove alternates to neighbours that have no link left for packets that are marked for them.
 
     Args:
         wiring: all cables.
         classes: after the repair of the ends of failed links.
-        dead: bool[S, K], links that carry nothing.
+        avoided: the links that marked packets are not to use.
 
     Returns:
         The classes, and int64[m, 2], the switch and number of each class that changed.
     """
     removed = np.zeros(classes.alternate.shape, np.bool_)
-    for switch, link in dead_ends(wiring, dead).tolist():
+    for switch, link in dead_ends(wiring, avoided).tolist():
         neighbour, port = wiring.far[switch, link], wiring.far_port[switch, link]
         removed[neighbour] |= classes.alternate[neighbour] == port
     changed = np.argwhere(removed.any(axis=2))

@@ -43,6 +43,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.routing.link_pairs import apex_links_of, in_one_triangle, link_blocks, other_links
+from compilers.tables.intermediate_form import Avoided
 from compilers.topology.triangles import SEVERAL
 from compilers.wiring.wiring import Wiring
 from inventory.problems import Finding, Refused
@@ -100,9 +101,7 @@ def require_onward(wiring: Wiring, balance: str) -> None:
         raise Refused(Finding(("routing", "balance"), required, f"{balance}, and {given}", todo))
 
 
-def onward_ports(
-    wiring: Wiring, switch: int, avoided: NDArray[np.bool_] | None = None
-) -> NDArray[np.uint16]:
+def onward_ports(wiring: Wiring, switch: int, avoided: Avoided | None = None) -> NDArray[np.uint16]:
     """Return the ports by which marked packets leave a switch, uint16[K, K].
 
     Entry [k, j] is the port of link j, or 0 if packets that came in on link k may not take it.
@@ -110,38 +109,46 @@ def onward_ports(
     Args:
         wiring: the cables.
         switch: a vertex.
-        avoided: bool[S, K], links that are not to be used (`Avoided.links`); None: there are none.
+        avoided: the links that are not to be used; None: there are none.
     """
     usable = _onward(wiring, slice(switch, switch + 1))[0]
     if avoided is not None:
-        usable = without_links(usable, avoided[switch])
+        usable = without_links(usable, avoided.links[switch], avoided.dead[switch])
     ports: NDArray[np.uint16] = np.where(usable, wiring.port[switch], 0).astype(np.uint16)
     return ports
 
 
-def without_links(usable: NDArray[np.bool_], avoided: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return the links for marked packets without some; where no others are left, they stay.
+def without_links(
+    usable: NDArray[np.bool_], avoided: NDArray[np.bool_], dead: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Return the links for marked packets without some.
+
+    Where no others are left, those to drained switches stay, and without any of these the dead
+    ones. No packet is sent there (`dead_ends`), but some may be while switches change their tables.
 
     Args:
         usable: bool[..., K, K], as `onward_links` yields them.
         avoided: bool[..., K], the links that are not to be used.
+        dead: bool[..., K], those of these links that have failed.
     """
-    left = usable & ~avoided[..., None, :]
-    return np.where(left.any(axis=-1, keepdims=True), left, usable)
+    live, left = usable & ~dead[..., None, :], usable & ~avoided[..., None, :]
+    live = np.where(live.any(axis=-1, keepdims=True), live, usable)
+    return np.where(left.any(axis=-1, keepdims=True), left, live)
 
 
-def dead_ends(wiring: Wiring, dead: NDArray[np.bool_]) -> NDArray[np.int64]:
+def dead_ends(wiring: Wiring, avoided: Avoided) -> NDArray[np.int64]:
     """Return where marked packets come in and have no link left to leave by, int64[n, 2].
 
     Each row has a switch, and one of its links that still works.
 
     Args:
         wiring: all cables.
-        dead: bool[S, K], links that carry nothing, marked at both ends.
+        avoided: the links that are not to be used.
     """
-    live, found = (wiring.far >= 0) & ~dead, [np.zeros((0, 2), np.int64)]
-    for switch in np.flatnonzero(dead.any(axis=1)).tolist():
-        usable = _onward(wiring, slice(switch, switch + 1))[0] & live[switch]
+    live, found = (wiring.far >= 0) & ~avoided.dead, [np.zeros((0, 2), np.int64)]
+    has_few = np.count_nonzero(avoided.links, axis=1) >= LEAST_ONWARD
+    for switch in np.flatnonzero(has_few & live.any(axis=1)).tolist():
+        usable = _onward(wiring, slice(switch, switch + 1))[0] & ~avoided.links[switch]
         links = np.flatnonzero(live[switch] & ~usable.any(axis=1))
         found.append(np.column_stack((np.full(len(links), switch), links)))
     return np.concatenate(found)

@@ -219,6 +219,8 @@ class Avoided:
     links: NDArray[np.bool_]
     """bool[S, K], the links over which marked packets are not spread, as they have failed or lead
     to a drained switch."""
+    dead: NDArray[np.bool_]
+    """bool[S, K], those of these links that have failed."""
     switches: NDArray[np.bool_]
     """bool[S], the drained switches. Their neighbours send a packet that carries one of them as its
     intermediate on to its destination."""

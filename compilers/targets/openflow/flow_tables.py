@@ -305,7 +305,7 @@ class Pipeline:
         if not self.marks:
             return []
         avoided = self.build.tables.avoided
-        onward = onward_ports(wiring, vertex, avoided.links if avoided else None)
+        onward = onward_ports(wiring, vertex, avoided)
         metadata = MARKED_BIT | (GENERATION_BIT if generation else 0)
         return [
             SpreadRow(int(wiring.port[vertex, k]), metadata, onward[k][onward[k] > 0])

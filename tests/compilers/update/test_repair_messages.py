@@ -144,6 +144,27 @@ def test_no_mixture_loses_marked_packets_where_a_switch_has_few_links(q):
             assert moving.switches == programs(whole, new.tables, 0)
 
 
+@pytest.mark.parametrize(("q", "balance"), [(3, "spread"), (4, "spread"), (3, "compact-valiant")])
+def test_no_packet_takes_a_dead_link_next_to_a_drained_switch(q, balance):
+    """Packets to the drained switch took it, and with q = 3 half of some marked packets."""
+    whole = build(f"{{family: polarfly, q: {q}}}", (balance, "link"))
+    intact, far = Intact.of(whole), whole.wiring.far
+    for switch in (0, len(far) - 1):
+        dead, drained = np.zeros(far.shape, np.bool_), np.arange(len(far)) == far[switch, 1]
+        dead[switch, 0] = True
+        dead[far[switch, 0], np.flatnonzero(far[far[switch, 0]] == switch)] = True
+        moving = Moving(plan(whole, whole))
+        for v, k in np.argwhere(dead).tolist():
+            del moving.cables[v, int(whole.wiring.port[v, k])]
+        old, new = repaired(intact, dead), repaired(intact, dead, drained)
+        moving.switches = programs(whole, old.tables, 0)
+        for before, after in ((old, new), (new, old)):
+            for messages in rounds_of(whole, before, after, 0):
+                for vertex in messages:
+                    carry_out(moving.switches[vertex], messages[vertex])
+                    assert not moving.worst()[1]  # a KeyError where a packet takes the dead link
+
+
 def test_packets_do_not_go_by_a_drained_intermediate():
     """A drained switch had half of its transit, and 8 % of all packets were lost if it held none
     of its rows.
