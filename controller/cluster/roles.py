@@ -98,6 +98,7 @@ class Roles:
             certificate: the nodes that the switch's certificate names; None without TLS.
         """
         self._peers[key] = _RolePeer(datapath_id, peer, certificate)
+        self._fabric.without_role.add(datapath_id)
         self._ask(key)
 
     def received(self, key: Hashable, message: bytes) -> None:
@@ -122,6 +123,8 @@ class Roles:
     def closed(self, key: Hashable) -> None:
         """Forget a connection that has ended."""
         peer = self._peers.pop(key, None)
+        if peer is not None:
+            self._fabric.without_role.discard(peer.datapath_id)
         if peer is not None and peer.master:
             self._fabric.closed(key)
 
@@ -148,6 +151,7 @@ class Roles:
 
     def _refused(self, datapath_id: int) -> None:
         """Report once that a switch does not accept us as its master."""
+        self._fabric.without_role.discard(datapath_id)
         if datapath_id not in self._contested:
             self._contested.add(datapath_id)
             self._fabric.tell(RoleContested(f"{datapath_id:016x}"))
@@ -158,6 +162,7 @@ class Roles:
         confirmed = (reply.role, reply.generation) == (ControllerRole.MASTER, self._term)
         if self._leads and not peer.master and confirmed:
             peer.master = True
+            self._fabric.without_role.discard(peer.datapath_id)
             self._fabric.connected(key, peer.datapath_id, peer.address, peer.certificate)
 
 

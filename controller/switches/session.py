@@ -86,6 +86,9 @@ class LiveFabric:
     """
     errors: dict[str, str] = field(default_factory=dict)
     """The last error of each switch, by node."""
+    without_role: set[int] = field(default_factory=set)
+    """The datapath ids of connected switches that have neither confirmed nor refused our role as
+    their master; none without other controllers."""
     unknown: set[int] = field(default_factory=set)
     """The datapath ids that are not in the build."""
     differences: dict[str, int] = field(

@@ -13,7 +13,7 @@ from controller.openflow.messages import SessionXid
 
 class Fabric:
     def __init__(self):
-        self.seen = []
+        self.seen, self.without_role = [], set[int]()
         self.current = SimpleNamespace(programs=SimpleNamespace(by_datapath_id={1: 0, 2: 1, 3: 2}))
 
     def report_unknown(self, datapath_id, peer):

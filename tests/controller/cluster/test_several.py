@@ -231,6 +231,38 @@ def test_a_successor_goes_on_with_a_move(tmp_path, case, part, place):
     assert names == {site.old.identity, site.new.identity}, "people may return to the old one"
 
 
+def test_a_move_waits_for_the_roles_of_switches_that_it_adds(tmp_path, monkeypatch):
+    """It left them out if they confirmed our role after the others were read."""
+    site = Site(tmp_path, *PAIRS["expanded"]())
+    a, hear, held = site.instances["a"], site.hear, []
+    site.until(lambda: a.fabric.complete)
+    added = {*site.new.wiring.datapath_id.tolist()} - {*site.old.wiring.datapath_id.tolist()}
+
+    def hear_late(who, key, data):
+        answers = hear(who, key, data)
+        is_role = [of.header(each)[0] == of.MessageType.ROLE_REPLY for each in answers]
+        if key not in added or not any(is_role):
+            return answers
+        held.append((key, answers))
+        return []
+
+    monkeypatch.setattr(site, "hear", hear_late)
+    site.walking = True
+    new = read_build(site.folder / "new", unverified=True)
+    a.several.mover.move(new, accept_loss=True, all_or_none=False)
+    for _ in range(8):
+        site.step()
+    assert {key for key, _ in held} == added
+    assert a.rollout.state == "reading"
+    monkeypatch.setattr(site, "hear", hear)
+    for key, answers in held:
+        for answer in answers:
+            a.several.roles.received(key, answer)
+    site.until(lambda: a.rollout.over and a.fabric.complete)
+    assert a.rollout.state == "done"
+    assert site.holds(site.moving.new)
+
+
 def test_a_successor_whose_clock_is_ahead_ends_no_trial_early(tmp_path):
     """Two hours ahead, it fell back as soon as it led."""
     site = Site(tmp_path, *PAIRS["policy"]())
