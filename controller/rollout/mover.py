@@ -619,6 +619,11 @@ class Mover:
         """
         folder_build, entries = self.fabric.identity, self.history.entries()
         last = entries[-1].build if entries else folder_build
+        record = journal.read()
+        ours = {last}
+        if record:
+            ours |= {record.build, record.to, record.before, record.folder}
+        is_of_others = folder_build not in ours and self._keeps_instead_of_others(last)
 
         def go_on(record: Record) -> None:
             try:
@@ -635,11 +640,6 @@ class Mover:
                 self.fabric.tell(events.BuildKept(self.fabric.identity, reason))
                 self.trial, self._record.damaged = None, True
 
-        record = journal.read()
-        ours = {last}
-        if record:
-            ours |= {record.build, record.to, record.before, record.folder}
-        is_of_others = folder_build not in ours and self._keeps_instead_of_others(last)
         if record and record.before:
             self.survey_trial(record, go_on)
         elif record:
