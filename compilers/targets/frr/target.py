@@ -300,7 +300,7 @@ class _FamilyRoutes:
 
     @classmethod
     def none(cls, fabric: FrrFabric) -> _FamilyRoutes:
-        """Those of an address family that the fabric does not have."""
+        """No routes, for an address family in which the fabric has no addresses."""
         no_routes = RouteRows.of(fabric.routers.all_prefix_texts, ())
         return cls(routes=no_routes, discards=no_routes, spreading=no_routes, pool="")
 
