@@ -142,6 +142,10 @@ def test_no_mixture_loses_marked_packets_where_a_switch_has_few_links(q):
                     carry_out(moving.switches[vertex], messages[vertex])
                     assert not moving.worst()[1]
             assert moving.switches == programs(whole, new.tables, 0)
+        moving.switches = programs(whole, nodes[1].tables, 0)
+        for v, k in np.argwhere(dead).tolist():
+            del moving.cables[v, int(whole.wiring.port[v, k])]
+        assert not moving.worst()[1]  # a KeyError where a packet takes a dead link
 
 
 @pytest.mark.parametrize(("q", "balance"), [(3, "spread"), (4, "spread"), (3, "compact-valiant")])
