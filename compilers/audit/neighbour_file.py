@@ -19,7 +19,13 @@ from compilers.readers.devices.device_files import (
     without_prompts,
 )
 from compilers.readers.devices.json_outputs import json_outputs, unwrapped
-from compilers.readers.devices.neighbour_facts import Facts, NeighbourTables, Seen, Source, mapping
+from compilers.readers.devices.neighbour_facts import (
+    Facts,
+    NeighbourTables,
+    Seen,
+    Source,
+    as_mapping,
+)
 from compilers.targets.target_lookup import installed_systems
 from inventory.problems import InputError, Problem, few, file_name, shown
 
@@ -77,7 +83,7 @@ def _sources(path: Path, form: str | None) -> list[Source]:
     file = file_name(path)
     text = device_text(path)
     single = Source(file, text, path.stem, _json(text, file))
-    data_of_node = mapping(single.data)
+    data_of_node = as_mapping(single.data)
     if data_of_node and not _form_of(single, form):
         tables = [Source(file, "", str(node), data) for node, data in data_of_node.items()]
         if all(_form_of(table, form) for table in tables):
@@ -133,7 +139,7 @@ def _in_words(source: Source) -> str:
     if isinstance(source.data, dict) and source.data:
         return f"JSON with {', '.join(map(shown, [*source.data][:3]))}"
     if isinstance(source.data, list) and source.data:
-        keys = ", ".join(map(shown, [*mapping(source.data[0])][:3]))
+        keys = ", ".join(map(shown, [*as_mapping(source.data[0])][:3]))
         return f"a list in JSON, its members with {keys}" if keys else "a list in JSON"
     if refusal := REFUSAL.search(without_prompts(source.text)):
         return f"what a device says: {shown(refusal[0].strip())}"

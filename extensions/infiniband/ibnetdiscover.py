@@ -14,7 +14,7 @@ from compilers.readers.devices.neighbour_facts import (
     OtherOutput,
     Seen,
     Source,
-    words,
+    nonempty,
 )
 
 OUTPUT_NAME = "the output of ibnetdiscover"
@@ -61,7 +61,7 @@ def read(source: Source) -> Iterator[Seen]:
 def _names(guid: str, description: str | None) -> tuple[str, ...]:
     """The names by which a node is known: its GUID, its description, and the first word of that."""
     first = (description or "").split()[:1]
-    return words(f"0x{guid}", description, *first)
+    return nonempty(f"0x{guid}", description, *first)
 
 
 FORM = NeighbourTables(

@@ -128,22 +128,22 @@ def seen_rows(source: Source, rows: Iterable[NeighbourRow]) -> Iterator[Seen]:
             yield Seen(End((source.node,), near), far)
 
 
-def mapping(value: object) -> dict[str, Any]:
+def as_mapping(value: object) -> dict[str, Any]:
     """A value if it is a mapping, else an empty one: neighbours may send anything."""
     return value if isinstance(value, dict) else {}
 
 
-def items(value: object) -> list[Any]:
+def as_list(value: object) -> list[Any]:
     """The members of a list; a single value is a list of one, as some tools print it."""
     if value is None:
         return []
     return value if isinstance(value, list) else [value]
 
 
-def words(*values: object) -> tuple[str, ...]:
+def nonempty(*values: object) -> tuple[str, ...]:
     """The texts among some values that are not empty, each once, in order.
 
-    >>> words("leaf-1", None, " leaf-1 ", "00:11:22:33:44:55")
+    >>> nonempty("leaf-1", None, " leaf-1 ", "00:11:22:33:44:55")
     ('leaf-1', '00:11:22:33:44:55')
     """
     texts = [value.strip() for value in values if isinstance(value, str)]

@@ -11,7 +11,7 @@ import io
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from compilers.readers.devices.neighbour_facts import End, NeighbourTables, Seen, Source, words
+from compilers.readers.devices.neighbour_facts import End, NeighbourTables, Seen, Source, nonempty
 
 if TYPE_CHECKING:
     from _csv import Reader as CsvReader
@@ -79,7 +79,7 @@ def read(source: Source) -> Iterator[Seen]:
                     given = f"{len(row)} values"
                     raise source.wrong(f"{len(columns)} values", given, "", rows.line_num)
                 continue
-            node, port, far, far_port = (words(row[index]) for index in indices)
+            node, port, far, far_port = (nonempty(row[index]) for index in indices)
             if node and port and far and far_port:
                 yield Seen(End(node, port), End(far, far_port))
     except csv.Error as error:

@@ -16,10 +16,10 @@ from compilers.readers.devices.neighbour_facts import (
     NeighbourTables,
     Seen,
     Source,
-    items,
-    mapping,
+    as_list,
+    as_mapping,
+    nonempty,
     seen_rows,
-    words,
 )
 
 OUTPUT_NAME = "the output of show lldp neighbors | json, or of detail, a file per node"
@@ -49,7 +49,7 @@ NEIGHBOUR = re.compile(r"Neighbor \S+, age .*")
 def fits(source: Source) -> bool:
     """Whether a source is an LLDP neighbour table of EOS, as text or JSON."""
     if source.data is not None:
-        return "lldpNeighbors" in mapping(source.data)
+        return "lldpNeighbors" in as_mapping(source.data)
     output = source.output
     return bool(HEADER.search(output) or DETAIL.search(output))
 
@@ -57,7 +57,7 @@ def fits(source: Source) -> bool:
 def read(source: Source) -> Iterator[Seen]:
     """The neighbours that the table has, one for each line, block or entry."""
     if source.data is not None:
-        table = mapping(source.data).get("lldpNeighbors")
+        table = as_mapping(source.data).get("lldpNeighbors")
         rows = _details(source, table) if isinstance(table, dict) else _entries(table)
     elif DETAIL.search(source.output):
         rows = _detail_lines(source)
@@ -68,24 +68,24 @@ def read(source: Source) -> Iterator[Seen]:
 
 def _entries(table: object) -> Iterator[NeighbourRow]:
     """The rows of `show lldp neighbors | json`: a list of neighbours."""
-    for neighbour in map(mapping, items(table)):
+    for neighbour in map(as_mapping, as_list(table)):
         device, port = neighbour.get("neighborDevice"), neighbour.get("neighborPort")
-        yield words(neighbour.get("port")), words(device), words(port)
+        yield nonempty(neighbour.get("port")), nonempty(device), nonempty(port)
 
 
 def _details(source: Source, table: dict[str, object]) -> Iterator[NeighbourRow]:
     """The rows of `show lldp neighbors detail | json`: the neighbours of each port."""
     for near, interface in table.items():
-        if "lldpNeighborInfo" not in mapping(interface):
+        if "lldpNeighborInfo" not in as_mapping(interface):
             raise source.wrong(OUTPUT_NAME, f"{near} without lldpNeighborInfo", "collect it again")
-        for neighbour in map(mapping, items(mapping(interface)["lldpNeighborInfo"])):
-            far = mapping(neighbour.get("neighborInterfaceInfo"))
+        for neighbour in map(as_mapping, as_list(as_mapping(interface)["lldpNeighborInfo"])):
+            far = as_mapping(neighbour.get("neighborInterfaceInfo"))
             identifier = str(far.get("interfaceId") or "").strip('"')
-            managements = map(mapping, items(neighbour.get("managementAddresses")))
+            managements = map(as_mapping, as_list(neighbour.get("managementAddresses")))
             addresses = (management.get("address") for management in managements)
-            names = words(neighbour.get("systemName"), neighbour.get("chassisId"), *addresses)
-            ports = words(far.get("interfaceId_v2"), identifier, far.get("interfaceDescription"))
-            yield words(near), names, ports
+            names = nonempty(neighbour.get("systemName"), neighbour.get("chassisId"), *addresses)
+            ports = nonempty(far.get("interfaceId_v2"), identifier, far.get("interfaceDescription"))
+            yield nonempty(near), names, ports
 
 
 def _lines(source: Source) -> Iterator[NeighbourRow]:
@@ -99,7 +99,7 @@ def _lines(source: Source) -> Iterator[NeighbourRow]:
         if not row:
             raise source.wrong("four columns", repr(line.strip()), "collect it again", number)
         port = row["port"] or row["spaced_port"] or row["only_port"]
-        yield words(row["near"]), words(row["name"] or row["spaced_name"]), words(port)
+        yield nonempty(row["near"]), nonempty(row["name"] or row["spaced_name"]), nonempty(port)
 
 
 @dataclass(slots=True)
@@ -126,8 +126,8 @@ def _detail_lines(source: Source) -> Iterator[NeighbourRow]:
             required, given = f"{interface.stated_count} neighbours", f"{count} at {interface.name}"
             raise source.wrong(required, given, "collect it again")
         for texts in interface.neighbours:
-            names = words(texts.get(NAME), texts.get(CHASSIS))
-            yield words(interface.name), names, words(texts.get(PORT), texts.get(DESCRIPTION))
+            names = nonempty(texts.get(NAME), texts.get(CHASSIS))
+            yield nonempty(interface.name), names, nonempty(texts.get(PORT), texts.get(DESCRIPTION))
 
 
 def _interfaces(source: Source) -> list[_Interface]:

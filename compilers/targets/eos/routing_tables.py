@@ -19,7 +19,7 @@ from compilers.readers.devices.held_routes import (
     RoutingTables,
     hops_of,
 )
-from compilers.readers.devices.neighbour_facts import items, mapping
+from compilers.readers.devices.neighbour_facts import as_list, as_mapping
 
 COMMANDS = "show ip route vrf all | json, show ipv6 route vrf all | json"
 """The commands that print the routes."""
@@ -29,29 +29,31 @@ TEXT = re.compile(r"^(?:VRF: \S|Codes: C - connected)", re.M)
 
 def fits(document: Any) -> bool:
     """Whether a JSON document is a routing table of EOS; routes of a BGP table have no `vias`."""
-    fields = mapping(document)
+    fields = as_mapping(document)
     if "vrfs" in fields:
-        return all("routes" in mapping(vrf) for vrf in mapping(fields["vrfs"]).values())
+        return all("routes" in as_mapping(vrf) for vrf in as_mapping(fields["vrfs"]).values())
     routes = fields.get("routes")
-    return isinstance(routes, dict) and all("vias" in mapping(route) for route in routes.values())
+    return isinstance(routes, dict) and all(
+        "vias" in as_mapping(route) for route in routes.values()
+    )
 
 
 def read(documents: Iterable[Any]) -> HeldRoutes:
     """The routes of all VRFs, or of the default one where no VRF is named."""
     routes_of_device = HeldRoutes()
     for document in documents:
-        fields = mapping(document)
-        for vrf, entry in mapping(fields.get("vrfs") or {"default": fields}).items():
+        fields = as_mapping(document)
+        for vrf, entry in as_mapping(fields.get("vrfs") or {"default": fields}).items():
             table = MAIN_TABLE if vrf == "default" else vrf
-            for prefix, route in mapping(mapping(entry).get("routes")).items():
-                if hops := _hops(mapping(route)):
+            for prefix, route in as_mapping(as_mapping(entry).get("routes")).items():
+                if hops := _hops(as_mapping(route)):
                     routes_of_device.add(table, prefix, ONE_PREFERENCE, hops)
     return routes_of_device
 
 
 def _hops(route: dict[str, Any]) -> Hops:
     """The next hops of a route; a route over Null0 discards."""
-    vias = [mapping(via) for via in items(route.get("vias"))]
+    vias = [as_mapping(via) for via in as_list(route.get("vias"))]
     if route.get("routeAction") == "drop" or any(via.get("interface") == "Null0" for via in vias):
         return DISCARD
     return hops_of(

@@ -21,7 +21,7 @@ from compilers.readers.devices.held_routes import (
     RoutingTables,
     canonical_hops,
 )
-from compilers.readers.devices.neighbour_facts import mapping
+from compilers.readers.devices.neighbour_facts import as_mapping
 
 COMMANDS = "vtysh -c 'show ip route table all json' -c 'show ipv6 route table all json'"
 """Print the routes of all tables, of each address family."""
@@ -47,7 +47,7 @@ def _has_routes(document: Any, levels: int) -> bool:
         document: the document.
         levels: how many mappings may surround the mapping from prefixes to routes.
     """
-    values = list(mapping(document).values())
+    values = list(as_mapping(document).values())
     is_nested = bool(values) and all(isinstance(value, dict) for value in values)
     if not levels or not is_nested:
         has_lists_only = all(isinstance(value, list) for value in values)
@@ -67,8 +67,8 @@ def _is_of_bgp(document: Any) -> bool:
 
 def _first_route(document: Any) -> dict[str, Any]:
     """The first route of a mapping from prefixes to routes; {} if it has none."""
-    routes = next(iter(mapping(document).values()), None)
-    return mapping(routes[0]) if isinstance(routes, list) and routes else {}
+    routes = next(iter(as_mapping(document).values()), None)
+    return as_mapping(routes[0]) if isinstance(routes, list) and routes else {}
 
 
 def routes_of(document: Any) -> Iterator[tuple[str, list[dict[str, Any]]]]:
@@ -77,7 +77,7 @@ def routes_of(document: Any) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     Since FRR 10.1 `vrf all` prints a mapping for each VRF, and since 10.8 `table all` for each
     table.
     """
-    for key, value in mapping(document).items():
+    for key, value in as_mapping(document).items():
         if isinstance(value, dict):
             yield from routes_of(value)
         else:

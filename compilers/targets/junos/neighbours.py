@@ -17,10 +17,10 @@ from compilers.readers.devices.neighbour_facts import (
     OtherOutput,
     Seen,
     Source,
-    items,
-    mapping,
+    as_list,
+    as_mapping,
+    nonempty,
     seen_rows,
-    words,
 )
 from compilers.targets.junos.outputs import has_output, outputs, text, texts
 
@@ -61,16 +61,16 @@ def _entries(source: Source) -> Iterator[NeighbourRow]:
     description is.
     """
     for information in outputs(source.data, INFORMATION):
-        for entry in items(mapping(information).get("lldp-neighbor-information")):
+        for entry in as_list(as_mapping(information).get("lldp-neighbor-information")):
             near = texts(entry, "lldp-local-interface") + texts(entry, "lldp-local-port-id")
             name = texts(entry, "lldp-remote-system-name")
             chassis = texts(entry, "lldp-remote-chassis-id")
             description = texts(entry, "lldp-remote-port-description")
             port_id = texts(entry, "lldp-remote-port-id")
             if text(entry, "lldp-remote-port-id-subtype").lower() == INTERFACE_NAME:
-                ports = words(*port_id, *description)
+                ports = nonempty(*port_id, *description)
             else:
-                ports = words(*description, *port_id)
+                ports = nonempty(*description, *port_id)
             yield _without_unit(near), name or chassis, _without_unit(ports)
 
 
@@ -91,8 +91,8 @@ def _lines(source: Source) -> Iterator[NeighbourRow]:
         port, _, name = line[port_start:].rstrip().rpartition(" ")
         if not name:
             raise source.wrong("columns as in the header", repr(line.strip()), "collect it again")
-        near, far_port = words(local_words[0]), words(port.rstrip(" "))
-        yield _without_unit(near), words(name), _without_unit(far_port)
+        near, far_port = nonempty(local_words[0]), nonempty(port.rstrip(" "))
+        yield _without_unit(near), nonempty(name), _without_unit(far_port)
 
 
 def _table(source: Source) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from compilers.readers.devices.neighbour_facts import items, mapping, words
+from compilers.readers.devices.neighbour_facts import as_list, as_mapping, nonempty
 
 ENGINES = "multi-routing-engine-results"
 """The element with the outputs of several routing engines."""
@@ -17,11 +17,11 @@ ENGINES = "multi-routing-engine-results"
 
 def outputs(document: object, name: str) -> Iterator[object]:
     """The elements with a name in a document, of every routing engine."""
-    fields = mapping(document)
-    for results in items(fields.get(ENGINES)):
-        for engine in items(mapping(results).get("multi-routing-engine-item")):
+    fields = as_mapping(document)
+    for results in as_list(fields.get(ENGINES)):
+        for engine in as_list(as_mapping(results).get("multi-routing-engine-item")):
             yield from outputs(engine, name)
-    yield from items(fields.get(name))
+    yield from as_list(fields.get(name))
 
 
 def has_output(document: object, name: str) -> bool:
@@ -31,9 +31,9 @@ def has_output(document: object, name: str) -> bool:
 
 def texts(entry: object, key: str) -> tuple[str, ...]:
     """The texts of the elements with a name in an entry, in either form of the JSON."""
-    values = items(mapping(entry).get(key))
-    return words(
-        *(value if isinstance(value, str) else mapping(value).get("data") for value in values)
+    values = as_list(as_mapping(entry).get(key))
+    return nonempty(
+        *(value if isinstance(value, str) else as_mapping(value).get("data") for value in values)
     )
 
 

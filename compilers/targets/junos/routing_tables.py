@@ -19,7 +19,7 @@ from compilers.readers.devices.held_routes import (
     RoutingTables,
     hops_of,
 )
-from compilers.readers.devices.neighbour_facts import items, mapping
+from compilers.readers.devices.neighbour_facts import as_list, as_mapping
 from compilers.targets.junos.outputs import has_output, outputs, text
 
 COMMANDS = "show route | display json"
@@ -42,7 +42,7 @@ def read(documents: Iterable[Any]) -> HeldRoutes:
     routes = HeldRoutes()
     for document in documents:
         for information in outputs(document, INFORMATION):
-            for table in items(mapping(information).get("route-table")):
+            for table in as_list(as_mapping(information).get("route-table")):
                 if name := TABLE_NAME.fullmatch(text(table, "table-name")):
                     _add_routes(routes, name["instance"] or MAIN_TABLE, table)
     return routes
@@ -56,8 +56,8 @@ def _add_routes(routes: HeldRoutes, name: str, table: Any) -> None:
         name: the name of the instance, or MAIN_TABLE.
         table: the element of the table.
     """
-    for route in items(mapping(table).get("rt")):
-        for entry in items(mapping(route).get("rt-entry")):
+    for route in as_list(as_mapping(table).get("rt")):
+        for entry in as_list(as_mapping(route).get("rt-entry")):
             if text(entry, "active-tag") == "*" and (hops := _hops(entry)):
                 routes.add(name, _prefix(route), ONE_PREFERENCE, hops)
 
@@ -75,7 +75,7 @@ def _hops(entry: Any) -> Hops:
         return DISCARD
     return hops_of(
         (text(hop, "to"), text(hop, "via").removesuffix(".0"), 1)
-        for hop in items(mapping(entry).get("nh"))
+        for hop in as_list(as_mapping(entry).get("nh"))
     )
 
 

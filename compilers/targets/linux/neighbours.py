@@ -16,10 +16,10 @@ from compilers.readers.devices.neighbour_facts import (
     OtherOutput,
     Seen,
     Source,
-    items,
-    mapping,
+    as_list,
+    as_mapping,
+    nonempty,
     seen_rows,
-    words,
 )
 
 COMMAND = "lldpctl -f json"
@@ -40,7 +40,7 @@ NOT_READ = (
 
 def fits(source: Source) -> bool:
     """Whether a source is JSON of lldpctl."""
-    return "lldp" in mapping(source.data)
+    return "lldp" in as_mapping(source.data)
 
 
 def read(source: Source) -> Iterator[Seen]:
@@ -49,7 +49,7 @@ def read(source: Source) -> Iterator[Seen]:
     Raises:
         InputError: the JSON is of another form (`json0`), or incomplete.
     """
-    lldp = mapping(source.data).get("lldp")
+    lldp = as_mapping(source.data).get("lldp")
     if not isinstance(lldp, dict):
         raise source.wrong(OUTPUT_NAME, "another form of it", "use -f json, not json0 or keyvalue")
     return seen_rows(source, _rows(source, lldp))
@@ -61,15 +61,15 @@ def _rows(source: Source, lldp: dict[str, Any]) -> Iterator[NeighbourRow]:
     Raises:
         InputError: a neighbour is without chassis or port.
     """
-    for entry in items(lldp.get("interface")):
-        for port, neighbours in mapping(entry).items():
-            for neighbour in map(mapping, items(neighbours)):
+    for entry in as_list(lldp.get("interface")):
+        for port, neighbours in as_mapping(entry).items():
+            for neighbour in map(as_mapping, as_list(neighbours)):
                 if not {"chassis", "port"} <= neighbour.keys():
                     given = f"{port} without chassis and port"
                     raise source.wrong(OUTPUT_NAME, given, "collect it again")
-                far_port = mapping(neighbour.get("port"))
-                ports = words(mapping(far_port.get("id")).get("value"), far_port.get("descr"))
-                yield words(port), _names(mapping(neighbour.get("chassis"))), ports
+                far_port = as_mapping(neighbour.get("port"))
+                ports = nonempty(as_mapping(far_port.get("id")).get("value"), far_port.get("descr"))
+                yield nonempty(port), _names(as_mapping(neighbour.get("chassis"))), ports
 
 
 def _names(value: object) -> tuple[str, ...]:
@@ -78,12 +78,14 @@ def _names(value: object) -> tuple[str, ...]:
     The system name is the key of the chassis, `{"leaf7": {"id": …}}`; without one there is only
     the inner mapping.
     """
-    chassis: dict[str, Any] = mapping(value)
+    chassis: dict[str, Any] = as_mapping(value)
     name = None
-    if chassis and "type" not in mapping(chassis.get("id")):
+    if chassis and "type" not in as_mapping(chassis.get("id")):
         name, inner = next(iter(chassis.items()))
-        chassis = mapping(inner)
-    return words(name, *items(chassis.get("mgmt-ip")), mapping(chassis.get("id")).get("value"))
+        chassis = as_mapping(inner)
+    return nonempty(
+        name, *as_list(chassis.get("mgmt-ip")), as_mapping(chassis.get("id")).get("value")
+    )
 
 
 FORM = NeighbourTables("lldpctl", OUTPUT_NAME, fits, read, not_read=NOT_READ)

@@ -25,7 +25,7 @@ from compilers.readers.devices.held_routes import (
     hops_of,
     whole_prefix,
 )
-from compilers.readers.devices.neighbour_facts import items, mapping
+from compilers.readers.devices.neighbour_facts import as_list, as_mapping
 
 COMMANDS = "ip -json route show table all, ip -json nexthop, ip -json -4 rule, ip -json -6 rule"
 """The commands whose outputs are read, in messages."""
@@ -49,7 +49,7 @@ TEXT = re.compile(
 
 def fits(document: Any) -> bool:
     """Whether a JSON document is an output of iproute2 about routes, rules or next hops."""
-    first = mapping(document[0]) if isinstance(document, list) and document else {}
+    first = as_mapping(document[0]) if isinstance(document, list) and document else {}
     return not first.keys().isdisjoint(("dst", RULES_KEY)) or "id" in first
 
 
@@ -63,7 +63,7 @@ def read(documents: Iterable[Any]) -> HeldRoutes:
     """
     routes = HeldRoutes()
     # The first entry of a list tells whether it has routes, rules or nexthop objects.
-    lists = [items(document) for document in documents]
+    lists = [as_list(document) for document in documents]
     objects = {entry["id"]: entry for entries in lists if "id" in entries[0] for entry in entries}
     if objects and not any("dst" in entries[0] for entries in lists):
         raise ValueError("next hops alone, without routes")
@@ -126,7 +126,7 @@ def _members_of_object(next_hop: Tree, objects: dict[Any, Tree]) -> list[Tree]:
     They are the members of a group, each with its weight, or the object itself.
     """
     members = []
-    for member in items(next_hop.get("group")):
+    for member in as_list(next_hop.get("group")):
         weight = member.get("weight", 1)
         members.append({**objects.get(member.get("id"), {}), "weight": weight})
     return members or [next_hop]

@@ -15,9 +15,9 @@ from compilers.readers.devices.neighbour_facts import (
     OtherOutput,
     Seen,
     Source,
-    mapping,
+    as_mapping,
+    nonempty,
     seen_rows,
-    words,
 )
 from compilers.targets.nxos.outputs import rows
 
@@ -48,7 +48,7 @@ XML = OtherOutput(
 def fits(source: Source) -> bool:
     """Whether a source is an LLDP neighbour table of NX-OS, as text or JSON."""
     if source.data is not None:
-        return any(f"TABLE_{word}" in mapping(source.data) for word in TABLES)
+        return any(f"TABLE_{word}" in as_mapping(source.data) for word in TABLES)
     output = source.output
     return bool(HEADER.search(output) or DETAIL.search(output))
 
@@ -70,12 +70,12 @@ def _entries(source: Source) -> Iterator[NeighbourRow]:
         for row in rows(source.data, word):
             names = _texts(row.get("sys_name"), row.get("chassis_id"), row.get("mgmt_addr"))
             ports = _texts(row.get("port_id"), row.get("port_desc"))
-            yield words(row.get("l_port_id")), names, ports
+            yield nonempty(row.get("l_port_id")), names, ports
 
 
 def _texts(*values: object) -> tuple[str, ...]:
     """The texts among the values, without the words that stand for no value."""
-    return tuple(text for text in words(*values) if text not in NO_VALUE)
+    return tuple(text for text in nonempty(*values) if text not in NO_VALUE)
 
 
 def _lines(source: Source) -> Iterator[NeighbourRow]:
@@ -95,7 +95,7 @@ def _lines(source: Source) -> Iterator[NeighbourRow]:
         if name and (not row or row["name"]):
             raise source.wrong("five columns", repr(name), "collect it again", number - 1)
         if row:
-            yield words(row["near"]), words(row["name"] or name), words(row["port"])
+            yield nonempty(row["near"]), nonempty(row["name"] or name), nonempty(row["port"])
         name = "" if row else line.strip()
 
 
@@ -112,7 +112,7 @@ def _detail_lines(lines: list[str]) -> Iterator[NeighbourRow]:
                 name_keys = ("System Name", "Chassis id", "Management Address")
                 names = (block.get(name_key) for name_key in name_keys)
                 ports = _texts(block.get("Port id"), block.get("Port Description"))
-                yield words(block.get("Local Port id")), _texts(*names), ports
+                yield nonempty(block.get("Local Port id")), _texts(*names), ports
             block = {}
         block.setdefault(key, value)
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from compilers.readers.devices.neighbour_facts import items, mapping
+from compilers.readers.devices.neighbour_facts import as_list, as_mapping
 
 
 def rows(entry: object, word: str) -> Iterator[dict[str, Any]]:
     """The rows of the tables TABLE_word in an entry."""
-    for table in items(mapping(entry).get(f"TABLE_{word}")):
-        yield from map(mapping, items(mapping(table).get(f"ROW_{word}")))
+    for table in as_list(as_mapping(entry).get(f"TABLE_{word}")):
+        yield from map(as_mapping, as_list(as_mapping(table).get(f"ROW_{word}")))

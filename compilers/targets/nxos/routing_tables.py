@@ -20,7 +20,7 @@ from compilers.readers.devices.held_routes import (
     RoutingTables,
     hops_of,
 )
-from compilers.readers.devices.neighbour_facts import mapping
+from compilers.readers.devices.neighbour_facts import as_mapping
 from compilers.targets.nxos.outputs import rows
 
 COMMANDS = "show ip route vrf all | json, show ipv6 route vrf all | json"
@@ -31,7 +31,7 @@ TEXT = re.compile(r"^IP(?:v6)? Rout(?:e|ing) Table for VRF", re.M)
 
 def fits(document: Any) -> bool:
     """Whether a JSON document is a routing table of NX-OS."""
-    return "TABLE_vrf" in mapping(document)
+    return "TABLE_vrf" in as_mapping(document)
 
 
 def read(documents: Iterable[Any]) -> HeldRoutes:

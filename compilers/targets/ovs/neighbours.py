@@ -13,9 +13,9 @@ from compilers.readers.devices.neighbour_facts import (
     NeighbourTables,
     Seen,
     Source,
-    items,
-    mapping,
-    words,
+    as_list,
+    as_mapping,
+    nonempty,
 )
 
 OUTPUT_NAME = (
@@ -29,8 +29,8 @@ LONGEST_ID = 16
 
 def fits(source: Source) -> bool:
     """Whether a source is a list of links with a `src` and a `dst` each."""
-    entries = items(source.data)
-    return bool(entries) and all({"src", "dst"} <= set(mapping(entry)) for entry in entries)
+    entries = as_list(source.data)
+    return bool(entries) and all({"src", "dst"} <= set(as_mapping(entry)) for entry in entries)
 
 
 def read(source: Source) -> Iterator[Seen]:
@@ -39,8 +39,8 @@ def read(source: Source) -> Iterator[Seen]:
     Raises:
         InputError: an end has no `dpid` or `port_no` in hexadecimal digits.
     """
-    for index, entry in enumerate(items(source.data)):
-        ends = [_end(mapping(entry).get(side)) for side in ("src", "dst")]
+    for index, entry in enumerate(as_list(source.data)):
+        ends = [_end(as_mapping(entry).get(side)) for side in ("src", "dst")]
         near, far = ends
         if near is None or far is None:
             given = f"item {index} without a dpid or port_no in hexadecimal digits"
@@ -50,11 +50,11 @@ def read(source: Source) -> Iterator[Seen]:
 
 def _end(value: object) -> End | None:
     """An end of a link; None: a number is missing or malformed."""
-    fields = mapping(value)
+    fields = as_mapping(value)
     dpid, port = (_hexadecimal(fields.get(key)) for key in ("dpid", "port_no"))
     if dpid is None or port is None:
         return None
-    return End((f"dpid:{dpid:#x}",), words(f"#{port}", fields.get("name")))
+    return End((f"dpid:{dpid:#x}",), nonempty(f"#{port}", fields.get("name")))
 
 
 def _hexadecimal(value: object) -> int | None:

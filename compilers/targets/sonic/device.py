@@ -16,7 +16,7 @@ from dataclasses import replace
 from secrets import token_hex
 from typing import Any
 
-from compilers.readers.devices.neighbour_facts import mapping
+from compilers.readers.devices.neighbour_facts import as_mapping
 from compilers.targets.devices.configured_device import CONFIRM_MINUTES, DRAINED, ConfiguredDevice
 from compilers.targets.devices.device_shell import DeviceError, DeviceShell
 from compilers.targets.devices.route_lines import (
@@ -88,8 +88,8 @@ class SonicDevice(ConfiguredDevice):
 
     def name(self) -> str:
         """See `RouterDevice.name`."""
-        metadata = mapping(mapping(json.loads(self.running())).get("DEVICE_METADATA"))
-        return str(mapping(metadata.get("localhost")).get("hostname", ""))
+        metadata = as_mapping(as_mapping(json.loads(self.running())).get("DEVICE_METADATA"))
+        return str(as_mapping(metadata.get("localhost")).get("hostname", ""))
 
     def running(self) -> str:
         """See `ConfiguredDevice.running`."""
@@ -135,9 +135,9 @@ class SonicDevice(ConfiguredDevice):
             for key, entry in entries.items():
                 if (table, key) in routes:
                     continue
-                present_entry = mapping(present.get(table)).get(key)
-                changes = _changes(mapping(present_entry), entry)
-                is_down = mapping(present_entry).get(ADMIN) == "down"
+                present_entry = as_mapping(present.get(table)).get(key)
+                changes = _changes(as_mapping(present_entry), entry)
+                is_down = as_mapping(present_entry).get(ADMIN) == "down"
                 if table == "PORT" and is_down and ADMIN in changes:
                     shut.append(key)
                     if not self.opens_ports:
@@ -149,7 +149,7 @@ class SonicDevice(ConfiguredDevice):
     def _rendered_routes(self, rendered: Mapping[str, Any]) -> set[tuple[str, str]]:
         """Table and key of the rendered entries that are routes, which `route_changes` compares."""
         places = {line.place for line in self.lines(self.rendered())}
-        entries = zip(mapping(rendered.get(STATIC_ROUTE)), sonic_lines(rendered), strict=True)
+        entries = zip(as_mapping(rendered.get(STATIC_ROUTE)), sonic_lines(rendered), strict=True)
         return {(STATIC_ROUTE, key) for key, line in entries if line.place in places}
 
     def plan(self, wanted: Iterable[RouteLine] | None = None) -> DevicePlan:

@@ -13,8 +13,8 @@ from compilers.readers.devices.neighbour_facts import (
     NeighbourTables,
     Seen,
     Source,
+    nonempty,
     seen_rows,
-    words,
 )
 
 OUTPUT_NAME = "the output of show lldp table, a file per node"
@@ -71,7 +71,7 @@ def _rows(
             given = repr(line.strip())
             raise source.wrong("a row in columns", given, "copy the whole output", number)
         port, device, port_id, _, description = (line[start:end] for start, end in spans)
-        yield words(port), words(device), words(port_id, description)
+        yield nonempty(port), nonempty(device), nonempty(port_id, description)
 
 
 FORM = NeighbourTables("sonic", OUTPUT_NAME, fits, read)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from compilers.readers.devices.held_routes import MAIN_TABLE, prefix_text
-from compilers.readers.devices.neighbour_facts import mapping
+from compilers.readers.devices.neighbour_facts import as_mapping
 from compilers.targets.devices.route_lines import MAIN_NAMES, RouteLine
 
 STATIC_ROUTE = "STATIC_ROUTE"
@@ -23,10 +23,10 @@ def sonic_lines(tree: Mapping[str, Any]) -> Iterator[RouteLine]:
     Args:
         tree: CONFIG_DB as JSON.
     """
-    for key, entry in mapping(tree.get(STATIC_ROUTE)).items():
+    for key, entry in as_mapping(tree.get(STATIC_ROUTE)).items():
         vrf, _, prefix = key.rpartition("|")
         database_key = shlex.quote(f"{STATIC_ROUTE}|{key}")
-        pairs = sorted((name, str(value)) for name, value in mapping(entry).items())
+        pairs = sorted((name, str(value)) for name, value in as_mapping(entry).items())
         values = " ".join(f"{name} {shlex.quote(value)}" for name, value in pairs)
         yield RouteLine(
             table=MAIN_TABLE if vrf in MAIN_NAMES else vrf,

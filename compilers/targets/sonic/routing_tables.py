@@ -21,7 +21,7 @@ from compilers.readers.devices.held_routes import (
     hops_of,
     whole_prefix,
 )
-from compilers.readers.devices.neighbour_facts import mapping
+from compilers.readers.devices.neighbour_facts import as_mapping
 
 COMMANDS = (
     "sonic-db-dump -n APPL_DB -k 'ROUTE_TABLE*' -y; "
@@ -37,7 +37,7 @@ NO_GATEWAY = ("0.0.0.0", "::", "")  # noqa: S104
 
 def fits(document: Any) -> bool:
     """Whether a JSON document is a dump of these tables of APPL_DB."""
-    return any(key.startswith((KEY, GROUP_KEY)) for key in mapping(document))
+    return any(key.startswith((KEY, GROUP_KEY)) for key in as_mapping(document))
 
 
 def read(documents: Iterable[Any]) -> HeldRoutes:
@@ -48,7 +48,7 @@ def read(documents: Iterable[Any]) -> HeldRoutes:
     """
     routes = HeldRoutes()
     entries = {
-        key: _fields(entry) for document in documents for key, entry in mapping(document).items()
+        key: _fields(entry) for document in documents for key, entry in as_mapping(document).items()
     }
     if not any(key.startswith(KEY) for key in entries):
         raise ValueError("next-hop groups alone, without ROUTE_TABLE")
@@ -69,8 +69,8 @@ def read(documents: Iterable[Any]) -> HeldRoutes:
 
 def _fields(entry: Any) -> dict[str, Any]:
     """The fields of an entry, which `-y` prints below the key `value`."""
-    printed = mapping(entry)
-    return mapping(printed.get("value", printed))
+    printed = as_mapping(entry)
+    return as_mapping(printed.get("value", printed))
 
 
 def _hops(fields: dict[str, Any]) -> Hops:

@@ -14,9 +14,9 @@ from compilers.readers.devices.neighbour_facts import (
     NeighbourTables,
     Seen,
     Source,
-    items,
+    as_list,
+    nonempty,
     seen_rows,
-    words,
 )
 from compilers.targets.srlinux.outputs import bare
 
@@ -57,7 +57,7 @@ def _lines(source: Source) -> Iterator[NeighbourRow]:
             raise source.wrong(f"{len(columns)} cells", given, "copy the whole table", number)
         elif columns:
             row = dict(zip(columns, cells, strict=True))
-            yield words(row[LOCAL_PORT]), words(row[NAME]), words(row[PORT])
+            yield nonempty(row[LOCAL_PORT]), nonempty(row[NAME]), nonempty(row[PORT])
     if not columns:
         given = f"no row with {LOCAL_PORT}, {NAME} and {PORT}"
         raise source.wrong(OUTPUT_NAME, given, "copy the whole table")
@@ -66,10 +66,10 @@ def _lines(source: Source) -> Iterator[NeighbourRow]:
 def _state(source: Source) -> Iterator[NeighbourRow]:
     """The rows of the state: the neighbours of each interface."""
     for interface in map(bare, _interfaces(source.data)):
-        for neighbour in map(bare, items(interface.get("neighbor"))):
-            ports = words(neighbour.get("port-id"), neighbour.get("port-description"))
-            names = words(neighbour.get("system-name"), neighbour.get("chassis-id"))
-            yield words(interface.get("name")), names, ports
+        for neighbour in map(bare, as_list(interface.get("neighbor"))):
+            ports = nonempty(neighbour.get("port-id"), neighbour.get("port-description"))
+            names = nonempty(neighbour.get("system-name"), neighbour.get("chassis-id"))
+            yield nonempty(interface.get("name")), names, ports
 
 
 def _interfaces(data: Any) -> list[Any]:
@@ -78,7 +78,7 @@ def _interfaces(data: Any) -> list[Any]:
     for key in ("system", "lldp"):
         if key in tree:
             tree = bare(tree[key])
-    interfaces = items(tree.get("interface"))
+    interfaces = as_list(tree.get("interface"))
     return interfaces if any("neighbor" in bare(entry) for entry in interfaces) else []
 
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from compilers.readers.devices.neighbour_facts import mapping
+from compilers.readers.devices.neighbour_facts import as_mapping
 
 
 def bare(value: object) -> dict[str, Any]:
     """A mapping whose keys have no names of modules: `interface` for `srl_nokia…:interface`."""
-    return {str(key).rpartition(":")[2]: inner for key, inner in mapping(value).items()}
+    return {str(key).rpartition(":")[2]: inner for key, inner in as_mapping(value).items()}

@@ -21,7 +21,7 @@ from compilers.readers.devices.held_routes import (
     RoutingTables,
     hops_of,
 )
-from compilers.readers.devices.neighbour_facts import items
+from compilers.readers.devices.neighbour_facts import as_list
 from compilers.targets.srlinux.outputs import bare
 
 COMMANDS = "info from state network-instance * route-table | as json"
@@ -45,7 +45,7 @@ def read(documents: Iterable[Any]) -> HeldRoutes:
     routes = HeldRoutes()
     instances: dict[str, list[Tree]] = {}
     for document in documents:
-        for instance in items(bare(document).get("network-instance")):
+        for instance in as_list(bare(document).get("network-instance")):
             properties = bare(instance)
             tables = instances.setdefault(str(properties.get("name", "default")), [])
             tables.append(bare(properties.get("route-table")))
@@ -66,7 +66,7 @@ def _active_routes(tables: list[Tree], family: str) -> Iterator[Tree]:
     """The routes of a family that are in the forwarding table."""
     for table in tables:
         unicast = bare(table.get(f"{family}-unicast"))
-        for route in map(bare, items(unicast.get("route"))):
+        for route in map(bare, as_list(unicast.get("route"))):
             if route.get("active", True):
                 yield route
 
@@ -80,7 +80,7 @@ def _groups(tables: list[Tree]) -> dict[str, Hops]:
     hop_by_index = {str(hop.get("index")): hop for hop in _entries(tables, "next-hop")}
     hops_by_group: dict[str, Hops] = {}
     for group in _entries(tables, "next-hop-group"):
-        members = [bare(member) for member in items(group.get("next-hop"))]
+        members = [bare(member) for member in as_list(group.get("next-hop"))]
         # A member without `next-hop` has the index of the next hop as its own.
         indices = [str(member.get("next-hop", member.get("index"))) for member in members]
         hops = [hop_by_index[index] for index in indices if index in hop_by_index]
@@ -95,7 +95,7 @@ def _groups(tables: list[Tree]) -> dict[str, Hops]:
 
 def _entries(tables: list[Tree], key: str) -> list[Tree]:
     """The entries of a list of the model, such as `next-hop`, over all tables."""
-    return [bare(entry) for table in tables for entry in items(table.get(key))]
+    return [bare(entry) for table in tables for entry in as_list(table.get(key))]
 
 
 def _interface(hop: Tree) -> str:
