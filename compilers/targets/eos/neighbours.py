@@ -23,26 +23,26 @@ from compilers.readers.devices.neighbour_facts import (
 )
 
 OUTPUT_NAME = "the output of show lldp neighbors | json, or of detail, a file per node"
-"""The output, as messages name it."""
+"""The outputs that can be read, as messages name them."""
 HEADER = re.compile(r"Port +Neighbor Device ID +Neighbor Port ID +TTL")
 """`Port       Neighbor Device ID       Neighbor Port ID    TTL`, in the table."""
 ROW = re.compile(
-    r"(?P<near>\S+) +(?:(?P<name>\S+) +(?P<port>\S+)"
+    r"(?P<local_port>\S+) +(?:(?P<name>\S+) +(?P<port>\S+)"
     r"|(?P<spaced_name>\S.*?) {2,}(?P<spaced_port>\S.*?)|(?P<only_port>\S+)) +\d+"
 )
 """`Et1/1      spine.example            Ethernet7           120`, in the table. Names and ports may
 have spaces, and a name may be missing."""
-DETAIL = re.compile(r"Interface (\S+) detected (\d{1,9}) LLDP neighbors?:")
+INTERFACE_LINE = re.compile(r"Interface (\S+) detected (\d{1,9}) LLDP neighbors?:")
 """`Interface Ethernet1/1 detected 1 LLDP neighbors:`, in the output with `detail`."""
-NAME = re.compile(r'- System Name: *"?(.*?)"?')
+SYSTEM_NAME = re.compile(r'- System Name: *"?(.*?)"?')
 """`- System Name: "spine.example"`."""
-PORT = re.compile(r'Port ID +: *"?(.*?)"?')
+PORT_ID = re.compile(r'Port ID +: *"?(.*?)"?')
 """`Port ID     : "Ethernet7"`."""
-DESCRIPTION = re.compile(r'- Port Description: *"?(.*?)"?')
+PORT_DESCRIPTION = re.compile(r'- Port Description: *"?(.*?)"?')
 """`- Port Description: "eth0"`."""
-CHASSIS = re.compile(r"Chassis ID +: *(.*)")
+CHASSIS_ID = re.compile(r"Chassis ID +: *(.*)")
 """`Chassis ID     : 02aa.0000.0001`."""
-NEIGHBOUR = re.compile(r"Neighbor \S+, age .*")
+NEIGHBOUR_LINE = re.compile(r"Neighbor \S+, age .*")
 """`Neighbor 02aa.0000.0001/"Ethernet7", age 12 seconds`."""
 
 
@@ -51,55 +51,70 @@ def fits(source: Source) -> bool:
     if source.data is not None:
         return "lldpNeighbors" in as_mapping(source.data)
     output = source.output
-    return bool(HEADER.search(output) or DETAIL.search(output))
+    return bool(HEADER.search(output) or INTERFACE_LINE.search(output))
 
 
 def read(source: Source) -> Iterator[Seen]:
     """The neighbours that the table has, one for each line, block or entry."""
     if source.data is not None:
         table = as_mapping(source.data).get("lldpNeighbors")
-        rows = _details(source, table) if isinstance(table, dict) else _entries(table)
-    elif DETAIL.search(source.output):
-        rows = _detail_lines(source)
+        rows = _json_detail_rows(source, table) if isinstance(table, dict) else _json_rows(table)
+    elif INTERFACE_LINE.search(source.output):
+        rows = _text_detail_rows(source)
     else:
-        rows = _lines(source)
+        rows = _text_rows(source)
     return seen_rows(source, rows)
 
 
-def _entries(table: object) -> Iterator[NeighbourRow]:
+def _json_rows(table: object) -> Iterator[NeighbourRow]:
     """The rows of `show lldp neighbors | json`: a list of neighbours."""
     for neighbour in map(as_mapping, as_list(table)):
         device, port = neighbour.get("neighborDevice"), neighbour.get("neighborPort")
         yield nonempty(neighbour.get("port")), nonempty(device), nonempty(port)
 
 
-def _details(source: Source, table: dict[str, object]) -> Iterator[NeighbourRow]:
-    """The rows of `show lldp neighbors detail | json`: the neighbours of each port."""
-    for near, interface in table.items():
+def _json_detail_rows(source: Source, table: dict[str, object]) -> Iterator[NeighbourRow]:
+    """The rows of `show lldp neighbors detail | json`: the neighbours of each port.
+
+    Raises:
+        InputError: a port has no list of neighbours.
+    """
+    for local_port, interface in table.items():
         if "lldpNeighborInfo" not in as_mapping(interface):
-            raise source.wrong(OUTPUT_NAME, f"{near} without lldpNeighborInfo", "collect it again")
+            given = f"{local_port} without lldpNeighborInfo"
+            raise source.wrong(OUTPUT_NAME, given, "collect it again")
         for neighbour in map(as_mapping, as_list(as_mapping(interface)["lldpNeighborInfo"])):
-            far = as_mapping(neighbour.get("neighborInterfaceInfo"))
-            identifier = str(far.get("interfaceId") or "").strip('"')
+            far_port = as_mapping(neighbour.get("neighborInterfaceInfo"))
+            quoted_id = str(far_port.get("interfaceId") or "")  # `"Ethernet7"`, with the quotes
+            ports = nonempty(
+                far_port.get("interfaceId_v2"),
+                quoted_id.strip('"'),
+                far_port.get("interfaceDescription"),
+            )
             managements = map(as_mapping, as_list(neighbour.get("managementAddresses")))
             addresses = (management.get("address") for management in managements)
             names = nonempty(neighbour.get("systemName"), neighbour.get("chassisId"), *addresses)
-            ports = nonempty(far.get("interfaceId_v2"), identifier, far.get("interfaceDescription"))
-            yield nonempty(near), names, ports
+            yield nonempty(local_port), names, ports
 
 
-def _lines(source: Source) -> Iterator[NeighbourRow]:
-    """The rows of `show lldp neighbors`, below the line with the names of columns."""
+def _text_rows(source: Source) -> Iterator[NeighbourRow]:
+    """The rows of `show lldp neighbors`, below the line with the names of columns.
+
+    Raises:
+        InputError: a line is no row of the table.
+    """
     lines = source.lines
     header = next(index for index, line in enumerate(lines) if HEADER.search(line))
-    for number, line in enumerate(lines[header + 1 :], header + 2):  # from 1, as messages say it
+    first_number = header + 2  # the line below the header; messages count lines from 1
+    for number, line in enumerate(lines[header + 1 :], first_number):
         if not line.strip("- "):
             continue
         row = ROW.fullmatch(line.strip())
         if not row:
             raise source.wrong("four columns", repr(line.strip()), "collect it again", number)
+        name = row["name"] or row["spaced_name"]
         port = row["port"] or row["spaced_port"] or row["only_port"]
-        yield nonempty(row["near"]), nonempty(row["name"] or row["spaced_name"]), nonempty(port)
+        yield nonempty(row["local_port"]), nonempty(name), nonempty(port)
 
 
 @dataclass(slots=True)
@@ -111,10 +126,10 @@ class _Interface:
     stated_count: int
     """The number of neighbours that its first line states."""
     neighbours: list[dict[re.Pattern[str], str]] = field(default_factory=list)
-    """For each neighbour, by pattern, the first text that matched."""
+    """For each neighbour its fields: by the pattern of a field, the text of its first line."""
 
 
-def _detail_lines(source: Source) -> Iterator[NeighbourRow]:
+def _text_detail_rows(source: Source) -> Iterator[NeighbourRow]:
     """The rows of `show lldp neighbors detail`, a block for each neighbour of an interface.
 
     Raises:
@@ -125,25 +140,29 @@ def _detail_lines(source: Source) -> Iterator[NeighbourRow]:
         if count != interface.stated_count:
             required, given = f"{interface.stated_count} neighbours", f"{count} at {interface.name}"
             raise source.wrong(required, given, "collect it again")
-        for texts in interface.neighbours:
-            names = nonempty(texts.get(NAME), texts.get(CHASSIS))
-            yield nonempty(interface.name), names, nonempty(texts.get(PORT), texts.get(DESCRIPTION))
+        for fields in interface.neighbours:
+            names = nonempty(fields.get(SYSTEM_NAME), fields.get(CHASSIS_ID))
+            ports = nonempty(fields.get(PORT_ID), fields.get(PORT_DESCRIPTION))
+            yield nonempty(interface.name), names, ports
 
 
 def _interfaces(source: Source) -> list[_Interface]:
-    """The interfaces of an output. The first is for neighbours above any interface.
+    """The interfaces of an output, after one that stands for no interface.
+
+    Lines are missing if there are neighbours above the first interface. They are put into an
+    interface that has to have 0 neighbours, so that its count is wrong.
 
     Raises:
         InputError: a field is above the first neighbour of its interface: lines are missing.
     """
-    interfaces = [_Interface("no interface", 0)]
+    interfaces = [_Interface("no interface", stated_count=0)]
     for number, line in enumerate(map(str.strip, source.lines), 1):
         neighbours = interfaces[-1].neighbours
-        if head := DETAIL.fullmatch(line):
-            interfaces.append(_Interface(head[1], int(head[2])))
-        elif NEIGHBOUR.fullmatch(line):
+        if interface := INTERFACE_LINE.fullmatch(line):
+            interfaces.append(_Interface(interface[1], int(interface[2])))
+        elif NEIGHBOUR_LINE.fullmatch(line):
             neighbours.append({})
-        for pattern in (NAME, PORT, DESCRIPTION, CHASSIS):
+        for pattern in (SYSTEM_NAME, PORT_ID, PORT_DESCRIPTION, CHASSIS_ID):
             text = pattern.fullmatch(line)
             if text and not neighbours:
                 required = "a neighbour above its fields"
@@ -154,3 +173,4 @@ def _interfaces(source: Source) -> list[_Interface]:
 
 
 FORM = NeighbourTables("eos", OUTPUT_NAME, fits, read)
+"""The form of these outputs, which is `Target.neighbours` of target eos."""

@@ -23,12 +23,15 @@ from compilers.readers.devices.neighbour_facts import as_list, as_mapping
 
 COMMANDS = "show ip route vrf all | json, show ipv6 route vrf all | json"
 """The commands that print the routes."""
-TEXT = re.compile(r"^(?:VRF: \S|Codes: C - connected)", re.M)
-"""The output without `json`, which is refused."""
+REFUSED_TEXT = re.compile(r"^(?:VRF: \S|Codes: C - connected)", re.M)
+"""How an output without `json` is recognized, which is refused."""
 
 
 def fits(document: Any) -> bool:
-    """Whether a JSON document is a routing table of EOS; routes of a BGP table have no `vias`."""
+    """Whether a JSON document is a routing table of EOS.
+
+    It has routes by VRF, or the routes of one VRF. Routes of a BGP table have no `vias`.
+    """
     fields = as_mapping(document)
     if "vrfs" in fields:
         return all("routes" in as_mapping(vrf) for vrf in as_mapping(fields["vrfs"]).values())
@@ -40,15 +43,15 @@ def fits(document: Any) -> bool:
 
 def read(documents: Iterable[Any]) -> HeldRoutes:
     """The routes of all VRFs, or of the default one where no VRF is named."""
-    routes_of_device = HeldRoutes()
+    held_routes = HeldRoutes()
     for document in documents:
         fields = as_mapping(document)
         for vrf, entry in as_mapping(fields.get("vrfs") or {"default": fields}).items():
             table = MAIN_TABLE if vrf == "default" else vrf
             for prefix, route in as_mapping(as_mapping(entry).get("routes")).items():
                 if hops := _hops(as_mapping(route)):
-                    routes_of_device.add(table, prefix, ONE_PREFERENCE, hops)
-    return routes_of_device
+                    held_routes.add(table, prefix, ONE_PREFERENCE, hops)
+    return held_routes
 
 
 def _hops(route: dict[str, Any]) -> Hops:
@@ -62,4 +65,5 @@ def _hops(route: dict[str, Any]) -> Hops:
     )
 
 
-FORM = RoutingTables(COMMANDS, fits, read, text=TEXT)
+FORM = RoutingTables(COMMANDS, fits, read, text=REFUSED_TEXT)
+"""The form of these outputs, which is `Target.routing_tables` of target eos."""

@@ -24,15 +24,16 @@ from compilers.readers.devices.held_routes import (
 from compilers.readers.devices.neighbour_facts import as_mapping
 
 COMMANDS = "vtysh -c 'show ip route table all json' -c 'show ipv6 route table all json'"
-"""Print the routes of all tables, of each address family."""
+"""The commands that print the routes of all tables, one for each address family."""
 KERNEL_MAIN = 254
 """The number of the kernel's main table."""
 DEFAULT_VRF = "default"
 """The name of the default VRF."""
 MOST_LEVELS = 2
-"""How many mappings may surround that from prefixes to routes: one by VRF, in it one by table."""
-TEXT = re.compile(r"^Codes: K - kernel route", re.M)
-"""The head of the output as text, without `json`: a reader refuses it."""
+"""How many mappings may surround the mapping from prefixes to routes: one from VRFs, and in it one
+from tables."""
+REFUSED_TEXT = re.compile(r"^Codes: K - kernel route", re.M)
+"""How an output without `json` is recognized, which is refused."""
 
 
 def fits(document: Any) -> bool:
@@ -50,13 +51,18 @@ def _has_routes(document: Any, levels: int) -> bool:
     values = list(as_mapping(document).values())
     is_nested = bool(values) and all(isinstance(value, dict) for value in values)
     if not levels or not is_nested:
-        has_lists_only = all(isinstance(value, list) for value in values)
-        return "nexthops" in _first_route(document) and has_lists_only
-    if not any(values):  # all tables, or all VRFs, are empty
+        return _is_routes_by_prefix(document)
+    if not any(values):  # all tables, or all VRFs, are empty: only their names tell the form
         return all(key.isdecimal() for key in document) or DEFAULT_VRF in document
     if any(map(_is_of_bgp, values)):
         return False
     return all(_has_routes(value, levels - 1) for value in values if value)
+
+
+def _is_routes_by_prefix(document: Any) -> bool:
+    """Whether a document is a mapping from prefixes to lists of routes with next hops."""
+    lists = as_mapping(document).values()
+    return "nexthops" in _first_route(document) and all(isinstance(each, list) for each in lists)
 
 
 def _is_of_bgp(document: Any) -> bool:
@@ -93,23 +99,27 @@ def read(documents: Iterable[Any]) -> HeldRoutes:
                 hops = _hops(route["nexthops"])
                 # The selected route, the best one, has to be in the kernel; others only stand by.
                 if hops and (route.get("installed") or not route.get("selected")):
-                    table = _table(
-                        route.get("table", KERNEL_MAIN), route.get("vrfName", DEFAULT_VRF)
-                    )
-                    held_routes.add(table, prefix, route.get("distance", 0), hops)
+                    number, vrf = route.get("table", KERNEL_MAIN), route.get("vrfName", DEFAULT_VRF)
+                    held_routes.add(_table(number, vrf), prefix, route.get("distance", 0), hops)
     return held_routes
 
 
 @lru_cache(1 << 12)
 def _table(number: int, vrf: str) -> str:
-    """The name of a routing table: its VRF, `MAIN_TABLE`, or its number."""
+    """The name of a routing table: its VRF, `MAIN_TABLE`, or its number.
+
+    Number 0 stands for no table of its own, so for the main one.
+    """
     if vrf != DEFAULT_VRF:
         return vrf
     return MAIN_TABLE if number in (KERNEL_MAIN, 0) else str(number)
 
 
 def _hops(entries: list[dict[str, Any]]) -> Hops:
-    """The active next hops; for a recursive next hop, those to which zebra has resolved it."""
+    """The active next hops of a route.
+
+    A recursive next hop is left out: zebra also prints the next hops to which it has resolved it.
+    """
     hops = []
     for entry in entries:
         if entry.get("blackhole") or entry.get("reject") or entry.get("unreachable"):
@@ -120,4 +130,5 @@ def _hops(entries: list[dict[str, Any]]) -> Hops:
     return canonical_hops(tuple(hops))
 
 
-FORM = RoutingTables(COMMANDS, fits, read, text=TEXT)
+FORM = RoutingTables(COMMANDS, fits, read, text=REFUSED_TEXT)
+"""The form of these outputs, which is `Target.routing_tables` of target frr."""

@@ -22,66 +22,71 @@ from compilers.readers.devices.neighbour_facts import (
     nonempty,
     seen_rows,
 )
-from compilers.targets.junos.outputs import has_output, outputs, text, texts
+from compilers.targets.junos.outputs import elements, first_text, has_element, texts_of
 
 OUTPUT_NAME = "the output of show lldp neighbors, or | display json of it, of Junos, a file a node"
-"""The outputs that can be read, as messages name them: text or JSON, a file for each node."""
+"""The outputs that can be read, as messages name them."""
 INFORMATION = "lldp-neighbors-information"
 """The element with the table."""
-COLUMNS = ("Local Interface", "Chassis Id", "Port info", "System Name")
-"""The names of the columns that are read of the text."""
+CHASSIS_COLUMN, PORT_COLUMN = "Chassis Id", "Port info"
+"""The columns of the text with the neighbour's chassis and its port."""
+COLUMNS = ("Local Interface", CHASSIS_COLUMN, PORT_COLUMN, "System Name")
+"""The columns by which the header of the text is known."""
 INTERFACE_NAME = "interface name"
 """The subtype of a port id that is the name of an interface."""
-COMMAND_TO_USE = "show lldp neighbors | display json"
+COMMAND = "show lldp neighbors | display json"
 """The command whose output is read, for messages."""
 NOT_READ = (
     OtherOutput(
-        re.compile(r"^LLDP Neighbor Information:", re.M), "that of detail as text", COMMAND_TO_USE
+        re.compile(r"^LLDP Neighbor Information:", re.M), "that of detail as text", COMMAND
     ),
-    OtherOutput(re.compile(rf"<{INFORMATION}"), "XML of Junos", COMMAND_TO_USE),
+    OtherOutput(re.compile(rf"<{INFORMATION}"), "XML of Junos", COMMAND),
 )
 """Other outputs that people collect by mistake."""
 
 
 def fits(source: Source) -> bool:
     """Whether a source is an LLDP neighbour table of Junos, as text or JSON."""
-    return has_output(source.data, INFORMATION) or bool(source.data is None and _table(source))
+    return has_element(source.data, INFORMATION) or bool(
+        source.data is None and _table_lines(source)
+    )
 
 
 def read(source: Source) -> Iterator[Seen]:
     """The neighbours that the table has."""
-    return seen_rows(source, _entries(source) if source.data is not None else _lines(source))
+    return seen_rows(source, _json_rows(source) if source.data is not None else _text_rows(source))
 
 
-def _entries(source: Source) -> Iterator[NeighbourRow]:
-    """The rows of the JSON: names of the own port, of the neighbour, and of the neighbour's port.
+def _json_rows(source: Source) -> Iterator[NeighbourRow]:
+    """The rows of the JSON.
 
-    A port may have several names, of which the first is the surest. A neighbour's port has an id
-    and a description. The id is the surer name if it is the name of an interface, otherwise the
-    description is.
+    The neighbour's port has an id and a description, and its surer name comes first. That is the id
+    if it is the name of an interface, otherwise the description.
     """
-    for information in outputs(source.data, INFORMATION):
+    for information in elements(source.data, INFORMATION):
         for entry in as_list(as_mapping(information).get("lldp-neighbor-information")):
-            near = texts(entry, "lldp-local-interface") + texts(entry, "lldp-local-port-id")
-            name = texts(entry, "lldp-remote-system-name")
-            chassis = texts(entry, "lldp-remote-chassis-id")
-            description = texts(entry, "lldp-remote-port-description")
-            port_id = texts(entry, "lldp-remote-port-id")
-            if text(entry, "lldp-remote-port-id-subtype").lower() == INTERFACE_NAME:
+            local_port = texts_of(entry, "lldp-local-interface") + texts_of(
+                entry, "lldp-local-port-id"
+            )
+            name = texts_of(entry, "lldp-remote-system-name")
+            chassis = texts_of(entry, "lldp-remote-chassis-id")
+            description = texts_of(entry, "lldp-remote-port-description")
+            port_id = texts_of(entry, "lldp-remote-port-id")
+            if first_text(entry, "lldp-remote-port-id-subtype").lower() == INTERFACE_NAME:
                 ports = nonempty(*port_id, *description)
             else:
                 ports = nonempty(*description, *port_id)
-            yield _without_unit(near), name or chassis, _without_unit(ports)
+            yield _without_unit(local_port), name or chassis, _without_unit(ports)
 
 
-def _lines(source: Source) -> Iterator[NeighbourRow]:
-    """The rows of the text; columns begin where the words of the header do.
+def _text_rows(source: Source) -> Iterator[NeighbourRow]:
+    """The rows of the text. A column begins where its name begins in the header.
 
     Raises:
         InputError: a row has no name in its last column.
     """
-    header, *lines = _table(source)
-    _, chassis_start, port_start, _ = (header.index(column) for column in COLUMNS)
+    header, *lines = _table_lines(source)
+    chassis_start, port_start = header.index(CHASSIS_COLUMN), header.index(PORT_COLUMN)
     for line in lines:
         local_words = line[:chassis_start].split()
         if not local_words:
@@ -91,11 +96,11 @@ def _lines(source: Source) -> Iterator[NeighbourRow]:
         port, _, name = line[port_start:].rstrip().rpartition(" ")
         if not name:
             raise source.wrong("columns as in the header", repr(line.strip()), "collect it again")
-        near, far_port = nonempty(local_words[0]), nonempty(port.rstrip(" "))
-        yield _without_unit(near), nonempty(name), _without_unit(far_port)
+        local_port, far_port = nonempty(local_words[0]), nonempty(port.rstrip(" "))
+        yield _without_unit(local_port), nonempty(name), _without_unit(far_port)
 
 
-def _table(source: Source) -> list[str]:
+def _table_lines(source: Source) -> list[str]:
     """The lines of the text from the header on; [] without a header."""
     lines = source.lines
     for index, line in enumerate(lines):
@@ -110,3 +115,4 @@ def _without_unit(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 FORM = NeighbourTables("junos", OUTPUT_NAME, fits, read, not_read=NOT_READ)
+"""The form of these outputs, which is `Target.neighbours` of target junos."""

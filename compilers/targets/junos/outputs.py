@@ -11,32 +11,32 @@ from collections.abc import Iterator
 
 from compilers.readers.devices.neighbour_facts import as_list, as_mapping, nonempty
 
-ENGINES = "multi-routing-engine-results"
-"""The element with the outputs of several routing engines."""
+ENGINES, ENGINE = "multi-routing-engine-results", "multi-routing-engine-item"
+"""The element with the outputs of several routing engines, and that of each in it."""
 
 
-def outputs(document: object, name: str) -> Iterator[object]:
-    """The elements with a name in a document, of every routing engine."""
+def elements(document: object, name: str) -> Iterator[object]:
+    """The elements of this name in a document, of every routing engine."""
     fields = as_mapping(document)
     for results in as_list(fields.get(ENGINES)):
-        for engine in as_list(as_mapping(results).get("multi-routing-engine-item")):
-            yield from outputs(engine, name)
+        for engine in as_list(as_mapping(results).get(ENGINE)):
+            yield from elements(engine, name)
     yield from as_list(fields.get(name))
 
 
-def has_output(document: object, name: str) -> bool:
-    """Whether a document has an element with a name."""
-    return next(outputs(document, name), None) is not None
+def has_element(document: object, name: str) -> bool:
+    """Whether a document has an element of this name, of any routing engine."""
+    return next(elements(document, name), None) is not None
 
 
-def texts(entry: object, key: str) -> tuple[str, ...]:
-    """The texts of the elements with a name in an entry, in either form of the JSON."""
+def texts_of(entry: object, key: str) -> tuple[str, ...]:
+    """The texts of the values of a key, in either form of the JSON."""
     values = as_list(as_mapping(entry).get(key))
     return nonempty(
         *(value if isinstance(value, str) else as_mapping(value).get("data") for value in values)
     )
 
 
-def text(entry: object, key: str) -> str:
-    """The text of the first element with a name in an entry; "" without one."""
-    return next(iter(texts(entry, key)), "")
+def first_text(entry: object, key: str) -> str:
+    """The text of the first value of a key; "" without one."""
+    return next(iter(texts_of(entry, key)), "")

@@ -20,7 +20,7 @@ from compilers.readers.devices.held_routes import (
     hops_of,
 )
 from compilers.readers.devices.neighbour_facts import as_list, as_mapping
-from compilers.targets.junos.outputs import has_output, outputs, text
+from compilers.targets.junos.outputs import elements, first_text, has_element
 
 COMMANDS = "show route | display json"
 """The command that prints the routes."""
@@ -28,55 +28,59 @@ TABLE_NAME = re.compile(r"(?:(?P<instance>.+)\.)?inet6?\.0")
 """`inet.0`, `inet6.0`: the main tables; `hosts.inet.0`: the table of routing instance `hosts`."""
 INFORMATION = "route-information"
 """The element with the routing tables."""
-TEXT = re.compile(rf"^\S*inet6?\.0: \d+ destinations|<{INFORMATION}", re.M)
-"""The output as text or XML, which is refused."""
+REFUSED_TEXT = re.compile(rf"^\S*inet6?\.0: \d+ destinations|<{INFORMATION}", re.M)
+"""How an output as text or XML is recognized, which is refused."""
 
 
 def fits(document: Any) -> bool:
     """Whether a JSON document is a routing table of Junos."""
-    return has_output(document, INFORMATION)
+    return has_element(document, INFORMATION)
 
 
 def read(documents: Iterable[Any]) -> HeldRoutes:
     """The active routes of inet.0 and inet6.0, and of instances by their names."""
-    routes = HeldRoutes()
+    held_routes = HeldRoutes()
     for document in documents:
-        for information in outputs(document, INFORMATION):
+        for information in elements(document, INFORMATION):
             for table in as_list(as_mapping(information).get("route-table")):
-                if name := TABLE_NAME.fullmatch(text(table, "table-name")):
-                    _add_routes(routes, name["instance"] or MAIN_TABLE, table)
-    return routes
+                if name := TABLE_NAME.fullmatch(first_text(table, "table-name")):
+                    _add_routes(held_routes, name["instance"] or MAIN_TABLE, table)
+    return held_routes
 
 
-def _add_routes(routes: HeldRoutes, name: str, table: Any) -> None:
+def _add_routes(held_routes: HeldRoutes, name: str, table: Any) -> None:
     """Add the active routes of a routing table.
 
     Args:
-        routes: gets the routes.
+        held_routes: gets the routes.
         name: the name of the instance, or MAIN_TABLE.
         table: the element of the table.
     """
     for route in as_list(as_mapping(table).get("rt")):
         for entry in as_list(as_mapping(route).get("rt-entry")):
-            if text(entry, "active-tag") == "*" and (hops := _hops(entry)):
-                routes.add(name, _prefix(route), ONE_PREFERENCE, hops)
+            if first_text(entry, "active-tag") == "*" and (hops := _hops(entry)):
+                held_routes.add(name, _prefix(route), ONE_PREFERENCE, hops)
 
 
 def _prefix(route: Any) -> str:
     """The prefix of a route; with `detail` its length is an element of its own."""
-    length = text(route, "rt-prefix-length")
-    destination = text(route, "rt-destination")
+    length = first_text(route, "rt-prefix-length")
+    destination = first_text(route, "rt-destination")
     return f"{destination}/{length}" if length else destination
 
 
 def _hops(entry: Any) -> Hops:
-    """The next hops of an entry, by the physical interface: ge-0/0/1 for ge-0/0/1.0."""
-    if text(entry, "nh-type") in ("Discard", "Reject"):
+    """The next hops of an entry, each of weight 1, as Junos prints none.
+
+    The interface of a next hop is the port: ge-0/0/1 for its logical interface ge-0/0/1.0.
+    """
+    if first_text(entry, "nh-type") in ("Discard", "Reject"):
         return DISCARD
     return hops_of(
-        (text(hop, "to"), text(hop, "via").removesuffix(".0"), 1)
+        (first_text(hop, "to"), first_text(hop, "via").removesuffix(".0"), 1)
         for hop in as_list(as_mapping(entry).get("nh"))
     )
 
 
-FORM = RoutingTables(COMMANDS, fits, read, text=TEXT)
+FORM = RoutingTables(COMMANDS, fits, read, text=REFUSED_TEXT)
+"""The form of these outputs, which is `Target.routing_tables` of target junos."""

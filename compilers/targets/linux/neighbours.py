@@ -1,4 +1,4 @@
-"""Reader of the neighbours that `lldpctl -f json` of lldpd prints on a switch.
+"""Reader of LLDP neighbours from `lldpctl -f json`, the command of the daemon lldpd.
 
 `check wiring` reads the output by `FORM`: each row is a local port, and the names of the neighbour
 and of its port. All targets whose switches run lldpd on Linux use it.
@@ -35,7 +35,7 @@ NOT_READ = (
     OtherOutput(re.compile(r"^lldp\.[^=\s]+="), "keyvalue of lldpctl", COMMAND),
     OtherOutput(re.compile(r"<lldp[ >]"), "XML of lldpctl", COMMAND),
 )
-"""Other outputs that people collect by mistake."""
+"""Outputs that people collect by mistake. They are refused with the command to use."""
 
 
 def fits(source: Source) -> bool:
@@ -67,25 +67,30 @@ def _rows(source: Source, lldp: dict[str, Any]) -> Iterator[NeighbourRow]:
                 if not {"chassis", "port"} <= neighbour.keys():
                     given = f"{port} without chassis and port"
                     raise source.wrong(OUTPUT_NAME, given, "collect it again")
-                far_port = as_mapping(neighbour.get("port"))
+                far_port = as_mapping(neighbour["port"])
                 ports = nonempty(as_mapping(far_port.get("id")).get("value"), far_port.get("descr"))
-                yield nonempty(port), _names(as_mapping(neighbour.get("chassis"))), ports
+                yield nonempty(port), _names(neighbour["chassis"]), ports
 
 
 def _names(value: object) -> tuple[str, ...]:
-    """The names of a neighbour by its chassis: system name, management addresses and id.
+    """The names of a neighbour: its system name, management addresses, and chassis id.
 
-    The system name is the key of the chassis, `{"leaf7": {"id": …}}`; without one there is only
-    the inner mapping.
+    Args:
+        value: the value of `chassis`: a mapping from the system name to the chassis,
+            `{"leaf7": {"id": …}}`, or the chassis alone where a neighbour sends no name.
     """
-    chassis: dict[str, Any] = as_mapping(value)
+    chassis = as_mapping(value)
     name = None
-    if chassis and "type" not in as_mapping(chassis.get("id")):
-        name, inner = next(iter(chassis.items()))
-        chassis = as_mapping(inner)
+    # The id of a chassis has a `type`. Otherwise the key is a system name, which may be "id".
+    is_chassis = "type" in as_mapping(chassis.get("id"))
+    if chassis and not is_chassis:
+        name, chassis_of_name = next(iter(chassis.items()))
+        chassis = as_mapping(chassis_of_name)
     return nonempty(
         name, *as_list(chassis.get("mgmt-ip")), as_mapping(chassis.get("id")).get("value")
     )
 
 
 FORM = NeighbourTables("lldpctl", OUTPUT_NAME, fits, read, not_read=NOT_READ)
+"""The form of these outputs, which is `Target.neighbours` of target linux, and of others on
+Linux."""

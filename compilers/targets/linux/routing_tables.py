@@ -33,22 +33,25 @@ RULES_KEY = "priority"
 """The key that policy rules have, and routes do not have."""
 POLARFAB_PROTOCOL = "80"
 """The protocol number of polarfab's routes and rules in the kernel."""
-Tree = dict[str, Any]
-"""An entry of an output."""
+Entry = dict[str, Any]
+"""A route, a policy rule or a nexthop object in an output."""
 NOT_FORWARDED = {"local", "broadcast", "multicast", "anycast", "nat"}
 """The types of routes that lead to no neighbour."""
 DOWN = {"dead", "linkdown"}
 """The flags of next hops whose link is down."""
-TEXT = re.compile(
+REFUSED_TEXT = re.compile(
     r"^(?:(?:unreachable|blackhole|local|broadcast|anycast) )?(?:default|[\d.]+(?:/\d+)?"
     r"|[0-9a-f]*:[0-9a-f:]*(?:/\d+)?) (?:via|dev|nhid|proto) ",
     re.M,
 )
-"""A route as `ip` prints it without `-json`."""
+"""A route as `ip` prints it without `-json`. Such an output is refused."""
 
 
 def fits(document: Any) -> bool:
-    """Whether a JSON document is an output of iproute2 about routes, rules or next hops."""
+    """Whether a JSON document is an output of iproute2 about routes, rules or nexthop objects.
+
+    An empty list is none: it does not say what it is about.
+    """
     first = as_mapping(document[0]) if isinstance(document, list) and document else {}
     return not first.keys().isdisjoint(("dst", RULES_KEY)) or "id" in first
 
@@ -58,10 +61,13 @@ def read(documents: Iterable[Any]) -> HeldRoutes:
 
     A route that names a nexthop object has the next hops of the object.
 
+    Args:
+        documents: lists with at least one entry each, see `fits`.
+
     Raises:
         ValueError: there are nexthop objects, but no routes.
     """
-    routes = HeldRoutes()
+    held_routes = HeldRoutes()
     # The first entry of a list tells whether it has routes, rules or nexthop objects.
     lists = [as_list(document) for document in documents]
     objects = {entry["id"]: entry for entries in lists if "id" in entries[0] for entry in entries}
@@ -69,17 +75,20 @@ def read(documents: Iterable[Any]) -> HeldRoutes:
         raise ValueError("next hops alone, without routes")
     for entries in lists:
         if RULES_KEY in entries[0]:
-            _add_rules(routes, entries)
+            _add_rules(held_routes, entries)
         elif "dst" in entries[0]:
-            _add_routes(routes, entries, objects)
-    return routes
+            _add_routes(held_routes, entries, objects)
+    return held_routes
 
 
-def _add_routes(routes: HeldRoutes, entries: list[Tree], objects: dict[Any, Tree]) -> None:
-    """Add the routes of an output.
+def _add_routes(held_routes: HeldRoutes, entries: list[Entry], objects: dict[Any, Entry]) -> None:
+    """Add the routes of an output that forward, discard or throw packets.
+
+    Default routes are left out: no route of a fabric is one, and `default` does not say the address
+    family.
 
     Args:
-        routes: gets the routes.
+        held_routes: gets the routes.
         entries: the routes of the output.
         objects: the nexthop objects by number.
     """
@@ -91,14 +100,15 @@ def _add_routes(routes: HeldRoutes, entries: list[Tree], objects: dict[Any, Tree
         if not hops:
             continue
         if entry.get("protocol") == POLARFAB_PROTOCOL:
-            routes.all_choices = True
+            # Target linux puts all choices into the kernel. Daemons put only the best one there.
+            held_routes.all_choices = True
         table = entry.get("table", MAIN_TABLE)
         table_name = MAIN_TABLE if table == "254" else str(table)
         prefix = prefix if "/" in prefix else whole_prefix(prefix)
-        routes.add(table_name, prefix, entry.get("metric", 0), hops)
+        held_routes.add(table_name, prefix, entry.get("metric", 0), hops)
 
 
-def _hops(entry: Tree, kind: str, objects: dict[Any, Tree]) -> Hops:
+def _hops(entry: Entry, kind: str, objects: dict[Any, Entry]) -> Hops:
     """The next hops of a route that are up; () if none is.
 
     Args:
@@ -120,20 +130,23 @@ def _hops(entry: Tree, kind: str, objects: dict[Any, Tree]) -> Hops:
     )
 
 
-def _members_of_object(next_hop: Tree, objects: dict[Any, Tree]) -> list[Tree]:
+def _members_of_object(nexthop_object: Entry, objects: dict[Any, Entry]) -> list[Entry]:
     """The next hops of a nexthop object.
 
     They are the members of a group, each with its weight, or the object itself.
     """
     members = []
-    for member in as_list(next_hop.get("group")):
+    for member in as_list(nexthop_object.get("group")):
         weight = member.get("weight", 1)
         members.append({**objects.get(member.get("id"), {}), "weight": weight})
-    return members or [next_hop]
+    return members or [nexthop_object]
 
 
-def _hop(entry: Tree) -> tuple[str, str]:
-    """The gateway and the interface of a next hop; the gateway is "" if there is none."""
+def _hop(entry: Entry) -> tuple[str, str]:
+    """The gateway and the interface of a next hop; the gateway is "" if there is none.
+
+    The gateway of another address family than the route's is in `via`.
+    """
     via = entry.get("via")
     gateway = via["host"] if via else entry.get("gateway", "")
     return gateway, entry["dev"]
@@ -141,11 +154,11 @@ def _hop(entry: Tree) -> tuple[str, str]:
 
 @lru_cache(1 << 16)
 def _single_hop(gateway: str, interface: str) -> Hops:
-    """A route's only next hop; cached, as most routes of a switch have one of a few."""
+    """A choice with one next hop; cached, as a switch has many routes over few next hops."""
     return canonical_hops(((gateway, interface, 1),))
 
 
-def _add_rules(routes: HeldRoutes, entries: list[Tree]) -> None:
+def _add_rules(held_routes: HeldRoutes, entries: list[Entry]) -> None:
     """Add polarfab's policy rules of one address family.
 
     An output does not say its family, but only IPv4 has a rule for the table `default`
@@ -153,11 +166,12 @@ def _add_rules(routes: HeldRoutes, entries: list[Tree]) -> None:
     """
     is_ipv4 = any(entry.get("table") in ("default", "253") for entry in entries)
     family = IPV4_RULES if is_ipv4 else IPV6_RULES
-    routes.rows.setdefault(family, {})
+    held_routes.rows.setdefault(family, {})  # all rules are missing if there are none
     for entry in entries:
         if "iif" in entry and str(entry.get("protocol")) == POLARFAB_PROTOCOL:
             table = ((f"table {entry.get('table')}", "", 1),)  # in the form of a next hop
-            routes.add(family, f"iif {entry['iif']}", int(entry[RULES_KEY]), table)
+            held_routes.add(family, f"iif {entry['iif']}", int(entry[RULES_KEY]), table)
 
 
-FORM = RoutingTables(COMMANDS, fits, read, RULES_KEY, TEXT)
+FORM = RoutingTables(COMMANDS, fits, read, RULES_KEY, REFUSED_TEXT)
+"""The form of these outputs, which is `Target.routing_tables` of target linux."""

@@ -25,8 +25,8 @@ from compilers.targets.nxos.outputs import rows
 
 COMMANDS = "show ip route vrf all | json, show ipv6 route vrf all | json"
 """The commands that print the routes."""
-TEXT = re.compile(r"^IP(?:v6)? Rout(?:e|ing) Table for VRF", re.M)
-"""The output without `json`, which is refused."""
+REFUSED_TEXT = re.compile(r"^IP(?:v6)? Rout(?:e|ing) Table for VRF", re.M)
+"""How an output without `json` is recognized, which is refused."""
 
 
 def fits(document: Any) -> bool:
@@ -40,23 +40,26 @@ def read(documents: Iterable[Any]) -> HeldRoutes:
     Raises:
         ValueError: a document is a table of BGP, whose JSON begins in the same way.
     """
-    routes = HeldRoutes()
+    held_routes = HeldRoutes()
     for document in documents:
         for vrf in rows(document, "vrf"):
             name = vrf.get("vrf-name-out", "default")
+            table = MAIN_TABLE if name == "default" else name
             other_tables = [key for key in vrf if key.startswith("TABLE_") and key != "TABLE_addrf"]
             if other_tables:
                 raise ValueError(f"{other_tables[0]} of VRF {name} in place of TABLE_addrf")
             for family in rows(vrf, "addrf"):
                 for route in rows(family, "prefix"):
                     if (hops := _hops(route)) and (prefix := route.get("ipprefix")):
-                        table = MAIN_TABLE if name == "default" else name
-                        routes.add(table, prefix, ONE_PREFERENCE, hops)
-    return routes
+                        held_routes.add(table, prefix, ONE_PREFERENCE, hops)
+    return held_routes
 
 
 def _hops(route: dict[str, Any]) -> Hops:
-    """The next hops of the best paths of a route; a path over Null0 discards."""
+    """The next hops of the best paths of a route; a path over Null0 discards.
+
+    Of a unicast route NX-OS says by `ubest` which paths are the best ones.
+    """
     best = [path for path in rows(route, "path") if str(path.get("ubest", "true")) == "true"]
     if any(path.get("ifname") == "Null0" for path in best):
         return DISCARD
@@ -64,7 +67,10 @@ def _hops(route: dict[str, Any]) -> Hops:
 
 
 def _gateway_and_interface(path: dict[str, Any]) -> tuple[str, str]:
-    """The gateway of a path, without its VRF, and the interface; ANY for a path of BGP."""
+    """The gateway of a path, without its VRF, and the interface.
+
+    A path of BGP names a gateway and no interface, as another route resolves it: ANY.
+    """
     gateway = str(path.get("ipnexthop", "")).partition("%")[0]
     any_interface = ANY if gateway else ""
     return gateway, _interface(path) or any_interface
@@ -77,4 +83,5 @@ def _interface(path: dict[str, Any]) -> str:
     return f"Ethernet{number}" if number != name and number[:1].isdecimal() else name
 
 
-FORM = RoutingTables(COMMANDS, fits, read, text=TEXT)
+FORM = RoutingTables(COMMANDS, fits, read, text=REFUSED_TEXT)
+"""The form of these outputs, which is `Target.routing_tables` of target nxos."""

@@ -40,8 +40,8 @@ def read(source: Source) -> Iterator[Seen]:
         InputError: an end has no `dpid` or `port_no` in hexadecimal digits.
     """
     for index, entry in enumerate(as_list(source.data)):
-        ends = [_end(as_mapping(entry).get(side)) for side in ("src", "dst")]
-        near, far = ends
+        link = as_mapping(entry)
+        near, far = _end(link.get("src")), _end(link.get("dst"))
         if near is None or far is None:
             given = f"item {index} without a dpid or port_no in hexadecimal digits"
             raise source.wrong(OUTPUT_NAME, given)
@@ -58,7 +58,7 @@ def _end(value: object) -> End | None:
 
 
 def _hexadecimal(value: object) -> int | None:
-    """The number of a text of at most `LONGEST_ID` hexadecimal digits; None for another text."""
+    """The number of a text of at most `LONGEST_ID` hexadecimal digits; None for other values."""
     if not isinstance(value, str) or len(value) > LONGEST_ID:
         return None
     try:
@@ -68,3 +68,4 @@ def _hexadecimal(value: object) -> int | None:
 
 
 FORM = NeighbourTables("openflow", OUTPUT_NAME, fits, read, of_one_node=False)
+"""The form of these outputs, which is `Target.neighbours` of target ovs."""

@@ -19,7 +19,7 @@ from compilers.readers.devices.neighbour_facts import (
 
 OUTPUT_NAME = "the output of show lldp table, a file per node"
 """The output, as messages name it."""
-LLDP_COLUMNS = ("LocalPort", "RemoteDevice", "RemotePortID", "Capability", "RemotePortDescr")
+COLUMNS = ("LocalPort", "RemoteDevice", "RemotePortID", "Capability", "RemotePortDescr")
 """The names of the columns."""
 
 
@@ -39,11 +39,11 @@ def read(source: Source) -> Iterator[Seen]:
     header = next(headers, len(lines))
     dashes = lines[header + 1] if header + 1 < len(lines) else ""
     spans = [match.span() for match in re.finditer("-+", dashes)]
-    if len(spans) < len(LLDP_COLUMNS):
-        given = f"no rule of {len(LLDP_COLUMNS)} columns under the header"
+    if len(spans) < len(COLUMNS):
+        given = f"no rule of {len(COLUMNS)} columns under the header"
         raise source.wrong(OUTPUT_NAME, given, "copy the whole output", min(header + 1, len(lines)))
     first_row = header + 2  # behind the line of dashes
-    return seen_rows(source, _rows(source, lines, first_row, spans[: len(LLDP_COLUMNS)]))
+    return seen_rows(source, _rows(source, lines, first_row, spans[: len(COLUMNS)]))
 
 
 def _rows(
@@ -75,3 +75,4 @@ def _rows(
 
 
 FORM = NeighbourTables("sonic", OUTPUT_NAME, fits, read)
+"""The form of these outputs, which is `Target.neighbours` of target sonic."""

@@ -27,8 +27,8 @@ COMMANDS = (
     "sonic-db-dump -n APPL_DB -k 'ROUTE_TABLE*' -y; "
     "sonic-db-dump -n APPL_DB -k 'NEXTHOP_GROUP_TABLE*' -y"
 )
-"""Print the routes of SONiC's database, and their groups of next hops."""
-KEY, GROUP_KEY = "ROUTE_TABLE:", "NEXTHOP_GROUP_TABLE:"
+"""The commands that print the routes of SONiC's database, and their groups of next hops."""
+ROUTE_KEY, GROUP_KEY = "ROUTE_TABLE:", "NEXTHOP_GROUP_TABLE:"
 """How the keys of routes and of next-hop groups begin."""
 
 NO_GATEWAY = ("0.0.0.0", "::", "")  # noqa: S104
@@ -37,7 +37,7 @@ NO_GATEWAY = ("0.0.0.0", "::", "")  # noqa: S104
 
 def fits(document: Any) -> bool:
     """Whether a JSON document is a dump of these tables of APPL_DB."""
-    return any(key.startswith((KEY, GROUP_KEY)) for key in as_mapping(document))
+    return any(key.startswith((ROUTE_KEY, GROUP_KEY)) for key in as_mapping(document))
 
 
 def read(documents: Iterable[Any]) -> HeldRoutes:
@@ -46,16 +46,16 @@ def read(documents: Iterable[Any]) -> HeldRoutes:
     Raises:
         ValueError: ROUTE_TABLE is missing, or a route names a group that is missing.
     """
-    routes = HeldRoutes()
+    held_routes = HeldRoutes()
     entries = {
         key: _fields(entry) for document in documents for key, entry in as_mapping(document).items()
     }
-    if not any(key.startswith(KEY) for key in entries):
+    if not any(key.startswith(ROUTE_KEY) for key in entries):
         raise ValueError("next-hop groups alone, without ROUTE_TABLE")
     for key, fields in entries.items():
-        if not key.startswith(KEY):
+        if not key.startswith(ROUTE_KEY):
             continue
-        table, prefix = MAIN_TABLE, key.removeprefix(KEY)
+        table, prefix = MAIN_TABLE, key.removeprefix(ROUTE_KEY)
         if prefix.startswith("Vrf"):  # SONiC requires that names of VRFs begin so
             table, _, prefix = prefix.partition(":")
         if group := fields.get("nexthop_group"):
@@ -63,8 +63,8 @@ def read(documents: Iterable[Any]) -> HeldRoutes:
                 raise ValueError(f"{prefix} has group {group}, which is not in the dump")
             fields = {**fields, **entries[f"{GROUP_KEY}{group}"]}
         if hops := _hops(fields):
-            routes.add(table, whole_prefix(prefix), ONE_PREFERENCE, hops)
-    return routes
+            held_routes.add(table, whole_prefix(prefix), ONE_PREFERENCE, hops)
+    return held_routes
 
 
 def _fields(entry: Any) -> dict[str, Any]:
@@ -74,9 +74,10 @@ def _fields(entry: Any) -> dict[str, Any]:
 
 
 def _hops(fields: dict[str, Any]) -> Hops:
-    """The next hops in the fields of a route.
+    """The next hops in the fields of a route; () if it has none.
 
-    The lists `nexthop` and `weight` may be shorter than `ifname`.
+    The lists `nexthop` and `weight` may be shorter than `ifname`. A next hop that is missing there
+    has no gateway, or weight 1.
     """
     if fields.get("blackhole") == "true":
         return DISCARD
@@ -93,3 +94,4 @@ def _hops(fields: dict[str, Any]) -> Hops:
 
 
 FORM = RoutingTables(COMMANDS, fits, read)
+"""The form of these outputs, which is `Target.routing_tables` of target sonic."""

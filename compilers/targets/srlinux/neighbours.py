@@ -18,28 +18,28 @@ from compilers.readers.devices.neighbour_facts import (
     nonempty,
     seen_rows,
 )
-from compilers.targets.srlinux.outputs import bare
+from compilers.targets.srlinux.outputs import without_modules
 
 OUTPUT_NAME = (
     "the output of show system lldp neighbor, or info from state / system lldp | as json, a file "
     "a node"
 )
-"""The output, as messages name it."""
-LOCAL_PORT, NAME, PORT = "Name", "Neighbor System Name", "Neighbor Port"
+"""The outputs that can be read, as messages name them."""
+LOCAL_PORT, NEIGHBOUR_NAME, NEIGHBOUR_PORT = "Name", "Neighbor System Name", "Neighbor Port"
 """The columns of the table: the local port, and the neighbour's name and port."""
 
 
 def fits(source: Source) -> bool:
     """Whether a source is an LLDP neighbour table of SR Linux, as text or JSON."""
-    return NAME in source.text or bool(_interfaces(source.data))
+    return NEIGHBOUR_NAME in source.text or bool(_interfaces(source.data))
 
 
 def read(source: Source) -> Iterator[Seen]:
     """The neighbours that the table has."""
-    return seen_rows(source, _lines(source) if source.data is None else _state(source))
+    return seen_rows(source, _text_rows(source) if source.data is None else _json_rows(source))
 
 
-def _lines(source: Source) -> Iterator[NeighbourRow]:
+def _text_rows(source: Source) -> Iterator[NeighbourRow]:
     """The rows of `show system lldp neighbor`, a table with `|` between cells.
 
     Raises:
@@ -50,36 +50,44 @@ def _lines(source: Source) -> Iterator[NeighbourRow]:
         if not line.lstrip().startswith("|"):
             continue
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
-        if {LOCAL_PORT, NAME, PORT} <= set(cells):
+        if {LOCAL_PORT, NEIGHBOUR_NAME, NEIGHBOUR_PORT} <= set(cells):
             columns = cells
         elif columns and len(cells) != len(columns):
             given = f"{len(cells)} cells"
             raise source.wrong(f"{len(columns)} cells", given, "copy the whole table", number)
         elif columns:
             row = dict(zip(columns, cells, strict=True))
-            yield nonempty(row[LOCAL_PORT]), nonempty(row[NAME]), nonempty(row[PORT])
+            yield (
+                nonempty(row[LOCAL_PORT]),
+                nonempty(row[NEIGHBOUR_NAME]),
+                nonempty(row[NEIGHBOUR_PORT]),
+            )
     if not columns:
-        given = f"no row with {LOCAL_PORT}, {NAME} and {PORT}"
+        given = f"no row with {LOCAL_PORT}, {NEIGHBOUR_NAME} and {NEIGHBOUR_PORT}"
         raise source.wrong(OUTPUT_NAME, given, "copy the whole table")
 
 
-def _state(source: Source) -> Iterator[NeighbourRow]:
+def _json_rows(source: Source) -> Iterator[NeighbourRow]:
     """The rows of the state: the neighbours of each interface."""
-    for interface in map(bare, _interfaces(source.data)):
-        for neighbour in map(bare, as_list(interface.get("neighbor"))):
+    for interface in map(without_modules, _interfaces(source.data)):
+        for neighbour in map(without_modules, as_list(interface.get("neighbor"))):
             ports = nonempty(neighbour.get("port-id"), neighbour.get("port-description"))
             names = nonempty(neighbour.get("system-name"), neighbour.get("chassis-id"))
             yield nonempty(interface.get("name")), names, ports
 
 
 def _interfaces(data: Any) -> list[Any]:
-    """The interfaces, if any has neighbours; the JSON may begin with system, lldp or interface."""
-    tree = bare(data)
+    """The interfaces in the state; [] if none has neighbours.
+
+    The JSON may begin with `system`, `lldp` or `interface`, as the user may ask for each of them.
+    """
+    tree = without_modules(data)
     for key in ("system", "lldp"):
         if key in tree:
-            tree = bare(tree[key])
+            tree = without_modules(tree[key])
     interfaces = as_list(tree.get("interface"))
-    return interfaces if any("neighbor" in bare(entry) for entry in interfaces) else []
+    return interfaces if any("neighbor" in without_modules(entry) for entry in interfaces) else []
 
 
 FORM = NeighbourTables("srlinux", OUTPUT_NAME, fits, read)
+"""The form of these outputs, which is `Target.neighbours` of target srlinux."""
