@@ -26,8 +26,8 @@ from compilers.targets.linux.device import SHOW_RULES, KernelDevice
 
 OWN_PROTOCOLS = frozenset({"static", "connected", "local"})
 """The protocols of routes that the statements of a configuration install."""
-DAEMONS = (("bgpd", "router bgp"), ("bfdd", " bfd"))
-"""Daemons that FRR does not start by itself, each with the statement that needs it."""
+STATEMENT_OF_DAEMON = {"bgpd": "router bgp", "bfdd": " bfd"}
+"""For the daemons that FRR does not start by itself, the statement that needs each."""
 SHOWN_OTHERWISE = (
     # The host name is left to the machine.
     (r"^hostname .*\n", ""),
@@ -53,8 +53,9 @@ HIDDEN_DEFAULTS = {
         "  detect-multiplier 3",
     ),
 }
-"""Statements that vtysh does not show, as they are defaults, by a pattern of their section."""
-KEYWORDS = re.compile(r" *(?:no )?([a-z6 -]*[a-z])")
+"""Statements that vtysh does not show, as they are defaults, by a pattern of their section. Those
+behind `frr defaults` are of no section, and stand anywhere in the configuration."""
+KEYWORDS = re.compile(r" *(?:no )?(?P<keywords>[a-z6 -]*[a-z])")
 """The keywords of a statement without its numbers, such as `detect-multiplier` of
 `  detect-multiplier 3`."""
 REFUSED_LINE = re.compile(r"^line \d+: (?P<reason>.*?)(?:, line: |\[-?\d+\]: )(?P<line>.*)$", re.M)
@@ -70,14 +71,20 @@ NOTICES = re.compile(
 
 
 class FrrDevice(KernelDevice, ConfiguredDevice):
-    """A machine with FRR, which has the files of target frr."""
+    """A machine with FRR, which has the files of target frr.
+
+    `KernelDevice` compares interfaces, settings and policy rules with the kernel, and
+    `ConfiguredDevice` compares frr.conf with the running configuration. A plan has the lines of
+    both.
+    """
 
     files_elsewhere = frozenset({"frr.conf"})
     """The file that vtysh takes. It is not written into ETC/polarfab, as the others are."""
     can_overrule = ConfiguredDevice.can_overrule
     save_commands = ("vtysh -c 'write memory'",)
     long_heads = ("neighbor ", "bgp bestpath ", "match ip ", "match ipv6 ")
-    """Statements of which three words name what is set, as `neighbor 10.0.0.1 bfd`; else two do."""
+    """Statements of which the first three words say what is set, as `neighbor 10.0.0.1 bfd`. Of all
+    others the first two do."""
     repeatable = ("ip address ", "ipv6 address ")
     """Statements of which an interface may have several, so that one replaces no other."""
 
@@ -90,45 +97,50 @@ class FrrDevice(KernelDevice, ConfiguredDevice):
         return _with_defaults(_as_shown(self._ask("cat {etc}/frr/frr.conf 2>&- || true")))
 
     def rendered(self) -> str:
-        """See `ConfiguredDevice.rendered`: as vtysh shows it, else it would differ each time."""
+        """See `ConfiguredDevice.rendered`: in the form in which vtysh shows it once it runs."""
         return _as_shown(self.text("frr.conf"))
 
     def all_lines(self, text: str) -> Iterable[RouteLine]:
         """See `ConfiguredDevice.all_lines`.
 
-        A next hop has one distance: a new line for it replaces the old one. So the next hop is the
-        leaf of the line.
+        A next hop has one distance: a new line for it replaces the old one. So the next hop, its
+        gateway and interface, is the leaf of the line.
         """
         for line in super().all_lines(text):
             words = line.add.split()  # `ip route PREFIX GATEWAY INTERFACE …`
-            next_hop = words[words.index("route") + 2 :][:2]
-            yield replace(line, leaf=" ".join(next_hop))
+            first = words.index("route") + 2
+            yield replace(line, leaf=" ".join(words[first : first + 2]))
 
     def routes_of_others(self, tables: str) -> Iterator[Any]:
         """See `KernelDevice.routes_of_others`: routes that the configuration does not install."""
-        protocols = OWN_PROTOCOLS | ({"bgp"} if self.bgp else set())
+        own_protocols = OWN_PROTOCOLS | ({"bgp"} if self.bgp else set())
         for document in json_outputs(tables):
             for prefix, routes in routes_of(document):
-                if others := [route for route in routes if route.get("protocol") not in protocols]:
+                others = [route for route in routes if route.get("protocol") not in own_protocols]
+                if others:
                     yield {prefix: others}
 
     def plan(self, wanted: Iterable[RouteLine] | None = None) -> DevicePlan:
         """See `ConfiguredDevice.plan`: also lines for the kernel, and lines that start daemons."""
-        kernel, conf = self.kernel_plan(), ConfiguredDevice.plan(self, wanted)
+        kernel_plan, conf_plan = self.kernel_plan(), ConfiguredDevice.plan(self, wanted)
         return replace(
-            conf,
-            links=kernel.links,
-            add=(*self._daemons(), *conf.add, *kernel.add),
-            remove=(*kernel.remove, *conf.remove),
-            shut=kernel.shut | conf.shut,
-            save=(*conf.save, *kernel.save),
+            conf_plan,
+            links=kernel_plan.links,
+            # Daemons first, as no other takes their lines. A policy rule leads to a table, so the
+            # table is filled before the rule is added, and emptied after the rule is removed.
+            add=(*self._daemon_commands(), *conf_plan.add, *kernel_plan.add),
+            remove=(*kernel_plan.remove, *conf_plan.remove),
+            shut=kernel_plan.shut | conf_plan.shut,
+            save=(*conf_plan.save, *kernel_plan.save),
         )
 
-    def _daemons(self) -> Iterator[str]:
+    def _daemon_commands(self) -> Iterator[str]:
         """Commands that start the daemons which the configuration needs and FRR does not start."""
-        daemons_file = self._ask("cat {etc}/frr/daemons 2>&- || true").splitlines()
-        needed = [name for name, statement in DAEMONS if statement in self.rendered()]
-        if missing := [name for name in needed if f"{name}=no" in daemons_file]:
+        settings = self._ask("cat {etc}/frr/daemons 2>&- || true").splitlines()
+        rendered = self.rendered()
+        needed = [name for name, statement in STATEMENT_OF_DAEMON.items() if statement in rendered]
+        missing = [name for name in needed if f"{name}=no" in settings]
+        if missing:
             edits = " ".join(f"-e 's/^{name}=no/{name}=yes/'" for name in missing)
             yield f"sed -i {edits} {shlex.quote(self.etc)}/frr/daemons"
             yield "systemctl restart frr"
@@ -136,7 +148,7 @@ class FrrDevice(KernelDevice, ConfiguredDevice):
     def configure(self, lines: Sequence[str]) -> None:
         """See `KernelDevice.configure`: vtysh reads the lines from a file.
 
-        It parses all of them (`-C`) before the first daemon gets one.
+        It first parses all of them (`-C`), and hands them to the daemons if all are well-formed.
 
         Raises:
             DeviceError: FRR refuses a line. If it is a daemon that refuses, the lines before it are
@@ -156,21 +168,27 @@ class FrrDevice(KernelDevice, ConfiguredDevice):
 
 
 def _refusal(output: str) -> str:
-    """Why FRR refused a line, by the output of vtysh; "" if it took all lines."""
+    """Why FRR refused a line, by the output of vtysh; "" if it took all lines.
+
+    It refused one if the output names a line, has an error (`% …`), or ends in an exit status.
+
+    Args:
+        output: what vtysh and the daemons print, and `exit STATUS` if vtysh failed.
+    """
     lines = [line for line in output.splitlines() if line.strip() and not NOTICES.match(line)]
-    failed = bool(lines) and re.fullmatch(r"exit \d+", lines[-1]) is not None
-    refused = REFUSED_LINE.search("\n".join(lines))
-    if not refused and not failed and not any(line.startswith("%") for line in lines):
-        return ""
-    if failed:
+    has_failed = bool(lines) and re.fullmatch(r"exit \d+", lines[-1]) is not None
+    if has_failed:
         lines.pop()
+    refused = REFUSED_LINE.search("\n".join(lines))
+    if not refused and not has_failed and not any(line.startswith("%") for line in lines):
+        return ""
     reasons = [
         match["reason"]
         for line in lines
         if not REFUSED_LINE.match(line) and (match := REASON.match(line))
     ]
-    where = f"the line `{refused['line'].strip()}`" if refused else "a line"
-    return f"FRR has not taken {where}: {'; '.join(reasons[:2]) or 'unknown command'}"
+    refused_line = f"the line `{refused['line'].strip()}`" if refused else "a line"
+    return f"FRR has not taken {refused_line}: {'; '.join(reasons[:2]) or 'unknown command'}"
 
 
 def _as_shown(text: str) -> str:
@@ -199,11 +217,12 @@ def _section_with_defaults(
         configuration: all that vtysh shows.
         section: the section. The line `frr defaults` stands for the whole configuration.
     """
-    text = section[0]
-    scope = configuration if text.startswith("frr ") else text
-    lines = [
+    section_text = section[0]
+    is_whole = section_text.startswith("frr defaults ")
+    stated = configuration if is_whole else section_text
+    hidden = [
         default
         for default in defaults
-        if (keywords := KEYWORDS.match(default)) and keywords[1] not in scope
+        if (match := KEYWORDS.match(default)) and match["keywords"] not in stated
     ]
-    return text + "".join(f"{line}\n" for line in lines)
+    return section_text + "".join(f"{default}\n" for default in hidden)

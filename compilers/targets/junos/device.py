@@ -33,12 +33,13 @@ class JunosDevice(NapalmDevice):
         """See `ConfiguredDevice.section_plan`: in the form of `set` every line stands for itself.
 
         Lines about the fabric's ports that were not rendered are of others. If such a line shuts a
-        port, only a push that opens ports undoes it; any other only a push that overrules lines.
+        port, a push undoes it only if it opens ports. Any other it removes only if it overrules
+        lines. A description needs neither, as the rendered one replaces it.
         """
         text = self.rendered()
         present = [line.strip() for line in running.splitlines() if line.strip()]
         rendered, routes = dict.fromkeys(text.splitlines()), self._route_lines(text)
-        missing = [line for line in rendered if line not in routes and line not in present]
+        add = [line for line in rendered if line not in routes and line not in present]
         ports = {_port(line) for line in rendered if line.startswith("set interfaces ")}
         not_rendered = [line for line in present if _port(line) in ports and line not in rendered]
         shutting = [line for line in not_rendered if SHUTS_PORT.match(line)]
@@ -47,23 +48,32 @@ class JunosDevice(NapalmDevice):
             for line in not_rendered
             if not SHUTS_PORT.match(line) and not DESCRIPTION.match(line)
         ]
-        removes_foreign = LINES in self.overrule
+        remove: list[str] = []
+        kept: list[str] = []
+        if self.opens_ports:
+            add += map(_undoing_line, shutting)
+        else:
+            kept += shutting
+        if LINES in self.overrule:
+            remove += map(_undoing_line, foreign)
+        else:
+            kept += foreign
+        still_shut = () if self.opens_ports else map(_port, shutting)
         return DevicePlan(
-            add=(*missing, *(map(_undoing_line, shutting) if self.opens_ports else ())),
-            remove=tuple(map(_undoing_line, foreign)) if removes_foreign else (),
-            kept=(*(() if self.opens_ports else shutting), *(() if removes_foreign else foreign)),
-            shut=frozenset(() if self.opens_ports else map(_port, shutting)),
+            add=tuple(add), remove=tuple(remove), kept=tuple(kept), shut=frozenset(still_shut)
         )
 
 
 def _port(line: str) -> str:
-    """The port that a line of the form of `set` is about; "" for other lines.
+    """The port that a line in the form of `set` is about; "" for other lines.
 
     >>> _port("set interfaces et-0/0/1 mtu 9192")
     'et-0/0/1'
     """
-    words = line.split()
-    return words[2] if words[1:2] == ["interfaces"] else ""
+    match line.split():
+        case [_command, "interfaces", port, *_]:
+            return port
+    return ""
 
 
 def _undoing_line(line: str) -> str:

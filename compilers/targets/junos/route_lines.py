@@ -2,8 +2,8 @@
 
 A line is `set [routing-instances VRF] routing-options [rib RIB] static route PREFIX LEAF [VALUE]`.
 A prefix may have several leaves `next-hop`. A new value of any other leaf (`discard`, `metric`, …)
-replaces the old one. A push compares the lines of the device with the rendered ones, and types the
-difference (`devices.route_lines`).
+replaces the old one. A push compares the lines of the device with the rendered ones, and types
+those that differ (`devices.route_lines`).
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ def junos_lines(text: str) -> Iterator[RouteLine]:
             continue
         path, leaf, value = route["path"], route["leaf"], route["value"]
         instance = route["instance"] or ""
-        is_list = leaf == "next-hop"
+        is_next_hop = leaf == "next-hop"
         yield RouteLine(
             table=MAIN_TABLE if instance in MAIN_NAMES else instance,
             prefix=prefix_text(route["prefix"]),
             words=(leaf, value.strip()),
-            leaf="" if is_list else leaf,
+            leaf="" if is_next_hop else leaf,
             add=statement,
-            drop=f"delete {path} {leaf}{value}" if is_list else f"delete {path} {leaf}",
+            drop=f"delete {path} {leaf}{value}" if is_next_hop else f"delete {path} {leaf}",
             clear=f"delete {path}",
         )

@@ -1,7 +1,7 @@
 """Routes, nexthop objects and policy rules of a Linux kernel as lines for `ip`.
 
 What a kernel holds (`ip -json`) and the rendered files (`routes.batch`, `rules.batch`) are both
-turned into `RouteLine`s, whose comparison gives the lines that a push enters (`linux.device`). A
+turned into `RouteLine`s, whose comparison gives the lines that a push types (`linux.device`). A
 nexthop object is a next hop or a group of next hops. Routes name it by its number.
 """
 
@@ -25,7 +25,7 @@ class RouteAction(NamedTuple):
     kind: str
     """`unreachable` or `throw`; "" if they are forwarded."""
     nexthop_object: str
-    """The number of the nexthop object that they are forwarded by; "" if they are not."""
+    """The number of the nexthop object by which they are forwarded; "" if they are not."""
 
 
 def kernel_remediation(routes: str, nexthops: str, batch: str) -> Remediation:
@@ -77,8 +77,10 @@ def _polarfab_entries(output: str) -> list[dict[str, Any]]:
 
 
 def _rule_line(text: str) -> RouteLine:
-    """A policy rule. Its whole text stands for the prefix, so that rules with different words are
-    different ones: a rule is added or taken away, and never changed.
+    """A policy rule.
+
+    Its whole text is in the place of the prefix. So two rules with different words are two lines,
+    of which none replaces the other: a rule is added or taken away, and never changed.
     """
     return RouteLine(
         table="",
@@ -91,7 +93,11 @@ def _rule_line(text: str) -> RouteLine:
 
 
 def _batch_line(line: str) -> RouteLine | None:
-    """A line of routes.batch; None for a comment, or a line that a user has added."""
+    """A line of routes.batch; None for a comment, or a line that a user has added.
+
+    A nexthop object is `nexthop replace id NUMBER via GATEWAY dev INTERFACE …`, or
+    `nexthop replace id NUMBER group MEMBERS …`.
+    """
     match line.split():
         case ["nexthop", "replace", "id", number, kind, next_hop, *rest]:
             interface = rest[1] if kind == "via" else ""
@@ -110,8 +116,8 @@ def _batch_line(line: str) -> RouteLine | None:
 
 def _kernel_route_line(entry: Mapping[str, Any]) -> RouteLine:
     """A route of the kernel, in the form of `ip -json route`."""
-    kind, table = str(entry.get("type", "")), str(entry.get("table", KERNEL_MAIN_TEXT))
-    table = KERNEL_MAIN_TEXT if table == MAIN_TABLE else table
+    kind, table_name = str(entry.get("type", "")), str(entry.get("table", MAIN_TABLE))
+    table = KERNEL_MAIN_TEXT if table_name == MAIN_TABLE else table_name
     action = RouteAction("" if kind == "unicast" else kind, str(entry.get("nhid", "")))
     prefix, metric = whole_prefix(str(entry["dst"])), str(entry.get("metric", 0))
     kind_words = f"{kind} " if kind else ""
@@ -143,8 +149,9 @@ def _route_line(
         table: the number of the table.
         metric: the metric.
         action: what the route does with packets.
-        add: the line that adds the route; "" for a route that the kernel has.
-        kind_words: the type and a blank, where `ip route delete` needs the type.
+        add: the line that adds the route, if it is in a file.
+        kind_words: the type and a blank, if the kernel has the route and prints a type: a line
+            that deletes it needs the type.
     """
     prefix_and_metric = f"{prefix} metric {metric}"
     selector = f"{prefix_and_metric} table {table} protocol {POLARFAB_PROTOCOL}"
@@ -165,7 +172,7 @@ def _nexthop_line(number: str, next_hop: str, interface: str, add: str = "") -> 
         number: its number.
         next_hop: the gateway, or the members of a group, `ID,WEIGHT/ID,WEIGHT`, in any order.
         interface: the interface; "" for a group.
-        add: the line that adds the object; "" for one that the kernel has.
+        add: the line that adds the object, if it is in a file.
     """
     members = "/".join(sorted(next_hop.split("/")))
     return RouteLine(

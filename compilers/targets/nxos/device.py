@@ -10,7 +10,7 @@ from compilers.targets.devices.device_shell import DeviceError
 from compilers.targets.devices.napalm_device import NapalmDevice
 from compilers.targets.nxos import routing_tables
 
-SPLIT = "interface breakout "
+SPLIT_CAGE = "interface breakout "
 """How the line of NX-OS begins that splits a cage into several ports."""
 HARDWARE_PORT = re.compile(r"interface Ethernet[0-9/]+")
 """`interface Ethernet1/7`: the line of a hardware port. A subinterface, which has a dot, exists
@@ -40,12 +40,13 @@ class NxosDevice(NapalmDevice):
                 ports are not typed: lines below a refused `interface` would be about the interface
                 before it.
         """
-        split_lines = [line for line in lines if line.startswith(SPLIT)]
+        split_lines = [line for line in lines if line.startswith(SPLIT_CAGE)]
         super().type(split_lines)
         other_lines = [line for line in lines if line not in split_lines]
         port_lines = {line for line in other_lines if HARDWARE_PORT.fullmatch(line)}
         if port_lines:
-            self._wait_for(port_lines, PORTS_PATIENCE if split_lines else 0)
+            patience = PORTS_PATIENCE if split_lines else 0  # without a split they exist already
+            self._wait_for(port_lines, patience)
         super().type(other_lines)
 
     def _wait_for(self, port_lines: set[str], patience: float) -> None:

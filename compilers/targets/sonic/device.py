@@ -1,9 +1,14 @@
 """Pushes to a SONiC switch by its shell: entries of CONFIG_DB, and the file frr.conf.
 
-CONFIG_DB is SONiC's configuration database: tables of entries, each with fields. A push is
-protected by `config checkpoint` and a timer of systemd that rolls back to the checkpoint, unless
-the push is confirmed. In the mode split-unified FRR starts from frr.conf alone
-(docs/targets/routers.md). `controller.devices` runs the push.
+CONFIG_DB is SONiC's configuration database: tables of entries, each with fields. In the mode
+split-unified FRR starts from frr.conf alone (docs/targets/routers.md). `controller.devices` runs a
+push, in three steps:
+
+- `plan` compares the switch with the rendered files. The lines of a plan are shell commands, except
+  one that writes frr.conf (`targets.devices.file_lines`).
+- `type` makes a checkpoint, starts a timer of systemd that rolls back to it, and then types the
+  lines.
+- `confirm` stops the timer, or `undo` rolls back at once.
 """
 
 from __future__ import annotations
@@ -19,6 +24,7 @@ from typing import Any
 from compilers.readers.devices.neighbour_facts import as_mapping
 from compilers.targets.devices.configured_device import CONFIRM_MINUTES, DRAINED, ConfiguredDevice
 from compilers.targets.devices.device_shell import DeviceError, DeviceShell
+from compilers.targets.devices.file_lines import write_line
 from compilers.targets.devices.route_lines import (
     Remediation,
     RouteLine,
@@ -26,37 +32,43 @@ from compilers.targets.devices.route_lines import (
     section_lines,
 )
 from compilers.targets.devices.router_device import MOST_NAMED, PORTS_SHUT, DevicePlan
-from compilers.targets.linux.device import WRITE
 from compilers.targets.sonic.route_lines import STATIC_ROUTE, sonic_lines
 from compilers.targets.sonic.routing_tables import COMMANDS
 
-ADMIN = "admin_status"
+ADMIN_STATUS = "admin_status"
 """The field of a port that says whether it is up."""
 RESTART_FRR = "systemctl restart bgp"
 """Restarts the container of FRR, which reads frr.conf."""
 STOP_TIMERS = "systemctl stop 'polarfab-*.timer'"
-"""Stops the timers that take pushes back."""
+"""Stops the timers that roll pushes back."""
 LIST_TIMERS = "systemctl list-units --no-legend 'polarfab-*.timer'"
 """Prints a line for each such timer."""
+SHOW_FRR = "vtysh -c 'show running-config'"
+"""Prints the running configuration of FRR."""
 NO_FIELDS = {"NULL": "NULL"}
 """The field that CONFIG_DB has in an entry without fields."""
-FRR_OTHER_LINES = re.compile(
+NEITHER_ROUTE_NOR_SESSION = re.compile(
     r"\s*(!|#|$|frr |(no )?fpm |hostname |service |log |(enable )?password |vrf |exit|end\b)"
 )
 """Lines of frr.conf that are about neither routes nor sessions: `!`, `hostname leaf7`, `exit`."""
 USERS_LINE = re.compile(r"(log|password|enable password|service) ")
-"""Lines of frr.conf that users write, such as `log syslog`; a push leaves them there."""
+"""Lines of frr.conf that users write, such as `log syslog`; a push keeps them."""
 DRAIN_LINE = re.compile(
     r"route-map announced-\S+ permit 5$|(match )?ip(v6)? (address )?prefix-list own-"
     r"|set as-path prepend "
 )
 """Lines that `polarfab drain` types."""
-FRR_SPEAKS = re.compile(r"\s+(neighbor|network|redistribute) |router (?!bgp)")
-"""Lines of the running configuration of FRR that make it speak a routing protocol."""
+PROTOCOL_LINE = re.compile(r"\s+(neighbor|network|redistribute) |router (?!bgp)")
+"""Lines of the running configuration of FRR that make it speak a routing protocol. `router bgp` is
+not one of them: it says nothing without the lines below it."""
 
 
 class SonicDevice(ConfiguredDevice):
-    """A switch that runs SONiC."""
+    """A switch that runs SONiC.
+
+    A change is pending from `type` to `confirm` or `undo`. Then `pending` is the name of its
+    checkpoint, and `rollback` has the commands that take it back.
+    """
 
     shell: DeviceShell
     """The shell of the switch."""
@@ -64,27 +76,6 @@ class SonicDevice(ConfiguredDevice):
     """The commands that take the pending change back."""
     can_overrule = frozenset({PORTS_SHUT})
     save_commands = (STOP_TIMERS, "config save -y")
-
-    def _others_lines(self, frr_conf: str, running: str) -> Iterator[str]:
-        """The lines that others configured, and that a new frr.conf would lose.
-
-        In the mode split-unified FRR starts from this file alone. In other modes SONiC writes it,
-        or the files of the daemons, from CONFIG_DB (docker_init.sh).
-
-        Args:
-            frr_conf: the file on the switch.
-            running: the running configuration of FRR.
-        """
-        routes = fabric_lines(section_lines(frr_conf), self.pools, self.vrf)
-        of_polarfab = {part.strip() for line in routes for part in line.add.splitlines()}
-        rendered = [line.strip() for line in self.text("frr.conf").splitlines()]
-        # FRR shows `neighbor X bfd profile Y` in two lines.
-        of_polarfab |= {*rendered, *(line.partition(" profile ")[0] for line in rendered)}
-        present = [line.strip() for line in _conf_lines(frr_conf)]
-        present += [line.strip() for line in running.splitlines() if FRR_SPEAKS.match(line)]
-        for line in dict.fromkeys(present):
-            if line not in of_polarfab and not DRAIN_LINE.match(line):
-                yield line
 
     def name(self) -> str:
         """See `RouterDevice.name`."""
@@ -114,10 +105,11 @@ class SonicDevice(ConfiguredDevice):
         """
         wanted = list(wanted)
         missing = super().route_changes(wanted, running)
+        # `drop` names the entry: `sonic-db-cli CONFIG_DB DEL 'STATIC_ROUTE|…'`.
         running_words = {line.drop: line.words for line in self.lines(running)}
         drop_fields = []
         for line in wanted:
-            stale_fields = _fields(running_words.get(line.drop, ())) - _fields(line.words)
+            stale_fields = _field_names(running_words.get(line.drop, ())) - _field_names(line.words)
             if stale_fields:
                 command = line.drop.replace(" DEL ", " HDEL ", 1)
                 drop_fields.append(f"{command} {' '.join(sorted(stale_fields))}")
@@ -129,28 +121,36 @@ class SonicDevice(ConfiguredDevice):
         Fields that are not rendered belong to the platform, and stay.
         """
         present, rendered = json.loads(running), json.loads(self.rendered())
-        routes = self._rendered_routes(rendered)
-        missing, shut = [], []
+        route_keys = self._fabric_route_keys(rendered)
+        commands: list[str] = []
+        shut_ports: list[str] = []
         for table, entries in rendered.items():
             for key, entry in entries.items():
-                if (table, key) in routes:
-                    continue
-                present_entry = as_mapping(present.get(table)).get(key)
-                changes = _changes(as_mapping(present_entry), entry)
-                is_down = as_mapping(present_entry).get(ADMIN) == "down"
-                if table == "PORT" and is_down and ADMIN in changes:
-                    shut.append(key)
+                if table == STATIC_ROUTE and key in route_keys:
+                    continue  # `route_changes` compares it
+                present_entry = as_mapping(present.get(table)).get(key)  # None: there is none
+                present_fields = as_mapping(present_entry)
+                changes = _changes(present_fields, entry)
+                is_down = present_fields.get(ADMIN_STATUS) == "down"
+                if table == "PORT" and is_down and ADMIN_STATUS in changes:
+                    shut_ports.append(key)
                     if not self.opens_ports:
-                        del changes[ADMIN]
+                        del changes[ADMIN_STATUS]
                 if changes or present_entry is None:
-                    missing.append(_hset(table, key, changes or NO_FIELDS))
-        return DevicePlan(add=tuple(missing), shut=frozenset(() if self.opens_ports else shut))
+                    commands.append(_hset(table, key, changes or NO_FIELDS))
+        still_shut = () if self.opens_ports else shut_ports
+        return DevicePlan(add=tuple(commands), shut=frozenset(still_shut))
 
-    def _rendered_routes(self, rendered: Mapping[str, Any]) -> set[tuple[str, str]]:
-        """Table and key of the rendered entries that are routes, which `route_changes` compares."""
-        places = {line.place for line in self.lines(self.rendered())}
-        entries = zip(as_mapping(rendered.get(STATIC_ROUTE)), sonic_lines(rendered), strict=True)
-        return {(STATIC_ROUTE, key) for key, line in entries if line.place in places}
+    def _fabric_route_keys(self, rendered: Mapping[str, Any]) -> set[str]:
+        """The keys in table STATIC_ROUTE of the rendered routes in the fabric's address pools.
+
+        Others are compared as any other entry: those that a package adds outside of the pools.
+        """
+        fabric_routes = {line.place for line in self.lines(self.rendered())}
+        # `sonic_lines` yields a line for each entry of the table, in the order of the entries.
+        keys = as_mapping(rendered.get(STATIC_ROUTE))
+        lines = zip(keys, sonic_lines(rendered), strict=True)
+        return {key for key, line in lines if line.place in fabric_routes}
 
     def plan(self, wanted: Iterable[RouteLine] | None = None) -> DevicePlan:
         """See `RouterDevice.plan`: also the file frr.conf, from which FRR starts.
@@ -160,44 +160,88 @@ class SonicDevice(ConfiguredDevice):
         Raises:
             DeviceError: others have configured routes or sessions, which the file would lose.
         """
-        frr_conf = self._file("frr/frr.conf")
-        running = self.shell.run("vtysh -c 'show running-config'")
-        if others := [*self._others_lines(frr_conf, running)]:
-            given = "; ".join(others[:MOST_NAMED])
-            if len(others) > MOST_NAMED:
+        present_conf, running_frr = self._file("frr/frr.conf"), self.shell.run(SHOW_FRR)
+        self._require_no_foreign_lines(present_conf, running_frr)
+        plan = super().plan(wanted)
+        save = plan.save
+        if not save and self.shell.run(LIST_TIMERS).strip():
+            save = self.save_commands  # they stop the timer of a push that broke off
+        is_drained = any(map(DRAINED.match, running_frr.splitlines()))
+        plan = replace(plan, save=save, drained=is_drained)
+        if _route_and_session_lines(present_conf) == _route_and_session_lines(
+            self._new_conf(present_conf)
+        ):
+            return plan
+        if is_drained:
+            return replace(plan, kept=(*plan.kept, "frr.conf: waits for the end of the drain"))
+        restart = (RESTART_FRR,) if self.bgp else ()
+        return replace(plan, add=(*plan.add, self._write_conf_line, *restart))
+
+    def _require_no_foreign_lines(self, present_conf: str, running_frr: str) -> None:
+        """Refuse to replace frr.conf where it has lines of others.
+
+        Args:
+            present_conf: frr.conf on the switch.
+            running_frr: the running configuration of FRR.
+
+        Raises:
+            DeviceError: it has such lines.
+        """
+        foreign = list(self._foreign_lines(present_conf, running_frr))
+        if foreign:
+            given = "; ".join(foreign[:MOST_NAMED])
+            if len(foreign) > MOST_NAMED:
                 given += "; …"
             required = "no configuration of others that the saved files replace"
             raise DeviceError(f"required {required}, given {given}; take it away first")
-        plan, text = super().plan(wanted), self._new_frr_conf(frr_conf)
-        save = plan.save
-        if not save and self.shell.run(LIST_TIMERS).strip():
-            save = self.save_commands
-        plan = replace(plan, save=save, drained=any(map(DRAINED.match, running.splitlines())))
-        if _conf_lines(frr_conf) == _conf_lines(text):
-            return plan
-        if plan.drained:
-            return replace(plan, kept=(*plan.kept, "frr.conf: waits for the end of the drain"))
-        restart = (RESTART_FRR,) if self.bgp else ()
-        return replace(plan, add=(*plan.add, f"{WRITE}{self._frr_conf}", *restart))
+
+    def _foreign_lines(self, present_conf: str, running_frr: str) -> Iterator[str]:
+        """The lines that others configured, and that a new frr.conf would lose.
+
+        In the mode split-unified FRR starts from this file alone. In other modes SONiC writes it,
+        or the files of the daemons, from CONFIG_DB (docker_init.sh).
+
+        Args:
+            present_conf: frr.conf on the switch.
+            running_frr: the running configuration of FRR.
+        """
+        routes = fabric_lines(section_lines(present_conf), self.pools, self.vrf)
+        of_polarfab = {part.strip() for line in routes for part in line.add.splitlines()}
+        rendered = [line.strip() for line in self.text("frr.conf").splitlines()]
+        # FRR shows `neighbor X bfd profile Y` in two lines.
+        of_polarfab |= {*rendered, *(line.partition(" profile ")[0] for line in rendered)}
+        present = [line.strip() for line in _route_and_session_lines(present_conf)]
+        present += [line.strip() for line in running_frr.splitlines() if PROTOCOL_LINE.match(line)]
+        for line in dict.fromkeys(present):
+            if line not in of_polarfab and not DRAIN_LINE.match(line):
+                yield line
 
     @property
-    def _frr_conf(self) -> str:
+    def _conf_path(self) -> str:
         """The path of frr.conf on the switch."""
         return f"{self.etc}/sonic/frr/frr.conf"
+
+    @property
+    def _write_conf_line(self) -> str:
+        """The line of a plan that writes frr.conf."""
+        return write_line(self._conf_path)
 
     def _file(self, name: str) -> str:
         """The text of a file below ETC/sonic on the switch; "" where there is none."""
         return self.shell.run(f"cat {shlex.quote(f'{self.etc}/sonic/{name}')} 2>&- || true")
 
-    def _new_frr_conf(self, frr_conf: str) -> str:
-        """The rendered frr.conf, with the lines of users that are in the file on the switch."""
-        text = self.text("frr.conf")
-        lines = [line for line in frr_conf.splitlines() if USERS_LINE.match(line)]
+    def _new_conf(self, present_conf: str) -> str:
+        """The rendered frr.conf, with the lines of users from the file on the switch.
+
+        They are put behind the line with the host name.
+        """
+        rendered = self.text("frr.conf")
+        lines = [line for line in present_conf.splitlines() if USERS_LINE.match(line)]
         users_lines = "".join(
-            f"{line}\n" for line in dict.fromkeys(lines) if f"{line}\n" not in text
+            f"{line}\n" for line in dict.fromkeys(lines) if f"{line}\n" not in rendered
         )
         return re.sub(
-            r"(?m)^hostname .*\n", lambda hostname: hostname[0] + users_lines, text, count=1
+            r"(?m)^hostname .*\n", lambda hostname: hostname[0] + users_lines, rendered, count=1
         )
 
     def type(self, lines: Sequence[str]) -> None:
@@ -208,11 +252,27 @@ class SonicDevice(ConfiguredDevice):
         """
         if not lines:
             return
-        checkpoint, write_frr_conf = f"polarfab-{token_hex(4)}", f"{WRITE}{self._frr_conf}"
+        self._start_timer(lines)
+        if self._write_conf_line not in lines:
+            self.shell.script(*lines)
+            return
+        index = lines.index(self._write_conf_line)
+        if index:
+            self.shell.script(*lines[:index])
+        # The file and the lines behind it in one script, so that FRR never starts without the file.
+        new_conf = self._new_conf(self._file("frr/frr.conf"))
+        self.shell.put(f"{self.etc}/sonic/frr", {"frr.conf": new_conf}, *lines[index + 1 :])
+
+    def _start_timer(self, lines: Sequence[str]) -> None:
+        """Make a checkpoint, and start the timer that takes some lines back unless it is stopped.
+
+        From then on the change is pending.
+        """
+        checkpoint = f"polarfab-{token_hex(4)}"
         prepare = [STOP_TIMERS, f"config checkpoint {checkpoint}"]
         self.rollback = (f"config rollback {checkpoint}",)
-        if write_frr_conf in lines:
-            path = shlex.quote(self._frr_conf)
+        if self._write_conf_line in lines:
+            path = shlex.quote(self._conf_path)
             prepare += [f"touch {path}", f"cp -p {path} {path}.before"]
             self.rollback += (f"mv {path}.before {path}",)
             if RESTART_FRR in lines:
@@ -221,15 +281,6 @@ class SonicDevice(ConfiguredDevice):
         timer = f"systemd-run --on-active={CONFIRM_MINUTES}m --unit={checkpoint} {rollback}"
         self.shell.script(*prepare, timer)
         self.pending = checkpoint
-        if write_frr_conf not in lines:
-            self.shell.script(*lines)
-            return
-        index = lines.index(write_frr_conf)
-        if index:
-            self.shell.script(*lines[:index])
-        # The file and the lines behind it in one script, so that FRR never starts without the file.
-        text = self._new_frr_conf(self._file("frr/frr.conf"))
-        self.shell.put(f"{self.etc}/sonic/frr", {"frr.conf": text}, *lines[index + 1 :])
 
     def confirm(self) -> None:
         """See `RouterDevice.confirm`."""
@@ -251,7 +302,10 @@ class SonicDevice(ConfiguredDevice):
 
 
 def _hset(table: str, key: str, fields: Mapping[str, Any]) -> str:
-    """The command that writes fields of an entry; the name of a list ends in `@` in CONFIG_DB."""
+    """The command that writes fields of an entry.
+
+    In CONFIG_DB the name of a field with a list ends in `@`, and its value has commas.
+    """
     pairs = (
         (f"{name}@", ",".join(map(str, value))) if isinstance(value, list) else (name, str(value))
         for name, value in fields.items()
@@ -270,15 +324,16 @@ def _changes(present: Mapping[str, Any], rendered: Mapping[str, Any]) -> dict[st
 
 
 def _comparable(value: object) -> object:
-    """A value as texts: CONFIG_DB has no numbers."""
+    """A value with texts in the place of numbers, as CONFIG_DB has no numbers."""
     return list(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _conf_lines(text: str) -> list[str]:
+def _route_and_session_lines(conf: str) -> list[str]:
     """The lines of frr.conf about routes and sessions."""
-    return [line.rstrip() for line in text.splitlines() if not FRR_OTHER_LINES.match(line)]
+    lines = conf.splitlines()
+    return [line.rstrip() for line in lines if not NEITHER_ROUTE_NOR_SESSION.match(line)]
 
 
-def _fields(words: Iterable[str]) -> set[str]:
-    """The names of fields among words FIELD=VALUE, quoted for a shell."""
+def _field_names(words: Iterable[str]) -> set[str]:
+    """The names of the fields in words FIELD=VALUE, quoted for a shell."""
     return {shlex.quote(word.partition("=")[0]) for word in words}

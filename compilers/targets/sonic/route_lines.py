@@ -1,6 +1,7 @@
-"""Static routes in SONiC's CONFIG_DB as commands that `push` compares and enters (`RouteLine`).
+"""Static routes of SONiC's CONFIG_DB as `RouteLine`s, which a push compares.
 
-The device of target sonic calls `sonic_lines` for the running tables and for the rendered ones.
+`SonicDevice` calls `sonic_lines` for the running tables and for the rendered ones. The lines that
+are typed are commands of `sonic-db-cli`.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ STATIC_ROUTE = "STATIC_ROUTE"
 """The table of static routes in CONFIG_DB."""
 
 
-def sonic_lines(tree: Mapping[str, Any]) -> Iterator[RouteLine]:
+def sonic_lines(config_db: Mapping[str, Any]) -> Iterator[RouteLine]:
     """The static routes of CONFIG_DB, each in one command, so that no daemon reads half a route.
 
     Args:
-        tree: CONFIG_DB as JSON.
+        config_db: the tables, as JSON.
     """
-    for key, entry in as_mapping(tree.get(STATIC_ROUTE)).items():
-        vrf, _, prefix = key.rpartition("|")
+    for key, entry in as_mapping(config_db.get(STATIC_ROUTE)).items():
+        vrf, _, prefix = key.rpartition("|")  # `Vrf-hosts|10.0.0.4/30`
         database_key = shlex.quote(f"{STATIC_ROUTE}|{key}")
         pairs = sorted((name, str(value)) for name, value in as_mapping(entry).items())
         values = " ".join(f"{name} {shlex.quote(value)}" for name, value in pairs)
@@ -32,7 +33,7 @@ def sonic_lines(tree: Mapping[str, Any]) -> Iterator[RouteLine]:
             table=MAIN_TABLE if vrf in MAIN_NAMES else vrf,
             prefix=prefix_text(prefix),
             words=tuple(f"{name}={value}" for name, value in pairs),
-            leaf="entry",
+            leaf="entry",  # a prefix has one entry, which a new one replaces
             add=f"sonic-db-cli CONFIG_DB HSET {database_key} {values}",
             drop=f"sonic-db-cli CONFIG_DB DEL {database_key}",
         )
