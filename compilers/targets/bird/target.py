@@ -51,7 +51,7 @@ from compilers.targets.target import Target
 from inventory.problems import Problem
 
 ONE_TABLE = "its static routes have one table"
-"""Why packets from hosts cannot have other routes than packets in transit."""
+"""Why packets from hosts cannot have other routes than those in transit, for messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class BirdVariables:
     seed: int
     """The seed of the kernel's hash; 0 if the kernel may choose one."""
     marks: KernelMarks | None
-    """Always None. The templates that targets bird and linux share read it."""
+    """Always None, as bird marks no packets. Target linux, which does, has the same templates."""
     bfd: bool
     """Whether BFD watches every link."""
     interval: int
@@ -152,19 +152,21 @@ def _variables(
     routers: BuildRouters, chosen: Chosen, control_plane: ControlPlane | None, vertex: int
 ) -> BirdVariables:
     """The variables of a switch's templates."""
-    is_watched = chosen[BFD] == "on"
-    families = []
-    for family, (texts, pool) in enumerate(zip(routers.prefix_texts, routers.pools(), strict=True)):
-        parts = () if control_plane else _static_routes(routers, vertex, is_watched)
-        routes = RouteRows.of(texts, parts)
-        name, _ = FAMILIES[family]
-        families.append(BirdFamily(name=name, pool=pool, routes=routes))
+    bfd = chosen[BFD] == "on"
+    # The columns of routes are the same in both families, whose prefixes have the same numbers.
+    parts = [] if control_plane else [_static_routes(routers, vertex, bfd)]
+    families = [
+        BirdFamily(name=FAMILIES[family][0], pool=pool, routes=RouteRows.of(prefix_texts, parts))
+        for family, (pool, prefix_texts) in enumerate(
+            zip(routers.pools(), routers.prefix_texts, strict=True)
+        )
+    ]
     return BirdVariables(
         switch=routers.switch(vertex),
         identity=routers.build.identity,
         seed=hash_seed(routers.build, vertex),
         marks=None,
-        bfd=is_watched,
+        bfd=bfd,
         interval=BgpSpeaker.interval,
         multiplier=BgpSpeaker.multiplier,
         families=families,
@@ -172,46 +174,53 @@ def _variables(
     )
 
 
-def _static_routes(routers: BuildRouters, vertex: int, is_watched: bool) -> Iterator[RoutePart]:
+def _static_routes(routers: BuildRouters, vertex: int, bfd: bool) -> RoutePart:
     """The static routes of a switch, in either address family.
 
-    Each route has all next hops of its egress class.
+    Each route has all next hops of its egress class: its one port, or its multipath group.
 
     Args:
         routers: the routers of the build.
         vertex: of the switch.
-        is_watched: whether BFD watches every next hop.
+        bfd: whether BFD watches every next hop.
     """
-    bfd = " bfd" if is_watched else ""
+    bfd_word = " bfd" if bfd else ""
     hops = routers.switch(vertex).hops("ipv6")
-    via = {port: f"via {address}%'{interface}'" for port, (address, interface) in hops.items()}
+    next_hop_words = {
+        port: f"via {address}%'{interface}'" for port, (address, interface) in hops.items()
+    }
     group_of_class = {group.egress: group for group in routers.multipath_groups(vertex)}
-    first_port = orders_by_table(routers, vertex, repeat_members=False)[KERNEL_MAIN][:, 0]
-    prefix, egress = routers.routes(vertex)  # the prefix and the egress class of each route
-    used_classes = np.unique(egress[first_port[egress] != 0])  # 0: no port
+    # int64[C]: for each egress class a port, ALL_NEXT_HOPS for its multipath group, or 0 for none.
+    first_choice = orders_by_table(routers, vertex, repeat_members=False)[KERNEL_MAIN][:, 0]
+    prefix, egress = routers.routes(vertex)  # int[n]: the prefix and the egress class of each route
+    used_classes = np.unique(egress[first_choice[egress] != 0])
     tails: list[RouteTail] = []
     for egress_class in used_classes.tolist():
-        first = int(first_port[egress_class])
-        if first == ALL_NEXT_HOPS:
+        choice = int(first_choice[egress_class])
+        if choice == ALL_NEXT_HOPS:
             group = group_of_class[egress_class]
             next_hops = [
-                f"{via[port]} weight {weight}{bfd}"
+                f"{next_hop_words[port]} weight {weight}{bfd_word}"
                 for port, weight in zip(group.ports, group.weights, strict=True)
             ]
             tails.append((" ".join(next_hops),))
         else:
-            tails.append((f"{via[first]}{bfd}",))
+            tails.append((f"{next_hop_words[choice]}{bfd_word}",))
     has_route = np.isin(egress, used_classes)
-    yield RoutePart(prefix[has_route], tails, np.searchsorted(used_classes, egress[has_route]))
+    tail = np.searchsorted(used_classes, egress[has_route])
+    return RoutePart(prefix[has_route], tails, tail)
 
 
 def _bgp_routes(routers: BuildRouters, vertex: int) -> RouteTables:
     """The routes that a switch with BGP has to hold: the paths that BGP chooses."""
-    # The first column of an order is the minimal port, or ALL_NEXT_HOPS.
-    order = orders_by_table(routers, vertex, repeat_members=False)[KERNEL_MAIN][:, :1]
+    # BGP uses the shortest paths. Their ports are in the first column of an order, as ALL_NEXT_HOPS
+    # where there are several.
+    shortest = orders_by_table(routers, vertex, repeat_members=False)[KERNEL_MAIN][:, :1]
     switch = routers.switch(vertex)
     tables: RouteTables = {MAIN_TABLE: dict.fromkeys(routers.pools(), (DISCARD,))}
     for family in range(len(routers.prefixes)):
-        hops = switch.hops("ipv4" if routers.addresses and family == 0 else "ipv6")
-        tables[MAIN_TABLE] |= canonical_table(routers.table(vertex, family, order, hops))
+        is_ipv4 = family == 0
+        # Links have IPv4 addresses only beside other systems. Otherwise next hops are IPv6.
+        hops = switch.hops("ipv4" if is_ipv4 and routers.addresses else "ipv6")
+        tables[MAIN_TABLE] |= canonical_table(routers.table(vertex, family, shortest, hops))
     return tables

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
@@ -39,7 +39,7 @@ PATH_STEP = re.compile(r"([\w<>]+)(?:\[(.*?)\])?(?:/|$)")
 FIELD = re.compile(r"<([a-z]+)>")
 """`<server>`: a field of a statement, in a path or value."""
 COMMENT = "!"
-"""How a comment of EOS begins."""
+"""The sign with which a comment of EOS begins."""
 ROUTE_LISTS = ("static_routes", "ipv6_static_routes")
 """The keys of the lists of static routes."""
 KEYS = {
@@ -51,6 +51,8 @@ KEYS = {
     "entries": "match",
 }
 """By the key of a list, the key whose value names an entry of the list."""
+NO_LINE = 0
+"""The line of a statement that the JSON does not have."""
 Tree = dict[str, Any]
 """A mapping of AVD's tree."""
 
@@ -62,30 +64,41 @@ def _rules() -> tuple[GrammarRule, ...]:
 
 
 @cache
-def _by_word(rules: tuple[GrammarRule, ...]) -> dict[str, list[GrammarRule]]:
+def _by_first_words(rules: tuple[GrammarRule, ...]) -> dict[str, list[GrammarRule]]:
     """Rules by the first two words of their patterns.
 
     A pattern that has a field among its first two words is listed under the words before the field,
     if any.
     """
-    by_word: dict[str, list[GrammarRule]] = {}
+    by_first_words: dict[str, list[GrammarRule]] = {}
     for rule in rules:
         words = rule.head.split(" ")  # `head` is the pattern up to its first field
         has_fields = rule.head != rule.text
         if has_fields and len(words) <= 2:
             words = words[:-1]  # a field begins within the last word
-        by_word.setdefault(" ".join(words[:2]), []).append(rule)
-    return by_word
+        by_first_words.setdefault(" ".join(words[:2]), []).append(rule)
+    return by_first_words
 
 
 class _Step(NamedTuple):
-    """A step of a path in AVD's tree: into a mapping, or into an entry of a list."""
+    """A step of a path in AVD's tree: to the value of a key, or into a list.
+
+    There are three kinds: `ntp` leads to the mapping or value of a key, `servers[name=<server>]` to
+    the entry of a list that has this name, and `commands[]` behind the end of a list.
+    """
 
     key: str
-    """The key of the mapping, of the list or of a value."""
-    entry: tuple[tuple[str, str], ...] | None
-    """For a list, the keys that name the entry, with the patterns of their values; () for a new
-    entry. None: the key has a mapping or a value."""
+    """The key of the mapping, list or value."""
+    is_list: bool = False
+    """Whether the key has a list."""
+    names: tuple[tuple[str, str], ...] = ()
+    """The keys that name the entry of a list, with the patterns of their values; () for a new
+    entry."""
+
+    @property
+    def appends(self) -> bool:
+        """Whether the step leads behind the end of a list."""
+        return self.is_list and not self.names
 
 
 @cache
@@ -94,17 +107,18 @@ def _steps(path: str) -> tuple[_Step, ...]:
 
     >>> for step in _steps("ntp/servers[name=<server>]"):
     ...     print(step)
-    _Step(key='ntp', entry=None)
-    _Step(key='servers', entry=(('name', '<server>'),))
+    _Step(key='ntp', is_list=False, names=())
+    _Step(key='servers', is_list=True, names=(('name', '<server>'),))
     """
     steps = []
     for step in PATH_STEP.finditer(path):
         key, brackets = step.groups()
-        entry = None
-        if brackets is not None:
+        if brackets is None:
+            steps.append(_Step(key))
+        else:
             pairs = (pair.partition("=") for pair in brackets.split(",") if pair)
-            entry = tuple((name, value) for name, _, value in pairs)
-        steps.append(_Step(key, entry))
+            names = tuple((name, value) for name, _, value in pairs)
+            steps.append(_Step(key, is_list=True, names=names))
     return tuple(steps)
 
 
@@ -114,8 +128,8 @@ class _OpenStatement:
 
     indent: int
     """The blanks before the statement."""
-    rules: tuple[GrammarRule, ...] | None
-    """The rules of the lines below it; None: the statement itself has no rule."""
+    rules: tuple[GrammarRule, ...]
+    """The rules of the lines below it; () where the statement itself has no rule."""
     node: Tree
     """The mapping in AVD's tree to which the paths of these rules are relative."""
 
@@ -127,13 +141,17 @@ class _Translation:
     tree: Tree = field(default_factory=dict)
     """The structured config."""
     entries: dict[tuple[object, ...], Tree] = field(default_factory=dict)
-    """The entries of lists, by the `id` of the list and the values that name the entry."""
+    """The named entries of lists, by the `id` of the list and the values that name the entry.
+
+    Searching a list for each of its entries would take long: a switch has thousands of routes.
+    """
     without_rule: list[str] = field(default_factory=list)
     """The lines that the table does not have."""
 
     def translate(self, text: str) -> None:
         """Translate all lines of a configuration."""
-        open_statements = [_OpenStatement(-1, _rules(), self.tree)]
+        whole_file = _OpenStatement(-1, _rules(), self.tree)  # every line is below it
+        open_statements = [whole_file]
         for line in exact_lines(text):
             statement = bare(line)
             if not statement or statement.startswith(COMMENT):
@@ -145,10 +163,11 @@ class _Translation:
             match = _matching_rule(outer.rules, statement)
             if match is None:
                 self.without_rule.append(line)
-                open_statements.append(_OpenStatement(indent, None, outer.node))
+                open_statements.append(_OpenStatement(indent, (), outer.node))
                 continue
             rule, fields = match
             nodes = [self._put(outer.node, verb, fields) for verb in rule.verbs]
+            # The first path of a rule leads to the mapping of the lines below the statement.
             node = nodes[0] if nodes else outer.node
             open_statements.append(_OpenStatement(indent, rule.section_rules, node))
 
@@ -163,28 +182,32 @@ class _Translation:
         Returns:
             The mapping that now has the value, or to which a path without a value leads.
         """
-        path, *value = verb
-        if not value:
-            for step in _steps(path):
-                node = self._mapping_at(node, step, fields)
-            return node
-        *steps, last_step = _steps(path)
+        path, *patterns = verb
+        steps = _steps(path)
+        if not patterns:
+            return self._mapping_behind(node, steps, fields)
+        *steps_to_mapping, last_step = steps
+        node = self._mapping_behind(node, steps_to_mapping, fields)
+        key, value = _with_fields(last_step.key, fields), _value(patterns[0], fields)
+        if last_step.appends:
+            node.setdefault(key, []).append(value)
+        else:
+            node[key] = value
+        return node
+
+    def _mapping_behind(self, node: Tree, steps: Iterable[_Step], fields: Fields) -> Tree:
+        """The mapping to which steps lead from a node."""
         for step in steps:
             node = self._mapping_at(node, step, fields)
-        key, tree_value = _with_fields(last_step.key, fields), _value(value[0], fields)
-        if last_step.entry == ():
-            node.setdefault(key, []).append(tree_value)
-        else:
-            node[key] = tree_value
         return node
 
     def _mapping_at(self, node: Tree, step: _Step, fields: Fields) -> Tree:
         """The mapping to which a step leads from a node; it is made if there is none."""
         key = _with_fields(step.key, fields)
-        if step.entry is None:
+        if not step.is_list:
             mapping: Tree = node.setdefault(key, {})
             return mapping
-        entry = {name: _value(value, fields) for name, value in step.entry}
+        entry = {name: _value(pattern, fields) for name, pattern in step.names}
         entries = node.setdefault(key, [])
         list_and_names = id(entries), *entry.values()
         if list_and_names not in self.entries:
@@ -194,22 +217,20 @@ class _Translation:
 
 
 def _matching_rule(
-    rules: tuple[GrammarRule, ...] | None, statement: str
+    rules: tuple[GrammarRule, ...], statement: str
 ) -> tuple[GrammarRule, Fields] | None:
-    """The first rule that reads a statement, and its fields."""
-    if rules is None:
-        return None
-    by_word = _by_word(rules)
+    """The first rule that reads a statement, and its fields; None if there is none."""
+    by_first_words = _by_first_words(rules)
     words = statement.split(" ", 2)
     for beginning in (" ".join(words[:2]), words[0], ""):
-        for rule in by_word.get(beginning, ()):
+        for rule in by_first_words.get(beginning, ()):
             if (fields := rule.fields(statement)) is not None:
                 return rule, fields
     return None
 
 
 def _with_fields(text: str, fields: Fields) -> str:
-    """A text with the values of fields in the place of their names, as in `<server>`."""
+    """A text in which fields such as `<server>` are replaced by their values."""
     return FIELD.sub(lambda field_name: fields[field_name[1]], text) if "<" in text else text
 
 
@@ -253,26 +274,26 @@ def differences(text: str, avd: str) -> Iterator[tuple[int, str, bool]]:
         avd: the structured config, as JSON.
 
     Yields:
-        The line in the JSON, the statement, and whether the statement is in the JSON only.
+        The line in the JSON, or NO_LINE; the statement; whether it is in the JSON only.
 
     Raises:
         JsonError: the structured config is no JSON.
         ValueError: (line, text) a key is twice in a mapping.
     """
-    derived = str(htmlsafe_json_dumps(structured_config(text), indent=2, sort_keys=True))
-    if avd.rstrip("\n") == derived:
+    # As the template of avd.json prints it.
+    expected = str(htmlsafe_json_dumps(structured_config(text), indent=2, sort_keys=True))
+    if avd.rstrip("\n") == expected:
         return
-    present = list(_statements(tree_lines(avd, ROUTE_LISTS, KEYS)))
-    expected = _statements(tree_lines(derived, ROUTE_LISTS, KEYS))
-    missing = Counter(statement for _, statement in expected)
-    for line, statement in present:
+    present_statements = list(_statements(tree_lines(avd, ROUTE_LISTS, KEYS)))
+    expected_statements = _statements(tree_lines(expected, ROUTE_LISTS, KEYS))
+    missing = Counter(statement for _, statement in expected_statements)
+    for line, statement in present_statements:
         if missing[statement]:
             missing[statement] -= 1
         else:
             yield line, statement, True
-    no_line = 0
     for statement in missing.elements():
-        yield no_line, f"nothing of {statement}", False
+        yield NO_LINE, f"nothing of {statement}", False
 
 
 def _statements(lines: TextLines) -> Iterator[tuple[int, str]]:

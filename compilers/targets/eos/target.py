@@ -102,17 +102,17 @@ def eos_variables(values: P2pVariables, additions: Sequence[EosStatements]) -> E
     commands = [line for addition in additions for line in addition.commands]
     speeds = {port.name: speed(port) for port in values.router.ports if port.cage and port.speed}
     inter_vrf_routes = _inter_vrf_routes(values) if values.vrf or values.stages else ()
-    without_key = (*inter_vrf_routes, *commands)
+    without_key = (*inter_vrf_routes, *commands)  # lines for which AVD has no key
     variables = {**shown(values), "speeds": speeds, "profiles": profiles, "commands": without_key}
-    text = environment().get_template("eos/eos.cfg.j2").render(variables)
-    avd = structured_config(text)
+    eos_config = environment().get_template("eos/eos.cfg.j2").render(variables)
+    avd = structured_config(eos_config)
     if without_key:
         avd = avd | {CLI: "\n".join(without_key)}
     return EosVariables(**variables, avd=avd)
 
 
 def speed(port: PhysicalPort) -> str:
-    """The speed of a part of a cage, from 50 Gb/s on with its lanes: 25g, 100g-2."""
+    """The speed of a part of a cage in EOS: 25g, or from 50 Gb/s on with its lanes, 100g-2."""
     if port.speed >= WITH_LANES:
         return f"{port.speed}g-{port.lanes}"
     return f"{port.speed}g"
@@ -120,12 +120,13 @@ def speed(port: PhysicalPort) -> str:
 
 def _inter_vrf_routes(values: P2pVariables) -> Iterator[str]:
     """The routes whose next hops are in another VRF, as lines of the configuration."""
-    for word, vrf, routes in values.between_vrfs():
+    for command, vrf, routes in values.between_vrfs():  # `ip` or `ipv6`
         for prefix, next_hops in routes:
             for gateway, interface, egress_vrf in next_hops:
-                hop = " ".join(filter(None, (interface, gateway)))
-                yield f"{word} route vrf {vrf} {prefix} egress-vrf {egress_vrf} {hop}"
-    leaked_routes = values.router.back() if values.vrf else ()
-    for prefix, gateway, interface in leaked_routes:
-        word = "ipv6" if ":" in prefix else "ip"
-        yield f"{word} route {prefix} egress-vrf {values.vrf} {interface} {gateway}"
+                next_hop = f"{interface} {gateway}".strip()  # one of both may be ""
+                yield f"{command} route vrf {vrf} {prefix} egress-vrf {egress_vrf} {next_hop}"
+    # Packets to hosts are looked up in the default VRF, which hosts are not in.
+    routes_to_hosts = values.router.back() if values.vrf else ()
+    for prefix, gateway, interface in routes_to_hosts:
+        command = "ipv6" if ":" in prefix else "ip"
+        yield f"{command} route {prefix} egress-vrf {values.vrf} {interface} {gateway}"

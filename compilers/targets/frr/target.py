@@ -4,8 +4,10 @@ With static routes FRR does all that target linux does. The order in which an *e
 ports that lead to a prefix) tries its ports is a row of routes of rising distance. Packets from
 hosts, *marked* packets (`kernel_marks`) and packets that come back over the port by which they
 should leave have routing tables of their own, which policy rules choose by the ingress interface
-(`linux_tables`). With eBGP the main table is BGP's. `static_routes` writes the lines of routes,
-`reader` reads the files back, and `device` pushes them.
+(`linux_tables`). With eBGP the main table is BGP's. In FRR 8.4 static routes do not follow BFD by
+themselves; then BGP announces *tracked* next hops for them (`routed.bgp.tracked`).
+
+`static_routes` writes the lines of routes, `reader` reads the files back, and `device` pushes them.
 """
 
 from __future__ import annotations
@@ -43,7 +45,14 @@ from compilers.targets.devices.tool_settings import AnsibleConnection, Container
 from compilers.targets.frr import routing_tables
 from compilers.targets.frr.device import FrrDevice
 from compilers.targets.frr.reader import read_frr, read_frr_speaker
-from compilers.targets.frr.static_routes import FrrFabric, frr_routers, gateway_field, is_tracked
+from compilers.targets.frr.static_routes import (
+    IPV4_FAMILY,
+    IPV6_FAMILY,
+    FrrFabric,
+    frr_routers,
+    gateway_field,
+    is_tracked,
+)
 from compilers.targets.linux import neighbours
 from compilers.targets.options import Chosen, Option
 from compilers.targets.routed.bgp.bgp_options import (
@@ -98,10 +107,11 @@ NEW_CAPABILITIES = Capabilities(STATIC_FEATURES | {UNEQUAL_SHARES})
 """What static routes of FRR 10.7 can do, whose next hops have weights."""
 CONTAINER_FOLDER = "/etc/polarfab"
 """The folder in a container for files that FRR does not read."""
-LOADED_FILES = ("links.batch", "rules.batch", "sysctl.conf")
-"""The files in `CONTAINER_FOLDER`."""
-UNREACHABLE = 254
-"""The distance of the route that refuses other addresses of the fabric, the greatest usable one."""
+KERNEL_FILES = ("links.batch", "rules.batch", "sysctl.conf")
+"""The files in `CONTAINER_FOLDER`, which commands in the container load into the kernel."""
+DISCARD_DISTANCE = 254
+"""The distance of the route that discards packets to other addresses of the fabric, the greatest
+usable one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,19 +124,19 @@ class FrrVariables:
     """The seed of the kernel's hash, 0 for any."""
     marks: KernelMarks | None
     """The configuration for marked packets; None where the balance marks none."""
-    ipv4_onward: RouteRows
-    """The routes that spread marked packets, like `ipv4_routes`."""
-    ipv6_onward: RouteRows
-    """The routes that spread marked packets of IPv6."""
     identity: str
     """The identity of the build."""
     unreachable: int
-    """The distance of the routes that refuse other addresses of the fabric."""
+    """The distance of the routes that discard packets to other addresses of the fabric."""
     ipv4_routes: RouteRows
     """Prefix, gateway, interface and the rest of the line. All lines at once are
     `ipv4_routes.lines("ip route {} {} {}{}")`."""
     ipv6_routes: RouteRows
-    """The routes of IPv6, like `ipv4_routes`."""
+    """The routes of IPv6, with the same columns."""
+    ipv4_onward: RouteRows
+    """The routes that spread marked packets over the links onward, with the same columns."""
+    ipv6_onward: RouteRows
+    """The routes of IPv6 that spread marked packets, with the same columns."""
     ipv4_discards: RouteRows
     """Routes that discard: prefix and table."""
     ipv6_discards: RouteRows
@@ -168,7 +178,7 @@ class Frr(Target):
         "frrouting/frr:v8.4.1",
         binds=(
             ("frr.conf", "/etc/frr/frr.conf"),
-            *((name, f"{CONTAINER_FOLDER}/{name}") for name in LOADED_FILES),
+            *((name, f"{CONTAINER_FOLDER}/{name}") for name in KERNEL_FILES),
         ),
         commands=(
             f"sysctl -p {CONTAINER_FOLDER}/sysctl.conf",
@@ -233,9 +243,13 @@ class Frr(Target):
         routers = frr_routers(build, chosen)
         if chosen[ROUTING] == "bgp":
             return partial(_bgp_routes, routers, ControlPlane.of(routers, chosen))
-        gateway = {IPV4: gateway_field(chosen, 0), IPV6: gateway_field(chosen, 1)}
         if is_tracked(chosen):  # each neighbour chooses its addresses on links by itself
             gateway = {IPV4: ANY, IPV6: ANY}
+        else:
+            gateway = {
+                IPV4: gateway_field(chosen, IPV4_FAMILY),
+                IPV6: gateway_field(chosen, IPV6_FAMILY),
+            }
         return partial(kernel_tables, routers, gateway=gateway, batches=False)
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], FrrVariables]:
@@ -246,34 +260,26 @@ class Frr(Target):
 def _variables(fabric: FrrFabric, vertex: int) -> FrrVariables:
     """The variables of a switch's templates."""
     routers, control_plane = fabric.routers, fabric.control_plane
-    switch, orders = routers.switch(vertex), orders_by_table(routers, vertex, repeat_members=False)
-    if control_plane or fabric.tracked:
-        # A fixed link-local address next to an automatic one is fatal to next hops.
-        switch = replace(switch, link_local="")
-    if control_plane:
-        # BGP fills the main table. Static routes are left only for packets from hosts, and only if
-        # they go to announced next hops.
-        has_host_routes = control_plane.next_hop_pools and HOSTS_TABLE in orders
-        orders = {HOSTS_TABLE: orders[HOSTS_TABLE]} if has_host_routes else {}
-        marks = None
-    else:
-        in_ipv4 = not fabric.tracked and gateway_field(fabric.chosen, 0) == "ipv4"
-        marks = kernel_marks(routers, vertex, in_ipv4)
-    ipv4 = _family_routes(fabric, vertex, 0, orders, marks)
+    switch, orders = _switch(fabric, vertex), _static_orders(fabric, vertex)
+    marks = None
+    if control_plane is None:
+        is_ipv4_gateway = gateway_field(fabric.chosen, IPV4_FAMILY) == "ipv4"
+        marks = kernel_marks(routers, vertex, ipv4=is_ipv4_gateway and not fabric.tracked)
+    ipv4 = _family_routes(fabric, vertex, IPV4_FAMILY, orders, marks)
     if switch.ipv6:
-        ipv6 = _family_routes(fabric, vertex, 1, orders, marks)
+        ipv6 = _family_routes(fabric, vertex, IPV6_FAMILY, orders, marks)
     else:
         ipv6 = _FamilyRoutes.none(fabric)
     return FrrVariables(
         switch=switch,
         seed=hash_seed(routers.build, vertex),
         marks=marks,
-        ipv4_onward=ipv4.spreading,
-        ipv6_onward=ipv6.spreading,
         identity=routers.build.identity,
-        unreachable=UNREACHABLE,
+        unreachable=DISCARD_DISTANCE,
         ipv4_routes=ipv4.routes,
         ipv6_routes=ipv6.routes,
+        ipv4_onward=ipv4.onward,
+        ipv6_onward=ipv6.onward,
         ipv4_discards=ipv4.discards,
         ipv6_discards=ipv6.discards,
         ipv4_pool=ipv4.pool,
@@ -285,6 +291,29 @@ def _variables(fabric: FrrFabric, vertex: int) -> FrrVariables:
     )
 
 
+def _switch(fabric: FrrFabric, vertex: int) -> StaticSwitch:
+    """The names and addresses of a switch.
+
+    Where BGP runs, links have automatic link-local addresses. Next to one of these a fixed one is
+    fatal to next hops, so the switch has none.
+    """
+    switch = fabric.routers.switch(vertex)
+    return replace(switch, link_local="") if fabric.control_plane or fabric.tracked else switch
+
+
+def _static_orders(fabric: FrrFabric, vertex: int) -> Mapping[int, Numbers]:
+    """The orders of egress classes (`linux_tables.orders_by_table`) that become static routes.
+
+    With eBGP, BGP fills the main table. Static routes are left only for packets from hosts, and
+    only if they go to announced next hops.
+    """
+    orders = orders_by_table(fabric.routers, vertex, repeat_members=False)
+    if fabric.control_plane is None:
+        return orders
+    has_host_routes = fabric.control_plane.next_hop_pools and HOSTS_TABLE in orders
+    return {HOSTS_TABLE: orders[HOSTS_TABLE]} if has_host_routes else {}
+
+
 @dataclass(frozen=True, slots=True)
 class _FamilyRoutes:
     """The routes of a switch in one address family."""
@@ -293,8 +322,8 @@ class _FamilyRoutes:
     """The routes with next hops."""
     discards: RouteRows
     """The routes that discard."""
-    spreading: RouteRows
-    """The routes that spread marked packets."""
+    onward: RouteRows
+    """The routes that spread marked packets over the links onward."""
     pool: str
     """The smallest network that contains all blocks of the fabric; "" without any."""
 
@@ -302,7 +331,7 @@ class _FamilyRoutes:
     def none(cls, fabric: FrrFabric) -> _FamilyRoutes:
         """No routes, for an address family in which the fabric has no addresses."""
         no_routes = RouteRows.of(fabric.routers.all_prefix_texts, ())
-        return cls(routes=no_routes, discards=no_routes, spreading=no_routes, pool="")
+        return cls(routes=no_routes, discards=no_routes, onward=no_routes, pool="")
 
 
 def _family_routes(
@@ -317,7 +346,7 @@ def _family_routes(
     Args:
         fabric: the routers.
         vertex: of the switch.
-        family: 0 for IPv4, 1 for IPv6.
+        family: IPV4_FAMILY or IPV6_FAMILY.
         orders: the orders of egress classes, by table (`linux_tables.orders_by_table`).
         marks: the switch's configuration for marked packets; None: it marks none.
     """
@@ -330,7 +359,7 @@ def _family_routes(
     return _FamilyRoutes(
         routes=RouteRows.of(names, route_parts),
         discards=RouteRows.of(names, discard_routes(routers, vertex, orders)),
-        spreading=fabric.spreading_routes(vertex, family, marks, pool),
+        onward=fabric.onward_routes(vertex, family, marks, pool),
         pool=pool,
     )
 
@@ -350,14 +379,16 @@ def _bgp_routes(
     """
     switch, orders = routers.switch(vertex), orders_by_table(routers, vertex, repeat_members=False)
     hops = {link.port: (ANY, link.interface) for link in switch.links}
-    minimal_port = orders[KERNEL_MAIN][:, :1]  # the first column of an order
+    # BGP uses the shortest paths. Their ports are in the first column of an order, as ALL_NEXT_HOPS
+    # where there are several.
+    shortest = orders[KERNEL_MAIN][:, :1]
     has_host_routes = (
         HOSTS_TABLE in orders and control_plane is not None and bool(control_plane.next_hop_pools)
     )
     main: dict[str, Choices] = {}
     from_hosts: dict[str, Choices] = {}
     for family in range(len(routers.prefixes)):
-        paths = routers.table(vertex, family, minimal_port, hops)
+        paths = routers.table(vertex, family, shortest, hops)
         if control_plane:
             paths = control_plane.with_weights(vertex, family, paths)
         main |= canonical_table(paths)

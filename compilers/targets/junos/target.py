@@ -28,7 +28,7 @@ from compilers.targets.routed.p2p_variables import P2pVariables
 from inventory.problems import InputError
 
 POLICY_PART = re.compile(r"policy-options policy-statement (\S+) term (\S+) ")
-"""How a statement of a policy begins: with the names of the policy and of the term."""
+"""How a statement of a policy begins. The groups are the names of the policy and of the term."""
 
 
 class Junos(P2pTarget):
@@ -62,11 +62,14 @@ class Junos(P2pTarget):
             InputError: a route has more, or the system cannot do what the build asks for.
         """
         super().require(build, chosen)
+        # int[S, C]: the alternates that share packets with the minimal next hop of a class.
         alternates = np.count_nonzero(build.tables.classes.alternate > 0, axis=2)
         next_hops = 1 + int(alternates.max(initial=0))
         if build.forwarding.every_hop and next_hops > JUNOS_PATHS:
-            required = f"at most {JUNOS_PATHS} next hops of a route for target {self.name}, "
-            required += "which writes no `chassis maximum-ecmp`"
             raise InputError.of(
-                required, str(next_hops), "choose another target", key="routing.transit"
+                key="routing.transit",
+                required=f"at most {JUNOS_PATHS} next hops of a route for target {self.name}, "
+                "which writes no `chassis maximum-ecmp`",
+                given=str(next_hops),
+                todo="choose another target",
             )

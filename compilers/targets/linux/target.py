@@ -62,21 +62,23 @@ from compilers.targets.routed.static_routes import (
     ALL_NEXT_HOPS,
     FIXED,
     BuildRouters,
-    MultipathGroup,
     Numbers,
     StaticSwitch,
 )
 from compilers.targets.target import Target
 from inventory.problems import InputError
 
-LINK = 500_000
-"""LINK + p is the number of the nexthop object of the link at port p."""
-GROUP = 600_000
-"""GROUP + k is the number of the nexthop group of egress class k, whose ports share packets."""
-MARKED_LINK = 700_000
-"""MARKED_LINK + p is the number of the nexthop object for packets that port p marks."""
-ONWARD = 800_000
-"""ONWARD + p is the number of the nexthop group that spreads marked packets from port p."""
+LINK_OBJECTS = 500_000
+"""LINK_OBJECTS + p is the number of the nexthop object of the link at port p."""
+CLASS_GROUPS = 600_000
+"""CLASS_GROUPS + k is the number of the nexthop group of egress class k, whose ports share
+packets."""
+MARKED_LINK_OBJECTS = 700_000
+"""MARKED_LINK_OBJECTS + p is the number of the nexthop object for packets that port p marks."""
+ONWARD_GROUPS = 800_000
+"""ONWARD_GROUPS + p is the number of the nexthop group that spreads marked packets from port p."""
+NO_OBJECT = 0
+"""In the place of the number of a nexthop object: a class has no further one to try."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,28 +213,23 @@ def _variables(routers: BuildRouters, vertex: int) -> LinuxVariables:
     switch = routers.switch(vertex)
     orders = orders_by_table(routers, vertex, repeat_members=True)
     # `all_prefix_texts` has the prefixes of IPv4, and then as many of IPv6.
-    first_prefixes = range(0, len(routers.all_prefix_texts.texts), len(routers.prefixes[0]))
+    families = range(len(routers.prefixes))
+    first_prefixes = [family * len(routers.prefixes[0]) for family in families]
     marks = kernel_marks(routers, vertex)
     marked = marked_hops(routers, vertex, switch.hops("ipv6"), "ipv6") if marks else {}
     return LinuxVariables(
         switch=switch,
         seed=hash_seed(routers.build, vertex),
         marks=marks,
-        marked_hops=[MarkedHop(MARKED_LINK + port, *hop) for port, hop in marked.items()],
-        onward_group=ONWARD,
+        marked_hops=[
+            MarkedHop(MARKED_LINK_OBJECTS + port, address, interface)
+            for port, (address, interface) in marked.items()
+        ],
+        onward_group=ONWARD_GROUPS,
         identity=routers.build.identity,
         protocol=ROUTE_PROTOCOL,
-        link_nexthop=LINK,
-        groups=[
-            *(
-                NexthopGroup(GROUP + group.egress, _members(group))
-                for group in routers.multipath_groups(vertex)
-            ),
-            *(
-                NexthopGroup(ONWARD + marked_port.port, _equal_members(marked_port.onward))
-                for marked_port in (marks.ports if marks else ())
-            ),
-        ],
+        link_nexthop=LINK_OBJECTS,
+        groups=[*_class_groups(routers, vertex), *_onward_groups(marks)],
         routes=RouteRows.of(
             routers.all_prefix_texts, _routes(routers, vertex, orders, first_prefixes)
         ),
@@ -244,17 +241,21 @@ def _variables(routers: BuildRouters, vertex: int) -> LinuxVariables:
     )
 
 
-def _members(group: MultipathGroup) -> str:
-    """The members of the nexthop group of an egress class that shares packets."""
-    members = zip(group.ports, group.weights, group.marks, strict=True)
-    return "/".join(
-        f"{(MARKED_LINK if marks else LINK) + port},{weight}" for port, weight, marks in members
-    )
+def _class_groups(routers: BuildRouters, vertex: int) -> Iterator[NexthopGroup]:
+    """The nexthop groups of the egress classes of a switch that share packets."""
+    for group in routers.multipath_groups(vertex):
+        members = [
+            f"{(MARKED_LINK_OBJECTS if marks else LINK_OBJECTS) + port},{weight}"
+            for port, weight, marks in zip(group.ports, group.weights, group.marks, strict=True)
+        ]
+        yield NexthopGroup(CLASS_GROUPS + group.egress, "/".join(members))
 
 
-def _equal_members(ports: Iterable[int]) -> str:
-    """The members of a group that spreads packets equally over some ports."""
-    return "/".join(f"{LINK + port},1" for port in ports)
+def _onward_groups(marks: KernelMarks | None) -> Iterator[NexthopGroup]:
+    """The nexthop groups that spread marked packets, equally over the links onward."""
+    for marked_port in marks.ports if marks else ():
+        members = [f"{LINK_OBJECTS + port},1" for port in marked_port.onward]
+        yield NexthopGroup(ONWARD_GROUPS + marked_port.port, "/".join(members))
 
 
 def _routes(
@@ -273,24 +274,35 @@ def _routes(
         orders: the orders of egress classes, by table.
         first_prefixes: the number of the first prefix of each address family.
     """
-    prefix, egress = routers.routes(vertex)
+    prefix, egress = routers.routes(vertex)  # int[n]: the prefix and the egress class of each route
     for table, order in orders.items():
-        # int[C, M]: for each egress class the nexthop objects that it tries, in order; 0 for none.
-        # An order has a port (> 0), ALL_NEXT_HOPS for the group of the class, or 0 for no port.
-        group = GROUP + np.arange(len(order))[:, None]
-        is_group = order == ALL_NEXT_HOPS
-        nexthop_of_class = np.where(order > 0, LINK + order, np.where(is_group, group, 0))
-        nexthop = nexthop_of_class[egress]  # int[n, M]: the same for each of n routes
-        row, place = np.nonzero(nexthop)
-        objects, number = np.unique(nexthop[row, place], return_inverse=True)
-        # Metric m stands for place m - 1 in the order. `tails` has the objects once for each
-        # metric, so those of an earlier place stand before those of a later one.
-        metrics = range(1, nexthop.shape[1] + 1)
+        objects_of_route = _objects_of_classes(order)[egress]  # int[n, M]
+        route, position = np.nonzero(objects_of_route != NO_OBJECT)
+        objects, index = np.unique(objects_of_route[route, position], return_inverse=True)
+
+        # All objects with metric 1, then all with metric 2, and so on. A route at position m - 1 of
+        # the order has metric m. So metric m at the i-th of H objects is tail (m - 1) * H + i.
+        metrics = range(1, order.shape[1] + 1)
         tails: list[RouteTail] = [
             (nexthop_object, metric, table)
             for metric in metrics
             for nexthop_object in objects.tolist()
         ]
-        tail_of_row = place * len(objects) + number
+        tail = position * len(objects) + index
         for first_prefix in first_prefixes:
-            yield RoutePart(prefix[row] + first_prefix, tails, tail_of_row)
+            yield RoutePart(prefix[route] + first_prefix, tails, tail)
+
+
+def _objects_of_classes(order: Numbers) -> Numbers:
+    """int[C, M]: the numbers of the nexthop objects that each egress class tries; or NO_OBJECT.
+
+    Args:
+        order: int64[C, M], the ports that each class tries. ALL_NEXT_HOPS stands for the group of
+            the class, and 0 for no port.
+    """
+    group_of_class = CLASS_GROUPS + np.arange(len(order))[:, None]
+    return np.select(
+        [order > 0, order == ALL_NEXT_HOPS],
+        [LINK_OBJECTS + order, np.broadcast_to(group_of_class, order.shape)],
+        NO_OBJECT,
+    )

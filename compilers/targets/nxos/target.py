@@ -22,7 +22,7 @@ from compilers.targets.routed.p2p_links import P2pTarget
 from compilers.targets.routed.p2p_variables import P2pVariables
 from inventory.problems import InputError
 
-SWITCHPORT_MTUS = 1500, 9216
+SMALLEST_MTU, LARGEST_MTU = 1500, 9216
 """The smallest and the largest number that `system jumbomtu` takes."""
 
 
@@ -53,28 +53,29 @@ class Nxos(P2pTarget):
         super().require(build, chosen)
         wiring, ports_of_types = build.wiring, self.interfaces.ports(build)
         for vertex, numbers in enumerate(wiring.host_port.tolist()):
-            host_ports = [number for number in numbers if number]
+            host_ports = [number for number in numbers if number]  # 0: no host
+            has_switchports = len(host_ports) > 1
+            if not has_switchports:
+                continue
             ports = ports_of_types[int(wiring.node_type[vertex])]
             # Ports are numbered from 1. An MTU of 0 is not known.
             mtus = sorted({ports[number - 1].mtu for number in host_ports} - {0})
-            if len(host_ports) < 2 or not mtus:
-                continue
-            least, most = SWITCHPORT_MTUS
-            if len(mtus) > 1:
-                required = f"one MTU at the ports of hosts of a switch for target {self.name}"
-            elif not least <= mtus[0] <= most:
-                required = (
-                    f"an MTU from {least} to {most} at the ports of several hosts, which target"
-                    f" {self.name} makes switchports"
-                )
-            else:
-                continue
-            given = f"{' and '.join(map(str, mtus))} at {wiring.names[vertex]}"
-            raise InputError.of(
-                required, given, key=f"node_types.{_type_name(build, vertex)}.ports"
+            if required := self._required_mtu(mtus):
+                type_name = wiring.type_names[int(wiring.node_type[vertex])]
+                given = f"{' and '.join(map(str, mtus))} at {wiring.names[vertex]}"
+                raise InputError.of(required, given, key=f"node_types.{type_name}.ports")
+
+    def _required_mtu(self, mtus: list[int]) -> str:
+        """What is required of the MTUs of a switch's switchports; "" if they are right.
+
+        Args:
+            mtus: the different MTUs; none where the inventory names none.
+        """
+        if len(mtus) > 1:
+            return f"one MTU at the ports of hosts of a switch for target {self.name}"
+        if mtus and not SMALLEST_MTU <= mtus[0] <= LARGEST_MTU:
+            return (
+                f"an MTU from {SMALLEST_MTU} to {LARGEST_MTU} at the ports of several hosts, which "
+                f"target {self.name} makes switchports"
             )
-
-
-def _type_name(build: Build, vertex: int) -> str:
-    """The name of a node's type."""
-    return build.wiring.type_names[int(build.wiring.node_type[vertex])]
+        return ""

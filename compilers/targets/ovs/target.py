@@ -17,7 +17,7 @@ from compilers.readers.openflow.ovs_reader import ProgramText, read_ovs
 from compilers.readers.openflow.row_text import group_text, row_line
 from compilers.tables.build import Build
 from compilers.targets.openflow.encoder import Encoder, FlowProgram
-from compilers.targets.openflow.flow_tables import CAPABILITIES as OPENFLOW
+from compilers.targets.openflow.flow_tables import CAPABILITIES as OPENFLOW_CAPABILITIES
 from compilers.targets.openflow.flow_tables import RowKind
 from compilers.targets.openflow.flow_tables import require as require_openflow
 from compilers.targets.openflow.group_and_flow_bytes import kind_of
@@ -74,7 +74,7 @@ class Ovs(Target):
     name = "ovs"
     summary = "groups.txt and flows.txt for ovs-ofctl -O OpenFlow13 add-groups, add-flows"
     files = dict.fromkeys(("groups.txt", "flows.txt"), OvsVariables)
-    capabilities = OPENFLOW
+    capabilities = OPENFLOW_CAPABILITIES
     neighbours = neighbours.FORM
 
     def require(self, build: Build, chosen: Chosen) -> None:  # noqa: ARG002

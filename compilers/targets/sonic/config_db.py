@@ -1,11 +1,11 @@
 """A router as the tables of CONFIG_DB, SONiC's configuration database, for target sonic.
 
-Target sonic makes them of the variables that templates of all systems have, and prints them as
-config_db.json.
+Target sonic calls `config_db` with the variables that templates of all systems have, and prints the
+result as config_db.json.
 
-`nexthop`, `ifname` and `nexthop-vrf` of a route are lists of one length (sonic-static-route.yang,
-bgpcfgd's managers_static_rt.py). One `advertise` covers all members, and no entry of a list is
-empty.
+A static route states its next hops in the fields `nexthop`, `ifname` and `nexthop-vrf`: lists of
+one length, without empty members (sonic-static-route.yang, bgpcfgd's managers_static_rt.py). One
+`advertise` covers the whole route.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ Entry = dict[str, str]
 """The fields of an entry, by their names."""
 Table = dict[str, Entry]
 """The entries of a table, by their keys."""
-MEGABITS = 1000
-"""How many Mb/s, the unit of speeds in CONFIG_DB, are a Gb/s."""
+MEGABITS_PER_GIGABIT = 1000
+"""CONFIG_DB states speeds in Mb/s, the inventory in Gb/s."""
 FEC = {"rs": "rs", "fc": "fc", "off": "none"}
 """The values of `fec` in CONFIG_DB, by the inventory's words for forward error correction."""
 
@@ -71,9 +71,9 @@ def _management_tables(base: BaseConfig) -> dict[str, Table]:
 
     They need no VRF of management: SONiC itself keeps the routes of eth0 in a table of their own.
     """
-    address = {f"{base.interface}|{base.address}": {"gwaddr": base.gateway} if base.gateway else {}}
+    fields: Entry = {"gwaddr": base.gateway} if base.gateway else {}
     return {
-        "MGMT_INTERFACE": address if base.address else {},
+        "MGMT_INTERFACE": {f"{base.interface}|{base.address}": fields} if base.address else {},
         "NTP_SERVER": {server: {} for server in base.ntp},
         "SYSLOG_SERVER": {server: {} for server in base.syslog},
     }
@@ -82,7 +82,7 @@ def _management_tables(base: BaseConfig) -> dict[str, Table]:
 def _port_entries(router: P2pRouter) -> Iterator[tuple[str, Entry]]:
     """The entries of table PORT.
 
-    What the inventory does not say of a port stays as the switch has it.
+    An entry states what the inventory knows of a port. Other fields stay as the switch has them.
     """
     ports_in_use: tuple[P2pLink | HostPort, ...] = (*router.links, *router.hosts)
     for end in ports_in_use:
@@ -91,7 +91,7 @@ def _port_entries(router: P2pRouter) -> Iterator[tuple[str, Entry]]:
         if port.lane_numbers:
             entry["lanes"] = port.lane_numbers
         if port.speed:
-            entry["speed"] = str(port.speed * MEGABITS)
+            entry["speed"] = str(port.speed * MEGABITS_PER_GIGABIT)
         if port.fec in FEC:
             entry["fec"] = FEC[port.fec]
         if port.mtu:
@@ -103,7 +103,8 @@ def _link_entries(values: P2pVariables) -> Iterator[tuple[str, Entry]]:
     """The entries of table INTERFACE: links, and the port of the only host."""
     router = values.router
     for link in router.links:
-        if link.ipv4:
+        is_numbered = bool(link.ipv4)
+        if is_numbered:
             yield from _interface_entries(link.interface, "", link.ipv4, link.ipv6)
         else:
             yield link.interface, {"ipv6_use_link_local_only": "enable"}
@@ -162,34 +163,34 @@ def _interface_entries(name: str, vrf: str, *addresses: str) -> Iterator[tuple[s
 
 def _route_entries(values: P2pVariables) -> Iterator[tuple[str, Entry]]:
     """The entries of table STATIC_ROUTE."""
-    vrf = values.vrf
     for family in values.families():
         if family.pool:
             discard = {"blackhole": "true", "distance": str(DISCARD_DISTANCE), "advertise": "false"}
-            yield from ((f"{name}|{family.pool}", discard) for name in ("default", vrf) if name)
+            vrfs = filter(None, ("default", values.vrf))
+            yield from ((f"{vrf}|{family.pool}", discard) for vrf in vrfs)
         for prefix, gateway, interface in family.routes:
             entry = {"nexthop": gateway, "ifname": interface, "advertise": "false"}
             yield f"default|{prefix}", entry
-    for _, name, routes in values.between_vrfs():
+    for _command, vrf, routes in values.between_vrfs():
         # Many prefixes have the same next hops: one entry serves them all.
         entries = {next_hops: _inter_vrf_route(next_hops) for _, next_hops in routes}
-        yield from ((f"{name}|{prefix}", entries[next_hops]) for prefix, next_hops in routes)
-    leaked_routes = values.router.back() if vrf else ()
-    for prefix, gateway, interface in leaked_routes:
-        yield f"default|{prefix}", _inter_vrf_route([(gateway, interface, vrf)])
+        yield from ((f"{vrf}|{prefix}", entries[next_hops]) for prefix, next_hops in routes)
+    # Packets to hosts are looked up in the default VRF, which hosts are not in.
+    routes_to_hosts = values.router.back() if values.vrf else ()
+    for prefix, gateway, interface in routes_to_hosts:
+        yield f"default|{prefix}", _inter_vrf_route([(gateway, interface, values.vrf)])
 
 
 def _inter_vrf_route(next_hops: Sequence[VrfNextHop]) -> Entry:
     """The entry of a route whose next hops are in other VRFs.
 
+    `ifname` is left out where BGP resolves the next hops, which then have no interface.
+
     >>> _inter_vrf_route([("10.0.0.1", "Ethernet0", "default")])["nexthop-vrf"]
     'default'
     """
     gateways, interfaces, vrfs = zip(*next_hops, strict=True)
-    ifname = {"ifname": ",".join(interfaces)} if all(interfaces) else {}
-    return {
-        "nexthop": ",".join(gateways),
-        **ifname,
-        "nexthop-vrf": ",".join(vrfs),
-        "advertise": "false",
-    }
+    entry = {"nexthop": ",".join(gateways)}
+    if all(interfaces):
+        entry["ifname"] = ",".join(interfaces)
+    return entry | {"nexthop-vrf": ",".join(vrfs), "advertise": "false"}

@@ -42,7 +42,7 @@ from compilers.targets.sonic.port_names import SONIC
 
 HWSKU = "hwsku"
 """The option with the hardware's name."""
-UNADVERTISED = 2
+UNADVERTISED_TAG = 2
 """The tag that bgpcfgd gives routes with `advertise: false`."""
 
 
@@ -114,7 +114,7 @@ class Sonic(P2pTarget):
     def grammar_facts(self, chosen: Chosen) -> tuple[str, ...]:
         """See `P2pTarget.grammar_facts`: also the hardware's name, and whether bfdd runs."""
         hwsku = chosen[HWSKU]
-        facts = [*super().grammar_facts(chosen)]
+        facts = list(super().grammar_facts(chosen))
         if hwsku:
             facts += [HWSKU, f"{HWSKU} {hwsku}"]
         if chosen[ROUTING] == "bgp" and chosen[BFD] == "on":
@@ -143,9 +143,9 @@ def sonic_variables(
         chosen: the value of every option.
         additions: the tables and routes of each addition.
     """
-    routes = [route for addition in additions for route in addition.ipv6_routes]
-    values = replace(values, ipv6_routes=[*values.ipv6_routes, *routes])
-    config = config_db(values, chosen[HWSKU])
+    added_routes = [route for addition in additions for route in addition.ipv6_routes]
+    values = replace(values, ipv6_routes=[*values.ipv6_routes, *added_routes])
+    tables = config_db(values, chosen[HWSKU])
     for addition in additions:
-        config |= addition.tables
-    return SonicVariables(**shown(values), config_db=config, tag=UNADVERTISED)
+        tables |= addition.tables
+    return SonicVariables(**shown(values), config_db=tables, tag=UNADVERTISED_TAG)

@@ -1,7 +1,7 @@
 """BGP in the YANG models of SR Linux: sessions, policies, and BFD on every link.
 
-What comes in is the `BgpSpeaker` of a router. `device_config` puts the parts that are made here
-into the configuration of the router.
+`device_config` calls `bgp_roots` and `bgp_protocol` with the `BgpSpeaker` of a router, and puts the
+results into the configuration of the router.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ Tree = dict[str, Any]
 """A part of a configuration, as a mapping in the form of the models."""
 COMMON = "srl_nokia-common"
 """The YANG module that defines the names of address families."""
-MICROSECONDS_PER_MS = 1000
-"""How many microseconds, the unit of BFD's intervals in the model, are a millisecond."""
+MICROSECONDS_PER_MILLISECOND = 1000
+"""The model states BFD's intervals in microseconds, `BgpSpeaker` in milliseconds."""
 ACCEPT = {"policy-result": "accept"}
 """The action of a statement that takes a route."""
 REJECT = {"policy-result": "reject"}
@@ -25,7 +25,7 @@ REJECT = {"policy-result": "reject"}
 
 def bgp_roots(bgp: BgpSpeaker, router: P2pRouter) -> Tree:
     """The parts of BGP at the top of a configuration: policies, and BFD on every link."""
-    interval = bgp.interval * MICROSECONDS_PER_MS
+    interval = bgp.interval * MICROSECONDS_PER_MILLISECOND
     bfd = {
         "admin-state": "enable",
         "desired-minimum-transmit-interval": interval,
@@ -44,7 +44,10 @@ def bgp_roots(bgp: BgpSpeaker, router: P2pRouter) -> Tree:
 
 
 def bgp_protocol(bgp: BgpSpeaker) -> Tree:
-    """`protocols` of the network instance; backup paths are installed before a best path fails."""
+    """The node `protocols` of the network instance.
+
+    Backup paths are installed in advance, so that they are in use as soon as a best path fails.
+    """
     multipath = {"allow-multiple-as": True, "ebgp": {"maximum-paths": bgp.paths}}
     families = [
         {
@@ -79,7 +82,7 @@ def bgp_protocol(bgp: BgpSpeaker) -> Tree:
 
 
 def _group(bgp: BgpSpeaker, family: BgpFamily) -> Tree:
-    """The peer group of the sessions of one address family."""
+    """The peer group of the sessions of one address family, in which all others are disabled."""
     return {
         "group-name": f"fabric-{family.name}",
         "export-policy": [f"announced-{family.name}"],
@@ -107,36 +110,48 @@ def _prefix_sets(family: BgpFamily) -> list[Tree]:
     fabric_prefixes = {"ip-prefix": family.pool, "mask-length-range": length}
     return [{"name": f"fabric-{family.name}", "prefix": [fabric_prefixes]}] + [
         {
-            "name": policy,
+            "name": name,
             "prefix": [{"ip-prefix": prefix, "mask-length-range": "exact"} for prefix in preferred],
         }
-        for policy, preferred in family.policies()
+        for name, preferred in family.policies()
         if preferred
     ]
 
 
 def _policies(bgp: BgpSpeaker, family: BgpFamily) -> list[Tree]:
-    """The import policies of a family, which prefer by MED, and the export policy."""
+    """The import policies of a family, which prefer routes by MED, and its export policy.
+
+    Of several routes to a prefix BGP prefers the one with the least MED: 0 for the prefixes that a
+    policy prefers, 1 for all others of the fabric.
+    """
     fabric_set = f"fabric-{family.name}"
-
-    def statement(name: str, prefixes: str, metric: int) -> Tree:
-        """A statement that gives routes to a set of prefixes a MED."""
-        short_paths = {"as-path-length": {"value": bgp.longest, "operator": "le"}}
-        return {
-            "name": name,
-            "match": {"prefix": {"prefix-set": prefixes}, "bgp": short_paths},
-            "action": ACCEPT | {"bgp": {"med": {"operation": "set", "value": metric}}},
-        }
-
-    def policy(name: str, *statements: Tree) -> Tree:
-        """A policy that refuses all that no statement takes."""
-        return {"name": name, "default-action": REJECT, "statement": list(statements)}
-
-    announced = {"name": "10", "match": {"prefix": {"prefix-set": fabric_set}}, "action": ACCEPT}
     policies = []
     for name, preferred in family.policies():
-        statements = [statement("20", fabric_set, 1)]
+        statements = [_import_statement("20", fabric_set, 1, bgp.longest)]
         if preferred:
-            statements.insert(0, statement("10", name, 0))
-        policies.append(policy(name, *statements))
-    return [*policies, policy(f"announced-{family.name}", announced)]
+            statements.insert(0, _import_statement("10", name, 0, bgp.longest))
+        policies.append(_policy(name, statements))
+    announced = {"name": "10", "match": {"prefix": {"prefix-set": fabric_set}}, "action": ACCEPT}
+    return [*policies, _policy(f"announced-{family.name}", [announced])]
+
+
+def _import_statement(name: str, prefix_set: str, med: int, longest_path: int) -> Tree:
+    """A statement that accepts routes to a set of prefixes, and gives them a MED.
+
+    Args:
+        name: the name of the statement.
+        prefix_set: the name of the set.
+        med: the MED.
+        longest_path: the most AS numbers in an accepted path.
+    """
+    short_paths = {"as-path-length": {"value": longest_path, "operator": "le"}}
+    return {
+        "name": name,
+        "match": {"prefix": {"prefix-set": prefix_set}, "bgp": short_paths},
+        "action": ACCEPT | {"bgp": {"med": {"operation": "set", "value": med}}},
+    }
+
+
+def _policy(name: str, statements: list[Tree]) -> Tree:
+    """A policy that refuses all routes that no statement takes."""
+    return {"name": name, "default-action": REJECT, "statement": statements}

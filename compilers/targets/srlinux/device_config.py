@@ -1,7 +1,7 @@
 """A router in the YANG models of SR Linux: interfaces, network instances, next-hop groups, routes.
 
-What comes in are the variables that routers of all systems have. Target srlinux prints the result
-of `config` as JSON.
+Target srlinux calls `config` with the variables that routers of all systems have, and prints the
+result as JSON.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ IRB = "irb0"
 """The interface with the gateway's address, where several hosts share a bridge."""
 LOOPBACK = "lo0"
 """The interface with the router's address, where it has no hosts."""
-NOWHERE = "nowhere"
+DISCARD_GROUP = "nowhere"
 """The next-hop group that discards packets to addresses of the fabric without another route."""
 ETHERNET_HEADER = 14
 """The bytes of an Ethernet header, which the MTU of a port counts and the MTU of IP does not."""
-NRZ_SPEED = 25
+FASTEST_RS528_LANE = 25
 """The highest speed of a serdes lane in Gb/s at which the Reed-Solomon code is RS(528,514) (IEEE
-802.3, clause 91); above it is RS(544,514)."""
+802.3, clause 91). Faster lanes have RS(544,514)."""
 ROUTED: Tree = {"type": "srl_nokia-interfaces:routed"}
 """The type of a subinterface that is routed."""
 BRIDGED: Tree = {"type": "srl_nokia-interfaces:bridged"}
@@ -119,7 +119,8 @@ def _port(end: P2pLink | HostPort, subinterface: Tree) -> Tree:
     if port.mtu and "routed" in subinterface["type"]:
         subinterface = {"ip-mtu": port.mtu} | subinterface
     if port.fec:
-        rs = "rs-544" if port.speed > NRZ_SPEED * max(port.lanes, 1) else "rs-528"
+        has_fast_lanes = port.speed > FASTEST_RS528_LANE * max(port.lanes, 1)
+        rs = "rs-544" if has_fast_lanes else "rs-528"
         option = {"rs": rs, "fc": "base-r", "off": "disabled"}[port.fec]
         tree["transceiver"] = {"forward-error-correction": option}
     return _interface(end.interface, end.description, 0, subinterface) | tree
@@ -145,28 +146,31 @@ def _addresses(ipv4: str, ipv6: str) -> Tree:
 
 
 def _instances(router: P2pRouter, values: P2pVariables) -> Iterator[Tree]:
-    """The network instances: `default`, which routes, and a bridge for several hosts."""
+    """The network instances: `default`, which routes, and a bridge for several hosts.
+
+    The router's own address is on the loopback interface without hosts, on the port of a single
+    host, and on the IRB interface of the bridge of several (see `_interfaces`).
+    """
     links = [f"{link.interface}.0" for link in router.links]
     hosts = [f"{host.interface}.0" for host in router.hosts]
-    gateway = f"{IRB}.{HOST_VLAN}"
-    local = hosts or [f"{LOOPBACK}.0"]
-    if len(hosts) > 1:
-        local = [gateway]
+    irb = f"{IRB}.{HOST_VLAN}"
+    is_bridged = len(hosts) > 1
+    own_interfaces = [irb] if is_bridged else hosts or [f"{LOOPBACK}.0"]
     yield {
         "name": "default",
         "type": "srl_nokia-network-instance:default",
         "admin-state": "enable",
-        "interface": _entries_of_names([*links, *local]),
+        "interface": _entries_of_names([*links, *own_interfaces]),
         "srl_nokia-static-routes:static-routes": {"route": list(_routes(values))},
         "srl_nokia-next-hop-groups:next-hop-groups": {"group": list(_groups(values))},
         **({"protocols": bgp_protocol(values.bgp)} if values.bgp else {}),
     }
-    if len(hosts) > 1:
+    if is_bridged:
         yield {
             "name": "hosts",
             "type": "srl_nokia-network-instance:mac-vrf",
             "admin-state": "enable",
-            "interface": _entries_of_names([*hosts, gateway]),
+            "interface": _entries_of_names([*hosts, irb]),
         }
 
 
@@ -177,8 +181,9 @@ def _entries_of_names(names: list[str]) -> list[Tree]:
 
 def _groups(values: P2pVariables) -> Iterator[Tree]:
     """The next-hop groups: one that discards and, without BGP, one for each link and family."""
-    yield {"name": NOWHERE, "blackhole": {"generate-icmp": True}}
-    for link in () if values.bgp else values.router.links:
+    yield {"name": DISCARD_GROUP, "blackhole": {"generate-icmp": True}}
+    links = () if values.bgp else values.router.links
+    for link in links:
         for family, gateway in (("ipv4", link.gateway4), ("ipv6", link.gateway6)):
             if gateway:
                 hop = {"index": 1, "ip-address": gateway, "resolve": False}
@@ -186,15 +191,23 @@ def _groups(values: P2pVariables) -> Iterator[Tree]:
 
 
 def _hop_group(interface: str, family: str) -> str:
-    """The name of the next-hop group of a link."""
+    """The name of the next-hop group of a link in one address family."""
     return f"{interface}-{family}"
 
 
 def _routes(values: P2pVariables) -> Iterator[Tree]:
-    """The static routes: those that discard what nothing else routes, and those over links."""
+    """The static routes: those that discard what nothing else routes, and those over links.
+
+    BGP announces a prefix only if there is a route to it, so each announced prefix is discarded
+    where nothing more specific leads there.
+    """
     for family, pool, routes, _entering in values.families():
         announced = values.bgp.announced(family) if values.bgp else []
         for prefix in (pool, *announced) if pool else ():
-            yield {"prefix": prefix, "preference": DISCARD_DISTANCE, "next-hop-group": NOWHERE}
+            yield {
+                "prefix": prefix,
+                "preference": DISCARD_DISTANCE,
+                "next-hop-group": DISCARD_GROUP,
+            }
         for prefix, _, interface in routes:
             yield {"prefix": prefix, "next-hop-group": _hop_group(interface, family)}

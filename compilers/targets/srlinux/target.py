@@ -29,7 +29,13 @@ from compilers.targets.srlinux.port_names import SRLINUX
 
 MOST_ROUTES = 16_384
 """The most static routes of a network instance, of both families together (`max-elements`)."""
+NO_INGRESS_REASON = "a next hop of it names no network instance"
+"""Why packets from hosts cannot have routes of their own, for messages in which "it" is the system.
 
+A static route cannot name the network instance of its next hop, so a network instance of hosts
+could not lead to the links."""
+UNSUPPORTED_OPTIONS = (*NEXT_HOP_POOLS, GTSM)
+"""The options of `P2pTarget` that this target does not offer."""
 POLICY_PART = re.compile(
     r"srl_nokia-routing-policy:routing-policy / policy (\S+) / statement (\S+) "
 )
@@ -43,13 +49,6 @@ class SrlinuxVariables(P2pVariables):
 
     config: Tree
     """The configuration of the router, as a tree of the YANG models."""
-
-
-NO_INGRESS_REASON = "a next hop of it names no network instance"
-"""Why packets from hosts cannot have routes of their own: a static route cannot name the network
-instance of its next hop, so a network instance of hosts could not lead to the links."""
-UNSUPPORTED_OPTIONS = (*NEXT_HOP_POOLS, GTSM)
-"""The options of `P2pTarget` that this target does not offer."""
 
 
 class Srlinux(P2pTarget):
@@ -90,7 +89,8 @@ class Srlinux(P2pTarget):
             require_bgp(build, self.name, chosen, NO_INGRESS_REASON)
             return
         families = 2 if build.addressing.ipv6 else 1
-        replace(self.capabilities, rows=MOST_ROUTES // families).require(build, self.name)
+        capabilities = replace(self.capabilities, rows=MOST_ROUTES // families)
+        capabilities.require(build, self.name)
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], SrlinuxVariables]:
         """See `Target.variables`."""
