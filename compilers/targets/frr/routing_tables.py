@@ -61,8 +61,8 @@ def _has_routes(document: Any, levels: int) -> bool:
 
 def _is_routes_by_prefix(document: Any) -> bool:
     """Whether a document is a mapping from prefixes to lists of routes with next hops."""
-    lists = as_mapping(document).values()
-    return "nexthops" in _first_route(document) and all(isinstance(each, list) for each in lists)
+    values = as_mapping(document).values()
+    return "nexthops" in _first_route(document) and all(isinstance(value, list) for value in values)
 
 
 def _is_of_bgp(document: Any) -> bool:
