@@ -438,7 +438,8 @@ class Fabric:
             >>> fabric.explain(0, 5).minimal
             (0, 1, 5)
         """
-        from compilers.proof.explanation import explain, find_failures, find_switch
+        from compilers.proof.explanation import explain
+        from compilers.proof.name_lookup import find_failures, find_switch
 
         build = self.build
         ends = find_switch(build, source, "SRC"), find_switch(build, destination, "DST")

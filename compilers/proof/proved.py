@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -62,11 +62,17 @@ class Proved:
         """The properties that `Report.proved` lists.
 
         Args:
-            facts: of `Report.proved`, perhaps read from JSON, with lists in place of tuples.
+            facts: the fields of `Proved` but `promised`, perhaps read from JSON, with lists in
+                place of tuples.
             promised: the kinds of failures that the policy promises to survive.
         """
-        tuples = {key: tuple(facts.get(key, ())) for key in ("failures", "certified")}
-        return cls(**{**facts, **tuples, "promised": promised})
+        read = cls(**facts)
+        return replace(
+            read,
+            failures=tuple(read.failures),
+            certified=tuple(read.certified),
+            promised=promised,
+        )
 
     def __str__(self) -> str:
         """A list such as `delivery, identities, link failures`; "nothing" if nothing is proved."""

@@ -1,12 +1,12 @@
 """Verify all planes of a fabric, and mark the folders of builds that passed.
 
 `judge` calls `delivery.verify` for each plane, once for planes that forward alike, and returns a
-`Verification`. `remedy` says what a user may write in the spec if a promised repair fails.
+`Verification`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from compilers.tables.build import Build
 from compilers.tables.build_codec import first_plane_forwarding_alike
 from compilers.tables.folders.folder_contents import mark_verified
 from compilers.tables.folders.written_file import place_of
-from compilers.topology.families import family_of, require_family
+from compilers.topology.families import require_family
 from inventory.problems import InputError
 
 
@@ -151,18 +151,8 @@ def _mark(folder: Path, build: Build, report: Report) -> str:
     """
     facts = report.as_dict() if report.passed else None
     if facts:
-        earlier, tried = Proved.read(folder, build), {case.kind for case in report.failures}
-        proved_before = [
-            kind for kind in FAILURE_KINDS if kind in earlier.failures and kind not in tried
-        ]
-        channels = earlier.channels or facts["proved"]["channels"]
-        proved = {**facts["proved"], "channels": channels}
-        certified = [kind for kind in earlier.certified if kind in proved_before]
-        facts["proved"] = {
-            **proved,
-            "failures": [*proved_before, *proved["failures"]],
-            "certified": [*certified, *proved["certified"]],
-        }
+        tried = {case.kind for case in report.failures}
+        facts["proved"] = _with_earlier(facts["proved"], Proved.read(folder, build), tried)
     try:
         mark_verified(folder, build.identity, facts)
     except OSError as error:
@@ -170,35 +160,21 @@ def _mark(folder: Path, build: Build, report: Report) -> str:
     return ""
 
 
-def remedy(build: Build, report: Report) -> str:
-    """What a user may write in the spec instead of a protection that fails; "" if none fails."""
-    broken = {case.kind for case in report.broken}
-    if not broken:
-        return ""
-    choices = []
-    # Orders of repair ports for modules give up some pairs of failures; those for nodes do not.
-    needs_no_modules = "module" in report.promised and broken <= {"module", "2"}
-    if broken == {"node"}:
-        choices.append("write `protect: link`, which holds")
-    if needs_no_modules:
-        choices.append("write `protect: node`, which holds")
-    if not build.forwarding.every_hop and not family_of(build.topology.family).single:
-        choices.append("try `balance: ecmp` with `transit: ecmp`, which protects more graphs")
-    if family_of(build.topology.family).any_links and (fewest := _fewest_links(build)):
-        choices.append(f"add links ({fewest})")
-    if broken != {"node"} and not needs_no_modules:
-        choices.append("write `protect: none` and leave repairs to the controller")
-    if len(choices) == 1:
-        return f"routing: {choices[0]}"
-    return f"routing: {', '.join(choices[:-1])}, or {choices[-1]}"
+def _with_earlier(proved: Mapping[str, Any], earlier: Proved, tried: set[str]) -> dict[str, Any]:
+    """The proved properties of a build (`Report.proved`), together with those proved earlier.
 
-
-def _fewest_links(build: Build) -> str:
-    """The switches with the fewest links, in words; "" if these are more than three."""
-    degrees = build.topology.graph.degrees
-    fewest = int(degrees[build.topology.present].min())
-    if not 0 < fewest <= 3:
-        return ""
-    switches = [int(v) for v in (degrees == fewest).nonzero()[0]]
-    more = f" and {len(switches) - 1:,} more" if len(switches) > 1 else ""
-    return f"{build.wiring.names[switches[0]]}{more} have {fewest}"
+    Args:
+        proved: what this run proved.
+        earlier: what the mark of the same build lists.
+        tried: the kinds of failures that this run tried; what earlier runs say of them is dropped.
+    """
+    proved_before = [
+        kind for kind in FAILURE_KINDS if kind in earlier.failures and kind not in tried
+    ]
+    certified_before = [kind for kind in earlier.certified if kind in proved_before]
+    return {
+        **proved,
+        "channels": earlier.channels or proved["channels"],
+        "failures": [*proved_before, *proved["failures"]],
+        "certified": [*certified_before, *proved["certified"]],
+    }

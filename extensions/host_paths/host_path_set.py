@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.proof.explanation import find_failure, find_switch
+from compilers.proof.name_lookup import find_failure, find_switch
 from compilers.tables.build import Build
 from compilers.tables.fib import MOST_HOPS, Fib
 from compilers.targets.options import Chosen, choose

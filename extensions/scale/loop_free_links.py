@@ -42,7 +42,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.proof.soundness.link_sets import Bits, Sets, bits
+from compilers.proof.soundness.link_sets import Bits, Sets, byte_and_bit
 from compilers.tables.star_rows import OVER_Z
 from extensions.scale.star_choices import BESIDE, BEYOND
 from extensions.scale.star_classes import StarClasses
@@ -190,7 +190,7 @@ class _CabledPaths:
         for place in np.unique(places).tolist():
             supernodes, link = with_apex[places == place], int(group.outer_links[place])
             apex_link = group.apex_link[supernodes, place]
-            byte, bit = bits(apex_link)  # where each apex link is in a set
+            byte, bit = byte_and_bit(apex_link)  # where each apex link is in a set
             stays = self._apex_stays_off(group, supernodes, apex_link)
             loop_free[:, :, BESIDE, link][supernodes, :, byte] |= bit[:, None] * stays
             node_protecting[:, :, BEYOND, link][supernodes, :, byte] &= ~bit[:, None]

@@ -67,14 +67,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from compilers.proof.local.class_cases import (
-    CAME_BY_MINIMAL,
     CASES,
     DOWN,
     END,
+    LOST,
     NEXT_LINK,
     ClassStates,
+    came_by_minimal,
+    choice_count,
     has_detours,
-    share_count,
+    link_taken,
 )
 from compilers.proof.local.class_states import class_states
 from compilers.proof.local.local_proof import PROVABLE_KINDS, LocalProof, Numbers
@@ -117,9 +119,9 @@ def plane_states(
     stretch = _direct_stretch(classes, states, kinds)
     if stretch is None:
         return None
-    # For each class and each of its destinations, hosts choose among the links with a share.
-    choices = share_count(states.summary) * classes.destinations_behind
-    choices[:, most_links : 2 * most_links] += np.where(is_cabled, share_count(direct), 0)
+    # For each class and each of its destinations, hosts choose among the balanced links.
+    choices = choice_count(states.summary) * classes.destinations_behind
+    choices[:, most_links : 2 * most_links] += np.where(is_cabled, choice_count(direct), 0)
     one_more_link = bool(has_detours(behind[is_cabled]).any())
     return LocalProof.of_all(
         switches=len(build.wiring.far),
@@ -175,14 +177,13 @@ def _cases(states: ClassStates, switch: Numbers, class_number: Numbers) -> Itera
         # END stands after the last case of a class, which then has no later case either.
         exists = rows[:, NEXT_LINK] != END
         index, rows = index[exists], rows[exists]
-        # CAME_BY_MINIMAL may be added to the link. FAILS is negative.
         next_link = rows[:, NEXT_LINK]
         yield _Cases(
             index=index,
             link_down=rows[:, DOWN],
-            link_taken=next_link % CAME_BY_MINIMAL,
-            is_lost=next_link < 0,
-            came_by_minimal=next_link >= CAME_BY_MINIMAL,
+            link_taken=link_taken(next_link),
+            is_lost=next_link == LOST,
+            came_by_minimal=came_by_minimal(next_link),
         )
 
 

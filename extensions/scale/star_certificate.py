@@ -51,9 +51,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.proof.local.class_states import links_with_shares
+from compilers.proof.local.class_states import balanced_links_of
 from compilers.proof.local.local_proof import LocalProof
-from compilers.proof.soundness.link_sets import Bits, Numbers, bits, has
+from compilers.proof.soundness.link_sets import Bits, Numbers, byte_and_bit, contain
 from compilers.proof.soundness.port_use import PortUse
 from compilers.tables.build import Build
 from compilers.tables.build_parts import classes_of, switch_blocks
@@ -79,48 +79,48 @@ def star_certificate(build: Build, kinds: tuple[str, ...]) -> LocalProof | None:
     if classes is None:
         return None
     loop_free_links = LoopFreeLinks.of(classes)
-    share_counts = np.zeros(build.tables.classes.port.shape, np.int64)
+    choice_counts = np.zeros(build.tables.classes.port.shape, np.int64)
     has_detours = False
     for block in switch_blocks(build):
         part, use = classes_of(build, block), classes.use.part(block)
         minimal = use.links(part.tables.classes.port).astype(np.int16)
-        shared = links_with_shares(part, use, minimal)
-        share_counts[block] = shared.shares
+        balanced = balanced_links_of(part, use, minimal)
+        choice_counts[block] = balanced.choices
         # 1: loop-free sets of direct classes are empty.
-        alternates = shared.links & ~_single_links(minimal, shared.links.shape[2])
+        alternates = balanced.links & ~_single_links(minimal, balanced.links.shape[2])
         has_detours |= bool(alternates.any())
         if (alternates & ~loop_free_links.loop_free[block]).any():
             return None
         if kinds and not _Repairs.of(loop_free_links, part, use, block).hold(kinds):
             return None
-    switches = len(share_counts)
+    switches = len(choice_counts)
     return LocalProof.of_all(
         switches=switches,
-        choices=_count_choices(classes, share_counts),
+        choices=_count_choices(classes, choice_counts),
         hop_counts=classes.members.hop_counts(),
         longest=LONGEST + has_detours,
         stretch={kind: np.full(switches, STRETCH[kind]) for kind in kinds},
     )
 
 
-def _count_choices(classes: StarClasses, share_counts: Numbers) -> int:
+def _count_choices(classes: StarClasses, choice_counts: Numbers) -> int:
     """How many links hosts' packets may choose from, summed over all pairs of switches.
 
     Args:
         classes: the classes of the whole fabric.
-        share_counts: int64[S, C], how many links of each class have a share.
+        choice_counts: int64[S, C], how many choices packets of hosts have in each class.
     """
     program = classes.members.program
     k, choices = program.members, 0
     for supernode in range(len(program.around)):
-        of_members = share_counts[supernode * k : (supernode + 1) * k]
+        of_members = choice_counts[supernode * k : (supernode + 1) * k]
         choices += int((of_members * classes.destination_counts(supernode)).sum())
     return choices
 
 
 def _single_links(link: NDArray[np.int16], width: int) -> NDArray[np.uint8]:
     """Sets of one link each, uint8[n, C, width]; the set of link -1 is empty."""
-    byte, bit = bits(np.maximum(link, 0))
+    byte, bit = byte_and_bit(np.maximum(link, 0))
     in_this_byte = (np.arange(width) == byte[..., None]) & (link >= 0)[..., None]
     return np.where(in_this_byte, bit[..., None], np.uint8(0))
 
@@ -193,7 +193,7 @@ class _Repairs:
 
     def _is_node_protecting(self, link: NDArray[np.int32]) -> Bits:
         """Whether a link of each class is in its node-protecting set, bool[n, 3, K]."""
-        return has(self.node_protecting, link.reshape(len(link), -1, 1)).reshape(link.shape)
+        return contain(self.node_protecting, link.reshape(len(link), -1, 1)).reshape(link.shape)
 
     def _leads_out(self, link: NDArray[np.int32]) -> Bits:
         """Whether a link of each class exists and leads to another supernode, bool[n, 3, K]."""

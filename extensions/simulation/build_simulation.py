@@ -17,8 +17,8 @@ from compilers.cabling.cable_plan import cables_of, hardware_of
 from compilers.demand.demand_file import read_demand, require_hosts
 from compilers.demand.traffic_matrix import Traffic
 from compilers.evaluation.traffic import PATTERNS
-from compilers.proof.explanation import find_failures
 from compilers.proof.lossless.channels import channels
+from compilers.proof.name_lookup import find_failures
 from compilers.tables.build import Build
 from compilers.topology.distance import BEYOND
 from compilers.workers.shards import THIS_PROCESS, Workers

@@ -219,7 +219,7 @@ def _fabrics_with(folders: Sequence[Path], failures: Failures) -> list[Fabric]:
     Raises:
         InputError: there is no such build, or one lacks such a link or node.
     """
-    from compilers.proof.explanation import find_failures
+    from compilers.proof.name_lookup import find_failures
     from polarfab.fabric import Fabric
 
     fabrics = [Fabric.load(folder) for folder in folders]

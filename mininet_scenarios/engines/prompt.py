@@ -14,7 +14,7 @@ from mininet.log import lg, setLogLevel
 from mininet.node import Switch
 from numpy.typing import NDArray
 
-from compilers.proof.explanation import find_failures, find_switch
+from compilers.proof.name_lookup import find_failures, find_switch
 from compilers.tables.fib import FAULTS
 from inventory.problems import InputError
 from mininet_scenarios.engines.network import FabricNetwork

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from compilers.proof.explanation import find_failure, find_switch
+from compilers.proof.name_lookup import find_failure, find_switch
 from compilers.tables.build import Build
 from compilers.topology.layout import layout
 from compilers.topology.replicated_clusters import whole_topology

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.proof.explanation import find_switch
+from compilers.proof.name_lookup import find_switch
 from compilers.tables.fib import FAULTS
 from compilers.topology.distance import distances, neighbour_table
 from inventory.problems import InputError

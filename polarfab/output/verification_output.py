@@ -56,7 +56,7 @@ def stop_if_wrong(build: Build, report: Report) -> None:
     Raises:
         Exit: with code 1.
     """
-    from compilers.proof.verification import remedy
+    from compilers.proof.remedies import remedy
 
     if report.passed:
         return

@@ -10,19 +10,14 @@ A kind is written as in `polarfab verify --failures`:
 - `2` or `3`: two or three links or nodes at once.
 
 The functions check a kind, say it in a sentence, and turn it into elements of `Program`: links by
-their numbers, then switches. A *case* is what fails at once: an element, a group, or a group of
-each kind that is joined by `+`. `failure_walks` follows packets under the cases.
+their numbers, then switches. `failure_cases` makes cases of them: an element, a group, or a group
+of each kind that is joined by `+` fails at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import chain
-from math import comb
 from pathlib import Path
-
-import numpy as np
-from numpy.typing import NDArray
 
 from compilers.tables.build import Build
 from compilers.wiring.shared_risk import GROUP_KINDS, RiskGroup, group_of_words, risk_groups
@@ -50,8 +45,8 @@ def require_kind(kind: str, key: str = "failures") -> None:
     """
     if kind in FAILURE_KINDS or is_file(kind):
         return
-    parts = kind.split("+")
-    if len(parts) == 1 or any(part not in SINGLE for part in parts):
+    kinds = kind.split("+")
+    if len(kinds) == 1 or any(single_kind not in SINGLE for single_kind in kinds):
         required = f"some of {', '.join(FAILURE_KINDS)}; two at once as in module+node; or a file"
         todo = did_you_mean(kind, FAILURE_KINDS)
         raise InputError.of(required, shown(kind), todo, key=key)
@@ -77,6 +72,15 @@ def is_file(kind: str) -> bool:
     return kind.endswith(FILES)
 
 
+def kinds_at_once(kind: str) -> list[str]:
+    """The kinds of groups of which one fails each, in every case.
+
+    >>> kinds_at_once("module+node"), kinds_at_once("two+two.yaml")
+    (['module', 'node'], ['two+two.yaml'])
+    """
+    return [kind] if is_file(kind) else kind.split("+")
+
+
 def kind_words(kind: str) -> str:
     """A kind of failures in words.
 
@@ -85,7 +89,7 @@ def kind_words(kind: str) -> str:
     >>> kind_words("module+node")
     'a module and a node at once'
     """
-    words = {
+    words_of_kind = {
         "link": "link failures",
         "node": "node failures",
         "2": "two failures at once",
@@ -93,25 +97,29 @@ def kind_words(kind: str) -> str:
         "risk": "failures of shared risks",
     }
     if "+" in kind:
-        return f"{' and '.join(f'a {part}' for part in kind.split('+'))} at once"
+        return f"{' and '.join(f'a {single_kind}' for single_kind in kind.split('+'))} at once"
     if is_file(kind):
         return f"failures of the groups in {Path(kind).name}"
-    return words.get(kind, f"{kind} failures")
+    return words_of_kind.get(kind, f"{kind} failures")
 
 
 def elements(build: Build, group: RiskGroup) -> Elements:
     """The links and switches of a group, as elements of `Program`."""
-    return _elements(group, element_of_links(build))
+    return _elements_of_group(group, element_of_links(build))
 
 
-def _elements(group: RiskGroup, element: Mapping[tuple[int, int], int]) -> Elements:
-    """The elements of a group.
+def _elements_of_group(
+    group: RiskGroup, element_of_link: Mapping[tuple[int, int], int]
+) -> Elements:
+    """The elements of a group: its links, then its switches.
 
     Args:
         group: its links and switches.
-        element: the element of each link, of `element_of_links`.
+        element_of_link: the element of each link, of `element_of_links`.
     """
-    return (*(element[link] for link in group.links), *(len(element) + s for s in group.switches))
+    cable_count = len(element_of_link)
+    links = (element_of_link[link] for link in group.links)
+    return (*links, *(cable_count + s for s in group.switches))
 
 
 def element_of_links(build: Build) -> dict[tuple[int, int], int]:
@@ -127,9 +135,9 @@ def named_elements(build: Build, kind: str) -> dict[str, Elements]:
         InputError: the build has no groups of this kind, or the file is wrong.
     """
     wiring, hardware = build.wiring, build.hardware
-    groups_of_kind = _of_file(build, kind) if is_file(kind) else risk_groups(wiring, hardware, kind)
-    element = element_of_links(build)
-    return {group.name: _elements(group, element) for group in groups_of_kind}
+    groups = _groups_in_file(build, kind) if is_file(kind) else risk_groups(wiring, hardware, kind)
+    element_of_link = element_of_links(build)
+    return {group.name: _elements_of_group(group, element_of_link) for group in groups}
 
 
 def fail_alike(build: Build, compared: Build, kinds: Sequence[str]) -> bool:
@@ -147,9 +155,7 @@ def fail_alike(build: Build, compared: Build, kinds: Sequence[str]) -> bool:
     """
     if build.hardware is compared.hardware and build.wiring.names == compared.wiring.names:
         return True
-    single_kinds = {
-        part for kind in kinds for part in ([kind] if is_file(kind) else kind.split("+"))
-    }
+    single_kinds = {single_kind for kind in kinds for single_kind in kinds_at_once(kind)}
     return all(
         [*named_elements(build, kind).values()] == [*named_elements(compared, kind).values()]
         for kind in sorted(single_kinds)
@@ -157,7 +163,7 @@ def fail_alike(build: Build, compared: Build, kinds: Sequence[str]) -> bool:
     )
 
 
-def _of_file(build: Build, file: str) -> Sequence[RiskGroup]:
+def _groups_in_file(build: Build, file: str) -> Sequence[RiskGroup]:
     """The groups that a file lists.
 
     Raises:
@@ -171,12 +177,10 @@ def _of_file(build: Build, file: str) -> Sequence[RiskGroup]:
     listed = validate(SharedRisks, document).shared_risks
     if repeated := [*repeated_name_findings(enumerate(listed))]:
         raise InputError(document.report(repeated))
-    groups_of_kind, problems = list[RiskGroup](), []
+    groups, problems = list[RiskGroup](), []
     for i, risk in enumerate(listed):
         try:
-            groups_of_kind.append(
-                group_of_words(build.wiring, build.hardware, risk.name, risk.fails)
-            )
+            groups.append(group_of_words(build.wiring, build.hardware, risk.name, risk.fails))
         except InputError as error:
             path = ("shared_risks", i, "fails")
             problems += [
@@ -184,59 +188,4 @@ def _of_file(build: Build, file: str) -> Sequence[RiskGroup]:
             ]
     if problems:
         raise InputError(problems)
-    return groups_of_kind
-
-
-def cases_at_once(
-    kinds: Sequence[Sequence[Elements]], same: bool, sample: int, seed: int
-) -> tuple[list[tuple[int, ...]], int]:
-    """Cases in which one group of each kind fails at once.
-
-    Args:
-        kinds: the groups of each kind, each by its elements.
-        same: whether all kinds are the same, so that the order of groups does not matter and no
-            group occurs twice in a case.
-        sample: the most cases. If there are more, so many are chosen by chance.
-        seed: of the choice.
-
-    Returns:
-        The cases, each a number of a group for each kind; and how many cases there are.
-
-    >>> cases_at_once([[(0,), (1,)], [(2,), (3,)]], same=False, sample=10, seed=1)
-    ([(0, 0), (0, 1), (1, 0), (1, 1)], 4)
-    """
-    sizes = [len(groups) for groups in kinds]
-    count = comb(sizes[0], len(kinds)) if same else int(np.prod(sizes))
-    random = np.random.default_rng(seed)
-    chosen = set[tuple[int, ...]]()
-    if count <= sample:
-        grid = np.stack(np.meshgrid(*map(np.arange, sizes), indexing="ij"), axis=-1)
-        cases = map(tuple, grid.reshape(-1, len(sizes)).tolist())
-        chosen = {case for case in cases if not same or (np.diff(case) > 0).all()}
-    while len(chosen) < min(sample, count):
-        case = tuple(int(random.integers(size)) for size in sizes)
-        if same:
-            case = tuple(sorted(case))
-        if not same or len({*case}) == len(case):
-            chosen.add(case)
-    return sorted(chosen), count
-
-
-def as_rows(failures: Sequence[Elements], beyond: int) -> NDArray[np.int64]:
-    """int64[n, F]: the elements that fail in each of n cases, `beyond` in places after the last.
-
-    >>> as_rows([(3,), (1, 2)], beyond=9).tolist()
-    [[3, 9], [1, 2]]
-    """
-    most = max(map(len, failures), default=1)
-    rows = [(*elements, *(beyond,) * (most - len(elements))) for elements in failures]
-    return np.array(rows, np.int64).reshape(-1, most)
-
-
-def union_of_groups(groups: Sequence[Elements]) -> Elements:
-    """The elements of several groups, in order, each once.
-
-    >>> union_of_groups([(1, 2), (2, 3)])
-    (1, 2, 3)
-    """
-    return tuple(dict.fromkeys(chain.from_iterable(groups)))
+    return groups

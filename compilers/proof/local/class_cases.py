@@ -1,10 +1,15 @@
 """What switches do with the packets of each egress class, tabulated as a few *cases* a class.
 
 An egress class is a forwarding equivalence class of a switch, with an ordered list of next links:
-the *minimal link* first, which is on a shortest path, then those of fast reroute. A *share* is a
-link over which the class balances packets of hosts (ECMP). A case is a pair: the link that is down,
-or none, and the next link that packets take then. As a class names few links, few cases cover all
-ingress links and all failures of one link or one switch.
+the *minimal link* first, which is on a shortest path, then those of fast reroute. Packets of hosts
+are balanced over the *balanced links* of the class (its ECMP next hops). A case is a pair: the link
+that is down, or none, and the next link that packets take then. As a class names few links, few
+cases cover all ingress links and all failures of one link or one switch.
+
+For example, a class has the minimal link 3 and then link 5, and hosts use link 3 only. It has two
+cases. First, link 3 is down, and packets take link 5. Packets that came in by link 3 take link 5,
+too, while nothing is down, and need no case of their own. Second, link 5 is down, and packets that
+came in by link 3 go back over it.
 
 `class_states` fills `ClassStates` from the tables of a build. Its last step is `tabulate_classes`,
 which asks the forwarding rule (`compilers.forwarding.rule`) once for each case. `state_proof` then
@@ -27,54 +32,63 @@ CASES = 4
 """The most cases of a class."""
 DOWN, NEXT_LINK = 0, 1
 """Columns of a case: the link that is down, and the link that packets take then."""
-FAILS, END = -1, -2
-"""In place of the next link of a case: packets have none and are lost; here the list ends."""
 NONE, SEVERAL = -1, -2
 """In place of a link: there is no link; there is more than one."""
+LOST, END = -5, -6
+"""In place of the next link of a case: packets have none and are lost; here the list ends. No other
+special value, here or in `compilers.forwarding.rule`, is the same number."""
 CAME_BY_MINIMAL = 1 << 12
-"""Added to the next link of a case in which packets came in by the minimal link.
+"""Added to the next link of a case in which packets came in by the minimal link (`came_by_minimal`,
+`link_taken`). No switch has as many links.
 
 These packets come from the neighbour behind the minimal link. No packet comes from there if this
 neighbour is the destination, so `state_proof` leaves the case out then.
 """
-SHARES_MASK, CLEAR_BIT, DETOURS_BIT = (1 << 13) - 1, 1 << 13, 1 << 14
-LINK_MASK, FAR_LINK_SHIFT, FAR_SWITCH_SHIFT = (1 << 13) - 1, 15, 28
-"""The parts of `ClassStates.summary`: a mask and two flags; then the mask of a link, and where the
-link and the switch at the far end begin. `share_count` and the functions after it read them, of one
-summary or of an array of summaries.
-"""
+
+# `ClassStates.summary` has five values in the bits of one number:
+#   bits  0 to 12   how many choices packets of hosts have
+#   bit  13         whether the class is clear
+#   bit  14         whether packets of hosts may take a detour
+#   bits 15 to 27   the number of the minimal link at its far end
+#   bits 28 and up  the switch at that far end, or NONE
+CHOICES_MASK = (1 << 13) - 1
+CLEAR_BIT = 1 << 13
+DETOURS_BIT = 1 << 14
+FAR_LINK_SHIFT = 15
+FAR_LINK_MASK = (1 << 13) - 1
+"""The bits of the link's number, after the shift."""
+FAR_SWITCH_SHIFT = 28
+
 LINK, NODE = 0, 1
-"""Kinds of failures, as indexes of `kinds`: one link is down, or one switch."""
+"""Kinds of failures, as indexes of `may_fail`: one link is down, or one switch."""
 
 
 class ClassStates(NamedTuple):
     """What S switches with K links do with packets of their C egress classes."""
 
     program: Program
-    """The tables of all switches, without shares."""
+    """The tables of all switches, without `shares`."""
     sole_link: Array
-    """int16[S, C], the only link with a share, which all packets of hosts take: NONE if no link has
-    a share, SEVERAL if more than one has."""
-    shared_links: Array
-    """uint8[S, C, B], one bit for each link with a share, the highest bit for the first link."""
+    """int16[S, C], the only balanced link, which all packets of hosts take: NONE if there is no
+    balanced link, SEVERAL if there is more than one."""
+    balanced_links: Array
+    """uint8[S, C, B], one bit for each balanced link, the highest bit for the first link."""
     marks: bool
     """Whether the ingress switch marks packets of hosts, so that the next switch sends them over
     any of its links but some."""
     cases: Array
     """int16[S, C, CASES, 2], the cases, with the columns DOWN and NEXT_LINK. DOWN is NONE while all
-    links are up. NEXT_LINK is a link, perhaps with CAME_BY_MINIMAL added, or FAILS, or END."""
+    links are up. NEXT_LINK is a link, perhaps with CAME_BY_MINIMAL added, or LOST, or END."""
     bounce_link: Array
     """int16[S, C], the link that packets take if they came in by the minimal link and all links are
     up; negative if they have none."""
     summary: Array
-    """int64[S, C], five values of a class in one number, as they are looked up together.
+    """int64[S, C], five values of a class in one number, as they are looked up together. The
+    functions `choice_count` to `far_switch` read them, of one summary or of an array of summaries.
 
-    - SHARES_MASK: how many links have a share.
-    - CLEAR_BIT: the class is *clear*. In every case packets have a next link, and the switch behind
-      it has no cable to the switch behind the link that is down.
-    - DETOURS_BIT: packets of hosts may take another link than the minimal one.
-    - from FAR_LINK_SHIFT on: the number that the minimal link has at its far end.
-    - from FAR_SWITCH_SHIFT on: the switch at the far end of the minimal link, or NONE.
+    A class is *clear* if in every case packets have a next link, and the switch behind it has no
+    cable to the switch behind the link that is down. A *detour* is any other link than the minimal
+    one.
     """
     has_hosts: Array
     """bool[S], the switches with hosts."""
@@ -83,43 +97,59 @@ class ClassStates(NamedTuple):
 
 
 @inlined_loop
-def share_count(summary: Any) -> Any:
-    """How many links of a class have a share, from its summary."""
-    return summary & SHARES_MASK
+def choice_count(summary: Any) -> Any:
+    """How many choices packets of hosts have, from the summary of their class.
+
+    There is one for each balanced link, and a second one for the minimal link if it is among the
+    alternates, too.
+    """
+    return summary & CHOICES_MASK
 
 
 @inlined_loop
 def is_clear(summary: Any) -> Any:
-    """Whether no case of a class needs a look at its path (CLEAR_BIT), from its summary."""
+    """Whether the class is clear: no case of it needs a look at its path."""
     return summary & CLEAR_BIT > 0
 
 
 @inlined_loop
 def has_detours(summary: Any) -> Any:
-    """Whether hosts may take another link than the minimal one, from the summary of the class."""
+    """Whether packets of hosts may take another link than the minimal one."""
     return summary & DETOURS_BIT > 0
 
 
 @inlined_loop
 def link_at_far_end(summary: Any) -> Any:
-    """The number of the minimal link at its far end, from the summary of the class."""
-    return summary >> FAR_LINK_SHIFT & LINK_MASK
+    """The number that the minimal link has at its far end."""
+    return summary >> FAR_LINK_SHIFT & FAR_LINK_MASK
 
 
 @inlined_loop
 def far_switch(summary: Any) -> Any:
-    """The switch behind the minimal link, or NONE, from the summary of the class."""
+    """The switch behind the minimal link, or NONE."""
     return summary >> FAR_SWITCH_SHIFT
 
 
+@inlined_loop
+def came_by_minimal(next_link: Any) -> Any:
+    """Whether a case is that of packets that came in by the minimal link, from its next link."""
+    return next_link >= CAME_BY_MINIMAL
+
+
+@inlined_loop
+def link_taken(next_link: Any) -> Any:
+    """The link that packets take in a case that is not LOST, without CAME_BY_MINIMAL."""
+    return next_link & (CAME_BY_MINIMAL - 1)
+
+
 @loop
-def tabulate_classes(states: ClassStates, share_counts: Array, kinds: Array) -> None:
+def tabulate_classes(states: ClassStates, choice_counts: Array, may_fail: Array) -> None:
     """Ask the forwarding rule about all egress classes: write `cases`, `bounce_link` and `summary`.
 
     Args:
         states: these three fields are written; all others are filled already.
-        share_counts: int16[S, C], how many shares packets of hosts have.
-        kinds: bool[2], whether links and whether switches may be down.
+        choice_counts: int16[S, C], how many choices packets of hosts have.
+        may_fail: bool[2], whether links and whether switches may be down.
     """
     p = states.program
     switches, classes, _ = p.order.shape
@@ -128,16 +158,16 @@ def tabulate_classes(states: ClassStates, share_counts: Array, kinds: Array) -> 
     link_to = np.full(switches, NONE, np.int16)
     joined = np.zeros((most_links, most_links), np.bool_)
     for s in range(switches):
-        if kinds[NODE]:
+        if may_fail[NODE]:
             write_joined(p, s, link_to, joined)
         for c in range(classes):
             minimal = p.order[s, c, 0]
             states.bounce_link[s, c] = NONE
             if minimal >= 0:
                 states.bounce_link[s, c] = transit(p, s, minimal, c, failed[:0])
-            count = write_cases(states, s, c, kinds, failed)
+            count = write_cases(states, s, c, may_fail, failed)
             clear = minimal >= 0 and cases_are_clear(states.cases[s, c], count, joined)
-            states.summary[s, c] = class_summary(states, s, c, int(share_counts[s, c]), clear)
+            states.summary[s, c] = class_summary(states, s, c, int(choice_counts[s, c]), clear)
 
 
 @loop
@@ -167,10 +197,10 @@ def write_joined(p: Program, s: int, link_to: Array, joined: Array) -> None:
 
 @loop
 def ingress_at(p: Program, s: int, c: int, index: int) -> int:
-    """Entry `index` of the list of ingresses that a class tells apart.
+    """The ingress with an index in the list of those between which a class makes a difference.
 
     The list is HOST, OTHER (any link that the class does not name), and then the links that the
-    class names; NONE beyond these.
+    class names, the minimal link first; NONE beyond these.
     """
     if index == 0:
         return HOST
@@ -180,17 +210,17 @@ def ingress_at(p: Program, s: int, c: int, index: int) -> int:
 
 
 @loop
-def write_cases(states: ClassStates, s: int, c: int, kinds: Array, failed: Array) -> int:
+def write_cases(states: ClassStates, s: int, c: int, may_fail: Array, failed: Array) -> int:
     """Write the cases of a class for all ingress links.
 
-    A class with more than CASES cases gets a single case with FAILS instead. `state_proof` cannot
-    prove anything from it, and follows the packets of this class.
+    A class with more than CASES cases gets a single case with LOST instead, as if its packets were
+    lost. `state_proof` cannot prove anything from it, and follows the packets of this class.
 
     Args:
         states: its cases are written.
         s: the switch.
         c: the class.
-        kinds: bool[2], whether links and whether switches may be down.
+        may_fail: bool[2], whether links and whether switches may be down.
         failed: int64[1], scratch.
 
     Returns:
@@ -207,14 +237,17 @@ def write_cases(states: ClassStates, s: int, c: int, kinds: Array, failed: Array
         if ingress == HOST and states.sole_link[s, c] >= 0:
             next_link = states.sole_link[s, c]
         added = CAME_BY_MINIMAL if ingress == p.order[s, c, 0] else 0
+        # Nothing is down. Packets that take the minimal link then need no case: that minimal paths
+        # arrive is proved before (`minimal_paths`).
         if next_link != p.order[s, c, 0] or next_link < 0:
             count = add_case(cases, count, NONE, next_link, added)
-        if (kinds[LINK] or kinds[NODE]) and next_link >= 0 and next_link != ingress:
-            # To this switch, a neighbour that is down is no different from a cable that is down.
+        # The next link is down.
+        if (may_fail[LINK] or may_fail[NODE]) and next_link >= 0 and next_link != ingress:
+            # This switch acts in the same way whether the neighbour or the cable to it is down.
             failed[0] = p.cable[s, next_link]
             count = add_case(cases, count, next_link, transit(p, s, ingress, c, failed), added)
     if count > CASES:
-        cases[0, DOWN], cases[0, NEXT_LINK] = NONE, FAILS
+        cases[0, DOWN], cases[0, NEXT_LINK] = NONE, LOST
         count = 1
     if count < CASES:
         cases[count, NEXT_LINK] = END
@@ -233,7 +266,7 @@ def add_case(cases: Array, count: int, down: int, next_link: int, added: int) ->
         count: how many cases there are.
         down: the link that is down, or NONE.
         next_link: the link that packets take; negative if they have none.
-        added: to the next link: CAME_BY_MINIMAL if the packets came in by the minimal link, else 0.
+        added: what is added to it: CAME_BY_MINIMAL if packets came in by the minimal link, else 0.
 
     Returns:
         How many cases there are now, including those beyond CASES, which are not written.
@@ -244,7 +277,7 @@ def add_case(cases: Array, count: int, down: int, next_link: int, added: int) ->
             return count
     if count < CASES:
         cases[count, DOWN] = down
-        cases[count, NEXT_LINK] = next_link + added if next_link >= 0 else FAILS
+        cases[count, NEXT_LINK] = next_link + added if next_link >= 0 else LOST
     return count + 1
 
 
@@ -262,25 +295,25 @@ def cases_are_clear(cases: Array, count: int, joined: Array) -> bool:
     """
     for i in range(count):
         down, next_link = cases[i, DOWN], cases[i, NEXT_LINK]
-        if next_link < 0 or (down >= 0 and joined[down, next_link & (CAME_BY_MINIMAL - 1)]):
+        if next_link < 0 or (down >= 0 and joined[down, link_taken(next_link)]):
             return False
     return True
 
 
 @loop
-def class_summary(states: ClassStates, s: int, c: int, shares: int, clear: bool) -> int:
+def class_summary(states: ClassStates, s: int, c: int, choices: int, clear: bool) -> int:
     """The value of `ClassStates.summary` for a class.
 
     Args:
         states: its program and `sole_link` are read.
         s: the switch.
         c: the class.
-        shares: how many links have a share.
+        choices: how many choices packets of hosts have.
         clear: whether the class is clear (`cases_are_clear`).
     """
     p = states.program
     minimal, sole = p.order[s, c, 0], states.sole_link[s, c]
-    summary = shares | (CLEAR_BIT if clear else 0)
+    summary = choices | (CLEAR_BIT if clear else 0)
     if sole != NONE and sole != minimal:
         summary |= DETOURS_BIT
     if minimal >= 0:

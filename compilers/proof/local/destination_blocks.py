@@ -4,11 +4,14 @@ The local proof takes a block at a time. Usually a block is some destinations, e
 its own in every switch (`SeparateBlocks`). In a fabric with aggregates a block is the destinations
 of one aggregate (`AggregateBlocks`). Most switches have one row for all destinations of such a
 block, and this row is proved only once.
+
+The blocks are numbered from 0. In shapes, k is the number of destinations in a block.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -21,16 +24,17 @@ from compilers.proof.local.minimal_paths import DestinationRows
 from compilers.tables.build import Build
 from compilers.tables.fib import Fib
 
-AT_ONCE = 256
-"""The destinations in a block of `SeparateBlocks`."""
+DESTINATIONS_AT_ONCE = 256
+"""The destinations in a block of `SeparateBlocks`. The arrays of a block have an entry for each
+switch and each of them, so this bounds their size."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DestinationBlock:
     """Destinations that are proved together."""
 
-    places: slice
-    """Their places among all destinations."""
+    indexes: slice
+    """Their indexes in the array of all destinations."""
     rows: DestinationRows
     """The egress classes of all switches for them."""
 
@@ -49,13 +53,13 @@ class SeparateBlocks:
     @property
     def count(self) -> int:
         """How many blocks there are."""
-        return -(-len(self.destinations) // AT_ONCE)
+        return ceil(len(self.destinations) / DESTINATIONS_AT_ONCE)
 
     def block(self, number: int) -> DestinationBlock:
-        """The block of a number; every switch is listed in it."""
-        first = number * AT_ONCE
-        places = slice(first, min(first + AT_ONCE, len(self.destinations)))
-        destinations = self.destinations[places]
+        """The block with this number; every switch is listed in it."""
+        first = number * DESTINATIONS_AT_ONCE
+        indexes = slice(first, min(first + DESTINATIONS_AT_ONCE, len(self.destinations)))
+        destinations = self.destinations[indexes]
         egress = egress_classes(self.build, destinations, self.fib).T
         switches = np.arange(len(egress), dtype=np.int32)
         default = np.full(len(egress), NONE, np.int16)
@@ -66,7 +70,7 @@ class SeparateBlocks:
             egress=np.ascontiguousarray(egress),
             default=default,
         )
-        return DestinationBlock(places, rows)
+        return DestinationBlock(indexes, rows)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,11 +95,14 @@ class AggregateBlocks:
 
     @classmethod
     def of(cls, build: Build) -> AggregateBlocks | None:
-        """The blocks of a build; None if its groups have no aggregates."""
+        """The blocks of a build, or None.
+
+        None if some switch has no hosts, or if the switches of a group do not share one aggregate.
+        """
         routes = build.tables.routes
         groups, width = routes.prefix.shape
         switches = len(routes.egress)
-        k = switches // groups
+        k = switches // groups  # a group has as many switches as its aggregate has destinations
         if groups * k != switches or k == 1 or not build.topology.endpoints.all():
             return None
         aggregate = routes.aggregate.reshape(groups, k)
@@ -129,14 +136,17 @@ class AggregateBlocks:
         return self.rows_by_prefix[self.begins[prefix] : self.begins[prefix + 1]]
 
     def block(self, number: int) -> DestinationBlock:
-        """The block of an aggregate; groups with a row for one of its destinations are listed."""
+        """The block with this number, which is that of its aggregate's group.
+
+        The switches of a group are listed if it has a row for one of the destinations.
+        """
         groups, k = len(self.aggregate), self.classes.shape[1]
         rows_of_group = len(self.classes) // groups
-        places = slice(number * k, (number + 1) * k)
+        indexes = slice(number * k, (number + 1) * k)
         default = np.full((groups, k), DROP, np.int16)  # by switch, the class of the aggregate
         aggregate_rows = self._rows_for(int(self.aggregate[number]))
         default[aggregate_rows // rows_of_group] = self.classes[aggregate_rows]
-        destination_rows = [self._rows_for(d) for d in range(places.start, places.stop)]
+        destination_rows = [self._rows_for(d) for d in range(indexes.start, indexes.stop)]
         listed_groups = np.unique(np.concatenate(destination_rows) // rows_of_group)
         # The class by listed group, switch of the group and destination.
         egress = np.repeat(default[listed_groups][:, :, None], k, axis=2)
@@ -144,19 +154,19 @@ class AggregateBlocks:
             # A row for the destination comes before that for the aggregate. DROP: this switch of
             # the group has no row for the destination, so the class of the aggregate stays.
             own_classes = self.classes[row_numbers]
-            place = np.searchsorted(listed_groups, row_numbers // rows_of_group)
-            egress[place, :, j] = np.where(own_classes == DROP, egress[place, :, j], own_classes)
+            group = np.searchsorted(listed_groups, row_numbers // rows_of_group)
+            egress[group, :, j] = np.where(own_classes == DROP, egress[group, :, j], own_classes)
         listed = (listed_groups[:, None] * k + np.arange(k)).ravel().astype(np.int32)
         row = np.full(groups * k, NONE, np.int32)
         row[listed] = np.arange(len(listed))
         rows = DestinationRows(
-            destinations=self.destinations[places],
+            destinations=self.destinations[indexes],
             listed=listed,
             row=row,
             egress=np.ascontiguousarray(egress.reshape(-1, k)),
             default=default.ravel(),
         )
-        return DestinationBlock(places, rows)
+        return DestinationBlock(indexes, rows)
 
 
 def class_numbers(egress_type: np.dtype[Any], classes: int) -> NDArray[np.int16]:
@@ -169,10 +179,12 @@ def class_numbers(egress_type: np.dtype[Any], classes: int) -> NDArray[np.int16]
     Returns:
         int16[n], by value: the class; DELIVER or DROP.
     """
-    last = np.iinfo(egress_type).max
-    number = np.full(int(last) + 1, DROP, np.int16)
-    number[: min(classes, last - 1)] = np.arange(min(classes, last - 1))
-    number[last] = DELIVER
+    delivery = np.iinfo(egress_type).max
+    # The value below it stands for "no route", so it is no class.
+    class_count = min(classes, delivery - 1)
+    number = np.full(int(delivery) + 1, DROP, np.int16)
+    number[:class_count] = np.arange(class_count)
+    number[delivery] = DELIVER
     return number
 
 

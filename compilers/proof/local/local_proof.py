@@ -30,7 +30,7 @@ from compilers.routing.marked_spread import fewest_onward
 from compilers.tables.build import Build
 
 PROVABLE_KINDS = ("link", "node")
-"""The kinds of failures that can be proved, in the order of `Findings.repaired`."""
+"""The kinds of failures that can be proved, at the indexes `LINK` and `NODE` of `Findings`."""
 
 Bits = NDArray[np.bool_]
 Numbers = NDArray[np.int64]
@@ -40,9 +40,9 @@ Numbers = NDArray[np.int64]
 class LocalProof:
     """What is proved of D destinations: all switches with hosts.
 
-    Of `choices` and `hop_counts`, only sums over the destinations with proved delivery are used. A
-    proof that treats all destinations at once (`of_all`) knows no more than these sums. It enters
-    them at the first destination, and 0 at all others.
+    A reader of `choices` and `hop_counts` may only add them up over the destinations with proved
+    delivery. For a proof that treats all destinations at once (`of_all`) knows no more than these
+    sums. It enters them at the first destination, and 0 at all others.
     """
 
     destinations: Numbers
@@ -60,7 +60,7 @@ class LocalProof:
     longest: Numbers
     """int64[D], the most links of a path while all is up, or a bound."""
     choices: Numbers
-    """int64[D], how many first links hosts may choose, over all switches."""
+    """int64[D], how many choices packets of hosts have at their first switch, over all switches."""
     hop_counts: Numbers
     """int64[D, LINKS_LIMIT], the pairs of switches by the links of their minimal path."""
 
@@ -77,7 +77,7 @@ class LocalProof:
 
         Args:
             switches: how many switches there are, all of them with hosts.
-            choices: how many first links hosts may choose, over all pairs.
+            choices: how many choices packets of hosts have at their first switch, over all pairs.
             hop_counts: how many pairs have a minimal path of 0, 1, … links.
             longest: the most links of a path while all is up.
             stretch: by kind of failure int64[switches], the most links that a repair adds.
@@ -100,7 +100,7 @@ class LocalProof:
 
     @property
     def open(self) -> Numbers:
-        """int64[n], the destinations to which delivery or a repair is not proved."""
+        """int64[n], the open destinations: those to which delivery or a repair is not proved."""
         holds: Bits = np.logical_and.reduce([self.delivers, *self.repaired.values()])
         return self.destinations[~holds]
 
@@ -145,9 +145,9 @@ def local_proof(
     def prove_block(number: int) -> int:
         """Prove a block; returns how many destinations there are up to its end."""
         block = blocks.block(number)
-        part = Findings(*(column[block.places] for column in findings))
-        prove(states, block.rows, may_fail, part)
-        return int(block.places.stop)
+        of_block = Findings(*(column[block.indexes] for column in findings))
+        prove(states, block.rows, may_fail, of_block)
+        return int(block.indexes.stop)
 
     # Machine code holds no lock of Python, so threads use all cores.
     with ThreadPoolExecutor(len(sched_getaffinity(0))) as pool:

@@ -3,8 +3,9 @@
 The local proof begins with these paths. It needs the next switch of every switch, the links of its
 path, and a proof that all packets arrive over shortest paths. In a block with an aggregate, most
 switches have one class for all destinations, their *default*. Their paths are followed once, up to
-the first switch that has a row for each destination. Such a switch is *listed*, and its paths are
-followed for each destination.
+the first *listed* switch. A listed switch has a class for each destination, and its paths are
+followed for each destination. The *row* of a listed switch is its index in `DestinationRows.listed`
+and in all arrays of listed switches.
 
 For example, a block has the destinations 8 and 9, the switches 3, 8 and 9 are listed, and the
 defaults of 1 and 2 lead from 1 to 2 and from 2 to 3. So packets from 1 come to a listed switch
@@ -18,8 +19,8 @@ to u: the packet goes v-s-u-…-d.
 
 `state_proof.prove_states` calls the functions in the order of this file.
 
-Letters in the loops: s and u switches, k a link, c an egress class, i a row of a listed switch, j
-the place of a destination, d the destination itself.
+Letters in the loops: s and u switches, k a link, c an egress class, i the row of a listed switch, j
+the index of a destination in the block, d the destination itself.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ from compilers.forwarding.rule import DELIVER, Array
 from compilers.proof.local.class_cases import (
     NONE,
     ClassStates,
+    choice_count,
     far_switch,
     has_detours,
     link_at_far_end,
-    share_count,
 )
 
 LINKS_LIMIT = 64
@@ -51,9 +52,9 @@ class DestinationRows(NamedTuple):
     destinations: Array
     """int64[k], switches with hosts."""
     listed: Array
-    """int32[n], the listed switches, which have a row for each destination."""
+    """int32[n], the listed switches."""
     row: Array
-    """int32[S], the place of each switch in `listed`; NONE for the others."""
+    """int32[S], the row of each listed switch; NONE for all other switches."""
     egress: Array
     """int16[n, k], the class of each listed switch for each destination."""
     default: Array
@@ -64,15 +65,18 @@ class MinimalPaths(NamedTuple):
     """The next switch on all minimal paths to k destinations, and their links."""
 
     next_hop: Array
-    """int32[n, k], of listed switches, two values in one number: twice the next switch, and 1 more
-    if hosts may take other links, too (`hop_switch`, `hop_has_detours`)."""
+    """int32[n, k], of listed switches: the next switch, and whether hosts may take others, too.
+
+    Both are in one number, as they are looked up together (`packed_hop`, `hop_switch`,
+    `hop_has_detours`).
+    """
     hops: Array
     """int8[n, k], the links from each listed switch to each destination, or UNREACHED."""
     onward: Array
-    """int32[S], the next switch of a switch that is not listed. For a listed switch, its place in
-    `DestinationRows.listed` as ~place, which is negative."""
+    """int32[S], the next switch of a switch that is not listed. For a listed switch ~row, which is
+    negative, as the next switch depends on the destination (`leads_to_row`)."""
     entry: Array
-    """int32[S], the row of the first listed switch on the path."""
+    """int32[S], the row of the first listed switch on the path. A listed switch is its own."""
     entry_hops: Array
     """int8[S], the links to that switch."""
 
@@ -90,9 +94,15 @@ class Findings(NamedTuple):
     longest: Array
     """int64[k], the most links of a path of a host's packet while all is up, or a bound on them."""
     choices: Array
-    """int64[k], how many links hosts may choose, over all switches."""
+    """int64[k], how many choices packets of hosts have (`choice_count`), over all switches."""
     hop_counts: Array
     """int64[k, LINKS_LIMIT], the pairs of switches by the links of their minimal path."""
+
+
+@inlined_loop
+def packed_hop(switch: int, has_detours: bool) -> int:
+    """A value of `MinimalPaths.next_hop`: twice the next switch, plus 1 if there are detours."""
+    return 2 * switch + has_detours
 
 
 @inlined_loop
@@ -107,6 +117,12 @@ def hop_has_detours(hop: int) -> bool:
     return hop & 1 > 0
 
 
+@inlined_loop
+def leads_to_row(onward: int) -> int:
+    """The row of a listed switch, from its value of `MinimalPaths.onward`; else negative."""
+    return ~onward
+
+
 @loop
 def class_of(rows: DestinationRows, s: int, j: int) -> int:
     """The class of a switch for a destination: of its row, or of its default."""
@@ -117,8 +133,9 @@ def class_of(rows: DestinationRows, s: int, j: int) -> int:
 @loop
 def next_switch(paths: MinimalPaths, s: int, j: int) -> int:
     """The next switch on the minimal path from s to the destination j."""
-    onward = paths.onward[s]  # negative for a listed switch: ~place
-    return int(hop_switch(paths.next_hop[~onward, j])) if onward < 0 else int(onward)
+    onward = paths.onward[s]
+    row = leads_to_row(onward)
+    return int(hop_switch(paths.next_hop[row, j])) if row >= 0 else int(onward)
 
 
 @loop
@@ -176,7 +193,7 @@ def follow_defaults(states: ClassStates, rows: DestinationRows, paths: MinimalPa
             links += 1
         if u >= 0 and states.in_use[s]:
             return False
-        paths.entry[s], paths.entry_hops[s] = ~u if u < 0 else 0, links
+        paths.entry[s], paths.entry_hops[s] = max(leads_to_row(u), 0), links
     return True
 
 
@@ -184,15 +201,15 @@ def follow_defaults(states: ClassStates, rows: DestinationRows, paths: MinimalPa
 def write_next_hops(
     states: ClassStates, rows: DestinationRows, paths: MinimalPaths, findings: Findings
 ) -> None:
-    """Write `next_hop`, and prove that each destination alone delivers its packets."""
+    """Write `next_hop`, and prove that each destination delivers its packets and no other does."""
     for i in range(len(rows.listed)):
         s = rows.listed[i]
         for j in range(len(rows.destinations)):
             c = rows.egress[i, j]
-            paths.next_hop[i, j] = 2 * NONE  # `hop_switch` gives NONE
+            paths.next_hop[i, j] = packed_hop(NONE, False)
             if c >= 0 and states.program.order[s, c, 0] >= 0:
                 summary = states.summary[s, c]
-                paths.next_hop[i, j] = 2 * far_switch(summary) + has_detours(summary)
+                paths.next_hop[i, j] = packed_hop(far_switch(summary), has_detours(summary))
             if states.in_use[s] and (c == DELIVER) != (s == rows.destinations[j]):
                 findings.delivers[j] = False
 
@@ -203,10 +220,10 @@ def follow_listed(
 ) -> None:
     """Write `hops` of the listed switches, and prove that their packets arrive.
 
-    These packets go over listed switches only. If the next switch may send a packet of its own host
-    back to s, `longest` is raised to the links of that packet.
+    A path that leaves the listed switches is not proved. If the next switch may send a packet of
+    its own host back to s, `longest` is raised to the links of that packet.
     """
-    p, row, next_hop = states.program, rows.row, paths.next_hop  # row: by switch, if it is listed
+    p, row, next_hop = states.program, rows.row, paths.next_hop
     for i in range(len(rows.listed)):
         s = rows.listed[i]
         for j in range(len(rows.destinations)):
@@ -228,11 +245,11 @@ def follow_listed(
                 paths.hops[i, j] = links
             elif states.in_use[s]:
                 findings.delivers[j] = False
-            # The next switch has detours: is the link back to s one of them?
+            # The next switch may send packets of its hosts over several links. Over that to s, too?
             if first != d and states.in_use[s] and hop_has_detours(next_hop[row[first], j]):
                 c = rows.egress[i, j]
                 back = p.far_link[s, p.order[s, c, 0]]
-                if has_link(states.shared_links[first, rows.egress[row[first], j]], back):
+                if has_link(states.balanced_links[first, rows.egress[row[first], j]], back):
                     links = links_after_bounce(states, paths, s, c, j, d)
                     findings.longest[j] = max(findings.longest[j], links)
 
@@ -278,13 +295,13 @@ def count_choices(states: ClassStates, rows: DestinationRows, findings: Findings
     for s in range(len(rows.default)):
         if rows.row[s] < 0 and states.has_hosts[s]:
             summary = states.summary[s, rows.default[s]]
-            by_default += share_count(summary)
+            by_default += choice_count(summary)
             detours |= has_detours(summary)
     for i in range(len(rows.listed)):
         for j in range(len(rows.destinations)):
             if rows.egress[i, j] >= 0 and states.has_hosts[rows.listed[i]]:
                 summary = states.summary[rows.listed[i], rows.egress[i, j]]
-                findings.choices[j] += share_count(summary)
+                findings.choices[j] += choice_count(summary)
                 detours |= has_detours(summary)
     for j in range(len(rows.destinations)):
         findings.choices[j] += by_default
@@ -315,12 +332,13 @@ def require_shortest(
         d, count, begin = rows.destinations[j], 1, 0
         visited[d], queue[0] = True, d
         # The search may stop before the distance `most`. Minimal paths from all switches that it
-        # has not come to have at least `most` links, and no minimal path has more.
+        # has not come to have at least `most` links. No minimal path has more than `most` links, so
+        # these paths are shortest.
         for links in range(1, most):
             end = count
-            for place in range(begin, end):
+            for index in range(begin, end):
                 for k in range(p.far.shape[1]):
-                    u = p.far[queue[place], k]
+                    u = p.far[queue[index], k]
                     if u >= 0 and not visited[u]:
                         visited[u], queue[count] = True, u
                         count += 1
@@ -328,16 +346,16 @@ def require_shortest(
                         if states.has_hosts[u] and hops != links:
                             delivers[j] = False
             begin = end
-        for place in range(count):
-            visited[queue[place]] = False
+        for index in range(count):
+            visited[queue[index]] = False
 
 
 @loop
-def unite_shared_links(states: ClassStates, rows: DestinationRows, united: Array) -> None:
+def unite_balanced_links(states: ClassStates, rows: DestinationRows, united: Array) -> None:
     """Write the links that hosts may use for any of the destinations.
 
     Args:
-        states: the links with a share.
+        states: the balanced links of each class.
         rows: the classes of the listed switches.
         united: uint8[n, B], written: a set of links for each listed switch.
     """
@@ -345,36 +363,37 @@ def unite_shared_links(states: ClassStates, rows: DestinationRows, united: Array
     for i in range(len(rows.listed)):
         for j in range(len(rows.destinations)):
             if rows.egress[i, j] >= 0:
-                shared = states.shared_links[rows.listed[i], rows.egress[i, j]]
-                for byte in range(len(shared)):
-                    united[i, byte] |= shared[byte]
+                links = states.balanced_links[rows.listed[i], rows.egress[i, j]]
+                for byte in range(len(links)):
+                    united[i, byte] |= links[byte]
 
 
 @loop
 def unlisted_may_bounce(
     states: ClassStates, rows: DestinationRows, paths: MinimalPaths, united: Array
 ) -> bool:
-    """Whether packets may bounce at a switch s that is not listed.
+    """Whether packets may bounce at some switch s that is not listed.
 
-    They may if hosts of the next switch of s may send packets over its link to s.
+    They may if the next switch of s may send packets of its hosts over its link to s.
 
     Args:
         states: what switches do with packets of each class.
         rows: the classes of all switches.
         paths: the minimal paths.
-        united: of `unite_shared_links`.
+        united: of `unite_balanced_links`.
     """
     for s in range(len(rows.default)):
         if rows.row[s] >= 0 or not states.in_use[s]:
             continue
-        first = paths.onward[s]  # the next switch
-        back = link_at_far_end(states.summary[s, rows.default[s]])  # the link of `first` to s
-        if paths.onward[first] < 0:  # `first` is listed
-            may_bounce = has_link(united[~paths.onward[first]], back)
+        u = paths.onward[s]  # the next switch
+        back = link_at_far_end(states.summary[s, rows.default[s]])  # the link of u to s
+        row = leads_to_row(paths.onward[u])
+        if row >= 0:
+            may_bounce = has_link(united[row], back)
         else:
-            c = rows.default[first]
-            detours = has_detours(states.summary[first, c])
-            may_bounce = detours and has_link(states.shared_links[first, c], back)
+            c = rows.default[u]
+            detours = has_detours(states.summary[u, c])
+            may_bounce = detours and has_link(states.balanced_links[u, c], back)
         if may_bounce:
             return True
     return False

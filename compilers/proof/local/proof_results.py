@@ -43,7 +43,8 @@ class LocalUse:
     walked: int
     """How many destinations were walked although they were proved, as a check."""
     program: bool = False
-    """Whether delivery was proved of the program that computes the rows, and not of each row."""
+    """Whether delivery was proved for the fabric as a whole, of the algebra that computes the rows,
+    and not of each row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +77,18 @@ def proof_results(
     """
     checked = sample_destinations(proof.destinations, seed)
     walks = _Walks.of(build, proof, checked)
-    alternates, wrong = walks.alternates()
+    alternates, wrong = walks.check_alternates()
     reports = []
     for kind in kinds:
-        report, contradicts = walks.failures(kind)
+        report, contradicts = walks.check_failures(kind)
         reports.append(report)
         wrong = wrong or contradicts
-    use = LocalUse(kinds, len(proof.destinations), len(proof.open), len(checked))
+    use = LocalUse(
+        proved=kinds,
+        destinations=len(proof.destinations),
+        open=len(proof.open),
+        walked=len(checked),
+    )
     return ProofResults(alternates, tuple(reports), use, wrong)
 
 
@@ -100,10 +106,10 @@ class _Walks:
 
     proof: LocalProof
     """What is proved of all D destinations."""
-    part: Build
+    build: Build
     """The build with routes for the walked destinations only."""
     walks: Walks
-    """The arrays that walks of `part` need."""
+    """The arrays that walks of this build need."""
     checked: Bits
     """bool[D], which destinations are walked although they are proved."""
 
@@ -116,22 +122,22 @@ class _Walks:
         added links (stretch).
         """
         checked = np.isin(proof.destinations, sample)
-        for kind, passed in proof.repaired.items():
+        for kind, repaired in proof.repaired.items():
             # Of the longest paths, the one with the most added links: one walk may show both.
             by_hops_and_stretch = proof.hops[kind] * MOST_HOPS + proof.stretch[kind]
             for rank in (by_hops_and_stretch, proof.stretch[kind]):
-                if passed.any():
-                    checked[np.where(passed, rank, -1).argmax()] = True
+                if repaired.any():
+                    checked[np.where(repaired, rank, -1).argmax()] = True
         walked = np.union1d(proof.destinations[checked], proof.open)
-        part = towards(build, walked)
-        return cls(proof, part, Walks.of(part, len(walked)), checked)
+        to_walked = towards(build, walked)
+        return cls(proof, to_walked, Walks.of(to_walked, len(walked)), checked)
 
-    def alternates(self) -> tuple[HostPathFigures, bool]:
+    def check_alternates(self) -> tuple[HostPathFigures, bool]:
         """All paths without failures, and whether a walk contradicts the proof."""
         destinations, delivers = self.proof.destinations, self.proof.delivers
         hops_bound = int(self.proof.longest[delivers].max(initial=0))
         unproved, check = (
-            walk(self.part, (), None, destinations[is_walked], self.walks).alternates
+            walk(self.build, (), None, destinations[is_walked], self.walks).alternates
             for is_walked in (~delivers, delivers & self.checked)
         )
         contradicts = check.strays > 0 or check.max_hops > hops_bound
@@ -144,32 +150,32 @@ class _Walks:
         )
         return alternates, contradicts
 
-    def failures(self, kind: str) -> tuple[FailureReport, bool]:
-        """All failures of a kind, and whether a walk contradicts the proof."""
-        proof, passed = self.proof, self.proof.repaired[kind]
-        hops_bound = int(proof.hops[kind].max(initial=0, where=passed))
-        stretch_bound = int(proof.stretch[kind].max(initial=0, where=passed))
+    def check_failures(self, kind: str) -> tuple[FailureReport, bool]:
+        """The report on all failures of a kind, and whether a walk contradicts the proof."""
+        proof, repaired = self.proof, self.proof.repaired[kind]
+        hops_bound = int(proof.hops[kind].max(initial=0, where=repaired))
+        stretch_bound = int(proof.stretch[kind].max(initial=0, where=repaired))
         unproved, check = (
             walk_failures(
-                self.part,
+                self.build,
                 kind,
                 sample=EVERY_CASE,
                 destinations=proof.destinations[is_walked],
                 walks=self.walks,
             )
-            for is_walked in (~passed, passed & self.checked)
+            for is_walked in (~repaired, repaired & self.checked)
         )
-        hops = max(unproved.max_hops, check.max_hops)
-        stretch = max(unproved.stretch, check.stretch)
+        hops_walked = max(unproved.max_hops, check.max_hops)
+        stretch_walked = max(unproved.stretch, check.stretch)
         report = replace(
             unproved,
             lost_pairs=unproved.lost_pairs + check.lost_pairs,
             looped=unproved.looped + check.looped,
-            losses=(unproved.losses + check.losses),
+            losses=unproved.losses + check.losses,
             cut_off=unproved.cut_off + check.cut_off,
-            max_hops=max(hops, hops_bound),
-            stretch=max(stretch, stretch_bound),
-            exact=hops >= hops_bound and stretch >= stretch_bound,
+            max_hops=max(hops_walked, hops_bound),
+            stretch=max(stretch_walked, stretch_bound),
+            exact=hops_walked >= hops_bound and stretch_walked >= stretch_bound,
         )
         contradicts = (
             check.lost_pairs > 0 or check.max_hops > hops_bound or check.stretch > stretch_bound

@@ -2,8 +2,8 @@
 
 A package registers such a proof by an entry point of the group `polarfab.proofs`. It may prove a
 very large fabric by its algebra, without a look at each row, or prove two failures at once.
-`delivery.verify` asks all of them by `first_result`. A method of `WholeFabricProof` returns None if
-this proof does not apply to a build.
+`delivery.verify` calls the same method of all registered proofs (`first_result`). A method of
+`WholeFabricProof` returns None if its proof does not apply to a build.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from compilers.entry_points import PROOFS, load, registered
 from compilers.tables.build import Build
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # for annotations only
     from compilers.proof.local.local_proof import LocalProof
 
 T = TypeVar("T")
@@ -31,8 +31,8 @@ class MinimalDelivery:
     hop_counts: tuple[int, ...]
     """How many pairs of switches have a minimal path of 0, 1, 2, … links."""
     is_contradicted: bool = False
-    """Whether some row of the tables, as it is computed, contradicts the algebra. Then all packets
-    have to be walked."""
+    """Whether some row of the tables contradicts the algebra that proves delivery. Then nothing is
+    proved, and all packets have to be walked."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -28,11 +28,11 @@ as well: that costs little, but may leave a destination to the walk without need
 *Where it holds.* One link or one switch is down; no two links join the same switches; packets in
 transit have one next hop. The family of the topology does not matter.
 
-A *listed* switch has a row for each destination of the block; any other has one egress class, its
-*default*, for all of them (`minimal_paths`).
+A *listed* switch has an egress class for each destination of the block. Any other switch has one
+class, its *default*, for all of them (`minimal_paths`).
 
 Letters in the loops: p the forwarding program, s a switch, u the neighbour that it sends a packet
-to, k a link, c an egress class, i the index of a listed switch, j the index of a destination in the
+to, k a link, c an egress class, i the row of a listed switch, j the index of a destination in the
 block, d the destination itself.
 """
 
@@ -43,18 +43,19 @@ import numpy as np
 from compilers.forwarding.machine_code import loop
 from compilers.forwarding.rule import DELIVER, DROP, HOST, Array, spreads, transit
 from compilers.proof.local.class_cases import (
-    CAME_BY_MINIMAL,
     CASES,
     DOWN,
     END,
-    FAILS,
     LINK,
+    LOST,
     NEXT_LINK,
     NODE,
     NONE,
     ClassStates,
+    came_by_minimal,
     ingress_at,
     is_clear,
+    link_taken,
 )
 from compilers.proof.local.minimal_paths import (
     LINKS_LIMIT,
@@ -70,7 +71,7 @@ from compilers.proof.local.minimal_paths import (
     links_after_bounce,
     next_switch,
     require_shortest,
-    unite_shared_links,
+    unite_balanced_links,
     unlisted_may_bounce,
     write_next_hops,
 )
@@ -78,15 +79,15 @@ from compilers.proof.local.minimal_paths import (
 
 @loop
 def prove_states(
-    states: ClassStates, rows: DestinationRows, kinds: Array, findings: Findings
+    states: ClassStates, rows: DestinationRows, may_fail: Array, findings: Findings
 ) -> None:
     """Prove all states of packets to k destinations with hosts.
 
     Args:
         states: what switches do with packets of each class.
         rows: the classes of all switches for these destinations.
-        kinds: bool[2], whether links and whether switches may be down.
-        findings: written.
+        may_fail: bool[2], whether links and whether switches may be down.
+        findings: written; destinations whose paths do not all arrive are not looked at further.
     """
     switches = len(rows.default)
     paths = MinimalPaths(
@@ -111,11 +112,11 @@ def prove_states(
         # A detour has one link, or two with a mark, before a minimal path begins.
         raise_longest(findings, most_hops + 1 + states.marks)
     require_shortest(states, rows, paths, findings, most_hops)
-    prove_listed(states, rows, paths, kinds, findings, most_hops, failed)
+    prove_listed(states, rows, paths, may_fail, findings, most_hops, failed)
     if not all_listed:
-        united = np.empty((len(rows.listed), states.shared_links.shape[2]), np.uint8)
-        unite_shared_links(states, rows, united)
-        prove_defaults(states, rows, paths, kinds, findings, most_hops, failed)
+        united = np.empty((len(rows.listed), states.balanced_links.shape[2]), np.uint8)
+        unite_balanced_links(states, rows, united)
+        prove_defaults(states, rows, paths, may_fail, findings, most_hops, failed)
         if states.marks or unlisted_may_bounce(states, rows, paths, united):
             raise_longest(findings, most_hops + 2 + states.marks)
 
@@ -129,7 +130,7 @@ def raise_longest(findings: Findings, links: int) -> None:
 
 @loop
 def add_one_link(findings: Findings, j: int) -> None:
-    """Raise the stretch of a destination to one link at least, for both kinds of failures."""
+    """Raise the stretch of a destination to at least one link, for both kinds of failures."""
     findings.stretch[j, LINK] = max(findings.stretch[j, LINK], 1)
     findings.stretch[j, NODE] = max(findings.stretch[j, NODE], 1)
 
@@ -139,7 +140,7 @@ def prove_listed(
     states: ClassStates,
     rows: DestinationRows,
     paths: MinimalPaths,
-    kinds: Array,
+    may_fail: Array,
     findings: Findings,
     most_hops: int,
     failed: Array,
@@ -150,7 +151,7 @@ def prove_listed(
         states: what switches do with packets of each class.
         rows: the classes of all switches.
         paths: the minimal paths.
-        kinds: bool[2], whether links and whether switches may be down.
+        may_fail: bool[2], whether links and whether switches may be down.
         findings: written.
         most_hops: the links of the longest minimal path.
         failed: int64[1], scratch.
@@ -172,7 +173,7 @@ def prove_listed(
                 # nor the switch behind the link that is down.
                 add_one_link(findings, j)
             else:
-                prove_class(states, rows, paths, kinds, findings, s, j, paths.hops[i, j], failed)
+                prove_class(states, rows, paths, may_fail, findings, s, j, paths.hops[i, j], failed)
 
 
 @loop
@@ -180,7 +181,7 @@ def prove_defaults(
     states: ClassStates,
     rows: DestinationRows,
     paths: MinimalPaths,
-    kinds: Array,
+    may_fail: Array,
     findings: Findings,
     most_hops: int,
     failed: Array,
@@ -198,18 +199,19 @@ def prove_defaults(
     for s in range(len(rows.default)):
         if rows.row[s] >= 0 or not states.in_use[s]:
             continue
-        entry = paths.entry[s]
+        entry = paths.entry[s]  # the row of the first listed switch on the path from s
         unproved = count
         if is_clear(states.summary[s, rows.default[s]]):
             # The farthest destinations are proved as in `prove_listed`: no minimal path is longer.
             unproved = nearer[entry, most_hops - paths.entry_hops[s]]
             if unproved < count:
-                add_one_link(findings, 0)  # at any destination: the largest stretch counts
+                # Only the largest stretch of all destinations is reported: any of them may get it.
+                add_one_link(findings, 0)
         for rank in range(unproved):
             j = by_hops[entry, rank]
             minimal_hops = paths.entry_hops[s] + paths.hops[entry, j]
             if findings.delivers[j]:
-                prove_class(states, rows, paths, kinds, findings, s, j, minimal_hops, failed)
+                prove_class(states, rows, paths, may_fail, findings, s, j, minimal_hops, failed)
 
 
 @loop
@@ -241,7 +243,7 @@ def prove_class(
     states: ClassStates,
     rows: DestinationRows,
     paths: MinimalPaths,
-    kinds: Array,
+    may_fail: Array,
     findings: Findings,
     s: int,
     j: int,
@@ -254,16 +256,16 @@ def prove_class(
         states: what switches do with packets of each class.
         rows: the classes of all switches.
         paths: the minimal paths.
-        kinds: bool[2], whether links and whether switches may be down.
+        may_fail: bool[2], whether links and whether switches may be down.
         findings: written.
         s: the switch.
         j: the index of the destination.
         minimal_hops: the links of the minimal path.
         failed: int64[1], scratch.
     """
-    if not cases_avoid(states, rows, paths, kinds, findings, s, j, minimal_hops):
+    if not cases_avoid(states, rows, paths, may_fail, findings, s, j, minimal_hops):
         findings.delivers[j] = follow_states(
-            states, rows, kinds, findings, s, j, minimal_hops, failed
+            states, rows, may_fail, findings, s, j, minimal_hops, failed
         )
 
 
@@ -272,7 +274,7 @@ def cases_avoid(
     states: ClassStates,
     rows: DestinationRows,
     paths: MinimalPaths,
-    kinds: Array,
+    may_fail: Array,
     findings: Findings,
     s: int,
     j: int,
@@ -294,13 +296,12 @@ def cases_avoid(
         down, next_link = states.cases[s, c, i, DOWN], states.cases[s, c, i, NEXT_LINK]
         if next_link == END:
             break
-        if next_link == FAILS:
+        if next_link == LOST:
             return False
-        if next_link >= CAME_BY_MINIMAL:
-            if p.far[s, p.order[s, c, 0]] == d:
-                continue
-            next_link -= CAME_BY_MINIMAL
-        node_fails = down >= 0 and kinds[NODE] and p.far[s, down] != d
+        if came_by_minimal(next_link) and p.far[s, p.order[s, c, 0]] == d:
+            continue  # no packet comes back from its destination
+        next_link = link_taken(next_link)
+        node_fails = down >= 0 and may_fail[NODE] and p.far[s, down] != d
         row = rows.row[p.far[s, next_link]]
         if clear and row >= 0 and paths.hops[row, j] <= minimal_hops:
             links = 1 + paths.hops[row, j]
@@ -328,7 +329,7 @@ def links_avoiding(
     next_link: int,
     dead_switch: int,
 ) -> int:
-    """The links of a packet that s sends over a link, by points 1 and 2 of the argument.
+    """How many links a packet takes that s sends over a link, by points 1 and 2 of the argument.
 
     Args:
         states: what switches do with packets of each class.
@@ -340,7 +341,8 @@ def links_avoiding(
         dead_switch: a switch that is down, or NONE.
 
     Returns:
-        The links; NONE if the path meets s, the dead switch, or (in point 2) the neighbour u.
+        How many links it takes to d; NONE if the path meets s, the dead switch, or (in point 2) the
+        neighbour u.
     """
     p, d = states.program, rows.destinations[j]
     u, switch, links = NONE, p.far[s, next_link], 1
@@ -358,7 +360,7 @@ def links_avoiding(
 def follow_states(
     states: ClassStates,
     rows: DestinationRows,
-    kinds: Array,
+    may_fail: Array,
     findings: Findings,
     s: int,
     j: int,
@@ -370,7 +372,7 @@ def follow_states(
     Args:
         states: what switches do with packets of each class.
         rows: the classes of all switches.
-        kinds: bool[2], whether links and whether switches may be down.
+        may_fail: bool[2], whether links and whether switches may be down.
         findings: `repaired` and `stretch` are written.
         s: the switch.
         j: the index of the destination.
@@ -389,9 +391,9 @@ def follow_states(
         if links_followed(states, rows, j, s, ingress, sole_link, failed[:0]) < 0:
             return False
         link = sole_link if sole_link >= 0 else transit(p, s, ingress, c, failed[:0])
-        for kind in range(2):
+        for kind in (LINK, NODE):
             is_destination = kind == NODE and p.far[s, link] == d
-            if not kinds[kind] or link == ingress or is_destination:
+            if not may_fail[kind] or link == ingress or is_destination:
                 continue
             failed[0] = p.cable[s, link] if kind == LINK else p.cable_count + p.far[s, link]
             links = links_followed(states, rows, j, s, ingress, NONE, failed)
@@ -412,7 +414,7 @@ def links_followed(
     first_link: int,
     failed: Array,
 ) -> int:
-    """The links that a packet takes from switch s on; DROP if it is lost.
+    """How many links a packet takes from switch s on; DROP, which is negative, if it is lost.
 
     Args:
         states: with the program.
@@ -420,7 +422,7 @@ def links_followed(
         j: the index of the destination.
         s: the switch that the packet is in.
         ingress: its ingress link.
-        first_link: the first link that it takes; negative: as the rule says.
+        first_link: the first link that it takes; NONE: the link that the rule says.
         failed: int64[n], the failed elements.
     """
     p, d = states.program, rows.destinations[j]

@@ -43,7 +43,7 @@ class Channels:
     scheme: str
     """`hop`, `valley` or `single`."""
     count: int
-    """How many channels are needed; 0 if packets are forwarded for ever.
+    """How many channels are needed; 0 if no number is enough, as packets are forwarded for ever.
 
     Where packets go by intermediates, the second leg uses the channels after those of the first.
     """
@@ -125,13 +125,15 @@ def channels(
     legs = 2 if build.forwarding.intermediates else 1
     count = 0 if endless else legs * (int(highest) + 1)
     if legs == 2 and scheme == "valley":
-        # Two legs have at most one valley for two links. By hop there is a channel for each link.
-        count = min(count, 1 + channels(build, "hop", failures).count // 2)
+        # A path of h links, both legs together, has at most h/2 valleys. The scheme *hop* needs h
+        # channels for the longest path.
+        most_links = channels(build, "hop", failures).count
+        count = min(count, 1 + most_links // 2)
     return Channels(
         scheme=scheme,
         count=count,
         dependencies=int(np.count_nonzero(waits)),
-        cycle=tuple(_cycle(waits, walks.program)),
+        cycle=tuple(_cycle(_WaitGraph.of(waits, walks.program))),
     )
 
 
@@ -144,41 +146,63 @@ def _channel_changes(build: Build, scheme: str) -> NDArray[np.int8]:
     return np.full((switches, most_links, most_links), int(scheme == "hop"), np.int8)
 
 
-def _cycle(waits: NDArray[np.bool_], program: Program) -> list[int]:
+@dataclass(frozen=True, slots=True, eq=False)
+class _WaitGraph:
+    """The graph of waits. Its vertices are *arcs*: links with a direction.
+
+    Arc s·K + k is taken by the packets that come into switch s by its link k. They wait for the arc
+    by which they leave.
+    """
+
+    waits: NDArray[np.bool_]
+    """bool[S·K, K], by arc and link of its switch, whether packets of the arc wait for the link."""
+    arc_of_link: NDArray[np.int64]
+    """int64[S·K], by switch and link the arc by which packets leave over the link: it comes in at
+    the far end."""
+
+    @classmethod
+    def of(cls, waits: NDArray[np.bool_], program: Program) -> _WaitGraph:
+        """The graph of waits, bool[S, K, K] by switch, ingress link and next link."""
+        most_links = waits.shape[2]
+        arc_of_link = (program.far.astype(np.int64) * most_links + program.far_link).ravel()
+        return cls(waits.reshape(-1, most_links), arc_of_link)
+
+    def awaited(self, arcs: NDArray[np.int64], links: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The arc by which packets of each of n arcs leave over a link of its switch, int64[n]."""
+        first_of_switch = arcs - arcs % self.waits.shape[1]
+        awaited: NDArray[np.int64] = self.arc_of_link[first_of_switch + links]
+        return awaited
+
+
+def _cycle(graph: _WaitGraph) -> list[int]:
     """The switches along a cycle of the graph of waits; [] if there is none.
 
-    A vertex of this graph is a link with a direction: number s·K + k for packets that came into
-    switch s by its link k. They wait for the link by which they leave, at its far end. Links that
-    nobody waits for are removed until none are left (Kahn, 1962). What remains has a cycle.
-
-    Args:
-        waits: bool[S, K, K], by switch, ingress link and next link.
-        program: its cables.
+    Arcs that no other arc waits for are removed until none are left (Kahn, 1962). What remains has
+    a cycle.
     """
-    width = waits.shape[2]
-    waits = waits.reshape(-1, width)
-    far_end = (program.far.astype(np.int64) * width + program.far_link).ravel()
-    # The edges of the graph: each link in `links` waits for the one in `awaited`.
-    links, out = np.nonzero(waits)
-    awaited = far_end[links - links % width + out]
-    waiting = np.bincount(awaited, minlength=len(waits))  # by link, how many links wait for it
-    remains = waiting > 0
-    remains[links] = True
-    free = np.flatnonzero(remains & (waiting == 0))
+    arc_count, most_links = graph.waits.shape
+    # The edges: each arc in `waiting` waits for the one in `awaited`.
+    waiting, link = np.nonzero(graph.waits)
+    awaited = graph.awaited(waiting, link)
+    waiters = np.bincount(awaited, minlength=arc_count)  # by arc, how many arcs wait for it
+    remains = waiters > 0
+    remains[waiting] = True
+    free = np.flatnonzero(remains & (waiters == 0))
     while len(free):
         remains[free] = False
-        row, out = np.nonzero(waits[free])
-        awaited_by_free = far_end[free[row] - free[row] % width + out]
-        np.subtract.at(waiting, awaited_by_free, 1)
-        free = np.unique(awaited_by_free[waiting[awaited_by_free] == 0])
+        row, link = np.nonzero(graph.waits[free])
+        awaited_by_free = graph.awaited(free[row], link)
+        np.subtract.at(waiters, awaited_by_free, 1)
+        free = np.unique(awaited_by_free[waiters[awaited_by_free] == 0])
     if not remains.any():
         return []
-    # Each remaining link is awaited by another one: going back over these comes to a cycle.
-    waiter = np.full(len(waits), -1)
-    inside = remains[links]
-    waiter[awaited[inside]] = links[inside]
+    # Some remaining arc waits for each remaining arc: going back from one to the next comes to a
+    # cycle.
+    waiter = np.full(arc_count, -1)
+    inside = remains[waiting]
+    waiter[awaited[inside]] = waiting[inside]
     trail = [int(np.flatnonzero(remains)[0])]
-    while (link := int(waiter[trail[-1]])) not in trail:
-        trail.append(link)
-    cycle = [*trail[trail.index(link) :], link]
-    return [link // width for link in reversed(cycle)]
+    while (arc := int(waiter[trail[-1]])) not in trail:
+        trail.append(arc)
+    cycle = [*trail[trail.index(arc) :], arc]
+    return [arc // most_links for arc in reversed(cycle)]

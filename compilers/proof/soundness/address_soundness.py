@@ -1,9 +1,9 @@
 """Check the names, ids and addresses of a build: each is well formed, and no two are the same.
 
 Each function looks at one kind of values, and yields those that are wrong as `Unsound`.
-`build_soundness` calls them after the checks of ports, cables and rows (`value_soundness`).
+`build_soundness` calls them after the checks of ports, cables and rows.
 
-In the findings, s is a switch, and i a place in a list of names or addresses.
+In the findings, s is a switch, and i an index in a list of names or addresses.
 """
 
 from __future__ import annotations
@@ -21,13 +21,16 @@ from compilers.wiring.addressing import format_mac
 from inventory.problems import Finding, shown
 
 MULTICAST = 1 << 40
-"""The bit of MAC addresses that marks those of a group."""
+"""The bit of a MAC address that marks it as multicast: the lowest bit of the first byte."""
 LARGEST_MAC = (1 << 48) - 1
-"""All bits of a MAC address, which is the largest."""
+"""The largest MAC address: all of its 48 bits are 1."""
 
 
 def names(build: Build) -> Iterator[Unsound]:
-    """Names of nodes and hosts, and management addresses, that are missing or occur twice."""
+    """Names of nodes and hosts, and management addresses, that are missing or occur twice.
+
+    Lists with too few or too many of them, and management addresses that are no addresses, too.
+    """
     wiring = build.wiring
     switches, hosts = wiring.host_port.shape
     for key, texts, count in (
@@ -37,16 +40,17 @@ def names(build: Build) -> Iterator[Unsound]:
     ):
         if len(texts) != count:
             yield Unsound.one(key, f"{count} names", f"{len(texts)}")
-    yield from _names("names", (*wiring.names, *wiring.host_names))
+    yield from _missing_or_repeated("names", (*wiring.names, *wiring.host_names))
+    # A node need not have a management address.
     management = [address for address in wiring.management if address]
-    yield from _names("management", management)
+    yield from _missing_or_repeated("management", management)
     yield from unsound_where(
         np.array([not _is_address(address) for address in management], np.bool_),
         lambda i: Finding(("management", i), "an address", shown(management[i])),
     )
 
 
-def _names(key: str, texts: Sequence[str]) -> Iterator[Unsound]:
+def _missing_or_repeated(key: str, texts: Sequence[str]) -> Iterator[Unsound]:
     """Texts that are empty, or that occur earlier in the list.
 
     Args:
@@ -82,7 +86,7 @@ def datapath_ids(build: Build) -> Iterator[Unsound]:
 
 
 def mac_addresses(build: Build) -> Iterator[Unsound]:
-    """MAC addresses of hosts that another host or the gateway has, or that are of a group."""
+    """MAC addresses of hosts that another host or the gateway has, or that are not unicast."""
     addressing, hosts = build.addressing, build.wiring.host_port.shape[1]
     mac, gateway = addressing.host_mac.ravel(), addressing.gateway_mac
     # A pool of switches without hosts has the same addresses at several of them.
@@ -101,7 +105,10 @@ def mac_addresses(build: Build) -> Iterator[Unsound]:
 
 
 def blocks(build: Build) -> Iterator[Unsound]:
-    """Address pools and blocks that are too small, or begin at another address than allocated."""
+    """Address pools and blocks that are too small, or begin at another address than allocated.
+
+    The checks end at the first fault, as the later ones need what the earlier ones have checked.
+    """
     addressing, switches, supernode_size = (
         build.addressing,
         build.tables.switches,
@@ -124,13 +131,16 @@ def blocks(build: Build) -> Iterator[Unsound]:
         return
     for pool, pool_blocks in zip(pools, addressing.blocks(), strict=True):
         yield from _pool(
-            pool, pool_blocks, block_count(switches, supernode_size), member_bits(supernode_size)
+            pool,
+            pool_blocks,
+            block_count(switches, supernode_size),
+            aligned_bits=member_bits(supernode_size),
         )
     yield from _allocated_blocks(build)
 
 
 def _are_of_pools(firsts: Sequence[str], pools: Sequence[IPv4Network | IPv6Network]) -> bool:
-    """Whether texts are addresses, one of the kind of each pool."""
+    """Whether texts are addresses, one of the IP version of each pool."""
     return len(firsts) == len(pools) and all(
         _is_address(first) and ip_address(first).version == pool.version
         for first, pool in zip(firsts, pools, strict=True)
@@ -138,26 +148,27 @@ def _are_of_pools(firsts: Sequence[str], pools: Sequence[IPv4Network | IPv6Netwo
 
 
 def _pool(
-    pool: IPv4Network | IPv6Network, blocks: Blocks, needed: int, bits: int
+    pool: IPv4Network | IPv6Network, blocks: Blocks, needed: int, aligned_bits: int
 ) -> Iterator[Unsound]:
-    """A pool that is not unicast, or that has no room for its blocks where these begin.
+    """What is wrong with a pool: it is not unicast, or has no room for its blocks where they begin.
 
     Args:
         pool: the pool.
         blocks: its blocks.
         needed: how many blocks there have to be.
-        bits: by how many bits the prefix of a supernode is shorter than that of a block.
+        aligned_bits: by how many bits the prefix of a supernode is shorter than that of a block.
+            The first block begins at such a shorter prefix.
     """
     path, length = f"addressing.ipv{pool.version}", blocks.length
-    size = 1 << max(pool.max_prefixlen - length, 0)
+    block_size = 1 << max(pool.max_prefixlen - length, 0)
     begin, end = int(pool[0]), int(pool[-1]) + 1
-    if (end - begin) // size < needed:
+    if (end - begin) // block_size < needed:
         yield Unsound.one(path, f"a pool of {needed:,} blocks of /{length}", f"{pool}")
-    elif not begin <= blocks.first <= end - needed * size:
+    elif not begin <= blocks.first <= end - needed * block_size:
         required = f"a first address with {needed:,} blocks of /{length} behind it in {pool}"
         yield Unsound.one("addressing.first", required, f"{ip_address(blocks.first)}")
-    elif blocks.first % (size << bits):
-        required = f"a first address at which a /{length - bits} begins"
+    elif blocks.first % (block_size << aligned_bits):
+        required = f"a first address at which a /{length - aligned_bits} begins"
         yield Unsound.one("addressing.first", required, f"{ip_address(blocks.first)}")
     if any((pool.is_multicast, pool.is_loopback, pool.is_link_local, pool.is_unspecified)):
         yield Unsound.one(path, "a pool of unicast addresses", f"{pool}")

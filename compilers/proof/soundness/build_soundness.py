@@ -1,11 +1,15 @@
 """Check every value of a build against the others, before and after its packets are walked.
 
 Walks tell where packets get to. They cannot tell that two hosts have one address, that a port for
-repairs is a host's port, or that a weight has no port. So `verify` calls three functions here:
+repairs is a host's port, or that a weight has no port. So `verify` calls three functions, which
+put the checks of this package together:
 
 - `walkable`: cables and prefixes, without which no packet can be followed;
-- `unsound`: all other values, one by one (`value_soundness`, `address_soundness`);
+- `unsound`: all other values, one by one (`graph_soundness`, `table_soundness`,
+  `address_soundness`);
 - `broken_claims`: the tables against what the build's `Forwarding` says (`forwarding_soundness`).
+
+A check is a generator. It has the name of the values that it looks at, and yields wrong ones.
 """
 
 from __future__ import annotations
@@ -15,7 +19,12 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.proof.soundness import address_soundness, forwarding_soundness, value_soundness
+from compilers.proof.soundness import (
+    address_soundness,
+    forwarding_soundness,
+    graph_soundness,
+    table_soundness,
+)
 from compilers.proof.soundness.port_use import PortUse
 from compilers.proof.soundness.unsound import Unsound, unsound_where
 from compilers.proof.walks.loop_free_alternates import NeighbourPaths
@@ -30,22 +39,22 @@ def walkable(build: Build) -> Unsound:
 
     Cables are looked at only if node types, graph and prefixes are sound.
     """
-    faults = Unsound.of(_types_and_prefixes(build))
+    faults = Unsound.of(_types_graph_and_prefixes(build))
     return faults if faults.count else Unsound.of(_cables(build))
 
 
-def _types_and_prefixes(build: Build) -> Iterator[Unsound]:
-    """Wrong node types, neighbours and prefixes."""
-    yield from value_soundness.node_types(build)
-    yield from value_soundness.graph(build)
-    yield from value_soundness.prefixes(build)
+def _types_graph_and_prefixes(build: Build) -> Iterator[Unsound]:
+    """Check node types, lists of neighbours, and prefixes."""
+    yield from graph_soundness.node_types(build)
+    yield from graph_soundness.graph(build)
+    yield from table_soundness.prefixes(build)
 
 
 def _cables(build: Build) -> Iterator[Unsound]:
-    """Wrong ports and cables."""
+    """Check ports and cables."""
     use = PortUse.of(build.wiring)
-    yield from value_soundness.ports(build, use)
-    yield from value_soundness.cables(build, use)
+    yield from graph_soundness.ports(build, use)
+    yield from graph_soundness.cables(build, use)
 
 
 def unsound(build: Build, rows: bool = True) -> Unsound:
@@ -56,19 +65,19 @@ def unsound(build: Build, rows: bool = True) -> Unsound:
         rows: whether rows are looked at; False if all rows are proved to lead to their
             destinations.
     """
-    return Unsound.of(_values(build, rows))
+    return Unsound.of(_other_values(build, rows))
 
 
-def _values(build: Build, rows: bool) -> Iterator[Unsound]:
-    """Wrong values, check by check."""
+def _other_values(build: Build, rows: bool) -> Iterator[Unsound]:
+    """Check the family, rows, classes, names and addresses."""
     use = PortUse.of(build.wiring)
-    yield from value_soundness.family(build)
+    yield from graph_soundness.family(build)
     if rows:
-        yield from value_soundness.rows(build)
+        yield from table_soundness.rows(build)
     for block in switch_blocks(build):
-        part = classes_of(build, block)
-        yield from value_soundness.classes(part, use.part(block))
-        yield from value_soundness.weights(part)
+        of_block = classes_of(build, block)
+        yield from table_soundness.classes(of_block, use.part(block))
+        yield from table_soundness.weights(of_block)
     yield from address_soundness.names(build)
     yield from address_soundness.datapath_ids(build)
     yield from address_soundness.mac_addresses(build)
@@ -87,27 +96,29 @@ def broken_claims(build: Build, constructed: bool = False) -> Unsound:
 
 
 def _broken_claims(build: Build, constructed: bool) -> Iterator[Unsound]:
-    """Contradictions, check by check, for some switches at a time."""
+    """Check the tables against `build.forwarding`, for a block of switches at a time."""
     forwarding, use = build.forwarding, PortUse.of(build.wiring)
-    links = constructed_alternates(build) if constructed else None
+    links = _constructed_alternates(build) if constructed else None
     paths = None
     if links is not None:
-        yield from direct_rows(build)
+        yield from _direct_rows(build)
     elif forwarding.has_alternates or forwarding.repairs:
         paths = NeighbourPaths.of(build)
     for block in switch_blocks(build):
-        part, ports = classes_of(build, block), use.part(block)
-        yield from forwarding_soundness.weights(part)
+        of_block, use_of_block = classes_of(build, block), use.part(block)
+        yield from forwarding_soundness.weights(of_block)
         if not forwarding.has_alternates:
-            yield from forwarding_soundness.no_alternates(part, ports)
+            yield from forwarding_soundness.no_alternates(of_block, use_of_block)
         if links is not None:
-            yield from forwarding_soundness.constructed_alternates(part, ports, links[block])
+            yield from forwarding_soundness.constructed_alternates(
+                of_block, use_of_block, links[block]
+            )
         if paths:
-            yield from _by_paths(part, ports, paths.part(block))
+            yield from _by_paths(of_block, use_of_block, paths.part(block))
 
 
 def _by_paths(build: Build, use: PortUse, paths: NeighbourPaths) -> Iterator[Unsound]:
-    """Contradictions that the paths of neighbours show.
+    """Check alternates and repairs by the minimal paths of neighbours.
 
     Args:
         build: with the classes of some switches.
@@ -115,14 +126,15 @@ def _by_paths(build: Build, use: PortUse, paths: NeighbourPaths) -> Iterator[Uns
         paths: the paths of the neighbours of these switches.
     """
     forwarding = build.forwarding
-    if not forwarding.every_hop:  # with it packets may take any shortest path: walks judge repairs
+    # If packets may take any shortest path at every hop, only walks can judge the repairs.
+    if not forwarding.every_hop:
         yield from forwarding_soundness.class_rows(build, paths)
         yield from forwarding_soundness.repairs(build, use, paths)
     if forwarding.has_alternates:
         yield from forwarding_soundness.alternates(build, use, paths)
 
 
-def constructed_alternates(build: Build) -> NDArray[np.uint8] | None:
+def _constructed_alternates(build: Build) -> NDArray[np.uint8] | None:
     """The links of the alternates that the family constructs for what the build says.
 
     Returns:
@@ -140,23 +152,24 @@ def constructed_alternates(build: Build) -> NDArray[np.uint8] | None:
     return links
 
 
-def direct_rows(build: Build) -> Iterator[Unsound]:
-    """Rows for a neighbour that name a class for other destinations, or the other way round.
+def _direct_rows(build: Build) -> Iterator[Unsound]:
+    """Check that rows for neighbours, and no other rows, name direct classes.
 
-    In the families that construct alternates, class K + k leads to the neighbour over link k alone.
+    In the families that construct alternates, the direct class K + k leads over link k to the
+    neighbour alone.
     """
     egress, far = build.tables.routes.egress, build.wiring.far
     if not build.tables.routes.exact or not isinstance(egress, np.ndarray):
-        return  # rows that are computed use these classes
+        return  # computed rows name the right classes by construction
     most_links = far.shape[1]
     wrong = np.zeros(far.shape, np.bool_)
     for s, row in enumerate(egress):
         has_neighbour = far[s] >= 0
-        is_direct = row[np.maximum(far[s], 0)] == most_links + np.arange(most_links)
-        direct_rows_count = np.count_nonzero((row >= most_links) & (row < 2 * most_links))
-        if direct_rows_count == np.count_nonzero(has_neighbour):
-            wrong[s] = has_neighbour & ~is_direct
-        else:  # rows for other destinations name such classes, too
+        names_direct_class = row[np.maximum(far[s], 0)] == most_links + np.arange(most_links)
+        count = np.count_nonzero((row >= most_links) & (row < 2 * most_links))
+        if count == np.count_nonzero(has_neighbour):
+            wrong[s] = has_neighbour & ~names_direct_class
+        else:  # some row for another destination names a direct class; it is not known which
             wrong[s] = has_neighbour
     yield from unsound_where(
         wrong,

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.proof.soundness.link_sets import Bits, Sets, alternate_sets, has
+from compilers.proof.soundness.link_sets import Bits, Sets, alternate_sets, contain
 from compilers.proof.soundness.port_use import Ports, PortUse
 from compilers.proof.soundness.unsound import Unsound, unsound_where
 from compilers.proof.walks.loop_free_alternates import NeighbourPaths
@@ -43,7 +43,8 @@ from inventory.problems import Finding
 def weights(build: Build) -> Iterator[Unsound]:
     """Classes whose weights do not divide traffic as the build says.
 
-    Nothing is required of weights that are fitted, or that are the balance's own (`any`).
+    All alternates need one weight, and the minimal port a weight in the right ratio to it. Nothing
+    is required of weights that are fitted, or that are the balance's own (`any`).
     """
     forwarding, classes = build.forwarding, build.tables.classes
     if forwarding.weights in ("fitted", "any") or not classes.alternate.shape[2]:
@@ -53,15 +54,16 @@ def weights(build: Build) -> Iterator[Unsound]:
     ratio = weight_pairs(of_classes.alternates, forwarding.minimal_share).astype(np.int64)
     minimal_part, alternate_part = ratio[..., 0], ratio[..., 1]
     are_equal = of_classes.least_alternate == of_classes.greatest_alternate
+    # minimal / alternate == minimal_part / alternate_part, without a division.
     has_ratio = are_equal & (
         of_classes.minimal * alternate_part == of_classes.greatest_alternate * minimal_part
     )
 
     def finding(s: int, c: int) -> Finding:
         """The finding for class c of a switch."""
-        words = f"{ratio[s, c, 0]} to {ratio[s, c, 1]}, the minimal port to each alternate"
+        required = f"{ratio[s, c, 0]} to {ratio[s, c, 1]}, the minimal port to each alternate"
         path = (build.wiring.names[s], "weight", c)
-        return Finding(path, words, " ".join(map(str, classes.weight[s, c].tolist())))
+        return Finding(path, required, " ".join(map(str, classes.weight[s, c].tolist())))
 
     yield from unsound_where(~has_ratio & (of_classes.alternates > 0), finding)
 
@@ -122,14 +124,15 @@ def class_rows(build: Build, paths: NeighbourPaths) -> Iterator[Unsound]:
     """Classes that have rows for destinations which need different classes.
 
     The neighbour itself has other alternates than the switches behind it, so it needs a direct
-    class. Two destinations that different neighbours can serve as alternates need two classes,
-    which is checked if each destination has a row of its own.
+    class. Two destinations that different neighbours can serve as alternates need two classes. This
+    is checked only if each destination has a row of its own: an aggregate has a single row for
+    destinations that differ.
 
     Args:
         build: its tables deliver every pair, and have alternates or repairs.
         paths: the paths of the neighbours of its switches.
     """
-    forwarding, behind = build.forwarding, paths.behind & ~paths.direct
+    forwarding = build.forwarding
     yield from unsound_where(
         paths.behind & paths.direct,
         lambda s, c: Finding(
@@ -142,11 +145,13 @@ def class_rows(build: Build, paths: NeighbourPaths) -> Iterator[Unsound]:
     if build.tables.routes.exact:
         disjoint = forwarding.has_alternates and forwarding.disjoint
         mixed = paths.partly_disjoint() if disjoint else paths.partly_node_protecting()
-        yield from _mixed_rows(build, mixed & behind)
+        yield from _mixed_rows(build, mixed & paths.only_behind)
 
 
 def alternates(build: Build, use: PortUse, paths: NeighbourPaths) -> Iterator[Unsound]:
-    """Alternates that a class lacks, and alternates that the build's `Forwarding` does not allow.
+    """Alternates that a class lacks, or that the build's `Forwarding` does not allow.
+
+    With shortest alternates, classes whose destinations different neighbours serve, too.
 
     Args:
         build: its tables deliver every pair.
@@ -180,17 +185,17 @@ def _alternates_by_paths(build: Build, paths: NeighbourPaths) -> tuple[Sets, Set
     if forwarding.marks:  # any neighbour may be an alternate, as it spreads marked packets
         serving = paths.all_candidates()
     else:  # direct classes have none, unless neighbours bounce packets
-        serving[~(paths.behind & ~paths.direct)] = 0
+        serving[~paths.only_behind] = 0
     if not forwarding.bounces:
         return serving, serving
     # A neighbour can also be reached over links whose far end bounces packets. In a whole PolarFly
     # every neighbour bounces. In other graphs only loop-free neighbours are required.
-    to_neighbour, whole = paths.direct & ~paths.behind, polarity.is_whole(build.topology)
+    only_direct = paths.direct & ~paths.behind
     any_link = paths.all_candidates()
+    must_serve_direct = any_link if polarity.is_whole(build.topology) else paths.loop_free()
     required = serving.copy()
-    to_neighbours = any_link if whole else paths.loop_free()
-    required[to_neighbour] = to_neighbours[to_neighbour]
-    return required, np.where(to_neighbour[..., None], any_link, required)
+    required[only_direct] = must_serve_direct[only_direct]
+    return required, np.where(only_direct[..., None], any_link, required)
 
 
 def constructed_alternates(build: Build, use: PortUse, links: Sets) -> Iterator[Unsound]:
@@ -227,8 +232,7 @@ def repairs(build: Build, use: PortUse, paths: NeighbourPaths) -> Iterator[Unsou
     if forwarding.repairs:
         yield from _repairs(build, use, "protection", classes.protection, paths.used, serving)
     if forwarding.repairs or forwarding.bounces:
-        behind = paths.behind & ~paths.direct
-        yield from _repairs(build, use, "bounce", classes.bounce, behind, serving)
+        yield from _repairs(build, use, "bounce", classes.bounce, paths.only_behind, serving)
 
 
 def _mixed_rows(build: Build, mixed: Bits) -> Iterator[Unsound]:
@@ -252,7 +256,8 @@ def _class_numbers(build: Build, paths: NeighbourPaths) -> Iterator[Unsound]:
     port, most_links = build.tables.classes.port, build.wiring.port.shape[1]
     by_port = np.argsort(port, axis=1, kind="stable")
     ranked = np.take_along_axis(port, by_port, axis=1)
-    is_second = np.zeros(port.shape, np.bool_)  # the second class of a port, not the third
+    # By rank of the port: equal to the class before, and not to the one before that.
+    is_second = np.zeros(port.shape, np.bool_)
     is_second[:, 1:] = ranked[:, 1:] == ranked[:, :-1]
     is_second[:, 2:] &= ranked[:, 2:] != ranked[:, :-2]
     direct_by_number = np.zeros(port.shape, np.bool_)
@@ -303,7 +308,7 @@ def _repairs(
         serving: uint8[S, C, ⌈K/8⌉], the links that repair. All of them come first in the order, or
             n of them if it has room for n.
     """
-    does_repair = has(serving, use.links(order))
+    does_repair = contain(serving, use.links(order))
     must_repair = np.arange(order.shape[2]) < set_bits(serving)[..., None]
     yield from unsound_where(
         is_checked[..., None] & must_repair & ~does_repair,

@@ -1,8 +1,8 @@
 """Sets of links as bits: for each class of each switch the links of its alternates.
 
-A set has a bit for each link of its switch. All sets of a fabric are one array, `Sets`. What comes
-in are a build and the use of its ports (`port_use`); the checks of this package ask which links are
-in which sets.
+A set has a bit for each link of its switch. All sets of a fabric are one array, `Sets`. The
+soundness checks and the local proof make sets of the alternates of a build (`alternate_sets`), and
+ask which links they contain.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ Sets = NDArray[np.uint8]
 """uint8[S, C, ⌈K/8⌉], the highest bit of the first byte for the first of K links."""
 
 
-def has(sets: Sets, link: NDArray[np.integer]) -> Bits:
-    """Whether links are in the sets of their classes.
+def contain(sets: Sets, link: NDArray[np.integer]) -> Bits:
+    """Whether the sets of classes contain links.
 
     Args:
         sets: uint8[S, C, ⌈K/8⌉].
@@ -33,19 +33,19 @@ def has(sets: Sets, link: NDArray[np.integer]) -> Bits:
     Returns:
         bool[S, C, n].
 
-    >>> has(np.array([[[0b10100000]]], np.uint8), np.array([[[0, 1, 2, -1]]])).tolist()
+    >>> contain(np.array([[[0b10100000]]], np.uint8), np.array([[[0, 1, 2, -1]]])).tolist()
     [[[True, False, True, False]]]
     """
     number = np.maximum(link, 0)
     byte = np.take_along_axis(sets, number >> 3, axis=2)
-    contains: Bits = ((byte >> (7 - (number & 7))) & 1 > 0) & (link >= 0)
-    return contains
+    is_in_set: Bits = ((byte >> (7 - (number & 7))) & 1 > 0) & (link >= 0)
+    return is_in_set
 
 
-def bits(link: NDArray[np.integer]) -> tuple[NDArray[np.integer], NDArray[np.uint8]]:
-    """The byte of each link in a set, and its bit in this byte.
+def byte_and_bit(link: NDArray[np.integer]) -> tuple[NDArray[np.integer], NDArray[np.uint8]]:
+    """The index of the byte that has each link in a set, and the bit of the link in this byte.
 
-    >>> byte, bit = bits(np.array([0, 9]))
+    >>> byte, bit = byte_and_bit(np.array([0, 9]))
     >>> byte.tolist(), bit.tolist()
     ([0, 1], [128, 64])
     """
@@ -55,7 +55,8 @@ def bits(link: NDArray[np.integer]) -> tuple[NDArray[np.integer], NDArray[np.uin
 def packed_alternates(build: Build, use: PortUse) -> AlternateLinks | None:
     """The alternates of a build as sets of links, if it stores them so.
 
-    None if it stores ports, or if a set has a port that is not the switch's own cabled link.
+    None if it stores ports. None also if it is damaged: a link of some set has a port at which the
+    switch has no cable, or the cable of another link.
     """
     alternate = build.tables.classes.alternate
     if not isinstance(alternate, AlternatePorts):

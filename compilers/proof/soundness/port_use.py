@@ -19,22 +19,22 @@ from compilers.wiring.wiring import Wiring
 
 ABSENT, FREE, FABRIC, HOST = range(4)
 """What a port is used for: the node type has no such port; nothing; a cable to a switch; a host."""
-WORDS = (
-    "port {}, which its type has not",
-    "port {}, without a cable",
-    "port {}, a fabric port",
-    "port {}, a host port",
-)
+WORDS = {
+    ABSENT: "port {}, which its type has not",
+    FREE: "port {}, without a cable",
+    FABRIC: "port {}, a fabric port",
+    HOST: "port {}, a host port",
+}
 """A port of each purpose, in words."""
 PORT_ROWS_AT_ONCE = 1 << 14
 """The most switches whose ports are looked at together."""
 Ports = NDArray[Any]
-"""Port numbers of switches, [S, …]; 0 is no port."""
+"""Port numbers of switches, [S, …]; 0 is no port. A damaged build may have any number."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PortUse:
-    """The ports of S switches: two tables with a row for each switch, a column for each number."""
+    """The ports of S switches: two tables with a row a switch, and a column a port number."""
 
     purpose: NDArray[np.uint8]
     """uint8[S, ports + 2]: ABSENT, FREE, FABRIC or HOST, by port number.
@@ -51,7 +51,8 @@ class PortUse:
     def of(cls, wiring: Wiring) -> PortUse:
         """The ports of a wiring whose node types exist.
 
-        Port numbers of the wiring that its node types do not have are left out.
+        A port number of the wiring that the switch's type does not have stays ABSENT. The last
+        result is kept, as several checks ask for the ports of one wiring.
         """
         count = np.array([len(names) for names in wiring.port_names])[wiring.node_type]
         shape = len(count), int(count.max(initial=0)) + 2
@@ -60,7 +61,7 @@ class PortUse:
             ports.part(block)._fill(count[block], wiring.port[block], wiring.host_port[block])
         return ports
 
-    def _fill(self, count: Ports, fabric: Ports, host: Ports) -> None:
+    def _fill(self, count: NDArray[np.int64], fabric: Ports, host: Ports) -> None:
         """Enter the ports of some switches.
 
         Args:
@@ -78,7 +79,11 @@ class PortUse:
         self._enter(host, HOST)
 
     def _enter(self, ports: Ports, purpose: int) -> NDArray[np.bool_]:
-        """Enter the purpose of some ports, [S, n]; which of them the types have, bool[S, n]."""
+        """Enter the purpose of some ports, [S, n].
+
+        Returns:
+            bool[S, n], which of them their switches have. The others stay ABSENT.
+        """
         switch, column = np.arange(len(ports))[:, None], self._columns(ports)
         exists: NDArray[np.bool_] = self.purpose[switch, column] != ABSENT
         self.purpose[switch, column] = np.where(exists, purpose, ABSENT)
@@ -116,13 +121,16 @@ class PortUse:
         width = table.shape[1]
         row_begins = np.arange(0, len(ports) * width, width)
         row_begins = row_begins.reshape(-1, *[1] * (ports.ndim - 1))
-        return table.take(row_begins + self._columns(ports))
+        entries: NDArray[Any] = table.take(row_begins + self._columns(ports))
+        return entries
 
-    def _columns(self, ports: Ports) -> Ports:
-        """The columns of port numbers; that of a number that no type has is ABSENT."""
+    def _columns(self, ports: Ports) -> NDArray[Any]:
+        """The columns of port numbers: too large numbers have the last one, negative ones 0."""
         last = min(self.purpose.shape[1] - 1, np.iinfo(ports.dtype).max)
-        below: Ports = np.minimum(ports, last)
-        return np.maximum(below, 0) if ports.dtype.kind == "i" else below
+        columns: NDArray[Any] = np.minimum(ports, last)
+        if ports.dtype.kind == "i":
+            columns = np.maximum(columns, 0)
+        return columns
 
     def words(self, switch: int, port: int) -> str:
         """A port of a switch with its use, as messages say it: `port 7, a host port`."""

@@ -22,19 +22,19 @@ MOST_FINDINGS = 10
 
 @dataclass(frozen=True, slots=True)
 class Unsound:
-    """The wrong values that checks have found in a build; none if its count is 0."""
+    """The wrong values that checks have found in a build."""
 
     count: int = 0
     """How many values are wrong; 0 if the build is sound."""
     findings: tuple[Finding, ...] = ()
-    """The first of them, with what is required and what is there."""
+    """The first of them, `MOST_FINDINGS` at most, with what is required and what the build has."""
 
     @classmethod
-    def of(cls, parts: Iterable[Unsound]) -> Unsound:
+    def of(cls, checks: Iterable[Unsound]) -> Unsound:
         """The wrong values of several checks together."""
-        checks = tuple(parts)
-        findings = (finding for check in checks for finding in check.findings)
-        return cls(sum(check.count for check in checks), tuple(findings)[:MOST_FINDINGS])
+        results = tuple(checks)
+        findings = (finding for result in results for finding in result.findings)
+        return cls(sum(result.count for result in results), tuple(findings)[:MOST_FINDINGS])
 
     @classmethod
     def one(cls, path: str, required: str, given: str) -> Unsound:
@@ -60,7 +60,7 @@ def unsound_where(
     Args:
         wrong: bool of any shape, whether each value is wrong.
         finding_at: makes a finding from the indices of one value.
-        first: the index of the first row of `wrong`, if it is a part of a larger array.
+        first: the index that the first row of `wrong` has, if it is a block of a larger array.
 
     >>> wrong = np.array([False, True])
     >>> (faults,) = unsound_where(wrong, lambda i: Finding(("port", i), "a", "none"))

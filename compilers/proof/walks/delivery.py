@@ -48,16 +48,16 @@ CHANNELS_UP_TO = 1 << 26
 WALKED_UP_TO = 1 << 25
 """The most packets that `auto` walks, exactly and in half a second: PolarFly up to q = 31."""
 OPEN_TO_TWO = 64
-"""The most destinations left open by the proof of two failures that are walked exactly.
+"""The most destinations that the proof of two failures may leave open. These are walked exactly.
 
-If it leaves more open, a sample of all cases is walked instead.
+If it leaves more open, the proof is not used, and a sample of all cases is walked instead.
 """
 DELIVERY, ALTERNATES, MODULE = "delivery", "alternates", "module"
 """Names of what is proved, in `LocalUse.proved`."""
 WRONG_PROOF = Unsound.one(
     "local proof", "what a walk of a few destinations finds", "something else; all were walked"
 )
-"""The finding that a walk contradicts the proof."""
+"""The finding that a walk contradicts the local proof, or that of a package."""
 
 
 def verify(build: Build, options: ProofOptions = WITHOUT_FAILURES) -> Report:
@@ -71,9 +71,9 @@ def verify(build: Build, options: ProofOptions = WITHOUT_FAILURES) -> Report:
         InputError: so many failures can leave a marked packet no path, or the build has no groups
             of a kind of failures.
     """
-    unwalkable = walkable(build)
-    if unwalkable.count:
-        return replace(NO_PAIRS, unsound=unwalkable)
+    faults = walkable(build)
+    if faults.count:
+        return replace(NO_PAIRS, unsound=faults)
     kinds = default_failures(build) if options.failures is None else tuple(options.failures)
     uses_proofs = _uses_proofs(build, options)
     proofs = _prove_without_walks(build, kinds, options) if uses_proofs else _Proofs()
@@ -82,6 +82,7 @@ def verify(build: Build, options: ProofOptions = WITHOUT_FAILURES) -> Report:
     # If minimal paths are missing, the other walks would only repeat the same faults.
     if report.delivered != report.pairs:
         return report
+    # `report.local` is None if a walk has contradicted the proof of delivery.
     if proofs.local and report.local:
         proof = proofs.local
         if _proves_two_failures(build, kinds, options.sample):
@@ -107,8 +108,9 @@ def _with_soundness(report: Report, build: Build) -> Report:
     build's `Forwarding` says is compared with the tables only if nothing else is wrong.
     """
     all_proved = report.local is not None and not report.local.open
-    stored = isinstance(build.tables.routes.egress, np.ndarray)
-    faults = unsound(build, stored or not (all_proved and build.topology.endpoints.all()))
+    are_stored = isinstance(build.tables.routes.egress, np.ndarray)
+    proves_rows = all_proved and bool(build.topology.endpoints.all())
+    faults = unsound(build, rows=are_stored or not proves_rows)
     report = replace(report, unsound=Unsound.of((report.unsound, faults)))
     if report.delivered != report.pairs or report.unsound.count:
         return report
@@ -191,9 +193,11 @@ def _over_intermediates(legs: Report) -> Report:
     leg to an intermediate that is down ends at a neighbour, which forwards its packets as from a
     host there.
     """
-    # n switches with hosts have n(n - 1) pairs, and each of them is an intermediate.
+    # The n switches with hosts have n(n - 1) pairs, which gives n; each of them is an intermediate.
     intermediates = (1 + isqrt(1 + 4 * legs.pairs)) // 2
-    alternates = HostPathFigures(legs.pairs * intermediates, 0, 2 * legs.max_hops)
+    alternates = HostPathFigures(
+        paths=legs.pairs * intermediates, strays=0, max_hops=2 * legs.max_hops
+    )
     return replace(legs, legs=True, alternates=alternates)
 
 
@@ -208,21 +212,28 @@ def _delivery(build: Build, proofs: _Proofs, options: ProofOptions) -> Report:
     if proofs.is_contradicted:
         return replace(walk_minimal(build, progress, workers=workers), unsound=WRONG_PROOF)
     hop_counts = proofs.hop_counts
-    ends = np.flatnonzero(build.topology.endpoints)
-    # bool[D], the destinations to which delivery is proved.
-    delivers = proofs.local.delivers if proofs.local else np.full(len(ends), bool(hop_counts))
+    destinations = np.flatnonzero(build.topology.endpoints)
+    # bool[D], the destinations to which delivery is proved: a package proves all or none.
+    all_or_none = np.full(len(destinations), bool(hop_counts))
+    delivers = proofs.local.delivers if proofs.local else all_or_none
     if not delivers.any():
         return walk_minimal(build, progress, workers=workers)
-    checked = sample_destinations(ends[delivers], options.seed)
+    checked = sample_destinations(destinations[delivers], options.seed)
     check = walk_minimal(build, None, checked)
     if check.minimal < check.pairs:
         return replace(walk_minimal(build, progress, workers=workers), unsound=WRONG_PROOF)
     if proofs.local:
         proved_counts = proofs.local.hop_counts[delivers].sum(axis=0)
         hop_counts = tuple(np.trim_zeros(proved_counts, "b").tolist())  # "b": zeros at the back
-    pairs = int(np.count_nonzero(delivers)) * (len(ends) - 1)
-    unproved = ends[~delivers]
-    use = LocalUse((DELIVERY,), len(ends), len(unproved), len(checked), proofs.local is None)
+    pairs = int(np.count_nonzero(delivers)) * (len(destinations) - 1)
+    unproved = destinations[~delivers]
+    use = LocalUse(
+        proved=(DELIVERY,),
+        destinations=len(destinations),
+        open=len(unproved),
+        walked=len(checked),
+        program=proofs.local is None,
+    )
     report = Report(
         pairs=pairs,
         delivered=pairs,
@@ -244,7 +255,7 @@ def _with_walks(
     kinds: tuple[str, ...],
     options: ProofOptions,
 ) -> Report:
-    """The report with walks over all paths, if there are alternates, and under single failures."""
+    """The report with all paths, if there are alternates, and with single failures, by walks."""
     single = tuple(kind for kind in kinds if kind in SINGLE_FAILURES)
     has_alternates = _has_alternates(build)
     if not single and not has_alternates:
@@ -287,16 +298,19 @@ def _with_modules(report: Report, build: Build, seed: int) -> Report:
     if bounds is None:
         return report
     longest = report.alternates.max_hops if report.alternates else report.max_hops
-    ends = np.flatnonzero(build.topology.endpoints)
-    checked = sample_destinations(ends, seed)
+    destinations = np.flatnonzero(build.topology.endpoints)
+    checked = sample_destinations(destinations, seed)
     walked = walk_failures(towards(build, checked), MODULE, destinations=checked)
     # The switch that meets the dead module is at most `longest` - 1 links from the source.
-    hops_bound, stretch_bound = longest - 1 + bounds.path_links, bounds.detour_links
+    hops_bound = longest - 1 + bounds.path_links
+    stretch_bound = bounds.detour_links
     if walked.lost_pairs or walked.max_hops > hops_bound or walked.stretch > stretch_bound:
         return replace(report, unsound=Unsound.of((WRONG_PROOF, report.unsound)))
     exact = walked.max_hops == hops_bound and walked.stretch == stretch_bound
     module_report = replace(walked, max_hops=hops_bound, stretch=stretch_bound, exact=exact)
-    use = report.local or LocalUse((), len(ends), 0, len(checked))
+    use = report.local or LocalUse(
+        proved=(), destinations=len(destinations), open=0, walked=len(checked)
+    )
     use = replace(use, proved=(*use.proved, MODULE))
     return replace(report, failures=(*report.failures, module_report), local=use)
 
@@ -307,7 +321,11 @@ def _provable_failures(build: Build, kinds: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _proves_two_failures(build: Build, kinds: tuple[str, ...], sample: int | None) -> bool:
-    """Whether all pairs of failed elements are asked for, and switches repair failures."""
+    """Whether to try a proof of two failures.
+
+    Two failures have to be asked for, with a sample that has all their cases, and switches have to
+    repair failures.
+    """
     pairs = comb(build.tables.switches + build.topology.graph.size, 2)
     return "2" in kinds and build.forwarding.repairs and (sample or pairs) >= pairs
 

@@ -36,10 +36,10 @@ class PairFault:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Report:
-    """Counts over all ordered pairs of nodes with hosts; hops are links."""
+    """Counts over all ordered pairs of switches with hosts; a hop is a link."""
 
     pairs: int
-    """Ordered pairs of switches with hosts."""
+    """All these pairs; with `legs` set, all pairs of the ends of a leg."""
     delivered: int
     """Pairs whose packets arrive by the minimal ports."""
     minimal: int
@@ -51,18 +51,18 @@ class Report:
     faults: tuple[PairFault, ...]
     """The first few pairs that are not delivered over a shortest path."""
     alternates: HostPathFigures | None = None
-    """None where there are no alternates."""
+    """All paths that packets of hosts may take; None where there are no alternates."""
     failures: tuple[FailureReport, ...] = ()
     """One report per kind tried."""
     promised: tuple[str, ...] = ()
     """The kinds of failures that may lose no pair."""
     channels: Channels | None = None
-    """The channels of a lossless fabric, under the failures of `channels_under`; None if they were
-    not asked for."""
+    """The virtual channels of a lossless fabric, also under the failures of `channels_under`; None
+    if they were not counted."""
     channels_under: tuple[str, ...] = ()
     """The kinds of failures under which channels were proved."""
     local: LocalUse | None = None
-    """What was proved state by state; None if all was walked."""
+    """What was proved by the local proof, without walks; None if all was walked."""
     unsound: Unsound = NONE_UNSOUND
     """Values that contradict others. If no packet can be followed because of them, `pairs` is 0."""
     legs: bool = False
@@ -72,9 +72,9 @@ class Report:
     @property
     def passed(self) -> bool:
         """Whether all is sound, pairs have minimal paths, all paths arrive, and repairs hold."""
-        minimal = self.delivered == self.pairs == self.minimal and not self.loops
+        all_minimal = self.delivered == self.pairs == self.minimal and not self.loops
         strays = self.alternates.strays if self.alternates else 0
-        return minimal and not strays and not self.broken and not self.unsound.count
+        return all_minimal and not strays and not self.broken and not self.unsound.count
 
     @property
     def broken(self) -> tuple[FailureReport, ...]:
@@ -125,8 +125,9 @@ class Report:
         joined.
         """
         exhaustive = [report for report in self.failures if report.cases == report.all_cases]
-        repaired = {kind for kind in self.promised if kind in PROTECTED_FAILURES["node"]}
-        free = self.channels is not None and self.channels.free
+        # The mark promises freedom from deadlock also while packets take a promised repair.
+        promised_single = {kind for kind in self.promised if kind in PROTECTED_FAILURES["node"]}
+        no_deadlock = self.channels is not None and self.channels.free
         return {
             "delivery": True,
             "identities": True,
@@ -136,7 +137,7 @@ class Report:
                 for report in exhaustive
                 if report.lost_pairs == report.cut_off and report.kind in FAILURE_KINDS
             ],
-            "channels": free and repaired <= set(self.channels_under),
+            "channels": no_deadlock and promised_single <= set(self.channels_under),
             "certified": list(self.local.proved) if self.local else [],
         }
 
@@ -147,7 +148,10 @@ class Report:
         return f"<Report {outcome}: {pairs}, over {self.max_hops} links at most>"
 
     def with_pairs_of(self, more: Report) -> Report:
-        """The counts of pairs of two reports, which are on different destinations, together."""
+        """The counts of pairs of two reports together, which are on different destinations.
+
+        All other fields have their defaults.
+        """
         counts = zip_longest(self.hop_counts, more.hop_counts, fillvalue=0)
         return Report(
             pairs=self.pairs + more.pairs,
@@ -159,5 +163,5 @@ class Report:
         )
 
 
-NO_PAIRS = Report(0, 0, 0, 0, (), ())
-"""The report on no pairs, to which those of others are added."""
+NO_PAIRS = Report(pairs=0, delivered=0, minimal=0, loops=0, hop_counts=(), faults=())
+"""The report on no pairs, to which reports on pairs are added."""

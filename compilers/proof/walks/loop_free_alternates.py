@@ -41,8 +41,8 @@ class Conflict(IntEnum):
     """The switch's next hop, if that is not the destination."""
     BACK = 3
     """The switch itself: packets would loop."""
-    ANY = 4
-    """Above all others: the limit that lets every neighbour pass."""
+    LIMIT_FOR_ANY = 4
+    """No conflict, but greater than all of them: the limit below which every neighbour is."""
 
 
 class MinimalRoutes(NamedTuple):
@@ -56,7 +56,7 @@ class MinimalRoutes(NamedTuple):
     next_switch: Vertices
     """int32[S, D], the next switch; the switch itself where it has no route."""
     after: list[Vertices]
-    """int32[S, D] each, where the packets of all switches are after 1, 2, … links."""
+    """int32[S, D] each, the switch that the packets of each switch come to after 1, 2, … links."""
     hops: NDArray[np.uint8]
     """uint8[S, D], the links of each path."""
 
@@ -109,10 +109,10 @@ class NeighbourPaths:
             downstream_for_some=np.zeros(is_candidate.shape, np.bool_),
         )
         fib = Fib.of(build.tables, wiring.cables())
-        ends = np.flatnonzero(build.topology.endpoints)
+        destinations = np.flatnonzero(build.topology.endpoints)
         step = max(1, PATH_CELLS_AT_ONCE // len(port))
-        for first in range(0, len(ends), step):
-            block = ends[first : first + step]
+        for first in range(0, len(destinations), step):
+            block = destinations[first : first + step]
             paths_of_neighbours._add(fib, block, np.where(cabled, wiring.far, 0))
         return paths_of_neighbours
 
@@ -124,26 +124,34 @@ class NeighbourPaths:
             destinations: int64[D].
             far: int32[S, K], the neighbour behind each link; 0 where there is none.
         """
-        ends = destinations.astype(np.int32)
-        paths = _minimal_paths(fib, destinations, self.direct.shape[1])
-        # Destinations sorted by class, so that each class is a range of columns.
+        ends = destinations.astype(np.int32)  # in the type of switches, to be compared with them
+        paths = _minimal_routes(fib, destinations, self.direct.shape[1])
+        # Destinations sorted by class, so that each class is a range of columns. Those without a
+        # route are last, as their class has a larger number than any other.
         order = np.argsort(paths.egress_class, axis=1, kind="stable")
         for s, count in enumerate(np.count_nonzero(paths.routed, axis=1).tolist()):
             if not count:
                 continue
+            # The classes of switch s, and where the columns of each begin (for `reduceat`).
             columns = order[s, :count]
-            classes, first = np.unique(paths.egress_class[s, columns], return_index=True)
+            classes, begins = np.unique(paths.egress_class[s, columns], return_index=True)
+
+            # Whether the neighbour is the destination, for some destination of each class.
             direct = (paths.next_switch[s] == ends)[columns]
-            self.direct[s, classes] |= np.logical_or.reduceat(direct, first)
-            self.behind[s, classes] |= np.logical_or.reduceat(~direct, first)
+            self.direct[s, classes] |= np.logical_or.reduceat(direct, begins)
+            self.behind[s, classes] |= np.logical_or.reduceat(~direct, begins)
+
+            # The conflicts of neighbours: [K, columns], then [classes, K].
             conflict = _conflicts(paths.after, s, far[s], ends)[:, columns]
-            best = np.minimum.reduceat(conflict, first, axis=1).T
-            worst = np.maximum.reduceat(conflict, first, axis=1).T
+            best = np.minimum.reduceat(conflict, begins, axis=1).T
+            worst = np.maximum.reduceat(conflict, begins, axis=1).T
             self.best_conflict[s, classes] = np.minimum(self.best_conflict[s, classes], best)
             self.worst_conflict[s, classes] = np.maximum(self.worst_conflict[s, classes], worst)
+
+            # The neighbours that are downstream, in the same shapes.
             downstream = (paths.hops[far[s]] < paths.hops[s])[:, columns]
-            for_all = np.logical_and.reduceat(downstream, first, axis=1).T
-            for_some = np.logical_or.reduceat(downstream, first, axis=1).T
+            for_all = np.logical_and.reduceat(downstream, begins, axis=1).T
+            for_some = np.logical_or.reduceat(downstream, begins, axis=1).T
             self.downstream_for_all[s, classes] &= for_all
             self.downstream_for_some[s, classes] |= self.is_candidate[s, classes] & for_some
 
@@ -156,20 +164,25 @@ class NeighbourPaths:
         """bool[S, C], whether the class has any destination."""
         return self.direct | self.behind
 
+    @property
+    def only_behind(self) -> Bits:
+        """bool[S, C], whether the class has destinations behind its neighbour, and no others."""
+        return self.behind & ~self.direct
+
     def all_candidates(self) -> Sets:
         """All candidates, also those whose paths come back to the switch, as sets of links."""
-        return self._candidates_below(Conflict.ANY)
+        return self._candidates_below(Conflict.LIMIT_FOR_ANY)
 
     def loop_free(self) -> Sets:
         """The candidates whose paths do not come back to the switch, as sets of links."""
         return self._candidates_below(Conflict.BACK)
 
     def node_protecting(self) -> Sets:
-        """Those whose paths also avoid the next hop of the switch, as sets of links."""
+        """The candidates whose paths meet neither the switch nor its next hop, as sets of links."""
         return self._candidates_below(Conflict.NEXT_HOP)
 
     def disjoint(self) -> Sets:
-        """Those whose paths meet no switch of the switch's own minimal path, as sets of links."""
+        """The candidates whose paths meet no switch of the minimal path, as sets of links."""
         return self._candidates_below(Conflict.LATER)
 
     def _candidates_below(self, limit: Conflict) -> Sets:
@@ -196,25 +209,26 @@ class NeighbourPaths:
         Args:
             limit: a candidate serves a destination if its conflict is smaller.
         """
+        # Conflicts below the limit are as good as none.
         best, worst = (
             np.where(conflict < limit, Conflict.NONE, conflict)
             for conflict in (self.best_conflict, self.worst_conflict)
         )
-        differ: Bits = (self.is_candidate & self.used[..., None] & (best != worst)).any(axis=2)
-        return differ
+        partly: Bits = (self.is_candidate & self.used[..., None] & (best != worst)).any(axis=2)
+        return partly
 
     def partly_downstream(self) -> Bits:
         """The classes with a link that is downstream for some destinations only, bool[S, C]."""
         only_some = self.downstream_for_some & ~self.downstream_for_all
-        differ: Bits = only_some.any(axis=2) & self.used
-        return differ
+        partly: Bits = only_some.any(axis=2) & self.used
+        return partly
 
 
-def _minimal_paths(fib: Fib, destinations: NDArray[np.int64], classes: int) -> MinimalRoutes:
+def _minimal_routes(fib: Fib, destinations: NDArray[np.int64], class_count: int) -> MinimalRoutes:
     """The minimal paths of all switches to some destinations, int64[D]."""
     ends = destinations.astype(np.int32)
     egress_class = fib.egress(destinations).astype(np.intp)
-    routed = egress_class < classes
+    routed = egress_class < class_count
     itself = np.arange(len(egress_class), dtype=np.int32)[:, None]
     next_switch = np.where(routed, fib.next_switch(destinations), itself)
     after = _switches_after(next_switch, ends)
@@ -238,10 +252,14 @@ def _switches_after(next_switch: Vertices, ends: Vertices) -> list[Vertices]:
 
 
 def _hops(after: list[Vertices], ends: Vertices) -> NDArray[np.uint8]:
-    """uint8[S, D], the links of every path; if a path does not end, at least as many as `after`."""
+    """uint8[S, D], the links of every path; if a path does not end, at least as many as `after`.
+
+    They are counted as the times at which the packet is not yet at its end: at the beginning, and
+    after 1, 2, … links.
+    """
     hops: NDArray[np.uint8] = (np.arange(len(after[0]))[:, None] != ends).astype(np.uint8)
-    for at in after[:-1]:
-        hops += at != ends
+    for switch in after[:-1]:
+        hops += switch != ends
     return hops
 
 
@@ -255,15 +273,16 @@ def _conflicts(after: list[Vertices], s: int, far: Vertices, ends: Vertices) -> 
         ends: int32[D], the destinations.
     """
     conflicts = np.full((len(far), len(ends)), Conflict.NONE, np.uint8)
-    for at in (far[:, None], *(switches[far] for switches in after[:-1])):
-        conflicts[np.broadcast_to(at == s, conflicts.shape)] = Conflict.BACK
-        before_end = at != ends
+    # The switches on the neighbours' paths, [K, D]: the neighbours, then those after 1, 2, … links.
+    for on_path in (far[:, None], *(switches[far] for switches in after[:-1])):
+        conflicts[np.broadcast_to(on_path == s, conflicts.shape)] = Conflict.BACK
+        is_before_end = on_path != ends
         for conflict, own_path in (
             (Conflict.NEXT_HOP, after[:1]),
             (Conflict.LATER, after[1:-1]),
         ):
             for switches in own_path:
-                meets = (at == switches[s]) & before_end
+                meets = (on_path == switches[s]) & is_before_end
                 value = np.where(meets, np.uint8(conflict), np.uint8(Conflict.NONE))
                 np.maximum(conflicts, value, out=conflicts)
     return conflicts

@@ -23,13 +23,13 @@ from compilers.workers.shards import THIS_PROCESS, Workers, in_blocks, reported
 PAIRS_AT_ONCE = 1 << 18
 """The most pairs of a switch and a destination that are walked at once."""
 ITSELF = -128
-"""In place of the links from a switch to itself."""
+"""In place of the links from a switch to itself, which is no pair. No fault has this number."""
 
 
 def walk_minimal(
     build: Build,
     progress: Progress | None,
-    towards: NDArray[np.int64] | None = None,
+    destinations: NDArray[np.int64] | None = None,
     workers: Workers = THIS_PROCESS,
 ) -> Report:
     """Walk the minimal paths from all switches with hosts.
@@ -37,12 +37,12 @@ def walk_minimal(
     Args:
         build: its tables and wiring are walked.
         progress: called with destinations done and all.
-        towards: int64[D], ascending, the destinations; None: all switches with hosts.
+        destinations: int64[D], ascending; None: all switches with hosts.
         workers: that share the destinations.
     """
-    ends = np.flatnonzero(build.topology.endpoints)
-    towards = ends if towards is None else towards
-    blocks = in_blocks(towards, max(1, PAIRS_AT_ONCE // build.tables.switches))
+    if destinations is None:
+        destinations = np.flatnonzero(build.topology.endpoints)
+    blocks = in_blocks(destinations, max(1, PAIRS_AT_ONCE // build.tables.switches))
     parts = workers.over(_MinimalPaths.of, build, blocks, least=LEAST_BLOCKS)
     return reduce(Report.with_pairs_of, reported(parts, blocks, progress), NO_PAIRS)
 
@@ -55,35 +55,37 @@ class _MinimalPaths:
     """The routes of the build."""
     neighbours: NDArray[np.int64]
     """int64[S, degree], the neighbours of each switch in the graph."""
-    ends: NDArray[np.int64]
-    """int64[D], the switches with hosts."""
+    sources: NDArray[np.int64]
+    """int64[n], the switches with hosts."""
 
     @classmethod
     def of(cls, build: Build) -> _MinimalPaths:
         """Prepare the walk of a build."""
-        ends = np.flatnonzero(build.topology.endpoints)
+        sources = np.flatnonzero(build.topology.endpoints)
         fib = Fib.of(build.tables, build.wiring.cables())
-        return cls(fib, neighbour_table(build.topology.graph), ends)
+        return cls(fib, neighbour_table(build.topology.graph), sources)
 
     def __call__(self, destinations: NDArray[np.int64]) -> Report:
         """The report on the pairs towards some destinations, int64[D], ascending."""
-        ends = self.ends
-        hops = minimal_hops(self.fib, destinations)[ends]
-        hops[np.searchsorted(ends, destinations), np.arange(len(destinations))] = ITSELF
+        sources = self.sources
+        # int8[n, D], the links of each minimal path, or a negative number for its fault.
+        hops = minimal_hops(self.fib, destinations)[sources]
+        hops[np.searchsorted(sources, destinations), np.arange(len(destinations))] = ITSELF
         longest = int(hops.max(initial=0))
-        # No path is longer than `longest`, so farther pairs need no exact distance: BEYOND is more.
-        shortest = distances(self.neighbours, destinations, depth=longest - 1).T[ends]
+        # The search for distances stops one link before `longest`: all pairs that are farther apart
+        # get a greater number (BEYOND), and no path between them can be too long.
+        shortest = distances(self.neighbours, destinations, depth=longest - 1).T[sources]
         is_minimal = (hops >= 0) & (hops <= shortest)
         counts = [int(np.count_nonzero(hops == h)) for h in range(longest + 1)]
         wrong = np.argwhere(~is_minimal & (hops != ITSELF))[:PAIR_EXAMPLES]
         return Report(
-            pairs=len(destinations) * (len(ends) - 1),
+            pairs=len(destinations) * (len(sources) - 1),
             delivered=sum(counts),
             minimal=int(np.count_nonzero(is_minimal)),
             loops=int(np.count_nonzero(hops == LOOPED)),
             hop_counts=tuple(counts) if any(counts) else (),
             faults=tuple(
-                PairFault(int(ends[i]), int(destinations[j]), _fault(hops[i, j], shortest[i, j]))
+                PairFault(int(sources[i]), int(destinations[j]), _fault(hops[i, j], shortest[i, j]))
                 for i, j in wrong
             ),
         )

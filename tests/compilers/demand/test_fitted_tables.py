@@ -15,7 +15,7 @@ from compilers.demand.traffic_matrix import Traffic
 from compilers.demand.weight_fit import fit
 from compilers.evaluation.traffic import PATTERNS
 from compilers.expansion.grow import grow
-from compilers.proof.soundness.value_soundness import weights
+from compilers.proof.soundness.table_soundness import weights
 from inventory.problems import InputError
 from inventory.yamlfile import TextFile
 from polarfab.fabric import Fabric

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from compilers.forwarding.walks import Walks
-from compilers.proof.failures.failure_walks import FailureCases, walk_failures
+from compilers.proof.failures.failure_cases import FailureCases
+from compilers.proof.failures.failure_walks import walk_failures
 from compilers.proof.proof_options import ProofOptions
 from compilers.proof.walks.delivery import verify
 from tests.compilers.proof.makers import (
@@ -47,7 +48,7 @@ def test_three_failures_are_measured() -> None:
 def test_three_failures_agree_with_single_packets() -> None:
     build = protected("polarfly", q=3)
     walks, oracle = Walks.of(build), Oracle(build)
-    rows = FailureCases.of(walks, "3", 30).rows
+    rows = FailureCases.of_elements(walks, "3", 30).rows
     assert rows is not None
     lost = 0
     for case in rows.tolist():

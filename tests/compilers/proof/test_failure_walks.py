@@ -8,9 +8,9 @@ from itertools import combinations, pairwise
 import pytest
 
 from compilers.forwarding.walks import Walks
+from compilers.proof.failures.failure_cases import FailureCases
 from compilers.proof.failures.failure_walks import (
     SAMPLE,
-    FailureCases,
     FailureReport,
     walk_failures,
 )
@@ -142,7 +142,7 @@ def two_by_oracle(build: Build, sample: int = SAMPLE) -> tuple[int, int]:
     """Lost and looping pairs over cases of two failures."""
     walks, oracle = Walks.of(build), Oracle(build)
     lost = looped = 0
-    cases = FailureCases.of(walks, "2", sample)
+    cases = FailureCases.of_elements(walks, "2", sample)
     every = combinations(range(walks.elements), 2) if cases.rows is None else cases.rows
     for case in every:
         links = {

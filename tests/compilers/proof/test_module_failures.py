@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 
 from compilers.pipeline import compile_fabric
-from compilers.proof.explanation import explain, find_failures
+from compilers.proof.explanation import explain
 from compilers.proof.failures.failure_walks import walk_failures
 from compilers.proof.failures.risk_cases import named_elements, require_kind
+from compilers.proof.name_lookup import find_failures
 from compilers.proof.proof_options import ProofOptions
-from compilers.proof.verification import judge, remedy
+from compilers.proof.remedies import remedy
+from compilers.proof.verification import judge
 from compilers.routing.plane_choices import with_plane_repairs
 from compilers.spec.fabric_file import load_fabric
 from compilers.wiring.shared_risk import resolve_name, risk_groups

@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compilers.pipeline import compile_fabric
-from compilers.proof.explanation import Failing, explain, find_failure
+from compilers.proof.explanation import Failing, explain
+from compilers.proof.name_lookup import find_failure
 from compilers.routing.choose import choices, search_choices
 from compilers.routing.minimal_routes import minimal
 from compilers.routing.split_classes import split_direct

@@ -16,8 +16,9 @@ import pytest
 from compilers.evaluation.saturation import throughput
 from compilers.evaluation.traffic import PATTERNS
 from compilers.pipeline import compile_fabric
-from compilers.proof.explanation import explain, find_failure
+from compilers.proof.explanation import explain
 from compilers.proof.lossless.channels import channels
+from compilers.proof.name_lookup import find_failure
 from compilers.proof.proof_options import ProofOptions
 from compilers.proof.walks.delivery import verify
 from compilers.spec.fabric_file import load_fabric

@@ -16,7 +16,8 @@ import pytest
 from compilers.evaluation.saturation import LinkLoads, throughput
 from compilers.forwarding.single_packets import HOME, SinglePackets
 from compilers.pipeline import compile_fabric
-from compilers.proof.explanation import explain, find_failure
+from compilers.proof.explanation import explain
+from compilers.proof.name_lookup import find_failure
 from compilers.proof.proof_options import ProofOptions
 from compilers.proof.walks.delivery import verify
 from compilers.routing.intermediates import intermediates

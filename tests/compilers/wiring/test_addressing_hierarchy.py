@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compilers.pipeline import compile_fabric
-from compilers.proof.explanation import explain, find_switch
+from compilers.proof.explanation import explain
+from compilers.proof.name_lookup import find_switch
 from compilers.proof.walks.delivery import verify
 from compilers.spec.address_blocks import ipv4_block_length
 from compilers.spec.fabric_file import load_fabric

@@ -12,7 +12,7 @@ import pytest
 
 from compilers.pipeline import compile_fabric
 from compilers.proof.proof_options import ProofOptions
-from compilers.proof.soundness import address_soundness, value_soundness
+from compilers.proof.soundness import address_soundness, graph_soundness, table_soundness
 from compilers.proof.soundness.build_soundness import broken_claims
 from compilers.proof.soundness.port_use import PortUse
 from compilers.proof.soundness.unsound import Unsound
@@ -147,19 +147,19 @@ def other_graph(build: Build) -> Build:
 
 
 CHECKS: dict[str, Callable[[Build], Any]] = {
-    "node types": value_soundness.node_types,
-    "graph": value_soundness.graph,
-    "family": value_soundness.family,
-    "ports": lambda b: value_soundness.ports(b, PortUse.of(b.wiring)),
-    "cables": lambda b: value_soundness.cables(b, PortUse.of(b.wiring)),
-    "prefixes": value_soundness.prefixes,
-    "rows": value_soundness.rows,
-    "classes": lambda b: value_soundness.classes(b, PortUse.of(b.wiring)),
+    "node types": graph_soundness.node_types,
+    "graph": graph_soundness.graph,
+    "family": graph_soundness.family,
+    "ports": lambda b: graph_soundness.ports(b, PortUse.of(b.wiring)),
+    "cables": lambda b: graph_soundness.cables(b, PortUse.of(b.wiring)),
+    "prefixes": table_soundness.prefixes,
+    "rows": table_soundness.rows,
+    "classes": lambda b: table_soundness.classes(b, PortUse.of(b.wiring)),
     "names": address_soundness.names,
     "datapath ids": address_soundness.datapath_ids,
     "MAC addresses": address_soundness.mac_addresses,
     "blocks": address_soundness.blocks,
-    "weights": value_soundness.weights,
+    "weights": table_soundness.weights,
     "claims": broken_claims,
 }
 EDITS: list[tuple[str, Edit]] = [
@@ -303,7 +303,7 @@ def test_lists_of_neighbours_that_are_not_mutual_are_no_graph(given: int) -> Non
     if given == 2:
         targets[0] = 0
     broken = within(fabric(), "topology", graph=replace(graph, targets=targets))
-    (found,) = value_soundness.graph(broken)
+    (found,) = graph_soundness.graph(broken)
     assert found.texts()[0].startswith("graph: required lists of neighbours that name each other")
 
 
@@ -332,7 +332,7 @@ def test_a_row_for_an_aggregate_that_is_not_there() -> None:
     prefix = np.append(routes.prefix, np.full((1, 1), order, np.int32), axis=1)
     egress = np.pad(routes.egress, ((0, 0), (0, 1)))
     broken = within(fabric(), "tables.routes", prefix=prefix, egress=egress)
-    assert finds(value_soundness.rows, broken).count == order
+    assert finds(table_soundness.rows, broken).count == order
 
 
 def test_a_row_goes_by_the_class_of_those_that_the_same_neighbours_serve() -> None:
