@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.timing import Timing, balance_option, compiled, print_timings, q_option
-from compilers.routing.link_repair import Intact, repaired
+from compilers.routing.intact_build import Intact
+from compilers.routing.link_repair import repaired
 from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import load
 from compilers.targets.openflow.bundled_blocks import fields_at

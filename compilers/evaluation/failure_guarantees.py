@@ -30,7 +30,8 @@ from compilers.evaluation.guarantee import require_scipy
 from compilers.evaluation.host_rates import HostRates
 from compilers.evaluation.worst_link import WorstLink
 from compilers.proof.failures.risk_cases import Elements, named_elements, require_single
-from compilers.routing.link_repair import Intact, Repaired, repaired
+from compilers.routing.intact_build import Intact
+from compilers.routing.link_repair import Repaired, repaired
 from compilers.tables.build import Build
 from inventory.problems import InputError
 

@@ -24,7 +24,7 @@ from compilers.tables.packed_alternates import (
 from compilers.wiring.wiring import Wiring
 
 LARGEST_WEIGHT = 100
-"""The largest weight, unless the minimal share asks for a ratio beyond it."""
+"""The largest weight, unless the ratio of two weights has to be larger."""
 LARGEST_STORED_WEIGHT = 65535
 """The largest weight that the tables can hold."""
 
@@ -35,15 +35,17 @@ def with_alternates(
     """Return classes with alternates over the chosen links; packed where there are very many.
 
     Args:
-        classes: minimal, or with protection.
+        classes: without alternates; they may have protection.
         wiring: the ports of links.
         links: uint8[S, C, ⌈K/8⌉], one bit for each link, as in `AlternateLinks`.
         minimal_share: the minimal port's part of the traffic; None for equal shares.
     """
-    weight = weight_pairs(set_bits(links), minimal_share)
+    alternate_count = set_bits(links)
+    weight = weight_pairs(alternate_count, minimal_share)
     packed = AlternateLinks(links, wiring.port.astype(np.uint16), weight)
     ports = AlternatePorts(packed)
     weights = AlternateWeights(packed, ports.shape[2])
+    # Plain arrays, unless they would be large: then ports and weights are computed when read.
     return replace(classes, alternate=unless_large(ports), weight=unless_large(weights))
 
 
@@ -75,6 +77,9 @@ def _weight_ratio(minimal_share: Fraction, alternates: int) -> tuple[int, int]:
     """
     if minimal_share == 1:
         return 1, 0
+    # The weight of the minimal port to that of one alternate. Large weights make switches need many
+    # buckets, so the ratio is rounded to one of weights up to LARGEST_WEIGHT. Beyond that range one
+    # of the two weights is 1, and the other one as large as needed.
     ratio = minimal_share * alternates / (1 - minimal_share)
     if ratio > LARGEST_WEIGHT:
         rounded = Fraction(min(round(ratio), LARGEST_STORED_WEIGHT))

@@ -38,10 +38,10 @@ def balanced(
     """
     try:
         result = balance_named(balance).chosen(tables, forwarding, topology, wiring)
-    except (InputError, MemoryError):
+    except (InputError, MemoryError):  # in words of their own, or no fault of the balance
         raise
     except Exception as error:  # another package's code may raise any exception
-        if not package_of_balance(balance):
+        if not package_of_balance(balance):  # one of ours: the traceback helps more
             raise
         raise _balance_error(balance, RESULT, f"{type(error).__name__}: {error}") from error
     match result:
@@ -52,9 +52,9 @@ def balanced(
 
 
 def _require_classes(balance: str, before: Classes, classes: Classes) -> None:
-    """Pass when a balance has left the types and shapes of the arrays of classes as they were.
+    """Pass when the arrays of classes have the types, and the switches and classes, that they had.
 
-    The number of alternates and of repair ports may differ.
+    The number of alternates and of repair ports may differ, with a weight for each alternate.
 
     Raises:
         InputError: an array has another type or shape.

@@ -6,7 +6,7 @@ first in the lists of repair ports (`BounceGoals`). `plane_choices` and `module_
 
 Vertices of ER_q are vectors, and neighbours are orthogonal. So the cross product a×b is the one
 common neighbour of a and b. A *quadric* is orthogonal to itself, and so has one link fewer than
-other vertices.
+other vertices. For even q one vertex, the *nucleus*, is next to all quadrics.
 
 Let u be a neighbour of a quadric d, and let the link u–d fail. Packets of u for d go u–r–w–y–d:
 
@@ -34,8 +34,9 @@ Which quadric's ring gives the goal of each r, for q ≥ 3:
 - Odd q, u next to two quadrics d and e: both links u–d and u–e may fail, so both rings are needed.
   The other neighbours of u have the goals σ_d(u) and σ_e(u) in turn. Packets for d may go over e,
   so e has the goal σ_d(u) in the ring of d; in the same way d has σ_e(u).
-- Odd q, u a quadric: its neighbours bounce packets to a switch next to no quadric.
-- Even q: the nucleus n, which is next to all quadrics, is in no ring.
+- Odd q, u a quadric: u is in no ring, and no neighbour of u has a goal for its packets. They bounce
+  packets of u to a switch next to no quadric.
+- Even q: the nucleus n is in no ring.
 - Even q, u next to one quadric d: all neighbours of u but d have the goal σ_d(u).
 - Even q, u a quadric: all neighbours of u but n have the goal σ_n(u).
 
@@ -67,15 +68,15 @@ class BounceGoals:
     """The links that come first in the orders of repair, of S switches with K links."""
 
     first_bounce: NDArray[np.int16]
-    """int16[S, K], by ingress link the first link for packets that bounce; -1 where any link will
-    do."""
+    """int16[S, K], by ingress link the link to the goal, over which packets bounce first; -1 where
+    there is no goal."""
     quadrics: Bits
     """bool[S, K], whether the neighbour is a quadric."""
     far_from_quadrics: Bits
-    """bool[S, K], whether the neighbour is next to no quadric; packets from quadrics go there."""
+    """bool[S, K], whether the neighbour is next to no quadric: packets of quadrics bounce there."""
     next_in_ring: NDArray[np.int32]
-    """int32[S, K], the switch after this one in the ring of the neighbour; -1 where the neighbour
-    has no ring."""
+    """int32[S, K], the switch after this one in the ring of the neighbour; -1 where this switch is
+    in no ring of the neighbour."""
     goal: NDArray[np.int32]
     """int32[S, K], the goal of the neighbour for packets from this switch: goal[u, k] is the goal
     of r = far[u, k] for packets from u; -1 for none."""
@@ -123,11 +124,11 @@ class BounceGoals:
 
     def preferred_bounces(self, switches: slice) -> Bits:
         """bool[n, K, K]: by ingress link of n switches, the links to bounce over first."""
-        first = self.quadrics[switches, :, None] & self.far_from_quadrics[switches, None, :]
-        first_bounce = self.first_bounce[switches]
-        s, k = np.nonzero(first_bounce >= 0)
-        first[s, k, first_bounce[s, k]] = True
-        return first
+        preferred = self.quadrics[switches, :, None] & self.far_from_quadrics[switches, None, :]
+        to_goal = self.first_bounce[switches]
+        s, k = np.nonzero(to_goal >= 0)
+        preferred[s, k, to_goal[s, k]] = True
+        return preferred
 
     def preferred_repairs(self, switches: slice) -> Bits:
         """bool[n, K, K]: by link of n switches, the links that repair its direct class first.
@@ -135,10 +136,10 @@ class BounceGoals:
         The goal of their neighbours is the next switch in the ring of the quadric on that link.
         """
         next_in_ring, goal = self.next_in_ring[switches], self.goal[switches]
-        first = np.zeros((*next_in_ring.shape, next_in_ring.shape[1]), np.bool_)
+        preferred = np.zeros((*next_in_ring.shape, next_in_ring.shape[1]), np.bool_)
         s, k = np.nonzero(next_in_ring >= 0)
-        first[s, k] = next_in_ring[s, k][:, None] == goal[s]
-        return first
+        preferred[s, k] = next_in_ring[s, k][:, None] == goal[s]
+        return preferred
 
 
 def _minimal_link(
@@ -183,7 +184,8 @@ def _next_in_rings(
 def _next_in_ring(ring: NDArray[np.int32], module: NDArray[np.int32]) -> NDArray[np.int32]:
     """Return the switch after each one of a ring, int32[n]; no two come after each other.
 
-    Where the ring is on several modules, the next is on another module if that can be.
+    Where the links of the centre are on several modules, the link to the next switch is on another
+    module if that can be.
 
     Args:
         ring: int32[n], the switches of the ring.
@@ -202,14 +204,17 @@ def _next_in_ring(ring: NDArray[np.int32], module: NDArray[np.int32]) -> NDArray
 
 
 def _modules_apart(ring: NDArray[np.int32], module: NDArray[np.int32]) -> NDArray[np.intp]:
-    """Return a cyclic order of a ring's switches in which those of a module take every other place.
+    """Return a cyclic order of a ring's switches in which those of one module are apart.
+
+    The switches, those of the largest module first, fill every other place of the order, and then
+    the places in between.
 
     Args:
         ring: int32[n], the switches of the ring.
         module: int32[n], the module of each.
 
     Returns:
-        int[n], indices into `ring`. The switches of the largest module come first.
+        int[n], indices into `ring`.
     """
     _, group, sizes = np.unique(module, return_inverse=True, return_counts=True)
     largest_first = np.lexsort((ring, module, -sizes[group]))
@@ -229,19 +234,20 @@ def _goals_in_turn(next_in_ring: NDArray[np.int32], module: NDArray[np.int32]) -
     """
     # bool[S, K], the neighbours that are centres of a ring that the switch is in.
     is_centre = next_in_ring >= 0
-    rings = np.count_nonzero(is_centre, axis=1)[:, None]
-    # int64[S, K], the place of a link among those of its module that do not lead to a centre.
+    ring_count = np.count_nonzero(is_centre, axis=1)[:, None]
+    # int64[S, K], the turn of a link: how many links of its module before it lead to no centre.
     turn = np.zeros(next_in_ring.shape, np.int64)
     for module_number in range(int(module.max(initial=0)) + 1):
         on_module = module == module_number
-        place_on_module = np.cumsum(on_module & ~is_centre, axis=1) - 1
-        turn[on_module] = place_on_module[on_module]
-    # The first of two centres takes the goal of the second one's ring, and the second the first's.
+        turn_on_module = np.cumsum(on_module & ~is_centre, axis=1) - 1
+        turn[on_module] = turn_on_module[on_module]
+    # Each centre has a goal in the ring of the other centre. So the first one, counted from 1, gets
+    # ring 1, and the second one gets ring 2 % 2 = 0.
     turn = np.where(is_centre, np.cumsum(is_centre, axis=1), turn)
-    ring = np.where(rings > 1, turn % 2, 0)  # which of the rings gives the goal
+    ring = np.where(ring_count > 1, turn % 2, 0)  # which of the two rings gives the goal
     to_centres = np.argsort(~is_centre, axis=1, kind="stable")[:, :2]  # the links to centres
     goal = np.take_along_axis(next_in_ring, np.take_along_axis(to_centres, ring, 1), 1)
-    has_no_goal = (rings == 0) | (is_centre & (rings == 1))
+    has_no_goal = (ring_count == 0) | (is_centre & (ring_count == 1))
     return np.where(has_no_goal, np.int32(-1), goal)
 
 
@@ -254,10 +260,11 @@ def _links_to_goals(tables: Tables, wiring: Wiring, goal: NDArray[np.int32]) -> 
         goal: int32[S, K], of `BounceGoals`.
     """
     first_bounce = np.full(wiring.far.shape, -1, np.int16)
-    switch, link = np.nonzero(wiring.far >= 0)
-    sender = wiring.far[switch, link]
-    end = goal[sender, links_back(wiring.far)[switch, link]]
-    has_goal = end >= 0
-    switch, link, end = switch[has_goal], link[has_goal], end[has_goal]
-    first_bounce[switch, link] = _minimal_link(tables, wiring, switch, end)
+    # Each switch r and its link to u, and the goal of r for packets from u.
+    r, link_to_u = np.nonzero(wiring.far >= 0)
+    u = wiring.far[r, link_to_u]
+    goal_of_r = goal[u, links_back(wiring.far)[r, link_to_u]]
+    has_goal = goal_of_r >= 0
+    r, link_to_u, goal_of_r = r[has_goal], link_to_u[has_goal], goal_of_r[has_goal]
+    first_bounce[r, link_to_u] = _minimal_link(tables, wiring, r, goal_of_r)
     return first_bounce

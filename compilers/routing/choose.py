@@ -24,9 +24,10 @@ whose path does not meet u, and neighbours that bounce packets of u.
 Where packets in transit take any shortest path, a class with several next hops needs no other
 repair: packets that came in by one of them try the others (`searched_repairs`).
 
-`search_choices` finds all this by a search over the paths, which works in any graph. A family whose
-algebra describes it constructs it instead (`Family.choices`), with the ports in the same order
-(`compilers.routing.port_ranking`). `compile` calls `choices`.
+The *choices* of a class are its alternates and repairs. `search_choices` finds them by a search
+over the paths, which works in any graph. A family may construct them by its algebra instead
+(`Family.choices`), with the ports in the same order (`compilers.routing.port_ranking`). `compile`
+calls `choices`.
 """
 
 from __future__ import annotations
@@ -77,12 +78,15 @@ def choices(
         constructed: Tables | None = family.choices(tables, topology, wiring, forwarding, module)
         if constructed is not None:
             return constructed
-    # Direct classes first: an adjacent switch has other alternates or none, and another repair.
+    # Direct classes are split off first: an adjacent switch has other alternates, or none, and
+    # other repairs than the switches behind it.
     return search_choices(split_direct(tables, wiring), topology, wiring, forwarding, module)
 
 
 def require_searchable(topology: Topology, forwarding: Forwarding, balance: str) -> None:
-    """Pass unless a damaged fabric is too large for a search, or packets are to be marked in it.
+    """Pass if the choices of a damaged fabric can be searched.
+
+    No family constructs them for a damaged fabric, and a search knows no marks.
 
     Args:
         topology: what is left of the fabric.
@@ -92,18 +96,22 @@ def require_searchable(topology: Topology, forwarding: Forwarding, balance: str)
     Raises:
         Refused: the fabric has more than `LARGEST_SEARCH` switches, or packets are to be marked.
     """
-    order, searches = topology.graph.order, forwarding.has_alternates or forwarding.repairs
+    order, needs_search = topology.graph.order, forwarding.has_alternates or forwarding.repairs
     if forwarding.marks:
         path: tuple[str, ...] = ("routing", "balance")
         required, given = "a balance without marks in a damaged fabric", balance
         todo = "write compact-valiant, or repair the fabric"
-    elif order > LARGEST_SEARCH and searches:
+    elif order > LARGEST_SEARCH and needs_search:
         path = ("routing",)
-        required = "minimal routes without protection in a damaged fabric of more than "
-        required += f"{LARGEST_SEARCH:,} switches"
+        required = (
+            "minimal routes without protection in a damaged fabric of more than "
+            f"{LARGEST_SEARCH:,} switches"
+        )
         given = f"alternates or protection for {order:,} switches"
-        todo = "remove `balance` and `protect`, or repair the fabric: only in a whole "
-        todo += "PolarFly or PolarStar they need no search"
+        todo = (
+            "remove `balance` and `protect`, or repair the fabric: only in a whole "
+            "PolarFly or PolarStar they need no search"
+        )
     else:
         return
     raise Refused(Finding(path, required, given, todo))
@@ -117,6 +125,8 @@ def search_choices(
     module: NDArray[np.int32] | None = None,
 ) -> Tables:
     """Search alternates, protection and bounce of all classes, by following minimal paths.
+
+    Without protection, a balance that bounces packets still needs one `bounce` port a class.
 
     Args:
         tables: minimal, with separate direct classes (`compilers.routing.split_classes`).

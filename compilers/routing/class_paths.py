@@ -31,9 +31,9 @@ class KeyGroups(NamedTuple):
     keys: Numbers
     """[g], the distinct keys, ascending."""
     starts: Numbers
-    """int64[g], where each key begins in the sorted order."""
+    """int64[g], where each distinct key begins in the sorted order."""
     order: Numbers
-    """int64[n], the places of all keys in sorted order."""
+    """int64[n], the indexes of all keys, in sorted order."""
 
 
 def group_equal_keys(keys: Numbers) -> KeyGroups:
@@ -73,9 +73,11 @@ class ClassPaths:
     distance: NDArray[np.uint8]
     """uint8[S, S], the links between switches, where packets take any shortest path; else empty."""
     next_tries: NDArray[np.int32]
-    """int32[n, S, D], the next switches that a packet from one of several next hops tries in order.
+    """int32[n, S, D], the switches that a packet tries in order at a switch with several next hops,
+    if it came in from one of them. -1 for no switch.
 
-    -1 for no switch; empty where packets take one path only.
+    Empty where packets take one path only. At first these are one other next hop and the minimal
+    one; `searched_repairs` puts in the ports of `bounce`.
     """
 
     @classmethod
@@ -96,8 +98,8 @@ class ClassPaths:
         switches = np.arange(len(after) if every_hop else 0)
         distance = distances(neighbour_table(topology.graph), switches)
         other = _other_next_hops(wiring.far, after, distance[:, ends])
-        tries = np.stack((other, np.where(other < 0, np.int32(-1), after[: len(other)])))
-        return cls(tables, wiring, ends, after, egress, topology.diameter, distance, tries)
+        next_tries = np.stack((other, np.where(other < 0, np.int32(-1), after[: len(other)])))
+        return cls(tables, wiring, ends, after, egress, topology.diameter, distance, next_tries)
 
     @property
     def shared_at_every_hop(self) -> bool:
@@ -136,6 +138,7 @@ class ClassPaths:
             steps: `walk(first)`, if the caller has it.
         """
         if self.shared_at_every_hop:
+            # The other switch is on a shortest path if the distances over it add up.
             to_other, ends = self.distance[first, other].astype(np.int16), self.ends
             on_path: Bits = to_other + self.distance[other, ends] == self.distance[first, ends]
             return on_path
@@ -152,6 +155,7 @@ class ClassPaths:
         column = np.arange(len(self.ends))
         returns: Bits = self.distance[sender, self.ends] + 1 == self.distance[at, self.ends]
         onward = np.full(returns.shape, -1, np.int32)
+        # From the last try to the first, so that the first usable one stays.
         for switch in self.next_tries[::-1, at, column]:
             onward = np.where((switch >= 0) & (switch != sender), switch, onward)
         return UTurn(returns, onward)

@@ -41,12 +41,12 @@ class DamagedFabric:
     wiring: Wiring
     """All cables."""
     live: NDArray[np.bool_]
-    """bool[S, K], the links that are left."""
+    """bool[S, K], the links that are left for packets in transit."""
     dead: NDArray[np.bool_]
-    """bool[S, K], the links that carry nothing. Others that are not left lead to drained switches.
-    They carry packets for these."""
+    """bool[S, K], the links that carry nothing. A link that is neither live nor dead leads to a
+    drained switch, and carries only packets for this switch."""
     affected: NDArray[np.int64]
-    """int64[a], the switches with failed links."""
+    """int64[a], the switches with links that are not live."""
     ends: NDArray[np.int64]
     """int64[D], the destinations."""
     depth: int
@@ -85,22 +85,25 @@ def repaired_classes(fabric: DamagedFabric, parts: ClassParts) -> tuple[Classes,
     old, affected = fabric.tables.classes, fabric.affected
     failed = _ports_of(fabric, (fabric.wiring.far >= 0) & ~fabric.live)
     dead = _ports_of(fabric, fabric.dead)
-    place = np.arange(len(affected))[:, None]
-    # bool[a, C, 1], the classes whose minimal port still works.
-    works = ~dead[place, old.port[affected]][..., None]
-    is_failed_alternate = failed[place[..., None], old.alternate[affected]] & works
+    row = np.arange(len(affected))[:, None]  # of `failed` and `dead`, by affected switch
+    # bool[a, C, 1], the classes whose minimal port still works. No row leads to the others.
+    works = ~dead[row, old.port[affected]][..., None]
+
+    # Failed alternates are removed, with their weights.
+    is_failed_alternate = failed[row[..., None], old.alternate[affected]] & works
     alternate, weight = parts.alternate.copy(), parts.weight.copy()
     alternate[affected] = np.where(is_failed_alternate, 0, alternate[affected])
     weight[affected, :, 1:] = np.where(is_failed_alternate, 0, weight[affected, :, 1:])
 
+    # Failed repair ports are removed; the places that are empty then get other ports.
     protection, bounce = parts.protection.copy(), parts.bounce.copy()
     # bool[a, C], the classes with empty places in `protection` or `bounce`.
     has_empty = np.zeros(is_failed_alternate.shape[:2], np.bool_)
     for ports in (protection, bounce):
-        is_failed = failed[place[..., None], ports[affected]] & works
+        is_failed = failed[row[..., None], ports[affected]] & works
         has_empty |= is_failed.any(axis=2)
         remaining = np.where(is_failed, np.uint16(0), ports[affected])
-        ports[affected] = filled_from(remaining, np.zeros_like(remaining))
+        ports[affected] = filled_from(remaining, np.zeros_like(remaining))  # zeros to the end
     for i in np.flatnonzero(has_empty.any(axis=1)).tolist():
         switch, class_numbers = int(affected[i]), np.flatnonzero(has_empty[i])
         repairs = _repairing_links(fabric, switch, class_numbers)
@@ -109,9 +112,9 @@ def repaired_classes(fabric: DamagedFabric, parts: ClassParts) -> tuple[Classes,
                 fabric, switch, class_numbers, ports[switch, class_numbers], repairs
             )
 
-    row, class_number = np.nonzero(has_empty | is_failed_alternate.any(axis=2))
+    n, class_number = np.nonzero(has_empty | is_failed_alternate.any(axis=2))
     classes = replace(old, alternate=alternate, weight=weight, protection=protection, bounce=bounce)
-    return classes, np.column_stack((affected[row], class_number))
+    return classes, np.column_stack((affected[n], class_number))
 
 
 def _ports_of(fabric: DamagedFabric, links: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -17,9 +17,10 @@ which has at most two points on any line.
 
 where N has no zero but (0, 0). M permutes the neighbours of r if a² + b²(r·r) ≠ 0. If a, b ≠ 0 then
 w is neither s nor the apex, unless s is a quadric. The index i and the element t ≠ 0 are the first
-for which a and b meet both conditions. M maps a quadric to itself, so its image is exchanged with
-the image of another neighbour. If r is a quadric, it is in no triangle, and bounces the packets of
-its k-th link over a link some places after the k-th.
+for which a and b meet both conditions. For a few points r, such as (0, 0, 1), none do; there
+constants a = 1 and b = t are taken, which meet them from q = 4 on. M maps a quadric to itself, so
+its image is exchanged with the image of another neighbour. If r is a quadric, it is in no triangle,
+and bounces the packets of its k-th link over a link some places after the k-th.
 
 At most 8 of these paths share their last link (q from 4 to 31; 8 at q = 29, else 7).
 """
@@ -36,6 +37,8 @@ from compilers.topology.field import Field, field
 from compilers.topology.polarity import point, points
 from compilers.wiring.wiring import Wiring
 
+CONSTANTS = 3
+"""In place of the index i in the formula: a = 1 and b = t, where no i gives valid a and b."""
 Elements = NDArray[np.int32]
 """Elements of F_q, or vectors of them."""
 
@@ -103,10 +106,8 @@ def _coefficients(gf: Field, r: Elements) -> tuple[Elements, Elements]:
     squares = gf.mul[r, r]
     dot = gf.add[gf.add[squares[:, 0], squares[:, 1]], squares[:, 2]]
     missing = np.flatnonzero(dot)  # the points without coefficients so far
-    # For a few points, such as (0, 0, 1), no form N gives a valid a: i = None stands for constants
-    # in place of a and b, which are valid from q = 4 on.
-    for i, t in product((0, 1, 2, None), range(1, gf.q)):
-        if i is None:
+    for i, t in product((0, 1, 2, CONSTANTS), range(1, gf.q)):
+        if i == CONSTANTS:
             new_a, new_b = np.ones_like(missing), np.full_like(missing, t)
         else:
             x, y, z = r[missing, (i + 1) % 3], r[missing, (i + 2) % 3], r[missing, i]

@@ -93,12 +93,13 @@ def _joined_to_drained(
         component: int64[S], the component of each switch that forwards packets.
         ends_in: int64[S], by component the number of its sources and destinations together.
     """
+    # bool[n, P], the components, most often one, that each drained switch has a link to.
     row, link = np.nonzero(leads_on[drained])
     reached, column = np.unique(component[far[drained[row], link]], return_inverse=True)
-    # bool[n, P], the components, most often one, that each drained switch has a link to.
     reaches = np.zeros((len(drained), len(reached)), np.bool_)
     reaches[row, column] = True
-    # Drained switches that reach the same components are a group: bool[G, P], int[n], int[G].
+    # Drained switches that reach the same components are a group. int[G, P] whether each group
+    # reaches a component, int[n] the group of each switch, int[G] the sizes of groups.
     distinct_reaches, group = np.unique(reaches, axis=0, return_inverse=True)
     group, group_reaches = group.reshape(-1), distinct_reaches.astype(np.int64)
     group_size = np.bincount(group, minlength=len(group_reaches))
@@ -106,12 +107,14 @@ def _joined_to_drained(
     meet = group_reaches @ group_reaches.T > 0
     with_forwarding = int(group_size @ group_reaches @ ends_in[reached])
     between_drained = int(group_size @ meet @ group_size)
-    # Other pairs of drained switches are joined by a link, and each switch with itself.
-    place = np.full(len(far), -1)
-    place[drained] = np.arange(len(drained))
-    row, link = np.nonzero(works[drained] & (place[far[drained]] >= 0))
-    near_place = np.append(row, place[drained])
-    far_place = np.append(place[far[drained[row], link]], place[drained])
-    is_new = ~meet[group[near_place], group[far_place]]
-    by_link_only = len(np.unique(near_place[is_new] * len(drained) + far_place[is_new]))
+    # Other pairs of drained switches are joined by a link alone. Each switch is joined with itself.
+    # int[S], the index of each switch in `drained`; -1 for others.
+    index_of = np.full(len(far), -1)
+    index_of[drained] = np.arange(len(drained))
+    near, link = np.nonzero(works[drained] & (index_of[far[drained]] >= 0))
+    itself = np.arange(len(drained))
+    first = np.append(near, itself)
+    second = np.append(index_of[far[drained[near], link]], itself)
+    is_new = ~meet[group[first], group[second]]
+    by_link_only = len(np.unique(first[is_new] * len(drained) + second[is_new]))
     return with_forwarding + between_drained + by_link_only

@@ -13,7 +13,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.routing.link_repair import Intact, repaired
+from compilers.routing.intact_build import Intact
+from compilers.routing.link_repair import repaired
 from compilers.tables.intermediate_form import Classes, Routes, Tables, no_route
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.damage import Damage
@@ -48,15 +49,16 @@ def _without_missing(routes: Routes, damage: Damage) -> Routes:
     egress = routes.egress.copy()
     lost_class = no_route(egress)
     for switch in np.flatnonzero(damage.links.any(axis=1)):
-        # The new number of each class: its place among the links that are left. Every other value,
-        # such as that of local delivery, stands for itself.
+        # A look-up table with an entry for every value of `Routes.egress`. A class gets the number
+        # of its link among the links that are left. Every other value, such as that of local
+        # delivery, stands for itself.
         new_class = np.arange(np.iinfo(egress.dtype).max + 1)
         is_missing = damage.links[switch]
         new_class[: len(is_missing)] = np.where(is_missing, lost_class, np.cumsum(~is_missing) - 1)
         egress[switch] = new_class[egress[switch]]
     is_unused = _unused_prefixes(routes, damage)
-    # A group of switches has the same prefixes (`Routes.prefix`): [groups, switches of one, rows].
-    # This is a view of `egress`, which is changed through it.
+    # The switches of a group have the same prefixes (`Routes.prefix`). `egress` is changed through
+    # a view of it: [groups, switches of a group, rows].
     by_group = egress.reshape(len(routes.prefix), -1, egress.shape[1])
     group, row = np.nonzero(is_unused[routes.prefix])
     by_group[group, :, row] = lost_class

@@ -73,11 +73,12 @@ def nearer_links(
     flat_distance, nearer_distance = distance.T.ravel(), distance[switch, column] - 1
     link = np.empty(len(switch), np.int64)
     open_rows = np.arange(len(switch))  # rows without a link so far
+    # A few links are tried for all rows, then all links for the rows that are still open.
     for tried_links in (np.arange(min(LINKS_TRIED_FIRST, most_links)), np.arange(most_links)):
         start = switch[open_rows] * 2 * most_links + first_link[open_rows]
         neighbour = far_twice.take(start[:, None] + tried_links)
-        its_distance = flat_distance.take((column[open_rows] * switches)[:, None] + neighbour)
-        is_nearer = (its_distance == nearer_distance[open_rows, None]) & (neighbour >= 0)
+        from_neighbour = flat_distance.take((column[open_rows] * switches)[:, None] + neighbour)
+        is_nearer = (from_neighbour == nearer_distance[open_rows, None]) & (neighbour >= 0)
         link[open_rows] = (first_link[open_rows] + is_nearer.argmax(axis=1)) % most_links
         open_rows = open_rows[~is_nearer.any(axis=1)]
     return ExactRows(switch, ends[column], link)
@@ -116,7 +117,7 @@ def _with_prefixes(routes: Routes, group: NDArray[np.int64], prefix: NDArray[np.
         prefix: int64[n], a prefix for each of these groups.
     """
     switches = len(routes.egress)
-    # Fills the rows of groups with fewer prefixes than others.
+    # A number above all prefixes, for the rows that groups with fewer prefixes than others lack.
     filler = max(switches, int(routes.aggregate.max()) + 1)
     prefixes_of = [rows[rows < filler] for rows in routes.prefix]
     for g in np.unique(group).tolist():
@@ -124,7 +125,7 @@ def _with_prefixes(routes: Routes, group: NDArray[np.int64], prefix: NDArray[np.
     widest = max(map(len, prefixes_of))
     prefixes = np.full((len(prefixes_of), widest), filler, np.int32)
     egress = np.full((switches, widest), no_route(routes.egress), routes.egress.dtype)
-    # Views by group of switches: [groups, switches of one, rows].
+    # Views by group of switches: [groups, switches of a group, rows].
     old = routes.egress.reshape(len(prefixes_of), -1, routes.egress.shape[1])
     new = egress.reshape(len(prefixes_of), -1, widest)
     for g, rows in enumerate(prefixes_of):

@@ -1,13 +1,15 @@
 """What the neighbour at each link can do for the packets of each egress class, by a search.
 
-The *choices* of a destination at a switch are three sets of links (`LinkChoices`): links whose
-neighbour can repair, links whose neighbour can be an alternate, and links whose neighbour does not
-send packets back. `split_by_choices` takes minimal tables, and splits their classes so that all
-destinations of a class have the same next hop and the same choices. `compilers.routing.choose`
-calls it.
+The *choices* of a destination at a switch are three sets of links (`LinkChoices`). Let u be the
+switch, v its next hop and r a neighbour:
 
-Let u be the switch, v its next hop and r a neighbour. r is an alternate if its path does not come
-to u again. r repairs if its path comes neither to u nor to v.
+- r *repairs* if its path comes neither to u nor to v;
+- r is *loop-free* if its path does not come to u again;
+- r is an *alternate* if it may share the traffic that enters at u. It is loop-free, and meets the
+  conditions that the balance adds (`Forwarding`).
+
+`split_by_choices` takes minimal tables, and splits their classes so that all destinations of a
+class have the same next hop and the same choices. `compilers.routing.choose` calls it.
 """
 
 from __future__ import annotations
@@ -33,11 +35,17 @@ class LinkChoices(NamedTuple):
     """
 
     repair: Bits
-    """Whether the neighbour's path meets neither this switch nor the next hop."""
+    """Whether the neighbour repairs: its path meets neither this switch nor the next hop."""
     alternate: Bits
     """Whether the neighbour may share the traffic that enters here."""
-    away: Bits
-    """Whether the neighbour does not send packets back to this switch."""
+    loop_free: Bits
+    """Whether the neighbour's path does not lead back to this switch."""
+
+    @classmethod
+    def unstacked(cls, links: Bits) -> LinkChoices:
+        """The choices as views of one array with three sets of links, bool[3, …]."""
+        repair, alternate, loop_free = links
+        return cls(repair, alternate, loop_free)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,7 +59,7 @@ class _SplitRows:
     port: Numbers
     """int32[C], the minimal port of each class."""
     links: Bits
-    """bool[R, 3, K], the choices of each row, in the order of `LinkChoices`."""
+    """bool[R, 3, K], the choices of each row, stacked in the order of `LinkChoices`."""
 
 
 def split_by_choices(paths: ClassPaths, forwarding: Forwarding) -> tuple[ClassPaths, LinkChoices]:
@@ -79,13 +87,14 @@ def split_by_choices(paths: ClassPaths, forwarding: Forwarding) -> tuple[ClassPa
     split = Tables(routes=routes, classes=Classes.minimal(port))
     class_of_end = Fib.of(split, paths.wiring.cables()).egress(paths.ends)
     new_paths = replace(paths, tables=split, egress=np.ascontiguousarray(class_of_end))
-    return new_paths, LinkChoices(*choices_of_class)
+    return new_paths, LinkChoices.unstacked(choices_of_class)
 
 
 def _split_rows(paths: ClassPaths, switch: int, forwarding: Forwarding) -> _SplitRows:
     """Return the rows of a switch with their classes and choices.
 
-    The choices of a row are those that all destinations of the row have.
+    The choices of a row are those that all destinations of the row have. Rows with the same old
+    class and the same choices form a new class.
     """
     old_ports, remote = paths.classes.port[switch], paths.remote_columns(switch)
     row_of_end, _ = longest_prefix_rows(paths.tables.routes, switch, paths.ends)
@@ -94,9 +103,9 @@ def _split_rows(paths: ClassPaths, switch: int, forwarding: Forwarding) -> _Spli
     of_ends = np.stack(_choices_at(paths, switch, forwarding))[..., remote[rows.order]]
     links = np.logical_and.reduceat(of_ends, rows.starts, axis=2).transpose(2, 0, 1)
     if forwarding.every_hop:  # a class with several next hops needs no other repair
-        repair, alternate, away = range(3)  # the fields of `LinkChoices`
-        has_several_hops = links[:, alternate].any(axis=1)
-        links[has_several_hops, repair] = links[has_several_hops, away] = False
+        of_rows = LinkChoices.unstacked(links.transpose(1, 0, 2))
+        has_several_hops = of_rows.alternate.any(axis=1)
+        of_rows.repair[has_several_hops] = of_rows.loop_free[has_several_hops] = False
     old_class = paths.tables.routes.egress[switch, rows.keys]
     # Rows with equal keys, which are an old class and its choices as bits, form a new class.
     keys = np.column_stack((old_class, np.packbits(links.reshape(len(rows.keys), -1), axis=1)))
@@ -121,27 +130,30 @@ def _choices_at(paths: ClassPaths, switch: int, forwarding: Forwarding) -> LinkC
     steps = paths.walk(neighbours)
     next_hop = minimal[1]
     direct = next_hop == paths.ends
-    away = neighbours != next_hop
+    is_other = neighbours != next_hop
     if paths.shared_at_every_hop:
         turn = paths.u_turn(switch, neighbours)
-        away &= ~turn.returns | (turn.onward >= 0)
+        loop_free = is_other & (~turn.returns | (turn.onward >= 0))
         goes_to = np.where(turn.returns, turn.onward, neighbours)
-        avoids = ~paths.meets(goes_to, next_hop) | direct
+        avoids_next_hop = ~paths.meets(goes_to, next_hop)
     else:
-        away &= ~paths.meets(neighbours, switch, steps)
-        avoids = ~paths.meets(neighbours, next_hop, steps) | direct
-    # An adjacent switch is reached minimally only (PolarFly paper, §VII), but for bounced paths.
-    alternate = away if forwarding.bounces else away & ~direct
+        loop_free = is_other & ~paths.meets(neighbours, switch, steps)
+        avoids_next_hop = ~paths.meets(neighbours, next_hop, steps)
+    # A next hop that is the destination cannot be avoided.
+    repair = loop_free & (avoids_next_hop | direct)
+    # A packet for an adjacent switch takes the minimal path only (PolarFly paper, §VII), unless the
+    # balance bounces packets.
+    alternate = loop_free if forwarding.bounces else loop_free & ~direct
     if forwarding.marks:
-        # Even if a marked packet comes back: the next switch spreads it once more.
-        alternate = np.broadcast_to(neighbours != next_hop, away.shape)
+        # Any other neighbour, even one whose path leads back: it spreads marked packets.
+        alternate = np.broadcast_to(is_other, loop_free.shape)
     if forwarding.alternates == "shortest":
         links_left = np.sum([switches != paths.ends for switches in steps], axis=0)
         minimal_links = np.sum([switches != paths.ends for switches in minimal], axis=0)
         alternate = alternate & (links_left < minimal_links)
     if forwarding.disjoint:
         alternate = alternate & ~_shares_link(steps, minimal)
-    return LinkChoices(repair=away & avoids, alternate=alternate, away=away)
+    return LinkChoices(repair=repair, alternate=alternate, loop_free=loop_free)
 
 
 def _shares_link(walks: list[Numbers], minimal: list[Numbers]) -> Bits:

@@ -1,10 +1,11 @@
 """Sets of links for each link of a switch, as bool[n, K, K] over n switches with K links.
 
-Entry [s, k, j] says whether switch s may use link j for packets that link k stands for: packets
-whose minimal link is k (alternates), or that came in by link k (bounces and marked packets). All
-switches at once would take too much memory, so callers go through blocks of switches
-(`link_blocks`). In a triangle of switches, the *apex* of a link is the switch opposite it: the
-common neighbour of both ends.
+Entry [s, k, j] says whether switch s may use link j for some packets: for alternates, those whose
+minimal link is k; for bounces and marked packets, those that came in by link k. All switches at
+once would take too much memory, so callers go through blocks of switches (`link_blocks`).
+
+In a triangle of switches, the *apex* of a link is the switch opposite it: the common neighbour of
+both ends. Arrays called `apex` have the link that leads from the switch to it.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from compilers.topology.triangles import apex_links
 from compilers.wiring.wiring import Wiring
 
 LINK_PAIRS_AT_ONCE = 1 << 20
-"""About how many pairs of links the switches of a block have."""
+"""About how many pairs of links the switches of a block have: a byte each."""
 
 
 @lru_cache(maxsize=1)
 def apex_links_of(wiring: Wiring) -> NDArray[np.int16]:
-    """Return `compilers.topology.triangles.apex_links` of a fabric, int16[S, K]."""
+    """Return the link to the apex of each link (`compilers.topology.triangles`), int16[S, K]."""
     return apex_links(wiring.far)
 
 

@@ -121,19 +121,21 @@ def onward_ports(wiring: Wiring, switch: int, avoided: Avoided | None = None) ->
 def without_links(
     usable: NDArray[np.bool_], avoided: NDArray[np.bool_], dead: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
-    """Return the links for marked packets without some.
+    """Return the links for marked packets without the avoided ones.
 
-    Where no others are left, those to drained switches stay, and without any of these the dead
-    ones. No packet is sent there (`dead_ends`), but some may be while switches change their tables.
+    Where no others are left, avoided links to drained switches stay; where none of these is left
+    either, dead links stay. The repaired tables send no marked packet to such a place
+    (`dead_ends`), but while switches change their tables some may still come.
 
     Args:
         usable: bool[..., K, K], as `onward_links` yields them.
         avoided: bool[..., K], the links that are not to be used.
         dead: bool[..., K], those of these links that have failed.
     """
-    live, left = usable & ~dead[..., None, :], usable & ~avoided[..., None, :]
-    live = np.where(live.any(axis=-1, keepdims=True), live, usable)
-    return np.where(left.any(axis=-1, keepdims=True), left, live)
+    not_avoided = usable & ~avoided[..., None, :]
+    not_dead = usable & ~dead[..., None, :]
+    fallback = np.where(not_dead.any(axis=-1, keepdims=True), not_dead, usable)
+    return np.where(not_avoided.any(axis=-1, keepdims=True), not_avoided, fallback)
 
 
 def dead_ends(wiring: Wiring, avoided: Avoided) -> NDArray[np.int64]:
@@ -145,13 +147,16 @@ def dead_ends(wiring: Wiring, avoided: Avoided) -> NDArray[np.int64]:
         wiring: all cables.
         avoided: the links that are not to be used.
     """
-    live, found = (wiring.far >= 0) & ~avoided.dead, [np.zeros((0, 2), np.int64)]
-    has_few = np.count_nonzero(avoided.links, axis=1) >= LEAST_ONWARD
-    for switch in np.flatnonzero(has_few & live.any(axis=1)).tolist():
+    works = (wiring.far >= 0) & ~avoided.dead
+    # A switch has at least LEAST_ONWARD links for the packets of each link. With fewer avoided
+    # links there is one left.
+    may_have_none = np.count_nonzero(avoided.links, axis=1) >= LEAST_ONWARD
+    ends = [np.zeros((0, 2), np.int64)]
+    for switch in np.flatnonzero(may_have_none & works.any(axis=1)).tolist():
         usable = _onward(wiring, slice(switch, switch + 1))[0] & ~avoided.links[switch]
-        links = np.flatnonzero(live[switch] & ~usable.any(axis=1))
-        found.append(np.column_stack((np.full(len(links), switch), links)))
-    return np.concatenate(found)
+        links = np.flatnonzero(works[switch] & ~usable.any(axis=1))
+        ends.append(np.column_stack((np.full(len(links), switch), links)))
+    return np.concatenate(ends)
 
 
 def _onward(wiring: Wiring, switches: slice) -> NDArray[np.bool_]:
@@ -167,8 +172,8 @@ def _triangles(wiring: Wiring, switches: slice) -> NDArray[np.bool_]:
     """Return whether the neighbours at links k and j are cabled to each other, bool[n, K, K]."""
     far, apex = wiring.far, apex_links_of(wiring)[switches]
     cabled = in_one_triangle(apex)
-    # A link in several triangles has several apexes. Look up whether the neighbour there is cabled
-    # to each other neighbour.
+    # A link in several triangles has several apexes, and `apex` only says so. For these links, look
+    # up whether the neighbour is cabled to each other neighbour.
     s, k = np.nonzero(apex == SEVERAL)
     if not len(s):
         return cabled
@@ -177,8 +182,8 @@ def _triangles(wiring: Wiring, switches: slice) -> NDArray[np.bool_]:
     # A pair of switches u, v is the number u·S + v.
     cabled_pairs = np.sort((np.arange(len(far))[:, None] * len(far) + far)[far >= 0])
     pairs = at_link * len(far) + neighbours
-    place = np.searchsorted(cabled_pairs, pairs).clip(max=len(cabled_pairs) - 1)
-    cabled[s, k] = (cabled_pairs[place] == pairs) & (neighbours >= 0)
+    index = np.searchsorted(cabled_pairs, pairs).clip(max=len(cabled_pairs) - 1)
+    cabled[s, k] = (cabled_pairs[index] == pairs) & (neighbours >= 0)
     return cabled
 
 

@@ -54,19 +54,19 @@ def routes(topology: Topology, earlier: NDArray[np.integer]) -> Routes:
     """
     graph = topology.graph
     # int[S, K], the neighbour at each link, negative where there is none.
-    switches, near = graph.order, graph.padded()
+    switches, neighbours = graph.order, graph.padded()
     # uint8[S, S], the links between any two switches.
     distance = np.empty((switches, switches), np.uint8)
     table = neighbour_table(graph)
     for first in range(0, switches, SOURCES_AT_ONCE):
-        part = np.arange(first, min(first + SOURCES_AT_ONCE, switches))
-        distance[part] = distances(table, part)
-    egress = empty_egress(switches, switches, near.shape[1])
+        sources = np.arange(first, min(first + SOURCES_AT_ONCE, switches))
+        distance[sources] = distances(table, sources)
+    egress = empty_egress(switches, switches, neighbours.shape[1])
     for source in range(switches):
         # bool[K, S], the links of the source that are first on a shortest path to each destination.
         # Where there is no link, the index is negative, and the next line removes what it gives.
-        shortest = distance[near[source]] == distance[source] - 1
-        shortest &= (near[source] >= 0)[:, None] & (distance[source] < BEYOND)
+        shortest = distance[neighbours[source]] == distance[source] - 1
+        shortest &= (neighbours[source] >= 0)[:, None] & (distance[source] < BEYOND)
         link = _in_turn(shortest, source)
         if source < len(earlier):
             old = earlier[source].astype(np.int64)
@@ -87,6 +87,6 @@ def _in_turn(usable: NDArray[np.bool_], source: int) -> NDArray[np.int64]:
     """
     count = usable.sum(axis=0)
     turn = (source + np.arange(usable.shape[1])) % np.maximum(count, 1)
-    place = np.cumsum(usable, axis=0) - 1
-    link: NDArray[np.int64] = (usable & (place == turn)).argmax(axis=0)
+    rank = np.cumsum(usable, axis=0) - 1  # of each usable link among the usable ones
+    link: NDArray[np.int64] = (usable & (rank == turn)).argmax(axis=0)
     return link

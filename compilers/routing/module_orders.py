@@ -1,19 +1,30 @@
 """Orders of repair ports in ER_q with which nothing is lost when a whole module of a switch fails.
 
-What comes in are tables, wiring and the module (line card) of each link. What goes out are the
-lists `protection` and `bounce` of every class (`module_orders`). `plane_choices` calls it.
+A *module* is a line card of a switch: when it fails, all links on it go down at once. What comes in
+are tables, wiring and the module of each link. What goes out are the lists `protection` and
+`bounce` of every class (`module_orders`). `plane_choices` calls it.
+
+*Words.*
+
+- Vertices of ER_q are vectors, and neighbours are orthogonal. The cross product a×b is the one
+  common neighbour of a and b. A *quadric* is orthogonal to itself.
+- The *apex* of a link is the switch opposite it in a triangle: the common neighbour of both ends.
+- A switch with K links has two classes for each link k, and both leave by it: class k for
+  destinations *behind* the neighbour, and the *direct* class K + k for the neighbour itself.
+- The *end* is the destination of a direct class.
+- A switch *bounces* a packet that came in by the port that it would leave by: it sends it by
+  another port, to a switch w.
+- The *ring* of d is a cyclic order of the neighbours of d, and a *goal* is the next switch in a
+  ring. See *Two failures* below.
 
 *The condition.* When module M of switch u fails, all links u–v on it go down at once. With minimal
 routes and one repair for each class, nothing is lost if and only if
 
-1. every class of u has a repair port outside its own module. A second such port is needed where the
-   first may be the port that the packet came in on;
+1. every class of u has a repair port outside its own module, and a second one where the first may
+   be the port that the packet came in on;
 2. for each neighbour v of u on M, the sequence v, T(v), T(T(v)), … leaves M. Here T(v) is the last
-   switch before u on the path by which v repairs its link to u. If v repairs over the apex of the
-   triangle on u–v (the common neighbour of both), T(v) is the apex. Otherwise a neighbour of v
-   *bounces* the packets: it sends them by another port than their minimal one, by which they came
-   in, to a switch w. Then T(v) is the common neighbour of w and u. Vertices of ER_q are vectors, so
-   this is their cross product w×u.
+   switch before u on the path by which v repairs its link to u. If v repairs over the apex of u–v,
+   T(v) is the apex. Otherwise a neighbour of v bounces the packets to a switch w, and T(v) is w×u.
 
 The reason for 2: packets of v for u come to T(v). If the link from T(v) to u is on M, it is down,
 too, and T(v) repairs it in turn. If the sequence never leaves M, it goes in a circle, and so do the
@@ -29,16 +40,13 @@ apex repairs (`compilers.routing.plane_choices`), so these orders need no more r
 for a single link.
 
 *Two failures.* If u and y both lose their link to d, the packets of u must not come to d over y
-while those of y come to d over u: they would go in a circle. `compilers.routing.bounce_goals` rules
-this out for each d for which it can happen, and has an example. It puts the neighbours of d in a
-cyclic order, the *ring* of d. The packets of u shall come to d over the next switch in the ring; of
-two switches in a ring, only one is next after the other. For this, a neighbour r of u may have a
-*goal*, the switch after u in the ring of d: r bounces the packets of u so that they come to d over
-its goal. With these rings no two failed links lose packets.
+while those of y come to d over u: they would go in a circle. So the packets of u shall come to d
+over the next switch in the ring of d. Of two switches in a ring, only one is next after the other.
+For this, a neighbour r of u may have a goal, the switch after u in the ring of d: r bounces the
+packets of u so that they come to d over its goal. With these rings no two failed links lose
+packets. `compilers.routing.bounce_goals` makes the rings, and has an example.
 
-*The orders.* A switch with K links has two classes for each link k, and both leave by it: class k
-for destinations *behind* the neighbour, and the *direct* class K + k for the neighbour itself,
-which is then called the *end*. First come
+*The orders.* First come
 
 - for a class behind a neighbour: links on other modules, each on another one as far as possible. If
   the next hop is a quadric, the other quadric comes last;
@@ -48,7 +56,8 @@ which is then called the *end*. First come
 - for a direct class whose link is in no triangle: links on other modules whose neighbours bounce
   packets so that they reach the end by another module than that of its link to this switch. Links
   that lead over the goal come first;
-- for a bounce: the link of `_first_links`, then links on other modules than that link.
+- for a bounce: the link to the goal, else the link of bounced paths (`_first_links`); then links on
+  other modules than that link.
 
 An order is made by *scores*: each link of a switch has a score for each class, and the link with
 the least score is taken first.
@@ -73,9 +82,9 @@ Scores = NDArray[np.int32]
 NEVER = np.int32(1 << 30)
 """The score of a link that is never taken.
 
-Other scores are sums of the four summands below and of how many places the link lies after that of
-the class (`_cyclic_distance_or_never`). The summands are powers of two so far apart that a larger
-one always decides before the smaller ones.
+Other scores are sums of the summands from here to `LAST_CHOICE`, and of the number of places that
+the link lies after that of the class (`_cyclic_distance_or_never`). The summands are powers of two
+so far apart that a larger one always decides before the smaller ones.
 """
 ON_OWN_MODULE = np.int32(1 << 27)
 """The link is on the module of the class's own link."""
@@ -85,6 +94,16 @@ MODULE_IN_ORDER = np.int32(1 << 18)
 """For each link of the same module that the order has already."""
 LAST_CHOICE = np.int32(1 << 17)
 """The link leads to the other quadric, or is on the apex's module."""
+FIRST = -ON_OWN_MODULE
+"""The score of a link that comes before all others: less than any sum."""
+
+NO_LINK = -1
+"""In place of a link, or of the switch at its far end: there is none."""
+NO_MODULE = -2
+"""In place of the module of `NO_LINK`. It differs from every module, and from the -1 of a missing
+cable, so that comparisons with it are False."""
+NOT_BOUNCED = 3
+"""The rank of a link whose neighbour does not bounce (`_ranks_of_paths`), worse than all others."""
 
 
 def module_orders(
@@ -118,7 +137,7 @@ def module_orders(
     )
     switch_count, most_links = wiring.far.shape
     bounce = _bounce_links(fabric, _first_links(fabric, bounce_links), count)
-    protection = np.full((switch_count, 2 * most_links, count), -1, np.int16)
+    protection = np.full((switch_count, 2 * most_links, count), NO_LINK, np.int16)
     for switches in link_blocks(wiring):
         behind = _scores_behind(fabric, switches)
         protection[switches, :most_links] = _take_least(behind, module[switches], count)
@@ -158,13 +177,13 @@ def _bounce_links(fabric: _Fabric, first_links: NDArray[np.int16], count: int) -
         count: the links of an order.
     """
     far, module = fabric.wiring.far, fabric.module
-    bounce = np.full((*far.shape, count), -1, np.int16)
+    bounce = np.full((*far.shape, count), NO_LINK, np.int16)
     for switches in link_blocks(fabric.wiring):
         score = _cyclic_distance_or_never(far[switches], fabric.apex[switches])
         s, k = np.nonzero(first_links[switches] >= 0)
         first = first_links[switches][s, k]
         usable = score[s, k, first] < NEVER
-        score[s[usable], k[usable], first[usable]] = -ON_OWN_MODULE  # less than any other score
+        score[s[usable], k[usable], first[usable]] = FIRST
         bounce[switches] = _take_least(score, module[switches], count)
     return bounce
 
@@ -204,6 +223,8 @@ def _scores_direct(fabric: _Fabric, switches: slice, bounce: NDArray[np.int16]) 
     s, k = np.nonzero(apex >= 0)
     to_apex = apex[s, k]
     score[s, k] += np.where(module[s] == module[s, to_apex][:, None], LAST_CHOICE, 0)
+    # `_scores_behind` gives NEVER to the link to the apex. Here it comes before all others (-1). On
+    # the module of link k it comes after all links on other modules.
     score[s, k, to_apex] = np.where(module[s, to_apex] == module[s, k], ON_OWN_MODULE, -1)
     return score
 
@@ -211,10 +232,10 @@ def _scores_direct(fabric: _Fabric, switches: slice, bounce: NDArray[np.int16]) 
 def _ranks_of_paths(fabric: _Fabric, switches: slice, bounce: NDArray[np.int16]) -> Scores:
     """Return how bad the repair of a direct class over each other link is, int32[n, K, K].
 
-    Entry [s, k, j]: packets to the k-th neighbour, the *end*, go to the j-th neighbour, which
-    bounces them to a switch w. From there they come to the end by some link: the *arrival*. If
-    it is on the *same module* of the end as the end's link to s, or as that to the apex if there is
-    one, then this module breaks this path, too, when it fails.
+    Entry [s, k, j]: packets to the k-th neighbour, the end, go to the j-th neighbour, which bounces
+    them. They come to the end by some link: the *arrival* (`_arrival_modules`). If it is on the
+    *same module* of the end as the end's link to s, or as that to the apex if there is one, then
+    this module breaks this path, too, when it fails.
 
     ============ ================ ====================== =============
     apex of s–end another module   another, goal missed   same module
@@ -223,33 +244,63 @@ def _ranks_of_paths(fabric: _Fabric, switches: slice, bounce: NDArray[np.int16])
     exists        0                0                      1
     ============ ================ ====================== =============
 
-    If the j-th neighbour does not bounce, the rank is 3.
+    If the j-th neighbour does not bounce, the rank is `NOT_BOUNCED`.
     """
-    far, module, back = fabric.wiring.far, fabric.module, fabric.back[switches]
-    neighbour, apex, goals = far[switches], fabric.apex[switches], fabric.goals
-    # int[n, K]: the link by which each neighbour bounces packets of this switch, and the switch w
-    # at its other end; -1 where it does not bounce.
-    bounce_link = bounce[neighbour, back, 0]
-    w = np.where(bounce_link >= 0, far[neighbour, np.maximum(bounce_link, 0)], -1)
-    end = np.maximum(neighbour, 0)[:, :, None]
-    # The link of the end by which it is reached from w: that of its own minimal route to w.
-    class_to_w = fabric.tables.routes.egress[end, np.maximum(w, 0)[:, None, :]]
-    arrival = _link_of_class(class_to_w, far.shape[1])
-    arrival = np.where((w < 0)[:, None, :] | (w[:, None, :] == end), -1, arrival)
-    # -2 equals no module, not even the -1 that stands for the module of a missing cable.
-    arrival_module = np.where(arrival >= 0, module[end, np.maximum(arrival, 0)], -2)
-    back_module = np.take_along_axis(module[neighbour], back[..., None].astype(np.intp), 2)
+    apex, goals, back = fabric.apex[switches], fabric.goals, fabric.back[switches]
+    neighbour = fabric.wiring.far[switches]
+    w = _bounced_to(fabric, switches, bounce)
+    arrival_module = _arrival_modules(fabric, neighbour, w)
+
+    # int[n, K, 1], the modules of the end's links to s and to the apex.
+    modules_of_end = fabric.module[neighbour]
+    back_module = np.take_along_axis(modules_of_end, back[..., None].astype(np.intp), 2)
     apex_at_end = fabric.apex[neighbour, back].astype(np.intp)[..., None]
-    apex_module = np.take_along_axis(module[neighbour], np.maximum(apex_at_end, 0), 2)
+    apex_module = np.take_along_axis(modules_of_end, np.maximum(apex_at_end, 0), 2)
     has_apex = (apex >= 0)[..., None]
     same_module = (arrival_module == back_module) | (has_apex & (arrival_module == apex_module))
+
+    # bool[n, K, K], whether packets come to the end over another switch than the next in its ring.
     next_in_ring = goals.next_in_ring[switches][..., None]
     misses_goal = (next_in_ring >= 0) & (next_in_ring != goals.goal[switches][:, None, :])
+
+    # The table above.
     rank_without_apex = 2 * same_module + (misses_goal & ~same_module)
     rank = np.where(has_apex, same_module.astype(np.int64), rank_without_apex)
-    rank[np.broadcast_to((w < 0)[:, None, :], rank.shape)] = 3
+    rank[np.broadcast_to((w == NO_LINK)[:, None, :], rank.shape)] = NOT_BOUNCED
     ranks: Scores = rank.astype(np.int32)
     return ranks
+
+
+def _bounced_to(fabric: _Fabric, switches: slice, bounce: NDArray[np.int16]) -> NDArray[np.int32]:
+    """Return the switch w to which each neighbour bounces packets of n switches first, int32[n, K].
+
+    NO_LINK where the neighbour does not bounce.
+    """
+    far = fabric.wiring.far
+    bounce_link = bounce[far[switches], fabric.back[switches], 0]
+    w = far[far[switches], np.maximum(bounce_link, 0)]
+    return np.where(bounce_link >= 0, w, NO_LINK)
+
+
+def _arrival_modules(
+    fabric: _Fabric, neighbour: NDArray[np.int32], w: NDArray[np.int32]
+) -> NDArray[np.int32]:
+    """Return the module of each end by which packets from each switch w arrive, int32[n, K, K].
+
+    NO_MODULE where there is no w, or where w is the end itself.
+
+    Args:
+        fabric: the fabric.
+        neighbour: int32[n, K], the ends; -1 where there is no link.
+        w: int32[n, K], of `_bounced_to`.
+    """
+    end, from_w = np.maximum(neighbour, 0)[:, :, None], w[:, None, :]
+    # ER_q has one minimal path between two switches, so packets from w arrive by the link that the
+    # end's own route to w leaves by.
+    class_to_w = fabric.tables.routes.egress[end, np.maximum(from_w, 0)]
+    arrival = _link_of_class(class_to_w, fabric.wiring.far.shape[1])
+    does_arrive = (from_w != NO_LINK) & (from_w != end)
+    return np.where(does_arrive, fabric.module[end, np.where(does_arrive, arrival, 0)], NO_MODULE)
 
 
 def _link_of_class(egress_class: NDArray[Any], most_links: int) -> NDArray[np.intp]:
@@ -290,11 +341,11 @@ def _take_least(score: Scores, module: NDArray[np.int32], count: int) -> NDArray
         count: how many links are taken for a class.
     """
     row, column = np.indices(score.shape[:2])
-    least = np.full((*score.shape[:2], count), -1, np.int16)
+    least = np.full((*score.shape[:2], count), NO_LINK, np.int16)
     for rank in range(min(count, score.shape[2])):
         link = score.argmin(axis=2)
         usable = score[row, column, link] < NEVER
-        least[..., rank] = np.where(usable, link, -1)
+        least[..., rank] = np.where(usable, link, NO_LINK)
         if rank + 1 < count:
             same = module[:, None, :] == module[row, link][..., None]
             score += np.where(same, MODULE_IN_ORDER, np.int32(0))
@@ -305,8 +356,9 @@ def _take_least(score: Scores, module: NDArray[np.int32], count: int) -> NDArray
 def _first_links(fabric: _Fabric, bounce_links: NDArray[np.int16] | None) -> NDArray[np.int16]:
     """Return the first link by which packets of each link bounce, int16[S, K], -1 for any.
 
-    This is the link of the goal; without a goal, the link of bounced paths. Packets of a switch v
-    that is in no triangle and in no ring get the links of `_best_bounces`.
+    This is the link to the goal; without a goal, the link of bounced paths. A switch v that is in
+    no triangle and in no ring has no apex and no goal to repair over. There the modules alone
+    decide, so packets of v get the links of `_best_bounces`.
     """
     goals = fabric.goals
     first_links = goals.first_bounce.copy()
@@ -328,7 +380,8 @@ def _best_bounces(
 
     An *end* is another neighbour of v, the destination. A switch w behind a link of the bouncing
     neighbour is good for an end if packets come from w to the end by another module than that of
-    the end's link to v. The best link leads to a switch w next to no quadric, if there is one. Of
+    the end's link to v. The best link leads to a switch w next to no quadric, if there is one, as
+    packets of quadrics bounce there with two failures, too (`BounceGoals.far_from_quadrics`). Of
     these, it is good for the most ends. Of equal ones it is the first after the link to v.
 
     Args:
@@ -347,10 +400,10 @@ def _best_bounces(
     is_good = module[end, arrival] != module[neighbour, link_to_v][:, None, None]
     number = np.arange(len(neighbour))
     is_good &= (number[:, None] != number)[:, :, None]  # a neighbour is no end of its own packets
-    # int[n, K], by neighbour and link: for how many ends the link is good. 2K is more than any such
-    # number, so that a switch w next to no quadric comes first.
-    goodness = np.where((w >= 0) & (w != v), is_good.sum(axis=0), -1)
-    goodness += np.where(fabric.goals.far_from_quadrics[neighbour] & (w != v), 2 * most_links, 0)
+    # int[n, K], by neighbour and link: for how many ends the link is good; -1 for no link and for
+    # that to v. 2K is more than any such number: a switch w next to no quadric comes first.
+    good_ends = np.where((w >= 0) & (w != v), is_good.sum(axis=0), -1)
+    good_ends += np.where(fabric.goals.far_from_quadrics[neighbour] & (w != v), 2 * most_links, 0)
     places_after = (np.arange(most_links) - link_to_v[:, None]) % most_links
-    best: NDArray[np.intp] = (goodness * most_links - places_after).argmax(axis=1)
+    best: NDArray[np.intp] = (good_ends * most_links - places_after).argmax(axis=1)
     return best

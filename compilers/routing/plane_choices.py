@@ -117,21 +117,26 @@ def with_plane_repairs(
     for switches in link_blocks(wiring):
         block = replace(wiring, port=wiring.port[switches])
         to_apex = apex[switches]
-        # bool[n, K, K], by minimal link the links whose neighbours repair.
-        allowed = other_links(wiring.far[switches]) & ~in_one_triangle(to_apex)
         rank = partial(ranked_ports, minimal=block.port, wiring=block, count=MOST_REPAIR_PORTS)
-        protection[switches, :most_links] = rank(allowed)
-        without_apex = rank(allowed, before=goals.preferred_repairs(switches))
+
+        # Classes behind a neighbour. bool[n, K, K], by minimal link the links that can repair it.
+        usable = other_links(wiring.far[switches]) & ~in_one_triangle(to_apex)
+        protection[switches, :most_links] = rank(usable)
+
+        # Direct classes: the link to the apex comes first, where there is one.
+        without_apex = rank(usable, before=goals.preferred_repairs(switches))
         apex_port = np.take_along_axis(block.port, np.maximum(to_apex, 0).astype(np.intp), axis=1)
         has_apex = (to_apex >= 0)[..., None]
         apex_first = np.dstack((apex_port, without_apex[..., :-1]))
         protection[switches, most_links:] = np.where(has_apex, apex_first, without_apex)
+
+        # Bounce: the link to a goal comes first, else that of bounced paths.
         preferred = goals.preferred_bounces(switches)
         if bounce_links is not None:
-            has_goal = preferred.any(axis=2, keepdims=True)
-            preferred |= _only_link(bounce_links[switches]) & ~has_goal
+            has_preferred = preferred.any(axis=2, keepdims=True)
+            preferred |= _only_link(bounce_links[switches]) & ~has_preferred
         # The direct class of a link bounces like its other class.
-        bounce[switches] = np.tile(rank(allowed, before=preferred), (1, 2, 1))
+        bounce[switches] = np.tile(rank(usable, before=preferred), (1, 2, 1))
     classes = replace(tables.classes, protection=protection, bounce=bounce)
     return replace(tables, classes=classes)
 

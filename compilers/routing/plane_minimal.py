@@ -42,12 +42,12 @@ def polarfly_routes(topology: Topology) -> Routes:
 def pn_routes(topology: Topology) -> Routes:
     """Return minimal routes of PN, with points and then lines as switches."""
     q = int(topology.parameters["q"])
-    near, across = lines(q), _Across(q)
-    n = len(near)
+    around, other = lines(q), _OtherSide(q)
+    n = len(around)
     egress = empty_egress(2 * n, 2 * n, q + 1)
     for block in _blocks(n):
-        same_side = meeting_places(near, block)
-        other_side = across.classes(block, same_side)
+        same_side = meeting_places(around, block)
+        other_side = other.classes(block, same_side)
         egress[block, :n] = egress[n + block, n:] = same_side
         egress[block, n:] = egress[n + block, :n] = other_side
     np.fill_diagonal(egress, local(egress))
@@ -63,14 +63,14 @@ def oft_routes(topology: Topology) -> Routes:
     spines, and take one of them by their number.
     """
     q = int(topology.parameters["q"])
-    near, across = lines(q), _Across(q)
-    n = len(near)
+    around, other = lines(q), _OtherSide(q)
+    n = len(around)
     egress = empty_egress(3 * n, 3 * n, 2 * (q + 1))
     leaf, spine = egress[:n], egress[n : 2 * n]
     for block in _blocks(n):
-        same_side = meeting_places(near, block)
+        same_side = meeting_places(around, block)
         leaf[block, :n] = same_side
-        spine[block, :n] = across.classes(block, same_side)
+        spine[block, :n] = other.classes(block, same_side)
     np.fill_diagonal(leaf[:, :n], np.arange(n) % (q + 1))
     spine[:, 2 * n :] = spine[:, :n] + (q + 1)
     # Rows of both columns of leaves are the same.
@@ -93,24 +93,25 @@ def meeting_places(lines: NDArray[np.int32], points: NDArray[np.integer]) -> NDA
         lines: int32[N, q + 1], the points orthogonal to each point, ascending.
         points: int[B], the points s.
     """
-    table = np.empty((len(points), len(lines)), np.int16)
-    place = np.arange(lines.shape[1], dtype=np.int16)[:, None]
-    for row, near in zip(table, lines[points], strict=True):
-        row[lines[near]] = place  # int32[q + 1, q + 1]: by r, the points orthogonal to r
-    return table
+    places = np.empty((len(points), len(lines)), np.int16)
+    place_of_r = np.arange(lines.shape[1], dtype=np.int16)[:, None]
+    for row, orthogonal_to_s in zip(places, lines[points], strict=True):
+        # int32[q + 1, q + 1], by r the points orthogonal to r: the row gets the place of r there.
+        row[lines[orthogonal_to_s]] = place_of_r
+    return places
 
 
-class _Across:
-    """Classes from points towards lines of G_q, and in the same way from lines towards points.
+class _OtherSide:
+    """Classes towards the other side of G_q: from points towards lines, and from lines to points.
 
     Class k of a point leads over its k-th line. Points and lines have the same numbers, so one
     table serves both directions.
     """
 
     def __init__(self, q: int) -> None:
-        self.near = lines(q)
+        self.lines_through = lines(q)
         """int32[N, q + 1]: the lines through each point."""
-        self.partner = _correlation(q)
+        self.point_of = _correlation(q)
         """int32[N]: the point a(d) of each line d."""
         gf = field(q)
         x, y, z = points(q).T
@@ -125,18 +126,19 @@ class _Across:
             block: int64[B], switches of one side.
             same_side: int16[B, N], their classes towards their own side (`meeting_places`).
         """
-        width = self.near.shape[1]  # the lines through a point
+        width = self.lines_through.shape[1]  # the lines through a point
         # The path to line d takes the line through s and the point a(d).
-        table = same_side[:, self.partner]
+        classes = same_side[:, self.point_of]
         # But where s itself is a(d), or where that line would be line 0, destinations take turns
         # over all lines through s. Where line 0 passes through s, it is the first of them.
-        over_0 = (table == 0) & (self.near[block, :1] == 0)
-        row, column = np.nonzero(over_0 | (block[:, None] == self.partner))
-        table[row, column] = (block[row] + column) % width
-        table[:, 0] = self.conic[block]
+        over_line_0 = (classes == 0) & (self.lines_through[block, :1] == 0)
+        row, column = np.nonzero(over_line_0 | (block[:, None] == self.point_of))
+        classes[row, column] = (block[row] + column) % width
+        # Towards line 0 the conic decides.
+        classes[:, 0] = self.conic[block]
         # Lines through s are its neighbours.
-        table[np.arange(len(block))[:, None], self.near[block]] = np.arange(width)
-        return table
+        classes[np.arange(len(block))[:, None], self.lines_through[block]] = np.arange(width)
+        return classes
 
 
 def _correlation(q: int) -> NDArray[np.int32]:
@@ -156,7 +158,7 @@ def _correlation(q: int) -> NDArray[np.int32]:
     u, v, w = gf.add[x, gf.mul[b, y]], gf.add[gf.mul[c, y], z], gf.neg[y]
     # The first coordinate that is not 0 becomes 1, as in all vectors of points.
     scale = gf.inv[np.where(u != 0, u, np.where(v != 0, v, w))]
-    return numbers_of(q, np.stack([gf.mul[part, scale] for part in (u, v, w)], axis=-1))
+    return numbers_of(q, np.stack([gf.mul[value, scale] for value in (u, v, w)], axis=-1))
 
 
 def _blocks(n: int) -> list[NDArray[np.int64]]:

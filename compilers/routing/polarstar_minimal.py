@@ -39,9 +39,9 @@ from compilers.topology.supernodes import Supernode
 
 def routes(topology: Topology) -> Routes:
     """Return minimal routes; rows of a large fabric are computed when they are read."""
-    stored = star_program(topology)
-    egress, prefix = unless_large(StarEgress(stored)), StarPrefixes(stored)
-    n, k = len(stored.around), stored.members
+    star = star_program(topology)
+    egress, prefix = unless_large(StarEgress(star)), StarPrefixes(star)
+    n, k = len(star.around), star.members
     return Routes(
         prefix=unless_large(prefix, egress),
         egress=egress,
@@ -68,12 +68,11 @@ def program(supernode: Supernode, around: NDArray[np.int32]) -> StarProgram:
     # A quadric's supernode also has loop links, from x' to f(x').
     with_loops = edges.copy()
     with_loops[supernode.loops(), forward[supernode.loops()]] = True
+    # bool[2, k, k], the members with a link: in other supernodes, and in those of quadrics.
     joined = np.stack((edges, with_loops))
     # int16[2, k, k], the place of each link within the supernode among those of its switch.
     place = np.where(joined, np.cumsum(joined, axis=2) - 1, -1).astype(np.int16)
-    to_common = np.stack(
-        [_to_common_neighbour(joined[kind], place[kind]) for kind in range(len(joined))]
-    )
+    to_common = np.stack(list(map(_to_common_neighbour, joined, place)))
     case = [_case(edges, forward, backward), _case(edges, backward, forward)]
     return StarProgram(
         around=around,
@@ -121,12 +120,12 @@ def _to_common_neighbour(joined: NDArray[np.bool_], place: NDArray[np.int16]) ->
         joined: bool[k, k], the members with a link.
         place: int16[k, k], the place of each link among those of its switch.
     """
-    table = np.full(joined.shape, -1, np.int16)
+    to_common = np.full(joined.shape, -1, np.int16)
     members = np.arange(len(joined))
     for member in members:
         common = joined[member] & joined
         count = common.sum(axis=1)
         turn = 1 + (member + members) % np.maximum(count, 1)
         chosen = (common & (np.cumsum(common, axis=1) == turn[:, None])).argmax(axis=1)
-        table[member] = np.where(count, place[member, chosen], -1)
-    return table
+        to_common[member] = np.where(count, place[member, chosen], -1)
+    return to_common

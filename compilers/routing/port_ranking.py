@@ -42,16 +42,16 @@ def ranked_ports(
     """
     switches, classes, most_links = usable.shape
     ports = np.zeros((switches, classes, count), np.uint16)
-    # For each link, the links with higher numbers, with which the cyclic order after it begins.
+    # By link, the links with higher numbers, as words: with these the cyclic order after it begins.
     beyond = _words(np.arange(most_links) > np.arange(most_links)[:, None])
     step = max(1, RANKED_ENTRIES_AT_ONCE // (classes * most_links))
     for first in range(0, switches, step):
         block = slice(first, first + step)
         port, minimal_link = wiring.port[block], _links_of(wiring.port[block], minimal[block])
-        sets = [usable[block]]
+        # The links that are not ranked yet, as words: those that come before all others, then all.
+        unranked = [_words(usable[block])]
         if before is not None:
-            sets.insert(0, usable[block] & before[block])
-        unranked = [_words(links_of_class) for links_of_class in sets]
+            unranked.insert(0, _words(usable[block] & before[block]))
         for rank in range(min(count, most_links)):
             link = _take_first(unranked, beyond[minimal_link])
             existing = np.maximum(link, 0).reshape(len(port), -1)

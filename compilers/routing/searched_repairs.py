@@ -8,8 +8,12 @@ that came in by the minimal port (U-turn alternates).
 Let u be the switch, v its next hop and r a neighbour:
 
 - r *repairs* if its path comes neither to u nor to v.
+- r is *loop-free* if its path does not come to u again.
 - r *bounces* a packet if it would send it back over its ingress link, and sends it by another link
   instead.
+
+Where packets take any shortest path at every hop, a class may have several next hops. If one of
+them sends a packet back, the packet goes to another one of them (`_among_next_hops`).
 """
 
 from __future__ import annotations
@@ -41,12 +45,12 @@ def with_repairs(
 
     1. ports whose neighbour repairs;
     2. ports whose neighbour bounces the packet onto a path that avoids the next hop;
-    3. ports whose neighbour does not send the packet back;
+    3. ports whose neighbour is loop-free;
     4. ports whose neighbour bounces the packet so that it does not come back.
 
-    `bounce` has the ports whose neighbour repairs. A class may have no port of the first two kinds,
-    as above the leaves of a tree. Then `bounce` begins with ports whose paths avoid the switch
-    after the next hop, as the link from the next hop to that switch may have failed.
+    `bounce` has the ports of kind 1. A class may have no port of the first two kinds, as above the
+    leaves of a tree. Then those ports come first in `bounce` whose paths avoid the switch after the
+    next hop, as the link from the next hop to that switch may have failed.
 
     Args:
         paths: of tables with classes by choices.
@@ -55,37 +59,41 @@ def with_repairs(
         module: int32[S, K], the module of its switch that each link is on, where that is known.
             Ports on other modules than the minimal port come first then.
     """
-    minimal, wiring, repair, away = paths.classes.port, paths.wiring, links.repair, links.away
+    minimal, wiring, repair = paths.classes.port, paths.wiring, links.repair
     # bool[S, C, 1], the classes with several next hops that share packets.
-    several: Bits = np.logical_and(links.alternate.any(axis=2, keepdims=True), every_hop)
+    has_several_hops: Bits = np.logical_and(links.alternate.any(axis=2, keepdims=True), every_hop)
     preferred: Bits | None = None
     if module is not None and uses_several_modules(module):
         preferred = _on_other_modules(module, wiring.port, minimal)
-    # Kind 1: ports whose neighbour repairs. They begin both lists.
+
+    # Kind 1, which begins both lists.
     repairing = ranked_ports(repair, minimal, wiring, MOST_REPAIR_PORTS, before=preferred)
     protection = bounce = repairing
     if every_hop:  # classes with several next hops bounce among these, and need no protection
         for _ in range(ROUNDS):
             bounce = _among_next_hops(paths, links.alternate, bounce)
-            paths = replace(paths, next_tries=_next_tries(paths, several, bounce))
-        protection = np.where(several, np.uint16(0), protection)
+            paths = replace(paths, next_tries=_next_tries(paths, has_several_hops, bounce))
+        protection = np.where(has_several_hops, np.uint16(0), protection)
+
+    # Ports whose neighbour bounces. If some class in use has no port of kinds 1 and 2, other ports
+    # come first in `bounce`, and so in all classes with one next hop.
     avoiding_next_hop, avoiding_switch = _bouncing_by_class(paths, bounce, repair.shape)
-    has_repair = (repair | avoiding_next_hop | several).any(axis=2)
-    # Some class in use has no port of kinds 1 and 2: other ports come first in `bounce`.
+    has_repair = (repair | avoiding_next_hop | has_several_hops).any(axis=2)
     if (_used_classes(paths, repair.shape) & ~has_repair).any():
         avoids = paths.by_class(lambda switch: _avoiding_second(paths, switch), repair.shape)[0]
         avoiding_second = ranked_ports(repair, minimal, wiring, MOST_REPAIR_PORTS, before=avoids)
-        bounce = np.where(several, bounce, avoiding_second)
+        bounce = np.where(has_several_hops, bounce, avoiding_second)
         avoiding_next_hop, avoiding_switch = _bouncing_by_class(paths, bounce, repair.shape)
-    # bool[S, C, 1], the classes that have ports of kinds 2 to 4.
-    has_other_kinds = ~several
+
+    # Kinds 2 to 4 fill the places that are left in `protection`.
+    # bool[S, C, 1], the classes that have ports of these kinds.
+    has_other_kinds = ~has_several_hops
     if every_hop:  # a neighbour that repairs, and sent the packet here, has other next hops
         has_other_kinds = has_other_kinds & ~repair.any(axis=2, keepdims=True)
-    for usable in (
-        avoiding_next_hop & ~repair,  # kind 2
-        away & ~repair,  # kind 3
-        avoiding_switch & ~(avoiding_next_hop | away | repair),  # kind 4
-    ):
+    kind_2 = avoiding_next_hop & ~repair
+    kind_3 = links.loop_free & ~repair
+    kind_4 = avoiding_switch & ~(avoiding_next_hop | links.loop_free | repair)
+    for usable in (kind_2, kind_3, kind_4):
         ports = ranked_ports(
             usable & has_other_kinds, minimal, wiring, MOST_REPAIR_PORTS, before=preferred
         )
@@ -143,20 +151,27 @@ def _used_classes(paths: ClassPaths, shape: tuple[int, ...]) -> Bits:
     return used
 
 
-def _next_tries(paths: ClassPaths, several: Bits, bounce: NDArray[np.uint16]) -> NDArray[np.int32]:
+def _next_tries(
+    paths: ClassPaths, has_several_hops: Bits, bounce: NDArray[np.uint16]
+) -> NDArray[np.int32]:
     """Return `ClassPaths.next_tries`, int32[B + 1, S, D], for classes with several next hops.
 
-    These are the switches behind the ports of `bounce`, then the minimal next hop.
+    These are the switches behind the B ports of `bounce`, then the minimal next hop.
+
+    Args:
+        paths: any shortest paths.
+        has_several_hops: bool[S, C, 1], the classes with several next hops.
+        bounce: uint16[S, C, B], the bounce ports.
     """
     switch = np.arange(len(paths.after))[:, None]
     class_number = np.minimum(paths.egress, bounce.shape[1] - 1)
-    shares = several[switch, class_number, 0] & (paths.egress < bounce.shape[1])
+    has_several = has_several_hops[switch, class_number, 0] & (paths.egress < bounce.shape[1])
     cables = paths.wiring.cables()
     bounced_to = (
         np.where(port > 0, cables[switch, port], -1)
         for port in bounce[switch, class_number].transpose(2, 0, 1)
     )
-    return np.where(shares, np.stack((*bounced_to, paths.after)), np.int32(-1))
+    return np.where(has_several, np.stack((*bounced_to, paths.after)), np.int32(-1))
 
 
 def _among_next_hops(
@@ -178,27 +193,29 @@ def _among_next_hops(
     """
     minimal, wiring, ends = paths.classes.port, paths.wiring, paths.ends
     column, switches = np.arange(len(ends)), np.arange(len(paths.after))[:, None]
-    has_one: Bits = np.equal(others.any(axis=2), False)
-    has_one = has_one[switches, np.minimum(paths.egress, others.shape[1] - 1)]
+    class_has_one: Bits = np.equal(others.any(axis=2), False)
+    has_one = class_has_one[switches, np.minimum(paths.egress, others.shape[1] - 1)]
     # int32[S, D], the only hop of each switch, unless that is the destination; else -1.
     only_hop = np.where(has_one & (paths.after != ends), paths.after, np.int32(-1))
 
-    def next_hops(switch: int) -> Bits:
+    def links_of_kinds(switch: int) -> Bits:
         """bool[2, K, D]: next hops with another only hop; links whose paths meet no only hop."""
-        near, hop = paths.neighbours(switch), paths.after[switch]
-        nearer = np.equal(paths.distance[near, ends] + 1, paths.distance[switch, ends])
-        # int32[K, D], the only hop of the neighbour behind each link, -1 for none.
-        only_hops = np.asarray(np.where(nearer, only_hop[near, column], -1))
-        differs = (only_hops < 0) | (only_hops != only_hop[hop, column])
-        turn = paths.u_turn(switch, near)
-        start = np.where(turn.returns, turn.onward, near)
-        meets_none = ~nearer & (start >= 0)
-        for hop_of_one_link in only_hops:
-            meets_none &= ~paths.meets(start, hop_of_one_link) | (hop_of_one_link < 0)
-        both: Bits = np.stack((nearer & differs, meets_none)) & (near != hop)
+        neighbours, next_hop = paths.neighbours(switch), paths.after[switch]
+        is_next_hop = np.equal(paths.distance[neighbours, ends] + 1, paths.distance[switch, ends])
+        # int32[K, D], the only hop of the next hop behind each link, -1 for none.
+        only_hops = np.asarray(np.where(is_next_hop, only_hop[neighbours, column], -1))
+        differs = (only_hops < 0) | (only_hops != only_hop[next_hop, column])
+        # int32[K, D], where packets go on from a neighbour: from one that would send them back, to
+        # the switch that it tries instead; -1 if there is none.
+        turn = paths.u_turn(switch, neighbours)
+        start = np.where(turn.returns, turn.onward, neighbours)
+        meets_none = ~is_next_hop & (start >= 0)
+        for only_hop_of_link in only_hops:
+            meets_none &= ~paths.meets(start, only_hop_of_link) | (only_hop_of_link < 0)
+        both: Bits = np.stack((is_next_hop & differs, meets_none)) & (neighbours != next_hop)
         return both
 
-    has_other_only_hop, meets_no_only_hop = paths.by_class(next_hops, others.shape)
+    has_other_only_hop, meets_no_only_hop = paths.by_class(links_of_kinds, others.shape)
     first_kind = others & has_other_only_hop
     has_first_kind = first_kind.any(axis=2, keepdims=True)
     second_kind = meets_no_only_hop & ~others & ~has_first_kind
@@ -226,20 +243,23 @@ def bouncing_links(
     Returns:
         bool[K, D].
     """
-    near, hop = paths.neighbours(switch), paths.after[switch]
+    neighbours, next_hop = paths.neighbours(switch), paths.after[switch]
+    flat_neighbours = neighbours[:, 0]
     cables = paths.wiring.cables()
     # [K, D]: the first bounce port of the neighbour behind each link, and the switch behind it.
-    port = bounce[near, np.minimum(paths.egress[near[:, 0]], bounce.shape[1] - 1), 0]
-    bounced_to = cables[near, port]
-    sent_back = paths.after[near[:, 0]] == switch  # by the neighbour's own minimal path
-    bounces: Bits = sent_back & (port > 0) & (near != hop)
+    class_number = np.minimum(paths.egress[flat_neighbours], bounce.shape[1] - 1)
+    port = bounce[neighbours, class_number, 0]
+    bounced_to = cables[neighbours, port]
+    sends_back = paths.after[flat_neighbours] == switch  # by the neighbour's own minimal path
+    bounces: Bits = sends_back & (port > 0) & (neighbours != next_hop)
     if paths.shared_at_every_hop:
-        bounces &= paths.u_turn(switch, near).onward < 0
-        turn = paths.u_turn(near, bounced_to)
+        # A neighbour with several next hops tries another one, and so does the switch behind it.
+        bounces &= paths.u_turn(switch, neighbours).onward < 0
+        turn = paths.u_turn(neighbours, bounced_to)
         bounced_to = np.where(turn.returns, turn.onward, bounced_to)
         bounces &= bounced_to >= 0
     if avoid == "switch":
         avoids: Bits = ~paths.meets(bounced_to, switch)
     else:  # a next hop that is the destination cannot be avoided
-        avoids = ~paths.meets(bounced_to, hop) | (hop == paths.ends)
+        avoids = ~paths.meets(bounced_to, next_hop) | (next_hop == paths.ends)
     return bounces & avoids

@@ -45,10 +45,11 @@ def _with_direct_classes(routes: Routes, wiring: Wiring, most_links: int) -> Egr
     """Return stored egress values with the rows of neighbours in the direct classes."""
     egress = _widened(routes.egress, 2 * most_links)
     switch, link = np.nonzero(wiring.far >= 0)
-    row, direct = exact_rows_of(routes, switch, wiring.far[switch, link])
-    # No row leads to a spine of an OFT, which has no address.
-    direct &= routes.egress[switch, row] == link
-    egress[switch[direct], row[direct]] = (most_links + link[direct]).astype(egress.dtype)
+    row, has_row = exact_rows_of(routes, switch, wiring.far[switch, link])
+    # No row leads to a spine of an OFT, which has no address: there `row` leads to another switch.
+    leads_there = has_row & (routes.egress[switch, row] == link)
+    switch, row, link = switch[leads_there], row[leads_there], link[leads_there]
+    egress[switch, row] = (most_links + link).astype(egress.dtype)
     return egress
 
 
@@ -63,7 +64,8 @@ def exact_rows_of(
         prefix: int[n], the prefixes.
 
     Returns:
-        The row of each prefix, int64[n], and whether there is one, bool[n].
+        The row of each prefix, int64[n], and whether there is one, bool[n]. Where there is none,
+        the row is that of another prefix.
     """
     groups, rows = routes.prefix.shape
     group = routes.group_of(switch)
@@ -71,8 +73,8 @@ def exact_rows_of(
     width = int(routes.prefix.max()) + 2
     keys = (np.arange(groups)[:, None] * width + routes.prefix).ravel()
     key = group * width + prefix
-    place = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
-    return place % rows, keys[place] == key
+    index = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
+    return index % rows, keys[index] == key
 
 
 def longest_prefix_rows(

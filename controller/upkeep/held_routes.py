@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from compilers.readers.openflow.rows import added_rows, entries, split_row
 from compilers.routing.exact_rows import with_rows
-from compilers.routing.link_repair import Intact, Repaired, distinct
+from compilers.routing.intact_build import Intact
+from compilers.routing.link_repair import Repaired, distinct
 from compilers.tables.intermediate_form import no_route
 from compilers.targets.openflow.encoder import Encoder, FlowProgram
 from compilers.targets.openflow.flow_tables import RowKind, cookie

@@ -22,7 +22,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.routing.link_repair import Intact, Repaired, avoided_links, repaired
+from compilers.routing.intact_build import Intact
+from compilers.routing.link_repair import Repaired, avoided_links, repaired
 from compilers.tables.build import Build
 from compilers.targets.openflow.encoder import Encoder, FlowProgram
 from compilers.targets.openflow.profiles import Profile

@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 
 from compilers.forwarding.host_paths import HostPaths, TabulatedHops
 from compilers.forwarding.walks import Numbers, Walks
-from compilers.routing.link_repair import Intact, repaired
+from compilers.routing.intact_build import Intact
+from compilers.routing.link_repair import repaired
 from compilers.tables.build import Build
 from compilers.tables.fib import LOST
 from compilers.wiring.wiring import Wiring

@@ -23,7 +23,8 @@ from compilers.forwarding.program import program_of
 from compilers.forwarding.single_packets import HOME, Path, SinglePackets
 from compilers.forwarding.walks import Walks
 from compilers.pipeline import compile_fabric
-from compilers.routing.link_repair import Intact, repaired
+from compilers.routing.intact_build import Intact
+from compilers.routing.link_repair import repaired
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from compilers.tables.fib import Fib

@@ -16,8 +16,9 @@ from compilers.proof.proof_options import ProofOptions
 from compilers.proof.soundness.build_soundness import broken_claims
 from compilers.proof.walks.delivery import verify
 from compilers.routing.conic_bounces import conic_bounces
+from compilers.routing.intact_build import Intact
 from compilers.routing.link_pairs import apex_links_of
-from compilers.routing.link_repair import Intact, repaired
+from compilers.routing.link_repair import repaired
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from compilers.topology.polarity import cross

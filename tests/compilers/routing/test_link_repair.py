@@ -10,7 +10,8 @@ import pytest
 
 from compilers.forwarding.walks import minimal_hops
 from compilers.proof.walks.delivery import verify
-from compilers.routing.link_repair import Intact, Repaired, repaired
+from compilers.routing.intact_build import Intact
+from compilers.routing.link_repair import Repaired, repaired
 from compilers.routing.minimal_routes import minimal
 from compilers.tables import computed_array
 from compilers.tables.build import Build

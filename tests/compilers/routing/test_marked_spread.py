@@ -15,13 +15,15 @@ from compilers.demand.traffic_matrix import Traffic
 from compilers.evaluation.saturation import throughput
 from compilers.expansion.grow import grow
 from compilers.pipeline import compile_fabric
-from compilers.proof.explanation import explain, find_failure
+from compilers.proof.explanation import explain
 from compilers.proof.failures.failure_walks import walk, walk_failures
 from compilers.proof.lossless.channels import channels
+from compilers.proof.name_lookup import find_failure
 from compilers.proof.proof_options import ProofOptions
 from compilers.proof.soundness.build_soundness import broken_claims
 from compilers.proof.walks.delivery import verify
-from compilers.routing.link_repair import Intact, repaired
+from compilers.routing.intact_build import Intact
+from compilers.routing.link_repair import repaired
 from compilers.routing.marked_spread import onward_links, onward_ports
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.fib import Fib

@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from compilers.routing.link_repair import Intact, repaired
+from compilers.routing.intact_build import Intact
+from compilers.routing.link_repair import repaired
 from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.profiles import PROFILES
 from compilers.update.move_plan import plan

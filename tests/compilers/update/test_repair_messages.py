@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from compilers.forwarding.program import program_of
 from compilers.forwarding.walks import minimal_hops
-from compilers.routing.link_repair import Intact, repaired
+from compilers.routing.intact_build import Intact
+from compilers.routing.link_repair import repaired
 from compilers.targets.openflow.carried_rows import CarriedRows
 from compilers.targets.openflow.encoder import Encoder
 from compilers.update.move_plan import plan

@@ -16,7 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from compilers.forwarding.single_packets import SinglePackets
-from compilers.routing.link_repair import Intact, repaired
+from compilers.routing.intact_build import Intact
+from compilers.routing.link_repair import repaired
 from compilers.update.loss import loss
 from compilers.update.move_cells import Cells
 from compilers.update.move_plan import plan

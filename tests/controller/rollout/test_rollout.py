@@ -11,7 +11,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from compilers.routing.link_repair import Intact, repaired
+from compilers.routing.intact_build import Intact
+from compilers.routing.link_repair import repaired
 from compilers.targets.openflow import protocol as of
 from compilers.targets.openflow.encoder import Encoder
 from compilers.update.move_plan import plan

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from compilers.routing.link_repair import Intact, repaired
+from compilers.routing.intact_build import Intact
+from compilers.routing.link_repair import repaired
 from compilers.targets.openflow.encoder import Encoder
 from controller.settings import Damping, Duties
 from controller.switches.session import LiveFabric

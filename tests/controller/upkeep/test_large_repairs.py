@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from compilers.routing.link_repair import Intact, repaired
+from compilers.routing.intact_build import Intact
+from compilers.routing.link_repair import repaired
 from compilers.targets.openflow import protocol
 from compilers.targets.openflow.encoder import Encoder
 from controller.settings import Duties

@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from compilers.routing.link_repair import Intact, repaired
+from compilers.routing.intact_build import Intact
+from compilers.routing.link_repair import repaired
 from compilers.wiring.shared_risk import links_and_switches, resolve_name
 from controller.settings import Duties
 from controller.upkeep.repair_keeper import ROUND_PATIENCE

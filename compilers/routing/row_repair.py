@@ -1,0 +1,266 @@
+"""Move the rows of a build from failed links to links that are left.
+
+`compilers.routing.link_repair` calls these functions in order: `without_rows` removes the rows that
+use avoided links, and `RemainingLinks.new_rows` says which rows change, and to which class. Avoided
+are dead links, and links to drained switches, which pass no packets on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.routing.class_repair import arrives
+from compilers.routing.exact_rows import ExactRows, nearer_links
+from compilers.routing.intact_build import Intact
+from compilers.tables.fib import Fib
+from compilers.tables.intermediate_form import Classes, Routes, no_route
+from compilers.topology.distance import BEYOND, distances, table_of
+from compilers.wiring.damage import without_gaps
+
+CELLS_AT_ONCE = 1 << 17
+"""About how many pairs of a switch and a destination are looked at together."""
+
+
+def without_rows(
+    intact: Intact,
+    avoided: NDArray[np.bool_],
+    dead: NDArray[np.bool_],
+    at_failures: NDArray[np.int64],
+) -> tuple[Routes, NDArray[np.int64]]:
+    """Remove the rows that use avoided links.
+
+    A row for the drained switch at the other end of a link that works stays.
+
+    Args:
+        intact: the build.
+        avoided: bool[S, K], links that no packet in transit takes.
+        dead: bool[S, K], links that carry nothing.
+        at_failures: int64[n], the switches with avoided links.
+
+    Returns:
+        The routes, and int64[m, 2], the switch and prefix of each row that was removed.
+    """
+    routes, wiring = intact.tables.routes, intact.wiring
+    no_link = wiring.far.shape[1]
+    # int64[n, C + 1], the link of each value of `Routes.egress`. The last column is for delivery
+    # and for no route, whose values are larger than every class.
+    link_of_class = intact.link_of_class[at_failures]
+    link_of_value = np.pad(link_of_class, ((0, 0), (0, 1)), constant_values=no_link)
+    values = np.minimum(routes.egress[at_failures], link_of_value.shape[1] - 1)
+    # int64[n, R], the link of each row.
+    link = np.take_along_axis(link_of_value, values.astype(np.intp), axis=1)
+    is_avoided = np.pad(avoided[at_failures], ((0, 0), (0, 1)))  # `no_link` is not avoided
+    n, row = np.nonzero(np.take_along_axis(is_avoided, link, axis=1))
+    switch, link = at_failures[n], link[n, row]
+    prefix = routes.prefix[routes.group_of(switch), row]
+    removes = dead[switch, link] | (wiring.far[switch, link] != prefix)
+    egress = intact.egress.copy()
+    egress[switch[removes], row[removes]] = no_route(egress)
+    removed = np.column_stack((switch, prefix))[removes].astype(np.int64)
+    return replace(routes, egress=egress), removed
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NewRows:
+    """The n rows that change, and the length of the longest path that is left."""
+
+    switch: NDArray[np.int64]
+    """int64[n], the switches."""
+    destination: NDArray[np.int64]
+    """int64[n], the destinations."""
+    new_class: NDArray[np.int64]
+    """int64[n], the class of each row."""
+    depth: int
+    """The most links of a shortest path that is left."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RemainingLinks:
+    """The fabric that is left: its links, and the routes that use none of the avoided links."""
+
+    intact: Intact
+    """The build."""
+    fib: Fib
+    """The routes that are left, joined with the cables."""
+    cables: NDArray[np.int32]
+    """int32[S, ports + 1], the switch at each port, without avoided links."""
+    far: NDArray[np.int32]
+    """int32[S, K], the neighbours that are left, -1 beyond the last."""
+    link: NDArray[np.int64]
+    """int64[S, K], the link to each of these neighbours (its column in `Wiring.port`)."""
+    neighbour_table: NDArray[np.int64]
+    """The neighbours that are left, as `distances` takes them."""
+    repairable: NDArray[np.bool_]
+    """bool[S], the switches whose rows may change."""
+    drained: NDArray[np.int64]
+    """int64[n], those of them that are drained: packets start there, and none passes."""
+
+    @classmethod
+    def of(
+        cls,
+        intact: Intact,
+        routes: Routes,
+        avoided: NDArray[np.bool_],
+        live: NDArray[np.bool_],
+        repairable: NDArray[np.bool_],
+        drained: NDArray[np.bool_],
+    ) -> RemainingLinks:
+        """Prepare what is the same for all destinations.
+
+        Args:
+            intact: the build.
+            routes: without the rows that use avoided links.
+            avoided: bool[S, K], links that no packet in transit takes.
+            live: bool[S, K], the links that are left.
+            repairable: bool[S], the switches whose rows may change.
+            drained: bool[S], the drained switches.
+        """
+        far = without_gaps(intact.wiring.far, live, -1)
+        link = without_gaps(np.tile(np.arange(live.shape[1]), (len(live), 1)), live, -1)
+        return cls(
+            intact=intact,
+            fib=intact.fib_of(routes),
+            cables=intact.cables_without(avoided),
+            far=far,
+            link=link,
+            neighbour_table=table_of(far),
+            repairable=repairable,
+            drained=np.flatnonzero(drained & repairable),
+        )
+
+    def new_rows(self, ends: NDArray[np.int64]) -> NewRows:
+        """Return the rows that change towards destinations, int64[D], ascending.
+
+        They are computed in blocks of destinations, so that memory does not grow with the damage.
+        """
+        step = max(1, CELLS_AT_ONCE // len(self.far))
+        blocks = [
+            self._new_rows_of_block(ends[first : first + step])
+            for first in range(0, len(ends), step)
+        ]
+        none = np.zeros(0, np.int64)
+        return NewRows(
+            switch=np.concatenate([none, *(block.switch for block in blocks)]),
+            destination=np.concatenate([none, *(block.destination for block in blocks)]),
+            new_class=np.concatenate([none, *(block.new_class for block in blocks)]),
+            depth=max([self.intact.diameter, *(block.depth for block in blocks)]),
+        )
+
+    def _new_rows_of_block(self, ends: NDArray[np.int64]) -> NewRows:
+        """Return the rows that change towards a block of destinations, int64[D]."""
+        distance = distances(self.neighbour_table, ends).T
+        after = self.fib.next_switch(ends)
+        self._measure_drained(after, ends, distance)
+        rows = nearer_links(after, self.far, ends, distance)
+        changes = self.repairable[rows.switch]
+        switch, end = rows.switch[changes], rows.destination[changes]
+        link = self.link[switch, rows.link[changes]]
+        # The classes are chosen by the paths after the change.
+        after[switch, np.searchsorted(ends, end)] = self.intact.wiring.far[switch, link]
+        reached = distance != BEYOND
+        return NewRows(
+            switch=switch,
+            destination=end,
+            new_class=_classes_of_rows(
+                self.intact, self.cables, after, ends, ExactRows(switch, end, link)
+            ),
+            depth=int(distance[reached].max(initial=0)),
+        )
+
+    def _measure_drained(
+        self, after: NDArray[np.int32], ends: NDArray[np.int64], distance: NDArray[np.uint8]
+    ) -> None:
+        """Set the distances from drained switches: no link leads to them, but their links lead on.
+
+        Args:
+            after: int32[S, D], the next switch towards each of `ends`, negative where none is left.
+            ends: int64[D], destinations.
+            distance: uint8[S, D], the links between switches.
+        """
+        for switch in self.drained:
+            neighbours = self.far[switch][self.far[switch] >= 0]
+            nearest = distance[neighbours].min(axis=0)
+            distance[switch] = np.where(nearest == BEYOND, nearest, nearest + 1)
+            # Between two drained switches the link stays for packets to the other one.
+            distance[switch, after[switch] == ends] = 1
+            distance[switch, ends == switch] = 0
+
+    def without_farther_hops(
+        self, classes: Classes, fib: Fib, ends: NDArray[np.int64]
+    ) -> tuple[Classes, NDArray[np.int64]]:
+        """Remove next hops that do not lead nearer to every destination of their class.
+
+        Args:
+            classes: after the repair of the ends of failed links.
+            fib: the repaired routes, joined with the cables.
+            ends: int64[D], the destinations to which some distance has changed.
+
+        Returns:
+            The classes, and int64[m, 2], the switch and number of each class that changed.
+        """
+        switch_count, class_count, alternates = classes.alternate.shape
+        switches = np.arange(switch_count)[:, None]
+        # int32[S, C, A], the switch that each alternate leads to.
+        neighbour = self.cables[switches[..., None], classes.alternate]
+        neighbour[classes.alternate == 0] = -1
+        farther = np.zeros((switch_count, class_count, alternates), np.bool_)
+        step = max(1, CELLS_AT_ONCE // switch_count)
+        for first in range(0, len(ends), step):
+            block = ends[first : first + step]
+            distance, egress = distances(self.neighbour_table, block).T, fib.egress(block)
+            forwarded = (egress < class_count) & (distance != BEYOND)
+            class_number = np.where(forwarded, egress, 0).astype(np.intp)
+            for a in range(alternates):
+                far = neighbour[switches, class_number, a]
+                nearer = distance[far, np.arange(len(block))] + 1 == distance
+                switch, column = np.nonzero(forwarded & (far >= 0) & ~nearer)
+                farther[switch, class_number[switch, column], a] = True
+        alternate = np.where(farther, np.uint16(0), classes.alternate)
+        weight = np.array(classes.weight)
+        weight[..., 1:][farther] = 0
+        changed = np.argwhere(farther.any(axis=2))
+        return replace(classes, alternate=alternate, weight=weight), changed
+
+
+def _classes_of_rows(
+    intact: Intact,
+    cables: NDArray[np.int32],
+    after: NDArray[np.int32],
+    ends: NDArray[np.int64],
+    rows: ExactRows,
+) -> NDArray[np.int64]:
+    """Choose a class of its link for each row that changes, int64[n].
+
+    A class is suitable if packets come to the destination from all its alternates, and never to the
+    switch again. Of the suitable classes of the link, the one with most alternates is chosen.
+
+    Args:
+        intact: the build.
+        cables: int32[S, ports + 1], the switch at each port, without avoided links.
+        after: int32[S, D], the next switch towards each of `ends`.
+        ends: int64[D], destinations.
+        rows: the rows, with their links as columns of `Wiring.port`.
+    """
+    classes = intact.tables.classes
+    if not classes.alternate.shape[2]:
+        return intact.first_class[rows.switch, rows.link]
+    # One entry for each row and each class of its link.
+    row, class_number = np.nonzero(intact.link_of_class[rows.switch] == rows.link[:, None])
+    switch, end = rows.switch[row, None], rows.destination[row, None]
+    column = np.searchsorted(ends, rows.destination)[row, None]
+    # The switch that each alternate of the class leads to, -1 for none.
+    first = cables[switch, classes.alternate[rows.switch[row], class_number]]
+    # Paths after failures are longer than the diameter. Those with more links than this are taken
+    # for loops.
+    most_links = 2 * intact.diameter + 2
+    arrive = arrives(after, first, column, end, (switch,), most_links)
+    all_arrive = np.all(arrive | (first < 0), axis=1)
+    alternates = np.where(all_arrive, np.count_nonzero(first >= 0, axis=1), -1)
+    # By row, the class with most alternates first; of several, the one with the lowest number.
+    best_first = np.lexsort((class_number, -alternates, row))
+    best_of_row = np.unique(row[best_first], return_index=True)[1]
+    chosen: NDArray[np.int64] = class_number[best_first[best_of_row]]
+    return chosen
