@@ -96,7 +96,7 @@ class Controller:
         """Reports steps that fail or hang."""
         self.keeper = keeper = Keeper(fabric, settings.duties, in_thread)
         """Repairs the tables."""
-        self.audit = RollingAudit(fabric, settings.audit, lambda: keeper.change)
+        self.audit = RollingAudit(fabric, settings.audit, lambda: keeper.change_number)
         """Reads the switches again."""
         self.counters = PortCounters(fabric)
         """The counters of the ports."""

@@ -40,7 +40,8 @@ from controller.switches.current import Current, read_build
 from controller.switches.reconcile import IDENTITY_DIGITS, named_identity
 from controller.switches.session import LiveFabric
 from controller.upkeep.background import Start, at_once, in_thread
-from controller.upkeep.repair_keeper import Detour, Keeper
+from controller.upkeep.repair_keeper import Keeper
+from controller.upkeep.table_repairs import Detour
 from inventory.problems import InputError, Problem
 
 FALL_BACK_RETRY = 30.0
@@ -479,7 +480,7 @@ class Mover:
 
     def records_links(self) -> bool:
         """Whether the stored record has all dead links and drains; if not, start writing it."""
-        return self.record_state() and self._record.knows(self.keeper.known())
+        return self.record_state() and self._record.knows(self.keeper.links_record())
 
     def roll_back(self, build: str = "", by: str = "") -> None:
         """Return to a build of the history; a trial ends once the fabric holds it.
@@ -517,7 +518,7 @@ class Mover:
         if self._unverified_record is not None:
             return self._record.ensure_stored(self._on_trial(self._unverified_record.record))
         folder_build = self._stale_folder_build if self._record.needed else ""
-        known, previous = self.keeper.known(), self._previous
+        known, previous = self.keeper.links_record(), self._previous
         record = replace(record, known=known, folder=folder_build, previous=previous)
         record = self._on_trial(record)
         return self._record.ensure_stored(record, self._leads_back(record))
@@ -852,7 +853,7 @@ class Mover:
         waits, computing = rollout.waits, self._detour
         if computing is None:
             target = rollout.target.build
-            if waits and target and (work := self.keeper.detour(target)):
+            if waits and target and (work := self.keeper.detour_work(target)):
                 self._detour = self._start(partial(_plan_detour, work))
             return
         if not computing.done():
@@ -861,14 +862,14 @@ class Mover:
         try:
             detour, programs = computing.result()
         except Exception as error:
-            if self.keeper.missed(error):
+            if self.keeper.discard_detour(error):
                 raise
             return
         if waits:
-            self.keeper.follow(detour)
-            rollout.replan(programs, self.keeper.followed)
+            self.keeper.take_detour(detour)
+            rollout.replan(programs, self.keeper.report_detour)
         else:
-            self.keeper.missed()
+            self.keeper.discard_detour()
 
     def _tick_between_moves(self) -> None:
         """Do what is due between moves: write builds and the record, begin a move to the folder's

@@ -99,11 +99,11 @@ class Upkeep:
             turn: the number of the turn, from the echo request.
         """
 
-    def postpones(
+    def leaves_unchanged(
         self,
         vertex: int,  # noqa: ARG002
         program: FlowProgram,  # noqa: ARG002
-        held: SwitchContent,  # noqa: ARG002
+        content: SwitchContent,  # noqa: ARG002
     ) -> bool:
         """Whether a switch that does not hold its program is left unchanged for now.
 
@@ -112,7 +112,7 @@ class Upkeep:
         Args:
             vertex: the switch.
             program: the switch's program.
-            held: what the switch holds.
+            content: what the switch holds.
         """
         return False
 

@@ -364,7 +364,7 @@ class Switch:
             self._end_turn()
             return
         program, difference = self._difference(content)
-        if difference.parts and self.owner.upkeep.postpones(vertex, program, content):
+        if difference.parts and self.owner.upkeep.leaves_unchanged(vertex, program, content):
             self._end_turn()
             return
         self.owner.compared(self, difference, corrects=True)

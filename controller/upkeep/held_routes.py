@@ -1,15 +1,18 @@
-"""Reads routes that differ from those of the programs out of the tables of switches. No I/O.
+"""Collects the routes of switches that differ from those of their programs. No I/O.
 
 A controller may have ended, or loaded its build again, between the rounds of a change. Then some
 switches hold old routes and others new ones. If each were corrected as it is read, routes would
 change in no order, and packets could loop. Instead the keeper (`controller.upkeep.repair_keeper`)
-collects the routes that switches hold (`RouteReader.changes`), takes them as the fabric's tables
-(`held_instead`), and corrects them in rounds.
+leaves these switches as they are until all are read. `HeldRoutes` collects what they hold, which a
+`RouteReader` reads. The keeper takes it as the fabric's tables (`tables_as_held`), and changes them
+in rounds.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +31,9 @@ from controller.switches.reconcile import SwitchContent
 
 COOKIE_MEMBER = 5
 """The index of the cookie among the members of a row's head, which `split_row` returns first."""
-Changes = dict[int, int]
-"""The class that a switch's row for each prefix leads to, by prefix number; GONE without a row."""
+DifferingRoutes = dict[int, int]
+"""The routes of a switch that differ from those of its program: by prefix number the egress class
+that the switch's row leads to, or GONE where the switch has no row for the prefix."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,24 +75,24 @@ class RouteReader:
                 class_by_instructions[instructions] = egress
         return cls(prefix_by_match, class_by_instructions)
 
-    def changes(self, program: FlowProgram, held: SwitchContent) -> Changes:
+    def differing_routes(self, program: FlowProgram, content: SwitchContent) -> DifferingRoutes:
         """The routes of a switch that differ from those of its program.
 
         Empty if it holds a route row that is no route of this build: nothing can be said then.
 
         Args:
             program: the switch's program.
-            held: its content, as it was read.
+            content: what the switch holds, as it was read.
         """
-        changes: Changes = {}
-        held_rows, program_rows = held.rows, set[bytes]()
+        differing: DifferingRoutes = {}
+        held_rows, program_rows = content.rows, set[bytes]()
         for block in program.flows:
             if not len(block) or kind_of(block) != RowKind.ROUTE:
                 continue
             rows = entries(added_rows(block))
             program_rows.update(rows)
             prefixes = (xid_numbers(block) % IPV6_NUMBER).tolist()
-            changes |= {
+            differing |= {
                 prefix: GONE
                 for prefix, row in zip(prefixes, rows, strict=True)
                 if row not in held_rows
@@ -101,23 +105,114 @@ class RouteReader:
             egress = self.class_by_instructions.get(instructions)
             if prefix is None or egress is None:
                 return {}
-            changes[prefix] = egress
-        return changes
+            differing[prefix] = egress
+        return differing
 
 
-def held_instead(intact: Intact, tables: Repaired, changes: dict[int, Changes]) -> Repaired:
+@dataclass(slots=True)
+class HeldRoutes:
+    """The differing routes of all switches that are left as they are for now.
+
+    It is true (`bool`) while there are such switches.
+    """
+
+    not_yet_in_sync: set[int]
+    """The switches that have not been in sync since they connected, or since the build was loaded.
+    Only the routes of these are collected: an earlier process may have changed them."""
+    by_vertex: dict[int, DifferingRoutes] = field(default_factory=dict)
+    """The routes that were collected, by the vertex of their switch."""
+    collected_until: float = inf
+    """How long switches keep these routes while others have yet to be read."""
+    _readers: dict[tuple[Profile, int], RouteReader] = field(default_factory=dict)
+    """The readers of routes, by the profile of a switch and the generation of its numbers."""
+
+    def __bool__(self) -> bool:
+        return bool(self.by_vertex)
+
+    def expect(self, vertices: Iterable[int]) -> None:
+        """Collect the routes of these switches once they are read."""
+        self.not_yet_in_sync.update(vertices)
+
+    def collect(
+        self,
+        vertex: int,
+        content: SwitchContent,
+        encoder: Encoder,
+        generation: int,
+        program: FlowProgram,
+        until: float,
+    ) -> bool:
+        """Collect the routes of a switch, if they differ from those of its program.
+
+        Args:
+            vertex: the switch.
+            content: what it holds, as it was read.
+            encoder: the programs of the build.
+            generation: the generation of the class and group numbers in the switch.
+            program: the switch's program.
+            until: how long it keeps its routes if it is the first such switch.
+
+        Returns:
+            Whether they differ: the switch is to be left as it is for now.
+        """
+        profile = encoder.profile(vertex)
+        if vertex not in self.not_yet_in_sync or profile.single:
+            return False
+        reader = self._readers.get((profile, generation))
+        if reader is None:
+            reader = RouteReader.of(encoder, profile, generation)
+            self._readers[profile, generation] = reader
+        differing = reader.differing_routes(program, content)
+        if not differing:
+            return False
+        if not self.by_vertex:
+            self.collected_until = until
+        self.by_vertex[vertex] = differing
+        return True
+
+    def forget(self, vertex: int) -> None:
+        """Forget what was collected of a switch that has left."""
+        self.by_vertex.pop(vertex, None)
+
+    def note_in_sync(self, vertex: int) -> None:
+        """Note that a switch holds its program."""
+        self.not_yet_in_sync.discard(vertex)
+        self.by_vertex.pop(vertex, None)
+
+    def clear(self) -> set[int]:
+        """Forget what was collected, and return of which switches.
+
+        Their routes are collected again when they are read next.
+        """
+        vertices = {*self.by_vertex}
+        self.by_vertex.clear()
+        return vertices
+
+    def take(self) -> dict[int, DifferingRoutes]:
+        """Return what was collected, by vertex, and forget it.
+
+        It becomes the fabric's tables, so these switches are corrected when they are read next.
+        """
+        taken, self.by_vertex = self.by_vertex, {}
+        self.not_yet_in_sync.difference_update(taken)
+        return taken
+
+
+def tables_as_held(
+    intact: Intact, tables: Repaired, differing: dict[int, DifferingRoutes]
+) -> Repaired:
     """The tables that switches hold.
 
     Args:
         intact: the build.
         tables: the tables of their programs.
-        changes: the routes that differ from these, by vertex.
+        differing: the routes that differ from these, by vertex.
     """
     routes = tables.tables.routes
     no_egress = no_route(routes.egress)
     rows = [
         (vertex, prefix, no_egress if egress == GONE else egress)
-        for vertex, routes_held in changes.items()
+        for vertex, routes_held in differing.items()
         for prefix, egress in routes_held.items()
     ]
     switch, prefix, egress = _columns(rows)

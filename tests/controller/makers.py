@@ -210,7 +210,7 @@ class Unwatched:
 
     is_settled = True
 
-    def known(self):
+    def links_record(self):
         return {}
 
     def foresee(self, build):
@@ -222,7 +222,7 @@ class Unwatched:
     def expect(self):
         """Nothing follows."""
 
-    def detour(self, _):
+    def detour_work(self, _):
         """Nothing fails."""
 
 

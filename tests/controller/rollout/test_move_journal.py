@@ -256,7 +256,7 @@ def test_links_are_watched_after_a_move_that_the_next_process_has_ended(site):
     site.until(lambda: site.mover.rollout.round == 1)
     keeper = site.start(watched=True)
     site.until(lambda: site.holds(site.new.identity))
-    assert keeper.change is not None
+    assert keeper.change_number is not None
 
 
 def damage(site):

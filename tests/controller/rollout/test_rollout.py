@@ -444,7 +444,7 @@ def test_a_drain_goes_on_under_the_new_name_of_its_node():
     assert keeper.status()["drained"] == ["leaf5"]
     assert keeper.status()["asked"] == ["leaf5", f"leaf2-leaf{far}"]
     after = network(Duties(damping=CALM), renamed)[1]
-    after.take_over(keeper.known())
+    after.take_over(keeper.links_record())
     assert after.status()["asked"] == ["leaf5", f"leaf2-leaf{far}"]
     assert after.status()["drained"] == ["leaf5"]
 
@@ -458,7 +458,7 @@ def test_a_record_is_read_by_the_names_of_its_build():
         net.tick()
     wiring = replace(net.build.wiring, names=(*names[1:], names[0]))
     after = network(Duties(damping=CALM), replace(net.build, wiring=wiring, identity="e" * 16))[1]
-    after.take_over(json.loads(json.dumps(keeper.known())), net.build)
+    after.take_over(json.loads(json.dumps(keeper.links_record())), net.build)
     assert np.flatnonzero(after.drained).tolist() == [10]
     assert after.status()["asked"] == [wiring.names[10]]
 

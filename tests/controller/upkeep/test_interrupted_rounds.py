@@ -108,7 +108,7 @@ def wanted():
 
 
 def restarted(net, keeper):
-    return fabric(net.switches, keeper.known())
+    return fabric(net.switches, keeper.links_record())
 
 
 def reloaded(net, keeper):
@@ -180,7 +180,7 @@ def test_a_switch_that_connects_late_after_a_restart_is_waited_for():
     net, keeper = drained()
     keeper.drain(LAST)
     net.run(38)
-    net, keeper = fabric(net.switches, keeper.known(), [SLOW])
+    net, keeper = fabric(net.switches, keeper.links_record(), [SLOW])
     net.settle(15)
     assert keeper.status()["repairing"]
     net.connect(SLOW)

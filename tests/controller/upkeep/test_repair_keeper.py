@@ -349,7 +349,7 @@ def test_the_next_process_drains_the_same():
     for name in ("module:n3/m1", "n7"):
         keeper.drain(name)
     net.run()
-    known = json.loads(json.dumps(keeper.known()))
+    known = json.loads(json.dumps(keeper.links_record()))
     _, other = unconnected(build=MODULES)
     other.take_over(known)
     assert drained(other) == drained(keeper)

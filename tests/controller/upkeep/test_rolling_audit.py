@@ -19,7 +19,7 @@ def audited():
     """The 13 switches of ER_3, programmed; each is to be read once in 13 s."""
     build = replace(polarfly_build(3), identity="0123456789abcdef")
     net, keeper = network(build=build)
-    net.also.append(RollingAudit(net.sessions, PERIOD, lambda: keeper.change).tick)
+    net.also.append(RollingAudit(net.sessions, PERIOD, lambda: keeper.change_number).tick)
     net.sessions.take_events()
     return net
 

@@ -35,7 +35,7 @@ BAD, PERIOD, TICK = 3, 300.0, 0.25
 
 def network(shape=None, audit=PERIOD, **shapes):
     net = in_memory(Shape(**shapes), BUILD, {BAD: shape} if shape else None)
-    net.also.append(RollingAudit(net.sessions, audit, lambda: net.keeper.change).tick)
+    net.also.append(RollingAudit(net.sessions, audit, lambda: net.keeper.change_number).tick)
     return net
 
 

@@ -1,0 +1,169 @@
+"""Computes tables around failures, and the messages that change switches to them.
+
+The keeper (`controller.upkeep.repair_keeper`) calls `TableRepair.between` for the loaded build, and
+`Detour.of` for the two builds of a move. Both may run in a thread, so they only read their
+arguments. No state, no I/O.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.routing.intact_build import Intact
+from compilers.routing.link_repair import Repaired, avoided_links, repaired
+from compilers.tables.build import Build
+from compilers.targets.openflow.encoder import Encoder
+from compilers.update.repair_messages import Round, repair_messages
+from compilers.update.repair_rounds import RepairRounds
+from controller.switches.events import Event, TablesRepaired
+from controller.upkeep.link_state import Links
+
+EventMaker = Callable[..., Event]
+"""Makes the event of a repair. Its only argument is `seconds`, the time from the begin of the
+computation until all switches held the tables."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Failures:
+    """What traffic is to be routed around, in a fabric of S switches with up to K links each."""
+
+    dead: NDArray[np.bool_]
+    """bool[S, K], whether a link is dead."""
+    drained: NDArray[np.bool_]
+    """bool[S], whether a switch is drained."""
+
+    @classmethod
+    def of(cls, links: Links) -> Failures:
+        """The failures at the last look at the links."""
+        return cls(links.dead, links.drained)
+
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return bool(self.dead.any() or self.drained.any())
+
+    def affected_rows(self, intact: Intact) -> int:
+        """About how many rows lead over these links and through these switches.
+
+        A switch has a row for each of the S destinations, spread over its K links.
+        """
+        far = intact.wiring.far
+        avoided = np.count_nonzero(avoided_links(far, self.dead, self.drained))
+        switches, links = far.shape
+        return int(avoided * switches // links)
+
+    def isolated_switches(self, intact: Intact) -> set[int]:
+        """The switches all of whose links are avoided.
+
+        A drained switch without hosts does not count: it needs no link.
+        """
+        linked = intact.wiring.far >= 0  # bool[S, K], as `live`
+        live = linked & ~avoided_links(intact.wiring.far, self.dead, self.drained)
+        needs_link = linked.any(axis=1) & (intact.endpoints | ~self.drained)
+        return {*np.flatnonzero(needs_link & ~live.any(axis=1)).tolist()}
+
+    def tables_around(self, intact: Intact) -> Repaired:
+        """The tables that lead around these failures."""
+        return repaired(intact, self.dead, self.drained)
+
+
+class TableRepair(NamedTuple):
+    """A change of tables, from those that lead around earlier failures to those of now."""
+
+    tables: Repaired
+    """The tables that lead around the failures."""
+    rounds: list[Round]
+    """The messages, for switches that hold `programs` with the numbers of `generations`."""
+    programs: Encoder
+    """The programs of the tables before the change."""
+    generations: NDArray[np.int64]
+    """int64[S], the generation of class and group numbers at each switch."""
+    make_event: EventMaker
+    """Makes the event of the repair."""
+
+    @classmethod
+    def between(
+        cls,
+        before: Repaired,
+        failures: Failures,
+        intact: Intact,
+        programs: Encoder,
+        generations: NDArray[np.int64],
+    ) -> TableRepair:
+        """Compute a change of tables.
+
+        Args:
+            before: the tables that are in force.
+            failures: what traffic is to be routed around.
+            intact: the tables without failures.
+            programs: the programs of the tables in force.
+            generations: int64[S], the generation of class and group numbers at each switch.
+        """
+        began = perf_counter()
+        tables = failures.tables_around(intact)
+        make_event = _event_maker(failures, tables, perf_counter() - began)
+        change = RepairRounds.between(before, tables)
+        rounds = repair_messages(programs, tables.tables, change, generations)
+        return cls(tables, rounds, programs, generations, make_event)
+
+
+class Detour(NamedTuple):
+    """Both builds of a move that waits halfway, with tables around what has failed since."""
+
+    old: Build
+    """The build that the move left, with repaired tables."""
+    new: Build
+    """The build that the move leads to, with repaired tables."""
+    repair: Repaired
+    """The repaired tables of the old build."""
+    make_event: EventMaker
+    """Makes the event of the repair."""
+
+    @classmethod
+    def of(
+        cls, failures: Failures, intact: Intact, old: Build, new_failures: Failures, new: Build
+    ) -> Detour:
+        """Compute the detour of a move.
+
+        Args:
+            failures: what has failed, by the links and switches of the old build.
+            intact: the old build's tables without failures.
+            old: the old build.
+            new_failures: what has failed, by the links and switches of the new build.
+            new: the new build.
+        """
+        began = perf_counter()
+        repair = failures.tables_around(intact)
+        new_repair = new_failures.tables_around(Intact.of(new)) if new_failures else None
+        return cls(
+            replace(old, tables=repair.tables),
+            replace(new, tables=new_repair.tables) if new_repair else new,
+            repair,
+            _event_maker(failures, repair, perf_counter() - began),
+        )
+
+
+def _event_maker(failures: Failures, tables: Repaired, computed: float) -> EventMaker:
+    """The function that makes the event of a repair.
+
+    Args:
+        failures: what the tables lead around.
+        tables: the repaired tables.
+        computed: the seconds that computing them took.
+    """
+    return partial(
+        TablesRepaired,
+        dead_links=int(np.count_nonzero(failures.dead)) // 2,
+        drained_switches=int(np.count_nonzero(failures.drained)),
+        rows=len(tables.rows),
+        classes=len(tables.classes),
+        switches=len(tables.switches),
+        cut_off_pairs=tables.cut_off,
+        computed=computed,
+    )
