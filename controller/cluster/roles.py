@@ -10,7 +10,7 @@ requested of it. No I/O.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Container, Hashable
 from dataclasses import dataclass
 
 from compilers.targets.openflow.protocol import (
@@ -50,6 +50,8 @@ class _RolePeer:
     """The nodes that the switch's certificate names; None without TLS."""
     master: bool = False
     """Whether the switch has confirmed us as its master."""
+    refused: bool = False
+    """Whether the switch has refused us as its master."""
     requested: float | None = None
     """When our role was requested last; None if it never was."""
 
@@ -65,6 +67,7 @@ class Roles:
         """All connections."""
         self._term, self._leads = 0, False
         """The term, and whether we lead in it."""
+        fabric.awaits_role = self.awaits_role
 
     def __len__(self) -> int:
         return len(self._peers)
@@ -98,7 +101,6 @@ class Roles:
             certificate: the nodes that the switch's certificate names; None without TLS.
         """
         self._peers[key] = _RolePeer(datapath_id, peer, certificate)
-        self._fabric.without_role.add(datapath_id)
         self._ask(key)
 
     def received(self, key: Hashable, message: bytes) -> None:
@@ -118,13 +120,11 @@ class Roles:
         elif peer.master:
             self._fabric.send(key, SendPriority.URGENT, None)  # None closes the connection
         elif self._leads and kind == MessageType.ERROR and xid == SessionXid.ROLE:
-            self._refused(peer.datapath_id)
+            self._refused(peer)
 
     def closed(self, key: Hashable) -> None:
         """Forget a connection that has ended."""
         peer = self._peers.pop(key, None)
-        if peer is not None:
-            self._fabric.without_role.discard(peer.datapath_id)
         if peer is not None and peer.master:
             self._fabric.closed(key)
 
@@ -149,9 +149,22 @@ class Roles:
         role = ControllerRole.MASTER if self._leads else ControllerRole.SLAVE
         self._fabric.send(key, SendPriority.URGENT, request(role, self._term))
 
-    def _refused(self, datapath_id: int) -> None:
+    def awaits_role(self, datapath_ids: Container[int]) -> bool:
+        """Whether a connected switch of these has neither confirmed nor refused our role.
+
+        A switch may have two connections for a while. It has confirmed our role where one of them
+        has, and is awaited where none has and one has yet to answer.
+        """
+        masters = {peer.datapath_id for peer in self._peers.values() if peer.master}
+        return any(
+            peer.datapath_id in datapath_ids
+            for peer in self._peers.values()
+            if not peer.refused and peer.datapath_id not in masters
+        )
+
+    def _refused(self, peer: _RolePeer) -> None:
         """Report once that a switch does not accept us as its master."""
-        self._fabric.without_role.discard(datapath_id)
+        peer.refused, datapath_id = True, peer.datapath_id
         if datapath_id not in self._contested:
             self._contested.add(datapath_id)
             self._fabric.tell(RoleContested(f"{datapath_id:016x}"))
@@ -162,7 +175,6 @@ class Roles:
         confirmed = (reply.role, reply.generation) == (ControllerRole.MASTER, self._term)
         if self._leads and not peer.master and confirmed:
             peer.master = True
-            self._fabric.without_role.discard(peer.datapath_id)
             self._fabric.connected(key, peer.datapath_id, peer.address, peer.certificate)
 
 

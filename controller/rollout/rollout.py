@@ -305,7 +305,7 @@ class Rollout:
             is_read = all(fabric.state(v) in ("in sync", *AMISS) for v in connected)
             is_read &= not self._awaits_transit()
             # A leader requests its role of switches that the move adds only now.
-            is_read &= fabric.without_role.isdisjoint(self._round_programs.by_datapath_id)
+            is_read &= not fabric.awaits_role(self._round_programs.by_datapath_id)
         if not (is_read or late):
             done = len(fabric.in_sync)
             if done > self._switches_read:

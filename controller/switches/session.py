@@ -9,7 +9,7 @@ change the state here. No framework, no I/O.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Container, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
@@ -86,9 +86,10 @@ class LiveFabric:
     """
     errors: dict[str, str] = field(default_factory=dict)
     """The last error of each switch, by node."""
-    without_role: set[int] = field(default_factory=set)
-    """The datapath ids of connected switches that have neither confirmed nor refused our role as
-    their master; none without other controllers."""
+    awaits_role: Callable[[Container[int]], bool] = lambda _: False
+    """Whether a connected switch of these, by datapath id, has neither confirmed nor refused our
+    role as its master. None has without other controllers; with them, `Roles` sets this.
+    """
     unknown: set[int] = field(default_factory=set)
     """The datapath ids that are not in the build."""
     differences: dict[str, int] = field(

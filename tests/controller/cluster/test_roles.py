@@ -13,7 +13,7 @@ from controller.openflow.messages import SessionXid
 
 class Fabric:
     def __init__(self):
-        self.seen, self.without_role = [], set[int]()
+        self.seen = []
         self.current = SimpleNamespace(programs=SimpleNamespace(by_datapath_id={1: 0, 2: 1, 3: 2}))
 
     def report_unknown(self, datapath_id, peer):
@@ -138,3 +138,26 @@ def test_no_role_is_requested_of_a_switch_of_another_fabric(world):
     world.fabric.current.programs.by_datapath_id[9] = 3  # of a build that the fabric moves to
     world.roles.tick()
     assert world.take() == [("a", request(ControllerRole.MASTER, 8))]
+
+
+def test_the_end_of_one_connection_ends_no_wait_for_the_role_of_the_other(world):
+    """A move left out a switch whose old connection ended before the new one had confirmed."""
+    world.roles.lead(8)
+    assert not world.fabric.awaits_role({1})
+    world.roles.connected("old", 1)
+    world.roles.connected("new", 1)
+    world.roles.closed("old")
+    assert (world.fabric.awaits_role({1}), world.fabric.awaits_role({2})) == (True, False)
+    world.roles.received("new", reply(ControllerRole.MASTER, 8))
+    assert not world.fabric.awaits_role({1})
+    world.roles.connected("late", 1)
+    assert not world.fabric.awaits_role({1}), "it takes part by the first one"
+
+
+def test_a_switch_that_refuses_is_not_waited_for(world):
+    world.roles.lead(8)
+    world.roles.connected("a", 1)
+    world.roles.received(
+        "a", protocol.message(MessageType.ERROR, SessionXid.ROLE, struct.pack("!HH", 11, 0))
+    )
+    assert not world.fabric.awaits_role({1})
