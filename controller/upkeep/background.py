@@ -18,9 +18,9 @@ from time import thread_time
 from typing import Any
 
 FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0
-"""First and longest seconds until a computation that has failed is tried again."""
+"""Seconds until a computation that has failed is tried again: the first time, and at most."""
 NO_LIMIT = inf
-"""In place of the most functions that may wait."""
+"""The number of functions that may wait in an `InOrder` that drops none."""
 SLICE = 0.01
 """Seconds of work in the loop before the sockets are served again."""
 
@@ -58,9 +58,10 @@ class InOrder:
         Thread(target=self._work, daemon=True, name=name).start()
 
     def __call__(self, work: Callable[[], Any]) -> Future[Any] | None:
-        """Run a function after those that wait; if `most` wait, it is dropped (None).
+        """Run a function after those that wait, or drop it if `most` wait (`add` drops none).
 
-        `add` drops none.
+        Returns:
+            The future of its result; None if it is dropped.
         """
         return None if self._waiting.qsize() >= self._most else self.add(work)
 
@@ -72,7 +73,7 @@ class InOrder:
         return future
 
     def finish(self, patience: float) -> bool:
-        """Wait until all functions have ended, at most so many seconds; returns whether so."""
+        """Wait until all functions have ended, for so many seconds at most; returns whether so."""
         return self._last is None or bool(wait([self._last], patience).done)
 
     def _work(self) -> None:
@@ -144,11 +145,11 @@ class Backoff:
         return self.clock() >= self.retry_at
 
     def failed(self, error: Exception) -> bool:
-        """Note that a try has failed; returns whether its error is another than the last one's."""
-        is_news = repr(error) != self.error
+        """Note that a try has failed; returns whether with another error than the last one."""
+        is_new = repr(error) != self.error
         wait = FIRST_WAIT * min(2**self.tries, LONGEST_WAIT / FIRST_WAIT)
         self.error, self.tries, self.retry_at = repr(error), self.tries + 1, self.clock() + wait
-        return is_news
+        return is_new
 
     def succeeded(self) -> None:
         """Note that a try has succeeded."""

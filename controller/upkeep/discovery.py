@@ -1,7 +1,7 @@
 """Discovers cables by signed LLDP frames that switches send out of all ports except hosts'.
 
 The keeper (`controller.upkeep.repair_keeper`) sends the packet-outs of `due`, and passes packet-ins
-to `received`. `controller.upkeep.link_state` evaluates the result (`unseen`, `miswired`).
+to `received`. `controller.upkeep.link_state` evaluates the result (`sight`, `miswired`).
 
 Connected switches send in turn, at most `rate` frames a second in all. A frame that arrives at
 another switch shows a cable in one direction. A planned link counts as seen if frames have arrived
@@ -26,7 +26,7 @@ from compilers.audit.socket_numbers import SocketNumbers
 from compilers.audit.wiring_audit import WiringAudit, check
 from compilers.wiring.wiring import Wiring, links_by_port
 from controller.openflow.messages import packet_in, packets_out, turn_echo
-from controller.settings import LINK_RATE
+from controller.settings import FRAME_RATE
 from controller.upkeep.link_silence import SILENT_FROM, LinkSilence
 from controller.upkeep.lldp_frames import frames, read_frame
 
@@ -34,6 +34,8 @@ LEAST_PERIOD = 2.0
 """Least seconds between two turns of a switch."""
 NEVER_SEEN = -np.inf
 """The time of the last frame where none has come."""
+NO_PORT, NO_DIRECTION = -1, -1
+"""In place of the number of a port, or of a direction, where there is none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,9 +90,10 @@ class ReceivingPort(NamedTuple):
 
 
 class Discovery:
-    """Received frames by port: port p of vertex v is v·W + p (`compilers.audit.socket_numbers`).
+    """The frames that switches send in turn, and what is seen by those that arrive.
 
-    There are S switches and E links, and W is above the largest number of a port.
+    There are S switches and E links. Port p of vertex v has the number v·W + p, where W is above
+    the largest port of a switch (`compilers.audit.socket_numbers`).
 
     A direction is a link from one end to the other: 2·e ends at the first end of link e, and
     2·e + 1 at its second end. So d ^ 1 is the opposite direction of d.
@@ -106,7 +109,7 @@ class Discovery:
         silence: decides which links carry nothing.
     """
 
-    def __init__(self, wiring: Wiring, rate: float = LINK_RATE, key: bytes | None = None) -> None:
+    def __init__(self, wiring: Wiring, rate: float = FRAME_RATE, key: bytes | None = None) -> None:
         self.wiring, self.cables = wiring, LinkEnds.of(wiring)
         self.interval = max(LEAST_PERIOD, float(np.count_nonzero(wiring.far >= 0)) / rate)
         self._key = key or token_bytes(32)
@@ -120,8 +123,10 @@ class Discovery:
         self.silence = LinkSilence(end_switch, switches, self.interval)
         self._linked = int(np.count_nonzero((wiring.far >= 0).any(axis=1)))
         """How many switches have links; planned nodes have none."""
-        self._last_due, self._turns_allowed = 0.0, 0.0
-        """When `due` was called last, and how many turns the rate still allowed then."""
+        self._last_due = 0.0
+        """When `due` was called last."""
+        self._turns_allowed = 0.0
+        """How many turns the rate still allowed then."""
         self._ports = np.zeros((switches, ports.width), np.bool_)
         """bool[S, W], the ports of switches with a session."""
         self._host_ports = np.zeros((switches, ports.width), np.bool_)
@@ -134,18 +139,18 @@ class Discovery:
         """float64[S], when each switch sends next; infinite without a session."""
         self._session_since = np.full(switches, np.inf)
         """float64[S], when the session of each switch began; infinite without one."""
-        self._last_sender = np.full(switches * ports.width, -1)
-        """int64[S·W], by receiving port: the port whose frame came last, or -1."""
+        self._last_sender = np.full(switches * ports.width, NO_PORT)
+        """int64[S·W], by receiving port: the port whose frame came last, or NO_PORT."""
         self._last_heard_at = np.full(switches * ports.width, NEVER_SEEN)
         """float64[S·W], by receiving port: when that frame came, or NEVER_SEEN."""
-        self._last_receiver = np.full(switches * ports.width, -1)
-        """int64[S·W], by sending port: the port where its frame came last, or -1."""
+        self._last_receiver = np.full(switches * ports.width, NO_PORT)
+        """int64[S·W], by sending port: the port where its frame came last, or NO_PORT."""
         end_port = wiring.port[end_switch, end_link]
         self._end_ports: NDArray[np.int64] = end_switch * ports.width + end_port
         """int64[E, 2], the ports at both ends of each link. Flattened, it is the port at which each
         direction ends."""
-        self._direction_to = np.full(switches * ports.width, -1)
-        """int64[S·W], the direction that ends at each port, or -1."""
+        self._direction_to = np.full(switches * ports.width, NO_DIRECTION)
+        """int64[S·W], the direction that ends at each port, or NO_DIRECTION."""
         self._direction_to[self._end_ports.ravel()] = np.arange(self._end_ports.size)
 
     @property
@@ -153,24 +158,33 @@ class Discovery:
         """Seconds for which a received frame counts."""
         return SILENT_FROM * self.interval
 
-    def present(self, vertex: int, ports: NDArray[np.integer] | None, now: float) -> None:
-        """Note that a switch has connected, with these ports, or (None) has disconnected.
+    def connected(self, vertex: int, ports: NDArray[np.integer], now: float) -> None:
+        """Note that a switch has connected, with these ports; its first turn is now."""
+        self._restart_session(vertex, now)
+        self._ports[vertex, ports[(ports > 0) & (ports < self._width)]] = True
 
-        Its first turn is now, later ones at an offset of its own.
+    def disconnected(self, vertex: int) -> None:
+        """Note that a switch has disconnected."""
+        self._restart_session(vertex, np.inf)
+
+    def _restart_session(self, vertex: int, since: float) -> None:
+        """Forget a switch's ports and missed frames; its session begins now, or (infinite) never.
+
+        Args:
+            vertex: the switch.
+            since: when the session begins.
         """
         self._ports[vertex] = False
-        self._next_turn[vertex] = self._session_since[vertex] = np.inf if ports is None else now
+        self._next_turn[vertex] = self._session_since[vertex] = since
         self.silence.restarts(vertex)
-        if ports is not None:
-            self._ports[vertex, ports[(ports > 0) & (ports < self._width)]] = True
 
-    def port(self, vertex: int, port: int, exists: bool) -> None:
+    def set_port(self, vertex: int, port: int, exists: bool) -> None:
         """Note that a port of a connected switch has been added or removed."""
         if np.isfinite(self._session_since[vertex]) and 0 < port < self._width:
             self._ports[vertex, port] = exists
 
     def due(self, now: float) -> list[tuple[int, bytes]]:
-        """The messages to send now: each switch whose turn it is, and its packet-outs.
+        """Begin the turns that are due; returns the switches, each with its packet-outs to send.
 
         An echo request follows the packet-outs. Its answer shows that the frames have left.
         """
@@ -207,26 +221,26 @@ class Discovery:
         receiver = vertex * self._width + port
         sender = origin * self._width + contents.port
         previous_receiver = self._last_receiver[sender]
-        has_moved = previous_receiver not in (receiver, -1)
+        has_moved = previous_receiver not in (receiver, NO_PORT)
         if has_moved and self._last_sender[previous_receiver] == sender:
             self._last_heard_at[previous_receiver] = NEVER_SEEN  # the cable is not there any more
         self._last_sender[receiver] = sender
         self._last_heard_at[receiver] = now
         self._last_receiver[sender] = receiver
         direction = self._direction_to[receiver]
-        if direction >= 0 and self._end_ports.ravel()[direction ^ 1] == sender:
+        if direction != NO_DIRECTION and self._end_ports.ravel()[direction ^ 1] == sender:
             self.silence.arrived(direction, contents.turn)
         return True
 
-    def to_read(self) -> list[ReceivingPort]:
-        """The ports whose received packets are to be counted now."""
+    def next_readings(self) -> list[ReceivingPort]:
+        """The ports whose counters of received packets are to be read now, each once."""
         ports = self._end_ports.ravel()
         return [
             ReceivingPort(direction, *divmod(int(ports[direction]), self._width))
-            for direction in self.silence.to_read()
+            for direction in self.silence.next_readings()
         ]
 
-    def unseen(self, down: NDArray[np.bool_], now: float) -> Sight:
+    def sight(self, down: NDArray[np.bool_], now: float) -> Sight:
         """The state of links now.
 
         Args:
@@ -243,13 +257,15 @@ class Discovery:
         seen = (fresh & planned).all(axis=1)
         receiver = self._last_receiver[far_ends]
         # The port's own frames arrive at another port than planned.
-        elsewhere = (receiver >= 0) & (receiver != self._end_ports) & self._fresh(now, receiver)
+        elsewhere = (
+            (receiver != NO_PORT) & (receiver != self._end_ports) & self._fresh(now, receiver)
+        )
         misled = ((fresh & ~planned) | (elsewhere & ~(fresh & planned))).any(axis=1)
         silent, doubtful = self.silence.judge(seen, now)
         return Sight(silent | (misled & exists), seen, doubtful & ~misled)
 
     def wired(self, now: float) -> Wired:
-        """The cables seen now, one a port."""
+        """The cables seen now, at most one at each port."""
         heard = np.flatnonzero(self._last_heard_at >= now - self.age)
         seen = Counter(zip(heard.tolist(), self._last_sender[heard].tolist(), strict=True))
         cables, contested = likeliest(seen, self._planned)
@@ -263,12 +279,12 @@ class Discovery:
         A link that is not seen at all is broken, which is no sign of misplaced plugs.
         """
         heard = np.flatnonzero(self._last_heard_at >= now - self.age)
-        planned = np.full(len(self._last_sender), -1)
+        planned = np.full(len(self._last_sender), NO_PORT)
         planned[self._end_ports] = self._end_ports[:, ::-1]
         # The ports that hear another port than planned, and the switches of their planned cables.
         misplaced = heard[planned[heard] != self._last_sender[heard]]
         far_ports = planned[misplaced]
-        vertices = np.concatenate((misplaced, far_ports[far_ports >= 0])) // self._width
+        vertices = np.concatenate((misplaced, far_ports[far_ports != NO_PORT])) // self._width
         # Links are not missing while their switches have not had the time to report them.
         if not len(misplaced) or (now - self._session_since[vertices] <= self.age).any():
             return None

@@ -15,9 +15,12 @@ from numpy.typing import NDArray
 
 from controller.settings import PENALTY_STEP, Damping
 
+LEAST_PENALTY = 1e-9
+"""In place of a penalty of 0, which has no logarithm. It is below every threshold."""
+
 
 class Penalties:
-    """The penalties of n links, or of n switches.
+    """The penalties of n links, or of n switches, which have the numbers from 0 to n - 1.
 
     Attributes:
         suppressed: bool[n], the links or switches that are not used, as they flap.
@@ -31,20 +34,20 @@ class Penalties:
         self._last_flap_at = np.zeros(count)
         """float64[n], the time of the last flap of each."""
 
-    def flap(self, link: int, now: float) -> bool:
-        """Count a flap: a link has gone down. Returns whether this suppresses it."""
+    def flap(self, number: int, now: float) -> bool:
+        """Count a flap of the link or switch of this number; returns whether this suppresses it."""
         largest = max(self.damping.ceiling, self.damping.suppress)
-        self._penalty[link] = min(float(self.penalty(now, link)) + PENALTY_STEP, largest)
-        self._last_flap_at[link] = now
-        was_suppressed = bool(self.suppressed[link])
-        self.suppressed[link] |= self._penalty[link] > self.damping.suppress
-        return bool(self.suppressed[link]) and not was_suppressed
+        self._penalty[number] = min(float(self.penalty(now, number)) + PENALTY_STEP, largest)
+        self._last_flap_at[number] = now
+        was_suppressed = bool(self.suppressed[number])
+        self.suppressed[number] |= self._penalty[number] > self.damping.suppress
+        return bool(self.suppressed[number]) and not was_suppressed
 
     def hold(self, number: int, seconds: float, now: float) -> None:
-        """Suppress a link or a switch as another controller did, whose clock may be wrong.
+        """Suppress a link or switch as another controller did, whose clock may be wrong.
 
         Args:
-            number: the index of the link or switch.
+            number: the number of the link or switch.
             seconds: until it is used again, by the other controller's record.
             now: the time.
         """
@@ -54,19 +57,20 @@ class Penalties:
         self._penalty[number] = self.damping.reuse * 2**half_lives
 
     def release(self, now: float) -> NDArray[np.int64]:
-        """End the suppression of links whose penalty is low again; returns these, int64[n]."""
+        """End the suppressions whose penalty is low again; returns their numbers, int64[n]."""
         suppressed = np.flatnonzero(self.suppressed)
         released = suppressed[self.penalty(now, suppressed) <= self.damping.reuse]
         self.suppressed[released] = False
         return released
 
-    def penalty(self, now: float, link: int | NDArray[np.int64]) -> NDArray[np.float64]:
-        """The penalties of n links at this time, float64[n]; one number for a single link."""
-        half_lives = (now - self._last_flap_at[link]) / self.damping.half_life
-        penalty: NDArray[np.float64] = self._penalty[link] * 0.5**half_lives
+    def penalty(self, now: float, number: int | NDArray[np.int64]) -> NDArray[np.float64]:
+        """The penalties at this time, float64[n], of n numbers; a single one of an int."""
+        half_lives = (now - self._last_flap_at[number]) / self.damping.half_life
+        penalty: NDArray[np.float64] = self._penalty[number] * 0.5**half_lives
         return penalty
 
-    def wait(self, link: int, now: float) -> float:
-        """Seconds until a suppressed link is used, if it does not flap again."""
-        penalty = float(self.penalty(now, link))
-        return max(0.0, self.damping.half_life * log2(max(penalty, 1e-9) / self.damping.reuse))
+    def wait(self, number: int, now: float) -> float:
+        """Seconds until a suppressed link or switch is used, if it does not flap again."""
+        penalty = float(self.penalty(now, number))
+        half_lives = log2(max(penalty, LEAST_PENALTY) / self.damping.reuse)
+        return max(0.0, self.damping.half_life * half_lives)

@@ -7,18 +7,18 @@ the request have been reported to the controller. So a frame counts as *missed* 
 answered the echo of that turn, and the receiver answered an echo that was sent later. While either
 has no connection, nothing counts.
 
-A link is *silent* once it has missed three frames in one direction. It is out of use only if
-nothing but the link explains the silence:
+A link is *silent* once it has missed three frames in one direction. It is then *suspect* while both
+of these hold:
 
-- each end sees another of its links,
-- few links turned silent at the same time: many do (a *wave*) where all have one other cause,
-- the counter of received packets at the far port stands still. It grows where frames arrive and
+- Each end sees another of its links.
+- The counter of received packets at the far port stands still. It grows where frames arrive and
   are not reported.
 
-A silent link that does not meet these conditions is *doubtful*: it stays in use, with an alarm.
+A suspect link goes out of use, unless it is of a *wave*: many links that turned silent at the same
+time, which points to one other cause. Links of a wave go out of use, too, once they have been
+suspect for `WAVE_SECONDS`, but only a few at a time.
 
-Links of a wave do not stay doubtful for ever. Where all the other conditions have held for
-`WAVE_SECONDS`, they go out of use a few at a time.
+A silent link that stays in use is *doubtful*: an alarm names it.
 """
 
 from __future__ import annotations
@@ -38,11 +38,10 @@ STILL = 2
 WAVE_SPAN = 10.0
 """Seconds within which links of a wave turn silent, or the time of a turn where that is longer."""
 WAVE_LINKS, WAVE_PART = 2, 0.05
-"""Most links that turn silent together and are no wave: so many, or this part of all links if that
-is more."""
+"""More links than these that turn silent together are a wave. The first is a number of links, the
+second a part of all links; the larger of both counts."""
 WAVE_SECONDS = 60.0
-"""Seconds for which nothing but the wave speaks against a link's failure, until the link goes out
-of use all the same."""
+"""Seconds after which a suspect link of a wave goes out of use all the same."""
 NEVER = -np.inf
 """The time of what has not happened."""
 
@@ -100,11 +99,11 @@ class LinkSilence:
         self._read_at_missed = np.zeros(size, np.int64)
         """int64[D], the number of missed frames at the last reading."""
         self._silent_from = np.full(len(ends), NEVER)
-        """float64[E], when each link turned silent."""
-        self._explained_from = np.full(len(ends), np.inf)
-        """float64[E], since when nothing but a wave speaks against the failure of each link."""
+        """float64[E], when each link turned silent; NEVER while it is not."""
+        self._suspect_from = np.full(len(ends), np.inf)
+        """float64[E], since when each link is suspect; infinite while it is not."""
         self._out_from = np.full(len(ends), NEVER)
-        """float64[E], when each link went out of use in spite of a wave."""
+        """float64[E], when each link of a wave went out of use; NEVER while it is in use."""
         self._sees_others: NDArray[np.bool_] = np.zeros(len(ends), np.bool_)
         """bool[E], whether both ends saw some link when it was last judged."""
 
@@ -142,8 +141,8 @@ class LinkSilence:
         """Set the number of missed frames of these directions to 0."""
         self.missed[directions] = 0
 
-    def to_read(self) -> list[int]:
-        """The directions whose far port's counter is to be read now.
+    def next_readings(self) -> list[int]:
+        """The directions whose far port's counter is to be read now, each once.
 
         It is not read where it decides nothing: where an end sees no other link, as with switches
         that do not pass LLDP frames on.
@@ -182,39 +181,39 @@ class LinkSilence:
         switch_sees_link = np.bincount(self._ends[seen].ravel(), minlength=len(self._sent_turn)) > 0
         sees_others = switch_sees_link[self._ends[:, 0]] & switch_sees_link[self._ends[:, 1]]
         self._sees_others = sees_others
-        # Only the link, or a wave, explains the silence in each silent direction.
-        explained = any_silent & sees_others & (still | ~silent).all(axis=1)
-        out = explained & (~self._in_wave() | self._past_wave(explained, any_silent, now))
+        suspect = any_silent & sees_others & (still | ~silent).all(axis=1)
+        out = suspect & (~self._in_wave() | self._out_despite_wave(suspect, any_silent, now))
         was_seen = (self._arrived_turn.reshape(-1, 2) > 0).all(axis=1)
         # Some switches pass no LLDP frames on. Their links, which were never seen, are not
         # doubtful.
         return Judgement(out, any_silent & ~out & (sees_others | was_seen))
 
-    def _past_wave(
-        self, explained: NDArray[np.bool_], silent: NDArray[np.bool_], now: float
+    def _out_despite_wave(
+        self, suspect: NDArray[np.bool_], silent: NDArray[np.bool_], now: float
     ) -> NDArray[np.bool_]:
-        """bool[E]: the links that are out of use in spite of a wave.
+        """bool[E]: the links that are out of use although they turned silent in a wave.
 
-        Only so many join them in a `WAVE_SPAN` that they are no wave themselves.
+        In a `WAVE_SPAN`, no more of them go out of use than may turn silent together without being
+        a wave.
 
         Args:
-            explained: bool[E], the links against whose failure nothing but a wave speaks.
+            suspect: bool[E], the suspect links.
             silent: bool[E], the silent links. A link that is out of use comes back when it is not
                 silent any more.
             now: the time.
         """
-        self._explained_from[~explained] = np.inf
-        self._explained_from[explained] = np.minimum(self._explained_from[explained], now)
+        self._suspect_from[~suspect] = np.inf
+        self._suspect_from[suspect] = np.minimum(self._suspect_from[suspect], now)
         self._out_from[~silent] = NEVER
         span_start = now - self._wave_span
         recent = (self._out_from > span_start) | (self._silent_from > span_start)
         room = int(self._most_together) - int(np.count_nonzero(recent))
-        is_due = (self._explained_from <= now - WAVE_SECONDS) & (self._out_from == NEVER)
+        is_due = (self._suspect_from <= now - WAVE_SECONDS) & (self._out_from == NEVER)
         due = np.flatnonzero(is_due)
-        oldest_first = due[np.argsort(self._explained_from[due], kind="stable")]
+        oldest_first = due[np.argsort(self._suspect_from[due], kind="stable")]
         self._out_from[oldest_first[: max(room, 0)]] = now
-        past_wave: NDArray[np.bool_] = self._out_from > NEVER
-        return past_wave
+        out_despite_wave: NDArray[np.bool_] = self._out_from > NEVER
+        return out_despite_wave
 
     @property
     def _most_together(self) -> float:

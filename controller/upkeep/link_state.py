@@ -29,6 +29,20 @@ disconnect within a fifth of the patience are drained together: that is one fail
 No more switches are avoided for a cause that most switches have at once (disconnected, without
 their program, flapping): the fault is then taken to be the controller's own.
 
+For each switch `Links` has a time from which it is avoided, other than by request:
+
+| what happens | the time |
+|---|---|
+| `expect`: switches may connect from now on | after the time in which they have to |
+| `left`: it disconnects | after the patience |
+| `connected`, not yet avoided, and without its program | not before the patience from now |
+| `connected`, not yet avoided, otherwise | never |
+| `program_lost`: it was read not to hold its program | now |
+| `take_over`: another process drained it | now |
+| `return_switches`, after it was read to hold its program | never |
+
+`expect`, `left` and `program_lost` only bring forward a time that is already there.
+
 Another process can take the state over (`as_record`, `take_over`). No I/O; the caller passes the
 time, and closes the connection of a switch whose messages are malformed.
 """
@@ -44,8 +58,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.audit.socket_numbers import SocketNumbers
-from compilers.audit.wiring_audit import WiringAudit
 from compilers.targets.openflow.protocol import (
     PORT,
     PORT_BLOCKED,
@@ -69,6 +81,7 @@ from controller.settings import Duties
 from controller.switches import events
 from controller.switches.events import Event
 from controller.upkeep.discovery import Discovery, LinkEnds
+from controller.upkeep.discovery_alarms import DiscoveryAlarms, first_names
 from controller.upkeep.flap_damping import Penalties
 from controller.upkeep.spared import AvoidedParts
 from inventory.problems import InputError
@@ -82,8 +95,6 @@ EVALUATION_PERIOD = 1.0
 LONGEST_NAME = 1000
 """Most characters of a name in a record: the look-up of an unknown name compares it with all names.
 """
-MOST_NAMED = 3
-"""Links that an alarm names."""
 
 
 class LinksUpdate(NamedTuple):
@@ -152,36 +163,40 @@ class Links:
         """bool[S], whether a switch is drained, as of the last `update`."""
         self.links_changed = False
         """Whether links have come or gone since the last `update`."""
+        # Ports and links
         self._cabled = np.zeros(switches, np.bool_)
         """bool[S], the switches that have shown a port of their links, or have to have one."""
-        self._shows_none = np.zeros(switches, np.bool_)
+        self._shows_no_link = np.zeros(switches, np.bool_)
         """bool[S], the switches that have described their ports, none of them of a link."""
         self._port_down = np.zeros(self.dead.shape, np.bool_)
         """bool[S, K], the links whose port at this switch is down."""
         self._unseen = np.zeros(links, np.bool_)
         """bool[E], the links that carry nothing or lead elsewhere, as discovery finds."""
-        self._doubtful = np.zeros(links, np.bool_)
-        """bool[E], the links that discovery doubts, and that stay in use."""
+        self._alarms = DiscoveryAlarms(wiring, links, self._named)
+        """The alarms of discovery."""
         self._broken = np.zeros(links, np.bool_)
         """bool[E], the links with a port that is down, and those unseen."""
+        # Sparing
         self._spared_links = np.zeros(links, np.bool_)
         """bool[E], the avoided links that are used, as pairs have no path without them."""
         self._spared_switches = np.zeros(switches, np.bool_)
         """bool[S], the avoided switches that pass packets on, as pairs have no path without them.
         """
-        self._inputs: tuple[bytes, ...] = ()
-        """The last inputs of `_avoid`; with the same ones nothing changes."""
+        self._last_inputs: tuple[bytes, ...] = ()
+        """The last inputs of `_avoid`, which has nothing to do while they are the same."""
         self._hosts = np.count_nonzero(wiring.host_port, axis=1) > 0
         """bool[S], the switches with hosts."""
+        # Drains by request
         self._requested_links = np.zeros(links, np.bool_)
         """bool[E], the links that an operator drains."""
         self._requested_switches = np.zeros(switches, np.bool_)
         """bool[S], the switches that an operator drains."""
+        # Connections and programs of switches; the module's text says who sets `_drain_at`
         self._installed = (wiring.far >= 0).any(axis=1)
         """bool[S], the switches that are installed: a planned node has no links yet, and never
         counts."""
         self._expected = np.zeros(switches, np.bool_)
-        """bool[S], the switches that take part."""
+        """bool[S], the switches that have connected, or are expected to (`expect`)."""
         self._connected = np.zeros(switches, np.bool_)
         """bool[S], the switches with a session."""
         self._without_program = np.zeros(switches, np.bool_)
@@ -190,23 +205,16 @@ class Links:
         """bool[S], those of them that were read not to hold it, whether they are connected or not.
         """
         self._drain_at = np.full(switches, np.inf)
-        """float[S], when each switch is drained; inf if it is not to be."""
+        """float[S], when each switch is avoided, other than by request; inf if it is not to be."""
         self._drain_reason = [""] * switches
-        """Why each switch is drained then, in words, by vertex."""
+        """Why each switch is avoided then, in words, by vertex."""
         self._programmed: set[int] = set()
         """The switches that were read to hold their program since the last `return_switches`."""
+        # Reports
         self._events: list[Event] = []
         """The events to report at the next `update`."""
-        self._ports = SocketNumbers(wiring)
-        """The names of ports."""
         self._last_evaluation = -np.inf
         """When discovery was evaluated last."""
-        self._reported_miswires: tuple[str, ...] = ()
-        """The miswires that were reported, in sentences."""
-        self._latest_miswires: tuple[str, ...] = ()
-        """The miswires of the last evaluation, in sentences."""
-        self._miswires_since = 0.0
-        """Since when every evaluation finds these miswires."""
 
     # Reports of switches
 
@@ -216,70 +224,77 @@ class Links:
         numbers = ports["port"].astype(np.int64)
         faults = map(_fault, ports["config"].tolist(), ports["state"].tolist())
         self.connected(vertex, now)
-        self.ports(vertex, dict(zip(numbers.tolist(), faults, strict=True)), now)
+        self.set_ports(vertex, dict(zip(numbers.tolist(), faults, strict=True)), now)
         if self.discovery:
-            self.discovery.present(vertex, numbers, now)
+            self.discovery.connected(vertex, numbers, now)
 
     def port_status(self, vertex: int, message: bytes, now: float) -> None:
         """Take a switch's message that a port has been added, removed or changed."""
         status = port_status(message)
         exists = status.reason != PORT_DELETED
         fault = _fault(status.config, status.state) if exists else DOWN
-        self.port(vertex, status.port, fault, now)
+        self.set_port(vertex, status.port, fault, now)
         if self.discovery:
-            self.discovery.port(vertex, status.port, exists)
+            self.discovery.set_port(vertex, status.port, exists)
 
-    def ports(self, vertex: int, faults: dict[int, str], now: float) -> None:
-        """Set all ports of a switch, by number: what is wrong, or ""; a missing port is down.
+    def set_ports(self, vertex: int, faults: dict[int, str], now: float) -> None:
+        """Set all ports of a switch; the port of a link that it does not have is down.
 
-        A switch that never had any of its links' ports is not cabled yet, and its links are
-        unknown; unless the port at the other end of one of them works.
+        A switch that never had any of its links' ports is not cabled yet: nothing is known of its
+        links. But if the port at the other end of one of them works, it has to have its own.
+
+        Args:
+            vertex: the switch.
+            faults: by number of a port what is wrong with it, or "".
+            now: the time.
         """
         link_at_port = self.cables.link_at_port[vertex]
         planned = np.flatnonzero(link_at_port >= 0)
         self._cabled[vertex] |= not faults.keys().isdisjoint(planned.tolist())
-        self._shows_none[vertex] = not self._cabled[vertex]
+        self._shows_no_link[vertex] = not self._cabled[vertex]
         if self._cabled[vertex]:
-            self._set_ports(vertex, planned, faults, now)
-        for other in self._without_ports().tolist():
-            self._cabled[other], self._shows_none[other] = True, False
-            self._set_ports(other, np.flatnonzero(self.cables.link_at_port[other] >= 0), {}, now)
+            self._set_link_ports(vertex, planned, faults, now)
+        for other in self._lacking_ports().tolist():
+            self._cabled[other], self._shows_no_link[other] = True, False
+            self._set_link_ports(
+                other, np.flatnonzero(self.cables.link_at_port[other] >= 0), {}, now
+            )
 
-    def _without_ports(self) -> NDArray[np.intp]:
+    def _lacking_ports(self) -> NDArray[np.intp]:
         """The switches that show no port of their links, though a port at a far end works."""
-        if not self._shows_none.any():
+        if not self._shows_no_link.any():
             return np.zeros(0, np.intp)
         switch, link = self.cables.ends[..., 0], self.cables.ends[..., 1]  # int64[E, 2] each
         works = self._cabled[switch] & self._connected[switch] & ~self._port_down[switch, link]
         has_working_far_port = np.zeros(len(self._cabled), np.bool_)
         has_working_far_port[switch[:, ::-1][works]] = True
-        return np.flatnonzero(self._shows_none & has_working_far_port)
+        return np.flatnonzero(self._shows_no_link & has_working_far_port)
 
-    def _set_ports(
+    def _set_link_ports(
         self, vertex: int, planned: NDArray[np.intp], faults: dict[int, str], now: float
     ) -> None:
         """Set the ports of a switch's links.
 
         Args:
-            vertex: of the switch.
+            vertex: the switch.
             planned: the numbers of these ports.
-            faults: what is wrong with each port that there is, or "".
+            faults: by number of a port that there is what is wrong with it, or "".
             now: the time.
         """
         link_at_port = self.cables.link_at_port[vertex]
         down = np.array([bool(faults.get(port, DOWN)) for port in planned.tolist()], np.bool_)
         for port in planned[self._port_down[vertex, link_at_port[planned]] != down].tolist():
-            self.port(vertex, port, faults.get(port, DOWN), now)
+            self.set_port(vertex, port, faults.get(port, DOWN), now)
 
-    def port(self, vertex: int, port: int, fault: str, now: float) -> None:
+    def set_port(self, vertex: int, port: int, fault: str, now: float) -> None:
         """Set the fault of a port, "" if it works; ports without a link are ignored."""
-        link = self._link(vertex, port)
+        link = self._link_at(vertex, port)
         if link >= 0 and self._port_down[vertex, link] != bool(fault):
             self._port_down[vertex, link] = bool(fault)
             self._update_links([int(self.cables.number[vertex, link])], now, fault)
 
     def update_seen(self, unseen: NDArray[np.bool_], seen: NDArray[np.bool_], now: float) -> None:
-        """Take the result of discovery. For links in neither array the last result holds.
+        """Take the result of discovery. A link in neither array stays as it was found last.
 
         Args:
             unseen: bool[E], the links that it should see as planned and does not.
@@ -319,7 +334,7 @@ class Links:
         """Note that a switch has disconnected: it is drained after the patience, or as it flaps."""
         self._programmed.discard(vertex)
         if self.discovery:
-            self.discovery.present(vertex, None, now)
+            self.discovery.disconnected(vertex)
         self._connected[vertex] = False
         if not self._expected[vertex]:
             return
@@ -365,10 +380,12 @@ class Links:
         if self.discovery is None or now - self._last_evaluation < EVALUATION_PERIOD:
             return
         self._last_evaluation = now
-        self._report_miswires(self.discovery.miswired(now), self.discovery.interval, now)
-        sight = self.discovery.unseen(self._links_down(), now)
+        miswired, turn = self.discovery.miswired(now), self.discovery.interval
+        self._events += self._alarms.miswire(miswired, turn, now)
+        sight = self.discovery.sight(self._links_down(), now)
         self.update_seen(sight.unseen, sight.seen, now)
-        self._report_doubtful(sight.doubtful & ~self._unseen)  # unseen links stay out of use
+        # Unseen links stay out of use.
+        self._events += self._alarms.doubt(sight.doubtful & ~self._unseen)
 
     def return_switches(self) -> None:
         """End the drain of switches that were read to hold their program since the last call."""
@@ -377,46 +394,11 @@ class Links:
         self._without_program[programmed] = self._read_without_program[programmed] = False
         self._programmed.clear()
 
-    def _report_doubtful(self, doubtful: NDArray[np.bool_]) -> None:
-        """Report links that have become doubtful, and when none is doubtful any more."""
-        if (doubtful & ~self._doubtful).any():
-            names = self._named(doubtful)
-            self._events.append(events.LinksDoubtful(len(names), _first_of(names)))
-        elif self._doubtful.any() and not doubtful.any():
-            self._events.append(events.LinksCertain())
-        self._doubtful = doubtful
-
-    def _report_miswires(self, miswired: WiringAudit | None, turn: float, now: float) -> None:
-        """Report miswires that discovery has found for a turn of all switches.
-
-        Before that, it may have seen only some of several moved cables.
-
-        Args:
-            miswired: the misplaced cables; None if there are none.
-            turn: the seconds in which every switch has sent its frames.
-            now: the time.
-        """
-        moves = miswired.moves if miswired else ()
-        miswires = tuple(move.sentence(self._ports) for move in moves)
-        if miswires != self._latest_miswires:
-            self._latest_miswires, self._miswires_since = miswires, now
-        if miswires == self._reported_miswires or now - self._miswires_since < turn:
-            return
-        if miswired:
-            count, name = len(miswired.misplaced), self._ports.name
-            for move, text in zip(moves, miswires, strict=True):
-                ends = (self._ports.node(move.a), name(move.a), self._ports.node(move.b))
-                event = events.CableMisplaced(count, text, move.kind, *ends, name(move.b))
-                self._events.append(event)
-        if not miswires:
-            self._events.append(events.CablesRight())
-        self._reported_miswires = miswires
-
     def update(self, now: float) -> LinksUpdate:
         """Update `dead` and `drained`."""
         released = self.link_penalties.release(now).tolist()
         for number in released:
-            self._events.append(events.LinkReused(*self._ends(number)))
+            self._events.append(events.LinkReused(*self._end_names(number)))
         self.switch_penalties.release(now)
         dead, drained, avoided_before = self.dead, self.drained, self._avoided
         self._avoid(self._switches_to_avoid(now) | self._requested_switches, now)
@@ -455,11 +437,11 @@ class Links:
         """Dead links, drained switches and miswires, for the status file."""
         return {
             "down": self._named(self._broken),
-            "doubtful": self._named(self._doubtful),
+            "doubtful": self._named(self._alarms.doubtful),
             "suppressed": self._named(self.link_penalties.suppressed & ~self._spared_links),
             "drained": [self.wiring.names[vertex] for vertex in np.flatnonzero(self.drained)],
             "asked": [*self.requested],  # the drains by request
-            "miswired": list(self._reported_miswires),
+            "miswired": list(self._alarms.reported_miswires),
         }
 
     # The state for another process
@@ -529,16 +511,16 @@ class Links:
         installed = np.flatnonzero(self._installed).tolist()
         vertex_of = {self.wiring.names[vertex]: vertex for vertex in installed}
 
-        def switches(what: str, *time: Any) -> Iterator[tuple[int, float]]:
-            """The switches in a list of the record, each with a time if it has one."""
-            for name, *until in _entries(record.get(what), str, *time):
+        def switches(member: str, *time: Any) -> Iterator[tuple[int, float]]:
+            """The switches in a list of the record, each with a time, or inf without one."""
+            for name, *until in _entries(record.get(member), str, *time):
                 if name in vertex_of:
                     yield vertex_of[name], until[0] if until else inf
 
-        def ends(what: str, *time: Any) -> Iterator[tuple[int, int, float]]:
-            """The ends of links in a list of the record, each with a time if it has one."""
-            for name, port, *until in _entries(record.get(what), str, int, *time):
-                link = self._link(vertex_of[name], port) if name in vertex_of else -1
+        def ends(member: str, *time: Any) -> Iterator[tuple[int, int, float]]:
+            """The ends of links in a list of the record, each with a time, or inf without one."""
+            for name, port, *until in _entries(record.get(member), str, int, *time):
+                link = self._link_at(vertex_of[name], port) if name in vertex_of else -1
                 if link >= 0:
                     yield vertex_of[name], link, until[0] if until else inf
 
@@ -585,9 +567,9 @@ class Links:
             array.tobytes()
             for array in (self._broken, links, switches, self._read_without_program, *requested)
         )
-        if inputs == self._inputs:  # `update`, which is called often, is cheap
+        if inputs == self._last_inputs:  # `update`, which is called often, is cheap
             return
-        self._inputs = inputs
+        self._last_inputs = inputs
         links_before, switches_before = self._spared_links, self._spared_switches
         avoided = AvoidedParts(
             links=links,
@@ -605,11 +587,11 @@ class Links:
         self._spared_links, self._spared_switches = avoided.spared()
         if (self._spared_links & ~links_before).any():
             names = self._named(self._spared_links)
-            self._events.append(events.LinksKept(len(names), _first_of(names)))
+            self._events.append(events.LinksKept(len(names), first_names(names)))
         if (self._spared_switches & ~switches_before).any():
             spared = np.flatnonzero(self._spared_switches).tolist()
             names = [self.wiring.names[vertex] for vertex in spared]
-            self._events.append(events.SwitchesKept(len(names), _first_of(names)))
+            self._events.append(events.SwitchesKept(len(names), first_names(names)))
         self.dead = self.cables.at_both_ends(self._broken | links & ~self._spared_links)
         self.drained = switches & ~self._spared_switches
 
@@ -617,11 +599,11 @@ class Links:
         """The names of these links: `n3 eth2 to n7 eth1`."""
         names = []
         for number in np.flatnonzero(links).tolist():
-            switch, port, far_switch, far_port = self._ends(number)
+            switch, port, far_switch, far_port = self._end_names(number)
             names.append(f"{switch} {port} to {far_switch} {far_port}")
         return names
 
-    def _ends(self, number: int) -> _LinkNames:
+    def _end_names(self, number: int) -> _LinkNames:
         """The names at both ends of a link."""
         wiring, (switch, link) = self.wiring, self.cables.ends[number, 0].tolist()
         far = int(wiring.far[switch, link])
@@ -629,7 +611,7 @@ class Links:
         far_port = wiring.port_name(far, int(wiring.far_port[switch, link]))
         return _LinkNames(wiring.names[switch], port, wiring.names[far], far_port)
 
-    def _link(self, vertex: int, port: int) -> int:
+    def _link_at(self, vertex: int, port: int) -> int:
         """The index of the link at a port of a switch, or -1."""
         link_at_port = self.cables.link_at_port[vertex]
         return int(link_at_port[port]) if 0 <= port < len(link_at_port) else -1
@@ -677,18 +659,18 @@ class Links:
                 continue
             self._broken[number], self.links_changed = is_broken, True
             if is_broken:
-                why = fault if is_down else "not seen"
+                reason = fault if is_down else "not seen"
             else:
-                why = "drained" if self._requested_links[number] else ""
-            self._report_link(number, why)
+                reason = "drained" if self._requested_links[number] else ""
+            self._report_link(number, reason)
             if is_broken and self.link_penalties.flap(number, now):
                 wait = self.link_penalties.wait(number, now)
-                self._events.append(events.LinkSuppressed(*self._ends(number), wait))
+                self._events.append(events.LinkSuppressed(*self._end_names(number), wait))
 
-    def _report_link(self, number: int, why: str) -> None:
+    def _report_link(self, number: int, reason: str) -> None:
         """Report that a link is down for a reason, or up if the reason is ""."""
-        ends = self._ends(number)
-        self._events.append(events.LinkDown(*ends, why) if why else events.LinkUp(*ends))
+        names = self._end_names(number)
+        self._events.append(events.LinkDown(*names, reason) if reason else events.LinkUp(*names))
 
 
 def requests_of(
@@ -703,21 +685,16 @@ def requests_of(
     return requested
 
 
-def _first_of(names: list[str]) -> str:
-    """The first of these names, and how many more there are."""
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return ", ".join(names[:MOST_NAMED]) + more
-
-
-def _entries(entries: Any, *form: Any) -> Iterator[list[Any]]:
-    """The entries of this form of a list that another process has written."""
+def _entries(entries: Any, *types: Any) -> Iterator[list[Any]]:
+    """The entries of a list that another process has written, those with values of these types."""
     for entry in entries if isinstance(entries, list) else ():
-        if isinstance(entry, list) and len(entry) == len(form) and all(map(_has_type, entry, form)):
+        has_length = isinstance(entry, list) and len(entry) == len(types)
+        if has_length and all(map(_has_type, entry, types)):
             yield entry
 
 
 def _has_type(value: Any, kind: Any) -> bool:
-    """Whether a value has a type; a truth value has none, nor has a text too long for a name."""
+    """Whether a value has this type. A bool has none, nor has a text too long for a name."""
     if isinstance(value, bool) or (isinstance(value, str) and len(value) > LONGEST_NAME):
         return False
     return isinstance(value, kind)

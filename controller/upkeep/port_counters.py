@@ -64,8 +64,8 @@ class PortCounters:
         ]
         for vertex in due[:SWITCHES_A_TICK]:
             self._last_requests[vertex] = now
-            # Bound to the present dict: a reply that comes under another build goes into a dict
-            # that is not used any more.
+            # A reply that comes only under another build must not be entered there: `by_vertex` is
+            # another dict then, and the reply goes into the one of now.
             take_reply = partial(self._take_reply, self.by_vertex, vertex)
             connected[vertex].talk.ask(Multipart.PORT_STATS, ports_body(), take_reply)
 

@@ -525,7 +525,7 @@ class Keeper(Upkeep):
         if discovery is None:
             return
         discovery.answered(vertex, turn)
-        for direction, reader, port in discovery.to_read():
+        for direction, reader, port in discovery.next_readings():
             take_counters = partial(_take_counters, discovery.silence, direction)
             if switch := self.fabric.present.get(reader):
                 switch.talk.ask(Multipart.PORT_STATS, ports_body(port), take_counters)

@@ -50,24 +50,24 @@ class RollingAudit:
         # pause.
         self._allowed = min(self._allowed + (now - self._last_tick) * rate, max(rate, 1.0))
         self._last_tick = now
-        room = READINGS_AT_ONCE - len(self._reading)
-        if room < 1 or self._change() is None:
+        most_new = READINGS_AT_ONCE - len(self._reading)
+        if most_new < 1 or self._change() is None:
             return
         in_sync = fabric.in_sync - self._reading
         due = [vertex for vertex in in_sync if fabric.present[vertex].due(now - REREAD_AFTER)]
-        urgent = sorted(due)[:room]
-
-        def last_reading(vertex: int) -> tuple[float, int]:
-            """When the switch was read last, or its last reading began; and its vertex."""
-            read_at = fabric.present[vertex].last_read_at or 0
-            return max(read_at, self._reading_start.get(vertex, 0)), vertex
-
-        count = min(int(self._allowed), room - len(urgent))
+        urgent = sorted(due)[:most_new]
+        count = min(int(self._allowed), most_new - len(urgent))
         self._allowed -= count
-        for vertex in urgent + nsmallest(count, in_sync.difference(urgent), key=last_reading):
+        oldest = nsmallest(count, in_sync.difference(urgent), key=self._last_reading)
+        for vertex in urgent + oldest:
             self._reading.add(vertex)
             self._reading_start[vertex] = now
             fabric.present[vertex].compare(partial(self._compared, vertex, self._change()))
+
+    def _last_reading(self, vertex: int) -> tuple[float, int]:
+        """When a switch was read last, or its last reading began; for equal times, its vertex."""
+        read_at = self._fabric.present[vertex].last_read_at or 0
+        return max(read_at, self._reading_start.get(vertex, 0)), vertex
 
     def _compared(self, vertex: int, change: int | None, difference: Difference | None) -> None:
         """Take the result of reading a switch: report drift, unless the tables changed meanwhile.

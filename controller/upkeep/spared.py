@@ -117,18 +117,18 @@ class AvoidedParts:
         vertices = np.flatnonzero(avoided & ~excluded)
         # `lexsort` sorts by the last key first, and False before True.
         keys = self.connected, ~self.requested_switches, ~self.without_program
-        parts = [vertices[np.lexsort([key[vertices] for key in keys])]]
-        while parts:
-            part = parts.pop()
-            out_of_transit[part] = True
+        untried = [vertices[np.lexsort([key[vertices] for key in keys])]]
+        while untried:
+            group = untried.pop()
+            out_of_transit[group] = True
             if self._joined_pairs(no_links, out_of_transit) == most_joined:
                 continue
-            out_of_transit[part] = False
-            if len(part) == 1:
-                needed[part] = True
+            out_of_transit[group] = False
+            if len(group) == 1:
+                needed[group] = True
             else:
-                half = len(part) // 2
-                parts += [part[half:], part[:half]]
+                half = len(group) // 2
+                untried += [group[half:], group[:half]]  # the first half is tried next
         return needed
 
     def _needed_links(

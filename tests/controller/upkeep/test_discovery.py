@@ -72,7 +72,7 @@ def begun(wiring: Wiring) -> Discovery:
     found = Discovery(wiring, key=KEY)
     for vertex in range(len(wiring.far)):
         ports = np.concatenate((wiring.port[vertex], wiring.host_port[vertex]))
-        found.present(vertex, ports, 0.0)
+        found.connected(vertex, ports, 0.0)
     return found
 
 
@@ -103,11 +103,11 @@ def run(
                 answers.append((vertex, int.from_bytes(echo, "big")))
         for vertex, turn in answers:
             found.answered(vertex, turn)
-        for direction, vertex, port in found.to_read():
+        for direction, vertex, port in found.next_readings():
             if vertex not in unmanaged:
                 found.silence.counted(direction, packets(vertex, port))
         if now % 1 == 0:
-            sights.append(found.unseen(NO_PORT_DOWN, now))
+            sights.append(found.sight(NO_PORT_DOWN, now))
     return sights
 
 
@@ -295,12 +295,12 @@ def test_nothing_is_missed_before_it_could_have_been_heard() -> None:
     run(found, silent, 10.0, 15.0)
     for vertex in range(13):
         ports = np.concatenate((wiring.port[vertex], wiring.host_port[vertex]))
-        found.present(vertex, ports, 15.0)
+        found.connected(vertex, ports, 15.0)
     assert not any(sight.unseen.any() for sight in run(found, silent, 15.0, 20.0))
     assert links(run(found, silent, 20.0, 25.0)[-1].unseen) == [5]
     (u, k), _ = found.cables.ends[5].tolist()
-    found.port(u, int(wiring.port[u, k]), exists=False)
-    assert not found.unseen(NO_PORT_DOWN, 25.0).unseen.any(), "no port, nothing to be heard"
+    found.set_port(u, int(wiring.port[u, k]), exists=False)
+    assert not found.sight(NO_PORT_DOWN, 25.0).unseen.any(), "no port, nothing to be heard"
 
 
 @pytest.mark.parametrize("keeps", [set(range(13)), {4}])
@@ -333,7 +333,7 @@ def test_exchanged_plugs_are_told_with_the_move_that_repairs_them() -> None:
     assert len(report.misplaced) == 2
     assert len(report.moves) == 1
     assert report.moves[0].kind == "swap"
-    assert found.unseen(NO_PORT_DOWN, end).unseen.sum() == 2
+    assert found.sight(NO_PORT_DOWN, end).unseen.sum() == 2
 
 
 def test_lies_are_not_counted() -> None:
@@ -359,7 +359,7 @@ def test_no_more_frames_a_second_than_allowed() -> None:
     found = Discovery(wiring, rate=100, key=KEY)
     assert found.interval == pytest.approx(np.count_nonzero(wiring.far >= 0) / 100)
     for vertex in range(57):
-        found.present(vertex, wiring.port[vertex], 100.0)
+        found.connected(vertex, wiring.port[vertex], 100.0)
     found.due(100.0)
     count = [
         sum(len(sent(message)) for _, message in found.due(now))
@@ -375,7 +375,7 @@ def test_planned_nodes_give_the_others_no_more_turns() -> None:
     wiring = damaged(whole, missing(whole.wiring, absent, [])).wiring
     found = Discovery(wiring, rate=2, key=KEY)
     for vertex in {*range(13)}.difference(absent):
-        found.present(vertex, wiring.port[vertex], 100.0)
+        found.connected(vertex, wiring.port[vertex], 100.0)
     found.due(100.0)
     times = np.arange(100.25, 100.0 + found.interval / 2, 0.25).tolist()
     assert sum(len(found.due(now)) for now in times) <= 4

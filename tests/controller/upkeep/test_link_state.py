@@ -45,16 +45,16 @@ def test_a_port_that_goes_down_kills_the_link_at_both_ends_until_both_are_up() -
     wiring = routed(q=3).wiring
     ports = (u, int(wiring.port[u, k])), (v, int(wiring.port[v, j]))
     for vertex, port in ports:
-        links.port(vertex, port, DOWN, 1.0)
+        links.set_port(vertex, port, DOWN, 1.0)
     changed, news = links.update(1.0)
     assert changed
     assert [(e.kind, e.switch, e.port, e.reason) for e in news] == [
         ("link-down", wiring.names[u], wiring.port_name(*ports[0]), "port down")
     ]
     assert set(map(tuple, np.argwhere(links.dead))) == {(u, k), (v, j)}
-    links.port(*ports[0], "", 2.0)
+    links.set_port(*ports[0], "", 2.0)
     assert links.update(2.0) == (False, [])
-    links.port(*ports[1], "", 2.0)
+    links.set_port(*ports[1], "", 2.0)
     assert kinds(links, 2.0) == ["link-up"]
     assert not links.dead.any()
 
@@ -62,16 +62,16 @@ def test_a_port_that_goes_down_kills_the_link_at_both_ends_until_both_are_up() -
 def test_ports_that_a_switch_has_not_are_down_and_host_ports_do_not_matter() -> None:
     links, _ = fabric()
     wiring = routed(q=3).wiring
-    links.port(0, int(wiring.host_port[0, 0]), DOWN, 0.0)
-    links.port(0, 4000, DOWN, 0.0)
+    links.set_port(0, int(wiring.host_port[0, 0]), DOWN, 0.0)
+    links.set_port(0, 4000, DOWN, 0.0)
     assert links.update(0.0) == (False, [])
-    links.ports(0, {int(wiring.host_port[0, 0]): ""}, 0.0)  # not cabled yet
+    links.set_ports(0, {int(wiring.host_port[0, 0]): ""}, 0.0)  # not cabled yet
     assert kinds(links, 0.0) == []
     here = {int(p): "" for p in wiring.port[0] if p}
     del here[1]
-    links.ports(0, here, 0.0)
+    links.set_ports(0, here, 0.0)
     assert kinds(links, 0.0) == ["link-down"]
-    links.ports(0, here | {1: ""}, 0.0)
+    links.set_ports(0, here | {1: ""}, 0.0)
     assert kinds(links, 0.0) == ["link-up"]
 
 
@@ -79,10 +79,10 @@ def test_a_link_that_is_dead_is_not_said_to_stay_in_use(monkeypatch: pytest.Monk
     """As when others turn silent after it, and one cause may be behind all."""
     links = Links(routed(q=3).wiring, Duties(discover=True))
     one, none = np.arange(24) == 3, np.zeros(24, np.bool_)
-    monkeypatch.setattr(links.discovery, "unseen", lambda *_: Sight(one, none, none))
+    monkeypatch.setattr(links.discovery, "sight", lambda *_: Sight(one, none, none))
     links.evaluate(1.0)
     assert kinds(links, 1.0) == ["link-down"]
-    monkeypatch.setattr(links.discovery, "unseen", lambda *_: Sight(none, none, one))
+    monkeypatch.setattr(links.discovery, "sight", lambda *_: Sight(none, none, one))
     links.evaluate(2.5)
     assert kinds(links, 2.5) == []
     assert links.status()["doubtful"] == []
@@ -108,8 +108,8 @@ def test_a_flapping_link_is_suppressed_and_used_again_when_it_is_calm() -> None:
     port = int(routed(q=3).wiring.port[u, k])
     told = []
     for flap in range(3):
-        links.port(u, port, DOWN, float(flap))
-        links.port(u, port, "", flap + 0.1)  # within one tick: it counts all the same
+        links.set_port(u, port, DOWN, float(flap))
+        links.set_port(u, port, "", flap + 0.1)  # within one tick: it counts all the same
         told += kinds(links, flap + 0.2)
     assert told == [
         "link-down",
@@ -132,11 +132,11 @@ def test_a_switch_that_comes_back_without_ports_carries_nothing() -> None:
     links, _ = fabric()
     wiring, switch = routed(q=3).wiring, 5
     ports = wiring.port[switch, wiring.far[switch] >= 0].tolist()
-    links.ports(switch, {}, 0.0)
+    links.set_ports(switch, {}, 0.0)
     links.update(0.0)
     assert not links.dead.any(), "not cabled yet"
-    links.ports(switch, dict.fromkeys(ports, ""), 1.0)
-    links.ports(switch, {}, 2.0)
+    links.set_ports(switch, dict.fromkeys(ports, ""), 1.0)
+    links.set_ports(switch, {}, 2.0)
     links.update(2.0)
     assert (~links.dead[switch] & (wiring.far[switch] >= 0)).sum() == 0
 
@@ -151,13 +151,13 @@ def test_damping_cuts_no_switch_off_whose_links_are_up() -> None:
     for flap in range(3):
         for fault in (DOWN, ""):
             for port in ports:
-                links.port(switch, port, fault, float(flap))
+                links.set_port(switch, port, fault, float(flap))
             told = links.update(float(flap))[1]
     assert (~links.dead[switch]).sum() == 1
     kept = [event for event in told if event.kind == "not-suppressed"]
     assert [event.links for event in kept] == [1]
     assert len(links.status()["suppressed"]) == len(ports) - 1
-    links.port(switch, int(wiring.port[switch, ~links.dead[switch]][0]), DOWN, 3.0)
+    links.set_port(switch, int(wiring.port[switch, ~links.dead[switch]][0]), DOWN, 3.0)
     links.update(3.0)
     assert (~links.dead[switch]).sum() == 1, "another one, as that is down"
     links.update(200.0)
@@ -171,7 +171,7 @@ def test_a_link_between_halves_that_flaps_is_used_if_the_only_other_way_is_drain
     for flap in range(3):
         for fault in (DOWN, ""):
             for port in ports[1:]:
-                links.port(switch, port, fault, float(flap))
+                links.set_port(switch, port, fault, float(flap))
             links.update(float(flap))
     assert (~links.dead[switch]).sum() == 1, "the calm one is enough"
     links.drain({"far": resolve_name(wiring, None, wiring.names[wiring.far[switch, 0]])})
@@ -185,7 +185,7 @@ def cut(links: Links, switch: int, ends: list[int], fault: str = DOWN, now: floa
     wiring = links.wiring
     for end in ends:
         (link,) = np.flatnonzero(wiring.far[switch] == end).tolist()
-        links.port(switch, int(wiring.port[switch, link]), fault, now)
+        links.set_port(switch, int(wiring.port[switch, link]), fault, now)
 
 
 def neighbours(links: Links, switch: int) -> list[int]:
@@ -294,10 +294,10 @@ def happen(links: Links, chance: np.random.Generator, state: Happened, now: floa
     )
     if what in ("cut", "mend"):
         state.down[[u, v], [k, j]] = what == "cut"
-        links.port(u, port, DOWN if what == "cut" else "", now)
+        links.set_port(u, port, DOWN if what == "cut" else "", now)
     elif what == "flap" and not state.down[u, k]:
         for fault in (DOWN, "") * 4:
-            links.port(u, port, fault, now)
+            links.set_port(u, port, fault, now)
     elif what in words:
         group = resolve_name(wiring, None, words[what])
         links.drain({**links.requested, words[what]: group})
@@ -396,7 +396,7 @@ def test_a_switch_without_ports_at_cables_that_work_has_no_links(order: str) -> 
     for vertex in vertices:
         numbers = wiring.port[vertex][wiring.far[vertex] >= 0].tolist()
         links.connected(vertex, 0.0)
-        links.ports(vertex, {} if vertex == without else dict.fromkeys(numbers, ""), 0.0)
+        links.set_ports(vertex, {} if vertex == without else dict.fromkeys(numbers, ""), 0.0)
     links.update(0.0)
     assert (links.dead[without] == (wiring.far[without] >= 0)).all()
     assert links.dead.sum() == 2 * (wiring.far[without] >= 0).sum()
@@ -407,8 +407,8 @@ def test_a_suppressed_link_that_is_down_when_it_is_calm_stays_dead() -> None:
     (u, k), _ = cables.ends[0].tolist()
     port = int(routed(q=3).wiring.port[u, k])
     for flap in range(4):
-        links.port(u, port, "", float(flap))
-        links.port(u, port, DOWN, float(flap))
+        links.set_port(u, port, "", float(flap))
+        links.set_port(u, port, DOWN, float(flap))
     links.update(4.0)
     changed, news = links.update(100.0)
     assert (changed, [event.kind for event in news]) == (False, ["reused"])
@@ -493,7 +493,9 @@ def test_switches_are_not_drained_if_others_would_have_no_path() -> None:
     assert links.update(links.patience + 2.0) == (False, [])
     dead = np.argwhere(routed(q=3).wiring.far == near[-1])
     for vertex, link in dead.tolist():  # it is dead indeed: its neighbours have lost their links
-        links.port(vertex, int(routed(q=3).wiring.port[vertex, link]), DOWN, links.patience + 3.0)
+        links.set_port(
+            vertex, int(routed(q=3).wiring.port[vertex, link]), DOWN, links.patience + 3.0
+        )
     assert "drained" in kinds(links, links.patience + 3.0)
 
 
@@ -585,10 +587,10 @@ def test_what_was_known_is_taken_over() -> None:
     port = routed(q=3).wiring.port
     assert links.as_record(0.0, 1000.0) == {}
     for flap in range(4):
-        links.port(u, int(port[u, k]), "", float(flap))
-        links.port(u, int(port[u, k]), DOWN, float(flap))
-    links.port(u, int(port[u, k]), "", 4.0)
-    links.port(v, int(port[v, j]), DOWN, 4.0)
+        links.set_port(u, int(port[u, k]), "", float(flap))
+        links.set_port(u, int(port[u, k]), DOWN, float(flap))
+    links.set_port(u, int(port[u, k]), "", 4.0)
+    links.set_port(v, int(port[v, j]), DOWN, 4.0)
     links.left(11, 4.0)
     links.update(20.0)
     known = links.as_record(20.0, 1000.0)
@@ -600,7 +602,7 @@ def test_what_was_known_is_taken_over() -> None:
     assert other.as_record(500.0, 1000.0) == known
     for vertex in range(11):
         other.connected(vertex, 501.0)
-    other.port(v, int(port[v, j]), "", 501.0)
+    other.set_port(v, int(port[v, j]), "", 501.0)
     assert kinds(other, 501.0) == ["link-up"]
     assert np.flatnonzero(other.drained).tolist() == [11]
     other.connected(11, 502.0)
@@ -719,10 +721,10 @@ def test_a_link_that_is_drained_by_request_is_not_up_when_its_ports_are() -> Non
     (u, k), (v, _) = cables.ends[7].tolist()
     name = "{}-{}".format(*(links.wiring.names[end] for end in (u, v)))
     port = int(routed(q=3).wiring.port[u, k])
-    links.port(u, port, DOWN, 1.0)
+    links.set_port(u, port, DOWN, 1.0)
     links.drain({name: resolve_name(links.wiring, None, name)})
     assert kinds(links, 1.0) == ["link-down"]
-    links.port(u, port, "", 2.0)
+    links.set_port(u, port, "", 2.0)
     assert [(e.kind, e.text) for e in links.update(2.0)[1]] == [("link-down", "drained")]
     links.drain({})
     assert kinds(links, 3.0) == ["link-up"]
