@@ -164,6 +164,7 @@ def push(
     from compilers.targets.node_systems import builds_for
     from compilers.targets.rendering.plane_rendering import PlaneRendering
     from controller.devices.device_push import DevicePush
+    from controller.devices.push_rounds import RenderedBuild
 
     with fabric.usable(unverified) as usable, TemporaryDirectory() as folder:
         (build,) = builds_for([usable.build], target)
@@ -175,7 +176,7 @@ def push(
             old_rendered = Path(folder) / "old"
             with _with_folder_in_problems(old):
                 PlaneRendering((old_build,), target, None, options).into(old_rendered)
-            before = old_build, old_rendered
+            before = RenderedBuild(old_build, old_rendered)
         device_push = DevicePush(build, target, options or {}, rendered, settings, progress, before)
         return device_push.run(nodes)
 

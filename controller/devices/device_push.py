@@ -45,7 +45,7 @@ from compilers.targets.target import Progress, Target
 from compilers.targets.target_lookup import installed_systems, target
 from controller.devices.push_proof import PushProof
 from controller.devices.push_report import PushedSwitch, PushReport, first_prefixes
-from controller.devices.push_rounds import BEFORE, PushRounds
+from controller.devices.push_rounds import BEFORE, PushRounds, RenderedBuild
 from inventory.problems import InputError, Problem, install_extra
 
 DETOUR_TEXT = "go around what is shut or drained"
@@ -100,10 +100,8 @@ class DevicePush:
     """The settings of the push."""
     progress: Progress = None
     """Called with (rounds on a switch done, all rounds), from several threads."""
-    old: tuple[Build, Path] | None = None
-    """The build that the switches hold now, and the folder that it was rendered in; None where the
-    build is not known.
-    """
+    old: RenderedBuild | None = None
+    """The build that the switches hold now; None where it is not known."""
     switches: tuple[PushedSwitch, ...] = ()
     """The switches that are pushed to."""
     rounds: PushRounds | None = None
@@ -126,17 +124,17 @@ class DevicePush:
         """
         system = target(self.target) if self.target else system_target(self.build)
         systems = system.by_vertex(len(self.build.wiring.names))
-        device_classes = {part.name: device_kind(part.name) for part in systems}
+        device_classes = {each.name: device_class_of(each.name) for each in systems}
         self._require_possible(system, systems, device_classes)
         vertices = self._vertices(only)
         self.names = system.names(self.build)
         build, chosen = system.check(self.build, self.options)
         if self.old and only:
             raise InputError.of("all switches with `from`", f"{len(only)}", key="node")
-        before = self.old[0] if self.old else None
+        before = self.old.build if self.old else None
         expected = ExpectedRoutes.of(system, build, chosen, before)
         if self.old:
-            self.rounds = PushRounds.of(system, *self.old, expected, chosen, self.options)
+            self.rounds = PushRounds.of(system, self.old, expected, chosen, self.options)
         self.proof = PushProof(chosen, expected)
         self._open_sessions(device_classes, systems, vertices)
         was_interrupted = self._carry_out(system)
@@ -155,13 +153,13 @@ class DevicePush:
             systems: the system of each vertex.
             device_classes: the devices of each system.
         """
-        overrules = {name for kind in device_classes.values() for name in kind.can_overrule}
+        overrules = {name for each in device_classes.values() for name in each.can_overrule}
         overrules.add(NAMES)
         refused = sorted(self.settings.overrule - overrules)
         if refused:
             todo = f"target {system.title} keeps what others set there: take it away by hand"
             raise InputError.of(", ".join(sorted(overrules)), refused[0], todo, key="overrule")
-        if self.build.forwarding.marks and any(isinstance(part, P2pTarget) for part in systems):
+        if self.build.forwarding.marks and any(isinstance(each, P2pTarget) for each in systems):
             required = "another balance: push configures no VRF for each link"
             todo = "load the rendered files (docs/how-to/push.md#ansible)"
             raise InputError.of(required, self.build.balance, todo, key="routing.balance")
@@ -183,7 +181,7 @@ class DevicePush:
         self.all_steps = sum(len(batch) for _, batch in stages)
         try:
             for number, (task, batch) in enumerate(stages):
-                if number == 1:  # all switches have been read by the first task
+                if number == 1:  # the first stage, 0, has read all switches
                     self.proof.note_shut(self.switches, system, self.rendered)
                 if self._is_stopped():
                     break
@@ -207,35 +205,44 @@ class DevicePush:
             systems: the system of each vertex.
             vertices: the switches.
         """
-        wiring = self.build.wiring
-        switches: list[PushedSwitch] = []
-        options = dict(self.settings.options)
-        user, password = options.pop("username", getuser()), os.environ.get(PASSWORD_VARIABLE, "")
-        for vertex in vertices:
-            name, system = wiring.names[vertex], systems[vertex]
-            device_class, vrf = device_classes[system.name], getattr(system, "vrf", "")
-            values = {"node": name, "address": wiring.management[vertex] or hostname(name)}
-            shell: Any = DeviceShell(tuple(_filled_words("run", self.settings.run, values)))
-            if device_class.driver:
-                shell = NapalmSession(
-                    device_class.driver, values["address"], user, password, options
-                )
-            (etc,) = _filled_words("etc", shlex.quote(self.settings.etc), values)
-            pools, bgp = self.proof.expected.pools, self.proof.bgp
-            files = self.rendered / name
-            overrule = self.settings.overrule & {*device_class.can_overrule, NAMES}
-            device = device_class(shell, files, etc, pools, vrf, overrule, bgp)
-            switches.append(PushedSwitch(name, vertex, device))
-        self.switches = tuple(switches)
+        names = self.build.wiring.names
+        self.switches = tuple(
+            PushedSwitch(
+                names[vertex],
+                vertex,
+                self._device(vertex, systems[vertex], device_classes[systems[vertex].name]),
+            )
+            for vertex in vertices
+        )
         program = next(iter(shlex.split(self.settings.run)), "")
         needs_program = any(not device_classes[systems[vertex].name].driver for vertex in vertices)
         if needs_program and not which(program):
             debian = " (Debian: openssh-client)" if program == "ssh" else ""
             raise InputError.of(f"{program or 'a program'}{debian}", "none", key="run")
 
+    def _device(
+        self, vertex: int, system: Target, device_class: type[RouterDevice]
+    ) -> RouterDevice:
+        """The session with a switch, over a shell or over NAPALM's driver of its system."""
+        wiring, settings = self.build.wiring, self.settings
+        name = wiring.names[vertex]
+        values = {"node": name, "address": wiring.management[vertex] or hostname(name)}
+        shell: Any = DeviceShell(tuple(_filled_words("run", settings.run, values)))
+        if device_class.driver:
+            options = dict(settings.options)
+            user = options.pop("username", getuser())
+            password = os.environ.get(PASSWORD_VARIABLE, "")
+            shell = NapalmSession(device_class.driver, values["address"], user, password, options)
+        (etc,) = _filled_words("etc", shlex.quote(settings.etc), values)
+        overrule = settings.overrule & {*device_class.can_overrule, NAMES}
+        pools, vrf = self.proof.expected.pools, getattr(system, "vrf", "")
+        files = self.rendered / name
+        return device_class(shell, files, etc, pools, vrf, overrule, self.proof.bgp)
+
     def _stages(self) -> list[tuple[Task, Sequence[PushedSwitch]]]:
-        """The stages of the push: each a task and the switches that it runs on, one stage after the
-        other. First all switches are read; then they are changed in batches, or in rounds.
+        """The stages of the push, in their order: each a task, and the switches that it runs on.
+
+        First all switches are read. Then they are changed in batches, or in rounds.
         """
         switches = self.switches
         size = self.settings.batch or len(switches)
@@ -267,7 +274,7 @@ class DevicePush:
 
     def _try(self, task: Task, switch: PushedSwitch) -> None:
         """Run a task on one switch; its failure is noted."""
-        with switch.busy:
+        with switch.lock:
             if task != self._read and self._is_stopped():
                 return
             try:
@@ -296,7 +303,7 @@ class DevicePush:
     def _close_sessions(self) -> None:
         """Close the sessions, each after the task under way; undo changes that are unconfirmed."""
         for switch in self.switches:
-            with switch.busy:
+            with switch.lock:
                 if switch.device.pending:
                     self._failed(switch, "the push ended before the last change was confirmed")
                 switch.device.unlock()
@@ -305,12 +312,19 @@ class DevicePush:
                     shell.close()
 
     def _read(self, switch: PushedSwitch) -> None:
-        """Read a switch, plan its changes, and refuse it if routes of others are in the way."""
+        """Read a switch, and plan its changes."""
         self._identify(switch)
         device = switch.device
         if not self.settings.dry:
             device.lock(f"{getuser()} at {gethostname()}, since {datetime.now():%Y-%m-%d %H:%M:%S}")
         switch.plan = device.plan()
+        self._read_routes(switch)
+        self._find_round(switch)
+        switch.state = "to do" if switch.plan.lines or switch.plan.save else "as built"
+
+    def _read_routes(self, switch: PushedSwitch) -> None:
+        """Note the routes that are correct already, and refuse a switch with routes of others."""
+        device = switch.device
         routes, tables = self.proof.routes(switch), device.tables()
         # `foreign` compares the same text again, with or without some lines.
         compare = cache(partial(self.proof.differences, switch, routes))
@@ -326,8 +340,6 @@ class DevicePush:
                 "required no routes of others in the fabric's address pools, "
                 f"given {first_prefixes(switch.differences)}; take them away first, a push does not"
             )
-        self._find_round(switch)
-        switch.state = "to do" if switch.plan.lines or switch.plan.save else "as built"
 
     def _identify(self, switch: PushedSwitch) -> None:
         """Refuse a switch whose own host name is that of another switch, or of none."""
@@ -388,12 +400,13 @@ class DevicePush:
         if 0 < number <= switch.round_at_start:
             return
         round_routes = rounds.routes_by_round(device, switch.vertex)
-        wanted = round_routes(max(number, switch.round_at_start))
-        change = device.route_changes(wanted.lines, device.running())
-        typed = (*change.add, *change.remove) if number else device.plan(wanted.lines).lines
-        if typed:
-            device.type(typed)
-            self.proof.wait(switch, wanted.tables)
+        routes = round_routes(max(number, switch.round_at_start))
+        change = device.route_changes(routes.lines, device.running())
+        is_first = number == 0
+        lines = device.plan(routes.lines).lines if is_first else (*change.add, *change.remove)
+        if lines:
+            device.type(lines)
+            self.proof.wait(switch, routes.tables)
             device.confirm()
 
     def _prove_and_save(self, switch: PushedSwitch) -> None:
@@ -447,19 +460,19 @@ def _filled_words(option: str, template: str, values: Mapping[str, str]) -> Iter
         raise InputError.of(required, repr(template), why, key=option) from error
 
 
-def device_kind(target_name: str) -> type[RouterDevice]:
+def device_class_of(target_name: str) -> type[RouterDevice]:
     """The class of a target's devices.
 
     Raises:
         InputError: a push does not configure devices of this target, or NAPALM is not installed.
     """
-    kind = target(target_name).device
-    if kind is None:
+    device_class = target(target_name).device
+    if device_class is None:
         systems = installed_systems()
         reached = [system.name for system in systems if system.device]
-        others = [system.name for system in systems if system.ansible and not system.device]
-        todo = f"Ansible loads the files of {', '.join(others)}; a controller needs no push"
+        by_ansible = [system.name for system in systems if system.ansible and not system.device]
+        todo = f"Ansible loads the files of {', '.join(by_ansible)}; a controller needs no push"
         raise InputError.of(f"one of {', '.join(reached)}", target_name, todo, key="target")
-    if kind.driver and not find_spec("napalm"):
+    if device_class.driver and not find_spec("napalm"):
         raise InputError.of(f"NAPALM for target {target_name}", "none", install_extra("push"))
-    return kind
+    return device_class

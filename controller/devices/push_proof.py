@@ -43,8 +43,8 @@ class PushProof:
     drained: bool = False
     """Whether any switch is drained."""
     ports_left: Mapping[str, Mapping[str, frozenset[str]]] = field(default_factory=dict)
-    """The ports of BGP's paths that do not use shut ports, by switch and prefix. Empty where this
-    is not known."""
+    """The ports that BGP uses while others are shut, by switch and prefix. Empty where these are
+    not known, or no port is shut."""
 
     @property
     def bgp(self) -> bool:
@@ -99,8 +99,7 @@ class PushProof:
         Args:
             switch: the switch.
             wanted: the routes that it is to hold.
-            places: only differences in these routes count, as pairs of table and prefix; None: all
-                do.
+            places: the routes, as pairs of table and prefix, whose differences count; None for all.
 
         Returns:
             The differences that are accepted, as ports are shut or switches are drained.

@@ -46,17 +46,17 @@ class PushedSwitch:
     """The routes in which the switch's own tables still differ from the build."""
     error: str = ""
     """Why the push to this switch failed; "" if it did not."""
-    busy: Lock = field(default_factory=Lock)
-    """Locked while a task runs on the switch."""
+    lock: Lock = field(default_factory=Lock)
+    """Held while a task runs on the switch."""
 
     @property
     def add(self) -> tuple[str, ...]:
-        """The lines that are added, those of interfaces first."""
+        """For the report: the lines that are added, those of interfaces first."""
         return (*self.plan.links, *self.plan.add)
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """Changes by others that stay as they are, in words."""
+        """For the report: changes by others that stay as they are, in words, and the notes."""
         shut = (f"port {port} is shut" for port in sorted(self.plan.shut))
         return (*shut, *self.plan.kept, *self.notes)
 
@@ -100,7 +100,10 @@ class PushReport:
 
 
 def _without_names(error: str, node: str) -> str:
-    """An error with words in the place of a switch's names and of addresses."""
+    """An error with SWITCH in place of a switch's names, and ADDRESS in place of addresses.
+
+    So the same error of several switches is one text.
+    """
     names = [hostname(node)]
     if not node.isdigit():  # else numbers of something else would be replaced, too
         names.append(node)

@@ -28,7 +28,16 @@ from compilers.update.router_move import RouterMove
 from inventory.problems import InputError, Problem, few
 
 BEFORE = -1
-"""The number of the round before the first: what switches have of the old build."""
+"""In place of the number of a round: the old build, which switches have before round 0."""
+
+
+class RenderedBuild(NamedTuple):
+    """A build, and the folder that it was rendered in."""
+
+    build: Build
+    """The build."""
+    folder: Path
+    """The folder."""
 
 
 class _Route(NamedTuple):
@@ -55,7 +64,7 @@ class PushRounds:
 
     move: RouterMove
     """The rounds in which routers move from the old build to the new one."""
-    old: Path
+    old_folder: Path
     """The folder that the old build was rendered in."""
     routes_before: Callable[[int], RouteTables]
     """The routes of a switch of the old build, by its vertex."""
@@ -70,8 +79,7 @@ class PushRounds:
     def of(
         cls,
         system: Target,
-        old: Build,
-        rendered: Path,
+        before: RenderedBuild,
         new: ExpectedRoutes,
         chosen: Chosen,
         options: Chosen,
@@ -80,8 +88,7 @@ class PushRounds:
 
         Args:
             system: the target of both builds.
-            old: the build that the switches hold.
-            rendered: the folder that the old build was rendered in.
+            before: the old build, which the switches hold.
             new: the routes of the new build.
             chosen: the value of every option for the new build.
             options: the options that the user has set.
@@ -90,24 +97,25 @@ class PushRounds:
             InputError: the routes cannot change in rounds, no order of rows is safe, or links are
                 lossless: these could deadlock between two builds.
         """
-        parts = system.by_vertex(len(new.build.wiring.names))
-        for part in dict.fromkeys(parts):
-            if part.device and part.device.no_mix_reason:
-                given = f"`from` and target {part.name}: {part.device.no_mix_reason}"
+        systems = system.by_vertex(len(new.build.wiring.names))
+        for switch_system in dict.fromkeys(systems):
+            device_class = switch_system.device
+            if device_class and device_class.no_mix_reason:
+                given = f"`from` and target {switch_system.name}: {device_class.no_mix_reason}"
                 raise InputError.of("another target", given, key="from")
-        old_chosen = system.chosen(old, options)
+        old_chosen = system.chosen(before.build, options)
         _require_static(system, chosen, old_chosen)
-        old = system.with_port_names(old, old_chosen)
+        old = system.with_port_names(before.build, old_chosen)
         system.require(old, old_chosen)
         routes_before = ExpectedRoutes.of(system, old, old_chosen).tables
-        has_policy_rules = tuple(part.policy_rules for part in parts)
-        vrfs = (getattr(part, "vrf", "") for part in parts)
+        has_policy_rules = tuple(each.policy_rules for each in systems)
+        vrfs = (getattr(each, "vrf", "") for each in systems)
         host_tables = tuple(
             str(HOSTS_TABLE) if has_rules else vrf
             for has_rules, vrf in zip(has_policy_rules, vrfs, strict=True)
         )
         move = RouterMove.of(old, new.build)
-        rounds = cls(move, rendered, routes_before, new.tables, host_tables, has_policy_rules)
+        rounds = cls(move, before.folder, routes_before, new.tables, host_tables, has_policy_rules)
         problems = list(rounds._gateway_problems())
         if problems:
             raise InputError(few(problems))
@@ -125,12 +133,12 @@ class PushRounds:
             device: the switch's device.
             vertex: its vertex in the new build.
         """
-        old_vertex = self.move.before(vertex)  # -1 where the old build does not have the switch
+        old_vertex = self.move.before(vertex)  # negative where the old build lacks the switch
         rounds = self.move.rounds(vertex, self.host_tables[vertex], self.has_policy_rules[vertex])
         routes, old = self.routes_after(vertex), dict[RouteKey, _Route]()
         new = _by_key(device.lines(device.rendered()), routes)
         if old_vertex >= 0:
-            files = self.old / self.move.update.old.wiring.names[old_vertex]
+            files = self.old_folder / self.move.update.old.wiring.names[old_vertex]
             text = replace(device, files=files).rendered()
             old = _by_key(device.lines(text), self.routes_before(old_vertex))
 
@@ -196,7 +204,7 @@ def _gateways(tables: RouteTables) -> dict[tuple[str, bool], str]:
 
 
 def _by_key(lines: Iterable[RouteLine], routes: RouteTables) -> dict[RouteKey, _Route]:
-    """The routes by key.
+    """The routes by key, of lines of a configuration and of the next hops that these make.
 
     Lines are sorted, so that two configurations with the same routes in another order are equal.
     """

@@ -28,7 +28,7 @@ from compilers.targets.system_names import hostname
 from compilers.targets.target_lookup import target
 from controller.devices import device_push, push_proof
 from controller.devices.device_push import DevicePush, PushSettings
-from controller.devices.push_rounds import PushRounds
+from controller.devices.push_rounds import PushRounds, RenderedBuild
 from inventory.problems import InputError
 from tests.compilers.routed import agreed, routed
 from tests.compilers.update.makers import quadrics_link
@@ -99,7 +99,7 @@ class Site:
         out = self.folder / "out" / build.identity
         if not out.exists():
             shutil.copytree(rendered(self.system, build), out)
-        given = old and (old, self.folder / "out" / old.identity)
+        given = old and RenderedBuild(old, self.folder / "out" / old.identity)
         settings = PushSettings("echo {node}", **settings)
         push = DevicePush(build, self.system, {}, out, settings, old=given)
         self.report = push.run(nodes)
@@ -780,7 +780,7 @@ def test_what_has_no_rounds(tmp_path, monkeypatch):
     new, chosen = eos.check(site.build)
     expected, chosen = ExpectedRoutes.of(eos, new, chosen), {**chosen, "lossless": "pairs"}
     with pytest.raises(InputError, match="from: required lossless=off, given pairs: priorities"):
-        PushRounds.of(eos, other, tmp_path, expected, chosen, {"lossless": "pairs"})
+        PushRounds.of(eos, RenderedBuild(other, tmp_path), expected, chosen, {"lossless": "pairs"})
 
 
 LAST_CUTS, EARLIER_CUTS = 8, 5
