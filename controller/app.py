@@ -99,7 +99,7 @@ class Inbox:
         return datapath.id in self._fabric.current.programs.by_datapath_id
 
     def accepts(self, datapath: Any, messages: int) -> bool:
-        """Whether so many more messages of a peer are accepted.
+        """Whether a peer may send so many more messages; they count against its limit.
 
         The build's switches are not limited. With other apps no peer is limited, as any may be a
         switch of these apps. Otherwise unknown peers are limited: each of their echo requests is
@@ -158,7 +158,7 @@ class Inbox:
             return 0.0
         return self._waiting[0].arrived if self._waiting else None
 
-    def work(self) -> None:
+    def handle_messages(self) -> None:
         """Handle messages for ever; a bad message ends only its own connection."""
         while True:
             self._arrived.wait()
@@ -251,8 +251,8 @@ def app_class(framework: Framework, hang_ups: list[int]) -> Any:
             framework.drop_error_log()
             self.threads.append(hub.spawn(self._ticks))
             # It never ends, so the framework must not wait for it as for `threads`.
-            work = hub.spawn(self.inbox.work)
-            self.controller.watchdog.follow("handling what switches say", work)
+            handling = hub.spawn(self.inbox.handle_messages)
+            self.controller.watchdog.follow("handling what switches say", handling)
 
         @handler.set_ev_cls(framework.ofp_event.EventOFPStateChange, handler.HANDSHAKE_DISPATCHER)
         def on_handshake(self, _: Any) -> None:

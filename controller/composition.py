@@ -82,16 +82,18 @@ class Controller:
         print_line: Callable[[str], None],
         folder: Path,
     ) -> None:
+        # The fabric
         self.settings, self.folder, self._read_build = settings, folder, read_build
         self._hub = framework.hub
         self._tokens = Tokens.read(settings.tokens) if settings.tokens else Tokens()
         self._folder_stamp = _stamp(folder)
-        """The stamp of the folder when its build was read at the start, or last moved to."""
+        """The `_stamp` of the folder when its build was read at the start, or last moved to."""
         self.fabric = fabric = LiveFabric(read_build(), framework.error_names, settings.foreign)
         """The switches."""
         self._lock = FolderLock(folder, fabric.tell)
         """Held until the process ends, so that no other controller uses the folder."""
         folder_build = fabric.current
+        # The upkeep of its tables
         self.watchdog = Watchdog(fabric.tell)
         """Reports steps that fail or hang."""
         self.keeper = keeper = Keeper(fabric, settings.duties, in_thread)
@@ -100,18 +102,22 @@ class Controller:
         """Reads the switches again."""
         self.counters = PortCounters(fabric)
         """The counters of the ports."""
+        # Connections with switches
         most_half_open = half_open_room(fabric.expected)
         tls = TlsFiles(settings.tls) if settings.tls else None
         self.entrance = Entrance(most_half_open, tls, fabric.rejected, fabric.listening_clock)
         """Accepts connections, or rejects them."""
         listening.use_listener(framework, self.entrance, settings.listen)
+        # The management API
         self.api: Api | None = None
         """The API, while it is served."""
         self._http: HttpProcess | None = None
         """The process that serves the API, while there is one."""
         self._socket = _api_socket(settings, fabric.tell)
+        """The socket where clients of the API connect; None without the API."""
         self.actions = ActionLog(folder, fabric.tell, self._hub.sleep)
         """The log of actions: who requested them, and when."""
+        # Moves to other builds
         history = BuildHistory(folder, settings.unverified)
         self.member: ClusterMember | None = None
         """This controller's part in a cluster; None without one."""
@@ -122,6 +128,7 @@ class Controller:
             # Writes of the build history run in one thread, one after the other, however many wait.
             history_writes = InOrder(NO_LIMIT, "build history").add
             self.mover = mover_with_journal(fabric, history, keeper, files=history_writes)
+        # The loop and its output
         self._slices = Slices(self._hub.sleep)
         """Lets other work go on while something takes long."""
         self._frozen_identity = ""
@@ -138,8 +145,8 @@ class Controller:
             settings.status_file,
             start_write=in_thread,
         )
-        where = f"{'TLS, ' if settings.tls else ''}{settings.listen}"
-        self._reporter.start(f"{framework.name} listens on {where}", folder_build)
+        address = f"{'TLS, ' if settings.tls else ''}{settings.listen}"
+        self._reporter.start(f"{framework.name} listens on {address}", folder_build)
 
     def state(self) -> State:
         """The state now."""
@@ -209,9 +216,9 @@ class Controller:
         step("reporting", self._report)
         self.watchdog.end_round()
 
-    def _step(self, name: str, do: Callable[[], None]) -> None:
+    def _step(self, name: str, run: Callable[[], None]) -> None:
         """Run a step; switches are served before the next one if it took long."""
-        self.watchdog.step(name, do)
+        self.watchdog.step(name, run)
         self._slices()
 
     def _report(self, last: bool = False) -> None:
@@ -324,8 +331,9 @@ class Controller:
         try:
             with self.actions.recording(HANGUP, "reload", str(self.folder)):
                 stamp, target = _stamp(self.folder), self._read_build()
-                if self.member and stamp == self._folder_stamp and not self._was_undone(target):
-                    # `apply` may have put another one on the fabric, through another controller.
+                is_old = stamp == self._folder_stamp and not self._was_last_move_undone(target)
+                if self.member and is_old:
+                    # The fabric may have got a newer build by `apply`, from another controller.
                     given = f"build {target.identity}, which was there when it was read last"
                     raise InputError.of("a new build in the folder", given)
                 self.mover.prepare(target, self._hub.sleep)
@@ -335,8 +343,8 @@ class Controller:
         except InputError as error:
             self.fabric.tell(events.BuildKept(self.fabric.identity, str(error)))
 
-    def _was_undone(self, target: Current) -> bool:
-        """Whether the last move was to this build, and was undone; it may have begun at a start."""
+    def _was_last_move_undone(self, target: Current) -> bool:
+        """Whether the last move, perhaps one at the start, led to this build and was undone."""
         last = self.mover.rollout
         if last is None or last.state != "failed":
             return False
@@ -344,7 +352,7 @@ class Controller:
 
 
 def _stamp(folder: Path) -> tuple[int, ...]:
-    """What changes when a build is written into a folder; () where there is none."""
+    """A stamp that is another one once a build is written into the folder; () without a build."""
     try:
         stat = (folder / MANIFEST).stat()
     except OSError:
@@ -364,7 +372,7 @@ def _api_socket(settings: Settings, tell: Callable[[Event], None]) -> Any:
         missing = [name for name in API_NEEDS if find_spec(name) is None]
         if missing:
             raise InputError.of(
-                key=settings.http.key,
+                key=settings.http.option,
                 required="the packages of the management API",
                 given=f"no {' and no '.join(missing)} installed",
                 todo=install_extra("http"),

@@ -26,13 +26,14 @@ REMINDER_PERIOD = 10.0
 """Seconds of silence after which an incomplete fabric lists the switches it waits for."""
 PROGRESS_PERIOD = 1.0
 """Seconds between two counts of programmed switches."""
-
 PERIOD_PER_WORK = 20
-"""Without an event the status is made again after this many times the seconds that making it took.
-"""
+"""The period of the status without events, in multiples of the time that making it takes. So it
+takes a twentieth of the loop's time."""
 STATUS_AGE = 2.0
-"""Most seconds until the status is made again: on a busy machine making it may take long by chance.
+"""The longest such period, in seconds: on a busy machine making the status may take long by chance.
 """
+DUE_NOW = 0.0
+"""The time of a status that is due at once."""
 LINE_PATIENCE, START_PATIENCE, END_PATIENCE = 0.02, 1.0, 2.0
 """Most seconds for which the reporter waits until the status is on the disk: before it prints
 lines, at the controller's start, and at its end."""
@@ -68,7 +69,7 @@ class Reporter:
     """When the last line was printed, by `clock`."""
     _reported_switches: int = 0
     """The number of programmed switches that was printed last."""
-    _next_status: float = 0.0
+    _next_status: float = DUE_NOW
     """When the status is written next if there is no event before, by `clock`."""
 
     def __post_init__(self) -> None:
@@ -83,7 +84,7 @@ class Reporter:
         """
         self._last_line = self.clock()
         self._write_status_if_due(START_PATIENCE)
-        self._next_status = 0.0
+        self._next_status = DUE_NOW
         if self._trouble:
             required, file = "a file that can be written", str(self.status_file)
             raise InputError.of(required, self._trouble, file=file, key="status_file")
@@ -97,11 +98,11 @@ class Reporter:
         """Report the events since the last call; called a few times a second.
 
         Args:
-            events: the events.
+            events: the events. One is appended if the status file cannot be written.
             last: whether the controller ends: then the status is written in any case.
         """
         if events or last:
-            self._next_status = 0.0
+            self._next_status = DUE_NOW
         if last and self._status:
             self._status.wait(END_PATIENCE)
         events += self._write_status_if_due(END_PATIENCE if last else LINE_PATIENCE)
@@ -114,11 +115,14 @@ class Reporter:
                 self._last_line = self.clock()
 
     def _say(self, line: str) -> None:
-        """Print a line with the time of day."""
+        """Print a line after the time of day."""
         self.write(f"{strftime(STAMP, gmtime(self.time_of_day()))} {line}")
 
     def _lines(self, events: list[Event]) -> Iterable[str]:
-        """The lines of events, and one on the progress of programming where that is due."""
+        """The lines of events, then one on the progress of programming if that is due.
+
+        The caller notes the time of each line when it has printed it: the progress depends on it.
+        """
         fabric = self.fabric
         yield from _grouped(events)
         done = fabric.expected - len(fabric.missing())

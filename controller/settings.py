@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 ForeignRows = Literal["keep", "remove"]
 """The treatment of foreign rows and groups."""
-LINK_RATE = 1000.0
+FRAME_RATE = 1000.0
 """Most LLDP frames a second that the controller sends."""
-DISCOVERY_PATIENCE = 5.0
+PATIENCE = 5.0
 """Seconds that a switch may be disconnected before traffic is routed around it."""
 ARRIVAL = 30.0
 """Seconds after the start in which a switch has to connect before it counts as gone."""
@@ -40,18 +40,18 @@ class Address:
     """The host name or IP address."""
     port: int
     """The TCP port."""
-    key: str
-    """The option that set it."""
+    option: str
+    """The option that set it, for error messages."""
 
     @classmethod
-    def parse(cls, text: str, key: str) -> Address:
-        """HOST:PORT or [HOST]:PORT."""
+    def parse(cls, text: str, option: str) -> Address:
+        """The address that HOST:PORT or [HOST]:PORT means."""
         host, _, port = text.rpartition(":")
         host = host.removeprefix("[").removesuffix("]")
         if host and port.isascii() and port.isdigit() and 0 < int(port) < 65536:
-            return cls(host, int(port), key)
+            return cls(host, int(port), option)
         raise InputError.of(
-            key=key,
+            key=option,
             required="HOST:PORT, a port from 1 to 65535",
             given=repr(text),
             todo="for example 127.0.0.1:6653",
@@ -74,7 +74,7 @@ class Tls:
     revoked: Path | None = None
     """Revocation lists of the authority."""
     names: str = "{node}"
-    """What a switch's certificate calls the node {node}."""
+    """The name in the certificate of a switch, with {node} in place of its node."""
 
     @classmethod
     def of(
@@ -85,7 +85,11 @@ class Tls:
         revoked: Path | None = None,
         names: str = "{node}",
     ) -> Tls | None:
-        """The files, or None if none of the first three is given."""
+        """The files; None if none of the first three is set.
+
+        Raises:
+            InputError: some of these three are missing, or `names` does not have {node} once.
+        """
         if names.count("{node}") != 1:
             raise InputError.of(
                 key="tls_names",
@@ -107,7 +111,11 @@ class Tls:
         )
 
     def context(self, *, clients: bool = True) -> ssl.SSLContext:
-        """A server's context, TLS 1.2 or later; with `clients`, clients need a certificate."""
+        """A server's context, for TLS 1.2 or later.
+
+        Args:
+            clients: whether clients need a certificate of the authority.
+        """
         import ssl
 
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -163,7 +171,7 @@ class StoreGroup:
 
     @classmethod
     def parse(cls, text: str, name: str) -> StoreGroup:
-        """URL,URL,…; fabrics that share a store have different paths in their URLs."""
+        """The store at URL,URL,…; fabrics that share it have different paths in their URLs."""
         try:
             parts = [urlsplit(url) for url in text.split(",")]
             are_urls = all(part.scheme in ("http", "https") and part.hostname for part in parts)
@@ -199,8 +207,8 @@ class Damping:
     """The most seconds that a link is suppressed."""
 
     @classmethod
-    def parse(cls, text: str, key: str) -> Damping:
-        """Half-life, suppress, reuse and longest, separated by commas."""
+    def parse(cls, text: str, option: str) -> Damping:
+        """The damping of half-life, suppress, reuse and longest, separated by commas."""
         try:
             half_life, suppress, reuse, longest = map(float, text.split(","))
         except ValueError:
@@ -208,7 +216,7 @@ class Damping:
         if half_life > 0 and longest > 0 and isfinite(longest) and 0 < reuse < suppress < inf:
             return cls(half_life, suppress, reuse, longest)
         raise InputError.of(
-            key=key,
+            key=option,
             required="half-life, suppress, reuse, longest: four numbers above 0, reuse below "
             "suppress",
             given=repr(text),
@@ -229,12 +237,12 @@ class Duties:
     """Whether tables follow failures."""
     discover: bool = False
     """Whether LLDP frames are sent."""
-    rate: float = LINK_RATE
+    rate: float = FRAME_RATE
     """The most LLDP frames a second."""
-    patience: float = DISCOVERY_PATIENCE
-    """Seconds that a switch may be disconnected."""
+    patience: float = PATIENCE
+    """Seconds that a switch may be disconnected before traffic is routed around it."""
     arrival: float = ARRIVAL
-    """Seconds after the start in which a switch has to connect."""
+    """Seconds after the start in which a switch has to connect before it counts as gone."""
     damping: Damping = field(default_factory=Damping)
     """The damping of flapping links."""
 
@@ -272,7 +280,7 @@ class Settings:
     group: StoreGroup | None = None
     """The store that is shared with the fabric's other controllers; None for one controller."""
     unverified: bool = False
-    """Whether builds whose walk finds faults are taken from a store, too."""
+    """Whether builds in which verification finds faults are taken from a store, too."""
     apps: tuple[str, ...] = ()
     """Other applications in the same process: a module and its options."""
 
@@ -296,7 +304,7 @@ class Settings:
         ]
         problems += [
             Problem(
-                key=address.key,
+                key=address.option,
                 required="an address of loopback, or TLS",
                 given=f"{address} in plain text, where anyone can {risk}",
                 todo="give `tls_key`, `tls_cert` and `tls_ca`, or `insecure` to allow it",

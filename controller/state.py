@@ -110,17 +110,17 @@ class State:
         # for which the mask has no entry.
         drained = {*np.flatnonzero(keeper.drained).tolist()} if keeper else set[int]()
         return cls(
-            fabric.current,
-            tuple(_switches(fabric, drained)),
-            tuple(f"{number:016x}" for number in sorted(fabric.unknown)),
-            dict(fabric.differences),
-            fabric.rejected.counts,
-            keeper.status() if keeper else {},
-            keeper.dead if keeper else NO_LINKS,
-            mover.status() if mover else None,
-            member.status() if member else None,
-            watchdog is None or watchdog.healthy,
-            watchdog.internal_errors if watchdog else 0,
+            current=fabric.current,
+            switches=tuple(_switches(fabric, drained)),
+            unknown=tuple(f"{number:016x}" for number in sorted(fabric.unknown)),
+            differences=dict(fabric.differences),
+            rejected=fabric.rejected.counts,
+            links=keeper.status() if keeper else {},
+            dead=keeper.dead if keeper else NO_LINKS,
+            rollout=mover.status() if mover else None,
+            leading=member.status() if member else None,
+            loop_runs=watchdog is None or watchdog.healthy,
+            bugs=watchdog.internal_errors if watchdog else 0,
         )
 
     @property
@@ -164,16 +164,17 @@ class State:
             "unknown": list(self.unknown),
             "profiles": self._by_name("profile"),
             "differences": self.differences,
-            **{word: self._by_name(word) for word in ("foreign", "shadowed")},
+            "foreign": self._by_name("foreign"),
+            "shadowed": self._by_name("shadowed"),
             "errors": self._by_name("error"),
             "links": self.links,
             "rollout": self.rollout,
             **({"leading": self.leading} if self.leading else {}),
         }
 
-    def _by_name(self, member: str) -> dict[str, Any]:
-        """The values of a field that are not empty, by the switch's name."""
-        values = {switch.name: getattr(switch, member) for switch in self.switches}
+    def _by_name(self, field_name: str) -> dict[str, Any]:
+        """The values of a field of `SwitchState` that are not empty or 0, by the switch's name."""
+        values = {switch.name: getattr(switch, field_name) for switch in self.switches}
         return {name: value for name, value in values.items() if value}
 
 

@@ -74,10 +74,10 @@ class Watchdog:
         """Require a green thread: once it has ended, there are no heartbeats any more."""
         self._threads[name] = thread
 
-    def step(self, name: str, do: Callable[[], None]) -> None:
-        """Take a step; an exception is reported and counted."""
+    def step(self, name: str, run: Callable[[], None]) -> None:
+        """Run a step; an exception is reported and counted."""
         try:
-            do()
+            run()
         except Exception as error:
             self._step_failed = True
             self.record_error(name, error)
@@ -96,7 +96,7 @@ class Watchdog:
     def end_round(self) -> None:
         """End a round of steps: if all have succeeded, this is a heartbeat."""
         for name, thread in self._threads.items():
-            self.step(name, partial(_require, not thread.dead, name))
+            self.step(name, partial(_require_alive, not thread.dead, name))
         if not self._step_failed:
             self._missed_checks = 0
             self.notify("WATCHDOG=1" if self._has_begun else "READY=1")
@@ -111,7 +111,7 @@ class Watchdog:
         """
         self._checks += 1
         self._missed_checks += 1
-        _require(self._missed_checks < MOST_MISSED, "the loop that repairs and reports")
+        _require_alive(self._missed_checks < MOST_MISSED, "the loop that repairs and reports")
 
     def guard_checks(self, end: Callable[[], None], period: float = GUARD_PERIOD) -> None:
         """Start the thread that calls `end` once the system has held this thread for too long.
@@ -126,15 +126,15 @@ class Watchdog:
         processor_clock = time.pthread_getcpuclockid(get_ident())
 
         def guard() -> None:
+            """Look at the guarded thread once in a period, until it was held too often in a row."""
             checks, computed, idle_looks = self._checks, 0.0, 0
             while idle_looks < MOST_IDLE_LOOKS:
                 time.sleep(period)
                 checks_before, checks = checks, self._checks
                 computed_before, computed = computed, time.clock_gettime(processor_clock)
-                is_held = checks == checks_before and (
-                    computed - computed_before < IDLE_SHARE * period
-                )
-                idle_looks = idle_looks + 1 if is_held else 0
+                has_checked = checks != checks_before
+                has_computed = computed - computed_before >= IDLE_SHARE * period
+                idle_looks = 0 if has_checked or has_computed else idle_looks + 1
             end()
 
         Thread(target=guard, daemon=True, name="watchdog").start()
@@ -150,11 +150,11 @@ def end_process() -> None:
     os._exit(1)
 
 
-def _require(is_alive: bool, name: str) -> None:
-    """Require that a part is alive: a thread, or the loop that has heartbeats.
+def _require_alive(is_alive: bool, name: str) -> None:
+    """Raise an error unless a part of the controller is alive: a thread, or the loop.
 
     Raises:
-        RuntimeError: the part with this name has stopped.
+        RuntimeError: the part of this name has stopped.
     """
     if not is_alive:
         raise RuntimeError(f"has stopped: {name}")

@@ -124,7 +124,9 @@ class DevicePush:
         """
         system = target(self.target) if self.target else system_target(self.build)
         systems = system.by_vertex(len(self.build.wiring.names))
-        device_classes = {each.name: device_class_of(each.name) for each in systems}
+        device_classes = {
+            switch_system.name: device_class_of(switch_system.name) for switch_system in systems
+        }
         self._require_possible(system, systems, device_classes)
         vertices = self._vertices(only)
         self.names = system.names(self.build)
@@ -153,13 +155,16 @@ class DevicePush:
             systems: the system of each vertex.
             device_classes: the devices of each system.
         """
-        overrules = {name for each in device_classes.values() for name in each.can_overrule}
+        overrules = {
+            name for device_class in device_classes.values() for name in device_class.can_overrule
+        }
         overrules.add(NAMES)
         refused = sorted(self.settings.overrule - overrules)
         if refused:
             todo = f"target {system.title} keeps what others set there: take it away by hand"
             raise InputError.of(", ".join(sorted(overrules)), refused[0], todo, key="overrule")
-        if self.build.forwarding.marks and any(isinstance(each, P2pTarget) for each in systems):
+        has_p2p_links = any(isinstance(switch_system, P2pTarget) for switch_system in systems)
+        if self.build.forwarding.marks and has_p2p_links:
             required = "another balance: push configures no VRF for each link"
             todo = "load the rendered files (docs/how-to/push.md#ansible)"
             raise InputError.of(required, self.build.balance, todo, key="routing.balance")

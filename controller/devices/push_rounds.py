@@ -108,8 +108,8 @@ class PushRounds:
         old = system.with_port_names(before.build, old_chosen)
         system.require(old, old_chosen)
         routes_before = ExpectedRoutes.of(system, old, old_chosen).tables
-        has_policy_rules = tuple(each.policy_rules for each in systems)
-        vrfs = (getattr(each, "vrf", "") for each in systems)
+        has_policy_rules = tuple(switch_system.policy_rules for switch_system in systems)
+        vrfs = (getattr(switch_system, "vrf", "") for switch_system in systems)
         host_tables = tuple(
             str(HOSTS_TABLE) if has_rules else vrf
             for has_rules, vrf in zip(has_policy_rules, vrfs, strict=True)

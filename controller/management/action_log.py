@@ -74,9 +74,11 @@ class ActionLog:
         pause: Callable[[float], object] = sleep,
     ) -> None:
         path = folder.resolve()
-        self.file, self._tell = path.with_name(f".{path.name}.actions"), tell
+        self.file = path.with_name(f".{path.name}.actions")
         """The file of the log."""
-        self._pause, self._in_order = pause, InOrder(MOST_LINES, "action log")
+        self._tell, self._pause = tell, pause
+        self._in_order = InOrder(MOST_LINES, "action log")
+        """Writes lines in a thread, one after the other."""
         self._dropped_lines = 0
         """The number of lines that were dropped, as too many waited for the disk."""
         self._unawaited: list[Future[None]] = []
@@ -93,7 +95,7 @@ class ActionLog:
         Args:
             actor: the sender of the request.
             action: the action, such as "drain".
-            what: the object of the action.
+            what: the object of the action, such as the name of a switch.
             returns: whether it is a return to an earlier build, which a full disk does not prevent.
 
         Raises:
@@ -184,10 +186,11 @@ class ActionLog:
         written = self._in_order(partial(self._put, line))
         if written is None:
             self._dropped_lines += 1
-            dropped = f"{self._dropped_lines:,} are left out"
-            given = f"{MOST_LINES:,} lines wait for the disk, and {dropped}"
+            reason = (
+                f"{MOST_LINES:,} lines wait for the disk, and {self._dropped_lines:,} are left out"
+            )
             written = Future()
-            written.set_exception(OSError(errno.ENOBUFS, given))
+            written.set_exception(OSError(errno.ENOBUFS, reason))
         return written
 
     def _put(self, line: bytes) -> None:

@@ -108,7 +108,7 @@ class Api:
     often while pages are made."""
     _last_event: int = field(default=0, init=False)
     """The number of the last event that the HTTP process was sent."""
-    _floor: BuildPage = field(default_factory=BuildPage, init=False)
+    _floor_plan: BuildPage = field(default_factory=BuildPage, init=False)
     """The floor plan of the current build, as JSON."""
     _packed: BuildPage = field(default_factory=BuildPage, init=False)
     """The current build as a ZIP archive."""
@@ -133,10 +133,10 @@ class Api:
         state = self.overview.current_state()
         # All pages are of this one moment: a move may end while other work goes on.
         health = self.overview.health(state)
-        good = health["alive"] and (health["complete"] or health["role"] == "follower")
+        is_healthy = health["alive"] and (health["complete"] or health["role"] == "follower")
         pages = {
             "health": _json(health),
-            "health_status": b"200" if good else b"503",
+            "health_status": b"200" if is_healthy else b"503",
             "move": _json(self.mover.progress()),
             **self._history_page(),
             "tokens": _json(
@@ -193,10 +193,10 @@ class Api:
 
     def _floor_page(self, build: Build) -> dict[str, bytes]:
         """The floor plan of this build, once a thread has made it."""
-        floor = self._floor.of(
+        floor_plan = self._floor_plan.of(
             build.identity, self.start, lambda: _json(self.overview.topology_for_page(build))
         )
-        return {"floor": floor.result()} if floor.done() else {}
+        return {"floor": floor_plan.result()} if floor_plan.done() else {}
 
     # What requests change
 
@@ -224,10 +224,10 @@ class Api:
             self.failed(f"{request.method} {request.path}", error)
             return refused(500, "an internal error: the controller's log has it")
 
-    def failed(self, what: str, error: Exception) -> None:
-        """Count and report an exception for which a request was answered with status 500."""
+    def failed(self, request: str, error: Exception) -> None:
+        """Count and report an exception for which this request was answered with status 500."""
         self.metrics.http["errors"] += 1
-        self.report_bug(what, error)
+        self.report_bug(request, error)
 
     def wrong_token(self, host: str) -> None:
         """Count an unknown token that a client on this host has sent."""
@@ -264,12 +264,12 @@ class Api:
         return Answer(202, _json({"switches": len(chosen)}))
 
     def _drain(self, request: PassedRequest) -> Answer:
-        """Drain a node, a link or a group (route around it), or undrain it (use it again)."""
+        """Drain a node, a link or a group, that is, route around it; or end such a drain."""
         undrains = request.path == "/api/undrain"
-        kinds = "a node, a link or a group, such as module:NODE/MODULE"
-        what = _name(_body(request), "what", kinds)
-        with self.actions.recording(request.actor, "undrain" if undrains else "drain", what):
-            answer = self.mover.keeper.drain(what, undrains, self.pause)
+        required = "a node, a link or a group, such as module:NODE/MODULE"
+        name = _name(_body(request), "what", required)
+        with self.actions.recording(request.actor, "undrain" if undrains else "drain", name):
+            answer = self.mover.keeper.drain(name, undrains, self.pause)
         self._wait_for_record()
         return Answer(202, _json(answer))
 
@@ -326,13 +326,13 @@ class Api:
     def _rollback(self, request: PassedRequest) -> Answer:
         """Move to an earlier build, round by round."""
         body = _body(request)
-        build = _name(body, "build", "the identity of a build") if body.get("build") else ""
-        if not IDENTITY.fullmatch(build):
-            raise Refusal(400, f"build: required the identity of a build, given {build!r:.100}")
-        what = build or "to the build before"
-        with self.actions.recording(request.actor, "rollback", what, returns=True):
+        identity = _name(body, "build", "the identity of a build") if body.get("build") else ""
+        if not IDENTITY.fullmatch(identity):
+            raise Refusal(400, f"build: required the identity of a build, given {identity!r:.100}")
+        target = identity or "to the build before"
+        with self.actions.recording(request.actor, "rollback", target, returns=True):
             self.mover.settle(self.pause)
-            self.mover.roll_back(build, request.actor.name)
+            self.mover.roll_back(identity, request.actor.name)
         return Answer(202, _json(self.mover.progress()))
 
     def read_tokens_again(self) -> None:
@@ -382,22 +382,23 @@ def _body(request: PassedRequest) -> dict[str, Any]:
     return body
 
 
-def _name(body: Mapping[str, Any], key: str, what: str) -> str:
+def _name(body: Mapping[str, Any], key: str, required: str) -> str:
     """The name under a key: printable, so that no log line is forged, and not too long for one.
 
     Args:
         body: the object in the body of a request.
         key: the key.
-        what: what the name names, for the message of a refusal.
+        required: what has to be named there, for the message of a refusal.
     """
     name = body.get(key)
     if not isinstance(name, str):
-        raise Refusal(400, f"{key}: required {what}")
+        raise Refusal(400, f"{key}: required {required}")
     if len(name) > LONGEST_NAME:
-        required = f"{what}, of at most {LONGEST_NAME:,} characters"
-        raise Refusal(400, f"{key}: required {required}, given one of {len(name):,}")
+        most = f"of at most {LONGEST_NAME:,} characters"
+        raise Refusal(400, f"{key}: required {required}, {most}, given one of {len(name):,}")
     if not name.isprintable():
-        raise Refusal(400, f"{key}: required {what}, in printable characters, given {name!a:.100}")
+        given = f"in printable characters, given {name!a:.100}"
+        raise Refusal(400, f"{key}: required {required}, {given}")
     return name
 
 

@@ -64,10 +64,10 @@ class ClientListener(socket.socket):
             self._forget(address)
         sock, address = super().accept()
         self._sockets[address[:2]] = sock
-        self.waits(address[:2])
+        self.start_waiting_for(address[:2])
         return sock, address
 
-    def waits(self, address: tuple[str, int]) -> None:
+    def start_waiting_for(self, address: tuple[str, int]) -> None:
         """Start the time in which this client has to send or read something.
 
         If more than `MOST_IDLE` connections wait for their clients, the oldest of them is ended.
@@ -78,7 +78,7 @@ class ClientListener(socket.socket):
             if oldest is not None:
                 self._end(oldest)
 
-    def works(self, address: tuple[str, int]) -> None:
+    def stop_waiting_for(self, address: tuple[str, int]) -> None:
         """Stop this client's time: now the client waits for an answer."""
         self._idle.leave(address)
 
@@ -129,11 +129,11 @@ class ControllerLink:
         """Send a message that has no answer."""
         self._writer.write(frame(header))
 
-    async def read_frames(self, others: asyncio.Queue[tuple[Header, bytes]]) -> None:
-        """Read the controller's frames until it is gone.
+    async def read_frames(self, frames: asyncio.Queue[tuple[Header, bytes]]) -> None:
+        """Read the controller's frames until it is gone. Answers go to the requests that wait.
 
         Args:
-            others: takes the frames that are no answers; answers go to the requests that wait.
+            frames: takes the frames that are no answers.
         """
         while True:
             header_bytes, body_bytes = LENGTHS.unpack(await self._reader.readexactly(LENGTHS.size))
@@ -146,7 +146,7 @@ class ControllerLink:
                 if waiting is not None:
                     waiting.set_result(answer)
             else:
-                await others.put((header, body))
+                await frames.put((header, body))
 
 
 class TlsContext:
@@ -249,7 +249,10 @@ async def _check_clients(listener: ClientListener, controller: ControllerLink) -
 
 
 def _exit(reading: asyncio.Task[None]) -> None:
-    """Exit at once when the controller is gone: its successor needs the address."""
+    """Exit at once when the controller is gone: its successor needs the address.
+
+    If reading its frames has failed otherwise, this process has a fault, which it prints first.
+    """
     is_gone = isinstance(reading.exception(), asyncio.IncompleteReadError | OSError)
     if not is_gone:
         traceback.print_exception(reading.exception())

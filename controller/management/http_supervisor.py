@@ -37,10 +37,10 @@ MODULE = "controller.management.http_process"
 RECEIVE_BYTES = 1 << 20
 """Most bytes that are received at once."""
 PERIOD_PER_WORK = 20
-"""Pages are made again after this many times the seconds that making them took."""
+"""The period in which pages are made, in multiples of the time that making them takes. So it takes
+a twentieth of the loop's time."""
 PERIOD_PER_WORK_AFTER_EVENT = 5
-"""Where an event has happened since they were made, pages are made again after this many times the
-seconds that making them took."""
+"""The same, if an event has happened since they were made."""
 MOST_AGE = 2.0
 """Most seconds until pages are made again."""
 LEAST_METRICS_AGE, MOST_METRICS_AGE = 0.25, 5.0
@@ -95,16 +95,18 @@ class HttpProcess:
         """Set while there are unsent pages, events or frames."""
         self._connected = False
         """Whether the process runs and has been sent its settings."""
-        self._making = False
-        """Whether a green thread is making pages."""
+        self._pages_locked = False
+        """Whether a green thread is making pages (`_making_pages`)."""
         self._silent_seconds = 0.0
         """Seconds since the process sent something."""
         self._has_spoken = False
         """Whether the process has sent anything since it was started."""
         self._last_silence_check = clock()
         """When `_silent_seconds` was updated last."""
-        self._next_pages = self._next_pages_after_event = 0.0
-        """When pages are made again, without an event and after one."""
+        self._next_pages = 0.0
+        """When pages are made again if no event happens before."""
+        self._next_pages_after_event = 0.0
+        """When pages are made again, at the earliest, if an event happens."""
         self._rest_until = 0.0
         """When the next request may be answered."""
 
@@ -140,7 +142,7 @@ class HttpProcess:
             return
         if began < (self._next_pages_after_event if has_event else self._next_pages):
             return
-        if self._making:
+        if self._pages_locked:
             # A request's green thread makes pages. This loop must not wait for it: it also repairs.
             self._next_pages = self._next_pages_after_event = began
             return
@@ -250,13 +252,13 @@ class HttpProcess:
     @contextmanager
     def _making_pages(self) -> Iterator[None]:
         """Lock out other green threads that make pages: else older pages could be sent last."""
-        while self._making:
+        while self._pages_locked:
             self._hub.sleep(MAKING_POLL)
-        self._making = True
+        self._pages_locked = True
         try:
             yield
         finally:
-            self._making = False
+            self._pages_locked = False
 
     def _queue_pages(self, pages: dict[str, bytes]) -> None:
         """Queue pages for the process, by name; they replace those that are not sent yet.
@@ -326,8 +328,13 @@ class HttpProcess:
             self._make_changed_pages(api)
         if process is not self._process:
             return  # the process that passed it on is gone, and the next one counts anew
-        head = {"status": answer.status, "type": answer.content_type, "headers": answer.headers}
-        self._queue_frame(frame({"answer": header["request"], **head}, answer.body))
+        answer_header = {
+            "answer": header["request"],
+            "status": answer.status,
+            "type": answer.content_type,
+            "headers": answer.headers,
+        }
+        self._queue_frame(frame(answer_header, answer.body))
         now = self._clock()
         self._rest_until = now + min(now - began, MOST_REST)
 

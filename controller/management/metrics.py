@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from operator import itemgetter
 from time import time
 from typing import Any
 
@@ -94,7 +95,7 @@ class Metrics(Collector):
         events = dict.fromkeys((kind.name for kind in KINDS), 0) | self.overview.counts
         kinds = [([kind], count) for kind, count in sorted(events.items())]
         yield _counter("events", "Events by kind.", kinds, "event")
-        yield from _by_name(state)
+        yield from _switch_and_link_gauges(state)
         yield from self._ports(state.build)
         if self.tls:
             yield from _certificate_gauges(self.tls)
@@ -116,23 +117,23 @@ class Metrics(Collector):
             return
         wiring = build.wiring
         # By vertex, the columns of a switch: its ports, and their counters.
-        columns = {
-            vertex: of_switch
-            for vertex, of_switch in self.counters.by_vertex.items()
+        columns_of = {
+            vertex: columns
+            for vertex, columns in self.counters.by_vertex.items()
             if vertex < len(wiring.names)
         }
-        all_ports = sum(len(of_switch["port"]) for of_switch in columns.values())
+        all_ports = sum(len(columns["port"]) for columns in columns_of.values())
         has_series_by_port = all_ports <= MOST_PORTS
 
         def series(counter: str) -> Iterator[Sample]:
             """The series of a counter: of each port, or of each switch with an empty port."""
-            for vertex in sorted(columns):
-                name, of_switch = wiring.names[vertex], columns[vertex]
+            for vertex, columns in sorted(columns_of.items(), key=itemgetter(0)):
+                name = wiring.names[vertex]
                 port_names = wiring.port_names[int(wiring.node_type[vertex])]
                 if not has_series_by_port:
-                    yield [name, ""], int(of_switch[counter].sum())
+                    yield [name, ""], int(columns[counter].sum())
                     continue
-                ports, counts = of_switch["port"].tolist(), of_switch[counter].tolist()
+                ports, counts = columns["port"].tolist(), columns[counter].tolist()
                 for port, count in zip(ports, counts, strict=True):
                     # A switch may have more ports than its type.
                     has_name = port <= len(port_names)
@@ -198,7 +199,7 @@ def _days_until(moment: float) -> float:
     return (moment - time()) / DAY
 
 
-def _by_name(state: State) -> Iterator[Metric]:
+def _switch_and_link_gauges(state: State) -> Iterator[Metric]:
     """The states of switches and the dead links: a series for each, with their names as labels."""
     switches = state.switches
     states = [([switch.name, in_words(switch.state)], 1) for switch in switches]
@@ -210,8 +211,9 @@ def _by_name(state: State) -> Iterator[Metric]:
     rows = [
         ([switch.name, entry], count)
         for switch in switches
-        for entry, count in zip(("rows", "groups"), switch.holds or (), strict=False)
-    ]  # `holds` is (rows, groups), or None before the switch was read
+        if switch.holds is not None  # it was read
+        for entry, count in zip(("rows", "groups"), switch.holds, strict=True)
+    ]
     yield _gauge(
         "switch_rows", "Rows, or groups, of a switch when it was read last.", rows, "switch", "what"
     )

@@ -29,7 +29,8 @@ several pieces."""
 MOST_BODY = 64 * 1024
 """Most bytes of a request's body, if that is not a build."""
 MOST_DROPPED = 1 << 20
-"""Bytes of a refused body that are read and dropped, so that its sender reads why it is refused."""
+"""Most bytes of a refused body that are read and dropped. A sender reads the answer, which says why
+it is refused, only after it has sent the body."""
 CHUNK = 64 * 1024
 """Bytes of an answer that are sent at once."""
 MOST_GUESSES = 10
@@ -48,16 +49,18 @@ POLICY = "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'"
 HTML, SCRIPT, STYLE = (f"text/{kind}; charset=utf-8" for kind in ("html", "javascript", "css"))
 """The types of pages, scripts and style sheets."""
 
+TYPE_IN_PAGE = ""
+"""In place of the content type of the metrics: it is a page itself, `metrics_type`."""
 READ: dict[str, tuple[str, str]] = {
     "/": ("status_page/page.html", HTML),
     "/page.js": ("status_page/page.js", SCRIPT),
     "/page.css": ("status_page/page.css", STYLE),
     "/style.css": ("pages/style.css", STYLE),
-    "/metrics": ("metrics", ""),
+    "/metrics": ("metrics", TYPE_IN_PAGE),
     **{f"/api/{name}": (name, JSON) for name in ("state", "floor", "health", "move", "history")},
 }
-"""By path, the name of its page and the page's content type. That of the metrics is "": it is a
-page itself, `metrics_type`."""
+"""By path, the name of its page and the page's content type. A name with a / is that of a file of
+`templates`; the controller makes the other pages."""
 EVENTS = "/api/events"
 """The path of the latest events."""
 PASSED: dict[tuple[str, str], Role] = {
@@ -104,18 +107,24 @@ class Refusal(Exception):
 
 
 def refused(status: int, text: str, **headers: str) -> Answer:
-    """The answer to a request that is refused."""
-    named = tuple((name.replace("_", "-"), value) for name, value in headers.items())
-    return Answer(status, json.dumps({"error": text}).encode() + b"\n", JSON, named)
+    """The answer to a request that is refused.
+
+    Args:
+        status: the HTTP status.
+        text: why it is refused.
+        headers: further headers, with _ in place of - in their names.
+    """
+    fields = tuple((name.replace("_", "-"), value) for name, value in headers.items())
+    return Answer(status, json.dumps({"error": text}).encode() + b"\n", JSON, fields)
 
 
 class ClientTimer(Protocol):
     """Ends connections whose clients are slow, by the clients' addresses (host and port)."""
 
-    def waits(self, address: tuple[str, int]) -> None:
+    def start_waiting_for(self, address: tuple[str, int]) -> None:
         """Start, or restart, the time in which this client has to send or read something."""
 
-    def works(self, address: tuple[str, int]) -> None:
+    def stop_waiting_for(self, address: tuple[str, int]) -> None:
         """Stop this client's time: now the client waits for the controller."""
 
 
@@ -245,7 +254,8 @@ class ManagementApi:
                 status = 503
         is_of_status_page = path in OPEN and content_type != JSON
         headers = (("Content-Security-Policy", POLICY),) if is_of_status_page else ()
-        content_type = content_type or self._pages["metrics_type"].decode()
+        if content_type == TYPE_IN_PAGE:
+            content_type = self._pages["metrics_type"].decode()
         return Answer(status, body, content_type, headers)
 
     async def _wait_for(self, name: str) -> None:
@@ -278,17 +288,17 @@ class ManagementApi:
         """
         token = self._token_of(request)
         if not token.may(role):  # limited, since the controller writes each to the disk
-            what = f"requests that need the role {role}, given a token of {token.role}"
-            self._count_refusal(token.name, f"lacks the role {role}", what)
+            requests = f"requests that need the role {role}, given a token of {token.role}"
+            self._count_refusal(token.name, f"lacks the role {role}", requests)
         most_bytes = self.most_build if path == "/api/apply" else MOST_BODY
         body = await request.read(most_bytes) if token.may(role) else b""
         actor = {"name": token.name, "role": token.role, "address": request.host}
         header = {"method": method, "path": path, "query": request.query, "actor": actor}
-        self.timer.works(request.client)
+        self.timer.stop_waiting_for(request.client)
         try:
             return await self.ask({**header, "needs": role}, body)
         finally:
-            self.timer.waits(request.client)
+            self.timer.start_waiting_for(request.client)
 
     def _token_of(self, request: Request) -> Token:
         """The accepted token in the `Authorization` header of a request.
@@ -303,29 +313,33 @@ class ManagementApi:
         token = self.tokens.bearer(authorization)
         if token is not None:  # even after many wrong ones: a proxy's clients are all one host
             return token
-        reason, what = "a token that is not known", "wrong tokens from this host"
-        self._count_refusal(request.host, reason, what, adds=authorization is not None)
+        reason, requests = "a token that is not known", "wrong tokens from this host"
+        # A request without a token guesses none.
+        is_guess = authorization is not None
+        self._count_refusal(request.host, reason, requests, only_checks=not is_guess)
         if authorization is not None:
             self.note({"wrong_token": request.host})
         text = "required a token: Authorization: Bearer TOKEN"
         raise Refusal(401, text, WWW_Authenticate="Bearer")
 
-    def _count_refusal(self, client: str, reason: str, what: str, adds: bool = True) -> None:
+    def _count_refusal(
+        self, client: str, reason: str, requests: str, only_checks: bool = False
+    ) -> None:
         """Count a request that is refused.
 
         Args:
             client: its host, or the name of its token.
             reason: why it is refused.
-            what: such requests, for the message where there are too many.
-            adds: whether it counts; False only checks how many there were.
+            requests: a name for such requests, for the message where there are too many.
+            only_checks: whether to check only how many there were, and not to count this one.
 
         Raises:
             Refusal: there were `MOST_GUESSES` in the last minute.
         """
         times, seconds_left = self.refusals.recent(TokenRefused, client, reason)
         if times >= MOST_GUESSES:
-            raise Refusal(429, f"too many {what}", Retry_After=str(ceil(seconds_left)))
-        if adds:
+            raise Refusal(429, f"too many {requests}", Retry_After=str(ceil(seconds_left)))
+        if not only_checks:
             self.refusals.add(TokenRefused, client, reason)
 
 
@@ -420,7 +434,7 @@ class Request:
 
     async def _next(self) -> bytes:
         """The next bytes of the body."""
-        self.timer.waits(self.client)
+        self.timer.start_waiting_for(self.client)
         message = await self.receive()
         self.ended = message["type"] != "http.request" or not message.get("more_body")
         if message["type"] != "http.request":
@@ -447,7 +461,7 @@ async def _send_answer(answer: Answer, request: Request, send: Send) -> None:
     await send({"type": "http.response.start", "status": answer.status, "headers": encoded})
     body, drops = answer.body, unread and request.length <= MOST_DROPPED
     for start in range(0, max(len(body), 1), CHUNK):
-        request.timer.waits(request.client)
+        request.timer.start_waiting_for(request.client)
         more = drops or start + CHUNK < len(body)
         chunk = body[start : start + CHUNK]
         await send({"type": "http.response.body", "body": chunk, "more_body": more})

@@ -106,19 +106,20 @@ MAKE = "make one with: openssl rand -hex 32"
 
 
 def _token(file: Path, number: int, line: str) -> Token:
-    """The token of a line. Error messages never show the secret."""
+    """The token of a line, by default for everything. Error messages never show the secret."""
     words = line.split()
-    name, role = words[:2] if len(words) == 3 else (f"line {number}", "apply")
     if len(words) not in (1, 3):
         raise _refusal(file, "NAME ROLE TOKEN, or TOKEN", f"{len(words)} words", MAKE, number)
+    *name_and_role, secret = words
+    name, role = name_and_role or (f"line {number}", "apply")
     if role not in ROLES:
         raise _refusal(file, " or ".join(ROLES), "another role", line=number)
-    if len(words) == 3 and not NAME.fullmatch(name):
+    if name_and_role and not NAME.fullmatch(name):
         raise _refusal(file, "a name of letters, digits and .@+-_", "another one", line=number)
-    if len(words[-1]) < LEAST_LENGTH:
-        given = f"one of {len(words[-1])} characters"
+    if len(secret) < LEAST_LENGTH:
+        given = f"one of {len(secret)} characters"
         raise _refusal(file, f"a token of at least {LEAST_LENGTH} characters", given, MAKE, number)
-    return Token(name, role, words[-1].encode())
+    return Token(name, role, secret.encode())
 
 
 def _refusal(file: Path, required: str, given: str, todo: str = "", line: int = 0) -> InputError:

@@ -105,12 +105,12 @@ def boundary(data: bytes | memoryview, start: int, least: int) -> int:
     offset, stop = start, start + least
     while offset < stop:
         _, length, _ = header(data, offset)
-        most = max(1, (stop - offset) // length)
+        most_messages = max(1, (stop - offset) // length)
         # Read as if all messages up to `stop` had this length; those before the first that has
         # another length do.
-        run = np.frombuffer(data, np.uint8, most * length, offset).reshape(most, length)
-        differs = fields_at(run, HEADER)["length"] != length
-        equal_messages = int(differs.argmax()) or most  # argmax is 0 where none differs
+        run = np.frombuffer(data, np.uint8, most_messages * length, offset)
+        differs = fields_at(run.reshape(-1, length), HEADER)["length"] != length
+        equal_messages = int(differs.argmax()) or most_messages  # argmax is 0 where none differs
         offset += length * equal_messages
     return offset
 

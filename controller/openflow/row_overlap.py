@@ -37,13 +37,14 @@ def shadowing(foreign: Iterable[bytes], ours: Iterable[bytes]) -> list[FlowRow]:
     program = [row for row in map(read_row, ours) if row.match]
     fields = {field for row in program for field, _, _ in row.match}
     lengths = [length for _, _, length in fields]
-    starts = dict(zip(fields, accumulate(lengths, initial=0), strict=False))
-    width = -(-sum(lengths) // WORD) * WORD  # bytes of all fields, in whole words
+    *offsets, end = accumulate(lengths, initial=0)
+    offset_of = dict(zip(fields, offsets, strict=True))
+    width = -(-end // WORD) * WORD  # bytes of all fields, in whole words
     priorities_of = defaultdict[int, list[int]](list)
     matches_of = defaultdict[int, list[_Words]](list)
     for row in program:
         priorities_of[row.table].append(row.priority)
-        matches_of[row.table].append(_words(row.match, starts, width))
+        matches_of[row.table].append(_words(row.match, offset_of, width))
     # By table: the priorities of our rows, int[n], and their matches, uint64[n, 2, words].
     tables = {
         table: (np.array(priorities), np.array(matches_of[table]))
@@ -52,7 +53,7 @@ def shadowing(foreign: Iterable[bytes], ours: Iterable[bytes]) -> list[FlowRow]:
     overlapping: list[FlowRow] = []
     for row in map(read_row, sorted(foreign)):
         if row.table in tables:
-            value, mask = _words(row.match, starts, width)
+            value, mask = _words(row.match, offset_of, width)
             priorities, matches = tables[row.table]
             our_values, our_masks = matches[:, 0], matches[:, 1]
             # No packet matches both where the values differ in a bit that both masks have.
@@ -62,19 +63,19 @@ def shadowing(foreign: Iterable[bytes], ours: Iterable[bytes]) -> list[FlowRow]:
     return overlapping
 
 
-def _words(match: Match, starts: dict[Field, int], width: int) -> _Words:
+def _words(match: Match, offset_of: dict[Field, int], width: int) -> _Words:
     """A match as uint64[2, width / 8]: its value, and its mask.
 
     Args:
         match: the match.
-        starts: the offset of each field in bytes; other fields are left out.
+        offset_of: the offset of each field in bytes; other fields are left out.
         width: the bytes of all fields.
     """
     words = np.zeros((2, width), np.uint8)
     for field, value, mask in match:
-        start = starts.get(field)
-        if start is not None:
+        offset = offset_of.get(field)
+        if offset is not None:
             _, _, length = field
             value_and_mask = np.frombuffer(value + mask, np.uint8).reshape(2, -1)
-            words[:, start : start + length] = value_and_mask
+            words[:, offset : offset + length] = value_and_mask
     return words.view(np.uint64)

@@ -20,7 +20,7 @@ from compilers.readers.openflow.rows import Malformed, blocks_of_one_length
 from compilers.targets.openflow.bundled_blocks import fields_at
 from compilers.targets.openflow.class_groups import GroupRole
 from compilers.targets.openflow.encoder import FlowProgram
-from compilers.targets.openflow.flow_tables import RowKind
+from compilers.targets.openflow.flow_tables import RowKind, Table
 from compilers.targets.openflow.group_and_flow_bytes import MOST_NUMBER, ROLE_SHIFT, XID_BITS
 from compilers.targets.openflow.profiles import OVS, PROFILES, Profile
 from compilers.targets.openflow.protocol import (
@@ -45,7 +45,10 @@ from compilers.targets.openflow.protocol import (
 from controller.openflow.messages import Error
 
 NO_LIMIT = OVS
-"""The profile of a switch that can do all that is asked for: `within` it changes no other."""
+"""The profile of a switch that can do all that is asked for. Other limits are this profile with
+some abilities less; `Profile.within` puts several limits together."""
+SINGLE_TABLE = PROFILES["single-table"]
+"""The profile of a switch whose rows are all in one table."""
 METADATA = FIELDS["metadata"].space << 7 | FIELDS["metadata"].number
 """The upper 23 bits of an OXM header of metadata: class and field (§7.2.3)."""
 CLASS_AND_FIELD_SHIFT, HAS_MASK_SHIFT = 9, 8
@@ -124,13 +127,13 @@ def features(groups: bytes | None, tables: bytes | None) -> tuple[Profile, Limit
     if by_number:
         most_rows = {number: table.rows for number, table in by_number.items() if table.rows}
         metadata = _metadata_match(by_number)
-        missing = (number for number in range(OVS.tables) if number not in by_number)
-        count = next(missing, OVS.tables)
-        is_single = metadata == _MetadataMatch.NONE or not count
+        missing = (number for number in range(NO_LIMIT.tables) if number not in by_number)
+        usable_tables = next(missing, NO_LIMIT.tables)
+        is_single = metadata == _MetadataMatch.NONE or not usable_tables
         profile = replace(
             profile,
             masks=metadata == _MetadataMatch.MASKED,
-            tables=1 if is_single else count,
+            tables=1 if is_single else usable_tables,
         )
     return profile, Limits(most_rows, most_groups)
 
@@ -209,7 +212,9 @@ def _properties(data: bytes, padded: int = 8) -> Iterator[tuple[int, bytes]]:
 
 def _metadata_match(tables: Mapping[int, _Table]) -> _MetadataMatch:
     """How the table of classes can match metadata that the table of routes has written."""
-    dispatch, routes, classes = (tables.get(number, _Table(0, {})) for number in range(3))
+    missing = _Table(0, {})
+    dispatch, routes = tables.get(Table.DISPATCH, missing), tables.get(Table.ROUTES, missing)
+    classes = tables.get(Table.CLASSES, missing)
     leads_on = not (dispatch.lacks(Instruction.GOTO_TABLE) or routes.lacks(Instruction.GOTO_TABLE))
     if not leads_on or routes.lacks(Instruction.WRITE_METADATA):
         return _MetadataMatch.NONE
@@ -234,17 +239,17 @@ GROUP_TYPE_REFUSED = frozenset(
 def lowered_profile(profile: Profile, errors: Sequence[Error]) -> Profile:
     """The profile without the abilities that a switch has refused; the same if it refused none."""
     if profile.bundles and any(map(_of_bundles, errors)):
-        return profile.within(replace(OVS, bundles=False))
+        return profile.within(replace(NO_LIMIT, bundles=False))
     return reduce(Profile.within, (_limit_shown_by(error, profile) for error in errors), profile)
 
 
-def asks_too_much(refused: Iterable[Error]) -> bool:
+def asks_too_much(errors: Iterable[Error]) -> bool:
     """Whether an error says that a table is full, or that there are no more groups."""
-    full = {
+    codes_of_full = {
         (ErrorType.FLOW_MOD, FlowModFailed.TABLE_FULL),
         (ErrorType.GROUP_MOD, GroupModFailed.OUT_OF_GROUPS),
     }
-    return any((error.type, error.code) in full for error in refused)
+    return any((error.type, error.code) in codes_of_full for error in errors)
 
 
 def _of_bundles(error: Error) -> bool:
@@ -260,25 +265,26 @@ def _limit_shown_by(error: Error, profile: Profile) -> Profile:
     bad_instruction = error.type == ErrorType.BAD_INSTRUCTION
     if error.type == ErrorType.GROUP_MOD and kind == RowKind.GROUP:
         return _limit_of_groups(error.code, role, profile)
-    # Rows that answer, and groups, may have actions of Nicira, and such rows fields of its own.
+    # Rows that answer ARP and ND, and groups, may have Nicira's actions. These rows may also match
+    # fields of Open vSwitch's own.
     if kind in (RowKind.ANSWER, RowKind.GROUP) and (
         bad_match or error.type == ErrorType.BAD_ACTION
     ):
-        return replace(OVS, experimenters=False)
+        return replace(NO_LIMIT, experimenters=False)
     # With masks, routes write bits of metadata and classes match them: first try without masks.
     if profile.masks and bad_instruction and error.code in {*BadInstruction}:
-        return replace(OVS, masks=False)
+        return replace(NO_LIMIT, masks=False)
     if profile.masks and bad_match and kind in (RowKind.CLASS, RowKind.ROUTE):
-        return replace(OVS, masks=False)
+        return replace(NO_LIMIT, masks=False)
     # Without masks, what remains is metadata as a whole.
     if bad_match and kind == RowKind.CLASS:
-        return PROFILES["single-table"].within(profile)
+        return SINGLE_TABLE.within(profile)
     # These rows name further tables, or are in them.
     no_table = error.type == ErrorType.FLOW_MOD and error.code == FlowModFailed.BAD_TABLE_ID
     if kind in (RowKind.CLASS, RowKind.ROUTE, RowKind.HOST, RowKind.FORWARD) and (
         bad_instruction or no_table
     ):
-        return PROFILES["single-table"].within(profile)
+        return SINGLE_TABLE.within(profile)
     return NO_LIMIT
 
 
@@ -286,19 +292,19 @@ def _limit_of_groups(code: int, role: int, profile: Profile) -> Profile:
     """The most that a switch can do that refuses a group with this error code.
 
     Args:
-        code: of the failed group-mod.
+        code: the error's code, a `GroupModFailed`.
         role: the `GroupRole` of the refused group.
-        profile: that of the program with the group.
+        profile: the profile of the program with the group.
     """
     # Groups of ENTER are of type select, most others of type fast failover.
     if code in GROUP_TYPE_REFUSED and role == GroupRole.ENTER:
-        return replace(OVS, buckets=1)
+        return replace(NO_LIMIT, buckets=1)
     if code in GROUP_TYPE_REFUSED:
-        return replace(OVS, fast_failover=False)
+        return replace(NO_LIMIT, fast_failover=False)
     # Fewer buckets: first as many as "few-buckets" has, then half as many each time.
     if code == GroupModFailed.OUT_OF_BUCKETS:
         few = PROFILES["few-buckets"].buckets or 1
         if profile.buckets is None or profile.buckets > few:
-            return replace(OVS, buckets=few)
-        return replace(OVS, buckets=max(profile.buckets // 2, 1))
+            return replace(NO_LIMIT, buckets=few)
+        return replace(NO_LIMIT, buckets=max(profile.buckets // 2, 1))
     return NO_LIMIT

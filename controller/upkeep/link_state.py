@@ -134,7 +134,7 @@ class Links:
     There are S switches, with at most K links each, and E links.
 
     Args:
-        wiring: of the build.
+        wiring: the wiring of the build.
         duties: what the controller does, and how long it waits.
         hardware: modules and panels, for groups that share a risk; None: the build has none.
     """
@@ -375,7 +375,9 @@ class Links:
     # Evaluation
 
     def evaluate(self, now: float) -> None:
-        """Evaluate what was reported: programs of switches, and discovery's links and miswires."""
+        """Evaluate what was reported: the programs of switches, and in each `EVALUATION_PERIOD`
+        what discovery sees.
+        """
         self.return_switches()
         if self.discovery is None or now - self._last_evaluation < EVALUATION_PERIOD:
             return
@@ -395,7 +397,7 @@ class Links:
         self._programmed.clear()
 
     def update(self, now: float) -> LinksUpdate:
-        """Update `dead` and `drained`."""
+        """Update `dead` and `drained`, and hand over the events since the last update."""
         released = self.link_penalties.release(now).tolist()
         for number in released:
             self._events.append(events.LinkReused(*self._end_names(number)))
@@ -458,8 +460,8 @@ class Links:
         Args:
             now: the time.
             wall: the same in seconds since the epoch.
-            after: of the build that the record is for; None for this one. Its names are used for
-                the switches that it has.
+            after: the wiring of the build that the record is for; None for this one. Its names
+                are used for the switches that it has.
         """
         before, port, ends = self.wiring, self.wiring.port, self.cables.ends
         names, asked = list(before.names), [*self.requested]
@@ -625,7 +627,9 @@ class Links:
             self._drain_reason[vertex] = reason
 
     def _switches_to_avoid(self, now: float) -> NDArray[np.bool_]:
-        """bool[S]: the switches to avoid, apart from drains by request that were not made yet."""
+        """bool[S]: the switches to avoid. Among those drained by request are only those that are
+        avoided already.
+        """
         before = self._avoided
         is_due: NDArray[np.bool_] = self._drain_at <= now
         if (is_due & ~before).any():
@@ -645,9 +649,9 @@ class Links:
         """Update the state of these links.
 
         Args:
-            numbers: of the links.
+            numbers: the numbers of the links.
             now: the time.
-            fault: what is wrong with the port that has changed.
+            fault: what is wrong with the port that has changed, if one of these links has it.
         """
         for number in numbers:
             is_down = any(

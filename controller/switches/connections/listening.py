@@ -222,10 +222,10 @@ def listen_at(address: Address, backlog: int) -> Any:
         sock.listen(backlog)
     except OSError as error:
         raise InputError.of(
-            key=address.key,
+            key=address.option,
             required="an address of this machine with a free port",
             given=f"{address} ({error.strerror or error})",
-            todo=f"stop what listens there, or give another {address.key}",
+            todo=f"stop what listens there, or give another {address.option}",
         ) from error
     return sock
 

@@ -377,7 +377,7 @@ def test_who_keeps_the_server_waiting_is_cut_off(monkeypatch):
         clients = [connected(listener.getsockname()[1]) for _ in range(3)]
         accepted = [door.accept() for _ in clients]
         slow, working, ended = (address for _, address in accepted)
-        door.works(working)
+        door.stop_waiting_for(working)
         accepted[2][0].close()
         monkeypatch.setattr(http_process, "CLIENT_PATIENCE", -1.0)
         door.end_slow()
@@ -385,7 +385,7 @@ def test_who_keeps_the_server_waiting_is_cut_off(monkeypatch):
         clients[1].settimeout(0.05)
         with pytest.raises(TimeoutError):
             clients[1].recv(1)
-        door.waits(ended)  # what is gone is not waited for
+        door.start_waiting_for(ended)  # what is gone is not waited for
         for sock in (door, *clients, *(sock for sock, _ in accepted)):
             sock.close()
 
