@@ -367,8 +367,8 @@ class DevicePush:
         routes_after = self.rounds.routes_by_round(device, switch.vertex)
         running = device.lines(device.running())
         for number in range(self.rounds.move.last, BEFORE - 1, -1):
-            switch.round_at_start = number
             if not remediation(running, routes_after(number).lines):
+                switch.round_at_start = number
                 return
         required = "the routes of the build before, or of a round from it to this one"
         given = f"{len(running):,} static routes of the fabric that are neither"
