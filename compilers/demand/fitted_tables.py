@@ -1,14 +1,13 @@
 """The pass of a compile that fits the weights of classes to the demand of `routing.demand`.
 
-An *option* is one port of a class: the minimal port or an alternate. Its *share* is the part of the
-class's traffic that takes the port. The weights of a class are its shares as whole numbers.
+A class of a switch has a *group* of next hops: the minimal port and the alternates. The *share* of
+a next hop is the part of the class's traffic that takes it. Its weight is the share as an integer.
 
 - For a file of flows, the fit finds the shares that load the hottest link least (`weight_fit`).
 - For the word `worst-case`, it finds the shares whose worst traffic loads the hottest link least
   (`worst_case`).
 
-The flows of one class of a switch are a *choice*, as `weight_fit` calls it. In shapes, G is the
-number of choices, and W the most options of a choice.
+In shapes, G is the number of groups, and W the most next hops of a group.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from compilers.demand.demand_file import host_traffic
 from compilers.demand.fluid import Fluid
 from compilers.demand.traffic_matrix import Traffic
 from compilers.demand.weight_fit import FlowPaths, fit
-from compilers.demand.whole_weights import TOTALS, as_whole_parts, round_shares
+from compilers.demand.whole_weights import TOTALS, as_integer_weights, round_shares
 from compilers.demand.worst_case import ROUNDS, worst_case
 from compilers.tables.build import Build
 from inventory.problems import InputError, install_extra
@@ -32,8 +31,8 @@ from inventory.yamlfile import TextFile
 MOST_CROSSINGS = 30_000_000
 """The most arcs that all flows of a demand cross on all their paths; a crossing takes 80 bytes."""
 MOST_MATCHED = 400_000
-"""The most crossings for a fit to the worst traffic, which looks for matchings: with PolarFly of
-q = 9 it takes a minute or two."""
+"""The most crossings for a fit to the worst traffic, which looks for a matching for each link in
+each round. With a PolarFly of q = 9, near this limit, it takes a minute or two."""
 WITHOUT_FIT = (
     "remove it, and choose a minimal_share by `polarfab throughput BUILD --tradeoff`, or name a "
     "file of flows: weights are fitted to the worst traffic in small fabrics"
@@ -49,7 +48,7 @@ def with_demand(build: Build, file: TextFile | None, largest: float) -> Build:
     Args:
         build: with equal weights.
         file: of the demand; None for the worst traffic that hosts can send.
-        largest: the largest share of an option, from 0 to 1.
+        largest: the largest share of a next hop, from 0 to 1.
 
     Raises:
         InputError: the file has mistakes or flows of switches without hosts, or there are more
@@ -60,13 +59,14 @@ def with_demand(build: Build, file: TextFile | None, largest: float) -> Build:
         paths, weights = _fit_to_worst_traffic(build, fluid, largest)
     else:
         traffic = host_traffic(build, file)
-        paths = _paths(fluid, traffic, MOST_CROSSINGS, file.name)
+        paths = _flow_paths(fluid, traffic, MOST_CROSSINGS, file.name)
         weights = round_shares(paths, fit(paths, largest), largest).weights
     classes = build.tables.classes
     alternate, weight = np.asarray(classes.alternate), np.array(classes.weight)
-    # Column s·(C + 2) + c of the fluid's options is class c of switch s.
-    switch, number = np.divmod(paths.column, fluid.hops.rows_of_switch)
-    weight[switch, number] = weights.astype(np.uint16)
+    # Class number s·(C + 2) + c is class c of switch s (`ManyPackets`).
+    numbers_a_switch = fluid.forwarding.class_numbers_a_switch
+    switch, egress_class = np.divmod(paths.class_number, numbers_a_switch)
+    weight[switch, egress_class] = weights.astype(np.uint16)
     fitted = replace(classes, alternate=alternate, weight=weight)
     return replace(
         build,
@@ -75,8 +75,8 @@ def with_demand(build: Build, file: TextFile | None, largest: float) -> Build:
     )
 
 
-def _paths(fluid: Fluid, traffic: Traffic, most: int, file: str = "") -> FlowPaths:
-    """Return the paths of flows by their options.
+def _flow_paths(fluid: Fluid, traffic: Traffic, most: int, file: str = "") -> FlowPaths:
+    """Return the paths of flows by each of their next hops.
 
     Args:
         fluid: follows the flows.
@@ -125,5 +125,5 @@ def _fit_to_worst_traffic(
     with_hosts = np.flatnonzero(build.topology.endpoints)
     count = len(with_hosts)
     traffic = Traffic.of(np.repeat(with_hosts, count), np.tile(with_hosts, count))
-    paths = _paths(fluid, traffic, MOST_MATCHED)
-    return paths, as_whole_parts(worst_case(paths, traffic, largest).shares, max(TOTALS))
+    paths = _flow_paths(fluid, traffic, MOST_MATCHED)
+    return paths, as_integer_weights(worst_case(paths, traffic, largest).shares, max(TOTALS))

@@ -5,11 +5,12 @@ From there the traffic follows the rule of switches (`compilers.forwarding`). Lo
 fractions of the traffic rather than counts of packets.
 
 An *arc* is a directed link, as one number: arc s·L + k leaves switch s by its link k. The hosts of
-a switch count as one more link here, so L = K + 1 (`ManyPackets`).
+a switch count as one more link here, so L = K + 1. Class c of switch s has the *class number*
+s·(C + 2) + c (both in `ManyPackets`).
 
-An *option* of a class is its minimal port (0) or one of its alternates (1 to A). In shapes, S is
-the number of switches, C of the classes of a switch, and D of destinations. Class c of switch s has
-the column s·(C + 2) + c.
+A class shares the packets of hosts over its *next hops*: number 0 is the minimal port, numbers 1 to
+A are the alternates. In shapes, S is the number of switches, C of the classes of a switch, and D of
+destinations.
 
 `compilers.evaluation` asks for loads, and `fitted_tables` for the paths that weights are fitted to.
 """
@@ -28,6 +29,7 @@ from compilers.demand.traffic_matrix import Traffic
 from compilers.demand.weight_fit import FlowPaths
 from compilers.forwarding.many_packets import ManyPackets
 from compilers.forwarding.program import Egress
+from compilers.forwarding.rule import marks
 from compilers.tables.build import Build
 from compilers.tables.fib import MOST_HOPS
 
@@ -35,6 +37,10 @@ PACKETS_AT_ONCE = 1 << 21
 """About how many pairs of a switch and a destination are followed at once."""
 Reals = NDArray[np.float64]
 Numbers = NDArray[Any]
+MINIMAL = 0
+"""The number of the minimal port among the next hops of a class."""
+NO_LIMIT = 1 << 40
+"""More crossings of arcs than any memory has room for."""
 
 
 class _FlowBlock(NamedTuple):
@@ -43,24 +49,24 @@ class _FlowBlock(NamedTuple):
     destinations: Numbers
     """int64[D], the destinations, ascending."""
     egress: Egress
-    """[S, D], the egress class of every switch for each destination."""
-    class_columns: Numbers
-    """int64[D, S], the column of `Fluid.options` for each of these classes."""
+    """int16[D, S], the egress class of every switch for each destination."""
+    class_numbers: Numbers
+    """int32[D, S], the numbers of these classes."""
     traffic: Traffic
     """The flows."""
-    place: Numbers
+    destination_index: Numbers
     """int64[n], the index of each flow's destination in `destinations`."""
-    entry_column: Numbers
-    """int64[n], the column of `Fluid.options` for the class of each flow where it enters."""
+    entry_class: Numbers
+    """int32[n], the number of the class by which each flow leaves the switch where it enters."""
 
 
-class _Crossing(NamedTuple):
-    """What n flows load on an arc each, by one of their options."""
+class _Crossings(NamedTuple):
+    """The arcs that n flows cross after one link more, each by one next hop of its class."""
 
-    option: int
-    """The number of the option."""
+    next_hop: int
+    """The number of the next hop in the class."""
     arc: Numbers
-    """int64[n], the arcs."""
+    """int64[n], the arc that each flow crosses."""
     flow: Numbers
     """int32[n], the numbers of the flows."""
     amount: Reals
@@ -71,40 +77,39 @@ class _Crossing(NamedTuple):
 class Fluid:
     """The tables of a build, ready to be followed by traffic."""
 
-    hops: ManyPackets
-    """The rule of switches, asked about many packets at once."""
-    options: NDArray[np.int32]
-    """int32[1 + A, S·(C + 2)], the arc of each option of each class, -1 where there is none."""
+    forwarding: ManyPackets
+    """What switches do with packets, asked for many packets at once."""
+    first_arcs: NDArray[np.int32]
+    """int32[1 + A, S·(C + 2)], the arc of each next hop of each class, -1 where there is none."""
     table_shares: Reals
-    """float64[1 + A, S·(C + 2)], the share of each option by the weights that the tables have."""
+    """float64[1 + A, S·(C + 2)], the share of each next hop by the weights of the tables."""
 
     @classmethod
     def of(cls, build: Build) -> Fluid:
         """Join the tables of a build with its cables."""
-        hops = ManyPackets.of(build)
-        program = hops.program
-        # The number of the first arc of each switch, [S, 1, 1].
-        first_arc = np.arange(0, len(hops.far_arc), hops.arcs_a_switch, dtype=np.int32)
-        first_arc = first_arc[:, None, None]
+        forwarding = ManyPackets.of(build)
+        program, switches = forwarding.program, forwarding.switches
         # [S, C, 1 + A], the links of each class: of the minimal port, then of the alternates.
         links = np.concatenate((program.order[..., :1], program.shares[..., 1:]), axis=2)
-        options = np.moveaxis(np.where(links >= 0, first_arc + links, np.int32(-1)), 2, 0)
-        # Two more classes a switch stand for `no_route` and `local`, which have no options.
-        two_classes_more = (0, 0), (0, 0), (0, 2)
-        options = np.pad(options, two_classes_more, constant_values=-1).reshape(len(options), -1)
-        weight = np.pad(np.moveaxis(build.tables.classes.weight, 2, 0), two_classes_more)
-        weight = weight.reshape(options.shape)
-        return cls(hops, options, weight / np.maximum(1, weight.sum(axis=0)))
+        switch = np.arange(switches, dtype=np.int32)[:, None, None]
+        arcs = np.where(links >= 0, switch * np.int32(forwarding.arcs_a_switch) + links, -1)
+        # [1 + A, S·(C + 2)]: the last two classes of a switch, DROP and DELIVER, have no next hops.
+        two_classes_more = (0, 0), (0, 2), (0, 0)
+        first_arcs = np.pad(arcs.astype(np.int32), two_classes_more, constant_values=-1)
+        weights = np.pad(build.tables.classes.weight, two_classes_more)
+        first_arcs = np.ascontiguousarray(first_arcs.reshape(-1, first_arcs.shape[2]).T)
+        weights = np.ascontiguousarray(weights.reshape(-1, weights.shape[2]).T)
+        return cls(forwarding, first_arcs, weights / np.maximum(1, weights.sum(axis=0)))
 
     @property
     def marks(self) -> bool:
         """Whether packets are marked where they enter, and spread once more by the next switch."""
-        return len(self.hops.program.onward) > 0
+        return bool(marks(self.forwarding.program))
 
     def minimal(self) -> Reals:
         """Return the shares that send all traffic over the minimal ports, as in `table_shares`."""
         shares = np.zeros_like(self.table_shares)
-        shares[0] = 1
+        shares[MINIMAL] = 1
         return shares
 
     def loads_by_weights(self, traffic: Traffic) -> Reals:
@@ -112,9 +117,9 @@ class Fluid:
 
         If the tables share traffic at every hop, so does this traffic.
         """
-        if not self.hops.program.every_hop:
+        if not self.forwarding.program.every_hop:
             return self.loads(traffic, self.table_shares)
-        load = np.zeros(len(self.hops.far_arc))
+        load = self._no_load()
         for block in self._blocks(traffic):
             load += self._load_shared_at_every_hop(block)
         return load
@@ -127,34 +132,39 @@ class Fluid:
 
         Args:
             traffic: the flows.
-            shares: float64[1 + A, S·(C + 2)], of the options of every class.
+            shares: float64[1 + A, S·(C + 2)], of the next hops of every class.
         """
-        load = np.zeros(len(self.hops.far_arc))
+        load = self._no_load()
         for block in self._blocks(traffic):
-            self._add_load_of_options(load, block, shares)
+            self._add_load_by_shares(load, block, shares)
         return load
 
-    def _add_load_of_options(self, load: Reals, block: _FlowBlock, shares: Reals) -> None:
-        """Add what flows load that are split over options where they enter.
+    def _no_load(self) -> Reals:
+        """Return a load of 0 on each arc, float64[S·L]."""
+        return np.zeros(len(self.forwarding.far_arc))
+
+    def _add_load_by_shares(self, load: Reals, block: _FlowBlock, shares: Reals) -> None:
+        """Add what flows load that are split over the next hops of their class where they enter.
 
         Args:
             load: float64[S·L], the load of each arc, which grows.
             block: the flows.
-            shares: float64[1 + A, S·(C + 2)], of the options of every class.
+            shares: float64[1 + A, S·(C + 2)], of the next hops of every class.
         """
-        end = self.hops.far_arc
-        marks_alternates = self.marks and shares[1:].any()  # option 0 is the minimal port
-        # float64[S·L, D], the marked traffic over each arc by its destination.
+        far_arc = self.forwarding.far_arc
+        marks_alternates = self.marks and shares[MINIMAL + 1 :].any()
+        # float64[S·L, D], the marked traffic that comes in by each arc, by its destination.
         marked = np.zeros((len(load), len(block.destinations)) if self.marks else (0, 0))
-        for option, (arc_of_class, share) in enumerate(zip(self.options, shares, strict=True)):
-            amount = block.traffic.amount * share[block.entry_column]
+        for next_hop, (arc_of_class, share) in enumerate(zip(self.first_arcs, shares, strict=True)):
+            amount = block.traffic.amount * share[block.entry_class]
             flow = np.flatnonzero(amount > 0)
-            first_arc, place = arc_of_class[block.entry_column[flow]], block.place[flow]
-            if marks_alternates and option > 0:
+            first_arc = arc_of_class[block.entry_class[flow]]
+            destination = block.destination_index[flow]
+            if marks_alternates and next_hop != MINIMAL:
                 load += np.bincount(first_arc, amount[flow], minlength=len(load))
-                np.add.at(marked, (end[first_arc], place), amount[flow])
+                np.add.at(marked, (far_arc[first_arc], destination), amount[flow])
                 continue
-            for arcs, packet in self._follow(block, first_arc, place):
+            for arcs, packet in self._follow(block, first_arc, destination):
                 load += np.bincount(arcs, amount[flow[packet]], minlength=len(load))
         if marked.any():
             load += self._load_of_marked(block, marked)
@@ -164,25 +174,28 @@ class Fluid:
 
         Traffic is followed over at most `MOST_HOPS` links.
         """
-        hops, width = self.hops, len(block.destinations)
-        load = np.zeros(len(hops.far_arc))
+        forwarding, width = self.forwarding, len(block.destinations)
+        load = self._no_load()
         amount: Numbers = block.traffic.amount
-        # A state of traffic is the arc that it came in by, and the place of its destination.
-        state = hops.host_arcs(block.traffic.source) * width + block.place
+        # Traffic that came in by the same arc and is for the same destination is one state. Its
+        # number is arc · D + the index of its destination.
+        state = forwarding.host_arcs(block.traffic.source) * width + block.destination_index
         for _ in range(MOST_HOPS):
             if not len(state):
                 break
             distinct, index = np.unique(state, return_inverse=True)
             amount = np.bincount(index, amount, len(distinct))
-            arc, place = np.divmod(distinct, width)
-            # Of each next hop of a state: the number of the state, and the arc; -1 to a host.
-            number, next_arc = hops.next_arcs(block.egress, arc, place)
-            next_hops = np.bincount(number, minlength=len(distinct))
+            arc, destination = np.divmod(distinct, width)
+            # A row for each next hop of a state: the index of the state, and the next arc; a
+            # negative number where the traffic leaves to a host or is dropped.
+            state_index, next_arc = forwarding.next_arcs(block.egress, arc, destination)
+            next_hops = np.bincount(state_index, minlength=len(distinct))
             goes_on = next_arc >= 0
-            leaving = (amount / next_hops)[number][goes_on]
-            number, next_arc = number[goes_on], next_arc[goes_on]
+            leaving = (amount / next_hops)[state_index][goes_on]
+            state_index, next_arc = state_index[goes_on], next_arc[goes_on]
             load += np.bincount(next_arc, leaving, minlength=len(load))
-            state = hops.far_arc[next_arc].astype(np.int64) * width + place[number]
+            comes_in_by = forwarding.far_arc[next_arc].astype(np.int64)
+            state = comes_in_by * width + destination[state_index]
             amount = leaving
         return load
 
@@ -193,59 +206,65 @@ class Fluid:
             block: the flows.
             marked: float64[S·L, D], the marked traffic that comes in by each arc.
         """
-        hops, load = self.hops, np.zeros(len(self.hops.far_arc))
+        forwarding, load = self.forwarding, self._no_load()
         # bool[S, 1, D], whether each switch spreads marked packets to each destination.
-        spreads = hops.switches_spread(block.egress).T[:, None]
+        spreads = forwarding.switches_spread(block.egress).T[:, None]
         # [S, L, L] times [S, L, D]: by switch, from the arcs in to the arcs out.
-        amount = marked.reshape(hops.switches, hops.arcs_a_switch, len(block.destinations))
+        amount = marked.reshape(
+            forwarding.switches, forwarding.arcs_a_switch, len(block.destinations)
+        )
         spread_on = np.where(spreads, self._spread_shares.transpose(0, 2, 1) @ amount, 0.0)
         leaving = spread_on.reshape(marked.shape)
         # What is not spread goes on as a packet in transit does.
-        arc, place = np.nonzero(np.where(spreads, 0.0, amount).reshape(marked.shape))
-        number, next_arc = hops.next_arcs(block.egress, arc, place)
-        number, next_arc = number[next_arc >= 0], next_arc[next_arc >= 0]
-        arc, place = arc[number], place[number]
-        np.add.at(leaving, (next_arc, place), marked[arc, place])
-        arc, place = np.nonzero(leaving)
-        for arcs, packet in self._follow(block, arc, place):
-            carried = leaving[arc[packet], place[packet]]
+        arc, destination = np.nonzero(np.where(spreads, 0.0, amount).reshape(marked.shape))
+        packet, next_arc = forwarding.next_arcs(block.egress, arc, destination)
+        packet, next_arc = packet[next_arc >= 0], next_arc[next_arc >= 0]
+        arc, destination = arc[packet], destination[packet]
+        np.add.at(leaving, (next_arc, destination), marked[arc, destination])
+        # From here on nothing is marked.
+        arc, destination = np.nonzero(leaving)
+        for arcs, packet in self._follow(block, arc, destination):
+            carried = leaving[arc[packet], destination[packet]]
             load += np.bincount(arcs, carried, minlength=len(load))
         return load
 
     @cached_property
     def _spread_shares(self) -> Reals:
-        """How each switch spreads marked traffic, float64[S, L, L].
+        """float64[S, L, L], how each switch spreads marked traffic.
 
-        The part of what comes in by each arc that leaves by each arc.
+        By ingress arc and next arc, the part of what comes in by the one that leaves by the other.
         """
         # float64[S, K, K], 1 where a packet from the first link may leave by the second.
-        links = self.hops.program.onward.astype(np.float64)
+        links = self.forwarding.program.onward.astype(np.float64)
         links /= np.maximum(1, links.sum(axis=2, keepdims=True))
         return np.pad(links, ((0, 0), (0, 1), (0, 1)))  # hosts are one more link
 
     def _blocks(self, traffic: Traffic) -> Iterator[_FlowBlock]:
         """Yield the flows by blocks of destinations, so that memory stays small."""
-        switches = self.hops.switches
-        step = max(1, PACKETS_AT_ONCE // (len(self.hops.far_arc) if self.marks else switches))
-        for first in range(0, switches, step):
+        forwarding = self.forwarding
+        # Marked traffic takes an array of arcs and destinations, other traffic one of switches.
+        rows = len(forwarding.far_arc) if self.marks else forwarding.switches
+        step = max(1, PACKETS_AT_ONCE // rows)
+        for first in range(0, forwarding.switches, step):
             flows = traffic.between(first, first + step)
             if len(flows.source):
-                destinations = np.arange(first, min(first + step, switches))
-                egress = self.hops.walks.egress(destinations)
-                class_columns, place = self.hops.rows(egress), flows.destination - first
+                destinations = np.arange(first, min(first + step, forwarding.switches))
+                egress = forwarding.walks.egress(destinations)
+                class_numbers = forwarding.class_numbers(egress)
+                destination_index = flows.destination - first
                 yield _FlowBlock(
                     destinations=destinations,
                     egress=egress,
-                    class_columns=class_columns,
+                    class_numbers=class_numbers,
                     traffic=flows,
-                    place=place,
-                    entry_column=class_columns[place, flows.source],
+                    destination_index=destination_index,
+                    entry_class=class_numbers[destination_index, flows.source],
                 )
 
-    def paths(self, traffic: Traffic, most: int = 1 << 40) -> FlowPaths:
-        """Return the arcs that each flow loads by each of its options.
+    def paths(self, traffic: Traffic, most: int = NO_LIMIT) -> FlowPaths:
+        """Return the arcs that each flow loads by each next hop of its class.
 
-        The flows of one switch in one class share their options, so they are one *choice*.
+        The flows of one switch in one class share their next hops, so they have one *group*.
 
         Args:
             traffic: the flows.
@@ -254,62 +273,75 @@ class Fluid:
         Raises:
             OverflowError: there are more crossings.
         """
-        columns: list[Numbers] = []
-        crossings: list[_Crossing] = []
-        flows, count = 0, 0
+        entry_classes: list[Numbers] = []
+        crossings: list[_Crossings] = []
+        flow_count, crossing_count = 0, 0
         for block in self._blocks(traffic):
-            for option, arcs_of_option in enumerate(self.options):
-                users = np.flatnonzero(self.table_shares[option, block.entry_column] > 0)
-                first_arc = arcs_of_option[block.entry_column[users]]
-                for arcs, packet in self._follow(block, first_arc, block.place[users]):
-                    flow = users[packet]
-                    number = (flows + flow).astype(np.int32)
-                    crossings.append(_Crossing(option, arcs, number, block.traffic.amount[flow]))
-                    count += len(arcs)
-            if count > most:
-                raise OverflowError(count)
-            columns.append(block.entry_column)
-            flows += len(block.entry_column)
-        return self._flow_paths(crossings, np.concatenate(columns))
+            for part in self._crossings_of(block, flow_count):
+                crossings.append(part)
+                crossing_count += len(part.arc)
+            if crossing_count > most:
+                raise OverflowError(crossing_count)
+            entry_classes.append(block.entry_class)
+            flow_count += len(block.entry_class)
+        return self._joined(crossings, np.concatenate(entry_classes))
 
-    def _flow_paths(self, crossings: Sequence[_Crossing], column_of_flow: Numbers) -> FlowPaths:
-        """Number the choices and their options, and put crossings together.
+    def _crossings_of(self, block: _FlowBlock, first_flow: int) -> Iterator[_Crossings]:
+        """Yield the arcs that flows cross by each next hop that has a weight, link by link.
 
         Args:
-            crossings: of all flows, by hops.
-            column_of_flow: int64[flows], the column of `options` for each flow.
+            block: the flows.
+            first_flow: the number of its first flow.
         """
-        columns, choice = np.unique(column_of_flow, return_inverse=True)
-        choice_of_flow = choice.ravel()
-        options = self.table_shares[:, columns].T > 0
-        # int32[G, W], the number of each option, as in `FlowPaths`.
-        number = (np.cumsum(options.ravel()).reshape(options.shape) - 1).astype(np.int32)
-        share = [number[choice_of_flow[part.flow], part.option] for part in crossings]
+        for next_hop, arc_of_class in enumerate(self.first_arcs):
+            has_weight = self.table_shares[next_hop, block.entry_class] > 0
+            users = np.flatnonzero(has_weight)
+            first_arc = arc_of_class[block.entry_class[users]]
+            destination = block.destination_index[users]
+            for arcs, packet in self._follow(block, first_arc, destination):
+                flow = users[packet]
+                number = (first_flow + flow).astype(np.int32)
+                yield _Crossings(next_hop, arcs, number, block.traffic.amount[flow])
+
+    def _joined(self, crossings: Sequence[_Crossings], class_of_flow: Numbers) -> FlowPaths:
+        """Number the groups and their next hops, and put crossings together.
+
+        Args:
+            crossings: of all flows.
+            class_of_flow: int64[flows], the number of the class by which each flow enters.
+        """
+        class_number, group = np.unique(class_of_flow, return_inverse=True)
+        group_of_flow = group.ravel()
+        has_next_hop = self.table_shares[:, class_number].T > 0
+        # int32[G, W], the number of each next hop among those of all groups.
+        count_so_far = np.cumsum(has_next_hop.ravel()).reshape(has_next_hop.shape)
+        number = (count_so_far - 1).astype(np.int32)
+        next_hop = [number[group_of_flow[part.flow], part.next_hop] for part in crossings]
         return FlowPaths(
             arc=np.concatenate([part.arc for part in crossings]).astype(np.int32),
-            share=np.concatenate(share),
+            next_hop=np.concatenate(next_hop),
             flow=np.concatenate([part.flow for part in crossings]),
             amount=np.concatenate([part.amount for part in crossings]),
-            options=options,
-            column=columns,
-            arcs=len(self.hops.far_arc),
+            has_next_hop=has_next_hop,
+            class_number=class_number,
+            arcs=len(self.forwarding.far_arc),
         )
 
     def _follow(
-        self, block: _FlowBlock, first_arc: Numbers, place: Numbers
+        self, block: _FlowBlock, first_arc: Numbers, destination: Numbers
     ) -> Iterator[tuple[Numbers, Numbers]]:
-        """Follow packets in transit, one hop at a time.
+        """Follow packets in transit, one link at a time.
 
         Args:
             block: the flows.
             first_arc: int64[n], the arc by which each packet leaves first.
-            place: int64[n], the index of each packet's destination in `block.destinations`.
+            destination: int64[n], the index of each packet's destination in `block.destinations`.
 
         Yields:
             The arcs that packets cross, and the numbers of these packets, int64[m] each.
         """
-        hops, packet = self.hops, np.arange(len(first_arc))
-        class_columns = block.class_columns.ravel()
+        forwarding, packet = self.forwarding, np.arange(len(first_arc))
+        class_numbers = block.class_numbers.ravel()
         arc = first_arc
         for _ in range(MOST_HOPS):
             forwarded = arc >= 0
@@ -317,7 +349,7 @@ class Fluid:
             if not len(arc):
                 return
             yield arc, packet
-            came_in = hops.far_arc.take(arc)
-            switch = came_in // hops.arcs_a_switch
-            column = class_columns.take(place[packet] * hops.switches + switch)
-            arc = hops.transit(came_in, column)
+            came_in_by = forwarding.far_arc.take(arc)
+            switch = came_in_by // forwarding.arcs_a_switch
+            class_number = class_numbers.take(destination[packet] * forwarding.switches + switch)
+            arc = forwarding.transit(came_in_by, class_number)

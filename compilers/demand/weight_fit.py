@@ -2,10 +2,10 @@
 
 `fitted_tables` calls `fit` with the paths that `fluid` has followed. An *arc* is a directed link.
 
-All flows of one switch in one class are a *choice*: they share the ports of that class, which are
-the choice's *options*. The fit looks for the shares x of all options, which add up to 1 in every
-choice, such that the largest entry of A·x is least. Here A is what the whole traffic of a choice
-loads on each arc by each option.
+All flows of one switch in one class share a *group* of next hops: the ports of that class. The fit
+looks for the shares x of all next hops, which add up to 1 in every group, such that the largest
+entry of A·x is least. Here A is what the whole traffic of a group loads on each arc by each next
+hop. In shapes, G is the number of groups, and W the most next hops of a group.
 
 This linear program is a game of shares x against prices y of the arcs, which add up to 1: the least
 over x of the largest y·A·x over y. It is solved by primal-dual steps with averages and restarts
@@ -24,12 +24,13 @@ from numpy.typing import NDArray
 Reals = NDArray[np.float64]
 GAP = 0.005
 """The relative gap to the optimum at which the search ends."""
-ROUNDS = 4000
+MOST_STEPS = 4000
 """The most steps of the search."""
-LOOK_INTERVAL = 40
-"""How many steps are taken between looks at the gap."""
+STEPS_A_LOOK = 40
+"""How many steps are taken between looks at the gap, as a look takes longer than a step."""
 CROSSINGS = 1 << 31
-"""The most crossings of arcs that all steps together may add up."""
+"""The most crossings of arcs that all steps together may add up: with more flows fewer steps are
+taken."""
 POWER_STEPS = 20
 """How many steps the power method takes to find the norm of A."""
 NORM_MARGIN = 1.05
@@ -42,37 +43,43 @@ OUT_OF_REACH = 1e9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FlowPaths:
-    """What the options of flows load on arcs, as n crossings: the sparse form of the matrix A.
+    """What flows load on arcs by each next hop, as n crossings: the sparse form of the matrix A.
 
-    G choices have up to W options each. Options are numbered choice by choice, without gaps: the
-    number of an option is the number of its share.
+    G groups have up to W next hops each. Next hops are numbered group by group, without gaps. A
+    crossing is an arc that a flow crosses if it takes a certain next hop of its group.
     """
 
     arc: NDArray[np.int32]
     """int32[n], the arc of a crossing."""
-    share: NDArray[np.int32]
-    """int32[n], the number of the option by which a flow crosses the arc."""
+    next_hop: NDArray[np.int32]
+    """int32[n], the number of the next hop by which a flow crosses the arc."""
     flow: NDArray[np.int32]
     """int32[n], the number of that flow."""
     amount: Reals
-    """float64[n], what crosses the arc if the whole flow takes that option."""
-    options: NDArray[np.bool_]
-    """bool[G, W], which options each choice has."""
-    column: NDArray[np.int64]
-    """int64[G], the column of each choice in `Fluid.options`."""
+    """float64[n], what crosses the arc if the whole flow takes that next hop."""
+    has_next_hop: NDArray[np.bool_]
+    """bool[G, W], which next hops each group has: the minimal port, then the alternates."""
+    class_number: NDArray[np.int64]
+    """int64[G], the number of each group's class (`ManyPackets`)."""
     arcs: int
     """The number of arcs of the fabric."""
 
     def loads(self, shares: Reals) -> Reals:
         """Return A·x, the load of each arc, float64[arcs], for shares x, float64[G, W]."""
-        crossing = self.amount * shares[self.options][self.share]
+        share_of_next_hop = shares[self.has_next_hop]
+        crossing = self.amount * share_of_next_hop[self.next_hop]
         return np.asarray(np.bincount(self.arc, crossing, minlength=self.arcs), np.float64)
 
     def costs(self, prices: Reals) -> Reals:
-        """Return y·A for prices y: what a choice's traffic would pay on each option, [G, W]."""
-        costs = np.zeros(self.options.shape)
-        costs[self.options] = np.bincount(
-            self.share, self.amount * prices[self.arc], minlength=np.count_nonzero(self.options)
+        """Return y·A for prices y, float64[arcs]: what each next hop would cost, float64[G, W].
+
+        This is what the whole traffic of its group would pay for the arcs that it crosses.
+        """
+        costs = np.zeros(self.has_next_hop.shape)
+        costs[self.has_next_hop] = np.bincount(
+            self.next_hop,
+            self.amount * prices[self.arc],
+            minlength=np.count_nonzero(self.has_next_hop),
         )
         return costs
 
@@ -81,7 +88,7 @@ class Fit(NamedTuple):
     """Shares that carry a demand, and how good they are."""
 
     shares: Reals
-    """float64[G, W], the shares of the options of every choice."""
+    """float64[G, W], the shares of the next hops of every group."""
     loads: Reals
     """float64[arcs], what these shares load on each arc."""
     prices: Reals
@@ -100,69 +107,69 @@ def fit(
     """Return shares that load the hottest arc least, to within a gap if the steps suffice.
 
     Args:
-        paths: what every option loads.
-        largest: the largest share of an option, from 0 to 1; where a choice has too few options for
-            it, they get equal shares.
+        paths: what every next hop loads.
+        largest: the largest share of a next hop, from 0 to 1; where a group has too few next hops
+            for it, they get equal shares.
         before: an earlier fit, whose shares and prices the search begins with.
         gap: the relative gap to the bound at which the search ends.
         crossings: the most crossings of arcs that all steps together add up.
     """
-    game = ShareSets.of(paths, largest)
-    x, y = game.even(), np.full(paths.arcs, 1 / paths.arcs)
+    allowed = AllowedShares.of(paths, largest)
+    x, y = allowed.equal(), np.full(paths.arcs, 1 / paths.arcs)
     if before:
-        x, y = game.nearest(before.shares), before.prices
+        x, y = allowed.nearest(before.shares), before.prices
     best, average = _Best(x, np.array([np.inf]), y), _Average(x, y)
-    load, norm = paths.loads(x), game.norm()
-    # A step of x has the length `price_step / norm`, a step of y the length 1 / (norm·price_step).
-    price_step = 1.0
+    load, norm = paths.loads(x), allowed.norm()
+    # A step of x has the length `step_ratio / norm`, a step of y the length 1 / (norm·step_ratio).
+    step_ratio = 1.0
     gap_at_restart = np.inf
-    rounds = int(np.clip(crossings // max(1, len(paths.arc)), LOOK_INTERVAL, ROUNDS))
-    for round_ in range(1, rounds + 1):
-        next_x = game.nearest(x - price_step / norm * paths.costs(y))
+    steps = int(np.clip(crossings // max(1, len(paths.arc)), STEPS_A_LOOK, MOST_STEPS))
+    for step in range(1, steps + 1):
+        next_x = allowed.nearest(x - step_ratio / norm * paths.costs(y))
         next_load = paths.loads(next_x)
         # Prices follow the load as it would be after one more step of the same kind.
-        y = on_simplex(y + (2 * next_load - load) / (norm * price_step))
+        y = on_simplex(y + (2 * next_load - load) / (norm * step_ratio))
         x, load = next_x, next_load
         average.add(x, y)
-        if round_ % LOOK_INTERVAL:
+        if step % STEPS_A_LOOK:
             continue
-        gap_here = best.take_better(game, x, y)
-        gap_of_mean = best.take_better(game, *average.mean())
+        gap_here = best.take_better(allowed, x, y)
+        gap_of_mean = best.take_better(allowed, *average.mean())
         if best.loads.max() <= (1 + gap) * best.bound:
             break
         # Restart where the gap has become a third, or after a third of all steps without that.
         smaller_gap = min(gap_here, gap_of_mean)
-        if smaller_gap < gap_at_restart / 3 or average.count > round_ / 3:
+        if smaller_gap < gap_at_restart / 3 or average.count > step / 3:
             if gap_of_mean < gap_here:
                 x, y = average.mean()
                 load = paths.loads(x)
-            gap_at_restart, price_step = smaller_gap, average.step_ratio(x, y, price_step)
+            gap_at_restart, step_ratio = smaller_gap, average.step_ratio(x, y, step_ratio)
             average = _Average(x, y)
     return Fit(best.shares, best.loads, best.prices, best.bound)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ShareSets:
-    """The set of allowed shares: none negative, none too large, and 1 in sum for every choice."""
+class AllowedShares:
+    """The set of allowed shares: none negative, none too large, and 1 in sum for every group."""
 
     paths: FlowPaths
-    """The choices and their options."""
+    """The groups and their next hops."""
     largest: Reals
-    """float64[G, 1], the largest share of an option of each choice."""
+    """float64[G, 1], the largest share of a next hop of each group."""
 
     @classmethod
-    def of(cls, paths: FlowPaths, largest: float) -> ShareSets:
-        """Return the allowed shares of choices.
+    def of(cls, paths: FlowPaths, largest: float) -> AllowedShares:
+        """Return the allowed shares of groups.
 
-        Where a choice has too few options for shares of at most `largest`, they have equal shares.
+        Where a group has too few next hops for shares of at most `largest`, they have equal shares.
         """
-        count = np.count_nonzero(paths.options, axis=1)[:, None]
+        count = np.count_nonzero(paths.has_next_hop, axis=1)[:, None]
         return cls(paths, np.maximum(largest, 1 / count))
 
-    def even(self) -> Reals:
-        """Return equal shares of all options of a choice, float64[G, W]."""
-        options = self.paths.options
-        equal: Reals = options / np.count_nonzero(options, axis=1)[:, None]
+    def equal(self) -> Reals:
+        """Return equal shares of all next hops of a group, float64[G, W]."""
+        has_next_hop = self.paths.has_next_hop
+        equal: Reals = has_next_hop / np.count_nonzero(has_next_hop, axis=1)[:, None]
         return equal
 
     def norm(self) -> float:
@@ -170,7 +177,7 @@ class ShareSets:
 
         By the power method for AᵀA, from equal shares.
         """
-        x = self.even()
+        x = self.equal()
         for _ in range(POWER_STEPS):
             x /= np.linalg.norm(x)
             x = self.paths.costs(self.paths.loads(x))
@@ -183,19 +190,24 @@ class ShareSets:
         to 1. As t falls, the sum grows piecewise linearly: at each of the points where a share
         leaves 0 or reaches the largest, its slope becomes one more or one less.
         """
-        options, most = self.paths.options, self.largest
-        numbers = np.where(options, shares, -OUT_OF_REACH)
-        points = np.concatenate((numbers, numbers - most), axis=1)
+        has_next_hop, largest = self.paths.has_next_hop, self.largest
+        # float64[G, 2W], the points of each group as values of t, falling: where a share leaves 0,
+        # and where it reaches the largest.
+        leaves_zero = np.where(has_next_hop, shares, -OUT_OF_REACH)
+        points = np.concatenate((leaves_zero, leaves_zero - largest), axis=1)
         order = np.argsort(-points, axis=1, kind="stable")
         points = np.take_along_axis(points, order, axis=1)
         # The slope of the sum beyond each point, and the sum at each next point.
-        slope = np.cumsum(np.where(order < options.shape[1], 1.0, -1.0), axis=1)
+        is_rise = order < has_next_hop.shape[1]
+        slope = np.cumsum(np.where(is_rise, 1.0, -1.0), axis=1)
         total = np.cumsum(slope[:, :-1] * -np.diff(points, axis=1), axis=1)
-        # For each choice the point after which the sum reaches 1, and the sum before it.
-        row, segment = np.arange(len(options)), np.count_nonzero(total < 1 - TOLERANCE, axis=1)
-        before = np.where(segment > 0, total[row, np.maximum(segment, 1) - 1], 0.0)
-        lowered = points[row, segment] - (1 - before) / np.maximum(slope[row, segment], 1.0)
-        return np.where(options, np.clip(shares - lowered[:, None], 0, most), 0)
+        # For each group the last point before the sum reaches 1, and the sum there.
+        group, point = np.arange(len(points)), np.count_nonzero(total < 1 - TOLERANCE, axis=1)
+        total_there = np.where(point > 0, total[group, np.maximum(point, 1) - 1], 0.0)
+        # From there t falls until the sum is 1.
+        missing = (1 - total_there) / np.maximum(slope[group, point], 1.0)
+        t = points[group, point] - missing
+        return np.where(has_next_hop, np.clip(shares - t[:, None], 0, largest), 0)
 
     def scaled(self, proportions: Reals) -> Reals:
         """Return shares in proportions float64[G, W], or the nearest allowed ones."""
@@ -205,15 +217,15 @@ class ShareSets:
         return self.nearest(shares)
 
     def least_cost(self, costs: Reals) -> float:
-        """Return the least total cost of allowed shares, where options cost float64[G, W].
+        """Return the least total cost of allowed shares, where next hops cost float64[G, W].
 
-        Every choice fills its cheapest options up to the largest share.
+        Every group fills its cheapest next hops up to the largest share.
         """
-        options, most = self.paths.options, self.largest
-        cost = np.sort(np.where(options, costs, OUT_OF_REACH), axis=1)
-        rank = np.arange(options.shape[1])
-        share = np.clip(1 - rank * most, 0, most)
-        return float((np.where(share > TOLERANCE, cost, 0) * share).sum())
+        cheapest_first = np.sort(np.where(self.paths.has_next_hop, costs, OUT_OF_REACH), axis=1)
+        rank = np.arange(costs.shape[1])
+        share = np.clip(1 - rank * self.largest, 0, self.largest)
+        # Where a share is 0, the cost may be that of no next hop, which must not count.
+        return float((np.where(share > TOLERANCE, cheapest_first, 0) * share).sum())
 
 
 @dataclass(slots=True)
@@ -229,9 +241,10 @@ class _Best:
     bound: float = 0.0
     """The highest bound."""
 
-    def take_better(self, game: ShareSets, x: Reals, y: Reals) -> float:
+    def take_better(self, allowed: AllowedShares, x: Reals, y: Reals) -> float:
         """Keep shares x or prices y if they are better, and return the gap between the two."""
-        loads, bound = game.paths.loads(x), game.least_cost(game.paths.costs(y))
+        paths = allowed.paths
+        loads, bound = paths.loads(x), allowed.least_cost(paths.costs(y))
         peak = float(loads.max())
         if peak < self.loads.max():
             self.shares, self.loads = x, loads

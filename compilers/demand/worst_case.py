@@ -1,14 +1,14 @@
-"""Shares against the worst traffic: oblivious routing over the options of tables.
+"""Shares against the worst traffic: oblivious routing over the next hops of tables.
 
 Where no switch sends or gets more than its hosts can, the worst traffic for a link is a matching of
 sources to destinations (Azar et al. 2003; Applegate and Cohen 2003). Shares are found by mirror
-descent. In each round every link finds its worst matching for the shares so far; then options lose
-share by what these matchings load over them, most of all on the hottest links. The mean of the
+descent. In each round every link finds its worst matching for the shares so far; then next hops
+lose share by what these matchings load over them, most of all on the hottest links. The mean of the
 matchings, weighted with the links' prices, bounds what any shares reach, so the gap to the optimum
 is known. `fitted_tables` calls `worst_case`.
 
-The ports of a class are the *options* of a *choice* (`weight_fit`). In shapes, G is the number of
-choices, and W the most options of a choice.
+A *group* has the next hops of the flows of one switch in one class (`weight_fit`). In shapes, G is
+the number of groups, and W the most next hops of a group.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.demand.traffic_matrix import Traffic
-from compilers.demand.weight_fit import FlowPaths, Reals, ShareSets
+from compilers.demand.weight_fit import AllowedShares, FlowPaths, Reals
 
 ROUNDS = 300
 """The most rounds of the search for shares against the worst traffic."""
@@ -32,18 +32,18 @@ FORGOTTEN_SHARE = 0.02
 PRICE_EXPONENTS = (8.0, 88.0)
 """The powers of a link's load that its price rises with, in the first round and in the last."""
 LEAST_SHARE = 1e-9
-"""The least share of an option; a share of 0 could not grow again."""
+"""The least share of a next hop; a share of 0 could not grow again."""
 STEP_DECAY = 30
 """The first step is this much larger than the last, about."""
 LEAST_DIVISOR = 1e-300
-"""In place of 0 where no option is dearer than another."""
+"""In place of 0 where no next hop is dearer than another."""
 
 
 class WorstCase(NamedTuple):
     """Shares against the worst traffic, and how good they are."""
 
     shares: Reals
-    """float64[G, W], the shares of the options of every choice."""
+    """float64[G, W], the shares of the next hops of every group."""
     worst: float
     """The load of the hottest link under the worst traffic for these shares."""
     bound: float
@@ -56,20 +56,20 @@ def worst_case(paths: FlowPaths, traffic: Traffic, largest: float = 1.0) -> Wors
     Args:
         paths: of `traffic`, with its flows.
         traffic: a flow for every pair of switches with hosts, of all that a switch sends.
-        largest: the largest share of an option.
+        largest: the largest share of a next hop.
     """
-    allowed, arcs = ShareSets.of(paths, largest), _arcs_with_flows(paths, traffic)
-    options, shares = paths.options, allowed.even()
+    allowed, arcs = AllowedShares.of(paths, largest), _arcs_with_flows(paths, traffic)
+    has_next_hop, shares = paths.has_next_hop, allowed.equal()
     # The sum of the costs of all rounds, of which each round forgets a part, and of their weights.
-    sum_of_costs, sum_of_weights = np.zeros(options.shape), 0.0
+    sum_of_costs, sum_of_weights = np.zeros(has_next_hop.shape), 0.0
     best = WorstCase(shares, np.inf, 0.0)
     for round_ in range(ROUNDS):
         part_done = round_ / ROUNDS
-        matchings = [arc.worst_matching(shares[options]) for arc in arcs]
+        matchings = [arc.worst_matching(shares[has_next_hop]) for arc in arcs]
         loads = np.array([matching.load for matching in matchings])
         if loads.max() < best.worst:
             best = best._replace(shares=shares, worst=float(loads.max()))
-        cost = _cost_of_options(options, matchings, _prices(loads, part_done))
+        cost = _cost_of_next_hops(has_next_hop, matchings, _prices(loads, part_done))
         sum_of_costs = (1 - FORGOTTEN_SHARE) * sum_of_costs + cost
         sum_of_weights = (1 - FORGOTTEN_SHARE) * sum_of_weights + 1
         best = best._replace(
@@ -77,7 +77,7 @@ def worst_case(paths: FlowPaths, traffic: Traffic, largest: float = 1.0) -> Wors
         )
         if best.worst <= (1 + RELATIVE_GAP) * best.bound:
             break
-        shares = allowed.scaled(_next_proportions(shares, options, cost, part_done))
+        shares = allowed.scaled(_next_proportions(shares, has_next_hop, cost, part_done))
     return best
 
 
@@ -95,20 +95,20 @@ def _prices(loads: Reals, part_done: float) -> Reals:
 
 
 def _next_proportions(
-    shares: Reals, options: NDArray[np.bool_], cost: Reals, part_done: float
+    shares: Reals, has_next_hop: NDArray[np.bool_], cost: Reals, part_done: float
 ) -> Reals:
-    """Return proportions for the next round's shares: dearer options lose share, float64[G, W].
+    """Return proportions for the next round's shares: dearer next hops lose share, [G, W].
 
     Args:
         shares: float64[G, W], of this round.
-        options: bool[G, W], the options of every choice.
-        cost: float64[G, W], of these options.
+        has_next_hop: bool[G, W], the next hops of every group.
+        cost: float64[G, W], of these next hops.
         part_done: the part of all rounds that is done: the later, the smaller the step.
     """
-    cheapest = np.where(options, cost, np.inf).min(axis=1)[:, None]
-    dearer = np.where(options, cost - cheapest, 0)
+    cheapest = np.where(has_next_hop, cost, np.inf).min(axis=1)[:, None]
+    dearer = np.where(has_next_hop, cost - cheapest, 0)
     step = 1 / (max(float(dearer.max()), LEAST_DIVISOR) * (1 + STEP_DECAY * part_done))
-    proportions: Reals = np.maximum(shares * np.exp(-dearer * step), LEAST_SHARE * options)
+    proportions: Reals = np.maximum(shares * np.exp(-dearer * step), LEAST_SHARE * has_next_hop)
     return proportions
 
 
@@ -117,16 +117,16 @@ class _Matching(NamedTuple):
 
     load: float
     """What it loads on the arc."""
-    shares: NDArray[np.int64]
-    """int64[n], the numbers of the shares by which its flows cross the arc."""
+    next_hops: NDArray[np.int64]
+    """int64[n], the numbers of the next hops by which its flows cross the arc."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Arc:
     """The n ways of flows over an arc, as cells of a matrix of sources and destinations."""
 
-    share: NDArray[np.int64]
-    """int64[n], the number of the share by which a flow takes this way."""
+    next_hop: NDArray[np.int64]
+    """int64[n], the number of the next hop by which a flow takes this way."""
     row: NDArray[np.int64]
     """int64[n], the row of the flow's source."""
     column: NDArray[np.int64]
@@ -135,36 +135,40 @@ class _Arc:
     """The rows and columns of the matrix."""
 
     def worst_matching(self, shares: Reals) -> _Matching:
-        """Return the matching of sources to destinations that loads the arc most."""
+        """Return the matching of sources to destinations that loads the arc most.
+
+        Args:
+            shares: of all next hops, by their numbers.
+        """
         from scipy.optimize import linear_sum_assignment
 
         row_count, column_count = self.size
         cell = self.row * column_count + self.column
-        load = np.bincount(cell, shares[self.share], minlength=row_count * column_count)
+        load = np.bincount(cell, shares[self.next_hop], minlength=row_count * column_count)
         rows, columns = linear_sum_assignment(load.reshape(self.size), maximize=True)
         is_matched = np.zeros(len(load), np.bool_)
         is_matched[rows * column_count + columns] = True
-        return _Matching(float(load[is_matched].sum()), self.share[is_matched[cell]])
+        return _Matching(float(load[is_matched].sum()), self.next_hop[is_matched[cell]])
 
 
-def _cost_of_options(
-    options: NDArray[np.bool_], matchings: Sequence[_Matching], prices: Reals
+def _cost_of_next_hops(
+    has_next_hop: NDArray[np.bool_], matchings: Sequence[_Matching], prices: Reals
 ) -> Reals:
-    """Return what each option pays for the arcs that the worst matchings cross by it.
+    """Return what each next hop pays for the arcs that the worst matchings cross by it.
 
     Args:
-        options: bool[G, W], the options of every choice.
+        has_next_hop: bool[G, W], the next hops of every group.
         matchings: the worst one of each arc.
         prices: float64[arcs], of a crossing of each arc.
 
     Returns:
         float64[G, W].
     """
-    crossed = [matching.shares for matching in matchings]
-    payments = np.repeat(prices, list(map(len, crossed)))
-    cost = np.zeros(options.shape)
-    cost[options] = np.bincount(
-        np.concatenate(crossed), payments, minlength=np.count_nonzero(options)
+    used = [matching.next_hops for matching in matchings]
+    payments = np.repeat(prices, list(map(len, used)))
+    cost = np.zeros(has_next_hop.shape)
+    cost[has_next_hop] = np.bincount(
+        np.concatenate(used), payments, minlength=np.count_nonzero(has_next_hop)
     )
     return cost
 
@@ -180,7 +184,7 @@ def _arcs_with_flows(paths: FlowPaths, traffic: Traffic) -> list[_Arc]:
         ends, column = np.unique(traffic.destination[flow], return_inverse=True)
         arcs.append(
             _Arc(
-                share=paths.share[crossings].astype(np.int64),
+                next_hop=paths.next_hop[crossings].astype(np.int64),
                 row=row.ravel(),
                 column=column.ravel(),
                 size=(len(sources), len(ends)),

@@ -153,9 +153,9 @@ def load_chart(build: Build, pattern: str) -> Chart:
     if not loads.flows:
         required, todo = "a pattern with traffic between switches here", "such as uniform"
         raise InputError.of(required, pattern, todo, key="pattern")
-    packets, matrix = loads.fluid.hops, Matrix.of(build)
-    arcs = np.flatnonzero(packets.far_arc >= 0)
-    ends = np.stack((arcs, packets.far_arc[arcs]), axis=1) // packets.arcs_a_switch
+    forwarding, matrix = loads.fluid.forwarding, Matrix.of(build)
+    arcs = np.flatnonzero(forwarding.far_arc >= 0)
+    ends = np.stack((arcs, forwarding.far_arc[arcs]), axis=1) // forwarding.arcs_a_switch
     names, grids = build.wiring.names, []
     for title, load in (
         ("minimal routes", loads.minimal),

@@ -143,7 +143,7 @@ class OverIntermediates:
         source, destination = np.nonzero(legs)
         flows = Traffic.of(ends[source], ends[destination], legs[source, destination])
         load = fluid.loads(flows, fluid.minimal())
-        upper = load[arcs[:, 0] * fluid.hops.arcs_a_switch + arcs[:, 1]]
+        upper = load[arcs[:, 0] * fluid.forwarding.arcs_a_switch + arcs[:, 1]]
         return LinkBounds(upper, np.ones(self.size))
 
 

@@ -137,7 +137,7 @@ class LinkLoads:
         capacity = link_capacity(fluid, rates)
         minimal = fluid.loads(traffic, fluid.minimal())
         by_tables, adaptive = _loads_unless_minimal(build, fluid, traffic), None
-        paths = len(traffic.source) * len(fluid.options)
+        paths = len(traffic.source) * len(fluid.first_arcs)
         has_alternates = bool((fluid.table_shares[1:] > 0).any())
         weights_adjustable = has_alternates and not fluid.marks and not build.forwarding.every_hop
         if by_tables is not None and weights_adjustable and 0 < paths <= PATHS_TO_FIT:
@@ -154,32 +154,35 @@ class LinkLoads:
     @property
     def arcs(self) -> Arcs:
         """The links that exist."""
-        hops = self.fluid.hops
-        number = np.flatnonzero(hops.far_arc >= 0)
-        tail = number // hops.arcs_a_switch
-        head = hops.far_arc[number].astype(np.int64) // hops.arcs_a_switch
+        forwarding = self.fluid.forwarding
+        number = np.flatnonzero(forwarding.far_arc >= 0)
+        tail = number // forwarding.arcs_a_switch
+        head = forwarding.far_arc[number].astype(np.int64) // forwarding.arcs_a_switch
         return Arcs(tail, head, self.capacity[number])
 
     def saturation(self, load: Reals) -> Saturation:
         """The rate at which hosts can send with one of the three loads."""
-        hops, utilisation = self.fluid.hops, load / self.capacity
+        forwarding, utilisation = self.fluid.forwarding, load / self.capacity
         hot = int(utilisation.argmax())
         highest = float(utilisation[hot])
         return Saturation(
             share=min(self.host_limit, 1 / highest) if highest else self.host_limit,
             peak=float(load[hot]),
-            mean=float(load[hops.far_arc >= 0].mean()),
-            hottest=(hot // hops.arcs_a_switch, int(hops.far_arc[hot]) // hops.arcs_a_switch),
+            mean=float(load[forwarding.far_arc >= 0].mean()),
+            hottest=(
+                hot // forwarding.arcs_a_switch,
+                int(forwarding.far_arc[hot]) // forwarding.arcs_a_switch,
+            ),
         )
 
 
 def link_capacity(fluid: Fluid, rates: HostRates) -> Reals:
     """float64[S·L]: the capacity of each link; inf where there is no link."""
-    hops = fluid.hops
-    link_rate = np.ones((hops.switches, hops.arcs_a_switch))
+    forwarding = fluid.forwarding
+    link_rate = np.ones((forwarding.switches, forwarding.arcs_a_switch))
     link_rate[:, : rates.link_rate.shape[1]] = rates.link_rate
     capacity: Reals = np.where(
-        hops.far_arc >= 0, link_rate.ravel() / rates.largest_host_rate, np.inf
+        forwarding.far_arc >= 0, link_rate.ravel() / rates.largest_host_rate, np.inf
     )
     return capacity
 
@@ -230,7 +233,7 @@ def _fitted_loads(
     """float64[S·L]: the load of each link by weights that are fitted to a traffic.
 
     Args:
-        fluid: the options of the tables.
+        fluid: the next hops of the tables.
         traffic: what switches send each other.
         capacity: float64[S·L], the capacity of each link.
         unfitted: loads by other weights. One of them may be better than the fitted one.

@@ -19,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from compilers.forwarding.intermediate_bounds import add_packet_bounds
 from compilers.forwarding.machine_code import for_packets
-from compilers.forwarding.many_packets import add_packet_bounds
 from compilers.forwarding.rule import DELIVER, DROP, Program, gives_up, marks
 from compilers.forwarding.state_hops import StateHops, joined, states_of_a_switch
 from compilers.forwarding.walks import Numbers, Walks

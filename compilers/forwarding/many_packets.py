@@ -6,11 +6,10 @@
   this file the hosts of a switch count as one more link, and have an arc, too. The next hops of
   packets in transit come from a table (`tabulation`). The fluid model (`compilers.demand.fluid`)
   calls it.
-- `add_packet_bounds` bounds the load of each arc where packets go over intermediates that are not
-  known (`host_paths`).
 
-Letters in the loops: p the program, s a switch, c an egress class, d a destination, v the number of
-an intermediate, n and m how many arcs or next hops are written so far.
+Letters: p the program, s a switch, c an egress class, m how many next hops are written so far. In
+shapes, S is the number of switches, K of the links of a switch, C of its classes, D of
+destinations.
 """
 
 from __future__ import annotations
@@ -39,7 +38,6 @@ from compilers.forwarding.tabulation import (
     LINK_MASK,
     NAMED,
     WITHOUT_FAILURE,
-    tabulate,
 )
 from compilers.forwarding.walks import Walks
 from compilers.tables.build import Build
@@ -66,130 +64,21 @@ def next_of_packets(p: Program, packets: Array, failed: Array) -> tuple[Array, A
     """
     most_links = p.far.shape[1]
     link, tags = np.empty(most_links + 1, np.int64), np.empty(most_links + 1, np.int64)
-    count, hops, m = np.zeros(len(packets), np.int64), np.empty((len(packets), 2), np.int64), 0
+    count, m = np.zeros(len(packets), np.int64), 0
+    next_hops = np.empty((len(packets), 2), np.int64)
     for i in range(len(packets)):
         s, ingress = packets[i, SWITCH], packets[i, INGRESS]
         tag, c = packets[i, TAG], packets[i, CLASS]
         count[i] = next_links(p, s, ingress, tag, c, failed[i], link, tags)
-        if m + count[i] > len(hops):
-            larger = np.empty((2 * len(hops) + most_links, 2), np.int64)
+        if m + count[i] > len(next_hops):
+            larger = np.empty((2 * len(next_hops) + most_links, 2), np.int64)
             for x in range(m):
-                larger[x, LINK], larger[x, NEXT_TAG] = hops[x, LINK], hops[x, NEXT_TAG]
-            hops = larger
+                larger[x, LINK], larger[x, NEXT_TAG] = next_hops[x, LINK], next_hops[x, NEXT_TAG]
+            next_hops = larger
         for x in range(count[i]):
-            hops[m, LINK], hops[m, NEXT_TAG] = link[x], tags[x]
+            next_hops[m, LINK], next_hops[m, NEXT_TAG] = link[x], tags[x]
             m += 1
-    return count, hops[:m].copy()
-
-
-class ArcCounts(NamedTuple):
-    """The crossings of each arc by the paths of one pair of switches over its intermediates."""
-
-    paths: Array
-    """int64[arcs], the number of intermediates whose path crosses the arc."""
-    crossings: Array
-    """int64[arcs], how many times the current path crosses it; 0 between paths."""
-    fewest: Array
-    """int64[arcs], the fewest times that a path crosses it, of the paths that do."""
-    largest: Array
-    """int64[arcs], the most times that a path crosses it."""
-    touched: Array
-    """int64[arcs], the arcs with `paths` above 0."""
-
-
-@loop
-def write_path(first_leg: Array, second_legs: Array, end: int, d: int, path: Array) -> int:
-    """Write the arcs of a path over an intermediate; returns how many there are.
-
-    Args:
-        first_leg: int32[H], the arcs of the first leg; -1 after the last.
-        second_legs: int32[S, S, H'], the arcs of second legs.
-        end: the switch where the first leg ends; -1: the packet is lost.
-        d: the destination.
-        path: int64[H + H'], written.
-    """
-    n = 0
-    for arc in first_leg:
-        if arc >= 0:
-            path[n] = arc
-            n += 1
-    if end >= 0:
-        for arc in second_legs[end, d]:
-            if arc >= 0:
-                path[n] = arc
-                n += 1
-    return n
-
-
-@loop
-def count_path(path: Array, counts: ArcCounts, touched: int) -> int:
-    """Add a path, int64[n], to the counts of its arcs.
-
-    Args:
-        path: the arcs of the path.
-        counts: added to.
-        touched: how many arcs are in `ArcCounts.touched`.
-
-    Returns:
-        How many arcs are there now.
-    """
-    for arc in path:
-        counts.crossings[arc] += 1
-    for arc in path:
-        times = counts.crossings[arc]
-        if times:
-            counts.crossings[arc] = 0
-            if counts.paths[arc] == 0:
-                counts.touched[touched] = arc
-                counts.fewest[arc], counts.largest[arc] = times, times
-                touched += 1
-            counts.paths[arc] += 1
-            counts.fewest[arc] = min(counts.fewest[arc], times)
-            counts.largest[arc] = max(counts.largest[arc], times)
-    return touched
-
-
-@loop
-def add_packet_bounds(
-    first: Array, ends: Array, second: Array, packets: Array, fewest: Array, most: Array
-) -> None:
-    """Add the fewest and the most packets that each arc carries, whatever intermediates they take.
-
-    A packet from s to d goes over one of V intermediates, and it is not known over which. An arc on
-    the paths over all intermediates carries it in any case; an arc on some of them may carry it.
-
-    Args:
-        first: int32[S, V, H], the arcs of the first leg from each switch to each intermediate; -1
-            after the last.
-        ends: int32[S, V], the switch where the first leg ends; -1: the packet is lost.
-        second: int32[S, S, H'], the arcs of the second leg.
-        packets: int64[S, S], the number of packets from each switch to each switch.
-        fewest: int64[arcs], added to.
-        most: int64[arcs], added to.
-    """
-    switches, vias, _ = first.shape
-    path = np.empty(first.shape[2] + second.shape[2], np.int64)
-    arcs = len(most)
-    counts = ArcCounts(
-        np.zeros(arcs, np.int64),
-        np.zeros(arcs, np.int64),
-        np.zeros(arcs, np.int64),
-        np.zeros(arcs, np.int64),
-        np.empty(arcs, np.int64),
-    )
-    for s in range(switches):
-        for d in range(switches):
-            if packets[s, d] == 0:
-                continue
-            touched = 0
-            for v in range(vias):
-                n = write_path(first[s, v], second, ends[s, v], d, path)
-                touched = count_path(path[:n], counts, touched)
-            for arc in counts.touched[:touched]:
-                most[arc] += packets[s, d] * counts.largest[arc]
-                if counts.paths[arc] == vias:
-                    fewest[arc] += packets[s, d] * counts.fewest[arc]
-                counts.paths[arc] = 0
+    return count, next_hops[:m].copy()
 
 
 class NextArcs(NamedTuple):
@@ -205,8 +94,8 @@ class NextArcs(NamedTuple):
 class _ArcTable(NamedTuple):
     """The next hops of packets in transit, as arcs.
 
-    Each switch has C + 2 classes here: the last two stand for DROP and DELIVER. Row s·(C + 2) + c
-    is class c of switch s. A class *names* the N links of its `order`.
+    A row is one class of one switch, by its class number (`ManyPackets`). A class *names* the N
+    links of its `Program.order`.
     """
 
     named: Array
@@ -220,9 +109,12 @@ class _ArcTable(NamedTuple):
 class ManyPackets:
     """The next hops of a build's switches, for many packets at once.
 
-    The arcs of a switch are its K links, and one more for its hosts. With L = K + 1, arc s·L + k is
-    link k of switch s, and arc s·L + K stands for its hosts. A packet comes in by an arc of a
+    Arcs are numbered. A switch has L = K + 1: its K links, and one more for its hosts. Arc s·L + k
+    is link k of switch s, and arc s·L + K stands for its hosts. A packet comes in by an arc of a
     switch, and leaves by an arc of the switch.
+
+    Classes are numbered, too. A switch has C + 2 *class numbers*: class c of switch s is number
+    s·(C + 2) + c, and the last two numbers of a switch stand for DROP and DELIVER.
 
     The *ingress place* of a packet in a class tells how it came in (`tabulation`): FROM_HOST;
     NAMED + i for the i-th link of the class's `order`; FROM_OTHER for any other link.
@@ -264,55 +156,62 @@ class ManyPackets:
         return int(self.program.order.shape[1])
 
     @property
-    def rows_of_switch(self) -> int:
-        """C + 2, how many rows a switch has in `_ArcTable`: for its classes, DROP and DELIVER."""
+    def class_numbers_a_switch(self) -> int:
+        """C + 2: a switch has a number for each of its classes, for DROP and for DELIVER."""
         return self.classes + 2
 
     @cached_property
     def _table(self) -> _ArcTable:
         """The tables of the switches in arcs."""
-        p, first_arc = self.program, np.arange(self.switches)[:, None, None] * self.arcs_a_switch
-        step = for_packets(self.walks.packets, tabulate)(p).step[..., WITHOUT_FAILURE]
-        ingress_arc = (step >> LINK_BITS) * self.arcs_a_switch + (step & LINK_MASK)
-        with_two_classes_more = (0, 0), (0, 2), (0, 0)
-        # The packet leaves by the far end of the arc by which it comes in at the next switch.
-        leaves_by = self.far_arc[np.where(step >= 0, ingress_arc, 0)]
-        next_arc = np.where(step >= 0, leaves_by, DROP)
-        next_arc = np.pad(next_arc, with_two_classes_more)
-        next_arc[:, -2:] = np.array((DROP, DELIVER))[:, None]
-        order = np.where(p.order >= 0, first_arc + p.order, DROP)
-        order = np.pad(order, with_two_classes_more, constant_values=DROP)
-        named = np.ascontiguousarray(order.reshape(-1, order.shape[2]).T.astype(np.int32))
-        return _ArcTable(named, next_arc.astype(np.int32).ravel())
+        p = self.program
+        two_classes_more = (0, 0), (0, 2), (0, 0)
+        # [S, C + 2, N + NAMED], the next hops by class and ingress place. A next hop of `tabulate`
+        # says where the packet comes in; it leaves by the far end of that arc.
+        step = self.walks.tabulation.step[..., WITHOUT_FAILURE]
+        comes_in_by = (step >> LINK_BITS) * self.arcs_a_switch + (step & LINK_MASK)
+        leaves_by = self.far_arc[np.where(step >= 0, comes_in_by, 0)]
+        next_arc = np.pad(np.where(step >= 0, leaves_by, DROP), two_classes_more)
+        # DROP and DELIVER are -2 and -1, and as indices they stand for the last two classes.
+        next_arc[:, DROP], next_arc[:, DELIVER] = DROP, DELIVER
+        # [S, C + 2, N], the arcs of the links that classes name.
+        first_arc = np.arange(self.switches)[:, None, None] * self.arcs_a_switch
+        named = np.where(p.order >= 0, first_arc + p.order, DROP)
+        named = np.pad(named, two_classes_more, constant_values=DROP)
+        named_by_row = named.reshape(-1, named.shape[2]).T.astype(np.int32)
+        return _ArcTable(np.ascontiguousarray(named_by_row), next_arc.astype(np.int32).ravel())
 
-    def rows(self, egress: Egress) -> Array:
-        """The rows of `_ArcTable` for packets to some destinations, as `transit` takes them.
+    def class_numbers(self, egress: Egress) -> Array:
+        """The class numbers of some classes.
+
+        Args:
+            egress: int16[D, S], by destination and switch a class, or DROP or DELIVER.
 
         Returns:
-            int32[D, S], by destination and switch.
+            int32[D, S].
         """
-        classes = self.rows_of_switch
-        first = np.arange(0, self.switches * classes, classes, dtype=np.int32)
-        # DROP, which is -2, becomes class C, and DELIVER, which is -1, class C + 1.
-        rows: Array = first + egress % np.int16(classes)
-        return rows
+        count = self.class_numbers_a_switch
+        first = np.arange(0, self.switches * count, count, dtype=np.int32)
+        # DROP and DELIVER are negative, and count from the end of a switch's numbers.
+        number = egress + np.where(egress < 0, np.int16(count), np.int16(0))
+        numbers: Array = first + number
+        return numbers
 
-    def transit(self, arc: Array, row: Array) -> Array:
+    def transit(self, arc: Array, class_number: Array) -> Array:
         """The arcs by which packets in transit leave their switches.
 
         Args:
             arc: int[n], the arc by which each packet came in, not from a host.
-            row: int32[n], the row of `rows` for its destination at its switch.
+            class_number: int32[n], of the class for its destination at its switch.
 
         Returns:
             int32[n], arcs; DELIVER or DROP.
         """
         named, next_arc = self._table
-        places = len(named) + NAMED  # the number of ingress places of a class
-        entry = row * places + FROM_OTHER
+        ingress_places = len(named) + NAMED
+        entry = class_number * ingress_places + FROM_OTHER
         for i in range(len(named) - 1, -1, -1):  # if a class names a link twice, the first counts
-            came_by_named = named[i].take(row) == arc
-            entry[came_by_named] = row[came_by_named] * places + NAMED + i
+            came_by_named = named[i].take(class_number) == arc
+            entry[came_by_named] = class_number[came_by_named] * ingress_places + NAMED + i
         leaves_by: Array = next_arc.take(entry)
         return leaves_by
 
@@ -326,43 +225,72 @@ class ManyPackets:
         self,
         egress: Egress,
         arc: Array,
-        column: Array,
-        dead: Array | None = None,
+        destination: Array,
+        failed: Array | None = None,
     ) -> NextArcs:
         """The next hops that packets without a mark may take.
 
         Args:
             egress: int16[D, S], of `egress_classes` for some destinations.
             arc: int64[n], the arc by which each packet came in.
-            column: int64[n], the row of its destination in `egress`.
-            dead: int64[D, F], the failed elements for packets to each destination; None: none.
+            destination: int64[n], the row of its destination in `egress`.
+            failed: int64[D, F], the failed elements for packets to each destination; None: none.
         """
-        switch, ingress = np.divmod(arc, self.arcs_a_switch)
+        switch, link = np.divmod(arc, self.arcs_a_switch)
         packets = np.zeros((len(arc), 4), np.int64)
         packets[:, SWITCH] = switch
-        packets[:, INGRESS] = np.where(ingress == self.arcs_a_switch - 1, HOST, ingress)
-        packets[:, TAG], packets[:, CLASS] = PLAIN, egress[column, switch]
-        down = np.zeros((len(egress), 0), np.int64) if dead is None else dead
-        next_of, distinct = for_packets(self.walks.packets, next_of_packets), np.arange(len(arc))
+        packets[:, INGRESS] = np.where(link == self.arcs_a_switch - 1, HOST, link)
+        packets[:, TAG], packets[:, CLASS] = PLAIN, egress[destination, switch]
+        if failed is None:
+            failed_of_packet = np.zeros((len(arc), 0), np.int64)
+        else:
+            failed_of_packet = failed[destination]
+        packet, next_link = self._next_links(packets, failed_of_packet)
+        is_link = next_link >= 0
+        next_arc = np.where(is_link, switch[packet] * self.arcs_a_switch + next_link, next_link)
+        return NextArcs(packet, next_arc)
+
+    def _next_links(self, packets: Array, failed: Array) -> tuple[Array, Array]:
+        """Evaluate the rule for an array of packets.
+
+        Args:
+            packets: int64[n, 4], as `next_of_packets` takes them.
+            failed: int64[n, F], the failed elements for each.
+
+        Returns:
+            int64[m], the numbers of the packets, ascending, each once for each of its next hops;
+            and int64[m], the links of these next hops, or DELIVER or DROP.
+        """
+        next_of = for_packets(self.walks.packets, next_of_packets)
         if next_of is next_of_packets:  # plain Python is slow: equal packets are evaluated once
-            # One number for each arc and class; classes count from 0, as DROP is the least.
-            key = arc * self.rows_of_switch + packets[:, CLASS] - DROP
-            if dead is not None:
-                key = key * len(egress) + column
-            _, first, distinct = np.unique(key, return_index=True, return_inverse=True)
-            packets, column = packets[first], column[first]
-        count, hops = next_of(self.program, packets, down[column])
-        begins = np.cumsum(count) - count
-        # Each packet has the next hops of the distinct packet that it equals.
-        count, begins = count[distinct], begins[distinct]
-        packet = np.repeat(np.arange(len(arc)), count)
-        nth_hop = np.arange(len(packet)) - np.repeat(np.cumsum(count) - count, count)
-        link = hops[np.repeat(begins, count) + nth_hop, LINK]
-        return NextArcs(
-            packet, np.where(link >= 0, switch[packet] * self.arcs_a_switch + link, link)
-        )
+            one_of_equals, distinct_of_packet = _equal_rows(np.hstack((packets, failed)))
+            packets, failed = packets[one_of_equals], failed[one_of_equals]
+        else:
+            distinct_of_packet = np.arange(len(packets))
+        count, next_hops = next_of(self.program, packets, failed)
+        # The next hops of a distinct packet stand together. Each packet takes those of its own.
+        begins = (np.cumsum(count) - count)[distinct_of_packet]
+        count = count[distinct_of_packet]
+        packet = np.repeat(np.arange(len(distinct_of_packet)), count)
+        first_row = np.cumsum(count) - count
+        nth_next_hop = np.arange(len(packet)) - first_row[packet]
+        return packet, next_hops[begins[packet] + nth_next_hop, LINK]
 
     def host_arcs(self, switch: Array) -> Array:
         """The arcs of packets from hosts at some switches, int64[n] both."""
         arcs: Array = switch * self.arcs_a_switch + self.arcs_a_switch - 1
         return arcs
+
+
+def _equal_rows(rows: Array) -> tuple[Array, Array]:
+    """The index of one of each set of equal rows, int64[m], and for each row its set, int64[n].
+
+    Args:
+        rows: int64[n, columns].
+    """
+    lowest = rows.min(axis=0, initial=0)
+    widths = rows.max(axis=0, initial=0) - lowest + 1
+    # One number for each row, as sorting rows would be slower.
+    number = np.ravel_multi_index(tuple((rows - lowest).T), tuple(widths))
+    _, one_of_equals, row_set = np.unique(number, return_index=True, return_inverse=True)
+    return one_of_equals, row_set.ravel()

@@ -53,7 +53,7 @@ def test_weights_carry_the_demand(demand: Path) -> None:
     assert even.loads_by_weights(traffic).max() > 1.2 * best.bound
     # A class that the demand does not use keeps equal shares.
     used = np.zeros(build.tables.classes.port.shape, np.bool_)
-    used[np.divmod(even.paths(traffic).column, used.shape[1] + 2)] = True
+    used[np.divmod(even.paths(traffic).class_number, used.shape[1] + 2)] = True
     assert used.any()
     assert not used.all()
     np.testing.assert_array_equal(
@@ -113,7 +113,7 @@ def test_flows_of_switches_that_are_not_there_are_left_out(tmp_path: Path) -> No
     assert found.verify().passed
     fluid = Fluid.of(found.build)
     one = Traffic.of(np.array([1]), np.array([2]))
-    (column,) = fluid.paths(one).column
+    (column,) = fluid.paths(one).class_number
     assert fluid.table_shares[:, column].max() < 1
     (tmp_path / "d.csv").write_text("n4,n5,1\n")
     with pytest.raises(InputError, match=r"d\.csv:1: .*that are not there: n4"):

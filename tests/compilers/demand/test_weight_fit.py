@@ -24,9 +24,12 @@ CASES = [
 
 def optimum(paths: FlowPaths, largest: float) -> float:
     """The least load of the hottest arc, by HiGHS."""
-    shares, count = np.count_nonzero(paths.options), np.count_nonzero(paths.options, axis=1)
+    shares, count = (
+        np.count_nonzero(paths.has_next_hop),
+        np.count_nonzero(paths.has_next_hop, axis=1),
+    )
     choice = np.repeat(np.arange(len(count)), count)
-    load = coo_matrix((paths.amount, (paths.arc, paths.share)), (paths.arcs, shares))
+    load = coo_matrix((paths.amount, (paths.arc, paths.next_hop)), (paths.arcs, shares))
     sums = coo_matrix((np.ones(shares), (choice, np.arange(shares))), (len(count), shares + 1))
     most = np.maximum(largest, 1 / count)[choice]
     solved = linprog(
@@ -50,16 +53,16 @@ def test_shares_are_those_of_the_linear_program(
     assert found.bound - 1e-9 <= least <= found.loads.max() + 1e-9
     assert found.loads.max() <= (1 + GAP) * found.bound
     np.testing.assert_allclose(paths.loads(found.shares), found.loads)
-    assert not found.shares[~paths.options].any()
+    assert not found.shares[~paths.has_next_hop].any()
     np.testing.assert_allclose(found.shares.sum(axis=1), 1)
-    count = np.count_nonzero(paths.options, axis=1)
+    count = np.count_nonzero(paths.has_next_hop, axis=1)
     assert (found.shares <= np.maximum(largest, 1 / count)[:, None] + 1e-9).all()
 
     whole = round_shares(paths, found, largest)
     total = whole.weights.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(paths.loads(whole.weights / total), whole.loads)
     assert total.max() <= TOTALS[-1]
-    assert not whole.weights[~paths.options].any()
+    assert not whole.weights[~paths.has_next_hop].any()
     assert whole.loads.max() <= GOOD_ENOUGH * found.loads.max()
 
 

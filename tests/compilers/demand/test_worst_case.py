@@ -25,10 +25,10 @@ def every_pair(order: int) -> Traffic:
 
 def optimum(paths: FlowPaths, traffic: Traffic, order: int) -> float:
     """Prices of a source and a destination on every arc that no pair's load there exceeds."""
-    arcs, shares = np.unique(paths.arc), np.count_nonzero(paths.options)
+    arcs, shares = np.unique(paths.arc), np.count_nonzero(paths.has_next_hop)
     width = shares + len(arcs) * 2 * order + 1
-    sums, rows = np.zeros((len(paths.options), width)), []
-    sums[np.repeat(np.arange(len(sums)), paths.options.sum(axis=1)), np.arange(shares)] = 1
+    sums, rows = np.zeros((len(paths.has_next_hop), width)), []
+    sums[np.repeat(np.arange(len(sums)), paths.has_next_hop.sum(axis=1)), np.arange(shares)] = 1
     for place, arc in enumerate(arcs):
         base = shares + place * 2 * order
         total = np.zeros(width)
@@ -37,7 +37,7 @@ def optimum(paths: FlowPaths, traffic: Traffic, order: int) -> float:
         here = paths.arc == arc
         for flow in np.unique(paths.flow[here]):
             row = np.zeros(width)
-            np.add.at(row, paths.share[here & (paths.flow == flow)], 1)
+            np.add.at(row, paths.next_hop[here & (paths.flow == flow)], 1)
             row[base + traffic.source[flow]] = row[base + order + traffic.destination[flow]] = -1
             rows.append(row)
     cost = np.zeros(width)

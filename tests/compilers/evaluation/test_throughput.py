@@ -58,7 +58,7 @@ def loads_by_hand(build: Build, pattern: str, hosts: int) -> Counter[tuple[int, 
 def test_loads_are_those_of_every_path(build: Build, pattern: str) -> None:
     fluid = Fluid.of(build)
     found = fluid.loads_by_weights(PATTERNS[pattern](build.topology, 3, 0))
-    slots, end = fluid.hops.arcs_a_switch, fluid.hops.far_arc
+    slots, end = fluid.forwarding.arcs_a_switch, fluid.forwarding.far_arc
     ours = {(a // slots, int(end[a]) // slots): found[a] for a in np.flatnonzero(found).tolist()}
     expected = loads_by_hand(build, pattern, 3)
     assert ours.keys() == expected.keys()
@@ -71,7 +71,7 @@ def test_uniform_load_is_that_of_the_projective_paper(q: int) -> None:
     build = routed(q=q)
     fluid = Fluid.of(build)
     load = fluid.loads(PATTERNS["uniform"](build.topology, 1, 0), fluid.minimal()) * q * (q + 1)
-    slots, end = fluid.hops.arcs_a_switch, fluid.hops.far_arc
+    slots, end = fluid.forwarding.arcs_a_switch, fluid.forwarding.far_arc
     arcs = np.flatnonzero(end >= 0)
     quadric = build.topology.kind == 0
     touches = quadric[arcs // slots] | quadric[end[arcs] // slots]
@@ -124,7 +124,7 @@ def test_fit_is_near_the_linear_program(q: int, pattern: str) -> None:
     blocks, equal = [], []
     for key in np.unique(switch_class).tolist():
         s, c = divmod(key, 1000)
-        column = s * (fluid.hops.classes + 2) + c
+        column = s * (fluid.forwarding.classes + 2) + c
         part = switch_class == key
         some = Traffic(traffic.source[part], traffic.destination[part], traffic.amount[part])
         paths = np.flatnonzero(fluid.table_shares[:, column])

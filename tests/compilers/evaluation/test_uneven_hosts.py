@@ -48,7 +48,7 @@ def test_hosts_of_a_quarter_of_the_speed_get_four_times_as_much(speed: int, shar
 def test_a_slow_link_is_full_before_others() -> None:
     build = uneven({}, (100, 100))
     loads = LinkLoads.of(build, "uniform")
-    hops, rates = loads.fluid.hops, HostRates.of(build)
+    hops, rates = loads.fluid.forwarding, HostRates.of(build)
     hot = int(loads.minimal.argmin() if loads.minimal.min() > 0 else loads.minimal.nonzero()[0][0])
     capacity = loads.capacity.copy()
     capacity[hot] = loads.minimal[hot] / 2

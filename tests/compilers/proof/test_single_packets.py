@@ -40,10 +40,10 @@ def test_single_packets_go_where_all_packets_go(words: dict[str, Any]) -> None:
             dead = int(chance.integers(hops.program.cable_count + hops.switches))
             packets = SinglePackets.under(build, int(destination), (dead,))
             (found,) = packets.paths(switch, link)
-            path, at, column = [switch], np.array([arc]), np.zeros(1, np.int64)
+            path, at, first_row = [switch], np.array([arc]), np.zeros(1, np.int64)
             while len(path) <= MOST_HOPS:
                 down = np.array([[dead]])
-                out = hops.next_arcs(hops.walks.egress(towards), at, column, down).arc
+                out = hops.next_arcs(hops.walks.egress(towards), at, first_row, down).arc
                 if out[0] < 0:
                     assert found.outcome == {DELIVER: HOME, DROP: DROPPED}[int(out[0])]
                     break

@@ -103,7 +103,7 @@ def test_loads_are_those_of_every_path(build: Build) -> None:
         for r in range(order):
             for link in pairwise(path[s, r] + path[r, d][1:]):
                 load[link] += 1
-    f = found.fluid.hops
+    f = found.fluid.forwarding
     assert found.by_tables is not None
     for arc in np.flatnonzero(f.far_arc >= 0).tolist():
         link = arc // f.arcs_a_switch, int(f.far_arc[arc]) // f.arcs_a_switch

@@ -66,7 +66,7 @@ def test_paths_are_those_of_the_rule(family: str, q: int) -> None:
 def test_loads_are_those_of_every_path(family: str, q: int) -> None:
     build, by_hand = marked(q, family=family), loads_by_hand(family, q)
     fluid, ends = Fluid.of(build), build.topology.endpoints
-    f, order = fluid.hops, build.tables.switches
+    f, order = fluid.forwarding, build.tables.switches
     random = np.random.default_rng(q)
     for amount in (random.random((order, order)), np.eye(order)[random.permutation(order)]):
         amount = amount * ~np.eye(order, dtype=np.bool_) * ends * ends[:, None]

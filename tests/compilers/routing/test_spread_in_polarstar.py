@@ -83,4 +83,4 @@ def test_the_arrays_are_the_tables() -> None:
     found = fluid.loads_by_weights(Traffic(np.arange(order), there, np.ones(order)))
     tail, place = np.nonzero(far >= 0)
     expected = loads(build)[:, np.arange(order), there].sum(axis=1)
-    assert found[tail * fluid.hops.arcs_a_switch + place] == pytest.approx(expected, abs=1e-5)
+    assert found[tail * fluid.forwarding.arcs_a_switch + place] == pytest.approx(expected, abs=1e-5)

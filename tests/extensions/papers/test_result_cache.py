@@ -429,7 +429,7 @@ def test_bounces_of_an_adjacent_pair_share_last_links() -> None:
     pairs = PATTERNS["perm1hop"](topology, 7, 0)
     fluid = Fluid.of(PaperFabric({"family": "polarfly", "q": 13}, 7, "UGAL_PF, bounces").build())
     paths = fluid.paths(pairs)
-    even = np.where(np.arange(paths.options.shape[1]) > 0, paths.options, 0.0)
+    even = np.where(np.arange(paths.has_next_hop.shape[1]) > 0, paths.has_next_hop, 0.0)
     bounced = paths.loads(even / even.sum(axis=1, keepdims=True)).max()
     drawn = Counter[tuple[int, int]]()
     for s, d in zip(pairs.source.tolist(), pairs.destination.tolist(), strict=True):
