@@ -68,15 +68,15 @@ class ChangedCrossings(OverTables):
         """
         arc = arc_index.ravel()[shares.arc].astype(np.min_scalar_type(len(intact.arcs)))
         order = np.argsort(arc, kind="stable")
-        begins = np.zeros(len(intact.arcs) + 1, np.int64)
-        np.cumsum(np.bincount(arc, minlength=len(intact.arcs)), out=begins[1:])
-        growth = PairsByLink(begins, *(column[order] for column in shares[1:]))
+        first = np.zeros(len(intact.arcs) + 1, np.int64)
+        np.cumsum(np.bincount(arc, minlength=len(intact.arcs)), out=first[1:])
+        growth = PairsByLink(first, *(column[order] for column in shares[1:]))
         return cls(intact.link_crossings, arc_index, intact_shares, growth)
 
     @property
     def unchanged(self) -> NDArray[np.bool_]:
         """bool[arcs], the links whose share of every pair's packets is unchanged."""
-        return np.asarray(self.growth.begins[:-1] == self.growth.begins[1:], np.bool_)
+        return np.asarray(self.growth.first[:-1] == self.growth.first[1:], np.bool_)
 
     def loads(self, arcs: Arcs) -> Reals:
         """As in `Crossings`."""
@@ -103,7 +103,7 @@ class DamagedLoads:
     def __init__(self, build: Build, rates: HostRates, failure_count: int) -> None:
         self.build, self.rates = build, rates
         link_crossings = LinkCrossings.of(build, times=failure_count)
-        program, towards = link_crossings.program, link_crossings.towards
+        program, destinations = link_crossings.program, link_crossings.destinations
         self.crossings, self.arcs = OverTables(link_crossings), link_crossings.arcs
         self.arc_index: Numbers = np.full(program.far.shape, -1)
         """As in `ChangedCrossings`."""
@@ -111,8 +111,10 @@ class DamagedLoads:
         self.capacity = rates.link_rate[tuple(self.arcs.T)]
         """float64[arcs], the rate of each link."""
         endpoints = np.flatnonzero(build.topology.endpoints)
-        state = FabricState(program, link_crossings.hops, towards.egress, endpoints)
-        self.intact = IntactPaths(state, link_crossings.out, towards, link_crossings.packets)
+        state = FabricState(program, link_crossings.next_hops, destinations.egress, endpoints)
+        self.intact = IntactPaths(
+            state, link_crossings.leaving, destinations, link_crossings.packets
+        )
         bounds = LinkBounds.of(link_crossings, self.arcs, *rates.by_switch(*self.crossings.size))
         self.arrives = all_arrive(bounds.arrived, rates)
         """Whether all packets arrive in the intact fabric."""
@@ -201,14 +203,14 @@ class DamagedLoads:
     def _state(self, elements: Numbers, repaired: Repaired | None) -> FabricState:
         """The state of all switches while elements are down.
 
-        Only switches next to an element that is down, or with repaired classes, choose new hops.
+        Only switches next to an element that is down, or with repaired classes, have new next hops.
         """
         state, build = self.intact.state, self.build
         program, cable_count = state.program, state.program.cable_count
         if repaired:
             build = replace(build, tables=repaired.tables)
             program = with_classes(program, build, np.unique(repaired.classes[:, 0]))
-            egress = egress_classes(build, state.ends, repaired.fib)
+            egress = egress_classes(build, state.destinations, repaired.fib)
             state = state._replace(program=program, egress=egress)
         # bool[S, K], the links that are down, or whose far end is down.
         is_changed = np.isin(program.cable, elements[elements < cable_count]) & (program.far >= 0)
@@ -216,8 +218,10 @@ class DamagedLoads:
         switches = np.flatnonzero(is_changed.any(axis=1))
         if repaired:
             switches = np.union1d(switches, repaired.classes[:, 0])
-        hops = state.hops.evaluated_at(program, build, elements, switches, self.intact.packets)
-        return state._replace(hops=hops)
+        next_hops = state.next_hops.evaluated_at(
+            program, build, elements, switches, self.intact.packets
+        )
+        return state._replace(next_hops=next_hops)
 
     def _guarantee_by_worst_link(
         self,

@@ -19,27 +19,24 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.forwarding.link_crossings import DestinationClasses, Pairs, collect
-from compilers.forwarding.link_shares import Hops, LinkShares
+from compilers.forwarding.link_crossings import DestinationClasses, Pairs, collect_pairs
+from compilers.forwarding.link_shares import EQUAL_SHARES, LinkShares, NextHopTable
 from compilers.forwarding.machine_code import for_packets, inlined_loop, loop
 from compilers.forwarding.rule import DELIVER, Array, Program, spreads
 from compilers.tables.fib import MOST_HOPS
 
 Numbers = NDArray[np.int64]
 Reals = NDArray[np.float64]
-SAME = 1e-12
-"""The largest difference of two shares that count as equal."""
-
 LOST_PART = 1e-9
-"""The smallest part of a pair's packets that counts as lost."""
+"""The smallest part of a pair's packets that counts as lost: more than the error of sums."""
 
 FEWEST_ENTRIES, ENTRIES_A_PAIR = 1 << 14, 64
 """How many changed shares there is room for at the first try: at least, and for each pair. If that
 is not enough, the pairs are followed once more, with enough room."""
 
 UNKNOWN, SAME_PATH, OTHER_PATH = -1, 0, 1
-"""Answers to the question: do packets take another path after the change, from an arc to a
-destination?"""
+"""Answers of `path_differs` to the question: do packets that have crossed an arc take another path
+to their destination after the change? UNKNOWN: nobody has asked yet."""
 
 
 class FabricState(NamedTuple):
@@ -47,22 +44,22 @@ class FabricState(NamedTuple):
 
     program: Program
     """The tables in links."""
-    hops: Hops
+    next_hops: NextHopTable
     """The links by which packets leave, while some elements are down."""
     egress: Array
     """int16[D, S], the class of each switch for each destination."""
-    ends: Array
-    """int64[D], the destinations."""
+    destinations: Array
+    """int64[D], the switch of each destination."""
 
 
 class Stack(NamedTuple):
     """The packets in transit that are still to be followed, where one packet has several paths."""
 
-    at: Array
+    switch: Array
     """int64[n], the switch that each packet is in."""
     ingress: Array
     """int64[n], its ingress link there."""
-    hops: Array
+    links: Array
     """int64[n], how many links it has crossed."""
     part: Array
     """float64[n], the part of the pair's packets that it stands for."""
@@ -114,17 +111,17 @@ def add_share(load: PairLoad, arc: int, share: float) -> None:
 @loop
 def follow_hosts(state: FabricState, s: int, d: int, load: PairLoad) -> None:
     """Follow the packets of hosts at switch s to destination d, and add their shares to a load."""
-    p, hops, most_links = state.program, state.hops, state.program.far.shape[1]
+    p, table, most_links = state.program, state.next_hops, state.program.far.shape[1]
     c = state.egress[d, s]
     for k in range(most_links if c >= 0 else 0):
-        part = hops.host[s, c, k]
+        part = table.host[s, c, k]
         if part == 0:
             continue
         add_share(load, s * most_links + k, part)
-        t, far_ingress, marked = p.far[s, k], p.far_link[s, k], 0.0
-        if len(hops.marked) > 0 and spreads(p, state.egress[d, t]):
-            marked = hops.marked[s, c, k]
-        follow_second_switch(state, t, far_ingress, d, marked, part - marked, load)
+        t, t_ingress, marked = p.far[s, k], p.far_link[s, k], 0.0
+        if len(table.marked) > 0 and spreads(p, state.egress[d, t]):
+            marked = table.marked[s, c, k]
+        follow_second_switch(state, t, t_ingress, d, marked, part - marked, load)
 
 
 @loop
@@ -149,9 +146,9 @@ def follow_second_switch(
         load: added to.
     """
     p, most_links = state.program, state.program.far.shape[1]
-    part = marked * state.hops.onward[s, ingress] if marked > 0 else 0.0
+    part = marked * state.next_hops.spread_share[s, ingress] if marked > 0 else 0.0
     for k in range(most_links if part > 0 else 0):
-        if p.onward[s, ingress, k] and state.hops.up[s, k]:
+        if p.onward[s, ingress, k] and state.next_hops.is_up[s, k]:
             add_share(load, s * most_links + k, part)
             follow_transit(state, p.far[s, k], p.far_link[s, k], d, 2, part, load)
     if plain > 0:
@@ -162,7 +159,7 @@ def follow_second_switch(
 def next_hop(state: FabricState, s: int, ingress: int, d: int) -> int:
     """The only link by which packets in transit leave; below 0 where they are dropped."""
     c = state.egress[d, s]
-    return int(state.hops.transit[s, c, ingress, 0]) if c >= 0 else -1
+    return int(state.next_hops.transit[s, c, ingress, 0]) if c >= 0 else -1
 
 
 @inlined_loop
@@ -180,7 +177,7 @@ def follow_transit(
         part: the part of the pair's packets that they are.
         load: added to.
     """
-    if state.hops.transit.shape[3] > 1:
+    if state.next_hops.transit.shape[3] > 1:
         follow_every_path(state, s, ingress, d, crossed, part, load)
         return
     p, most_links = state.program, state.program.far.shape[1]
@@ -200,14 +197,14 @@ def follow_every_path(
 
     The arguments are those of `follow_transit`.
     """
-    p, transit, most_links = state.program, state.hops.transit, state.program.far.shape[1]
+    p, transit, most_links = state.program, state.next_hops.transit, state.program.far.shape[1]
     stack = load.stack
     # The packet on top of the stack is replaced by a packet for each of its next hops.
-    stack.at[0], stack.ingress[0], stack.hops[0], stack.part[0] = s, ingress, crossed, part
+    stack.switch[0], stack.ingress[0], stack.links[0], stack.part[0] = s, ingress, crossed, part
     waiting = 1
     while waiting > 0:
         waiting -= 1
-        s, ingress, hops = stack.at[waiting], stack.ingress[waiting], stack.hops[waiting]
+        s, ingress, links = stack.switch[waiting], stack.ingress[waiting], stack.links[waiting]
         c, next_hops = state.egress[d, s], 0
         if c < 0:
             continue
@@ -216,13 +213,13 @@ def follow_every_path(
         for i in range(next_hops):
             k, share = transit[s, c, ingress, i], stack.part[waiting] / next_hops
             add_share(load, s * most_links + k, share)
-            if hops >= MOST_HOPS:
+            if links >= MOST_HOPS:
                 continue
             # From the top down: the place of the packet itself, which is still read, comes last.
             last = waiting + next_hops - 1 - i
-            stack.at[last], stack.ingress[last] = p.far[s, k], p.far_link[s, k]
-            stack.hops[last], stack.part[last] = hops + 1, share
-        if hops < MOST_HOPS:
+            stack.switch[last], stack.ingress[last] = p.far[s, k], p.far_link[s, k]
+            stack.links[last], stack.part[last] = links + 1, share
+        if links < MOST_HOPS:
             waiting += next_hops
 
 
@@ -232,11 +229,11 @@ def host_packets_differ(before: FabricState, after: FabricState, s: int, d: int)
     c, class_after = before.egress[d, s], after.egress[d, s]
     if c < 0 or class_after < 0:
         return bool(c != class_after)
-    for k in range(before.hops.host.shape[2]):
-        if before.hops.host[s, c, k] != after.hops.host[s, class_after, k]:
+    for k in range(before.next_hops.host.shape[2]):
+        if before.next_hops.host[s, c, k] != after.next_hops.host[s, class_after, k]:
             return True
-        if len(before.hops.marked) > 0 and (
-            before.hops.marked[s, c, k] != after.hops.marked[s, class_after, k]
+        if len(before.next_hops.marked) > 0 and (
+            before.next_hops.marked[s, c, k] != after.next_hops.marked[s, class_after, k]
         ):
             return True
     return False
@@ -246,8 +243,9 @@ def host_packets_differ(before: FabricState, after: FabricState, s: int, d: int)
 def known_answer(answers: Array, arc: int, d: int) -> int:
     """The answer of `path_differs` for an arc and a destination, or UNKNOWN.
 
-    Destinations come in ascending order. So an entry of 2d + answer is larger than all entries for
-    earlier destinations, and nothing has to be cleared between destinations.
+    An entry of `answers` is 2d + answer for the last destination d that was asked for. Destinations
+    come in ascending order, so an entry below 2d is of an earlier one, and nothing has to be
+    cleared between destinations.
     """
     answer = answers[arc] - 2 * d
     return int(answer) if answer >= 0 else UNKNOWN
@@ -270,10 +268,10 @@ def path_differs(before: FabricState, after: FabricState, arc: int, d: int, answ
         d: their destination.
         answers: int64[S·K], the answers so far (`known_answer`); written for all arcs of the path.
     """
-    if before.hops.transit.shape[3] > 1:
+    if before.next_hops.transit.shape[3] > 1:
         return True
     p, most_links = before.program, before.program.far.shape[1]
-    path_arc, hops, answer = arc, 0, SAME_PATH
+    path_arc, links, answer = arc, 0, SAME_PATH
     # Follow the path to its end, or to an arc whose answer is known, or to the first other link.
     while True:
         if known_answer(answers, path_arc, d) != UNKNOWN:
@@ -282,15 +280,15 @@ def path_differs(before: FabricState, after: FabricState, arc: int, d: int, answ
         s, k = path_arc // most_links, path_arc % most_links
         t, ingress = p.far[s, k], p.far_link[s, k]
         k = next_hop(before, t, ingress, d)
-        if hops > MOST_HOPS or k != next_hop(after, t, ingress, d):
+        if links > MOST_HOPS or k != next_hop(after, t, ingress, d):
             answer = OTHER_PATH
             break
         if k < 0:
             break
-        path_arc, hops = t * most_links + k, hops + 1
+        path_arc, links = t * most_links + k, links + 1
     # The answer holds for all arcs up to there.
     path_arc = arc
-    for _ in range(hops + 1):
+    for _ in range(links + 1):
         store_answer(answers, path_arc, d, answer)
         s, k = path_arc // most_links, path_arc % most_links
         t = p.far[s, k]
@@ -326,48 +324,73 @@ def follow_pair(
         follow_hosts(before, s, d, load_before)
         follow_hosts(after, s, d, load_after)
         return
-    # The first link is the same, and only the paths behind it can differ.
-    p, hops, most_links = before.program, before.hops, before.program.far.shape[1]
-    c = before.egress[d, s]
+    most_links, c = before.program.far.shape[1], before.egress[d, s]
     for k in range(most_links if c >= 0 else 0):
-        part = hops.host[s, c, k]
-        if part == 0:
+        if before.next_hops.host[s, c, k] != 0:
+            follow_behind_first_link(before, after, s, k, d, load_before, load_after, answers)
+
+
+@inlined_loop
+def follow_behind_first_link(
+    before: FabricState,
+    after: FabricState,
+    s: int,
+    k: int,
+    d: int,
+    load_before: PairLoad,
+    load_after: PairLoad,
+    answers: Array,
+) -> None:
+    """Follow packets of a pair that leave by the same first link, over the paths that then differ.
+
+    Args:
+        before: the state before the change.
+        after: the state after it.
+        s: the switch that sends.
+        k: its link, by which the same share of packets leaves before and after.
+        d: the destination.
+        load_before: written.
+        load_after: written.
+        answers: as in `path_differs`.
+    """
+    p, table, most_links = before.program, before.next_hops, before.program.far.shape[1]
+    c = before.egress[d, s]
+    part, t, t_ingress = table.host[s, c, k], p.far[s, k], p.far_link[s, k]
+    marked, marked_after = 0.0, 0.0
+    if len(table.marked) > 0:
+        marked = table.marked[s, c, k] if spreads(p, before.egress[d, t]) else 0.0
+        marked_after = table.marked[s, c, k] if spreads(p, after.egress[d, t]) else 0.0
+    plain, spread_share = part - marked, table.spread_share[t, t_ingress] if marked > 0 else 0.0
+    spread_differs = marked > 0 and spread_share != after.next_hops.spread_share[t, t_ingress]
+    if marked != marked_after or spread_differs:
+        # The second switch spreads other packets, or spreads them over more or fewer links.
+        plain_after = part - marked_after
+        follow_second_switch(before, t, t_ingress, d, marked, plain, load_before)
+        follow_second_switch(after, t, t_ingress, d, marked_after, plain_after, load_after)
+        return
+    # Marked packets are spread over the same links, and plain packets are in transit.
+    for onward in range(most_links if marked > 0 else 0):
+        arc, spread_part = t * most_links + onward, marked * spread_share
+        # An answer that is known already costs no call.
+        is_same = known_answer(answers, arc, d) == SAME_PATH
+        if not p.onward[t, t_ingress, onward] or is_same:
             continue
-        t, far_ingress, marked, marked_after = p.far[s, k], p.far_link[s, k], 0.0, 0.0
-        if len(hops.marked) > 0:
-            marked = hops.marked[s, c, k] if spreads(p, before.egress[d, t]) else 0.0
-            marked_after = hops.marked[s, c, k] if spreads(p, after.egress[d, t]) else 0.0
-        plain, share = part - marked, hops.onward[t, far_ingress] if marked > 0 else 0.0
-        spread_differs = marked > 0 and share != after.hops.onward[t, far_ingress]
-        if marked != marked_after or spread_differs:
-            # The second switch spreads other packets, or spreads them over more or fewer links.
-            plain_after = part - marked_after
-            follow_second_switch(before, t, far_ingress, d, marked, plain, load_before)
-            follow_second_switch(after, t, far_ingress, d, marked_after, plain_after, load_after)
-            continue
-        # Marked packets are spread over the same links, and plain packets are in transit.
-        for onward in range(most_links if marked > 0 else 0):
-            arc, spread_part = t * most_links + onward, marked * share
-            # An answer that is known already costs no call.
-            is_same = known_answer(answers, arc, d) == SAME_PATH
-            if not p.onward[t, far_ingress, onward] or is_same:
-                continue
-            if path_differs(before, after, arc, d, answers):
-                u, back = p.far[t, onward], p.far_link[t, onward]
-                follow_transit(before, u, back, d, 2, spread_part, load_before)
-                follow_transit(after, u, back, d, 2, spread_part, load_after)
-        if plain > 0 and path_differs(before, after, s * most_links + k, d, answers):
-            follow_transit(before, t, far_ingress, d, 1, plain, load_before)
-            follow_transit(after, t, far_ingress, d, 1, plain, load_after)
+        if path_differs(before, after, arc, d, answers):
+            u, u_ingress = p.far[t, onward], p.far_link[t, onward]
+            follow_transit(before, u, u_ingress, d, 2, spread_part, load_before)
+            follow_transit(after, u, u_ingress, d, 2, spread_part, load_after)
+    if plain > 0 and path_differs(before, after, s * most_links + k, d, answers):
+        follow_transit(before, t, t_ingress, d, 1, plain, load_before)
+        follow_transit(after, t, t_ingress, d, 1, plain, load_after)
 
 
 @loop
 def stack_for(most_links: int) -> Stack:
     """A stack for the packets of one pair, in switches with at most so many links."""
     capacity = (MOST_HOPS + 2) * (most_links + 1)
-    at, ingress = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
-    hops, part = np.empty(capacity, np.int64), np.empty(capacity, np.float64)
-    return Stack(at, ingress, hops, part)
+    switch, ingress = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
+    links, part = np.empty(capacity, np.int64), np.empty(capacity, np.float64)
+    return Stack(switch, ingress, links, part)
 
 
 @loop
@@ -376,7 +399,7 @@ def write_changed_shares(
     after: FabricState,
     source: Array,
     destination: Array,
-    out: ChangedShares,
+    changed_shares: ChangedShares,
     arrived: Array,
 ) -> int:
     """Follow pairs before and after a change, and write where shares differ.
@@ -386,11 +409,11 @@ def write_changed_shares(
         after: the state after it.
         source: int64[n], the switch of each pair.
         destination: int64[n], the number of its destination, ascending.
-        out: written as far as it has entries.
+        changed_shares: written as far as it has entries.
         arrived: float64[n], written: the growth of the part of each pair that arrives.
 
     Returns:
-        How many shares differ, which `out` needs entries for.
+        How many shares differ, which `changed_shares` needs entries for.
     """
     p, written = after.program, 0
     arcs, most_links = p.far.size, p.far.shape[1]
@@ -405,12 +428,12 @@ def write_changed_shares(
         for arc in crossed[: crossed_count[0]]:
             growth = load_after.share[arc] - load_before.share[arc]
             load_before.share[arc], load_after.share[arc] = 0, 0
-            if p.far[arc // most_links, arc % most_links] == after.ends[d]:
+            if p.far[arc // most_links, arc % most_links] == after.destinations[d]:
                 arrived[x] += growth
-            if abs(growth) > SAME:
-                if written < len(out.arc):
-                    out.arc[written], out.source[written], out.destination[written] = arc, s, d
-                    out.growth[written] = growth
+            if abs(growth) > EQUAL_SHARES:
+                if written < len(changed_shares.arc):
+                    changed_shares.arc[written], changed_shares.growth[written] = arc, growth
+                    changed_shares.source[written], changed_shares.destination[written] = s, d
                 written += 1
     return written
 
@@ -418,8 +441,8 @@ def write_changed_shares(
 @loop
 def flag_crossing_pairs(
     p: Program,
-    out: LinkShares,
-    towards: DestinationClasses,
+    leaving: LinkShares,
+    destinations: DestinationClasses,
     arcs: Array,
     flags: Array,
     pairs: Pairs,
@@ -429,8 +452,8 @@ def flag_crossing_pairs(
 
     Args:
         p: the tables in links.
-        out: the shares by which packets leave.
-        towards: the destinations.
+        leaving: the shares by which packets leave.
+        destinations: the destinations.
         arcs: int64[n, 2], the arcs, each as switch and link.
         flags: bool[n, D], the destinations of each arc.
         pairs: a buffer.
@@ -438,7 +461,7 @@ def flag_crossing_pairs(
     """
     for i in range(len(arcs)):
         pairs.entry_count[0] = 0
-        collect(p, out, towards, arcs[i, 0], arcs[i, 1], pairs)
+        collect_pairs(p, leaving, destinations, arcs[i, 0], arcs[i, 1], pairs)
         for x in range(pairs.entry_count[0]):
             if flags[i, pairs.destination[x]]:
                 changed[pairs.source[x], pairs.destination[x]] = True
@@ -474,9 +497,9 @@ def flag_changed_rows(
             elif c >= 0 and classes[i, c]:
                 changed[s, d] = True
                 for ingress in range(flags.shape[1]):
-                    for m in range(before.hops.transit.shape[3]):
-                        link_before = before.hops.transit[s, c, ingress, m]
-                        if link_before != after.hops.transit[s, c, ingress, m]:
+                    for m in range(before.next_hops.transit.shape[3]):
+                        link_before = before.next_hops.transit[s, c, ingress, m]
+                        if link_before != after.next_hops.transit[s, c, ingress, m]:
                             flags[i, ingress, d] = True
 
 
@@ -494,9 +517,9 @@ class IntactPaths(NamedTuple):
 
     state: FabricState
     """The state before the change."""
-    out: LinkShares
+    leaving: LinkShares
     """The shares by which packets leave in this state."""
-    towards: DestinationClasses
+    destinations: DestinationClasses
     """The destinations."""
     packets: int
     """How much there is to do, as `for_packets` counts it."""
@@ -531,7 +554,7 @@ class IntactPaths(NamedTuple):
         )
         pairs = Pairs.buffer(switch_count, ends, most_links)
         mark = for_packets(self.packets, flag_crossing_pairs)
-        mark(p, self.out, self.towards, changed_arcs, changed_destinations, pairs, changed)
+        mark(p, self.leaving, self.destinations, changed_arcs, changed_destinations, pairs, changed)
         return changed
 
     def shares(self, after: FabricState, changed: NDArray[np.bool_]) -> ChangeEffect:

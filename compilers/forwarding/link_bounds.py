@@ -29,20 +29,19 @@ from compilers.forwarding.link_crossings import (
     MergedPairs,
     Pairs,
     PairsByLink,
-    collect,
-    merge,
+    collect_pairs,
+    merge_pairs,
 )
-from compilers.forwarding.link_shares import LinkShares
+from compilers.forwarding.link_shares import EQUAL_SHARES, LinkShares
 from compilers.forwarding.machine_code import for_packets, loop
 from compilers.forwarding.rule import Array, Program
 
 Reals = NDArray[np.float64]
-EQUAL_SHARES = 1e-12
-"""The largest difference of two shares that count as equal."""
 TURNS = 4
-"""How often the prices of sources, and then those of destinations, are lowered."""
+"""How often the prices of sources, and then those of destinations, are lowered: then the auction,
+which takes longer, is tried."""
 BIDS = 32
-"""The most bids for a destination in an auction."""
+"""The most bids for a destination in an auction: more would bring its prices nearer to the best."""
 
 
 class PairPrices(NamedTuple):
@@ -70,56 +69,58 @@ class UnpaidShares(NamedTuple):
 
 
 @loop
-def first_prices(crossing: MergedPairs, n: int, prices: PairPrices) -> None:
-    """Write prices that suffice for n pairs: sources with many pairs pay, else destinations.
+def first_prices(pairs: MergedPairs, n: int, prices: PairPrices) -> None:
+    """Write prices that suffice for n pairs.
 
-    Many are more than √n.
+    A source with more than √n pairs pays for all of them. There are at most √n such sources. For
+    the pairs of other sources the destinations pay.
     """
-    begins, source_price, destination_price = crossing.begins, prices.source, prices.destination
+    first, source_price, destination_price = pairs.first, prices.source, prices.destination
     source_price[:], destination_price[:] = 0, 0
     for s in range(len(source_price)):
-        many = (begins[s + 1] - begins[s]) ** 2 > n
-        for x in range(begins[s], begins[s + 1]):
-            share, d = crossing.share[x], crossing.destination[x]
-            if many:
+        source_pays = (first[s + 1] - first[s]) ** 2 > n
+        for x in range(first[s], first[s + 1]):
+            share, d = pairs.share[x], pairs.destination[x]
+            if source_pays:
                 source_price[s] = max(source_price[s], share)
             else:
                 destination_price[d] = max(destination_price[d], share)
 
 
 @loop
-def lower_sources(crossing: MergedPairs, prices: PairPrices) -> None:
+def lower_sources(pairs: MergedPairs, prices: PairPrices) -> None:
     """Let sources pay the part of each share that destinations do not pay."""
     for s in range(len(prices.source)):
         price = 0.0
-        for x in range(crossing.begins[s], crossing.begins[s + 1]):
-            unpaid = crossing.share[x] - prices.destination[crossing.destination[x]]
+        for x in range(pairs.first[s], pairs.first[s + 1]):
+            unpaid = pairs.share[x] - prices.destination[pairs.destination[x]]
             price = max(price, unpaid)
         prices.source[s] = price
 
 
 @loop
-def lower_destinations(crossing: MergedPairs, prices: PairPrices) -> None:
+def lower_destinations(pairs: MergedPairs, prices: PairPrices) -> None:
     """Let destinations pay the part of each share that sources do not pay."""
     prices.destination[:] = 0
     for s in range(len(prices.source)):
-        for x in range(crossing.begins[s], crossing.begins[s + 1]):
-            d, unpaid = crossing.destination[x], crossing.share[x] - prices.source[s]
+        for x in range(pairs.first[s], pairs.first[s + 1]):
+            d, unpaid = pairs.destination[x], pairs.share[x] - prices.source[s]
             prices.destination[d] = max(prices.destination[d], unpaid)
 
 
 @loop
-def auction(crossing: MergedPairs, n: int, prices: PairPrices) -> None:
+def auction(pairs: MergedPairs, n: int, prices: PairPrices) -> None:
     """Write prices of destinations by an auction: each source bids for its best destination.
 
-    The best destination is the one with the largest share above its price.
+    The best destination is the one with the largest share above its price. Sources wait in a queue
+    until they have won a destination, or no destination is worth its price to them.
 
     A bid raises a price by at least a part of the largest share, so there are few bids, and the
     prices are near to the best (Bertsekas, "The auction algorithm", 1988).
     """
-    begins, price, largest = crossing.begins, prices.destination, 0.0
+    first, price, largest = pairs.first, prices.destination, 0.0
     for x in range(n):
-        largest = max(largest, crossing.share[x])
+        largest = max(largest, pairs.share[x])
     least_raise, waiting = largest / BIDS, len(prices.source)
     owner, queue = np.full(len(price), -1, np.int64), np.arange(waiting)
     price[:] = 0
@@ -127,10 +128,10 @@ def auction(crossing: MergedPairs, n: int, prices: PairPrices) -> None:
         waiting -= 1
         s = queue[waiting]
         best, second_best, best_destination = 0.0, 0.0, -1
-        for x in range(begins[s], begins[s + 1]):
-            surplus = crossing.share[x] - price[crossing.destination[x]]
+        for x in range(first[s], first[s + 1]):
+            surplus = pairs.share[x] - price[pairs.destination[x]]
             if surplus > best:
-                best, second_best, best_destination = surplus, best, crossing.destination[x]
+                best, second_best, best_destination = surplus, best, pairs.destination[x]
             elif surplus > second_best:
                 second_best = surplus
         if best_destination >= 0:
@@ -144,12 +145,12 @@ def auction(crossing: MergedPairs, n: int, prices: PairPrices) -> None:
 @loop
 def bound_links(
     p: Program,
-    out: LinkShares,
-    towards: DestinationClasses,
+    leaving: LinkShares,
+    destinations: DestinationClasses,
     arcs: Array,
     sends: Array,
     takes: Array,
-    enough: float,
+    low_enough: float,
     pairs: Pairs,
     upper: Array,
     arrived: Array,
@@ -158,12 +159,12 @@ def bound_links(
 
     Args:
         p: the tables in links.
-        out: the shares by which packets leave.
-        towards: the destinations.
+        leaving: the shares by which packets leave.
+        destinations: the destinations.
         arcs: int64[n, 2], the arcs, each as switch and link.
         sends: float64[S], the rate at which the hosts of each switch can send.
         takes: float64[D], the rate at which the hosts of each destination can receive.
-        enough: a bound that is low enough: it need not be lowered further.
+        low_enough: a bound that need not be lowered further.
         pairs: a buffer.
         upper: float64[n], written: the bounds.
         arrived: float64[S, D], the share of each pair that came to its destination; added to.
@@ -172,23 +173,47 @@ def bound_links(
     for i in range(len(arcs)):
         s, k = arcs[i]
         pairs.entry_count[0] = 0
-        collect(p, out, towards, s, k, pairs)
-        # `head`: the switch behind the link, by its number as a destination. Packets to it arrive.
-        n, head = merge(pairs), towards.destination_number[p.far[s, k]]
+        collect_pairs(p, leaving, destinations, s, k, pairs)
+        # Packets to the switch at the far end arrive by this link.
+        far_end = destinations.destination_number[p.far[s, k]]
         for x in range(pairs.entry_count[0]):
-            if pairs.destination[x] == head:
-                arrived[pairs.source[x], head] += pairs.share[x]
-        first_prices(pairs.merged, n, prices)
-        upper[i], turn = payment(prices, sends, takes), 0
-        while upper[i] > enough and turn < TURNS:
-            lower_sources(pairs.merged, prices)
-            lower_destinations(pairs.merged, prices)
-            upper[i], turn = min(upper[i], payment(prices, sends, takes)), turn + 1
-        if upper[i] > enough:
-            auction(pairs.merged, n, prices)
-            lower_sources(pairs.merged, prices)
-            lower_destinations(pairs.merged, prices)
-            upper[i] = min(upper[i], payment(prices, sends, takes))
+            if pairs.destination[x] == far_end:
+                arrived[pairs.source[x], far_end] += pairs.share[x]
+        n = merge_pairs(pairs)
+        upper[i] = lowest_payment(pairs.merged, n, sends, takes, low_enough, prices)
+
+
+@loop
+def lowest_payment(
+    pairs: MergedPairs,
+    n: int,
+    sends: Array,
+    takes: Array,
+    low_enough: float,
+    prices: PairPrices,
+) -> float:
+    """The lowest payment of switches for a link that is found, until it is low enough.
+
+    Args:
+        pairs: the pairs that cross the link.
+        n: how many these are.
+        sends: as in `bound_links`.
+        takes: as in `bound_links`.
+        low_enough: as in `bound_links`.
+        prices: a buffer.
+    """
+    first_prices(pairs, n, prices)
+    lowest, turn = payment(prices, sends, takes), 0
+    while lowest > low_enough and turn < TURNS:
+        lower_sources(pairs, prices)
+        lower_destinations(pairs, prices)
+        lowest, turn = min(lowest, payment(prices, sends, takes)), turn + 1
+    if lowest > low_enough:
+        auction(pairs, n, prices)
+        lower_sources(pairs, prices)
+        lower_destinations(pairs, prices)
+        lowest = min(lowest, payment(prices, sends, takes))
+    return lowest
 
 
 @loop
@@ -213,9 +238,9 @@ def write_loads(before: PairsByLink, growth: PairsByLink, arcs: Array, loads: Ar
         loads: float64[n, S, D], zeros, written.
     """
     for i in range(len(arcs)):
-        for x in range(before.begins[arcs[i]], before.begins[arcs[i] + 1]):
+        for x in range(before.first[arcs[i]], before.first[arcs[i] + 1]):
             loads[i, before.source[x], before.destination[x]] = before.share[x]
-        for x in range(growth.begins[arcs[i]], growth.begins[arcs[i] + 1]):
+        for x in range(growth.first[arcs[i]], growth.first[arcs[i] + 1]):
             s, d = growth.source[x], growth.destination[x]
             share = loads[i, s, d] + growth.share[x]
             loads[i, s, d] = share if share > EQUAL_SHARES else 0.0
@@ -250,9 +275,9 @@ def raise_bounds(
         np.empty(load.size, np.int64), np.empty(load.size, np.int64), np.empty(load.size)
     )
     for arc in range(len(raised)):
-        if growth.begins[arc] == growth.begins[arc + 1]:
+        if growth.first[arc] == growth.first[arc + 1]:
             continue
-        row = min(arc, len(paid_before.source) - 1)
+        row = min(arc, len(paid_before.source) - 1)  # 0 where one row is for all links
         n = write_unpaid(before, growth, paid_before, arc, row, load, unpaid)
         by_source = PairPrices(np.zeros(switches), np.zeros(ends))
         by_destination = PairPrices(np.zeros(switches), np.zeros(ends))
@@ -303,16 +328,16 @@ def write_unpaid(
         How many shares are written.
     """
     n = 0
-    for x in range(before.begins[arc], before.begins[arc + 1]):
+    for x in range(before.first[arc], before.first[arc + 1]):
         load[before.source[x], before.destination[x]] = before.share[x]
-    for x in range(growth.begins[arc], growth.begins[arc + 1]):
+    for x in range(growth.first[arc], growth.first[arc + 1]):
         s, d = growth.source[x], growth.destination[x]
         share = load[s, d] + growth.share[x]
         share -= paid_before.source[row, s] + paid_before.destination[row, d]
         if share > 0:
             unpaid.source[n], unpaid.destination[n], unpaid.share[n] = s, d, share
             n += 1
-    for x in range(before.begins[arc], before.begins[arc + 1]):
+    for x in range(before.first[arc], before.first[arc + 1]):
         load[before.source[x], before.destination[x]] = 0
     return n
 
@@ -333,7 +358,7 @@ class LinkBounds(NamedTuple):
         arcs: NDArray[np.int64],
         sends: Reals,
         takes: Reals,
-        enough: float = 0.0,
+        low_enough: float = 0.0,
     ) -> LinkBounds:
         """Compute the bounds of some links.
 
@@ -342,17 +367,17 @@ class LinkBounds(NamedTuple):
             arcs: int64[n, 2], the arcs, each as switch and link.
             sends: float64[S], the rate at which the hosts of each switch can send.
             takes: float64[D], the rate at which the hosts of each destination can receive.
-            enough: a bound that is low enough: it need not be lowered further.
+            low_enough: a bound that need not be lowered further.
         """
         upper, arrived = np.zeros(len(arcs)), np.zeros(crossings.size)
         for_packets(crossings.packets, bound_links)(
             crossings.program,
-            crossings.out,
-            crossings.towards,
+            crossings.leaving,
+            crossings.destinations,
             arcs,
             sends,
             takes,
-            enough,
+            low_enough,
             crossings.pair_buffer(),
             upper,
             arrived,

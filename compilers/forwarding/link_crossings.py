@@ -2,8 +2,8 @@
 
 What comes in is a build, and the elements that are down. What goes out are pairs of switches with
 shares, for the guaranteed throughput (`compilers.evaluation`), bounds (`link_bounds`) and
-symmetries (`link_orbits`). Other modules call `LinkCrossings`. `collect` does the search for one
-link, and writes into `Pairs`.
+symmetries (`link_orbits`). Other modules call `LinkCrossings`. `collect_pairs` does the search for
+one link, and writes into `Pairs`.
 
 The search goes backwards. From a link (u, v) it goes to the packets that leave by the link: packets
 of u's hosts, and packets in transit, which left the switch before u by their ingress link
@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.forwarding.link_shares import Hops, LinkShares
+from compilers.forwarding.link_shares import LinkShares, NextHopTable
 from compilers.forwarding.machine_code import for_packets, inlined_loop, loop
 from compilers.forwarding.program import egress_classes, program_of
 from compilers.forwarding.rule import Array, Program, marks, spreads
@@ -31,7 +31,7 @@ from compilers.tables.build import Build
 from compilers.tables.fib import MOST_HOPS, Fib
 
 Reals = NDArray[np.float64]
-NONE_DOWN = np.zeros(0, np.int64)
+NO_FAILURES = np.zeros(0, np.int64)
 """The failed elements where everything is up."""
 FIRST_CAPACITY = 1 << 14
 """How many pairs `LinkCrossings.pairs_by_link` makes room for at first."""
@@ -44,10 +44,10 @@ class DestinationClasses(NamedTuple):
 
     egress: Array
     """int16[D, S], the class of each switch for each destination."""
-    order: Array
+    by_class: Array
     """int32[S, D], by switch the numbers of the destinations, sorted by their class there."""
-    begins: Array
-    """int32[S, C + 1], where each class begins in `order`."""
+    first: Array
+    """int32[S, C + 1], where each class begins in `by_class`."""
     destination_number: Array
     """int32[S], the number of each switch as a destination; -1 for a switch without hosts."""
 
@@ -55,32 +55,32 @@ class DestinationClasses(NamedTuple):
 class MergedPairs(NamedTuple):
     """The pairs that cross a link, sorted by their sources, each pair once."""
 
-    begins: Array
+    first: Array
     """int64[S + 1], where the pairs of each source begin."""
     destination: Array
     """int32[capacity], the number of the destination of each pair."""
     share: Array
     """float64[capacity], the share of the pair's traffic that crosses the link."""
-    place: Array
+    next_place: Array
     """int64[S], a buffer: where the next entry of each source is written."""
-    last: Array
+    last_place: Array
     """int64[D], a buffer: where the last pair with each destination is."""
 
 
 class BackwardPackets(NamedTuple):
-    """Packets in transit that are followed backwards."""
+    """Packets in transit that are followed backwards from a link, as a stack."""
 
     switch: Array
     """int64[n], the switch that each packet leaves."""
     link: Array
     """int64[n], the link by which it leaves."""
-    hops: Array
-    """int64[n], the number of links up to the link in question, both ends counted."""
-    part: Array
-    """float64[n], the part of these packets that crosses the link in question."""
-    returning: Array
-    """bool[n], whether these packets count: all do, unless `LinkShares.only_returning` is set. Then
-    only packets count that have returned to a switch before the link in question."""
+    links: Array
+    """int64[n], the number of links from this one to the link in question, both counted."""
+    share: Array
+    """float64[n], the share of these packets that crosses the link in question."""
+    counts: Array
+    """bool[n], whether these packets count: all do, unless `LinkShares.only_returned` is set. Then
+    they count once they return to a switch between here and the link in question."""
 
 
 class Pairs(NamedTuple):
@@ -99,27 +99,35 @@ class Pairs(NamedTuple):
     entry_count: Array
     """int64[1], n, the number of entries."""
     merged: MergedPairs
-    """The pairs with one entry each, once `merge` has written them."""
-    back: BackwardPackets
+    """The pairs with one entry each, once `merge_pairs` has written them."""
+    backward: BackwardPackets
     """A buffer for packets that are followed backwards."""
 
     @classmethod
     def buffer(cls, switches: int, ends: int, most_links: int) -> Pairs:
         """No pairs yet, and room for those of S switches with K links and D destinations."""
-        steps, entries = MOST_HOPS * most_links, 2 * switches * ends
-        switch, link, hops = np.zeros((3, steps), np.int64)
-        source, destination, ordered = np.empty((3, entries), np.int32)
+        # A packet on the stack is replaced by at most one for each ingress link, MOST_HOPS times.
+        stacked, entries = MOST_HOPS * most_links, 2 * switches * ends
+        switch, link, links = np.zeros((3, stacked), np.int64)
+        source, destination, merged_destination = np.empty((3, entries), np.int32)
         share, merged_share = np.empty((2, entries))
-        begins, place = np.zeros(switches + 1, np.int64), np.zeros(switches, np.int64)
-        merged = MergedPairs(begins, ordered, merged_share, place, np.zeros(ends, np.int64))
-        back = BackwardPackets(switch, link, hops, np.zeros(steps), np.zeros(steps, np.bool_))
-        return cls(source, destination, share, np.zeros(1, np.int64), merged, back)
+        merged = MergedPairs(
+            first=np.zeros(switches + 1, np.int64),
+            destination=merged_destination,
+            share=merged_share,
+            next_place=np.zeros(switches, np.int64),
+            last_place=np.zeros(ends, np.int64),
+        )
+        backward = BackwardPackets(
+            switch, link, links, np.zeros(stacked), np.zeros(stacked, np.bool_)
+        )
+        return cls(source, destination, share, np.zeros(1, np.int64), merged, backward)
 
 
 class PairsByLink(NamedTuple):
     """The pairs of switches that cross each of some links, n in all."""
 
-    begins: Array
+    first: Array
     """int64[links + 1], where the pairs of each link begin."""
     source: Array
     """int16[n], the switch that sends."""
@@ -130,11 +138,11 @@ class PairsByLink(NamedTuple):
 
     def without_pairs(self) -> PairsByLink:
         """No pairs on as many links."""
-        return PairsByLink(np.zeros_like(self.begins), *(column[:0] for column in self[1:]))
+        return PairsByLink(np.zeros_like(self.first), *(column[:0] for column in self[1:]))
 
 
 @inlined_loop
-def add(pairs: Pairs, s: int, d: int, share: float) -> None:
+def add_pair(pairs: Pairs, s: int, d: int, share: float) -> None:
     """Add a share of what s sends to d."""
     if share > 0:
         if pairs.entry_count[0] == len(pairs.share):
@@ -150,167 +158,196 @@ def replace_by_merged(pairs: Pairs) -> int:
 
     The arrays are twice as long as there can be pairs, so that at least half of them is free then.
     """
-    number, merged = merge(pairs), pairs.merged
-    for s in range(len(merged.begins) - 1):
-        for entry in range(merged.begins[s], merged.begins[s + 1]):
+    number, merged = merge_pairs(pairs), pairs.merged
+    for s in range(len(merged.first) - 1):
+        for entry in range(merged.first[s], merged.first[s + 1]):
             pairs.source[entry], pairs.share[entry] = s, merged.share[entry]
             pairs.destination[entry] = merged.destination[entry]
     return number
 
 
 @loop
-def merge(pairs: Pairs) -> int:
+def merge_pairs(pairs: Pairs) -> int:
     """Write the pairs with one entry each into `pairs.merged`; returns the number of pairs."""
-    begins, destination, share, place, last = pairs.merged
-    switches, entries = len(place), pairs.entry_count[0]
-    # Sort the entries by their sources.
-    begins[:] = 0
+    first, destination, share, next_place, last_place = pairs.merged
+    switches, entries = len(next_place), pairs.entry_count[0]
+    # Sort the entries by their sources: count them, add up the counts, and put each in its place.
+    first[:] = 0
     for entry in range(entries):
-        begins[pairs.source[entry] + 1] += 1
+        first[pairs.source[entry] + 1] += 1
     for s in range(switches):
-        begins[s + 1] += begins[s]
-        place[s] = begins[s]
+        first[s + 1] += first[s]
+        next_place[s] = first[s]
     for entry in range(entries):
         s = pairs.source[entry]
-        destination[place[s]], share[place[s]] = pairs.destination[entry], pairs.share[entry]
-        place[s] += 1
+        place = next_place[s]
+        destination[place], share[place] = pairs.destination[entry], pairs.share[entry]
+        next_place[s] += 1
     # Add the shares of equal destinations of a source. The place that is written is never beyond
     # the one that is read.
-    last[:] = -1
+    last_place[:] = -1
     written = 0
     for s in range(switches):
-        first, begins[s] = begins[s], written
-        for entry in range(first, place[s]):
+        first_read, first[s] = first[s], written
+        for entry in range(first_read, next_place[s]):
             d = destination[entry]
-            if last[d] >= begins[s]:
-                share[last[d]] += share[entry]
+            if last_place[d] >= first[s]:  # a pair of this source, not of an earlier one
+                share[last_place[d]] += share[entry]
             else:
-                destination[written], share[written], last[d] = d, share[entry], written
+                destination[written], share[written], last_place[d] = d, share[entry], written
                 written += 1
-    begins[switches] = written
+    first[switches] = written
     return written
 
 
 @loop
-def collect(
-    p: Program, out: LinkShares, towards: DestinationClasses, s: int, k: int, pairs: Pairs
+def collect_pairs(
+    p: Program,
+    leaving: LinkShares,
+    destinations: DestinationClasses,
+    s: int,
+    k: int,
+    pairs: Pairs,
 ) -> None:
     """Collect the pairs that cross link k of switch s.
 
     Args:
         p: the tables in links.
-        out: the shares by which packets leave.
-        towards: the destinations.
+        leaving: the shares by which packets leave.
+        destinations: the destinations.
         s: the switch.
         k: the link.
         pairs: added to.
     """
-    classes, most_links = out.host.shape[1], out.host.shape[2]
+    classes, most_links = leaving.host.shape[1], leaving.host.shape[2]
     for c in range(classes):
         entry = (s * most_links + k) * classes + c
-        has_transit = out.first[entry] < out.first[entry + 1]
-        if out.host[s, c, k] == 0 and not has_transit:
+        has_transit = leaving.first[entry] < leaving.first[entry + 1]
+        if leaving.host[s, c, k] == 0 and not has_transit:
             continue
-        for place in range(towards.begins[s, c], towards.begins[s, c + 1]):
-            d = towards.order[s, place]
-            if not out.only_returning:
-                add(pairs, s, d, out.host[s, c, k])
+        for place in range(destinations.first[s, c], destinations.first[s, c + 1]):
+            d = destinations.by_class[s, place]
+            if not leaving.only_returned:  # packets of the switch's own hosts have not returned
+                add_pair(pairs, s, d, leaving.host[s, c, k])
             if has_transit:
-                collect_transit(p, out, towards, s, k, d, pairs)
+                collect_in_transit(p, leaving, destinations, s, k, d, pairs)
     # Marked packets that s spreads come from the hosts of its neighbours.
-    for ingress in range(most_links if marks(p) and not out.only_returning else 0):
+    for ingress in range(most_links if marks(p) and not leaving.only_returned else 0):
         if p.far[s, ingress] < 0 or not p.onward[s, ingress, k]:
             continue
-        sender, back = p.far[s, ingress], p.far_link[s, ingress]
+        sender, sender_link = p.far[s, ingress], p.far_link[s, ingress]
         for c in range(classes):
-            share = out.onward[s, ingress] * out.marked[sender, c, back]
+            share = leaving.spread_share[s, ingress] * leaving.marked[sender, c, sender_link]
             if share == 0:
                 continue
-            for place in range(towards.begins[sender, c], towards.begins[sender, c + 1]):
-                d = towards.order[sender, place]
-                if spreads(p, towards.egress[d, s]):
-                    add(pairs, sender, d, share)
+            for place in range(destinations.first[sender, c], destinations.first[sender, c + 1]):
+                d = destinations.by_class[sender, place]
+                if spreads(p, destinations.egress[d, s]):
+                    add_pair(pairs, sender, d, share)
 
 
 @inlined_loop
-def collect_transit(
-    p: Program, out: LinkShares, towards: DestinationClasses, s: int, k: int, d: int, pairs: Pairs
+def collect_in_transit(
+    p: Program,
+    leaving: LinkShares,
+    destinations: DestinationClasses,
+    s: int,
+    k: int,
+    d: int,
+    pairs: Pairs,
 ) -> None:
     """Collect the pairs of packets in transit to d that leave switch s by link k without a mark.
 
-    The packets are followed backwards: `pairs.back` is a stack of links by which they leave a
+    The packets are followed backwards: `pairs.backward` is a stack of links by which they leave a
     switch. For each link that is taken off the stack, packets of two kinds came to it: those of
     hosts at the switch before, which are pairs, and packets in transit there, which are put on the
     stack.
     """
-    classes, most_links = out.host.shape[1], out.host.shape[2]
-    has_marks, (switch, link, hops, part, returning) = marks(p), pairs.back
-    switch[0], link[0], part[0], hops[0], n = s, k, 1.0, 1, 1
-    returning[0] = not out.only_returning
+    classes, most_links = leaving.host.shape[1], leaving.host.shape[2]
+    has_marks, (switch, link, links, share, counts) = marks(p), pairs.backward
+    switch[0], link[0], share[0], links[0], n = s, k, 1.0, 1, 1
+    counts[0] = not leaving.only_returned
     while n > 0:
         n -= 1
-        t, leaves_by, share, hop, counts = switch[n], link[n], part[n], hops[n], returning[n]
-        c = towards.egress[d, t]
+        t, leaves_by, links_so_far = switch[n], link[n], links[n]
+        share_so_far, counts_so_far = share[n], counts[n]
+        c = destinations.egress[d, t]
         entry = (t * most_links + leaves_by) * classes + c
         # Marked packets that a switch spreads are collected elsewhere.
-        spread_here = has_marks and spreads(p, c)
-        for e in range(out.first[entry], out.first[entry + 1]):
-            # These packets left `sender`, the switch before t, by its link `back`.
-            sender, back = p.far[t, out.ingress[e]], p.far_link[t, out.ingress[e]]
-            sender_class, sent_part = towards.egress[d, sender], share * out.part[e]
+        spreads_here = has_marks and spreads(p, c)
+        for e in range(leaving.first[entry], leaving.first[entry + 1]):
+            # These packets left `sender`, the switch before t, by its link `sender_link`.
+            sender, sender_link = p.far[t, leaving.ingress[e]], p.far_link[t, leaving.ingress[e]]
+            sender_class = destinations.egress[d, sender]
             if sender_class < 0:
                 continue
-            counted = counts or out.returning[e]
-            if counted:
-                marked = out.marked[sender, sender_class, back] if spread_here else 0.0
-                plain = out.host[sender, sender_class, back] - marked
-                add(pairs, sender, d, sent_part * plain)
+            part, does_count = share_so_far * leaving.share[e], counts_so_far or leaving.returns[e]
+            if does_count:
+                of_hosts = leaving.host[sender, sender_class, sender_link]
+                marked = leaving.marked[sender, sender_class, sender_link] if spreads_here else 0.0
+                add_pair(pairs, sender, d, part * (of_hosts - marked))
                 if has_marks and spreads(p, sender_class):
-                    collect_marked(p, out, towards, sender, back, d, sent_part, pairs)
-            if hop < MOST_HOPS:
-                switch[n], link[n], part[n], hops[n] = sender, back, sent_part, hop + 1
-                returning[n] = counted
+                    collect_marked(p, leaving, destinations, sender, sender_link, d, part, pairs)
+            if links_so_far < MOST_HOPS:
+                switch[n], link[n], links[n] = sender, sender_link, links_so_far + 1
+                share[n], counts[n] = part, does_count
                 n += 1
 
 
 @inlined_loop
 def collect_marked(
     p: Program,
-    out: LinkShares,
-    towards: DestinationClasses,
+    leaving: LinkShares,
+    destinations: DestinationClasses,
     s: int,
     k: int,
     d: int,
     part: float,
     pairs: Pairs,
 ) -> None:
-    """Collect the pairs of marked packets to d that leave switch s by link k, with their part."""
+    """Collect the pairs of marked packets to d that switch s spreads over its link k.
+
+    Args:
+        p: the tables in links.
+        leaving: the shares by which packets leave.
+        destinations: the destinations.
+        s: the switch.
+        k: the link.
+        d: the number of the destination.
+        part: the part of these packets that goes on to the link in question.
+        pairs: added to.
+    """
     for ingress in range(p.far.shape[1]):
         if p.far[s, ingress] >= 0 and p.onward[s, ingress, k]:
-            sender, back = p.far[s, ingress], p.far_link[s, ingress]
-            sender_class = towards.egress[d, sender]
+            sender, sender_link = p.far[s, ingress], p.far_link[s, ingress]
+            sender_class = destinations.egress[d, sender]
             if sender_class >= 0:
-                share = part * out.onward[s, ingress] * out.marked[sender, sender_class, back]
-                add(pairs, sender, d, share)
+                marked = leaving.marked[sender, sender_class, sender_link]
+                add_pair(pairs, sender, d, part * leaving.spread_share[s, ingress] * marked)
 
 
 @loop
 def write_shares(
-    p: Program, out: LinkShares, towards: DestinationClasses, arcs: Array, pairs: Pairs, load: Array
+    p: Program,
+    leaving: LinkShares,
+    destinations: DestinationClasses,
+    arcs: Array,
+    pairs: Pairs,
+    load: Array,
 ) -> None:
     """Write the shares of all pairs that cross some arcs.
 
     Args:
         p: the tables in links.
-        out: the shares by which packets leave.
-        towards: the destinations.
+        leaving: the shares by which packets leave.
+        destinations: the destinations.
         arcs: int64[n, 2], the arcs.
         pairs: a buffer.
         load: float64[n, S, D], added to.
     """
     for i in range(len(arcs)):
         pairs.entry_count[0] = 0
-        collect(p, out, towards, arcs[i, 0], arcs[i, 1], pairs)
+        collect_pairs(p, leaving, destinations, arcs[i, 0], arcs[i, 1], pairs)
         for x in range(pairs.entry_count[0]):
             load[i, pairs.source[x], pairs.destination[x]] += pairs.share[x]
 
@@ -318,8 +355,8 @@ def write_shares(
 @loop
 def write_pairs(
     p: Program,
-    out: LinkShares,
-    towards: DestinationClasses,
+    leaving: LinkShares,
+    destinations: DestinationClasses,
     arcs: Array,
     pairs: Pairs,
     by_link: PairsByLink,
@@ -328,8 +365,8 @@ def write_pairs(
 
     Args:
         p: the tables in links.
-        out: the shares by which packets leave.
-        towards: the destinations.
+        leaving: the shares by which packets leave.
+        destinations: the destinations.
         arcs: int64[n, 2], the arcs.
         pairs: a buffer.
         by_link: written.
@@ -340,16 +377,16 @@ def write_pairs(
     written = 0
     for i in range(len(arcs)):
         pairs.entry_count[0] = 0
-        collect(p, out, towards, arcs[i, 0], arcs[i, 1], pairs)
-        merge(pairs)
-        for s in range(len(pairs.merged.place)):
-            for x in range(pairs.merged.begins[s], pairs.merged.begins[s + 1]):
+        collect_pairs(p, leaving, destinations, arcs[i, 0], arcs[i, 1], pairs)
+        merge_pairs(pairs)
+        for s in range(len(pairs.merged.next_place)):
+            for x in range(pairs.merged.first[s], pairs.merged.first[s + 1]):
                 if written < len(by_link.share):
                     by_link.source[written] = s
                     by_link.destination[written] = pairs.merged.destination[x]
                     by_link.share[written] = pairs.merged.share[x]
                 written += 1
-        by_link.begins[i + 1] = written
+        by_link.first[i + 1] = written
     return written
 
 
@@ -359,30 +396,34 @@ class LinkCrossings:
 
     program: Program
     """Its tables in links."""
-    hops: Hops
+    next_hops: NextHopTable
     """The links by which packets leave, by their ingress links."""
-    out: LinkShares
+    leaving: LinkShares
     """The shares of packets in transit, by the links by which they leave."""
-    towards: DestinationClasses
+    destinations: DestinationClasses
     """The destinations."""
     packets: int
     """How much there is to do, as `for_packets` counts it."""
 
     @classmethod
-    def of(cls, build: Build, dead: NDArray[np.int64] = NONE_DOWN, times: int = 1) -> LinkCrossings:
+    def of(
+        cls, build: Build, failed: NDArray[np.int64] = NO_FAILURES, times: int = 1
+    ) -> LinkCrossings:
         """Prepare a build: evaluate the rule for all switches, classes and ingress links.
 
         Args:
             build: its tables and cables.
-            dead: int64[n], the elements that are down, as `Program` numbers them.
-            times: how many times this is done with different elements down (`for_packets`).
+            failed: int64[n], the failed elements, as `Program` numbers them.
+            times: for how many sets of failed elements this is done; for many, loops run as
+                machine code (`for_packets`).
         """
         p, weight = program_of(build), build.tables.classes.weight
         packets = times * PACKETS_A_CROSSING * len(p.far) ** 2 * weight.shape[2]
         if marks(p):
             packets *= p.far.shape[1]
-        hops = Hops.of(p, build, dead, packets)
-        return cls(p, hops, LinkShares.of(hops), _towards(build, p), packets)
+        next_hops = NextHopTable.of(p, build, failed, packets)
+        destinations = _destination_classes(build, p)
+        return cls(p, next_hops, LinkShares.of(next_hops), destinations, packets)
 
     @cached_property
     def arcs(self) -> NDArray[np.int64]:
@@ -392,7 +433,7 @@ class LinkCrossings:
     @property
     def size(self) -> tuple[int, int]:
         """S and D."""
-        return len(self.program.far), len(self.towards.egress)
+        return len(self.program.far), len(self.destinations.egress)
 
     def pair_buffer(self) -> Pairs:
         """A buffer for the pairs that cross one link."""
@@ -402,7 +443,7 @@ class LinkCrossings:
         """float64[n, S, D]: the share of what each switch sends to each destination on each arc."""
         load = np.zeros((len(arcs), *self.size))
         write = for_packets(self.packets, write_shares)
-        write(self.program, self.out, self.towards, arcs, self.pair_buffer(), load)
+        write(self.program, self.leaving, self.destinations, arcs, self.pair_buffer(), load)
         return load
 
     def pairs_by_link(self) -> PairsByLink:
@@ -410,24 +451,24 @@ class LinkCrossings:
         write, buffer = for_packets(self.packets, write_pairs), self.pair_buffer()
         capacity = FIRST_CAPACITY
         while True:
-            begins = np.zeros(len(self.arcs) + 1, np.int64)
+            first = np.zeros(len(self.arcs) + 1, np.int64)
             source, destination = np.zeros((2, capacity), np.int16)
-            pairs = PairsByLink(begins, source, destination, np.zeros(capacity))
-            count = write(self.program, self.out, self.towards, self.arcs, buffer, pairs)
+            pairs = PairsByLink(first, source, destination, np.zeros(capacity))
+            count = write(self.program, self.leaving, self.destinations, self.arcs, buffer, pairs)
             if count <= capacity:
                 return pairs
             capacity = count
 
 
-def _towards(build: Build, p: Program) -> DestinationClasses:
+def _destination_classes(build: Build, p: Program) -> DestinationClasses:
     """The destinations of a build, whose program is p, by the classes that switches have."""
     ends = np.flatnonzero(build.topology.endpoints)
     egress = egress_classes(build, ends, Fib.of(build.tables, build.wiring.cables()))
     # [S, D], by switch the destinations sorted by their class, and these classes.
-    order = np.argsort(egress.T, axis=1, kind="stable")
-    ordered_classes = np.take_along_axis(egress.T, order, axis=1)
+    by_class = np.argsort(egress.T, axis=1, kind="stable")
+    sorted_classes = np.take_along_axis(egress.T, by_class, axis=1)
     classes = np.arange(p.order.shape[1] + 1)
-    begins = np.stack([np.searchsorted(row, classes) for row in ordered_classes])
+    first = np.stack([np.searchsorted(row, classes) for row in sorted_classes])
     number = np.full(len(p.far), -1, np.int32)
     number[ends] = np.arange(len(ends))
-    return DestinationClasses(egress, order.astype(np.int32), begins.astype(np.int32), number)
+    return DestinationClasses(egress, by_class.astype(np.int32), first.astype(np.int32), number)

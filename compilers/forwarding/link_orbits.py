@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.forwarding.link_crossings import LinkCrossings
+from compilers.forwarding.link_shares import EQUAL_SHARES
 from compilers.forwarding.rule import Array, Program, spreads
 from compilers.topology.families import family_named
 from compilers.topology.labelled_graph import Topology
@@ -30,8 +31,6 @@ from compilers.topology.labelled_graph import Topology
 Numbers = NDArray[np.int64]
 CELLS_AT_ONCE = 1 << 20
 """The most pairs of a destination and a link that are in memory together."""
-EQUAL_SHARES = 1e-12
-"""The largest difference of two shares that count as equal."""
 
 
 def orbit_representatives(topology: Topology, crossings: LinkCrossings) -> Numbers:
@@ -113,16 +112,16 @@ class IngressLinks(NamedTuple):
         Args:
             egress: int16[n, S], the classes for n destinations.
         """
-        p, out = self.crossings.program, self.crossings.out
+        p, shares = self.crossings.program, self.crossings.leaving
         sends, s = (egress >= 0)[..., None], np.arange(len(p.far))
-        leaves = (out.host[s, egress] > 0) & sends
-        if not len(out.marked):
+        leaves = (shares.host[s, egress] > 0) & sends
+        if not len(shares.marked):
             return self.behind_links(leaves)
-        spread = np.array([spreads(p, c) for c in range(out.host.shape[1])] + [False])
+        spread = np.array([spreads(p, c) for c in range(shares.host.shape[1])] + [False])
         # No packets are spread where the class is negative; spread[-1] is False.
         far_spreads = np.where(egress >= 0, spread[egress], False)[:, p.far]
-        marked = (out.marked[s, egress] > 0) & sends & far_spreads
-        plain = leaves & (~marked | (out.host[s, egress] > out.marked[s, egress]))
+        marked = (shares.marked[s, egress] > 0) & sends & far_spreads
+        plain = leaves & (~marked | (shares.host[s, egress] > shares.marked[s, egress]))
         # [S, n, K] times [S, K, K]: from the ingress links of marked packets to the links by which
         # the next switch spreads them.
         onward = self.behind_links(marked).transpose(1, 0, 2).astype(np.float32)
@@ -132,8 +131,8 @@ class IngressLinks(NamedTuple):
 
 def states_met(crossings: LinkCrossings) -> NDArray[np.bool_]:
     """bool[S, C, K]: the switches, classes and ingress links that packets in transit meet."""
-    egress, ingress = crossings.towards.egress, IngressLinks.of(crossings)
-    met = np.zeros(crossings.hops.transit.shape[:3], np.bool_)
+    egress, ingress = crossings.destinations.egress, IngressLinks.of(crossings)
+    met = np.zeros(crossings.next_hops.transit.shape[:3], np.bool_)
     step = max(1, CELLS_AT_ONCE // crossings.program.far.size)
     for begin in range(0, len(egress), step):
         block = egress[begin : begin + step]
@@ -165,7 +164,7 @@ def _leaving(
     c = egress.ravel()[row]
     is_forwarded = c >= 0
     cell, row, c = cell[is_forwarded], row[is_forwarded], c[is_forwarded]
-    transit, leaves = crossings.hops.transit, np.zeros(is_ingress.shape, np.bool_)
+    transit, leaves = crossings.next_hops.transit, np.zeros(is_ingress.shape, np.bool_)
     state = (row % switches * transit.shape[1] + c) * most_links + cell % most_links
     met.ravel()[state] = True
     for link in transit.reshape(-1, transit.shape[3])[state].T:  # the i-th next link of each state
@@ -183,7 +182,7 @@ class SymmetryCheck:
     def __init__(self, crossings: LinkCrossings) -> None:
         self.crossings = crossings
         """The tables."""
-        self.met = np.ones(crossings.hops.transit.shape[:3], np.bool_)
+        self.met = np.ones(crossings.next_hops.transit.shape[:3], np.bool_)
         """bool[S, C, K]: the states that count, at first all (`states_met`)."""
 
     def holds_for(self, moved: MovedTables) -> bool:
@@ -220,7 +219,7 @@ class MovedTables(NamedTuple):
             crossings: the tables.
             vertex: int64[S], the image of each vertex.
         """
-        p, egress = crossings.program, crossings.towards.egress
+        p, egress = crossings.program, crossings.destinations.egress
         switches = len(p.far)
         exists = p.far >= 0
         switch, link = np.nonzero(exists)
@@ -242,19 +241,19 @@ class MovedTables(NamedTuple):
 
     def keeps_hosts(self, crossings: LinkCrossings) -> bool:
         """Whether hosts' packets, marked or not, leave a switch's image by the image links."""
-        p, out = crossings.program, crossings.out
-        of_hosts = [out.host, out.marked] if len(out.marked) else [out.host]
+        p, shares = crossings.program, crossings.leaving
+        share_tables = [shares.host, shares.marked] if len(shares.marked) else [shares.host]
         s, c = np.nonzero(self.egress_class >= 0)
         exists = p.far[s] >= 0
         image_switch, image_class = self.vertex[s], self.egress_class[s, c]
         image_link = np.where(exists, self.link[s], 0)
-        for share in of_hosts:
+        for share in share_tables:
             of_image = share[image_switch[:, None], image_class[:, None], image_link]
             if not np.allclose(
                 np.where(exists, of_image, 0), share[s, c], rtol=0, atol=EQUAL_SHARES
             ):
                 return False
-        return not len(out.marked) or self._keeps_onward(p, c, image_class)
+        return not len(shares.marked) or self._keeps_onward(p, c, image_class)
 
     def _keeps_onward(self, p: Program, c: Numbers, image_class: Numbers) -> bool:
         """Whether marked packets are spread at the image of a switch as at the switch.
@@ -280,7 +279,7 @@ class MovedTables(NamedTuple):
         if met[self.egress_class < 0].any():
             return False
         s, c, ingress = np.nonzero(met)
-        transit, vertex = crossings.hops.transit, self.vertex[s]
+        transit, vertex = crossings.next_hops.transit, self.vertex[s]
         has_link = transit[s, c, ingress] >= 0
         images = np.where(has_link, self.link[s[:, None], transit[s, c, ingress]], -1)
         of_image = np.maximum(transit[vertex, self.egress_class[s, c], self.link[s, ingress]], -1)

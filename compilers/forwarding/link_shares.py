@@ -1,14 +1,17 @@
 """The next hops of every switch as tables: by which links packets leave, and in which shares.
 
-What comes in is a program (`rule.Program`) and the elements that are down. The rule is evaluated
-once for every switch, egress class and ingress link. `Hops` has its results by ingress link.
-`LinkShares` has the same by the link that packets leave by: `link_crossings` searches backwards,
-from a link to the pairs of switches that send packets over it. `changed_paths` compares the `Hops`
-before and after a failure.
+What comes in is a program (`rule.Program`) and the failed elements. The rule is evaluated once for
+every switch, egress class and ingress link. There are two forms of the result:
 
-A packet *returns* where it comes in by the minimal link of its class, so that the switch treats it
-as one that came back. `returning_packets` bounds the load of packets that have not returned, and
-that of packets that have (`LinkShares.only_returning`).
+- `NextHopTable` is by ingress link: where do packets go that come in here? `changed_paths` compares
+  the tables before and after a failure.
+- `LinkShares` is by the link that packets leave by: where did they come in? `link_crossings`
+  searches backwards with it, from a link to the pairs of switches that send packets over it.
+
+A packet *returns* to a switch where it comes in by the minimal link of its class there. The switch
+then treats it as one that was sent back. `returning_packets` computes the loads of packets that
+have not returned anywhere and of those that have from a table of each kind
+(`LinkShares.only_returned`).
 
 Letters in the loops: p the program, s a switch, c an egress class, n how many next links a packet
 has.
@@ -24,12 +27,14 @@ from compilers.forwarding.machine_code import for_packets, loop
 from compilers.forwarding.rule import HOST, MARKED, PLAIN, Array, Program, is_up, marks, next_links
 from compilers.tables.build import Build
 
+EQUAL_SHARES = 1e-12
+"""The largest difference of two shares that count as equal: more than the error of their sums."""
 ANY_CLASS = 0
-"""The class argument for marked packets that are spread. Another class that is spread would make no
-difference, as the links by which these packets leave depend on the ingress link only."""
+"""The class argument of `next_links` for marked packets that are spread, which ignores it. Classes
+are numbered so that 0 is one that is spread (`rule.spreads`)."""
 
 
-class Hops(NamedTuple):
+class NextHopTable(NamedTuple):
     """The links by which packets leave S switches with C egress classes and K links."""
 
     host: Array
@@ -39,20 +44,20 @@ class Hops(NamedTuple):
     transit: Array
     """int16[S, C, K, M], the links by which packets of a class that came in by a link leave, in
     equal parts; below 0 where there is none."""
-    onward: Array
-    """float64[S, K], by ingress link the share of marked packets that each link of `Program.onward`
-    gets if it is up; no row without marks."""
-    up: Array
+    spread_share: Array
+    """float64[S, K], by ingress link the share of marked packets that leaves by each link over
+    which they are spread: 1/n for n links of `Program.onward` that are up. No row without marks."""
+    is_up: Array
     """bool[S, K], the links that are up."""
 
     @classmethod
-    def of(cls, p: Program, build: Build, dead: Array, packets: int) -> Hops:
+    def of(cls, p: Program, build: Build, failed: Array, packets: int) -> NextHopTable:
         """Evaluate the rule for all switches.
 
         Args:
             p: the program of the build.
             build: its weights, and the switches that have hosts.
-            dead: int64[n], the elements that are down.
+            failed: int64[n], the failed elements.
             packets: an estimate of the work, by which `for_packets` decides whether the loop runs
                 as Python or as machine code.
         """
@@ -63,37 +68,36 @@ class Hops(NamedTuple):
             host=np.zeros((switches, classes, most_links)),
             marked=np.zeros((marking_switches, classes, most_links)),
             transit=np.full((switches, classes, most_links, next_links_in_transit), -1, np.int16),
-            onward=np.zeros((marking_switches, most_links)),
-            up=np.zeros((switches, most_links), np.bool_),
+            spread_share=np.zeros((marking_switches, most_links)),
+            is_up=np.zeros((switches, most_links), np.bool_),
         )
-        return empty.evaluated_at(p, build, dead, np.arange(switches), packets)
+        return empty.evaluated_at(p, build, failed, np.arange(switches), packets)
 
     def evaluated_at(
-        self, p: Program, build: Build, dead: Array, switches: Array, packets: int
-    ) -> Hops:
+        self, p: Program, build: Build, failed: Array, switches: Array, packets: int
+    ) -> NextHopTable:
         """A copy in which the rows of some switches are evaluated anew.
 
         Args:
             p: the program of the build.
             build: its weights, and the switches that have hosts.
-            dead: int64[n], the elements that are down.
+            failed: int64[n], the failed elements.
             switches: int64[m], these switches.
-            packets: an estimate of the work, by which `for_packets` decides whether the loop runs
-                as Python or as machine code.
+            packets: as in `of`.
         """
-        hops = Hops(*(column.copy() for column in self))
+        table = NextHopTable(*(column.copy() for column in self))
         weight = np.ascontiguousarray(build.tables.classes.weight)
         has_hosts = np.ascontiguousarray(build.topology.endpoints)
-        for_packets(packets, write_hops)(p, weight, has_hosts, dead, switches, hops)
-        return hops
+        for_packets(packets, write_next_hops)(p, weight, has_hosts, failed, switches, table)
+        return table
 
 
 class LinkShares(NamedTuple):
     """The shares of packets that leave S switches with C egress classes by each of their K links.
 
-    Packets in transit are n entries, sorted by the link that they leave by. Those that leave switch
-    s by link k and are of class c are the entries from first[(s·K + k)·C + c] to the next value of
-    `first`.
+    An entry is a switch, a class, an ingress link and one of the next links of packets in transit
+    there. The n entries are sorted by next link. Those for switch s, next link k and class c are
+    the entries from first[(s·K + k)·C + c] to the next value of `first`.
     """
 
     host: Array
@@ -104,53 +108,54 @@ class LinkShares(NamedTuple):
     """int64[S·K·C + 1], the first entry of each switch, link and class."""
     ingress: Array
     """int16[n], the ingress link of each entry."""
-    part: Array
+    share: Array
     """float64[n], the share of the packets from the ingress link that leaves by the entry's
     link."""
-    onward: Array
-    """float64[S, K], as in `Hops`."""
-    returning: Array
-    """bool[n], whether the packets of an entry return here: they came in by the minimal link."""
-    only_returning: bool
-    """Whether only packets count that have returned here or at a switch before; else all count."""
+    spread_share: Array
+    """float64[S, K], as in `NextHopTable`."""
+    returns: Array
+    """bool[n], whether the packets of an entry return here: they came in by the minimal link.
+    All are False unless `only_returned` is set."""
+    only_returned: bool
+    """False: all packets count. True: only those count that have returned to some switch."""
 
     @classmethod
-    def of(cls, hops: Hops, returning: Array | None = None) -> LinkShares:
+    def of(cls, table: NextHopTable, returns: Array | None = None) -> LinkShares:
         """Sort packets in transit by the links that they leave by.
 
         Args:
-            hops: the links by ingress link.
-            returning: bool[S, C, K], whether packets of a class that come in by a link return. If
+            table: the links by ingress link.
+            returns: bool[S, C, K], whether packets of a class that come in by a link return. If
                 it is given, only packets that have returned count. None: all packets count.
         """
-        switches, classes, most_links, _ = hops.transit.shape
-        # One entry for each next link of packets in transit, and the numbers by which `first` finds
-        # it: of the switch and the link that the packets leave by, and of their class.
-        s, c, ingress, place = np.nonzero(hops.transit >= 0)
-        leaves_by = (s * most_links + hops.transit[s, c, ingress, place]) * classes + c
-        part = 1.0 / np.count_nonzero(hops.transit >= 0, axis=3)[s, c, ingress]
+        switches, classes, most_links, _ = table.transit.shape
+        # One entry for each next link of packets in transit, and the number by which `first` finds
+        # it: of the switch, the next link and the class together.
+        s, c, ingress, place = np.nonzero(table.transit >= 0)
+        leaves_by = (s * most_links + table.transit[s, c, ingress, place]) * classes + c
+        share = 1.0 / np.count_nonzero(table.transit >= 0, axis=3)[s, c, ingress]
         order = np.argsort(leaves_by, kind="stable")
         first = np.zeros(switches * most_links * classes + 1, np.int64)
         np.cumsum(np.bincount(leaves_by, minlength=len(first) - 1), out=first[1:])
-        if returning is None:
+        if returns is None:
             entry_returns = np.zeros(len(leaves_by), np.bool_)
         else:
-            entry_returns = returning[s, c, ingress][order]
+            entry_returns = returns[s, c, ingress][order]
         return cls(
-            host=hops.host,
-            marked=hops.marked,
+            host=table.host,
+            marked=table.marked,
             first=first,
             ingress=ingress[order].astype(np.int16),
-            part=part[order],
-            onward=hops.onward,
-            returning=entry_returns,
-            only_returning=returning is not None,
+            share=share[order],
+            spread_share=table.spread_share,
+            returns=entry_returns,
+            only_returned=returns is not None,
         )
 
 
 @loop
-def write_hops(
-    p: Program, weight: Array, has_hosts: Array, dead: Array, switches: Array, hops: Hops
+def write_next_hops(
+    p: Program, weight: Array, has_hosts: Array, failed: Array, switches: Array, table: NextHopTable
 ) -> None:
     """Write the links by which packets leave some switches while elements are down.
 
@@ -158,49 +163,65 @@ def write_hops(
         p: the program.
         weight: uint16[S, C, 1 + A], of `Classes`.
         has_hosts: bool[S], the switches with hosts.
-        dead: int64[n], the elements that are down.
+        failed: int64[n], the failed elements.
         switches: int64[m], the switches.
-        hops: written for these switches.
+        table: written for these switches.
     """
-    _, classes, most_links, next_links_in_transit = hops.transit.shape
+    _, classes, most_links, next_links_in_transit = table.transit.shape
+    # Buffers for `next_links`: the next links of a packet, and its tag on each.
     link, tags = np.empty(most_links + 1, np.int64), np.empty(most_links + 1, np.int64)
     for s in switches:
         for ingress in range(most_links):
             if p.far[s, ingress] < 0:
                 continue
-            hops.up[s, ingress] = is_up(p, s, ingress, dead)
+            table.is_up[s, ingress] = is_up(p, s, ingress, failed)
             for c in range(classes):
-                n = next_links(p, s, ingress, PLAIN, c, dead, link, tags)
+                n = next_links(p, s, ingress, PLAIN, c, failed, link, tags)
                 for i in range(next_links_in_transit):
-                    hops.transit[s, c, ingress, i] = link[i] if i < n else -1
-            if len(hops.onward) > 0:
-                n = next_links(p, s, ingress, MARKED, ANY_CLASS, dead, link, tags)
-                hops.onward[s, ingress] = 1.0 / n if n > 0 else 0.0
+                    table.transit[s, c, ingress, i] = link[i] if i < n else -1
+            if len(table.spread_share) > 0:
+                n = next_links(p, s, ingress, MARKED, ANY_CLASS, failed, link, tags)
+                table.spread_share[s, ingress] = 1.0 / n if n > 0 else 0.0
         if has_hosts[s]:
-            write_host_shares(p, weight, dead, s, hops, link, tags)
+            write_host_shares(p, weight, failed, s, table, link, tags)
 
 
 @loop
 def write_host_shares(
-    p: Program, weight: Array, dead: Array, s: int, hops: Hops, link: Array, tags: Array
+    p: Program,
+    weight: Array,
+    failed: Array,
+    s: int,
+    table: NextHopTable,
+    link: Array,
+    tags: Array,
 ) -> None:
     """Write the shares of hosts' packets that leave switch s by each link that is up, by weight.
 
-    The arguments are those of `write_hops`; `link` and `tags` are int64[K + 1], overwritten.
+    Where no link with a weight is up, all packets leave by one link of fast reroute.
+
+    Args:
+        p: the program.
+        weight: uint16[S, C, 1 + A], of `Classes`.
+        failed: int64[n], the failed elements.
+        s: the switch.
+        table: its `host` and `marked` are written for this switch.
+        link: a buffer of `next_links`, int64[K + 1].
+        tags: a buffer of `next_links`, int64[K + 1].
     """
-    hops.host[s] = 0
-    if len(hops.marked) > 0:
-        hops.marked[s] = 0
-    for c in range(hops.host.shape[1]):
-        n, total = next_links(p, s, HOST, PLAIN, c, dead, link, tags), 0.0
+    table.host[s] = 0
+    if len(table.marked) > 0:
+        table.marked[s] = 0
+    for c in range(table.host.shape[1]):
+        n, total = next_links(p, s, HOST, PLAIN, c, failed, link, tags), 0.0
         for i in range(n):
             total += weight_of(p, weight, s, c, link[i])
         for i in range(n):
             if link[i] >= 0:
                 share = weight_of(p, weight, s, c, link[i]) / total if total > 0 else 1.0 / n
-                hops.host[s, c, link[i]] += share
+                table.host[s, c, link[i]] += share
                 if tags[i] == MARKED:
-                    hops.marked[s, c, link[i]] += share
+                    table.marked[s, c, link[i]] += share
 
 
 @loop

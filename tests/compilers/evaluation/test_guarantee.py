@@ -23,7 +23,7 @@ from compilers.evaluation.worst_traffic import (
     unit_assignment,
     worst_traffic,
 )
-from compilers.forwarding.link_crossings import LinkCrossings, Pairs, add, merge
+from compilers.forwarding.link_crossings import LinkCrossings, Pairs, add_pair, merge_pairs
 from compilers.forwarding.link_orbits import orbit_representatives
 from compilers.forwarding.returning_packets import bounds_by_symmetry, split_where_packets_return
 from compilers.pipeline import compile_fabric
@@ -152,9 +152,9 @@ def test_pairs_that_fill_their_room_are_merged() -> None:
     pairs = Pairs.buffer(3, 2, 1)
     entries = [(s, d, 1 / (1 + s + d + n)) for n in range(9) for s in range(3) for d in range(2)]
     for s, d, share in entries:
-        add(pairs, s, d, share)
-    merge(pairs)
-    begins, destination, share = pairs.merged[:3]
+        add_pair(pairs, s, d, share)
+    merge_pairs(pairs)
+    begins, destination, share, *_ = pairs.merged
     assert [sorted(destination[b:e].tolist()) for b, e in pairwise(begins)] == [[0, 1]] * 3
     for s, (begin, end) in enumerate(pairwise(begins)):
         for d, merged in zip(destination[begin:end], share[begin:end], strict=True):
