@@ -27,6 +27,11 @@ from compilers.forwarding.packet_states import (
 from compilers.forwarding.rule import HOST, PLAIN, Array, Program, marks, next_links, transit
 from compilers.tables.fib import MOST_HOPS
 
+ANY_STATE = -1
+"""In place of the state at the far end of a link: packets may have any state there."""
+NOT_VISITED, VISITED = -1, 0
+"""Values of an array by state."""
+
 
 @loop
 def add_states_before(
@@ -48,8 +53,8 @@ def add_states_before(
         d: the destination.
         s: the switch.
         k: its link.
-        next_state: the state that the packets have at the far end; -1: any.
-        visited: int8 by state, -1 for those that are not in `states` yet; raised to 0.
+        next_state: the state that the packets have at the far end, or ANY_STATE.
+        visited: int8 by state, VISITED for those that are in `states`; written.
         states: int32, written from index n on.
         n: how many states are in `states`.
 
@@ -63,16 +68,16 @@ def add_states_before(
     occurring = states_a_switch(p) if marks(p) else states_a_switch(p) - most_links
     for state in range(first, first + occurring):
         _, ingress, tag = packet_in(p, state)
-        if s == d or visited[state] >= 0:
+        if s == d or visited[state] == VISITED:
             continue
         if state_of(p, s, ingress, tag, egress[s], NAMED_LINKS) != state:
             continue  # OTHER stands for this ingress link
         for i in range(next_links(p, s, ingress, tag, egress[s], no_failures, link, tags)):
             if link[i] == k and (
-                next_state < 0
+                next_state == ANY_STATE
                 or state_of(p, t, far_link, tags[i], egress[t], NAMED_LINKS) == next_state
             ):
-                visited[state], states[n] = 0, state
+                visited[state], states[n] = VISITED, state
                 n += 1
                 break
     return n
@@ -80,7 +85,12 @@ def add_states_before(
 
 @loop
 def cable_ends(p: Program, chosen: Array) -> Array:
-    """int64[2n, 2]: the switch and the link of both ends of each chosen cable, bool[E]."""
+    """int64[2n, 2]: the switch and the link of both ends of each chosen cable.
+
+    Args:
+        p: what switches hold.
+        chosen: bool[E], the n cables.
+    """
     ends, count = np.empty((2 * len(chosen), 2), np.int64), 0
     for s in range(p.far.shape[0]):
         for k in range(p.far.shape[1]):
@@ -96,7 +106,16 @@ def uses_cable_after(
 ) -> bool:
     """Whether a packet that leaves switch s by its link k takes a chosen cable after that link.
 
-    The packet has one path, as paths are not shared at every hop here.
+    The packet has one path, as this is called only where paths are not shared at every hop.
+
+    Args:
+        p: what switches hold.
+        egress: int16[S], the class of each switch for d.
+        d: the destination.
+        s: the switch.
+        k: its link.
+        chosen: bool[E], the cables.
+        no_failures: int64[0], no failed elements.
     """
     t, ingress = p.far[s, k], p.far_link[s, k]
     for _ in range(MOST_HOPS):
@@ -154,13 +173,13 @@ def follow_back_from_cables(
         egress: int16[S], the class of each switch for d.
         d: the destination.
         ends: int64[n, 2], the ends of the cables, of `cable_ends`.
-        visited: int8 by state, -1 for each before and after the call.
+        visited: int8 by state, NOT_VISITED for each before and after the call.
         states: int32, a buffer as long as there are states.
         uses_cable: bool[S], set for these switches.
     """
     n, followed = 0, 0
     for s, k in ends:
-        n = add_states_before(p, egress, d, s, k, -1, visited, states, n)
+        n = add_states_before(p, egress, d, s, k, ANY_STATE, visited, states, n)
     while followed < n:
         state = states[followed]
         s, ingress, tag = packet_in(p, state)
@@ -171,7 +190,7 @@ def follow_back_from_cables(
             if t >= 0 and state_of(p, s, k, tag, egress[s], NAMED_LINKS) == state:
                 n = add_states_before(p, egress, d, t, p.far_link[s, k], state, visited, states, n)
     for state in states[:n]:
-        visited[state] = -1
+        visited[state] = NOT_VISITED
 
 
 @loop
@@ -189,7 +208,7 @@ def sources_over_cables(p: Program, egresses: Array, destinations: Array, chosen
     """
     switches, most_links = p.far.shape
     all_states = count_states(p)
-    visited, states = np.full(all_states, -1, np.int8), np.empty(all_states, np.int32)
+    visited, states = np.full(all_states, NOT_VISITED, np.int8), np.empty(all_states, np.int32)
     uses_cable = np.zeros((len(destinations), switches), np.bool_)
     ends = cable_ends(p, chosen)
     # From more than 4K ends, the search backwards comes to nearly every state. Packets with several

@@ -26,8 +26,8 @@ import numpy as np
 
 from compilers.forwarding.machine_code import loop
 from compilers.forwarding.met_failures import (
-    follow,
-    meets,
+    longest_path,
+    meets_failures,
     representative_states,
     write_next_elements,
 )
@@ -36,9 +36,9 @@ from compilers.forwarding.packet_states import (
     count_states,
     flood,
     packet_in,
-    start,
     state_of,
     states_a_switch,
+    write_host_states,
 )
 from compilers.forwarding.rule import (
     HOST,
@@ -49,7 +49,7 @@ from compilers.forwarding.rule import (
     is_up,
     next_links,
 )
-from compilers.forwarding.single_failures import LOOPED, minimal_hops
+from compilers.forwarding.single_failures import ENDLESS, write_minimal_hops
 
 PATHS, LONGEST, STRAYS, LONGEST_MET, ADDED = range(5)
 """Columns of the figures that `walk_cases` computes for a destination.
@@ -62,6 +62,9 @@ PATHS, LONGEST, STRAYS, LONGEST_MET, ADDED = range(5)
 """
 CASE, STATE, PREVIOUS, FOR_EVER = range(4)
 """Columns of lost packets, a row for each pair of a case and a state that loses packets.
+
+The rows of a case are a linked list: `Scratch.last_row` has the last one, and each row the one
+before it.
 
 - CASE: the number of the case.
 - STATE: the state in which packets met the failures.
@@ -108,17 +111,21 @@ class Scratch(NamedTuple):
     """int8 by state, -1 between uses: which states were reached under failures, or going back."""
     reached: Array
     """int32, the states that `visited` marks."""
-    hops: Array
+    minimal_hops: Array
     """int8[S], the links of the minimal path from each switch."""
     next_switch: Array
     """int32[S], the next switch on the minimal path."""
     next_elements: Array
     """int64, the elements that the next hops of a packet use, of `write_next_elements`."""
     last_stamp: Array
-    """int64 by case, the stamp of the last state whose packets were followed in it. Stamps are
-    ascending numbers, a new one for each state, so that nothing has to be cleared."""
+    """int64 by case, the stamp of the last state whose packets were followed in it.
+
+    A stamp is a number for one state in one pass over the states of a destination. Stamps ascend,
+    so that nothing has to be cleared. A case with the stamp of the current state has been followed
+    from this state already."""
     last_row: Array
-    """int64 by case, its last row in the array of lost packets; -1: none."""
+    """int64 by case, its last row in the array of lost packets, from which PREVIOUS leads to its
+    other rows; -1: none."""
 
 
 def scratch_for(p: Program, cases: Cases) -> Scratch:
@@ -130,7 +137,7 @@ def scratch_for(p: Program, cases: Cases) -> Scratch:
         states=np.empty(all_states, np.int32),
         visited=np.full(all_states, -1, np.int8),
         reached=np.empty(all_states, np.int32),
-        hops=np.empty(switches, np.int8),
+        minimal_hops=np.empty(switches, np.int8),
         next_switch=np.empty(switches, np.int32),
         next_elements=np.empty(2 * at_once + 2, np.int64),
         last_stamp=np.full(count, -1, np.int64),
@@ -172,9 +179,10 @@ def edges_into(
     no_failures = np.empty(0, np.int64)
     begins = np.zeros(count_states(p) + 2, np.int64)
     edges = np.empty((0, 2), np.int32)
-    # A counting sort: first the edges into each state are counted, two entries behind the state's
-    # own. Their sums are one entry behind it, and each edge that is written moves that entry on, so
-    # that it ends where the next state begins.
+    # A counting sort in two rounds over the edges. The first counts the edges into state x in
+    # begins[x + 2]. The cumulative sum makes begins[x + 1] the place of the first of these edges.
+    # The second round writes the edges, and moves begins[x + 1] on by one for each. So in the end
+    # begins[x + 1] is where the edges into x end, and those into x + 1 begin.
     for writes in (False, True):
         for state in states:
             s, ingress, tag = packet_in(p, state)
@@ -206,7 +214,7 @@ def add_earlier(
     states: Array,
     first: int,
     count: int,
-    mark: int,
+    visited_value: int,
 ) -> int:
     """Add all states from which packets come to some states while elements are down.
 
@@ -215,13 +223,12 @@ def add_earlier(
         failed: int64[n], the failed elements.
         begins: of `edges_into`.
         edges: of `edges_into`.
-        visited: int8 by state, -1 for the states that are not in `states`; `mark` is written for
-            each that is added.
-        states: int32; the walk back begins with the states from index `first` on, and appends
-            those that it finds.
-        first: see `states`.
+        visited: int8 by state, -1 for the states that are not in `states`.
+        states: int32, the states to begin with are at the indices from `first` to `count` - 1;
+            others are appended.
+        first: the index of the first state to begin with.
         count: how many states there are.
-        mark: see `visited`.
+        visited_value: written to `visited` for each state that is added; 0 or more.
 
     Returns:
         How many states there are now.
@@ -238,7 +245,7 @@ def add_earlier(
                 or not is_up(p, s, k, failed)
             ):
                 continue
-            visited[before], states[count] = mark, before
+            visited[before], states[count] = visited_value, before
             count += 1
     return count
 
@@ -263,8 +270,8 @@ def intact_paths(
         d: the destination.
         minimal_far: int32[S, C + 2], of `minimal_next`.
         each_link: as in `state_of`.
-        scratch: its `depth` is -1 for all states before; its `depth`, `states`, `hops` and
-            `next_switch` are written.
+        scratch: its `depth` is -1 for all states before; its `depth`, `states`,
+            `minimal_hops` and `next_switch` are written.
         figures: int64, written: PATHS, LONGEST, STRAYS.
 
     Returns:
@@ -273,11 +280,13 @@ def intact_paths(
     no_failures = np.empty(0, np.int64)
     for s in range(len(p.far)):
         scratch.next_switch[s] = minimal_far[s, egress[s]]
-    minimal_hops(d, scratch.next_switch, scratch.hops)
-    count, figures[PATHS] = start(p, has_hosts, egress, d, scratch.depth, scratch.states)
-    fate = flood(p, egress, d, no_failures, each_link, scratch.depth, scratch.states, count)
-    figures[STRAYS], figures[LONGEST] = fate.lost, fate.longest
-    return fate.reached
+    write_minimal_hops(d, scratch.next_switch, scratch.minimal_hops)
+    count, figures[PATHS] = write_host_states(
+        p, has_hosts, egress, d, scratch.depth, scratch.states
+    )
+    outcome = flood(p, egress, d, no_failures, each_link, scratch.depth, scratch.states, count)
+    figures[STRAYS], figures[LONGEST] = outcome.lost, outcome.longest
+    return outcome.reached
 
 
 @loop
@@ -323,29 +332,29 @@ def packets_lost(
         element_count = write_next_elements(
             p, s, ingress, egress[s], at_once, no_failures, scratch.next_elements
         )
-        for at in range(element_count):
-            element = scratch.next_elements[at]
+        for nth in range(element_count):
+            element = scratch.next_elements[nth]
             for x in range(cases.first[element], cases.first[element + 1]):
                 case = cases.of_element[x]
                 if scratch.last_stamp[case] == stamp + i:
                     continue  # a case with several elements that this packet needs
                 scratch.last_stamp[case] = stamp + i
                 failed = cases.down[case]
-                if not meets(p, s, ingress, egress[s], d, failed):
+                if not meets_failures(p, s, ingress, egress[s], d, failed):
                     continue
-                links = follow(
+                links = longest_path(
                     p, egress, s, ingress, d, failed, each_link, scratch.visited, scratch.reached
                 )
                 if links >= 0:
                     whole_path = scratch.depth[states[i]] + links
                     longest[case] = max(longest[case], whole_path)
                     figures[LONGEST_MET] = max(figures[LONGEST_MET], whole_path)
-                    figures[ADDED] = max(figures[ADDED], links - scratch.hops[s])
+                    figures[ADDED] = max(figures[ADDED], links - scratch.minimal_hops[s])
                     continue
                 lost = with_space(lost, count)
                 lost[count, CASE], lost[count, STATE] = case, states[i]
                 lost[count, PREVIOUS] = scratch.last_row[case]
-                lost[count, FOR_EVER] = int(links == LOOPED)
+                lost[count, FOR_EVER] = int(links == ENDLESS)
                 scratch.last_row[case] = count
                 count += 1
     return lost[:count]
@@ -358,7 +367,8 @@ def add_lost_states(lost: Array, last_row: int, for_ever: int, scratch: Scratch,
     Args:
         lost: int64[m, 4], of `packets_lost`.
         last_row: the last row of the case.
-        for_ever: 1 to add only those whose packets are forwarded for ever, 0 to add all others.
+        for_ever: 1: only those whose packets are forwarded for ever; 0: all that are not reached
+            yet.
         scratch: its `visited` and `reached` are written.
         count: how many states are reached already.
 

@@ -23,12 +23,19 @@ from typing import NamedTuple
 import numpy as np
 
 from compilers.forwarding.machine_code import loop
-from compilers.forwarding.packet_states import EACH_LINK, count_states, packet_in, start, state_of
+from compilers.forwarding.packet_states import (
+    EACH_LINK,
+    count_states,
+    packet_in,
+    state_of,
+    write_host_states,
+)
 from compilers.forwarding.rule import HOST, MARKED, PLAIN, Array, Program, next_links, transit
 from compilers.tables.fib import MOST_HOPS
 
-NO_SINGLE_LINK = -2
-"""In place of a link: a packet has several next links, or none."""
+NO_SINGLE_LINK = -3
+"""In place of a link: a packet has several next links, or a host's packet has none. The rule has
+DELIVER and DROP in place of a link, which are -1 and -2."""
 
 
 class ChannelScratch(NamedTuple):
@@ -42,6 +49,15 @@ class ChannelScratch(NamedTuple):
     is_queued: Array
     """bool by state, whether packets go on from the state in the next round. Between two walks all
     are False, so several scratches can have the same array."""
+
+
+class ChannelOutcome(NamedTuple):
+    """The outcome for the channels of packets that are followed."""
+
+    highest: int
+    """The highest channel of any packet after a link, from 0; 0 if no packet crosses a link."""
+    endless: bool
+    """Whether packets are still forwarded after `MOST_HOPS` links, so they go round for ever."""
 
 
 class RaisedChannels(NamedTuple):
@@ -78,12 +94,12 @@ def single_link(
         of a link (DELIVER or DROP).
     """
     if ingress == HOST:
-        count, single = 0, NO_SINGLE_LINK
+        share_count, only_share = 0, NO_SINGLE_LINK
         for i in range(p.shares.shape[2] if c >= 0 else 0):
             if p.shares[s, c, i] >= 0:
-                count += 1
-                single = p.shares[s, c, i]
-        return single if count == 1 else NO_SINGLE_LINK
+                share_count += 1
+                only_share = p.shares[s, c, i]
+        return only_share if share_count == 1 else NO_SINGLE_LINK
     if next_links(p, s, ingress, PLAIN, c, no_failures, link, tags) > 1:
         return NO_SINGLE_LINK
     return int(link[0])
@@ -105,8 +121,8 @@ def raise_channels(
         p: what switches hold.
         egress: int16[S], the class of each switch for a destination.
         failed: int64[n], the failed elements.
-        changes: int8[S, K, K], by ingress link and next link how many channels a packet goes up.
-        waits: bool[S, K, K], set where packets come in by one link and leave by another.
+        changes: int8[S, K, K], how many channels a packet goes up, by ingress link and next link.
+        waits: bool[S, K, K], set where packets come in by the one link and leave by the other.
         scratch: its `reached` has the states to begin with, and its `channels` their channels;
             the walk adds further states to both.
         count: how many states to begin with.
@@ -156,7 +172,7 @@ def follow_channel(
     s: int,
     ingress: int,
     channel: int,
-) -> tuple[int, bool]:
+) -> ChannelOutcome:
     """Follow a packet over the one path that it has where paths are not shared at every hop.
 
     Args:
@@ -168,22 +184,18 @@ def follow_channel(
         s: the switch that it is in.
         ingress: its ingress link.
         channel: its channel.
-
-    Returns:
-        The highest channel that it has after another link, 0 without one; and whether it is still
-        forwarded after `MOST_HOPS` links.
     """
-    highest, hops = 0, 0
-    while hops <= MOST_HOPS:
+    highest, links = 0, 0
+    while links <= MOST_HOPS:
         k = transit(p, s, ingress, egress[s], failed)
         if k < 0:
             break
         if ingress >= 0:
             waits[s, ingress, k] = True
             channel += changes[s, ingress, k]
-        highest, hops = max(highest, channel), hops + 1
+        highest, links = max(highest, channel), links + 1
         s, ingress = p.far[s, k], p.far_link[s, k]
-    return highest, hops > MOST_HOPS
+    return ChannelOutcome(highest, links > MOST_HOPS)
 
 
 @loop
@@ -196,7 +208,7 @@ def meet_failure(
     changes: Array,
     waits: Array,
     scratch: ChannelScratch,
-) -> tuple[int, bool]:
+) -> ChannelOutcome:
     """Follow the packets of a state on from where they meet a failed element.
 
     Args:
@@ -208,9 +220,6 @@ def meet_failure(
         changes: as in `raise_channels`.
         waits: as in `raise_channels`.
         scratch: its `channels` are -1 for all states.
-
-    Returns:
-        The highest channel, and whether they are forwarded for ever.
     """
     s, ingress, _ = packet_in(p, state)
     if not p.every_hop:
@@ -218,7 +227,7 @@ def meet_failure(
     scratch.reached[0], scratch.channels[state] = state, channel
     raised = raise_channels(p, egress, failed, changes, waits, scratch, 1)
     scratch.channels[scratch.reached[: raised.reached]] = -1
-    return raised.highest, raised.endless
+    return ChannelOutcome(raised.highest, raised.endless)
 
 
 @loop
@@ -231,7 +240,7 @@ def link_waits(
     node_fails: bool,
     changes: Array,
     waits: Array,
-) -> tuple[int, bool]:
+) -> ChannelOutcome:
     """Follow all packets of hosts to some destinations, and on from where they meet one failure.
 
     Up to the failed element a packet travels as without failures. So the states without failures
@@ -245,11 +254,8 @@ def link_waits(
         destinations: int64[D].
         link_fails: whether links fail, one at a time.
         node_fails: whether switches fail, one at a time.
-        changes: int8[S, K, K], by ingress link and next link how many channels a packet goes up.
-        waits: bool[S, K, K], set where packets come in by one link and leave by another.
-
-    Returns:
-        The highest channel, from 0, and whether packets are forwarded for ever.
+        changes: int8[S, K, K], how many channels a packet goes up, by ingress link and next link.
+        waits: bool[S, K, K], set where packets come in by the one link and leave by the other.
     """
     most_links, states = p.far.shape[1], count_states(p)
     no_failures, failed = np.empty(0, np.int64), np.empty(1, np.int64)
@@ -265,7 +271,7 @@ def link_waits(
     highest, endless = 0, False
     for j in range(len(destinations)):
         d, egress = destinations[j], egresses[j]
-        count, _ = start(p, has_hosts, egress, d, depth, without_failure.reached)
+        count, _ = write_host_states(p, has_hosts, egress, d, depth, without_failure.reached)
         without_failure.channels[without_failure.reached[:count]] = 0
         raised = raise_channels(p, egress, no_failures, changes, waits, without_failure, count)
         highest, endless = max(highest, raised.highest), endless or raised.endless
@@ -281,9 +287,9 @@ def link_waits(
                     continue
                 failed[0] = p.cable_count + p.far[s, k] if is_node_failure else p.cable[s, k]
                 channel_at_failure = without_failure.channels[state]
-                channel, is_endless = meet_failure(
+                outcome = meet_failure(
                     p, egress, failed, state, channel_at_failure, changes, waits, under_failure
                 )
-                highest, endless = max(highest, channel), endless or is_endless
+                highest, endless = max(highest, outcome.highest), endless or outcome.endless
         without_failure.channels[without_failure.reached[: raised.reached]] = -1
-    return highest, endless
+    return ChannelOutcome(highest, endless)

@@ -4,7 +4,7 @@ Walks under failures call these functions (`failure_sets`, `pairs_of_failures`).
 failures where its next links are down, or where a host's packet has no share that is up (a share is
 a link that packets of hosts may take). Up to there it travelled as without failures. So a walk
 takes each state without failures, asks `write_next_elements` which elements can fail there, and
-lets `follow` go on from there with these elements down.
+calls `longest_path` to go on from there with these elements down.
 
 A *state* is all that the rule asks about a packet whose destination is known: the switch that it
 is in, its ingress link there, and its tag (none or marked). States are numbers (`packet_states`).
@@ -32,7 +32,7 @@ from compilers.forwarding.rule import (
     next_links,
     transit,
 )
-from compilers.forwarding.single_failures import LOOPED
+from compilers.forwarding.single_failures import ENDLESS
 from compilers.tables.fib import MOST_HOPS
 
 
@@ -81,7 +81,7 @@ def write_next_elements(
 
 
 @loop
-def meets(p: Program, s: int, ingress: int, c: int, d: int, failed: Array) -> bool:
+def meets_failures(p: Program, s: int, ingress: int, c: int, d: int, failed: Array) -> bool:
     """Whether a packet gets to switch s under these failures, and meets them there.
 
     It does if s, d and the ingress link are up, and none of the shares of a host's packet is.
@@ -124,7 +124,7 @@ def links_of_ended_path(ending: int, s: int, d: int, links: int) -> int:
 
 
 @loop
-def follow(
+def longest_path(
     p: Program,
     egress: Array,
     s: int,
@@ -149,20 +149,22 @@ def follow(
         reached: a buffer, int32, as long as there are states.
 
     Returns:
-        The number of links; DROP or LOOPED if any path ends so.
+        The number of links; DROP or ENDLESS if any path ends so.
     """
     if p.every_hop:
-        return int(follow_all(p, egress, s, ingress, d, failed, each_link, depth, reached))
+        return int(
+            longest_of_all_paths(p, egress, s, ingress, d, failed, each_link, depth, reached)
+        )
     for links in range(MOST_HOPS):
         k = transit(p, s, ingress, egress[s], failed)
         if k < 0:
             return int(links_of_ended_path(k, s, d, links))
         s, ingress = p.far[s, k], p.far_link[s, k]
-    return LOOPED
+    return ENDLESS
 
 
 @loop
-def follow_all(
+def longest_of_all_paths(
     p: Program,
     egress: Array,
     s: int,
@@ -175,27 +177,27 @@ def follow_all(
 ) -> int:
     """Follow packets over all their paths, where paths are shared at every hop.
 
-    The arguments and the result are those of `follow`. Up to the first switch with several next
-    links they have one path.
+    Up to the first switch with several next links they have one path. The arguments and the result
+    are those of `longest_path`.
     """
     most_links = p.far.shape[1]
     link, tags = np.empty(most_links + 1, np.int64), np.empty(most_links + 1, np.int64)
     for links in range(MOST_HOPS):
         choices = next_links(p, s, ingress, PLAIN, egress[s], failed, link, tags)
-        if choices > 1:
+        if choices > 1:  # from here on there are many paths
             reached[0] = state_of(p, s, ingress, PLAIN, egress[s], each_link)
             depth[reached[0]] = 0
-            fate = flood(p, egress, d, failed, each_link, depth, reached, 1)
-            for state in reached[: fate.reached]:
+            outcome = flood(p, egress, d, failed, each_link, depth, reached, 1)
+            for state in reached[: outcome.reached]:
                 depth[state] = -1
-            if fate.endless:
-                return LOOPED
-            return DROP if fate.lost else links + fate.longest
+            if outcome.endless:
+                return ENDLESS
+            return DROP if outcome.lost else links + outcome.longest
         k = link[0]
         if k < 0:
             return int(links_of_ended_path(k, s, d, links))
         s, ingress = p.far[s, k], p.far_link[s, k]
-    return LOOPED
+    return ENDLESS
 
 
 @loop

@@ -111,7 +111,7 @@ def packet_in(p: Program, state: int) -> tuple[int, int, int]:
 
 
 @loop
-def start(
+def write_host_states(
     p: Program, has_hosts: Array, egress: Array, d: int, depth: Array, reached: Array
 ) -> tuple[int, int]:
     """Write the states in which hosts' packets to d begin.

@@ -5,11 +5,11 @@
 matters only to packets that meet both. So pairs are not tried one by one. For each *state* that
 packets can be in (switch, ingress link and tag; `packet_states`), each element of the next hop is
 the *first* failure. The packet is followed without that element. Each element that it uses then is
-a *second* failure (`walk_second`). All other second failures leave the packet's path as it is, so
-one walk is enough for all of them.
+a *second* failure (`walk_second_failures`). All other second failures leave the packet's path as it
+is, so one walk is enough for all of them.
 
-`walk_two` writes for each destination whether packets are lost. `failure_sets` then counts the lost
-packets exactly. `Walks.follow_pairs_of_failures` calls `walk_two`.
+`walk_pairs` writes for each destination whether packets are lost. `failure_sets` then counts the
+lost packets exactly. `Walks.follow_pairs_of_failures` calls `walk_pairs`.
 
 Letters in the loops: p the program, s and t switches, c an egress class, k a link, d a destination.
 """
@@ -20,23 +20,31 @@ import numpy as np
 
 from compilers.forwarding.machine_code import loop
 from compilers.forwarding.met_failures import (
-    follow,
-    meets,
+    longest_path,
+    meets_failures,
     representative_states,
     write_next_elements,
 )
-from compilers.forwarding.packet_states import EACH_LINK, count_states, flood, packet_in, start
+from compilers.forwarding.packet_states import (
+    EACH_LINK,
+    count_states,
+    flood,
+    packet_in,
+    write_host_states,
+)
 from compilers.forwarding.rule import DELIVER, DROP, HOST, MARKED, Array, Program, contains, transit
-from compilers.forwarding.single_failures import minimal_hops
+from compilers.forwarding.single_failures import write_minimal_hops
 from compilers.tables.fib import MOST_HOPS
 
 LONGEST_MET, ADDED, LOSES = range(3)
-"""Columns of what `walk_two` writes for a destination.
+"""Columns of what `walk_pairs` writes for a destination.
 
 - LONGEST_MET: the most links of a path that met two failures.
 - ADDED: the most links that two failures add to a path.
 - LOSES: 1 if a packet is lost, else 0.
 """
+COLUMNS = 3
+"""The number of these columns."""
 AT_ONCE = 2
 """How many elements fail at once."""
 MOST_NEXT_ELEMENTS = 2 * AT_ONCE
@@ -44,17 +52,18 @@ MOST_NEXT_ELEMENTS = 2 * AT_ONCE
 
 
 @loop
-def has_other(p: Program, s: int, ingress: int, d: int, used: Array) -> bool:
+def has_uninvolved_element(p: Program, s: int, ingress: int, d: int, used: Array) -> bool:
     """Whether an element exists whose failure does not change the path of a packet at switch s.
 
-    In a small ring there is none.
+    Such an element is none of those that the packet has just come by or uses from here on. In a
+    small ring there is none.
 
     Args:
         p: what switches hold.
         s: the switch that the packet is in.
         ingress: its ingress link.
         d: its destination.
-        used: int64[n], the elements that it uses from here on.
+        used: int64[n], the elements that it uses from here on, and those that are down.
     """
     for element in range(p.cable_count + len(p.far)):
         t = element - p.cable_count
@@ -66,7 +75,7 @@ def has_other(p: Program, s: int, ingress: int, d: int, used: Array) -> bool:
 
 
 @loop
-def used_under(
+def elements_used(
     p: Program, egress: Array, d: int, s: int, ingress: int, failed: Array, used: Array
 ) -> tuple[int, bool]:
     """Write the elements that a packet uses on its way while one is down.
@@ -95,14 +104,14 @@ def used_under(
 
 
 @loop
-def walk_second(
+def walk_second_failures(
     p: Program,
     egress: Array,
     d: int,
     state: int,
     first: int,
     depth: Array,
-    hops: Array,
+    minimal_hops: Array,
     visited: Array,
     reached: Array,
     figures: Array,
@@ -116,45 +125,45 @@ def walk_second(
         state: the state in which the packets meet the first failure.
         first: the element that fails first.
         depth: int8 by state, of `flood` without failures.
-        hops: int8[S], the links of minimal paths.
+        minimal_hops: int8[S], the links of minimal paths.
         visited: int8 by state, -1 for each before and after the call.
         reached: scratch, int32, as long as there are states.
-        figures: int64[3], raised: LONGEST_MET, ADDED, LOSES.
+        figures: int64[COLUMNS], raised.
     """
     no_failures, first_only = np.empty(0, np.int64), np.empty(1, np.int64)
     failed, next_elements = np.empty(AT_ONCE, np.int64), np.empty(MOST_NEXT_ELEMENTS, np.int64)
-    # The elements of the path under the first failure, then the other elements of a host's shares.
-    # One place is left for `first`.
-    used = np.empty(2 * MOST_HOPS + MOST_NEXT_ELEMENTS + 1, np.int64)
+    # The second failures to try: the elements of the path under the first failure, then the other
+    # elements of a host's shares, and in the end perhaps `first` itself.
+    seconds = np.empty(2 * MOST_HOPS + MOST_NEXT_ELEMENTS + 1, np.int64)
     s, ingress, _ = packet_in(p, state)
     c, first_only[0] = egress[s], first
-    count, arrives = used_under(p, egress, d, s, ingress, first_only, used)
+    count, arrives = elements_used(p, egress, d, s, ingress, first_only, seconds)
     if ingress == HOST:  # only where all its shares are down does a host's packet meet a failure
         for x in range(write_next_elements(p, s, ingress, c, AT_ONCE, no_failures, next_elements)):
             if next_elements[x] != first:
-                used[count] = next_elements[x]
+                seconds[count] = next_elements[x]
                 count += 1
-    if not arrives and meets(p, s, ingress, c, d, first_only):
+    if not arrives and meets_failures(p, s, ingress, c, d, first_only):
         figures[LOSES] = 1
-    used[count] = first
-    if has_other(p, s, ingress, d, used[: count + 1]):
-        # Second failures that leave the path as it is are all like `first` alone, which then stands
-        # in `failed` twice.
+    # All second failures that leave the path as it is have the effect of the first failure alone.
+    # If there are any, they are tried as one: `first` is its own second failure.
+    seconds[count] = first
+    if has_uninvolved_element(p, s, ingress, d, seconds[: count + 1]):
         count += 1
-    for second in used[:count]:
+    for second in seconds[:count]:
         failed[0], failed[1] = first, second
-        if not meets(p, s, ingress, c, d, failed):
+        if not meets_failures(p, s, ingress, c, d, failed):
             continue
-        links = follow(p, egress, s, ingress, d, failed, EACH_LINK, visited, reached)
+        links = longest_path(p, egress, s, ingress, d, failed, EACH_LINK, visited, reached)
         if links >= 0:
             figures[LONGEST_MET] = max(figures[LONGEST_MET], depth[state] + links)
-            figures[ADDED] = max(figures[ADDED], links - hops[s])
+            figures[ADDED] = max(figures[ADDED], links - minimal_hops[s])
         else:
             figures[LOSES] = 1
 
 
 @loop
-def walk_two(
+def walk_pairs(
     p: Program,
     has_hosts: Array,
     egresses: Array,
@@ -170,32 +179,41 @@ def walk_two(
         egresses: int16[D, S], of `egress_classes`.
         destinations: int64[D].
         minimal_far: int32[S, C + 2], of `minimal_next`.
-        figures: int64[D, 3], all 0; written, with the columns LONGEST_MET to LOSES.
+        figures: int64[D, COLUMNS], all 0; written.
     """
     switches, all_states = len(p.far), count_states(p)
     # Without failures: by state the most links of a path to it; and the states that occur.
     depth, states = np.full(all_states, -1, np.int8), np.empty(all_states, np.int32)
-    # The same for `follow`, under failures.
+    # The same for `longest_path`, under failures.
     visited, reached = np.full(all_states, -1, np.int8), np.empty(all_states, np.int32)
     # By switch the links of its minimal path, and the next switch on it.
-    hops, next_switch = np.empty(switches, np.int8), np.empty(switches, np.int32)
+    minimal_hops, next_switch = np.empty(switches, np.int8), np.empty(switches, np.int32)
     no_failures, next_elements = np.empty(0, np.int64), np.empty(MOST_NEXT_ELEMENTS, np.int64)
     for j in range(len(destinations)):
         d, egress = destinations[j], egresses[j]
         for s in range(switches):
             next_switch[s] = minimal_far[s, egress[s]]
-        minimal_hops(d, next_switch, hops)
-        count, _ = start(p, has_hosts, egress, d, depth, states)
+        write_minimal_hops(d, next_switch, minimal_hops)
+        count, _ = write_host_states(p, has_hosts, egress, d, depth, states)
         count = flood(p, egress, d, no_failures, EACH_LINK, depth, states, count).reached
         for state in representative_states(p, egress, depth, states[:count], AT_ONCE):
             s, ingress, tag = packet_in(p, state)
             if tag == MARKED:
-                continue
+                continue  # more links than can fail at once are up for marked packets
             for x in range(
                 write_next_elements(p, s, ingress, egress[s], AT_ONCE, no_failures, next_elements)
             ):
-                walk_second(
-                    p, egress, d, state, next_elements[x], depth, hops, visited, reached, figures[j]
+                walk_second_failures(
+                    p,
+                    egress,
+                    d,
+                    state,
+                    next_elements[x],
+                    depth,
+                    minimal_hops,
+                    visited,
+                    reached,
+                    figures[j],
                 )
         for state in states[:count]:
             depth[state] = -1

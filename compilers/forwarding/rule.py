@@ -35,7 +35,11 @@ DELIVER, DROP = -1, -2
 HOST, OTHER = -3, -4
 """In place of an ingress link: a host's port; any link that the class does not name."""
 PLAIN, MARKED, VIA = 0, 1, 2
-"""Tags of packets: none; marked; on the way to the intermediate v, which is VIA + v."""
+"""Tags of packets: none; marked; on the way to the intermediate v, which is VIA + v.
+
+A packet with VIA + v is forwarded like a PLAIN packet to v. So whoever follows it asks `next_links`
+with PLAIN and the class of v, and takes the tag off at v, or where a switch `gives_up` v.
+"""
 
 
 class Program(NamedTuple):
@@ -128,10 +132,13 @@ def marks(p: Program) -> bool:
 def spreads(p: Program, c: int) -> bool:
     """Whether a switch spreads marked packets of class c, as it does of most classes.
 
-    The classes K to 2K - 1 lead to neighbours: their packets, and those to the switch itself, are
-    forwarded like unmarked packets.
+    It does not spread packets to itself or to a neighbour: they are forwarded like unmarked
+    packets. In tables with marks, the direct classes, which lead to a neighbour only, have the
+    numbers K to 2K - 1 (`compilers.routing.split_classes`).
     """
-    return c >= 0 and c // p.far.shape[1] != 1
+    most_links = p.far.shape[1]
+    is_direct = c // most_links == 1
+    return c >= 0 and not is_direct
 
 
 @loop
@@ -145,20 +152,20 @@ def next_links(
         s: the switch that the packet is in.
         ingress: its ingress link.
         tag: PLAIN or MARKED.
-        c: its egress class.
-        failed: int64[n], the failed elements.
+        c: its egress class; DELIVER or DROP.
+        failed: int64[F], the failed elements.
         link: int64[K + 1], written: the links, or one DELIVER or DROP.
         tags: int64[K + 1], written: PLAIN or MARKED for each.
     """
     n = 0
-    if tag == MARKED and spreads(p, c):
+    if tag == MARKED and spreads(p, c):  # a marked packet comes from a switch: ingress is a link
         for k in range(p.far.shape[1]):
             if p.onward[s, ingress, k] and is_up(p, s, k, failed):
                 link[n], tags[n] = k, PLAIN
                 n += 1
         return n
     if c >= 0 and (ingress == HOST or (p.every_hop and not contains(p.shares[s, c], ingress))):
-        for i in range(p.shares.shape[2]):
+        for i in range(p.shares.shape[2]):  # the minimal link is first, then come alternates
             k = p.shares[s, c, i]
             if k >= 0 and is_up(p, s, k, failed):
                 link[n], tags[n] = k, MARKED if i > 0 and marks(p) else PLAIN

@@ -18,7 +18,8 @@ Where any packet is lost, the destination is only marked as SUSPECT. The slower 
 `failure_sets` then count the losses exactly.
 
 Letters in the loops: p the program, s and t switches, v the next switch of a packet, c an egress
-class, k a link, d the destination, b the buffers.
+class, k a link, d the destination, b the buffers, `count` how many states are reached so far, and
+`hop` a packed next hop (`tabulation`).
 """
 
 from __future__ import annotations
@@ -43,8 +44,9 @@ from compilers.forwarding.tabulation import (
 )
 from compilers.tables.fib import MOST_HOPS
 
-LOOPED, ELSEWHERE = -5, -4
-"""In place of a number of links: the packet never stops; it stops at another switch."""
+ENDLESS, ELSEWHERE = -5, -4
+"""In place of a number of links, as DROP: the packet is forwarded for ever; it is delivered at
+another switch."""
 
 PATHS, LONGEST, SUSPECT, LINK_LONGEST, LINK_ADDED, NODE_LONGEST, NODE_ADDED = range(7)
 """Columns of what `walk_paths` writes for a destination.
@@ -87,7 +89,7 @@ class Buffers(NamedTuple):
     """int32[states], the states whose packets are moved by a link now."""
     later: Array
     """int32[states], the states whose packets are moved next."""
-    hops: Array
+    minimal_hops: Array
     """int8[S], the links of the minimal path from each switch."""
     next_switch: Array
     """int32[S], the next switch on the minimal path."""
@@ -99,7 +101,7 @@ class Buffers(NamedTuple):
     """bool[S, K], the links by which marked packets leave in this round."""
 
 
-class Start(NamedTuple):
+class HostPackets(NamedTuple):
     """What hosts send to a destination, up to the first link."""
 
     reached: int
@@ -121,6 +123,15 @@ class Followed(NamedTuple):
     """In how many states packets are lost, or still forwarded after `MOST_HOPS` links."""
 
 
+class Detour(NamedTuple):
+    """The way of a packet around a failure."""
+
+    links: int
+    """Its number of links; DROP or ENDLESS if the packet does not arrive."""
+    meets_again: bool
+    """Whether the packet would come to the next switch of its usual path again."""
+
+
 def layout_of(program: Program) -> StateLayout:
     """The layout of the states of a program."""
     marked_from = program.order.shape[2] + NAMED
@@ -137,7 +148,7 @@ def buffers_for(program: Program, layout: StateLayout) -> Buffers:
         reached=np.empty(states, np.int32),
         current=np.empty(states, np.int32),
         later=np.empty(states, np.int32),
-        hops=np.empty(switches, np.int8),
+        minimal_hops=np.empty(switches, np.int8),
         next_switch=np.empty(switches, np.int32),
         spreads_now=np.zeros(switches, np.bool_),
         spreaders=np.empty(switches, np.int32),
@@ -146,34 +157,34 @@ def buffers_for(program: Program, layout: StateLayout) -> Buffers:
 
 
 @loop
-def minimal_hops(d: int, next_switch: Array, hops: Array) -> None:
+def write_minimal_hops(d: int, next_switch: Array, minimal_hops: Array) -> None:
     """Write the number of links of every switch's minimal path to d.
 
     Args:
         d: the destination.
         next_switch: int32[S], the switch at the far end of the minimal link of each; or DROP.
-        hops: int8[S], written: the links; DROP, LOOPED or ELSEWHERE where the path does not end at
-            d.
+        minimal_hops: int8[S], written: the links; DROP, ENDLESS or ELSEWHERE where the path does
+            not end at d.
     """
     delivers = next_switch[d] == d
-    for s in range(len(hops)):
+    for s in range(len(minimal_hops)):
         t = next_switch[s]
         # Most paths have one link or two: these need no loop.
         if delivers and t == d:
-            hops[s] = s != d
+            minimal_hops[s] = s != d
             continue
         if delivers and t >= 0 and next_switch[t] == d:
-            hops[s] = 2
+            minimal_hops[s] = 2
             continue
         t, links = s, 0
         while links <= MOST_HOPS and next_switch[t] != t and next_switch[t] >= 0:
             t, links = next_switch[t], links + 1
         if links > MOST_HOPS:
-            hops[s] = LOOPED
+            minimal_hops[s] = ENDLESS
         elif next_switch[t] < 0:
-            hops[s] = DROP
+            minimal_hops[s] = DROP
         else:
-            hops[s] = links if t == d else ELSEWHERE
+            minimal_hops[s] = links if t == d else ELSEWHERE
 
 
 @loop
@@ -186,7 +197,7 @@ def links_around(
     place: int,
     v: int,
     node_fails: bool,
-) -> tuple[int, bool]:
+) -> Detour:
     """Follow a packet from s to d while the next switch v, or the link from s to v, is down.
 
     Args:
@@ -198,15 +209,12 @@ def links_around(
         place: its ingress place there.
         v: the next switch on its path without failures.
         node_fails: whether v is down; else the link is down.
-
-    Returns:
-        Its links, or DROP or LOOPED; and whether it would have come to v again.
     """
     t, c, times_met = s, egress[s], 0
     for links in range(MOST_HOPS):
         if c < 0:
             arrives = c == DELIVER and t == d
-            return links if arrives else DROP, times_met > 1
+            return Detour(links if arrives else DROP, times_met > 1)
         hop = step[t, c, place, WITHOUT_FAILURE]
         u = switch_of(hop)
         if u == v:
@@ -216,11 +224,11 @@ def links_around(
         elif u == s and t == v and not node_fails:  # the failed link, from its other end
             hop = step[t, c, place, WHILE_DOWN]
         if hop < 0:
-            return DROP, times_met > 1
+            return Detour(DROP, times_met > 1)
         t = switch_of(hop)
         c = egress[t]
         place = place_of(order, t, c, ingress_of(hop))
-    return LOOPED, times_met > 1
+    return Detour(ENDLESS, times_met > 1)
 
 
 @inlined_loop
@@ -295,7 +303,7 @@ def host_sends(
 
 
 @loop
-def send_over_one(
+def write_states_of_one_hop(
     p: Program,
     tabulation: Tabulation,
     layout: StateLayout,
@@ -321,7 +329,7 @@ def send_over_one(
 
 
 @loop
-def push_shares(
+def write_states_by_shares(
     p: Program, layout: StateLayout, egress: Array, s: int, marking: bool, b: Buffers, count: int
 ) -> int:
     """Note the states that hosts' packets of switch s come to by each of their shares.
@@ -343,7 +351,7 @@ def push_shares(
 
 
 @loop
-def pull_shares(
+def write_states_by_ingress(
     p: Program,
     shared: Array,
     layout: StateLayout,
@@ -356,8 +364,9 @@ def pull_shares(
 ) -> int:
     """Note the ingress places of switch s by which neighbours send packets of their hosts.
 
-    This function goes through the ingress places of a switch, `push_shares` through the shares of a
-    switch. Where classes have many alternates, going through the places is quicker.
+    This gives the same states as `write_states_by_shares` of all neighbours. Where classes have
+    many alternates, it is quicker to go through the ingress places of a switch than through its
+    shares.
 
     Returns:
         How many states are reached.
@@ -392,11 +401,11 @@ def leave_hosts(
     egress: Array,
     d: int,
     b: Buffers,
-) -> Start:
+) -> HostPackets:
     """Send the packets of all hosts to d over their first links."""
     count, paths, lost = 0, 0, 0
     marking = marks(p)
-    pushes = marking or p.shares.shape[2] <= 2  # with at most one alternate pushing is quicker
+    by_shares = marking or p.shares.shape[2] <= 2  # with at most one alternate this is quicker
     for s in range(len(has_hosts)):
         c = egress[s]
         if has_hosts[s] and s != d:
@@ -406,14 +415,16 @@ def leave_hosts(
                 paths += tabulation.share_count[s, c]
                 hop = tabulation.step[s, c, FROM_HOST, WITHOUT_FAILURE]
                 if hop != SEVERAL:  # hosts have one next hop, or none
-                    count = send_over_one(p, tabulation, layout, egress, s, b, count)
+                    count = write_states_of_one_hop(p, tabulation, layout, egress, s, b, count)
                     if hop < 0:
                         lost += 1
-                if pushes:
-                    count = push_shares(p, layout, egress, s, marking, b, count)
-        if not pushes:
-            count = pull_shares(p, tabulation.shared, layout, egress, has_hosts, d, s, b, count)
-    return Start(count, paths, lost)
+                if by_shares:
+                    count = write_states_by_shares(p, layout, egress, s, marking, b, count)
+        if not by_shares:
+            count = write_states_by_ingress(
+                p, tabulation.shared, layout, egress, has_hosts, d, s, b, count
+            )
+    return HostPackets(count, paths, lost)
 
 
 @loop
@@ -491,7 +502,7 @@ def follow_without_failures(
     lost, longest, links, waiting = 0, 0, 1, 0
     current, later = b.current, b.later
     for i in range(count):
-        if b.depth[b.reached[i]] == 1:
+        if b.depth[b.reached[i]] == 1:  # else the packets are in their first switch
             later[waiting] = b.reached[i]
             waiting += 1
     while waiting and links < MOST_HOPS:
@@ -561,25 +572,36 @@ def meet_failures(
         v = switch_of(hop)
         if place >= NAMED and p.order[s, c, place - NAMED] == p.far_link[v, ingress_of(hop)]:
             continue  # it goes back over its ingress link, which was up when it came
-        links, meets_again = links_around(p.order, step, egress, d, s, place, v, LINK_DOWN)
+        depth, minimal = b.depth[state], b.minimal_hops[s]
+        detour = links_around(p.order, step, egress, d, s, place, v, LINK_DOWN)
         if link_fails:
-            lost |= links < 0
-            if links >= 0:
-                raise_lengths(figures, LINK_LONGEST, b.depth[state] + links, links - b.hops[s])
+            lost |= raise_lengths(figures, LINK_LONGEST, depth, detour.links, minimal)
         if node_fails and v != d:
-            if meets_again:  # else the failed switch is as good as the failed link
-                links, _ = links_around(p.order, step, egress, d, s, place, v, NODE_DOWN)
-            lost |= links < 0
-            if links >= 0:
-                raise_lengths(figures, NODE_LONGEST, b.depth[state] + links, links - b.hops[s])
+            if detour.meets_again:  # else the failed switch is as good as the failed link
+                detour = links_around(p.order, step, egress, d, s, place, v, NODE_DOWN)
+            lost |= raise_lengths(figures, NODE_LONGEST, depth, detour.links, minimal)
     return lost
 
 
 @loop
-def raise_lengths(figures: Array, column: int, longest: int, added: int) -> None:
-    """Raise the longest path in a column, and the added links in the next one."""
-    figures[column] = max(figures[column], longest)
-    figures[column + 1] = max(figures[column + 1], added)
+def raise_lengths(figures: Array, column: int, depth: int, links: int, minimal: int) -> bool:
+    """Raise the longest path in a column, and the added links in the next one.
+
+    Args:
+        figures: int64[COLUMNS], raised.
+        column: LINK_LONGEST or NODE_LONGEST.
+        depth: the links up to the failure.
+        links: the links from there on; negative if the packet is lost.
+        minimal: the links of the minimal path from there on.
+
+    Returns:
+        Whether the packet is lost.
+    """
+    if links < 0:
+        return True
+    figures[column] = max(figures[column], depth + links)
+    figures[column + 1] = max(figures[column + 1], links - minimal)
+    return False
 
 
 @loop
@@ -615,10 +637,12 @@ def walk_paths(
         d, egress = destinations[j], egresses[j]
         for s in range(len(has_hosts)):
             b.next_switch[s] = minimal_far[s, egress[s]]
-        minimal_hops(d, b.next_switch, b.hops)
-        start = leave_hosts(p, tabulation, layout, has_hosts, egress, d, b)
-        followed = follow_without_failures(p, tabulation.step, layout, egress, d, b, start.reached)
-        suspect = start.lost + followed.lost > 0
+        write_minimal_hops(d, b.next_switch, b.minimal_hops)
+        of_hosts = leave_hosts(p, tabulation, layout, has_hosts, egress, d, b)
+        followed = follow_without_failures(
+            p, tabulation.step, layout, egress, d, b, of_hosts.reached
+        )
+        suspect = of_hosts.lost + followed.lost > 0
         if (link_fails or node_fails) and not suspect:
             suspect = meet_failures(
                 p,
@@ -632,7 +656,7 @@ def walk_paths(
                 followed.reached,
                 figures[j],
             )
-        figures[j, PATHS], figures[j, LONGEST] = start.paths, followed.longest
+        figures[j, PATHS], figures[j, LONGEST] = of_hosts.paths, followed.longest
         figures[j, SUSPECT] = suspect
         for state in b.reached[: followed.reached]:
             b.depth[state] = -1

@@ -9,6 +9,9 @@ the usual one, and the one that is taken while the usual one is down. `single_fa
 Paths that are shared at every hop are not tabulated: there a packet in transit has several next
 hops.
 
+A next hop is *packed* into one number: the switch, and the ingress link there. In these files a
+variable `hop` holds such a number.
+
 Letters in the loops: p the program, s a switch, c an egress class, k a link.
 """
 
@@ -28,14 +31,14 @@ FROM_HOST: from a host. FROM_OTHER: by a link that the class does not name. NAME
 at index i of `Program.order`.
 """
 LINK_BITS = 12
-"""A next hop is one number: its switch, and in this many low bits the ingress link there."""
+"""A packed next hop has its switch, and in this many low bits the ingress link there."""
 LINK_MASK = (1 << LINK_BITS) - 1
 """The bits of the ingress link."""
 WITHOUT_FAILURE, WHILE_DOWN = 0, 1
 """Indices in the last axis of `Tabulation.step`: the next hop without failures, and the next hop
 while that one is down."""
-SEVERAL = HOST
-"""In place of a next hop: hosts choose among several shares. It differs from DROP and DELIVER."""
+SEVERAL = -3
+"""In place of a next hop: hosts choose among several shares. DROP is -2."""
 
 
 class Tabulation(NamedTuple):
@@ -51,8 +54,8 @@ class Tabulation(NamedTuple):
 
 
 @inlined_loop
-def next_hop(p: Program, s: int, k: int) -> int:
-    """The next hop by link k of switch s, as one number."""
+def packed_hop(p: Program, s: int, k: int) -> int:
+    """The next hop by link k of switch s, packed."""
     return int(p.far[s, k] << LINK_BITS | p.far_link[s, k])
 
 
@@ -69,16 +72,36 @@ def ingress_of(hop: int) -> int:
 
 
 @loop
+def write_shares(p: Program, s: int, c: int, shared: Array, share_count: Array) -> int:
+    """Write the links that packets of hosts may take; returns the last one, DROP if there is none.
+
+    Args:
+        p: the program.
+        s: the switch.
+        c: the egress class.
+        shared: of `Tabulation`.
+        share_count: of `Tabulation`.
+    """
+    last = DROP
+    for share in p.shares[s, c]:
+        if share >= 0:
+            last = share
+            shared[s, c, share] = True
+            share_count[s, c] += 1
+    return int(last)
+
+
+@loop
 def tabulate(p: Program) -> Tabulation:
     """Ask the rule for the next hop of every switch, class and ingress place."""
     switches, classes, named = p.order.shape
-    step = np.full((switches, classes, named + NAMED, 2), DROP, np.int32)
+    step = np.full((switches, classes, NAMED + named, 2), DROP, np.int32)
     shared = np.zeros((switches, classes, p.far.shape[1]), np.bool_)
     share_count = np.zeros((switches, classes), np.int16)
-    dead = np.empty(1, np.int64)
+    failed = np.empty(1, np.int64)
     for s in range(switches):
         for c in range(classes):
-            for place in range(named + NAMED):
+            for place in range(NAMED + named):
                 ingress = HOST
                 if place == FROM_OTHER:
                     ingress = OTHER
@@ -86,23 +109,22 @@ def tabulate(p: Program) -> Tabulation:
                     ingress = p.order[s, c, place - NAMED]
                     if ingress < 0:
                         continue
-                k = transit(p, s, ingress, c, dead[:0])
-                if place == FROM_HOST:  # a host's only share goes before the rule of transit
-                    for share in p.shares[s, c]:
-                        if share >= 0:
-                            k = share
-                            shared[s, c, share] = True
-                            share_count[s, c] += 1
+                usual = transit(p, s, ingress, c, failed[:0])
+                if place == FROM_HOST:
+                    share = write_shares(p, s, c, shared, share_count)
                     if share_count[s, c] > 1:
                         step[s, c, place, WITHOUT_FAILURE] = SEVERAL
                         step[s, c, place, WHILE_DOWN] = SEVERAL
                         continue
-                if k >= 0:
-                    step[s, c, place, WITHOUT_FAILURE] = next_hop(p, s, k)
-                    dead[0] = p.cable[s, k]
-                    k = transit(p, s, ingress, c, dead)
-                    if k >= 0:
-                        step[s, c, place, WHILE_DOWN] = next_hop(p, s, k)
+                    if share >= 0:  # a host's only share goes before the rule of transit
+                        usual = share
+                if usual < 0:
+                    continue
+                step[s, c, place, WITHOUT_FAILURE] = packed_hop(p, s, usual)
+                failed[0] = p.cable[s, usual]
+                while_down = transit(p, s, ingress, c, failed)
+                if while_down >= 0:
+                    step[s, c, place, WHILE_DOWN] = packed_hop(p, s, while_down)
     return Tabulation(step, shared, share_count)
 
 

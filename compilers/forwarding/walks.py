@@ -24,7 +24,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.forwarding import failure_sets, single_failures
+from compilers.forwarding import failure_sets, pairs_of_failures, single_failures
 from compilers.forwarding.cable_crossings import sources_over_cables
 from compilers.forwarding.failure_sets import (
     PAIR_CASE,
@@ -34,7 +34,7 @@ from compilers.forwarding.failure_sets import (
     walk_cases,
 )
 from compilers.forwarding.machine_code import for_packets
-from compilers.forwarding.pairs_of_failures import ADDED, LONGEST_MET, LOSES, walk_two
+from compilers.forwarding.pairs_of_failures import walk_pairs
 from compilers.forwarding.program import Egress, egress_classes, program_of
 from compilers.forwarding.rule import Program
 from compilers.forwarding.single_failures import StateLayout, buffers_for, layout_of, walk_paths
@@ -314,12 +314,14 @@ class Walks:
             The lengths, and the lost pairs as in `CasesWalked.lost`; the case of the elements
             a < b is a·(E + S) + b.
         """
-        figures = np.zeros((len(destinations), 3), np.int64)
+        figures = np.zeros((len(destinations), pairs_of_failures.COLUMNS), np.int64)
         egress = self.egress(destinations)
-        follow = for_packets(PAIR_COST * self.packets, walk_two)
+        follow = for_packets(PAIR_COST * self.packets, walk_pairs)
         follow(self.program, self.has_hosts, egress, destinations, self.minimal_far, figures)
-        lengths = Lengths().with_all(figures[:, [LONGEST_MET, ADDED]])
-        loses = np.flatnonzero(figures[:, LOSES])
+        lengths = Lengths().with_all(
+            figures[:, [pairs_of_failures.LONGEST_MET, pairs_of_failures.ADDED]]
+        )
+        loses = np.flatnonzero(figures[:, pairs_of_failures.LOSES])
         if not len(loses):
             return lengths, NO_ROWS
         # Only now are the pairs tried one by one, to name the switches that lose packets.
