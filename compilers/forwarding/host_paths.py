@@ -8,6 +8,9 @@ A next hop depends on the switch, the ingress link, the mark and the egress clas
 packet. So `TabulatedHops.of` evaluates the rule once for each of these (`state_hops`).
 `TabulatedHops.paths` then moves all packets at once, a link a round; a packet with several next
 hops becomes several paths. An *arc* is link k of switch s, by the number s·K + k.
+
+Where packets go over intermediates, both legs are followed alone, and each pair of legs is joined
+(`TwoLegs`).
 """
 
 from __future__ import annotations
@@ -19,13 +22,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from compilers.forwarding.intermediate_bounds import add_packet_bounds
+from compilers.forwarding.intermediate_bounds import LOST_ON_LEG, add_packet_bounds
 from compilers.forwarding.machine_code import for_packets
 from compilers.forwarding.rule import DELIVER, DROP, Program, gives_up, marks
 from compilers.forwarding.state_hops import StateHops, joined, states_of_a_switch
 from compilers.forwarding.walks import Numbers, Walks
 from compilers.routing.intermediates import intermediates
 from compilers.tables.fib import LOOPED, LOST, MISDELIVERED, MOST_HOPS
+
+NO_CHOICE = -1
+"""In place of the index of a next hop: the path has ended, or its packets have no next hop."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,12 +53,12 @@ class HostPaths:
 
 
 class TwoLegs(NamedTuple):
-    """The paths that make up the paths over intermediates."""
+    """The two legs of the paths over intermediates, each followed alone."""
 
     first: HostPaths
-    """From every switch to every intermediate, in this order."""
+    """From every switch to every intermediate: by source, then by intermediate."""
     second: HostPaths
-    """From every switch to every switch, in this order."""
+    """From every switch to every switch: by source, then by destination."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,25 +71,26 @@ class TabulatedHops:
     """What switches hold, as they are cabled now."""
     next_hops: StateHops
     """The next hops of every state of every switch."""
-    released: NDArray[np.int32]
-    """int32[S, C], the intermediate whose packets end their first leg here, as the link to it is
-    down; -1 where there is none."""
+    given_up: NDArray[np.int32]
+    """int32[S, C], the intermediate that a switch gives up (`rule.gives_up`), as the link to it is
+    down, by the class of the intermediate; -1 where there is none. The first leg ends there."""
 
     @classmethod
-    def of(cls, walks: Walks, program: Program, dead: Numbers, times: int = 1) -> TabulatedHops:
+    def of(cls, walks: Walks, program: Program, failed: Numbers, times: int = 1) -> TabulatedHops:
         """Ask the rule for every state.
 
         Args:
             walks: of the build.
             program: what its switches hold, as they are cabled now.
-            dead: int64[n], the failed elements.
-            times: how often this is done, with other elements down: for machine code.
+            failed: int64[n], the failed elements.
+            times: for how many sets of failed elements this is done; for many, loops run as
+                machine code.
         """
-        next_hops = StateHops.of(walks, program, dead, times)
-        return cls(walks, program, next_hops, _released_intermediates(walks, program, dead))
+        next_hops = StateHops.of(walks, program, failed, times)
+        return cls(walks, program, next_hops, _given_up_intermediates(walks, program, failed))
 
     def with_switch(
-        self, switch: int, walks: Walks, program: Program, dead: Numbers
+        self, switch: int, walks: Walks, program: Program, failed: Numbers
     ) -> TabulatedHops:
         """The next hops if one switch holds the tables of another build.
 
@@ -91,16 +98,16 @@ class TabulatedHops:
             switch: the switch.
             walks: of the other build.
             program: as in `of`, of the other build.
-            dead: the same failed elements as here.
+            failed: the same failed elements as here.
         """
         states = states_of_a_switch(program)
         first, last = switch * states, (switch + 1) * states
         before = self.next_hops.of_states(slice(0, first))
-        changed = StateHops.of_switch(walks, program, dead, switch)
+        changed = StateHops.of_switch(walks, program, failed, switch)
         after = self.next_hops.of_states(slice(last, len(self.next_hops.count)))
         next_hops = joined([before, changed, after])
-        released = _released_intermediates(walks, program, dead)
-        return TabulatedHops(walks, program, next_hops, released)
+        given_up = _given_up_intermediates(walks, program, failed)
+        return TabulatedHops(walks, program, next_hops, given_up)
 
     @property
     def paths_a_pair(self) -> int:
@@ -138,19 +145,18 @@ class TabulatedHops:
         # int64[n, V], by pair the order of intermediates: the source itself comes first.
         via_order = np.argsort(vias != source[:, None], axis=1, kind="stable")
         pair = np.repeat(np.arange(len(source)), len(vias))
-        legs = self.legs
-        # The numbers of both legs of each path, in the order in which `legs` has them.
+        first, second = self.legs
+        # The index of both legs of each path, in the order in which `TwoLegs` has them.
         to_via = (source[:, None] * len(vias) + via_order).ravel()
-        from_via = legs.first.end[to_via] * len(self.program.far) + destination[pair]
-        length, length_on = legs.first.length[to_via], legs.second.length[from_via]
-        lost = length < 0
-        arcs_on = np.where(lost, -1, legs.second.arcs[:, from_via]).astype(np.int32)
-        arcs = np.concatenate((legs.first.arcs[:, to_via], arcs_on))
+        from_via = first.end[to_via] * len(self.program.far) + destination[pair]
+        is_lost = first.length[to_via] < 0
+        second_arcs = np.where(is_lost, -1, second.arcs[:, from_via]).astype(np.int32)
+        arcs = np.concatenate((first.arcs[:, to_via], second_arcs))
         return HostPaths(
             pair=pair,
             part=np.full(len(pair), 1 / len(vias)),
-            length=_total(length, length_on),
-            end=np.where(lost, legs.first.end[to_via], legs.second.end[from_via]),
+            length=_total_length(first.length[to_via], second.length[from_via]),
+            end=np.where(is_lost, first.end[to_via], second.end[from_via]),
             arcs=arcs,
             marked=np.zeros_like(arcs, np.bool_),
         )
@@ -167,7 +173,7 @@ class TabulatedHops:
         )
         return TwoLegs(first, second)
 
-    def hops_over_intermediates(self) -> tuple[NDArray[np.int16], NDArray[np.int16]]:
+    def lengths_over_intermediates(self) -> tuple[NDArray[np.int16], NDArray[np.int16]]:
         """The fewest and the most links between switches, over any of the intermediates.
 
         Returns:
@@ -175,12 +181,14 @@ class TabulatedHops:
             fewer than any number of links.
         """
         switches = len(self.program.far)
-        to_via = self.legs.first.length.reshape(switches, -1)
-        end = self.legs.first.end.reshape(switches, -1)
-        onward = self.legs.second.length.reshape(switches, -1)
-        fewest, most = np.full_like(onward, 2 * MOST_HOPS), np.full_like(onward, MISDELIVERED)
+        first, second = self.legs
+        to_via, end = first.length.reshape(switches, -1), first.end.reshape(switches, -1)
+        from_switch = second.length.reshape(switches, -1)
+        # Begin with more than any path has, and with the lowest of all faults.
+        fewest = np.full_like(from_switch, 2 * MOST_HOPS)
+        most = np.full_like(from_switch, MISDELIVERED)
         for via in range(to_via.shape[1]):
-            total = _total(to_via[:, via, None], onward[end[:, via]])
+            total = _total_length(to_via[:, via, None], from_switch[end[:, via]])
             np.minimum(fewest, total, out=fewest)
             np.maximum(most, total, out=most)
         return fewest, most
@@ -196,7 +204,8 @@ class TabulatedHops:
         """
         first, second = self.legs
         switches = len(packets)
-        ends = np.where(first.length < 0, -1, first.end).reshape(switches, -1).astype(np.int32)
+        ends = np.where(first.length < 0, LOST_ON_LEG, first.end)
+        ends = ends.reshape(switches, -1).astype(np.int32)
         first_arcs, second_arcs = _by_source(first, switches), _by_source(second, switches)
         fewest, most = np.zeros((2, self.program.far.size), np.int64)
         add = for_packets(int(np.count_nonzero(packets)) * ends.shape[1], add_packet_bounds)
@@ -219,24 +228,27 @@ class TabulatedHops:
         Args:
             source: int64[n], the switch where the packets of each pair begin.
             destination: int64[n], the switch that they are for.
-            to_intermediates: whether the destinations are intermediates, before which packets may
-                be released.
+            to_intermediates: whether the destinations are intermediates, which switches before them
+                may give up.
             only_first: whether only the first next hop of each state is taken.
         """
         paths = _GrowingPaths.at_hosts(source, self.program.far.shape[1])
         for links in range(MOST_HOPS + 1):
-            to = destination[paths.pair]
-            egress = self.walks.all_egress[to, paths.at]
-            delivered = np.where(paths.at == to, links, MISDELIVERED)
+            destination_of_path = destination[paths.pair]
+            egress = self.walks.all_egress[destination_of_path, paths.switch]
+            delivered = np.where(paths.switch == destination_of_path, links, MISDELIVERED)
             paths.end(egress < 0, np.where(egress == DELIVER, delivered, LOST))
             if to_intermediates:
-                paths.end(self.released[paths.at, egress] == to, links)
+                given_up = self.given_up[paths.switch, egress]
+                paths.end(given_up == destination_of_path, links)
             if links == MOST_HOPS or not paths.going.any():
                 break
             path, choice = self._choices(paths, egress, only_first)
             paths = paths.copied(path)
             self._cross_link(paths, choice)
-        return HostPaths(paths.pair, paths.part, paths.length, paths.at, paths.arcs, paths.marked)
+        return HostPaths(
+            paths.pair, paths.part, paths.length, paths.switch, paths.arcs, paths.marked
+        )
 
     def _choices(
         self, paths: _GrowingPaths, egress: NDArray[np.int16], only_first: bool
@@ -252,19 +264,21 @@ class TabulatedHops:
 
         Returns:
             int64[m] twice, by copy: the path that it continues, ascending; and its choice, the
-            index of a next hop in the arrays of `next_hops`; -1 where there is none.
+            index of a next hop in the arrays of `next_hops`; NO_CHOICE where there is none.
         """
+        # By path: its state (any, if it has ended), and the first and the number of its next hops.
         classes = self.program.order.shape[1]
-        places = states_of_a_switch(self.program) // classes
-        state = (paths.at * places + paths.place) * classes + egress
+        ingress_places = states_of_a_switch(self.program) // classes
+        state = (paths.switch * ingress_places + paths.ingress_place) * classes + egress
         state = np.where(paths.going, state, 0)
         begin, count = self._begins[state], self.next_hops.count[state]
+        # By copy: the path that it continues, and which copy of this path it is.
         copies = np.where(paths.going & (not only_first), np.maximum(count, 1), 1)
         path = np.repeat(np.arange(len(state)), copies)
         first_copy = np.cumsum(copies) - copies
-        number_of_copy = np.arange(len(path)) - first_copy[path]
+        nth_copy = np.arange(len(path)) - first_copy[path]
         has_choice = paths.going & (count > 0)
-        return path, np.where(has_choice[path], begin[path] + number_of_copy, -1)
+        return path, np.where(has_choice[path], begin[path] + nth_copy, NO_CHOICE)
 
     def _cross_link(self, paths: _GrowingPaths, choice: Numbers) -> None:
         """Add a link to the paths that go on.
@@ -274,12 +288,13 @@ class TabulatedHops:
             choice: int64[n], the next hop of each, of `_choices`.
         """
         p, most_links = self.program, self.program.far.shape[1]
-        # Without a choice the arrays give values of another next hop, which no path takes over.
-        link = np.where(choice >= 0, self.next_hops.link[choice], DROP)
+        # NO_CHOICE as an index gives the values of the last next hop. They are left out by `where`
+        # here, and by `going` below.
+        link = np.where(choice != NO_CHOICE, self.next_hops.link[choice], DROP)
         paths.part *= np.where(link >= 0, self.next_hops.part[choice], 1)
         paths.end(link < 0, LOST)
-        arc = np.where(paths.going, paths.at * most_links + link, -1).astype(np.int32)
-        if p.every_hop:
+        arc = np.where(paths.going, paths.switch * most_links + link, -1).astype(np.int32)
+        if p.every_hop:  # a path that crosses a link again has no end
             is_repeated = (paths.arcs == arc).any(axis=0)
             paths.cut(is_repeated)
             arc[is_repeated] = -1
@@ -287,9 +302,9 @@ class TabulatedHops:
         paths.arcs = np.concatenate((paths.arcs, arc[None]))
         paths.marked = np.concatenate((paths.marked, marked[None]))
         # Places of marked packets follow those of links and of hosts.
-        far_link = np.where(paths.going, p.far_link[paths.at, link], 0)
-        paths.place = far_link + np.where(marked, most_links + 1, 0)
-        paths.at = np.where(paths.going, p.far[paths.at, link], paths.at)
+        far_link = np.where(paths.going, p.far_link[paths.switch, link], 0)
+        paths.ingress_place = far_link + np.where(marked, most_links + 1, 0)
+        paths.switch = np.where(paths.going, p.far[paths.switch, link], paths.switch)
 
 
 @dataclass(slots=True, eq=False)
@@ -298,9 +313,9 @@ class _GrowingPaths:
 
     pair: Numbers
     """int64[m], the number of the pair of switches."""
-    at: Numbers
+    switch: Numbers
     """int64[m], the switch where the packets are."""
-    place: Numbers
+    ingress_place: Numbers
     """int64[m], their ingress place there, as in `compilers.forwarding.state_hops`."""
     part: NDArray[np.float64]
     """float64[m], the part of the pair's packets."""
@@ -324,8 +339,8 @@ class _GrowingPaths:
         n = len(source)
         return cls(
             pair=np.arange(n),
-            at=source,
-            place=np.full(n, most_links),
+            switch=source,
+            ingress_place=np.full(n, most_links),
             part=np.ones(n),
             length=np.full(n, LOOPED, np.int16),
             arcs=np.zeros((0, n), np.int32),
@@ -345,7 +360,7 @@ class _GrowingPaths:
         self.going = self.going & ~ended
 
     def cut(self, where: NDArray[np.bool_]) -> None:
-        """End paths that have no end of their own; their length stays LOOPED.
+        """End paths that would go round for ever; their length stays LOOPED.
 
         Args:
             where: bool[m], which paths are cut.
@@ -356,8 +371,8 @@ class _GrowingPaths:
         """Copies of these paths, by their numbers, int64[n]."""
         return _GrowingPaths(
             pair=self.pair[path],
-            at=self.at[path],
-            place=self.place[path],
+            switch=self.switch[path],
+            ingress_place=self.ingress_place[path],
             part=self.part[path],
             length=self.length[path],
             arcs=self.arcs[:, path],
@@ -366,7 +381,7 @@ class _GrowingPaths:
         )
 
 
-def _total(first: NDArray[np.int16], second: NDArray[np.int16]) -> NDArray[np.int16]:
+def _total_length(first: NDArray[np.int16], second: NDArray[np.int16]) -> NDArray[np.int16]:
     """The links of two legs together, int16[…]; the fault of the first leg that has a fault."""
     total = np.where(second < 0, second, first + second)
     return np.where(first < 0, first, total).astype(np.int16)
@@ -378,17 +393,17 @@ def _by_source(paths: HostPaths, switches: int) -> NDArray[np.int32]:
     return np.ascontiguousarray(arcs, np.int32)
 
 
-def _released_intermediates(walks: Walks, p: Program, dead: Numbers) -> NDArray[np.int32]:
-    """int32[S, C], of `TabulatedHops.released`, while some elements are down."""
+def _given_up_intermediates(walks: Walks, p: Program, failed: Numbers) -> NDArray[np.int32]:
+    """int32[S, C], of `TabulatedHops.given_up`, while some elements are down."""
     switches, classes, _ = p.order.shape
-    released = np.full((switches, classes), -1, np.int32)
-    if not walks.build.forwarding.intermediates or not len(dead):
-        return released
-    far_is_down = np.isin(p.far, dead - p.cable_count) & (p.far >= 0)
-    link_is_down = np.isin(p.cable, dead) | far_is_down
+    given_up = np.full((switches, classes), -1, np.int32)
+    if not walks.build.forwarding.intermediates or not len(failed):
+        return given_up
+    far_is_down = np.isin(p.far, failed - p.cable_count) & (p.far >= 0)
+    link_is_down = np.isin(p.cable, failed) | far_is_down
     for switch in np.flatnonzero(link_is_down.any(axis=1)).tolist():
         for c in np.flatnonzero(p.order[switch, :, 0] >= 0).tolist():
             via = int(p.far[switch, p.order[switch, c, 0]])
-            if via >= 0 and gives_up(p, switch, via, c, dead):
-                released[switch, c] = via
-    return released
+            if via >= 0 and gives_up(p, switch, via, c, failed):
+                given_up[switch, c] = via
+    return given_up

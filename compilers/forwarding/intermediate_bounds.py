@@ -19,7 +19,7 @@ from compilers.forwarding.rule import Array
 
 PATH_END = -1
 """Fills the arcs of a leg after its last one."""
-LOST = -1
+LOST_ON_LEG = -1
 """In place of the switch where a first leg ends: the packet is lost on it."""
 
 
@@ -45,7 +45,7 @@ def write_path(first_leg: Array, second_legs: Array, end: int, d: int, path: Arr
     Args:
         first_leg: int32[H], the arcs of the first leg; PATH_END after the last.
         second_legs: int32[S, S, H'], the arcs of second legs, in the same form.
-        end: the switch where the first leg ends, or LOST.
+        end: the switch where the first leg ends, or LOST_ON_LEG.
         d: the destination.
         path: int64[H + H'], written.
     """
@@ -54,7 +54,7 @@ def write_path(first_leg: Array, second_legs: Array, end: int, d: int, path: Arr
         if arc != PATH_END:
             path[n] = arc
             n += 1
-    if end != LOST:
+    if end != LOST_ON_LEG:
         for arc in second_legs[end, d]:
             if arc != PATH_END:
                 path[n] = arc
@@ -107,7 +107,7 @@ def add_packet_bounds(
     Args:
         first_legs: int32[S, V, H], the arcs of the first leg from each switch to each intermediate;
             PATH_END after the last.
-        ends: int32[S, V], the switch where each first leg ends, or LOST.
+        ends: int32[S, V], the switch where each first leg ends, or LOST_ON_LEG.
         second_legs: int32[S, S, H'], the arcs of the second legs, in the same form.
         packets: int64[S, S], the number of packets from each switch to each switch.
         fewest: int64[arcs], added to.

@@ -4,6 +4,9 @@ A *loop* is a plain Python function over arrays and numbers, marked by `loop`. `
 how it runs. With little to do it runs as Python. With much to do numba translates the same source,
 once on a machine, which takes some seconds.
 
+A *dispatcher* is what numba makes of a function: it holds machine code for the types of arguments
+for which it was compiled, and compiles more when it is asked to.
+
 Numba caches the machine code in `__pycache__` next to the source, or in the user's cache if that
 folder cannot be written. To see whether a cached file is stale, numba looks only at the file of the
 loop, and not at the loops that it calls. So the name of a cached file has a digest of all sources
@@ -50,6 +53,10 @@ ONLY_CALLED = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 They need no wrappers for calls from Python and C, which would take most of the translation's time.
 """
+CACHED = {"cache": True, "no_cfunc_wrapper": True}
+"""Options of numba for loops that Python calls. C calls none, so they need no wrapper for it."""
+NOT_CACHED = CACHED | {"cache": False}
+"""The same where no folder for numba's cache can be written."""
 
 
 def loop(function: F) -> F:
@@ -134,7 +141,7 @@ def _machine_code(function: Callable[..., Any], types: tuple[Any, ...]) -> Any:
     with _one_at_a_time(function), _garbage_collector_off(), suppress(RuntimeError, OSError):
         return _cached(function, types)
     note("machine code cannot be kept: set NUMBA_CACHE_DIR to a folder that can be written")
-    return _translated(function, "")
+    return _dispatcher_of(function, "", NOT_CACHED)
 
 
 def _cached(function: Callable[..., Any], types: tuple[Any, ...]) -> Any:
@@ -146,60 +153,64 @@ def _cached(function: Callable[..., Any], types: tuple[Any, ...]) -> Any:
         RuntimeError, OSError: nothing can be cached.
     """
     name, suffix = function.__name__, f"_{_digest(function)}"
-    translated = _translated(function, suffix)
-    folder, files = Path(translated.stats.cache_path), f"*.{name}{suffix}-*"
+    dispatcher = _caching_dispatcher(function, suffix)
+    folder, files = Path(dispatcher.stats.cache_path), f"*.{name}{suffix}-*"
     if not any(folder.glob(f"{files}.nbc")):
         note(f"machine code of {name} is made, once on this machine, in up to half a minute")
     try:
-        translated.compile(types)
+        dispatcher.compile(types)
     except DAMAGED:
         note(f"machine code of {name} was damaged in {folder}; it is made again")
         for file in folder.glob(f"{files}.nb[ci]"):
             file.unlink()
-        translated = _translated(function, suffix)
-        translated.compile(types)
-    return translated
+        dispatcher = _caching_dispatcher(function, suffix)
+        dispatcher.compile(types)
+    return dispatcher
 
 
-def _translated(function: Callable[..., Any], suffix: str) -> Any:
-    """A loop, and the loops that it calls, in the form that numba translates.
+def _caching_dispatcher(function: Callable[..., Any], suffix: str) -> Any:
+    """The dispatcher of a loop, which keeps machine code in numba's cache.
 
     Args:
         function: the loop.
-        suffix: of the name under which numba caches its machine code; "": it caches none.
+        suffix: of the name under which numba caches its machine code.
 
     Raises:
         RuntimeError: numba finds no folder for its cache.
     """
-    return _for_numba(function, suffix, {"cache": bool(suffix), "no_cfunc_wrapper": True})
+    return _dispatcher_of(function, suffix, CACHED)
 
 
-def _for_numba(function: Callable[..., Any], suffix: str, options: dict[str, bool]) -> Any:
-    """A copy of a loop that calls copies of other loops, in the form that numba translates.
+def _dispatcher_of(function: Callable[..., Any], suffix: str, options: dict[str, bool]) -> Any:
+    """The dispatcher of a copy of a loop, in which dispatchers stand for the loops that it calls.
 
-    A loop that is called by several loops is copied once.
+    A loop that is called by several loops has one dispatcher for all of them.
+
+    Args:
+        function: the loop.
+        suffix: of the copy's name.
+        options: of numba's compiler.
     """
     import numba
 
-    names = dict(function.__globals__)
+    globals_of_copy = dict(function.__globals__)
     for name, called in _called_loops(function).items():
-        if "translated" not in vars(called):
-            vars(called)["translated"] = _for_numba(called, "", ONLY_CALLED)
-        names[name] = vars(called)["translated"]
-    code = function.__code__
-    copy = FunctionType(code, names, function.__name__)
+        if "dispatcher" not in vars(called):
+            vars(called)["dispatcher"] = _dispatcher_of(called, "", ONLY_CALLED)
+        globals_of_copy[name] = vars(called)["dispatcher"]
+    copy = FunctionType(function.__code__, globals_of_copy, function.__name__)
     copy.__qualname__, copy.__module__ = function.__qualname__ + suffix, function.__module__
     # A loop that makes no arrays needs no count of references to the arrays that it is given. The
     # count would take longer than the rule itself.
     counts_references = _makes_arrays(function)
     options = options | vars(function)["loop"]
-    translated = numba.njit(nogil=True, error_model="numpy", _nrt=counts_references, **options)(
+    dispatcher = numba.njit(nogil=True, error_model="numpy", _nrt=counts_references, **options)(
         copy
     )
-    template = translated.get_call_template
+    template = dispatcher.get_call_template
     # Each width of an integer, and each constant, would have machine code of its own.
-    translated.get_call_template = lambda types, names: template(tuple(map(_wide, types)), names)
-    return translated
+    dispatcher.get_call_template = lambda types, names: template(tuple(map(_wide, types)), names)
+    return dispatcher
 
 
 def _wide(type_of: Any) -> Any:

@@ -17,11 +17,12 @@ from compilers.forwarding.rule import DELIVER, DROP, Program
 from compilers.routing.marked_spread import onward_links, onward_ports, without_links
 from compilers.tables.build import Build
 from compilers.tables.fib import Fib
-from compilers.tables.intermediate_form import local
+from compilers.tables.intermediate_form import Classes, local
 from compilers.wiring.wiring import Wiring, links_by_port
 from inventory.problems import InputError
 
 Egress = NDArray[np.int16]
+"""int16[D, S], the class of each switch for each destination, as `egress_classes` returns it."""
 
 
 def program_of(build: Build, only: int | None = None, *, shares: bool = True) -> Program:
@@ -55,21 +56,14 @@ def program_of(build: Build, only: int | None = None, *, shares: bool = True) ->
     if build.forwarding.marks and shares:
         onward = _onward(build, only)
     classes = build.tables.classes
-    port = classes.port[rows][..., None]
-    order = np.concatenate((port, np.asarray(classes.protection[rows])), axis=2)
-    share_links = np.zeros((0, 0, 0), np.int16)
-    if shares:
-        ports = np.concatenate((port, np.asarray(classes.alternate[rows])), axis=2)
-        share_links = _links(link_at, ports)
-        share_links[np.asarray(classes.weight[rows]) == 0] = -1
     return Program(
         far=far,
         far_link=far_link,
         cable=cable,
         cable_count=cable_count,
-        order=_links(link_at, order),
+        order=_order(classes, rows, link_at),
         bounce=_links(link_at, np.asarray(classes.bounce[rows])),
-        shares=share_links,
+        shares=_shares(classes, rows, link_at) if shares else np.zeros((0, 0, 0), np.int16),
         every_hop=build.forwarding.every_hop and shares,
         onward=onward,
     )
@@ -83,21 +77,33 @@ def with_classes(program: Program, build: Build, switches: NDArray[np.int64]) ->
         build: its classes.
         switches: int64[n], where classes differ.
     """
-    classes, wiring = build.tables.classes, build.wiring
-    link_at = links_by_port(program.far[switches], wiring.port[switches])
-    port = classes.port[switches][..., None]
-    lowered = {}
-    for name, ports in (
-        ("order", np.concatenate((port, classes.protection[switches]), axis=2)),
-        ("shares", np.concatenate((port, classes.alternate[switches]), axis=2)),
-        ("bounce", np.asarray(classes.bounce[switches])),
-    ):
-        lowered[name] = getattr(program, name).copy()
-        links = _links(link_at, ports)
-        if name == "shares":
-            links[np.asarray(classes.weight[switches]) == 0] = -1
-        lowered[name][switches] = links
-    return program._replace(**lowered)
+    link_at = links_by_port(program.far[switches], build.wiring.port[switches])
+    classes = build.tables.classes
+    order, bounce, shares = program.order.copy(), program.bounce.copy(), program.shares.copy()
+    order[switches] = _order(classes, switches, link_at)
+    bounce[switches] = _links(link_at, np.asarray(classes.bounce[switches]))
+    shares[switches] = _shares(classes, switches, link_at)
+    return program._replace(order=order, bounce=bounce, shares=shares)
+
+
+def _order(
+    classes: Classes, switches: slice | NDArray[np.int64], link_at: NDArray[np.int16]
+) -> NDArray[np.int16]:
+    """int16[n, C, 1 + P], `Program.order` for n switches, whose links are at ports of `link_at`."""
+    ports = np.concatenate(
+        (classes.port[switches][..., None], classes.protection[switches]), axis=2
+    )
+    return _links(link_at, ports)
+
+
+def _shares(
+    classes: Classes, switches: slice | NDArray[np.int64], link_at: NDArray[np.int16]
+) -> NDArray[np.int16]:
+    """int16[n, C, 1 + A], `Program.shares` for n switches, as `_order`."""
+    ports = np.concatenate((classes.port[switches][..., None], classes.alternate[switches]), axis=2)
+    links = _links(link_at, ports)
+    links[np.asarray(classes.weight[switches]) == 0] = -1
+    return links
 
 
 def _onward(build: Build, only: int | None) -> NDArray[np.bool_]:
@@ -108,10 +114,10 @@ def _onward(build: Build, only: int | None) -> NDArray[np.bool_]:
         ports = onward_ports(wiring, only, avoided)
         return np.broadcast_to(ports > 0, (1, most_links, most_links)).copy()
     onward = np.zeros((switches, most_links, most_links), np.bool_)
-    for place, usable in onward_links(wiring):
-        onward[place] = usable
+    for block, usable in onward_links(wiring):
+        onward[block] = usable
         if avoided is not None:
-            onward[place] = without_links(usable, avoided.links[place], avoided.dead[place])
+            onward[block] = without_links(usable, avoided.links[block], avoided.dead[block])
     return onward
 
 

@@ -21,10 +21,23 @@ from compilers.tables.build import Build
 from compilers.tables.fib import LOOPED, LOST, MISDELIVERED, MOST_HOPS, UNCABLED
 from compilers.tables.intermediate_form import local, no_route
 
-HOME, DROPPED = -11, -12
-"""In place of a link: the packet is delivered here, or dropped. Both differ from any fault."""
+DELIVERED, DROPPED = -11, -12
+"""In place of a link, for DELIVER and DROP of the rule: the packet is delivered here, or dropped.
+
+Both differ from DELIVER and DROP, whose numbers are those of faults (`fib`)."""
 WHOLE = Fraction(1)
 """All packets."""
+
+
+class _Unfinished(NamedTuple):
+    """A path to go on with."""
+
+    path: Path
+    """The path so far."""
+    passed: list[tuple[int, int]]
+    """The switches that it has passed, each with the ingress link."""
+    tag: int
+    """The tag of its packets: PLAIN or MARKED."""
 
 
 class Path(NamedTuple):
@@ -33,7 +46,7 @@ class Path(NamedTuple):
     switches: tuple[int, ...]
     """The switches on the path, in order."""
     outcome: int
-    """HOME, DROPPED or LOOPED: what becomes of the packets at the last switch."""
+    """DELIVERED, DROPPED or LOOPED: what becomes of the packets at the last switch."""
     first_link: int = DROPPED
     """The first link of the path; DROPPED if it has none."""
     part: Fraction = WHOLE
@@ -52,19 +65,19 @@ class SinglePackets:
     """The build whose tables are asked."""
     destination: int
     """The switch that packets are for."""
-    dead_links: frozenset[tuple[int, int]] = frozenset()
+    failed_links: frozenset[tuple[int, int]] = frozenset()
     """Links that are down, as pairs of switches, the smaller number first."""
-    dead_switches: frozenset[int] = frozenset()
+    failed_switches: frozenset[int] = frozenset()
     """Switches that are down."""
     programs: dict[int, Program] = field(default_factory=dict, compare=False, repr=False)
     """The programs of the switches that packets have come to so far."""
 
     @classmethod
-    def under(cls, build: Build, destination: int, dead: tuple[int, ...]) -> SinglePackets:
+    def under(cls, build: Build, destination: int, failed: tuple[int, ...]) -> SinglePackets:
         """The packets to a destination while some elements, as in `Program`, are down."""
-        ends = build.wiring.link_ends() if dead else np.zeros((0, 2), np.int64)
-        links = (tuple(ends[element].tolist()) for element in dead if element < len(ends))
-        switches = (element - len(ends) for element in dead if element >= len(ends))
+        ends = build.wiring.link_ends() if failed else np.zeros((0, 2), np.int64)
+        links = (tuple(ends[element].tolist()) for element in failed if element < len(ends))
+        switches = (element - len(ends) for element in failed if element >= len(ends))
         return cls(build, destination, frozenset(links), frozenset(switches))
 
     def program(self, switch: int) -> Program:
@@ -90,7 +103,7 @@ class SinglePackets:
         path = [source]
         while len(path) <= MOST_HOPS:
             link = self.minimal_link(path[-1])
-            if link == HOME:
+            if link == DELIVERED:
                 arrived = path[-1] == self.destination
                 return path, len(path) - 1 if arrived else MISDELIVERED
             if link in (LOST, UNCABLED):
@@ -99,10 +112,10 @@ class SinglePackets:
         return path, LOOPED
 
     def minimal_link(self, switch: int) -> int:
-        """The link of the minimal port at a switch, whatever is down; HOME, LOST or UNCABLED."""
+        """The link of the minimal port at a switch, up or down; DELIVERED, LOST or UNCABLED."""
         value, egress = self.egress(switch), self.build.tables.routes.egress
         if value in (local(egress), no_route(egress)):
-            return HOME if value == local(egress) else LOST
+            return DELIVERED if value == local(egress) else LOST
         if value >= self.build.tables.classes.port.shape[1]:
             return UNCABLED
         link = int(self.program(switch).order[0, value, 0])
@@ -118,14 +131,14 @@ class SinglePackets:
         return {k: weight for k, weight in zip(shares, weights, strict=True) if k >= 0}
 
     def next_hops(self, switch: int, ingress: int, tag: int = PLAIN) -> list[tuple[int, int]]:
-        """The links that a packet may leave by, and its tag on each; HOME or DROPPED alone."""
+        """The links that a packet may leave by, and its tag on each; DELIVERED or DROPPED alone."""
         program = self.program(switch)
         link = np.zeros(program.far.shape[1] + 1, np.int64)
         tags = np.zeros_like(link)
         egress = self._class(switch)
-        count = next_links(program, 0, ingress, tag, egress, self._down(switch), link, tags)
+        count = next_links(program, 0, ingress, tag, egress, self._failed(switch), link, tags)
         hops = zip(link[:count].tolist(), tags[:count].tolist(), strict=True)
-        outcomes = {DELIVER: HOME, DROP: DROPPED}
+        outcomes = {DELIVER: DELIVERED, DROP: DROPPED}
         return [(outcomes.get(k, k), next_tag) for k, next_tag in hops] or [(DROPPED, PLAIN)]
 
     def paths(self, source: int, ingress: int = HOST) -> Iterator[Path]:
@@ -139,9 +152,8 @@ class SinglePackets:
             ingress: the ingress link there; HOST.
         """
         shared = self.build.forwarding.every_hop
-        # Paths to go on with, depth first: each with the (switch, ingress link) pairs that it has
-        # passed, and with the tag of its packets.
-        unfinished = [(Path((source,), HOME), [(source, ingress)], PLAIN)]
+        # Depth first.
+        unfinished = [_Unfinished(Path((source,), DELIVERED), [(source, ingress)], PLAIN)]
         while unfinished:
             path, passed, tag = unfinished.pop()
             switch, switch_ingress = passed[-1]
@@ -161,13 +173,13 @@ class SinglePackets:
                 if len(longer.switches) > MOST_HOPS or (shared and arrival in passed):
                     yield longer
                 else:
-                    unfinished.append((longer, [*passed, arrival], next_tag))
+                    unfinished.append(_Unfinished(longer, [*passed, arrival], next_tag))
 
     def over_intermediates(self, source: int) -> Iterator[tuple[int, Path]]:
         """Yield each intermediate, ascending, with the path over it to the destination."""
         for via in intermediates(self.build).tolist():
             path = replace(self, destination=via)._to_intermediate(source)
-            if path.outcome == HOME:
+            if path.outcome == DELIVERED:
                 second_leg = next(self.paths(path.switches[-1]))
                 path = Path(path.switches + second_leg.switches[1:], second_leg.outcome)
             yield via, path
@@ -175,14 +187,15 @@ class SinglePackets:
     def _to_intermediate(self, source: int) -> Path:
         """The path to the intermediate, or to its neighbour that gives it up.
 
-        The destination of these packets is the intermediate. The outcome is HOME in both cases.
+        The destination of these packets is the intermediate. In both cases the outcome is
+        DELIVERED.
         """
         switch, ingress, path = source, HOST, [source]
         while len(path) <= MOST_HOPS:
-            program, down = self.program(switch), self._down(switch)
+            program, failed = self.program(switch), self._failed(switch)
             arrived = switch == self.destination
-            if arrived or gives_up(program, 0, self.destination, self._class(switch), down):
-                return Path(tuple(path), HOME)
+            if arrived or gives_up(program, 0, self.destination, self._class(switch), failed):
+                return Path(tuple(path), DELIVERED)
             (link, _), *_ = self.next_hops(switch, ingress)
             if link < 0:
                 return Path(tuple(path), link)
@@ -210,14 +223,14 @@ class SinglePackets:
             return value
         return DELIVER if value == local(tables.routes.egress) else DROP
 
-    def _down(self, switch: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    def _failed(self, switch: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         """int64[n], the failed elements, as `program_of` numbers them for this one switch."""
         far = self.build.wiring.far[switch]
         links = [
             k
-            for pair in self.dead_links
+            for pair in self.failed_links
             if switch in pair
             for k in np.flatnonzero(far == sum(pair) - switch).tolist()  # the other end of the pair
         ]
-        switches = [len(far) + dead_switch for dead_switch in self.dead_switches]
+        switches = [len(far) + failed_switch for failed_switch in self.failed_switches]
         return np.array([*links, *switches], np.int64)

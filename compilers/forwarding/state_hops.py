@@ -1,9 +1,10 @@
 """The next hops of every state of some switches, by asking the rule once for each.
 
-A *state* is here all that a next hop depends on, besides the elements that are down: a switch, an
-ingress place and an egress class. States are numbered in this order. The *ingress places* of a
-switch are its K links, then one place for hosts. Where packets are marked, K places follow, for
-marked packets by their ingress link.
+A *state* is here all that a next hop depends on, besides the failed elements: a switch, an ingress
+place and an egress class. (In `packet_states` the destination is known, and so the class is no part
+of a state.) States are numbered by switch, then by ingress place, then by class. The *ingress
+places* of a switch are its K links, then one place for hosts. Where packets are marked, K places
+follow, for marked packets by their ingress link.
 
 `host_paths` follows the packets of hosts with the `StateHops` of a build.
 """
@@ -29,9 +30,8 @@ from compilers.forwarding.rule import HOST, MARKED, PLAIN, Program, marks
 from compilers.forwarding.walks import Numbers, Walks
 
 STATES_A_PACKET = 4
-"""How many states are tabulated in the time in which one packet is followed. By this factor states
-are converted to packets for `for_packets`, which takes machine code from some number of packets
-on."""
+"""How many states are tabulated in the time in which one packet is followed. `for_packets` counts
+work in packets, so the number of states is divided by this."""
 STATES_AT_ONCE = 1 << 18
 """The most states that are tabulated at once."""
 NextOfPackets = Callable[[Program, Numbers, Numbers], tuple[Numbers, Numbers]]
@@ -59,7 +59,8 @@ class StateHops:
             walks: of the build.
             program: what its switches hold, as they are cabled now.
             failed: int64[n], the failed elements.
-            times: how often this is done, with other elements down: for machine code.
+            times: for how many sets of failed elements this is done; for many, the loop runs as
+                machine code.
         """
         switches, states = len(program.far), states_of_a_switch(program)
         next_of = for_packets(times * switches * states // STATES_A_PACKET, next_of_packets)
@@ -135,6 +136,7 @@ def _hops_of_switches(
     tag = np.where(is_marked, MARKED, PLAIN)
     # bool[n, places], whether there is such an ingress place.
     exists = (p.far[switches][:, np.maximum(ingress, 0)] >= 0) | is_host
+    # One packet for each state: its switch, ingress place and class.
     state = np.nonzero(np.repeat(exists[..., None], classes, axis=2))
     s, place_of_state, c = state[0] + switches.start, state[1], state[2]
     packets = np.stack((s, ingress[place_of_state], tag[place_of_state], c), axis=1)

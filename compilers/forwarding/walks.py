@@ -51,7 +51,7 @@ CELLS_AT_ONCE = 1 << 22
 PAIRS_AT_ONCE = 1 << 18
 """The most pairs of failed elements that are walked at once."""
 PAIR_COST = 8
-"""How much longer it takes to follow a packet under two failures than under one: as a factor."""
+"""By which factor it takes longer to follow a packet under two failures than under one."""
 LEAST_BLOCKS = 4
 """The fewest blocks of destinations for which a second process saves more than it costs."""
 Progress = Callable[[int, int], None]
@@ -265,17 +265,17 @@ class Walks:
         )
 
     def follow_cases(
-        self, destinations: Numbers, rows: Numbers, longest: Numbers | None = None
+        self, destinations: Numbers, failed: Numbers, longest: Numbers | None = None
     ) -> CasesWalked:
         """Follow all packets to some destinations, without failures and under sets of them.
 
         Args:
             destinations: int64[D].
-            rows: int64[n, F], the failed elements of each case; E + S in places after the last.
+            failed: int64[n, F], the failed elements of each case; E + S in places after the last.
             longest: int64[n], raised to the longest path that met each case's failures.
         """
         figures = np.zeros((len(destinations), failure_sets.ADDED + 1), np.int64)
-        cases = self._by_element(rows)
+        cases = self._by_element(failed)
         # Packets that meet a failed element are followed again in each case with that element.
         cases_an_element = max(1, len(cases.of_element) // self.elements)
         lost: Numbers = for_packets(cases_an_element * self.packets, walk_cases)(
@@ -286,9 +286,9 @@ class Walks:
             self.minimal_far,
             cases,
             scratch_for(self.program, cases),
-            rows.shape[1] > 1,
+            failed.shape[1] > 1,
             figures,
-            np.zeros(len(rows), np.int64) if longest is None else longest,
+            np.zeros(len(failed), np.int64) if longest is None else longest,
         )
         alternates = HostPathFigures(
             paths=int(figures[:, failure_sets.PATHS].sum()),
@@ -298,14 +298,14 @@ class Walks:
         lengths = Lengths().with_all(figures[:, failure_sets.LONGEST_MET :])
         return CasesWalked(alternates, lengths, lost)
 
-    def _by_element(self, rows: Numbers) -> Cases:
+    def _by_element(self, failed: Numbers) -> Cases:
         """The cases of int64[n, F], and for each element the cases in which it fails."""
-        case, place = np.nonzero(rows < self.elements)
-        element = rows[case, place]
+        case, place = np.nonzero(failed < self.elements)  # the rest fills up the row
+        element = failed[case, place]
         count = np.bincount(element, minlength=self.elements)
         first = np.concatenate(((0,), np.cumsum(count))).astype(np.int64)
         of_element = case[np.argsort(element, kind="stable")].astype(np.int64)
-        return Cases(np.ascontiguousarray(rows), first, of_element)
+        return Cases(np.ascontiguousarray(failed), first, of_element)
 
     def follow_pairs_of_failures(self, destinations: Numbers) -> tuple[Lengths, Numbers]:
         """Follow all packets to some destinations that meet two failures, of all pairs.
@@ -326,12 +326,12 @@ class Walks:
             return lengths, NO_ROWS
         # Only now are the pairs tried one by one, to name the switches that lose packets.
         blocks = [NO_ROWS]
-        for rows in self._pairs_of_elements():
-            lost = self.follow_cases(destinations[loses], rows).lost
-            case, column = lost[:, PAIR_CASE], lost[:, PAIR_COLUMN]
-            # The case of the elements a < b is a·(E + S) + b.
-            lost[:, PAIR_CASE] = rows[case] @ (self.elements, 1)
-            lost[:, PAIR_COLUMN] = loses[column]
+        for failed in self._pairs_of_elements():
+            lost = self.follow_cases(destinations[loses], failed).lost
+            # So far cases count in `failed`, and destinations among those that lose packets.
+            smaller, larger = failed[lost[:, PAIR_CASE]].T
+            lost[:, PAIR_CASE] = smaller * self.elements + larger
+            lost[:, PAIR_COLUMN] = loses[lost[:, PAIR_COLUMN]]
             blocks.append(lost)
         return lengths, np.concatenate(blocks)
 
@@ -404,8 +404,9 @@ class BlockWalk(Generic[T]):
         """
         ends = np.flatnonzero(build.topology.endpoints)
         towards = ends if destinations is None else destinations
-        cells = build.wiring.far.shape[0] * (build.wiring.far.shape[1] + 1)
-        blocks = in_blocks(towards, max(1, CELLS_AT_ONCE // cells))
+        switches, most_links = build.wiring.far.shape
+        links = switches * (most_links + 1)  # the hosts of a switch count as one more link
+        blocks = in_blocks(towards, max(1, CELLS_AT_ONCE // links))
         if self.walks and not workers.remote and len(blocks) >= LEAST_BLOCKS:
             # Forked processes inherit the tables and the machine code that this first call makes.
             self.function(self.walks, towards[:1])
@@ -425,7 +426,7 @@ def minimal_hops(fib: Fib, destinations: NDArray[np.int64]) -> NDArray[np.int8]:
         where a packet does not arrive.
     """
     switches, count = len(fib.step), len(destinations)
-    faults = -MISDELIVERED  # they are numbered from -1 to MISDELIVERED
+    faults = -MISDELIVERED  # how many there are: they are numbered from -1 to MISDELIVERED
     column = np.arange(count)
     next_row = np.empty((switches + faults, count), np.int64)
     next_row[:switches] = fib.next_switch(destinations)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from compilers.forwarding.single_packets import DROPPED, HOME, Path, SinglePackets
+from compilers.forwarding.single_packets import DELIVERED, DROPPED, Path, SinglePackets
 from compilers.proof.lossless.channels import channels_along
 from compilers.tables.build import Build
 from compilers.tables.fib import FAULTS, LOOPED, MISDELIVERED
@@ -293,7 +293,7 @@ def _under_failures(packets: SinglePackets, source: int) -> Iterator[Failing]:
     """
     destination = packets.destination
     for switch in (source, destination):
-        if switch in packets.dead_switches:
+        if switch in packets.failed_switches:
             yield Failing((source,), f"switch {packets.build.wiring.names[switch]} is down")
             return
     paths = packets.paths(source)
@@ -306,6 +306,6 @@ def _under_failures(packets: SinglePackets, source: int) -> Iterator[Failing]:
 
 def _fault(path: Path, destination: int) -> str:
     """Why packets on a path do not arrive, in words; "" if they do."""
-    if path.outcome == HOME:
+    if path.outcome == DELIVERED:
         return "" if path.switches[-1] == destination else FAULTS[MISDELIVERED]
     return "lost: no port is left" if path.outcome == DROPPED else FAULTS[LOOPED]

@@ -380,7 +380,7 @@ def _predict(tabulated: TabulatedHops, outage: Outage) -> Prediction:
         # `legs.second` are the paths from an intermediate to the destination. For a packet that
         # begins there, that is its first path: the minimal one.
         first = tabulated.legs.second.length.reshape(powered.shape)
-        fewest, most = tabulated.hops_over_intermediates()
+        fewest, most = tabulated.lengths_over_intermediates()
         return Prediction(
             build=walks.build,
             walks=walks,

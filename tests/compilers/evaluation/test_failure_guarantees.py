@@ -20,7 +20,7 @@ from compilers.evaluation.failure_guarantees import (
 from compilers.evaluation.guarantee import guarantee
 from compilers.forwarding.host_paths import TabulatedHops
 from compilers.forwarding.program import program_of
-from compilers.forwarding.single_packets import HOME, Path, SinglePackets
+from compilers.forwarding.single_packets import DELIVERED, Path, SinglePackets
 from compilers.forwarding.walks import Walks
 from compilers.pipeline import compile_fabric
 from compilers.routing.intact_build import Intact
@@ -71,7 +71,7 @@ def by_hand(build: Build, *elements: int) -> float:
         packets = SinglePackets.under(build, d, elements)
         for s in left:
             for path, part in parts_of(packets, s) if s != d else ():
-                if path.outcome != HOME or path.switches[-1] != d:
+                if path.outcome != DELIVERED or path.switches[-1] != d:
                     return 0.0
                 for link in pairwise(path.switches):
                     load[link][s, d] += part

@@ -10,7 +10,7 @@ import pytest
 from compilers.forwarding.many_packets import ManyPackets
 from compilers.forwarding.program import program_of
 from compilers.forwarding.rule import DELIVER, DROP
-from compilers.forwarding.single_packets import DROPPED, HOME, SinglePackets
+from compilers.forwarding.single_packets import DELIVERED, DROPPED, SinglePackets
 from compilers.forwarding.walks import minimal_hops
 from compilers.proof.failures.risk_cases import element_of_links
 from compilers.tables.fib import MOST_HOPS, Fib
@@ -45,7 +45,7 @@ def test_single_packets_go_where_all_packets_go(words: dict[str, Any]) -> None:
                 down = np.array([[dead]])
                 out = hops.next_arcs(hops.walks.egress(towards), at, first_row, down).arc
                 if out[0] < 0:
-                    assert found.outcome == {DELIVER: HOME, DROP: DROPPED}[int(out[0])]
+                    assert found.outcome == {DELIVER: DELIVERED, DROP: DROPPED}[int(out[0])]
                     break
                 at = hops.far_arc[out]
                 path.append(int(at[0]) // hops.arcs_a_switch)
@@ -73,7 +73,7 @@ def test_a_path_over_an_intermediate_is_its_legs() -> None:
     assert [*found] == [*range(13)]
     for via, path in found.items():
         assert list(path.switches) == leg(source, via) + leg(via, destination)[1:]
-        assert path.outcome == HOME
+        assert path.outcome == DELIVERED
 
 
 def test_packets_of_hosts_without_their_link_take_protection() -> None:
@@ -84,4 +84,4 @@ def test_packets_of_hosts_without_their_link_take_protection() -> None:
             packets = SinglePackets.under(build, destination, (number,))
             (found,) = packets.paths(source)
             ((path, _),) = oracle.paths(source, destination)
-            assert (list(found.switches), found.outcome) == (path, HOME)
+            assert (list(found.switches), found.outcome) == (path, DELIVERED)
