@@ -5,12 +5,13 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from compilers.spec.balance_words import DEMAND_FILE, MEASURED
-from compilers.spec.balances import Balance, HostThroughput
+from compilers.spec.balances import NO_OTHER_KEYS, Balance, HostThroughput
 from compilers.topology.family import Family
 from compilers.topology.labelled_graph import Topology
 
 FITTED = f", adjacent: bounce, demand: {DEMAND_FILE}"
-"""The other keys of a policy whose weights are fitted to measured traffic, in any family."""
+"""The text after the balance's name in a policy whose weights are fitted to measured traffic. With
+`adjacent: bounce` packets to neighbours have alternates, too."""
 
 
 class CompactValiant(Balance):
@@ -24,11 +25,11 @@ class CompactValiant(Balance):
     place = 3  # in lists of balances
     figures = MappingProxyType(
         {
-            "": HostThroughput(uniform=68, random_hosts=37, guaranteed=13),
+            NO_OTHER_KEYS: HostThroughput(uniform=68, random_hosts=37, guaranteed=13),
             FITTED: HostThroughput(uniform=100, random_hosts=86, guaranteed=None),
         }
     )
 
     def fitting(self, traffic: str, family: Family, topology: Topology) -> str | None:  # noqa: ARG002
-        """Return keys for measured traffic alone, to which shares are fitted."""
+        """Return keys for measured traffic only: weights are fitted to it."""
         return FITTED if traffic == MEASURED else None

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from compilers.spec.balance_words import MEASURED, UNIFORM
-from compilers.spec.balances import ROUTING, Balance
+from compilers.spec.balances import NO_OTHER_KEYS, ROUTING, Balance
 from compilers.spec.forwarding import Forwarding
 from compilers.spec.policy import EQUAL_COST, LARGEST_SEARCH, classes_are_constructed
 from compilers.topology.family import Family
@@ -33,8 +33,11 @@ class Ecmp(Balance):
             required = "no demand with `transit: ecmp`, where every switch shares alike"
             todo = "remove `demand`, or `transit`: shares are fitted where packets enter"
             yield Finding(("routing", "demand"), required, routing.demand, todo)
-        for key, allowed in (("adjacent", "minimal"), ("minimal_share", EQUAL_COST)):
-            if (value := getattr(routing, key)) != allowed:
+        for key, value, allowed in (
+            ("adjacent", routing.adjacent, "minimal"),
+            ("minimal_share", routing.minimal_share, EQUAL_COST),
+        ):
+            if value != allowed:
                 todo = f"remove `{key}`, or choose `balance: compact-valiant`"
                 required = f"{allowed} with `balance: {self.name}`"
                 yield Finding(("routing", key), required, value, todo)
@@ -48,11 +51,14 @@ class Ecmp(Balance):
         In trees, where some switches have no hosts and cannot be intermediates, return keys for
         any traffic that is not measured.
         """
-        if topology.endpoints.all():
-            return "" if traffic == UNIFORM and not family.single else None
+        is_tree = not topology.endpoints.all()
+        if not is_tree:
+            return NO_OTHER_KEYS if traffic == UNIFORM and not family.single else None
         if traffic == MEASURED:
             return None
-        return "" if family.marked_share(topology.parameters, 1) else ", transit: ecmp"
+        # In trees without a formula for `spread`, every switch shares packets.
+        spread_has_formula = family.marked_share(topology.parameters, hosts=1) is not None
+        return NO_OTHER_KEYS if spread_has_formula else ", transit: ecmp"
 
     def unfit(
         self, routing: RoutingSpec, family: Family, parameters: Parameters
@@ -68,10 +74,10 @@ class Ecmp(Balance):
             given = f"{self.name} in {family.name}, which has one"
             todo = "write minimal, or spread or compact-valiant for longer paths as well"
             yield Finding(ROUTING, required, given, todo)
-        elif classes_are_constructed(family, parameters, order := family.order(parameters)):
+        elif classes_are_constructed(family, parameters, family.order(parameters)):
             required = f"another balance for more than {LARGEST_SEARCH:,} switches"
             todo = "their alternates are constructed: compact-valiant"
-            yield Finding(ROUTING, required, f"{self.name} for {order:,}", todo)
+            yield Finding(ROUTING, required, f"{self.name} for {family.order(parameters):,}", todo)
         if routing.transit == self.name and family.by_supernodes:
             required = (
                 f"minimal in a {family.name}, whose rows lead to whole supernodes: one path each"

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from compilers.spec.balance_words import UNIFORM
-from compilers.spec.balances import Balance, HostThroughput
+from compilers.spec.balances import NO_OTHER_KEYS, Balance, HostThroughput
 from compilers.spec.forwarding import Forwarding
 from compilers.topology.family import Family
 from compilers.topology.labelled_graph import Topology
@@ -23,7 +23,9 @@ class Minimal(Balance):
     name = "minimal"
     place = 1  # in lists of balances
     forwarding = Forwarding()
-    figures = MappingProxyType({"": HostThroughput(uniform=100, random_hosts=25, guaranteed=12)})
+    figures = MappingProxyType(
+        {NO_OTHER_KEYS: HostThroughput(uniform=100, random_hosts=25, guaranteed=12)}
+    )
 
     def problems(self, routing: RoutingSpec) -> Iterator[Finding]:
         """Yield findings about a demand and about bounced paths, which need alternates."""
@@ -38,4 +40,4 @@ class Minimal(Balance):
 
     def fitting(self, traffic: str, family: Family, topology: Topology) -> str | None:  # noqa: ARG002
         """Return keys for uniform traffic, in families where pairs have one shortest path."""
-        return "" if traffic == UNIFORM and family.single else None
+        return NO_OTHER_KEYS if traffic == UNIFORM and family.single else None

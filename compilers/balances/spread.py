@@ -1,4 +1,4 @@
-"""The balance `spread`: packets take a random link twice, and then shortest paths."""
+"""The balance `spread`: packets take two random links, one after the other, then shortest paths."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from compilers.spec.balance_words import ANY, fixed_share_findings
-from compilers.spec.balances import ROUTING, Balance, HostThroughput
+from compilers.spec.balances import NO_OTHER_KEYS, ROUTING, Balance, HostThroughput
 from compilers.spec.forwarding import Forwarding
 from compilers.topology.family import Family
 from compilers.topology.labelled_graph import Parameters, Topology
@@ -22,7 +22,9 @@ mark too early."""
 
 
 class Spread(Balance):
-    """Marked spread: a bit in the packet tells its stage (`compilers.routing.marked_spread`).
+    """Marked spread: a mark in the packet tells the second switch to choose a random link, too.
+
+    The rule of marks is in `compilers.routing.marked_spread`.
 
     Fabrics whose switches have too few links are refused by `marked_spread.require_onward`.
     """
@@ -30,7 +32,9 @@ class Spread(Balance):
     name = "spread"
     place = 6  # in lists of balances
     forwarding = Forwarding(alternates="all", marks=True)
-    figures = MappingProxyType({"": HostThroughput(uniform=52, random_hosts=49, guaranteed=46)})
+    figures = MappingProxyType(
+        {NO_OTHER_KEYS: HostThroughput(uniform=52, random_hosts=49, guaranteed=46)}
+    )
 
     def problems(self, routing: RoutingSpec) -> Iterator[Finding]:
         """Yield findings about values that ask for other shares: marked packets take all links."""
@@ -39,7 +43,7 @@ class Spread(Balance):
     def fitting(self, traffic: str, family: Family, topology: Topology) -> str | None:
         """Return keys for any traffic, where by a formula hardly any balance guarantees more."""
         suits = traffic == ANY and family.marks_suit_any_traffic(topology.parameters)
-        return "" if suits else None
+        return NO_OTHER_KEYS if suits else None
 
     def unfit(
         self, routing: RoutingSpec, family: Family, parameters: Parameters

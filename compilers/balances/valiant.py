@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from compilers.spec.balance_words import ANY, fixed_share_findings
-from compilers.spec.balances import ROUTING, Balance, HostThroughput
+from compilers.spec.balances import NO_OTHER_KEYS, ROUTING, Balance, HostThroughput
 from compilers.spec.forwarding import Forwarding
 from compilers.spec.policy import EQUAL_COST
 from compilers.topology.families import family_of
@@ -27,7 +27,9 @@ class Valiant(Balance):
     name = "valiant"
     place = 4  # in lists of balances
     forwarding = Forwarding(intermediates=True)
-    figures = MappingProxyType({"": HostThroughput(uniform=51, random_hosts=51, guaranteed=51)})
+    figures = MappingProxyType(
+        {NO_OTHER_KEYS: HostThroughput(uniform=51, random_hosts=51, guaranteed=51)}
+    )
 
     def problems(self, routing: RoutingSpec) -> Iterator[Finding]:
         """Yield findings about values that ask for unequal shares of intermediates."""
@@ -40,7 +42,8 @@ class Valiant(Balance):
 
     def fitting(self, traffic: str, family: Family, topology: Topology) -> str | None:  # noqa: ARG002
         """Return keys for any traffic, where every switch has hosts and can be an intermediate."""
-        return "" if traffic == ANY and topology.endpoints.all() else None
+        every_switch_has_hosts = topology.endpoints.all()
+        return NO_OTHER_KEYS if traffic == ANY and every_switch_has_hosts else None
 
     def placed(self, topology: Topology, wiring: Any) -> Iterator[Finding]:
         """Refuse fabrics with switches without hosts, which cannot be intermediates.
@@ -53,7 +56,8 @@ class Valiant(Balance):
         if not len(without_hosts):
             return
         todo = "write ecmp, which spreads over all shortest paths, or compact-valiant"
-        if family_of(topology.family).marked_share(topology.parameters, 1):
+        family = family_of(topology.family)
+        if family.marked_share(topology.parameters, hosts=1) is not None:
             todo = "write spread, which carries every permutation"
         yield Finding(
             ROUTING,

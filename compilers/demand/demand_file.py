@@ -10,6 +10,7 @@ import csv
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,14 +21,16 @@ from compilers.wiring.wiring import Wiring
 from inventory.problems import InputError, Problem, did_you_mean, few, shown
 from inventory.yamlfile import TextFile
 
-FORMS = "lines of source, destination, rate, or a square matrix of rates"
-"""What the file may be, in words."""
+LIST_OR_MATRIX = "lines of source, destination, rate, or a square matrix of rates"
+"""The two forms of the file, as messages name them."""
 LIST_COLUMNS = ("source", "destination", "rate")
 """The cells of a line in a list of flows."""
+WHOLE_FILE = 0
+"""In place of the number of a line, in problems of the whole file."""
 HIGHEST_RATE = 1e30
 """The highest rate: any unit has room below it, and no sum or product of rates overflows."""
-BETWEEN_HOSTS = "rates between switches with hosts"
-"""What a build needs of a demand, in words."""
+REQUIRED_RATES = "rates between switches with hosts"
+"""What a build needs of a demand, as messages name it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,19 @@ class DemandRow:
     """The number of the line, from 1."""
     cells: list[str]
     """The text of each cell, without blanks around it."""
+
+
+class _FlowInLine(NamedTuple):
+    """A flow of the file."""
+
+    source: int
+    """The vertex where it enters."""
+    destination: int
+    """The vertex where it leaves."""
+    rate: float
+    """Its rate, in the file's own unit."""
+    line: int
+    """The number of its line."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,7 +101,7 @@ def read_demand(file: TextFile, wiring: Wiring) -> FileFlows:
     rows = list(_rows(file))
     reader = _Reader(file, wiring)
     if not rows:
-        reader.add_problem(0, FORMS, "an empty file")
+        reader.add_problem(WHOLE_FILE, LIST_OR_MATRIX, "an empty file")
     elif reader.is_list(rows[0].cells):
         reader.read_list(rows)
     else:
@@ -93,10 +109,10 @@ def read_demand(file: TextFile, wiring: Wiring) -> FileFlows:
     if reader.problems:
         raise InputError(few(reader.problems))
     flows = FileFlows(
-        source=np.array(reader.source).astype(np.int64),
-        destination=np.array(reader.destination).astype(np.int64),
-        rate=np.array(reader.rate),
-        line=np.array(reader.line).astype(np.int64),
+        source=np.array([flow.source for flow in reader.flows], np.int64),
+        destination=np.array([flow.destination for flow in reader.flows], np.int64),
+        rate=np.array([flow.rate for flow in reader.flows], np.float64),
+        line=np.array([flow.line for flow in reader.flows], np.int64),
     )
     flows = flows.take((flows.rate > 0) & (flows.source != flows.destination))
     if not len(flows.source):
@@ -124,7 +140,7 @@ def host_traffic(build: Build, file: TextFile) -> Traffic:
         absent = [names[v] for v in ends.tolist() if not present[v]]
         given = f"those of switches that are not there: {', '.join(absent[:5])}"
         line = int(flows.line[0])
-        raise InputError.of(BETWEEN_HOSTS, given, file=file.name, line=line, key="demand")
+        raise InputError.of(REQUIRED_RATES, given, file=file.name, line=line, key="demand")
     require_hosts(build, installed, file.name)
     traffic = installed.traffic()
     return replace(traffic, amount=traffic.amount / traffic.amount.max())
@@ -146,7 +162,7 @@ def require_hosts(build: Build, flows: FileFlows, file: str) -> None:
     lines_and_vertices = {*zip(flows.line[flow].tolist(), ends[flow, end].tolist(), strict=True)}
     problems = [
         Problem(
-            required=BETWEEN_HOSTS,
+            required=REQUIRED_RATES,
             given=f"{build.wiring.names[vertex]}, which has none",
             file=file,
             line=line,
@@ -166,12 +182,12 @@ def _rows(file: TextFile) -> Iterator[DemandRow]:
     """
     lines = file.text.splitlines()
     numbers = [n for n, line in enumerate(lines, 1) if line.strip() and not line.startswith("#")]
-    first_line = lines[numbers[0] - 1] if numbers else ""
-    separator = max(",;", key=first_line.count)
+    first_text = lines[numbers[0] - 1] if numbers else ""
+    separator = max(",;", key=first_text.count)
     for number in numbers:
         line = lines[number - 1]
         reader = csv.reader(io.StringIO(line), delimiter=separator)
-        cells = next(reader, []) if separator in first_line else line.split()
+        cells = next(reader, []) if separator in first_text else line.split()
         yield DemandRow(number, [cell.strip() for cell in cells])
 
 
@@ -181,32 +197,25 @@ class _Reader:
     def __init__(self, file: TextFile, wiring: Wiring) -> None:
         self.file, self.wiring = file, wiring
         self.problems: list[Problem] = []
-        # The flows, one item each in four lists.
-        self.source: list[int] = []
-        self.destination: list[int] = []
-        self.rate: list[float] = []
-        self.line: list[int] = []
-        ports = wiring.host_port.shape[1]
-        # The vertex by the name of a host, by its own number, and by the name of its switch.
+        self.flows: list[_FlowInLine] = []
+        hosts_a_switch = wiring.host_port.shape[1]
+        # The vertex by the name of a host, by its own number, and by the name of its switch. Where
+        # names are equal, the later of these goes before.
         self.vertices: dict[str, int] = {
-            name: n // ports for n, name in enumerate(wiring.host_names) if name
+            name: host // hosts_a_switch for host, name in enumerate(wiring.host_names) if name
         }
-        self.vertices |= {str(n): n for n in range(len(wiring.names))}
-        self.vertices |= {name: n for n, name in enumerate(wiring.names)}
+        self.vertices |= {str(vertex): vertex for vertex in range(len(wiring.names))}
+        self.vertices |= {name: vertex for vertex, name in enumerate(wiring.names)}
 
     def add_problem(self, line: int, required: str, given: str, todo: str = "") -> None:
-        """Add a mistake in a line; 0: in the whole file."""
+        """Add a mistake in a line, or in the WHOLE_FILE."""
         self.problems.append(Problem(required, given, todo, self.file.name, line, "demand"))
 
-    def add_flow(self, source: int, destination: int, rate: float, line: int) -> None:
-        """Add a flow between two vertices, with the line that it is from."""
-        self.source.append(source)
-        self.destination.append(destination)
-        self.rate.append(rate)
-        self.line.append(line)
-
     def switch(self, line: int, name: str) -> int:
-        """Return the vertex that a cell names; for another name add a problem, and return 0."""
+        """Return the vertex that a cell names; for another name add a problem, and return 0.
+
+        With a problem no flow is used, so it does not matter which vertex this is.
+        """
         if (vertex := self.vertices.get(name)) is not None:
             return vertex
         todo = did_you_mean(name, self.wiring.names)
@@ -227,37 +236,39 @@ class _Reader:
             return 0.0
         return rate
 
-    def is_list(self, first: Sequence[str]) -> bool:
+    def is_list(self, first_row: Sequence[str]) -> bool:
         """Whether the file is a list of flows, by the cells of its first row.
 
-        These are a flow or the header of a list, rather than an empty corner and the names of two
-        columns of a matrix. A file with three cells a line in a fabric of three switches is a
-        matrix.
+        In a list, the first row is a flow or the header. In a matrix with names, it is an empty
+        corner and the names of the columns: as many cells as in a list if there are two names. A
+        file with three cells a line in a fabric of three switches is a matrix.
         """
-        if len(first) != len(LIST_COLUMNS) or len(self.wiring.names) == 3:
+        if len(first_row) != len(LIST_COLUMNS) or len(self.wiring.names) == len(LIST_COLUMNS):
             return False
-        corner, *columns = (cell in self.vertices for cell in first)
-        return corner or not all(columns)
+        corner_is_switch, *columns_are_switches = (cell in self.vertices for cell in first_row)
+        return corner_is_switch or not all(columns_are_switches)
 
     def read_list(self, rows: Sequence[DemandRow]) -> None:
         """Add flows from rows of source, destination and rate; the first row may be a header."""
-        source, destination, rate = rows[0].cells
-        has_header = _is_header(rate) and not {source, destination} <= self.vertices.keys()
-        first_line: dict[tuple[str, str], int] = {}
+        *end_names, rate = rows[0].cells
+        has_header = _is_header(rate) and not self.vertices.keys() >= {*end_names}
+        line_of_pair: dict[tuple[str, str], int] = {}
         for row in rows[1:] if has_header else rows:
             if len(row.cells) != len(LIST_COLUMNS):
                 self.add_problem(row.line, "source, destination, rate", f"{len(row.cells)} values")
                 continue
             source, destination, rate = row.cells
-            self.add_flow(
-                self.switch(row.line, source),
-                self.switch(row.line, destination),
-                self.rate_in(row.line, rate),
-                row.line,
+            self.flows.append(
+                _FlowInLine(
+                    source=self.switch(row.line, source),
+                    destination=self.switch(row.line, destination),
+                    rate=self.rate_in(row.line, rate),
+                    line=row.line,
+                )
             )
-            before = first_line.setdefault((source, destination), row.line)
-            if before != row.line:
-                given = f"{source} to {destination}, also in line {before}"
+            first_line = line_of_pair.setdefault((source, destination), row.line)
+            if first_line != row.line:
+                given = f"{source} to {destination}, also in line {first_line}"
                 self.add_problem(row.line, "each pair of names once", given, "add the rates up")
 
     def read_matrix(self, rows: Sequence[DemandRow]) -> None:
@@ -270,9 +281,7 @@ class _Reader:
         elif len(rows) == len(head.cells) == switches:
             columns = list(range(switches))
         else:
-            required = (
-                f"{FORMS}, {switches} by {switches} or with names in the first row and column"
-            )
+            required = f"{LIST_OR_MATRIX}, {switches} by {switches} or with names in the first row and column"
             given = f"{len(rows)} lines, the first of {len(head.cells)} values"
             self.add_problem(head.line, required, given)
             return
@@ -283,7 +292,8 @@ class _Reader:
             source = self.switch(row.line, row.cells[0]) if has_names else number
             rates = row.cells[1:] if has_names else row.cells
             for destination, cell in zip(columns, rates, strict=True):
-                self.add_flow(source, destination, self.rate_in(row.line, cell), row.line)
+                rate = self.rate_in(row.line, cell)
+                self.flows.append(_FlowInLine(source, destination, rate, row.line))
 
 
 def _is_header(cell: str) -> bool:

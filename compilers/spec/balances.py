@@ -38,6 +38,8 @@ _FILES = {path.stem.replace("_", "-"): path.stem for path in _FOLDER.glob("[a-z]
 """The module of each balance of polarfab's own, by the balance's name."""
 ROUTING = ("routing", "balance")
 """The key of a balance, for findings."""
+NO_OTHER_KEYS = ""
+"""What a policy says after the name of the balance, where the name is the whole policy."""
 
 
 class HostThroughput(NamedTuple):
@@ -66,8 +68,8 @@ class Balance:
     figures: Mapping[str, HostThroughput] = MappingProxyType({})
     """The throughput that was measured with this balance.
 
-    The key is what a policy says after the name of the balance, such as `, demand: traffic.csv`;
-    "" is the name alone. The fabric was `compilers.spec.balance_words.FIGURES_FABRIC`. A test
+    The key is what a policy says after the name of the balance: NO_OTHER_KEYS, or text such as
+    `, demand: traffic.csv`. The fabric was `compilers.spec.balance_words.FIGURES_FABRIC`. A test
     measures the figures again.
     """
 
@@ -113,8 +115,8 @@ class Balance:
     def fitting(self, traffic: str, family: Family, topology: Topology) -> str | None:  # noqa: ARG002
         """Return the keys of the policy to write after the name for a kind of traffic.
 
-        The text is such as `, transit: ecmp`, or "" for the name alone. Return None if another
-        balance suits the traffic better in this fabric.
+        The text is NO_OTHER_KEYS, or such as `, transit: ecmp`. Return None if another balance
+        suits the traffic better in this fabric.
 
         Args:
             traffic: one of `compilers.spec.balance_words.TRAFFIC`.
