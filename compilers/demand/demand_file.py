@@ -281,7 +281,10 @@ class _Reader:
         elif len(rows) == len(head.cells) == switches:
             columns = list(range(switches))
         else:
-            required = f"{LIST_OR_MATRIX}, {switches} by {switches} or with names in the first row and column"
+            required = (
+                f"{LIST_OR_MATRIX}, {switches} by {switches} or with names in the first row and "
+                "column"
+            )
             given = f"{len(rows)} lines, the first of {len(head.cells)} values"
             self.add_problem(head.line, required, given)
             return

@@ -112,15 +112,18 @@ class _PolarFlyPaths(FamilyPaths):
         """See `FamilyPaths.steps`."""
         yield PathStep(path[0], _coordinates(self.tables, path[0]), "source")
         if len(path) == 3:
-            reason = _cross_in_words(self.tables, path[0], path[2])
+            reason = _cross_product_text(self.tables, path[0], path[2])
             yield PathStep(path[1], _coordinates(self.tables, path[1]), reason)
         if len(path) > 1:
-            reason = _joined_in_words(self.tables, path[-2], path[-1])
+            reason = _dot_product_text(self.tables, path[-2], path[-1])
             yield PathStep(path[-1], _coordinates(self.tables, path[-1]), reason)
 
 
 class _SidedPaths(FamilyPaths):
-    """A family whose vertices are the points of a plane several times: N to a side."""
+    """A family whose vertices are copies of the N points of a plane, one copy to a side.
+
+    Vertex side·N + point is the copy of a point on that side.
+    """
 
     sides: int
     """How many times the family has the points of the plane."""
@@ -165,12 +168,12 @@ class _PnPaths(_SidedPaths):
         vectors = [vertex % self.tables.size for vertex in path]
         yield self.step(path[0], "source")
         if len(path) == 4:
-            yield self.step(path[1], _joined_in_words(self.tables, vectors[0], vectors[1]))
+            yield self.step(path[1], _dot_product_text(self.tables, vectors[0], vectors[1]))
         if len(path) > 2:
-            reason = _cross_in_words(self.tables, vectors[-3], vectors[-1])
+            reason = _cross_product_text(self.tables, vectors[-3], vectors[-1])
             yield self.step(path[-2], reason)
         if len(path) > 1:
-            yield self.step(path[-1], _joined_in_words(self.tables, vectors[-2], vectors[-1]))
+            yield self.step(path[-1], _dot_product_text(self.tables, vectors[-2], vectors[-1]))
 
 
 class _OftPaths(_SidedPaths):
@@ -207,11 +210,11 @@ class _OftPaths(_SidedPaths):
         if len(path) == 1:
             return
         if vectors[0] == vectors[2]:
-            yield self.step(path[1], _joined_in_words(self.tables, vectors[0], vectors[1]))
+            yield self.step(path[1], _dot_product_text(self.tables, vectors[0], vectors[1]))
         else:
-            reason = _cross_in_words(self.tables, vectors[0], vectors[2])
+            reason = _cross_product_text(self.tables, vectors[0], vectors[2])
             yield self.step(path[1], reason)
-        yield self.step(path[2], _joined_in_words(self.tables, vectors[1], vectors[2]))
+        yield self.step(path[2], _dot_product_text(self.tables, vectors[1], vectors[2]))
 
 
 class _PolarStarPaths(FamilyPaths):
@@ -248,17 +251,17 @@ class _PolarStarPaths(FamilyPaths):
         in_every_supernode = tables.joined[0]  # without the loops of quadrics
         if x == z and in_every_supernode[member, image]:
             return f"members {member} and {image} are joined in every supernode"
-        image_in_words = f"{bijection}({member}) = {image}"
+        image_text = f"{bijection}({member}) = {image}"
         if x == z:
-            return f"{image_in_words}, by the loop of a quadric"
+            return f"{image_text}, by the loop of a quadric"
         if z == y:
-            return f"{_joined_in_words(tables.plane, x, z)}, and {image_in_words}"
+            return f"{_dot_product_text(tables.plane, x, z)}, and {image_text}"
         if x == y:
-            return f"a neighbour of the supernode, which has no shorter way, and {image_in_words}"
-        return f"{_cross_in_words(tables.plane, x, y)}, and {image_in_words}"
+            return f"a neighbour of the supernode, which has no shorter way, and {image_text}"
+        return f"{_cross_product_text(tables.plane, x, y)}, and {image_text}"
 
 
-PATHS: dict[str, Callable[[Mapping[str, Any]], FamilyPaths]] = {
+PATHS_OF_FAMILY: dict[str, Callable[[Mapping[str, Any]], FamilyPaths]] = {
     "polarfly": _PolarFlyPaths,
     "demi-pn": _PolarFlyPaths,
     "pn": _PnPaths,
@@ -271,6 +274,10 @@ PATHS: dict[str, Callable[[Mapping[str, Any]], FamilyPaths]] = {
 def family_paths(family: str, given: Mapping[str, int | str | None]) -> FamilyPaths:
     """The minimal paths of a member of a family.
 
+    Args:
+        family: its name.
+        given: its parameters, as a user gives them.
+
     Raises:
         InputError: the family is unknown or has no paths by algebra, or its parameters are wrong.
 
@@ -281,12 +288,12 @@ def family_paths(family: str, given: Mapping[str, int | str | None]) -> FamilyPa
         >>> [step.reason for step in paths.steps([17, 440, 400])][1]
         '(0, 1, 16) × (1, 11, 27) = (6, 16, 30) = 6 (1, 13, 5)'
     """
-    if family_named(family) and family not in PATHS:
+    if family_named(family) and family not in PATHS_OF_FAMILY:
         todo = "compile a fabric of it: polarfab explain finds its paths"
-        raise InputError.of(f"one of {', '.join(PATHS)}", family, todo, key="family")
+        raise InputError.of(f"one of {', '.join(PATHS_OF_FAMILY)}", family, todo, key="family")
     if problems := check_topology(family, given):
         raise InputError(problems)
-    return PATHS[family](parameters(family, given))
+    return PATHS_OF_FAMILY[family](parameters(family, given))
 
 
 def _coordinates(tables: Plane, point: int) -> tuple[int, ...]:
@@ -299,16 +306,16 @@ def _vector(coordinates: Sequence[int]) -> str:
     return f"({', '.join(map(str, coordinates))})"
 
 
-def _cross_in_words(tables: Plane, u: int, v: int) -> str:
+def _cross_product_text(tables: Plane, u: int, v: int) -> str:
     """The cross product of two vertices, and the vertex that it is a multiple of."""
-    computed = tuple(map(int, rules.cross(tables, u, v)))
+    product = tuple(map(int, rules.cross(tables, u, v)))
     normalised = _coordinates(tables, rules.meeting(tables, u, v))
-    factor = next(coordinate for coordinate in computed if coordinate)
-    scaled = "" if factor == 1 else f" = {factor} {_vector(normalised)}"
-    left, right = _vector(_coordinates(tables, u)), _vector(_coordinates(tables, v))
-    return f"{left} × {right} = {_vector(computed)}{scaled}"
+    factor = next(coordinate for coordinate in product if coordinate)
+    as_multiple = "" if factor == 1 else f" = {factor} {_vector(normalised)}"
+    factors = f"{_vector(_coordinates(tables, u))} × {_vector(_coordinates(tables, v))}"
+    return f"{factors} = {_vector(product)}{as_multiple}"
 
 
-def _joined_in_words(tables: Plane, u: int, v: int) -> str:
+def _dot_product_text(tables: Plane, u: int, v: int) -> str:
     """The equation by which two vertices are joined."""
     return f"{_vector(_coordinates(tables, u))} · {_vector(_coordinates(tables, v))} = 0: joined"

@@ -52,13 +52,13 @@ def orbit_of_arc(topology: Topology, crossings: LinkCrossings) -> Numbers:
     arc_at = np.full(crossings.program.far.shape, -1)
     arc_at[s, k] = orbit
     check = SymmetryCheck(crossings)
-    for vertex in automorphisms:
-        if len(vertex) != len(arc_at):
-            break
-        moved = MovedTables.of(crossings, vertex.astype(np.int64))
+    for image_of_vertex in automorphisms:
+        if len(image_of_vertex) != len(arc_at):
+            break  # they are of a whole graph, which has another number of vertices
+        moved = MovedTables.of(crossings, image_of_vertex.astype(np.int64))
         if moved is None:
             continue
-        joined = _join_orbits(orbit, arc_at[vertex[s], moved.link[s, k]])
+        joined = _join_orbits(orbit, arc_at[moved.switch[s], moved.link[s, k]])
         if (joined != orbit).any() and check.holds_for(moved):
             orbit = joined
     return orbit
@@ -200,7 +200,7 @@ class SymmetryCheck:
 class MovedTables(NamedTuple):
     """The images of switches, links and classes under an automorphism of the graph."""
 
-    vertex: Numbers
+    switch: Numbers
     """int64[S], the image of each switch."""
     link: Numbers
     """int64[S, K], the image of each link, as a link of the image of its switch."""
@@ -209,7 +209,7 @@ class MovedTables(NamedTuple):
     of no destination."""
 
     @classmethod
-    def of(cls, crossings: LinkCrossings, vertex: Numbers) -> MovedTables | None:
+    def of(cls, crossings: LinkCrossings, image_of_vertex: Numbers) -> MovedTables | None:
         """The images under an automorphism; None if the tables do not have it.
 
         They do not have it if a link has no image, or if the images of a class's destinations are
@@ -217,27 +217,31 @@ class MovedTables(NamedTuple):
 
         Args:
             crossings: the tables.
-            vertex: int64[S], the image of each vertex.
+            image_of_vertex: int64[S], the image of each vertex.
         """
         p, egress = crossings.program, crossings.destinations.egress
         switches = len(p.far)
+        # int64[S, K], the image of each link: that of the image of its switch to the image of the
+        # neighbour.
         exists = p.far >= 0
-        switch, link = np.nonzero(exists)
-        link_to = np.full((switches, switches), -1)  # by two switches, the link of the first
-        link_to[switch, p.far[switch, link]] = link
-        # int64[S, K], `link`: that of the image of the switch to the image of its neighbour.
-        moved = np.where(exists, link_to[vertex[:, None], vertex[p.far]], -1)
-        if (moved < 0)[exists].any() or len(egress) != switches:
+        s, k = np.nonzero(exists)
+        link_between = np.full((switches, switches), -1)  # by two switches, the link of the first
+        link_between[s, p.far[s, k]] = k
+        far_image = image_of_vertex[p.far]
+        image_link = np.where(exists, link_between[image_of_vertex[:, None], far_image], -1)
+        if (image_link < 0)[exists].any() or len(egress) != switches:
             return None
-        image_class = np.full((switches, p.order.shape[1]), -1)
         # int16[D, S], the class of the image of each switch for the image of each destination. All
         # destinations of a class have to agree on it.
-        s, image = np.arange(switches), egress[vertex][:, vertex]
+        needed_class = egress[image_of_vertex][:, image_of_vertex]
+        image_class = np.full((switches, p.order.shape[1]), -1)
         has_class = egress >= 0
-        switch_of_cell = np.broadcast_to(s, egress.shape)
-        image_class[switch_of_cell[has_class], egress[has_class]] = image[has_class]
-        expected = np.where(has_class, image_class[s, egress], egress)
-        return cls(vertex, moved, image_class) if (expected == image).all() else None
+        switch_of_cell = np.broadcast_to(np.arange(switches), egress.shape)
+        image_class[switch_of_cell[has_class], egress[has_class]] = needed_class[has_class]
+        agreed_class = np.where(has_class, image_class[switch_of_cell, egress], egress)
+        if (agreed_class != needed_class).any():
+            return None
+        return cls(image_of_vertex, image_link, image_class)
 
     def keeps_hosts(self, crossings: LinkCrossings) -> bool:
         """Whether hosts' packets, marked or not, leave a switch's image by the image links."""
@@ -245,7 +249,7 @@ class MovedTables(NamedTuple):
         share_tables = [shares.host, shares.marked] if len(shares.marked) else [shares.host]
         s, c = np.nonzero(self.egress_class >= 0)
         exists = p.far[s] >= 0
-        image_switch, image_class = self.vertex[s], self.egress_class[s, c]
+        image_switch, image_class = self.switch[s], self.egress_class[s, c]
         image_link = np.where(exists, self.link[s], 0)
         for share in share_tables:
             of_image = share[image_switch[:, None], image_class[:, None], image_link]
@@ -265,7 +269,7 @@ class MovedTables(NamedTuple):
         """
         spread = np.array([spreads(p, a_class) for a_class in range(p.order.shape[1])])
         s, ingress, k = np.nonzero(p.onward)
-        onward_of_image = p.onward[self.vertex[s], self.link[s, ingress], self.link[s, k]]
+        onward_of_image = p.onward[self.switch[s], self.link[s, ingress], self.link[s, k]]
         return bool(onward_of_image.all() and (spread[c] == spread[image_class]).all())
 
     def keeps_transit(self, crossings: LinkCrossings, met: NDArray[np.bool_]) -> bool:
@@ -279,8 +283,9 @@ class MovedTables(NamedTuple):
         if met[self.egress_class < 0].any():
             return False
         s, c, ingress = np.nonzero(met)
-        transit, vertex = crossings.next_hops.transit, self.vertex[s]
+        transit, image_switch = crossings.next_hops.transit, self.switch[s]
         has_link = transit[s, c, ingress] >= 0
         images = np.where(has_link, self.link[s[:, None], transit[s, c, ingress]], -1)
-        of_image = np.maximum(transit[vertex, self.egress_class[s, c], self.link[s, ingress]], -1)
+        of_image = transit[image_switch, self.egress_class[s, c], self.link[s, ingress]]
+        of_image = np.maximum(of_image, -1)  # DROP and the like count as no link
         return bool((np.sort(images, axis=1) == np.sort(of_image, axis=1)).all())
