@@ -158,7 +158,7 @@ class Walks:
             build: its tables and wiring are walked.
             destinations: to how many destinations packets are followed; None: to all.
         """
-        fib, count = Fib.of(build.tables, build.wiring.cables()), packets(build)
+        fib, count = Fib.of(build.tables, build.wiring.cables()), packet_count(build)
         if destinations is not None:
             ends = max(1, int(np.count_nonzero(build.topology.endpoints)))
             count = count // ends * destinations
@@ -368,7 +368,7 @@ class Walks:
         return crosses
 
 
-def packets(build: Build) -> int:
+def packet_count(build: Build) -> int:
     """How many packets are followed without failures: pairs of switches times ports of a class."""
     ends = int(np.count_nonzero(build.topology.endpoints))
     return ends * ends * int(build.tables.classes.weight.shape[2])

@@ -36,7 +36,7 @@ from compilers.forwarding.walks import (
     Numbers,
     Progress,
     Walks,
-    packets,
+    packet_count,
 )
 from compilers.proof.failures.cut_off import count_cut_off
 from compilers.proof.failures.failure_cases import FailureCases
@@ -177,7 +177,7 @@ def walk_failures(
         return walk(build, (kind,), progress, destinations, walks, workers).failures[0]
     walks = walks or Walks.of(build, None if destinations is None else len(destinations))
     if sample is None:
-        quick = kind == "2" and build.forwarding.repairs and packets(build) <= PAIRS_UP_TO
+        quick = kind == "2" and build.forwarding.repairs and packet_count(build) <= PAIRS_UP_TO
         sample = comb(walks.elements, 2) if quick else SAMPLE
     if kind.isdecimal():
         cases = FailureCases.of_elements(walks, kind, sample, seed)

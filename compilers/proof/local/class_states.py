@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from compilers.forwarding.machine_code import for_packets
 from compilers.forwarding.program import program_of
-from compilers.forwarding.walks import packets
+from compilers.forwarding.walks import packet_count
 from compilers.proof.local.class_cases import (
     CASES,
     NONE,
@@ -83,7 +83,7 @@ def class_states(build: Build, may_fail: NDArray[np.bool_]) -> ClassStates:
         has_hosts=has_hosts,
         in_use=has_hosts | (wiring.far >= 0).any(axis=1),
     )
-    for_packets(packets(build), tabulate_classes)(states, choices, may_fail)
+    for_packets(packet_count(build), tabulate_classes)(states, choices, may_fail)
     return states
 
 

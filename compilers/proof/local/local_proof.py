@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.forwarding.machine_code import for_packets
-from compilers.forwarding.walks import Progress, packets
+from compilers.forwarding.walks import Progress, packet_count
 from compilers.proof.local.class_states import class_states
 from compilers.proof.local.destination_blocks import destination_blocks
 from compilers.proof.local.minimal_paths import LINKS_LIMIT, Findings
@@ -130,7 +130,7 @@ def local_proof(
     """
     may_fail = np.array([kind in kinds for kind in PROVABLE_KINDS])
     states = class_states(build, may_fail)
-    prove: Callable[..., None] = for_packets(packets(build), prove_states)
+    prove: Callable[..., None] = for_packets(packet_count(build), prove_states)
     destinations, blocks = np.flatnonzero(build.topology.endpoints), destination_blocks(build)
     count = len(destinations)
     findings = Findings(

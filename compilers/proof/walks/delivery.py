@@ -20,7 +20,7 @@ from math import comb, isqrt
 
 import numpy as np
 
-from compilers.forwarding.walks import HostPathFigures, packets
+from compilers.forwarding.walks import HostPathFigures, packet_count
 from compilers.proof.failures.failure_walks import walk, walk_failures
 from compilers.proof.local import registered_proofs
 from compilers.proof.local.local_proof import PROVABLE_KINDS, LocalProof, local_proof, provable
@@ -95,7 +95,7 @@ def verify(build: Build, options: ProofOptions = WITHOUT_FAILURES) -> Report:
     report = _with_all_failures(report, build, kinds, options)
     counts_channels = options.channels
     if counts_channels is None:
-        counts_channels = packets(build) <= CHANNELS_UP_TO
+        counts_channels = packet_count(build) <= CHANNELS_UP_TO
     if counts_channels:
         report = _with_channels(report, build, options)
     return _over_intermediates(report) if build.forwarding.intermediates else report
@@ -136,7 +136,7 @@ def _uses_proofs(build: Build, options: ProofOptions) -> bool:
     The options say so. With the method `auto`, proofs are used where a walk takes long.
     """
     if options.method == "auto":
-        return packets(build) > WALKED_UP_TO
+        return packet_count(build) > WALKED_UP_TO
     return options.method == "local"
 
 
@@ -368,5 +368,5 @@ def default_failures(build: Build) -> tuple[str, ...]:
 
     These are the promised kinds, but two failures at once only where that is quick.
     """
-    is_quick = packets(build) <= TWO_FAILURES_UP_TO
+    is_quick = packet_count(build) <= TWO_FAILURES_UP_TO
     return tuple(kind for kind in promised_failures(build) if kind != "2" or is_quick)
