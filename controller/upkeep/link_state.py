@@ -436,7 +436,10 @@ class Links:
         return bool((~self._port_down[switch, link]).any())
 
     def status(self) -> dict[str, Any]:
-        """Dead links, drained switches and miswires, for the status file."""
+        """For the status file: links that are `down`, `doubtful` or `suppressed` and not used, and
+        switches that are `drained`, by name; the drains by request (`asked`), and the misplaced
+        cables (`miswired`).
+        """
         return {
             "down": self._named(self._broken),
             "doubtful": self._named(self._alarms.doubtful),
@@ -449,13 +452,18 @@ class Links:
     # The state for another process
 
     def as_record(self, now: float, wall: float, after: Wiring | None = None) -> dict[str, Any]:
-        """The state for another process, as JSON, by names of nodes and numbers of ports.
+        """The state for another process, for JSON. Each key has a list of entries:
 
-        It has the drained switches and the drains by request, the ports that are down, the links
-        that discovery does not see, and until when links and switches are suppressed, in seconds
-        since the epoch. It is empty where nothing is dead or drained. For another build, nodes that
-        are only planned in this one count as drained: they hold no program yet, and perhaps never
-        connect.
+        - `drained`: [node] of each drained switch. For another build, nodes that are only planned
+          in this one count as drained: they hold no program yet, and perhaps never connect.
+        - `asked`: [name] of each drain by request.
+        - `down`, `unseen`: [node, port number] of each port that is down, and of an end of each
+          link that discovery does not see.
+        - `links`: [node, port number, until] of an end of each suppressed link; until when, in
+          seconds since the epoch.
+        - `switches`: [node, until] of each suppressed switch.
+
+        A key without entries is left out.
 
         Args:
             now: the time.
@@ -470,7 +478,7 @@ class Links:
             names = [name or old for name, old in zip(after_names, names, strict=True)]
             asked = [word_after(group, before, after_names) for group in self.requested.values()]
 
-        def end(vertex: int, link: int) -> list[Any]:
+        def end_of(vertex: int, link: int) -> list[Any]:
             """The end of a link: the switch's name, and the port's number."""
             return [names[vertex], int(port[vertex, link])]
 
@@ -482,17 +490,19 @@ class Links:
         drained = self._avoided if after is None else self._avoided | ~self._installed
         record = {
             "drained": [[names[vertex]] for vertex in np.flatnonzero(drained)],
-            "down": [end(vertex, link) for vertex, link in np.argwhere(self._port_down).tolist()],
-            "unseen": [end(vertex, link) for vertex, link in ends[self._unseen, 0].tolist()],
+            "down": [
+                end_of(vertex, link) for vertex, link in np.argwhere(self._port_down).tolist()
+            ],
+            "unseen": [end_of(vertex, link) for vertex, link in ends[self._unseen, 0].tolist()],
             "links": [
-                [*end(*ends[number, 0].tolist()), until(self.link_penalties, number)]
+                [*end_of(*ends[number, 0].tolist()), until(self.link_penalties, number)]
                 for number in suppressed
             ],
             "switches": [
                 [names[vertex], until(self.switch_penalties, vertex)]
                 for vertex in np.flatnonzero(self.switch_penalties.suppressed).tolist()
             ],
-            "asked": [[name] for name in asked],  # the drains by request
+            "asked": [[name] for name in asked],
         }
         return {member: entries for member, entries in record.items() if entries}
 
