@@ -88,7 +88,7 @@ def _openflow_groups(classes: Classes) -> NDArray[np.int64]:
         shapes, axis=0, return_index=True, return_inverse=True
     )
     counts = [
-        sum(len(groups.classes) for groups in groups_of_switch(classes, switch))
+        sum(len(groups.egress) for groups in groups_of_switch(classes, switch))
         for switch in example_of_shape.tolist()
     ]
     return np.array(counts, np.int64)[shape_of_switch.ravel()]

@@ -128,7 +128,7 @@ def _systems_without(
     """Yield the names of systems that lack features, with these features.
 
     BGP shares packets at every hop, also in systems whose static routes do not. What a system lacks
-    only with eBGP is found in its tables (`compilers.targets.routed.bgp.control_plane`).
+    only with eBGP is found in its tables (`compilers.targets.routed.bgp.bgp_checks`).
     """
     has_bgp = spec.control_plane.routes == "ebgp"
     by_bgp = {TRANSIT, MULTIPATH} if has_bgp and spec.routing.transit == EVERY_HOP else set[str]()

@@ -20,8 +20,8 @@ from compilers.spec.node_systems import CONTROL_KEYS
 from compilers.tables.build import Build
 from compilers.targets.node_systems import system_target
 from compilers.targets.options import OFF
+from compilers.targets.routed.bgp.bgp_checks import announced_pools
 from compilers.targets.routed.bgp.bgp_options import SHARING_AGREEMENTS
-from compilers.targets.routed.bgp.control_plane import announced_pools
 from compilers.targets.routed.link_addresses import (
     LINK_AGREEMENTS,
     LINKS,

@@ -212,7 +212,7 @@ class _Bundles:
         for (_, new), chosen in zip(all_roles, added, strict=True):
             comes_last = self._from_gained(new)
             # While routes change, packets from hosts keep to the minimal ports.
-            if new.entering and self.change.last > 1:
+            if new.from_hosts and self.change.last > 1:
                 comes_last = np.ones_like(chosen)
             yield self._rows(new, chosen & ~comes_last)
             yield self._rows(new, chosen & comes_last, self.change.last)
@@ -261,7 +261,7 @@ class _Bundles:
         """
         profile, generation = self.kind
         chosen_groups, switch = groups.take(chosen), self.switch[chosen]
-        if groups.entering and not profile.masks:
+        if groups.from_hosts and not profile.masks:
             ports = self.encoder.build.wiring.host_port[switch]
             place, host = np.nonzero(ports > 0)  # of each row, the group and the host
             chosen_groups = replace(chosen_groups.take(place), in_port=ports[place, host])
@@ -275,9 +275,9 @@ class _Bundles:
         Returns:
             bool[roles, m] twice.
         """
-        # int[roles, m]: where the row of each class leads, or NO_ROW.
-        before = np.array([groups.entry for groups in self.old])
-        after = np.array([groups.entry for groups in self.new])
+        # int[roles, m]: the ingress port of the row of each class, or NO_ROW.
+        before = np.array([groups.ingress_of_row for groups in self.old])
+        after = np.array([groups.ingress_of_row for groups in self.new])
         added = (after != NO_ROW) & (after != before)
         removed = (before != NO_ROW) & ~(before[:, None] == after).any(axis=1)
         if self.encoder.build.forwarding.every_hop:
@@ -359,7 +359,7 @@ class _Bundles:
         switch = self.switch[chosen]
         for form in by_buckets(groups.take(chosen)):
             messages = self.encoder.group_messages(form.groups, self.kind.generation)
-            yield messages, switch[form.place]
+            yield messages, switch[form.index]
 
     def _part(self, block: Block, switch: Numbers, round: int = PREPARE) -> _Part:
         """Messages that are sent in one round."""

@@ -178,14 +178,14 @@ class RuleSet:
         first_number = self.generation.get(switch, 0) * GROUP_SPACE
         for groups in self.pipeline.groups(switch):
             if not groups.is_new:  # they only have ports on which packets come to earlier groups
-                for egress, entry in zip(groups.classes, groups.in_port.tolist(), strict=True):
+                for egress, entry in zip(groups.egress, groups.in_port.tolist(), strict=True):
                     key = switch, groups.role, int(egress)
                     if entry and key in self.groups:
                         self.groups[key] = replace(self.groups[key], entry=entry)
                 continue
-            numbers = first_number + group_numbers(groups.role, groups.classes, classes)
+            numbers = first_number + group_numbers(groups.role, groups.egress, classes)
             for i, (number, egress) in enumerate(
-                zip(numbers.tolist(), groups.classes.tolist(), strict=True)
+                zip(numbers.tolist(), groups.egress.tolist(), strict=True)
             ):
                 ports, weights = tuple(groups.port[i].tolist()), tuple(groups.weight[i].tolist())
                 if groups.role == GroupRole.FALLBACK:
@@ -233,7 +233,7 @@ class RuleSet:
                 self._add_due(switch, RowKind.GUARD, host, {to_itself})
             else:
                 self._add_due(switch, RowKind.MARKER, 0, {to_itself})
-            has_own_rows = self.pipeline.entering or self.pipeline.checks(switch)
+            has_own_rows = self.pipeline.separates_hosts or self.pipeline.checks(switch)
             for family, version in enumerate(self.versions):
                 pairs = {SwitchPair(version, switch, switch)}
                 number = _number_of_host(0, family, host)

@@ -109,7 +109,7 @@ def test_groups_of_shares_that_are_fitted_count():
     )
     build = with_demand(build, TextFile("d.csv", flows, ""), 1.0)
     pipeline = Pipeline(build)
-    emitted = [sum(len(g.classes) for g in pipeline.groups(v)) for v in range(31)]
+    emitted = [sum(len(g.egress) for g in pipeline.groups(v)) for v in range(31)]
     assert needed_entries(build.tables, build.wiring, 1)["groups"].tolist() == emitted
 
 
@@ -124,7 +124,7 @@ def test_groups_that_openflow_takes_for_repair_count(tmp_path):
     fabric = FABRIC + "routing: {balance: compact-valiant, protect: node}\n"
     build = compiled(tmp_path, fabric=fabric)
     pipeline = Pipeline(build)
-    emitted = [sum(len(g.classes) for g in pipeline.groups(v)) for v in range(13)]
+    emitted = [sum(len(g.egress) for g in pipeline.groups(v)) for v in range(13)]
     counts = needed_entries(build.tables, build.wiring, 1)
     assert counts["groups"].tolist() == emitted
     assert max(emitted) > 8

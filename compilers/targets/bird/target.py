@@ -27,13 +27,9 @@ from compilers.targets.capabilities import Capabilities
 from compilers.targets.devices.tool_settings import AnsibleConnection
 from compilers.targets.linux import neighbours
 from compilers.targets.options import Chosen
+from compilers.targets.routed.bgp.bgp_checks import bgp_reader, require_bgp
 from compilers.targets.routed.bgp.bgp_options import BFD, ROUTING, bgp_agreements
-from compilers.targets.routed.bgp.control_plane import (
-    FAMILIES,
-    ControlPlane,
-    bgp_reader,
-    require_bgp,
-)
+from compilers.targets.routed.bgp.control_plane import FAMILIES, ControlPlane
 from compilers.targets.routed.bgp.speaker_variables import BgpSpeaker
 from compilers.targets.routed.kernel_marks import IPV4, IPV6, KernelMarks, hash_seed
 from compilers.targets.routed.link_addresses import NUMBERED_AGREEMENTS, LinkPlan

@@ -120,7 +120,7 @@ class FrrFabric:
         if not self.routers.switch(vertex).hosts:
             return
         prefix, egress = self.routers.routes(vertex)
-        next_hops = control_plane.next_hops(vertex, family)
+        next_hops = control_plane.announced_hops(vertex, family)
         for group in self.routers.multipath_groups(vertex):
             tails: list[RouteTail] = [
                 (next_hops[port][0], f"table {HOSTS_TABLE}", "") for port in group.ports

@@ -55,6 +55,7 @@ from compilers.targets.frr.static_routes import (
 )
 from compilers.targets.linux import neighbours
 from compilers.targets.options import Chosen, Option
+from compilers.targets.routed.bgp.bgp_checks import bgp_reader, next_hop_problems, require_bgp
 from compilers.targets.routed.bgp.bgp_options import (
     BFD,
     INTERFACE_SESSIONS,
@@ -65,12 +66,7 @@ from compilers.targets.routed.bgp.bgp_options import (
     bgp_agreements,
     has_gtsm,
 )
-from compilers.targets.routed.bgp.control_plane import (
-    ControlPlane,
-    bgp_reader,
-    next_hop_problems,
-    require_bgp,
-)
+from compilers.targets.routed.bgp.control_plane import ControlPlane
 from compilers.targets.routed.bgp.speaker_variables import BgpSpeaker
 from compilers.targets.routed.bgp.tracked import Tracked, tracked_problems
 from compilers.targets.routed.kernel_marks import (
@@ -390,7 +386,7 @@ def _bgp_routes(
     for family in range(len(routers.prefixes)):
         paths = routers.table(vertex, family, shortest, hops)
         if control_plane:
-            paths = control_plane.with_weights(vertex, family, paths)
+            paths = control_plane.with_path_weights(vertex, family, paths)
         main |= canonical_table(paths)
         if has_host_routes:
             from_hosts |= canonical_table(routers.table(vertex, family, orders[HOSTS_TABLE], hops))

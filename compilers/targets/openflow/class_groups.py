@@ -34,6 +34,8 @@ from compilers.targets.openflow.protocol import IN_PORT, GroupType
 
 Numbers = NDArray[np.integer]
 IntegerT = TypeVar("IntegerT", bound=np.integer)
+ANY_PORT = 0
+"""In place of an ingress port: the packets may have come in by any port."""
 FROM_HOSTS = -1
 """In place of an ingress port: the ports of all hosts."""
 NO_ROW = -2
@@ -41,7 +43,10 @@ NO_ROW = -2
 
 
 class GroupRole(IntEnum):
-    """The packets that a group of a class is for, which decide the order of its ports."""
+    """The packets that a group of a class is for, which decide the order of its ports.
+
+    ASIDE is the first of several roles, which have consecutive numbers and no names of their own.
+    """
 
     TRANSIT = 0
     """Packets in transit: the minimal port, then the ports of protection."""
@@ -59,12 +64,19 @@ class GroupRole(IntEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Groups:
-    """n groups of one role, each with B buckets."""
+    """n groups of one role, each with B buckets.
+
+    A group is one of three cases:
+
+    - It has no buckets (`exists` is False). No switch gets it, and no row leads to it.
+    - A row of table 2 leads to it (`has_row`), for packets from `ingress_of_row`.
+    - Only another group leads to it (`has_row` is False).
+    """
 
     role: int
-    """A `GroupRole`, or a number above those."""
-    classes: NDArray[np.int64]
-    """int64[n]: the class of each group."""
+    """A `GroupRole`, or ASIDE + i."""
+    egress: NDArray[np.int64]
+    """int64[n]: the egress class of each group, by its number at its switch."""
     port: Numbers
     """int[n, B]: the port that each bucket watches; 0 for no bucket, behind the last one."""
     weight: Numbers
@@ -72,12 +84,12 @@ class Groups:
     marks: NDArray[np.bool_]
     """bool[n, B]: the buckets that mark packets before they send them."""
     in_port: Numbers
-    """int[n]: the ingress port of the packets for the group; 0: any."""
+    """int[n]: the ingress port of the packets for the group, or ANY_PORT."""
     has_row: NDArray[np.bool_]
-    """bool[n]: whether a row of table 2 leads to the group. If not, only another group does."""
+    """bool[n]: whether a row of table 2 leads to the group."""
     is_new: bool = True
-    """Whether these groups are to be added. If not, they are among earlier ones, and repeated as
-    more rows lead to them."""
+    """Whether these groups are to be added. If not, earlier `Groups` have them already. They are
+    repeated with another `in_port`, as several rows lead to one group."""
 
     @property
     def output(self) -> Numbers:
@@ -85,7 +97,7 @@ class Groups:
         return np.where(self.port == self.in_port[:, None], IN_PORT, self.port.astype(np.int64))
 
     @property
-    def entering(self) -> bool:
+    def from_hosts(self) -> bool:
         """Whether the groups are for packets from hosts only."""
         return self.role in (GroupRole.ENTER, GroupRole.FALLBACK)
 
@@ -95,13 +107,13 @@ class Groups:
         return np.asarray((self.port > 0).any(axis=1))
 
     @property
-    def entry(self) -> NDArray[np.int64]:
-        """int64[n]: the ingress port of the row that leads to each group.
+    def ingress_of_row(self) -> NDArray[np.int64]:
+        """int64[n]: the ingress port that the row leading to each group matches.
 
-        0 for any port, FROM_HOSTS for those of hosts, NO_ROW where no row leads to the group.
+        In its place stand ANY_PORT, FROM_HOSTS, and NO_ROW where no row leads to the group.
         """
-        entry = FROM_HOSTS if self.entering else self.in_port.astype(np.int64)
-        return np.where(self.has_row & self.exists, entry, NO_ROW)
+        ingress = FROM_HOSTS if self.from_hosts else self.in_port.astype(np.int64)
+        return np.where(self.has_row & self.exists, ingress, NO_ROW)
 
     def with_rows(self) -> Groups:
         """The groups to which a row leads."""
@@ -109,14 +121,14 @@ class Groups:
 
     def from_ports(self, ports: NDArray[np.integer]) -> Groups:
         """A copy of each group for each of some ingress ports."""
-        group_of_copy = np.repeat(np.arange(len(self.classes)), len(ports))
-        return replace(self.take(group_of_copy), in_port=np.tile(ports, len(self.classes)))
+        group_of_copy = np.repeat(np.arange(len(self.egress)), len(ports))
+        return replace(self.take(group_of_copy), in_port=np.tile(ports, len(self.egress)))
 
     def take(self, rows: Numbers | NDArray[np.bool_] | slice, buckets: int | None = None) -> Groups:
         """Some of the groups, by index or mask, with their first `buckets` buckets; None: all."""
         return replace(
             self,
-            classes=self.classes[rows],
+            egress=self.egress[rows],
             port=self.port[rows, :buckets],
             weight=self.weight[rows, :buckets],
             marks=self.marks[rows, :buckets],
@@ -169,8 +181,8 @@ def groups_of_switch(
     every_hop: bool = False,
 ) -> Iterator[Groups]:
     """All groups of a switch, each before the groups that lead to it; see `class_groups`."""
-    number = np.flatnonzero(classes.port[vertex] > 0)
-    for groups_of_role in class_groups(classes, vertex, number, profile, marking, every_hop):
+    egress = np.flatnonzero(classes.port[vertex] > 0)
+    for groups_of_role in class_groups(classes, vertex, egress, profile, marking, every_hop):
         for form in by_buckets(groups_of_role):
             yield form.groups
 
@@ -178,7 +190,7 @@ def groups_of_switch(
 def class_groups(
     classes: Classes,
     switch: int | NDArray[np.int64],
-    number: NDArray[np.int64],
+    egress: NDArray[np.int64],
     profile: Profile = OVS,
     marking: bool = False,
     every_hop: bool = False,
@@ -192,14 +204,14 @@ def class_groups(
     Args:
         classes: of the fabric.
         switch: int64[n], the switch of each of these classes, or one switch for all.
-        number: int64[n], the numbers of the classes at their switches.
+        egress: int64[n], the numbers of the classes at their switches.
         profile: what these switches can do.
         marking: whether packets from hosts that leave by an alternate are marked.
         every_hop: whether packets in transit share the next hops of their class, too.
     """
-    minimal = classes.port[switch, number][:, None]
+    minimal = classes.port[switch, egress][:, None]
     by_role = _groups_at_every_hop if every_hop else _groups_by_role
-    for groups in by_role(classes, switch, number, profile):
+    for groups in by_role(classes, switch, egress, profile):
         if groups.role == GroupRole.ENTER and marking:
             yield replace(groups, marks=(groups.port > 0) & (groups.port != minimal))
         else:
@@ -207,44 +219,44 @@ def class_groups(
 
 
 def _groups_by_role(
-    classes: Classes, switch: int | NDArray[np.int64], number: NDArray[np.int64], profile: Profile
+    classes: Classes, switch: int | NDArray[np.int64], egress: NDArray[np.int64], profile: Profile
 ) -> Iterator[Groups]:
     """The groups of n classes, where packets in transit have one next hop (`class_groups`).
 
     They try the minimal port first, then the ports of protection in order. No bucket marks packets.
     """
     most_ports = None if profile.repairs else 1
-    minimal = classes.port[switch, number][:, None]
+    minimal = classes.port[switch, egress][:, None]
     # int[n, B]: the ports that packets in transit try.
-    order = np.concatenate((minimal, classes.protection[switch, number]), axis=1)[:, :most_ports]
-    any_port, always = np.zeros(len(number), np.int32), np.ones(len(number), np.bool_)
+    order = np.concatenate((minimal, classes.protection[switch, egress]), axis=1)[:, :most_ports]
+    any_port, always = np.full(len(egress), ANY_PORT, np.int32), np.ones(len(egress), np.bool_)
 
-    yield _with_packed_buckets(GroupRole.TRANSIT, number, order, any_port, always)
+    yield _with_packed_buckets(GroupRole.TRANSIT, egress, order, any_port, always)
     if classes.alternate.shape[2]:
-        shared = shared_ports(classes, switch, number, profile)
-        yield from _groups_from_hosts(number, shared, order, profile)
+        shared = shared_ports(classes, switch, egress, profile)
+        yield from _groups_from_hosts(egress, shared, order, profile)
     if classes.bounce.shape[2] or classes.alternate.shape[2]:
-        bounce = _with_port_last(classes.bounce[switch, number], minimal)
+        bounce = _with_port_last(classes.bounce[switch, egress], minimal)
         bounce = _first_ports(bounce, most_ports)
-        yield _with_packed_buckets(GroupRole.BOUNCE, number, bounce, minimal[:, 0], always)
+        yield _with_packed_buckets(GroupRole.BOUNCE, egress, bounce, minimal[:, 0], always)
     for i in range(order.shape[1] - 1):
         in_port = order[:, i + 1, None]  # port i of protection
         aside = _first_ports(_masked(in_port > 0, _with_port_last(order, in_port)), most_ports)
-        yield _with_packed_buckets(GroupRole.ASIDE + i, number, aside, in_port[:, 0], always)
+        yield _with_packed_buckets(GroupRole.ASIDE + i, egress, aside, in_port[:, 0], always)
 
 
 def _groups_from_hosts(
-    number: NDArray[np.int64], shared: WeightedPorts, order: Numbers, profile: Profile
+    egress: NDArray[np.int64], shared: WeightedPorts, order: Numbers, profile: Profile
 ) -> Iterator[Groups]:
     """The groups of n classes for packets from hosts, with the roles ENTER and FALLBACK.
 
     Args:
-        number: int64[n], the numbers of the classes.
+        egress: int64[n], the numbers of the classes.
         shared: the ports that share packets from hosts.
         order: int[n, B], the ports that packets in transit try.
         profile: what the switches can do.
     """
-    any_port, always = np.zeros(len(number), np.int32), np.ones(len(number), np.bool_)
+    any_port, always = np.full(len(egress), ANY_PORT, np.int32), np.ones(len(egress), np.bool_)
     has_alternates = np.asarray((shared.port[:, 1:] > 0).any(axis=1))
     # Ports that packets in transit try, and that packets from hosts do not share: they take packets
     # from hosts when all shared ports are down.
@@ -254,15 +266,15 @@ def _groups_from_hosts(
     if not profile.buckets:
         shared = in_finer_steps(shared)
     yield _with_packed_buckets(
-        GroupRole.ENTER, number, shared.port, any_port, ~falls_back, shared.weight
+        GroupRole.ENTER, egress, shared.port, any_port, ~falls_back, shared.weight
     )
     yield _with_packed_buckets(
-        GroupRole.FALLBACK, number, _masked(falls_back[:, None], order), any_port, always
+        GroupRole.FALLBACK, egress, _masked(falls_back[:, None], order), any_port, always
     )
 
 
 def _groups_at_every_hop(
-    classes: Classes, switch: int | NDArray[np.int64], number: NDArray[np.int64], profile: Profile
+    classes: Classes, switch: int | NDArray[np.int64], egress: NDArray[np.int64], profile: Profile
 ) -> Iterator[Groups]:
     """The groups of n classes whose next hops share packets in transit as well.
 
@@ -276,12 +288,12 @@ def _groups_at_every_hop(
     the second port of the bounce: 4, 1. As port 4 is no next hop, ASIDE is empty. Packets from port
     3 take the last role: 4, 2, 1.
     """
-    minimal = classes.port[switch, number][:, None]
-    has_weight = classes.weight[switch, number][:, 1:] > 0
-    alternate: Numbers = _masked(has_weight, classes.alternate[switch, number])
+    minimal = classes.port[switch, egress][:, None]
+    has_weight = classes.weight[switch, egress][:, 1:] > 0
+    alternate: Numbers = _masked(has_weight, classes.alternate[switch, egress])
     has_several = np.any(alternate > 0, axis=1)
-    bounce = classes.bounce[switch, number]
-    for groups in _groups_by_role(classes, switch, number, profile):
+    bounce = classes.bounce[switch, egress]
+    for groups in _groups_by_role(classes, switch, egress, profile):
         if groups.role == GroupRole.TRANSIT:
             yield replace(groups, port=_masked(~has_several[:, None], groups.port))
         elif groups.role == GroupRole.BOUNCE:
@@ -293,12 +305,12 @@ def _groups_at_every_hop(
             yield _groups_aside(groups, in_port, bounce, minimal, has_several)
     if classes.protection.shape[2]:
         last_role = GroupRole.ASIDE + classes.protection.shape[2]
-        yield from _groups_from_other_next_hops(last_role, number, alternate, bounce, minimal)
+        yield from _groups_from_other_next_hops(last_role, egress, alternate, bounce, minimal)
 
 
 def _groups_from_other_next_hops(
     role: int,
-    number: NDArray[np.int64],
+    egress: NDArray[np.int64],
     alternate: Numbers,
     bounce: Numbers,
     minimal: Numbers,
@@ -309,7 +321,7 @@ def _groups_from_other_next_hops(
 
     Args:
         role: the last role.
-        number: int64[n], the numbers of the classes.
+        egress: int64[n], the numbers of the classes.
         alternate: int[n, A], the next hops of each class beside the minimal port; 0 for none.
         bounce: int[n, B], the ports of the bounce of each class.
         minimal: int[n, 1], the minimal port of each class.
@@ -318,8 +330,8 @@ def _groups_from_other_next_hops(
     other_next_hops = _masked(~is_bounce_port, alternate)
     has_others = (other_next_hops > 0).any(axis=1, keepdims=True)
     port = _masked(has_others, np.concatenate((bounce, minimal), axis=1))
-    any_port, never = np.zeros(len(number), np.int32), np.zeros(len(number), np.bool_)
-    groups = _with_packed_buckets(role, number, port, any_port, never)
+    any_port, never = np.full(len(egress), ANY_PORT, np.int32), np.zeros(len(egress), np.bool_)
+    groups = _with_packed_buckets(role, egress, port, any_port, never)
     yield groups
     for next_hop in other_next_hops.T:
         in_port = next_hop.astype(np.int32)
@@ -348,14 +360,14 @@ def _groups_aside(
     width = max(aside.shape[1], groups.port.shape[1])
     port = np.where(has_several[:, None], _widened(aside, width), _widened(groups.port, width))
     in_ports = np.where(has_several, in_port[:, 0], groups.in_port)
-    return _with_packed_buckets(groups.role, groups.classes, port, in_ports, groups.has_row)
+    return _with_packed_buckets(groups.role, groups.egress, port, in_ports, groups.has_row)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupsOfForm:
     """Groups of one form: the same number of buckets, and the same buckets mark packets."""
 
-    place: NDArray[np.int64]
+    index: NDArray[np.int64]
     """int64[m]: the index of each group in the `Groups` that were divided by form."""
     groups: Groups
     """The m groups, without columns for buckets that none of them has."""
@@ -375,8 +387,8 @@ def by_buckets(groups: Groups) -> Iterator[GroupsOfForm]:
     )
     for form, buckets in enumerate(forms[:, 0].tolist()):
         if buckets:
-            place = np.flatnonzero(form_of.ravel() == form)
-            yield GroupsOfForm(place, groups.take(place, buckets))
+            index = np.flatnonzero(form_of.ravel() == form)
+            yield GroupsOfForm(index, groups.take(index, buckets))
 
 
 def _masked(mask: ArrayLike, numbers: NDArray[IntegerT]) -> NDArray[IntegerT]:
@@ -403,7 +415,7 @@ def _widened(ports: Numbers, width: int) -> Numbers:
 
 def _with_packed_buckets(
     role: int,
-    classes: NDArray[np.int64],
+    egress: NDArray[np.int64],
     port: Numbers,
     in_port: Numbers,
     has_row: NDArray[np.bool_],
@@ -415,7 +427,8 @@ def _with_packed_buckets(
         port = _packed(port, present)
         weight = None if weight is None else _packed(weight, present)
     weight = np.zeros_like(port) if weight is None else weight
-    return Groups(role, classes, port, weight, np.zeros(port.shape, np.bool_), in_port, has_row)
+    no_marks = np.zeros(port.shape, np.bool_)
+    return Groups(role, egress, port, weight, no_marks, in_port, has_row)
 
 
 def _packed(values: Numbers, present: NDArray[np.bool_]) -> Numbers:

@@ -191,13 +191,13 @@ class Encoder:
             name: buckets(template, port[:, run], output[:, run], weight[:, run], watched)
             for name, template, run in bucket_runs(marks, self._marking_bucket)
         }
-        return self._group_layouts[layout].filled(groups.classes, **columns)
+        return self._group_layouts[layout].filled(groups.egress, **columns)
 
     def class_messages(self, groups: Groups, generation: int, profile: Profile = OVS) -> Block:
         """Messages that add the rows which lead to groups, at switches of one profile."""
         template = self._layouts(profile.masks).classes[generation][groups.role]
-        egress = groups.classes[groups.has_row]
-        if groups.role == GroupRole.TRANSIT or (groups.entering and profile.masks):
+        egress = groups.egress[groups.has_row]
+        if groups.role == GroupRole.TRANSIT or (groups.from_hosts and profile.masks):
             return template.filled(egress)
         return template.filled(egress, in_port=groups.in_port[groups.has_row])
 
@@ -410,7 +410,7 @@ class Encoder:
         hosts = self._pipeline.hosts(vertex)
         port, mac = self._host_ports(vertex), self._host_macs(vertex)
         addresses, checks = self._host_addresses(vertex), self._pipeline.checks(vertex)
-        in_metadata = self._pipeline.entering and profile.masks
+        in_metadata = self._pipeline.separates_hosts and profile.masks
         blocks = []
         if self._intermediate_layouts and len(hosts):
             blocks = self._rows_to_draw(vertex, self._intermediate_layouts)
@@ -470,7 +470,7 @@ class Encoder:
         blocks = list(self.route_messages(*self._pipeline.routes(vertex), generation, profile))
         host_ports = self._host_ports(vertex)
         for group in groups:
-            by_port = group.entering and not profile.masks
+            by_port = group.from_hosts and not profile.masks
             with_rows = group.with_rows().from_ports(host_ports) if by_port else group
             blocks.append(self.class_messages(with_rows, generation, profile))
         blocks += self.spread_messages(vertex, generation)
@@ -496,12 +496,12 @@ class Encoder:
         prefix, egress = self._pipeline.routes(vertex)
         for group in groups:
             with_rows = group.with_rows()
-            if group.entering:
+            if group.from_hosts:
                 with_rows = with_rows.from_ports(port)
             # Each pair of a route and of the group of its class.
-            route, place = np.nonzero(egress[:, None] == with_rows.classes[None, :])
+            route, place = np.nonzero(egress[:, None] == with_rows.egress[None, :])
             numbers = generation * GROUP_SPACE + group_numbers(
-                with_rows.role, with_rows.classes[place], self._class_count
+                with_rows.role, with_rows.egress[place], self._class_count
             )
             for templates in layouts.routes:
                 if with_rows.role == GroupRole.TRANSIT:

@@ -334,8 +334,8 @@ class Pipeline:
         return self.build.addressing.source_checks and not self.profiles[vertex].single
 
     @property
-    def entering(self) -> bool:
-        """Whether packets from hosts are distinguished from those in transit."""
+    def separates_hosts(self) -> bool:
+        """Whether packets from hosts have other groups than those in transit."""
         return (
             bool(self.build.tables.classes.alternate.shape[2])
             and not self.build.forwarding.every_hop
@@ -377,7 +377,7 @@ class Pipeline:
         rows = 1  # to the gateway
         if self.marks:
             rows += 1
-        if has_intermediates or checks or (self.entering and self.profiles[vertex].masks):
+        if has_intermediates or checks or (self.separates_hosts and self.profiles[vertex].masks):
             rows += hosts
         if has_intermediates:
             to_any_intermediate, to_same_switch = 1, hosts if checks else int(hosts > 0)
@@ -389,7 +389,7 @@ class Pipeline:
         """The number of rows of the table of classes, except those for intermediates."""
         rows_from_hosts = self._rows_from_hosts(vertex)
         to_groups = sum(
-            int(groups.has_row.sum()) * (rows_from_hosts if groups.entering else 1)
+            int(groups.has_row.sum()) * (rows_from_hosts if groups.from_hosts else 1)
             for groups in self.groups(vertex)
         )
         return to_groups + len(self.spread(vertex)) + len(self.shared(vertex))
@@ -406,7 +406,7 @@ class Pipeline:
         """The number of rows for hosts and routes of a switch with one table."""
         rows_from_hosts = self._rows_from_hosts(vertex)
         routes = sum(
-            self._route_count(vertex, groups) * (rows_from_hosts if groups.entering else 1)
+            self._route_count(vertex, groups) * (rows_from_hosts if groups.from_hosts else 1)
             for groups in self.groups(vertex)
         )
         return self.families * (len(self.hosts(vertex)) + routes)
@@ -421,7 +421,7 @@ class Pipeline:
 
     def _route_count(self, vertex: int, groups: Groups) -> int:
         """The number of routes of a switch whose classes have a row that leads to their group."""
-        return int(np.isin(self.routes(vertex)[1], groups.classes[groups.has_row]).sum())
+        return int(np.isin(self.routes(vertex)[1], groups.egress[groups.has_row]).sum())
 
 
 def require(build: Build, target: str = "openflow") -> None:
@@ -495,8 +495,8 @@ def _entries(pipeline: Pipeline, vertex: int) -> Entries:
     # int64[C] each: the groups of every egress class, and the rows that lead to them.
     group_count, row_count = np.zeros((2, build.tables.classes.port.shape[1]), np.int64)
     for group in pipeline.groups(vertex):
-        group_count[group.classes] += group.is_new
-        row_count[group.classes] += group.has_row
+        group_count[group.egress] += group.is_new
+        row_count[group.egress] += group.has_row
     prefix, egress = pipeline.routes(vertex)
     # A prefix is that of one switch, or an aggregate of several.
     destinations = np.where(prefix < build.tables.switches, 1, build.addressing.hierarchy)

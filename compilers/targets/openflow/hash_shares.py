@@ -1,9 +1,11 @@
 """Weights of the buckets of select groups, with which Open vSwitch shares traffic as compiled.
 
 Open vSwitch hashes packets into values, and deals these values to buckets in proportion to their
-weights, so a share is a whole number of values. `class_groups` asks for the ports of an egress
-class that get traffic (`shared_ports`), and for weights that make Open vSwitch take more hash
-values (`in_finer_steps`) where few values would make a share wrong by more than `LARGEST_ERROR`.
+weights. So the share of a bucket is a whole number of values, and may differ from the compiled
+share. The smallest weight decides how many values there are. `class_groups` asks for the ports of
+an egress class that get traffic (`shared_ports`). It also asks for weights that make Open vSwitch
+take more hash values (`in_finer_steps`), where few values would make a share wrong by more than
+`LARGEST_ERROR`.
 """
 
 from __future__ import annotations
@@ -24,13 +26,19 @@ HASH_VALUES = 64
 value that occurs, so more values cost memory."""
 MORE_VALUES = (256, 128, HASH_VALUES)
 """The numbers of hash values that weights here can make Open vSwitch take, the greatest first."""
-HIGHEST_RANDOM_WEIGHT = 60_000
-"""A number of hash values that Open vSwitch does not have (its most is 256, from 2.17 on). It then
-takes the bucket with the highest random weight for each packet, which is fair to equal weights."""
+VALUES_FOR_RANDOM_WEIGHT = 60_000
+"""The number of hash values to ask for so that Open vSwitch takes none. It has at most 256 (from
+2.17 on). Where weights ask for more, it takes the bucket with the highest random weight for each
+packet, which is fair to equal weights."""
 LARGEST_ERROR = 0.1
 """The largest error of the traffic of a port, as a part of its share."""
-FINE_STEPS = 16
-"""The weight that the small bucket of `in_finer_steps` gets at least, where 1 is too coarse."""
+LEAST_TENTHS = 9
+"""The least total of the scaled weights, in tenths of the number of hash values. Then a bucket of
+weight 1 has a right to 10/9 of a value at most, and dealing it one value is nearly exact."""
+FINE_SCALE = 16
+"""How many times the number of hash values the scaled weights have in total, where a total of about
+that number misses `LEAST_TENTHS`. The small bucket then has a weight of about 16, so that its right
+to a value is exact to a sixteenth."""
 TIE_DIVISOR = 100
 """Divides what a bucket's share adds to its quotient in `_dealt_values`. So the share decides only
 between equal quotients."""
@@ -47,7 +55,7 @@ class WeightedPorts:
 
 
 def shared_ports(
-    classes: Classes, switch: int | NDArray[np.int64], number: NDArray[np.int64], profile: Profile
+    classes: Classes, switch: int | NDArray[np.int64], egress: NDArray[np.int64], profile: Profile
 ) -> WeightedPorts:
     """The ports of n egress classes that have a weight, at most one for each bucket of a group.
 
@@ -56,11 +64,11 @@ def shared_ports(
     Args:
         classes: of the fabric.
         switch: int64[n], the switch of each class, or one switch for all.
-        number: int64[n], the numbers of the classes at their switches.
+        egress: int64[n], the numbers of the classes at their switches.
         profile: says how many buckets a group can have.
     """
-    weight = classes.weight[switch, number]
-    minimal, alternate = classes.port[switch, number][:, None], classes.alternate[switch, number]
+    weight = classes.weight[switch, egress]
+    minimal, alternate = classes.port[switch, egress][:, None], classes.alternate[switch, egress]
     port = np.where(weight > 0, np.concatenate((minimal, alternate), axis=1), 0)
     if profile.buckets is None:
         return WeightedPorts(port, weight)
@@ -81,10 +89,15 @@ def in_finer_steps(shared: WeightedPorts) -> WeightedPorts:
     """The same shares of traffic by more hash values: weights are scaled, one bucket is added.
 
     The number of hash values that Open vSwitch takes is the total weight divided by the smallest
-    weight, rounded up to a power of two, and at least `OVS_LEAST_VALUES`. So three equal buckets
-    get 6, 5 and 5 of 16 values. Where shares are not exact, the heaviest bucket becomes two for the
-    same port: a small bucket, whose weight makes Open vSwitch take as many values as `_hash_values`
-    says, and the rest. The result has one column more, for the small bucket.
+    weight, rounded up to a power of two, and at least `OVS_LEAST_VALUES`. Where the shares by these
+    values are not exact, the heaviest bucket is divided into two buckets for the same port: a small
+    one, whose weight makes Open vSwitch take as many values as `_values_needed` says, and the rest.
+    The result has one column more, for the small bucket.
+
+    Example: with weights 1, 1, 1 Open vSwitch takes 16 values, and deals 6, 5 and 5 of them. The
+    first share is wrong by an eighth. Of 64 values it would deal 22, 21 and 21, which is exact
+    enough. The weights times 21 have the total 63, and a bucket of weight 1 makes Open vSwitch take
+    63 / 1, rounded up to 64 values. So the result is 20, 21, 21 and 1, the last for the first port.
     """
     port, weight = shared.port, np.where(shared.port > 0, shared.weight.astype(np.int64), 0)
     total = np.maximum(weight.sum(axis=1), 1)
@@ -95,33 +108,35 @@ def in_finer_steps(shared: WeightedPorts) -> WeightedPorts:
     # multiple of the total of the weights in their lowest terms.
     divisor = np.maximum(np.gcd.reduce(weight, axis=1), 1)
     is_exact = ovs_values % (total // divisor) == 0
-    values = _hash_values(weight, ovs_values)
-    # The weights are scaled so that their total is about the number of values, and the small bucket
-    # of weight 1 gets one value. Where the total is less than 9/10 of the number, weights become
-    # finer.
+    values = _values_needed(weight, ovs_values)
+    # int64[n]: what weights are multiplied by. Their total becomes about the number of values, so
+    # that a bucket of weight 1 has a right to one value. Where no whole factor comes near that
+    # number, the total becomes `FINE_SCALE` times as large.
     scale = values // total
-    is_coarse = 10 * total * scale < 9 * values
-    scale = np.maximum(np.where(is_coarse, FINE_STEPS * values // total, scale), 1)
-    # The least weight by which Open vSwitch takes no more values than that.
-    small = _rounded_up(total * scale, values)
+    is_coarse = 10 * total * scale < LEAST_TENTHS * values
+    scale = np.maximum(np.where(is_coarse, FINE_SCALE * values // total, scale), 1)
+    # int64[n]: the weight of the small bucket: the least with which Open vSwitch takes as many
+    # values, and no more (total / weight <= values).
+    small_weight = _rounded_up(total * scale, values)
+    # The heaviest bucket is divided where that helps, and leaves no smaller rest.
     heaviest = np.arange(len(port)), weight.argmax(axis=1)
-    is_divisible = weight[heaviest] * scale >= 2 * small
-    splits = (ovs_values < values) & ~is_exact & is_divisible
-    small_weight = np.where(splits, small, 0)
-    small_port = np.where(splits, port[heaviest], 0)
-    weight = weight * np.where(splits, scale, 1)[:, None]
+    is_divisible = weight[heaviest] * scale >= 2 * small_weight
+    is_divided = (ovs_values < values) & ~is_exact & is_divisible
+    small_weight = np.where(is_divided, small_weight, 0)
+    small_port = np.where(is_divided, port[heaviest], 0)
+    weight = weight * np.where(is_divided, scale, 1)[:, None]
     weight[heaviest] -= small_weight
     return WeightedPorts(
         np.column_stack((port, small_port)), np.column_stack((weight, small_weight))
     )
 
 
-def _hash_values(weight: NDArray[np.int64], ovs_values: Numbers) -> NDArray[np.int64]:
+def _values_needed(weight: NDArray[np.int64], ovs_values: Numbers) -> NDArray[np.int64]:
     """int64[n]: the fewest hash values of each group with which its shares are exact enough.
 
-    They are if no bucket's traffic is off by more than `LARGEST_ERROR` of its share. If none of
-    `MORE_VALUES` is enough, groups of equal weights get `HIGHEST_RANDOM_WEIGHT`, and others the
-    greatest of these numbers.
+    Shares are exact enough if no bucket's traffic is off by more than `LARGEST_ERROR` of its share.
+    If none of `MORE_VALUES` is enough, groups of equal weights get `VALUES_FOR_RANDOM_WEIGHT`, and
+    others the greatest of `MORE_VALUES`.
 
     Args:
         weight: int64[n, B], of the buckets.
@@ -134,13 +149,12 @@ def _hash_values(weight: NDArray[np.int64], ovs_values: Numbers) -> NDArray[np.i
     key = np.where(is_equal, -has_weight.sum(axis=1), 1 + np.arange(len(weight)))
     _, row, row_of_group = np.unique(key, return_index=True, return_inverse=True)
     weight, ovs_values = weight[row], ovs_values[row]
-    needed = np.where(is_equal[row], HIGHEST_RANDOM_WEIGHT, MORE_VALUES[0])
-    for values in MORE_VALUES:
+    needed = np.where(is_equal[row], VALUES_FOR_RANDOM_WEIGHT, MORE_VALUES[0])
+    for values in MORE_VALUES:  # the greatest first, so that the fewest that are enough stay
         quota = values * weight / np.maximum(weight.sum(axis=1, keepdims=True), 1)
-        is_even = (np.abs(_dealt_values(quota, values) - quota) <= LARGEST_ERROR * quota).all(
-            axis=1
-        )
-        needed[is_even & (values >= ovs_values)] = values
+        error = np.abs(_dealt_values(quota, values) - quota)
+        is_exact_enough = (error <= LARGEST_ERROR * quota).all(axis=1)
+        needed[is_exact_enough & (values >= ovs_values)] = values
     return np.asarray(needed[row_of_group.ravel()])
 
 

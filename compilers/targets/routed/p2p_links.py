@@ -28,18 +28,18 @@ from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Classes
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.options import OFF, Chosen, Options
+from compilers.targets.routed.bgp.bgp_checks import (
+    bgp_reader,
+    next_hop_problems,
+    require_bgp,
+    require_no_additions,
+)
 from compilers.targets.routed.bgp.bgp_options import (
     BFD,
     ROUTING,
     SHARING_AGREEMENTS,
     WCMP,
     bgp_agreements,
-)
-from compilers.targets.routed.bgp.control_plane import (
-    bgp_reader,
-    next_hop_problems,
-    require_bgp,
-    require_no_additions,
 )
 from compilers.targets.routed.interfaces import Interfaces
 from compilers.targets.routed.link_addresses import LINK_AGREEMENTS, UNNUMBERED, LinkPlan

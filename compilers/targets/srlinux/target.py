@@ -18,8 +18,8 @@ from compilers.targets.capabilities import Capabilities
 from compilers.targets.devices.tool_settings import AnsibleConnection, ContainerKind
 from compilers.targets.node_facts import shown
 from compilers.targets.options import Chosen
+from compilers.targets.routed.bgp.bgp_checks import require_bgp
 from compilers.targets.routed.bgp.bgp_options import GTSM, NEXT_HOP_POOLS, ROUTING
-from compilers.targets.routed.bgp.control_plane import require_bgp
 from compilers.targets.routed.p2p_links import P2P_AGREEMENTS, P2pTarget
 from compilers.targets.routed.p2p_variables import P2pVariables
 from compilers.targets.srlinux import neighbours, routing_tables
