@@ -20,7 +20,7 @@ from compilers.spec.node_systems import CONTROL_KEYS, ROUTING_VALUES
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import no_route
 from compilers.targets.node_systems import system_target
-from compilers.targets.openflow.flow_tables import Pipeline
+from compilers.targets.openflow.pipeline import Pipeline
 from compilers.targets.routed.bgp.bgp_options import GTSM, ROUTING
 from compilers.update.difference import CLASS_PARTS
 from compilers.update.loss import Cable, missing_cables

@@ -22,7 +22,7 @@ from compilers.targets.openflow.answer_rows import ND_FINISH_NUMBER
 from compilers.targets.openflow.bundled_blocks import fields_at
 from compilers.targets.openflow.class_groups import GroupRole, group_numbers
 from compilers.targets.openflow.encoder import Encoder
-from compilers.targets.openflow.flow_tables import GROUP_SPACE, Pipeline, RowKind
+from compilers.targets.openflow.flow_tables import GROUP_SPACE, RowKind
 from compilers.targets.openflow.group_and_flow_bytes import (
     CARRIED_NUMBER,
     DRAWN_NUMBER,
@@ -32,10 +32,11 @@ from compilers.targets.openflow.group_and_flow_bytes import (
     MARKED_NUMBER,
     MOST_NUMBER,
     ROLE_SHIFT,
-    WITHIN_NUMBER,
+    SAME_SWITCH_NUMBER,
     XID_BITS,
 )
 from compilers.targets.openflow.hash_shares import MORE_VALUES
+from compilers.targets.openflow.pipeline import Pipeline
 from compilers.targets.openflow.protocol import HEADER
 from mininet_scenarios.scenario.engine import HostSample
 from mininet_scenarios.verdict.predict import Prediction
@@ -161,7 +162,7 @@ class RuleSet:
     def _add_flows(self, encoder: Encoder, switch: int) -> None:
         """Add the flows of a switch, without the marker if no packet of a host can reach it."""
         name = self.build.wiring.names[switch]
-        has_guards = self.pipeline.checks(switch) and len(self.pipeline.hosts(switch))
+        has_guards = self.pipeline.checks_sources(switch) and len(self.pipeline.hosts(switch))
         for block in encoder.program(switch, self.generation.get(switch, 0)).flows:
             xids = fields_at(block, HEADER)["xid"].tolist()
             for xid, row in zip(xids, entries(added_rows(block)), strict=True):
@@ -229,11 +230,11 @@ class RuleSet:
         """Add the rows that packets between a host and its switch, such as ARP, reach as due."""
         for switch, host in self._hosts():
             to_itself = SwitchPair(4, switch, switch)
-            if self.pipeline.checks(switch):
+            if self.pipeline.checks_sources(switch):
                 self._add_due(switch, RowKind.GUARD, host, {to_itself})
             else:
                 self._add_due(switch, RowKind.MARKER, 0, {to_itself})
-            has_own_rows = self.pipeline.separates_hosts or self.pipeline.checks(switch)
+            has_own_rows = self.pipeline.separates_hosts or self.pipeline.checks_sources(switch)
             for family, version in enumerate(self.versions):
                 pairs = {SwitchPair(version, switch, switch)}
                 number = _number_of_host(0, family, host)
@@ -278,8 +279,8 @@ class RuleSet:
                 sent = {pair for pair in _of_version(pairs, version) if pair.source == switch}
                 self._add_due(switch, RowKind.FORWARD, drawn, sent)
                 within = DRAWN_NUMBER + family
-                if self.pipeline.checks(switch):
-                    within = _number_of_host(WITHIN_NUMBER, family, host)
+                if self.pipeline.checks_sources(switch):
+                    within = _number_of_host(SAME_SWITCH_NUMBER, family, host)
                 within_switch = {SwitchPair(version, switch, switch)}
                 self._add_due(switch, RowKind.FORWARD, within, within_switch)
 

@@ -6,7 +6,7 @@ from compilers.capacity import needed_entries
 from compilers.demand.fitted_tables import with_demand
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
-from compilers.targets.openflow.flow_tables import Pipeline
+from compilers.targets.openflow.pipeline import Pipeline
 from inventory.problems import InputError
 from inventory.yamlfile import TextFile
 from tests.compilers.routed import routed

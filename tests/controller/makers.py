@@ -197,7 +197,8 @@ def has_program(ovs, vertex, build):
     groups = ovs.ofctl("dump-groups", f"s{vertex}").count("group_id=")
     mark = f"cookie=0x5047{encoder.build.identity[:12]}"
     counted = len(found), groups
-    return counted == (encoder.rows(vertex), classes[vertex]) and any(mark in row for row in found)
+    expected = encoder.row_count(vertex), classes[vertex]
+    return counted == expected and any(mark in row for row in found)
 
 
 def loaded(build):

@@ -38,7 +38,8 @@ ADVERTISEMENT = 136
 TARGET_LINK_LAYER = 2
 """The type of the option with the target's link-layer address (RFC 4861, §4.6.1)."""
 ARP_NUMBER, ND_NUMBER, ND_FINISH_NUMBER = 0, 1, 2
-"""The numbers of the rows that answer by moves, in the xids of their messages."""
+"""The numbers in the xids of the messages that add the rows of `arp_answer_by_moves`, `nd_answer`
+and `nd_finish`."""
 
 
 def arp_answer_by_moves(gateway: int, length: int) -> Template:
@@ -73,8 +74,8 @@ def arp_answer_by_moves(gateway: int, length: int) -> Template:
 def arp_answers_by_address(gateway: int, rows: int) -> Template:
     """Rows that answer a host's ARP request for one address, on switches that move no fields.
 
-    The columns `port`, `mac` and `own` are the port and the addresses of the host that asks, and
-    `target` is the address for which it asks.
+    The columns `port`, `mac` and `own` are the port, the MAC address and the IPv4 address of the
+    host that asks, and `target` is the address for which it asks.
 
     Args:
         gateway: the MAC address of the gateway.
@@ -140,11 +141,12 @@ def own_nd(hosts: int) -> Template:
     The columns are those of `own_arp`.
     """
     # The numbers of IPv6 rows follow those of IPv4 rows.
-    return _rows_for_own_address(hosts, _icmpv6(SOLICITATION), "nd_target", FAMILY_NUMBERS)
+    first_number = FAMILY_NUMBERS
+    return _rows_for_own_address(hosts, _icmpv6(SOLICITATION), "nd_target", first_number)
 
 
 def _rows_for_own_address(
-    hosts: int, request: tuple[Parts, ...], target: str, first: int
+    hosts: int, request: tuple[Parts, ...], target: str, first_number: int
 ) -> Template:
     """For each host a row without instructions, which drops its requests for its own address.
 
@@ -152,11 +154,11 @@ def _rows_for_own_address(
         hosts: how many hosts a switch may have.
         request: the fields of a match on requests.
         target: the field with the address that a request asks for.
-        first: the number of the first row.
+        first_number: the number of the first row.
     """
     fields = (parts.oxm("in_port", "port"), *request, parts.oxm(target, "address"))
     place = RowPlace(Table.DISPATCH, FlowPriority.OWN, RowKind.OWN)
-    return flow_rows(place, first + np.arange(hosts), fields)
+    return flow_rows(place, first_number + np.arange(hosts), fields)
 
 
 def _arp_request() -> tuple[Parts, ...]:

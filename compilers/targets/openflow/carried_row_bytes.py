@@ -69,7 +69,7 @@ def row_with_port_down(gateway: int) -> Block:
     They are routed to their destination from here.
     """
     actions = _to_destination(gateway, parts.clear("reg0", 0, CARRIED_BITS))
-    place = RowPlace(Table.CLASSES, ClassPriority.NO_WAY, RowKind.CARRIED)
+    place = RowPlace(Table.CLASSES, ClassPriority.PORT_DOWN, RowKind.CARRIED)
     field = parts.oxm("reg0", NO_PORT_UP, NO_PORT_UP)
     return flow_rows(place, PORT_DOWN_NUMBER, (field,), parts.apply_actions(*actions)).block
 
@@ -80,7 +80,7 @@ def _carried_row(number: NDArray[np.int64], *instructions: Parts, **columns: Any
     return flow_rows(place, number, (parts.oxm("eth_dst", "mac"),), *instructions, **columns)
 
 
-def _to_destination(gateway: int, *more: Parts) -> tuple[Parts, ...]:
+def _to_destination(gateway: int, *before_look_up: Parts) -> tuple[Parts, ...]:
     """Actions that remove the intermediate from a packet, and look up the packet's destination.
 
     After them the packet has the gateway's MAC address, as if a host here had sent it. Its ingress
@@ -88,7 +88,7 @@ def _to_destination(gateway: int, *more: Parts) -> tuple[Parts, ...]:
 
     Args:
         gateway: the MAC address of the gateway.
-        more: further actions before the look-up.
+        before_look_up: further actions before the look-up.
     """
     without_intermediate = parts.set_field("eth_dst", gateway), parts.clear("in_port_16", 0, 16)
-    return *without_intermediate, *more, parts.look_up_again(Table.ROUTES)
+    return *without_intermediate, *before_look_up, parts.look_up_again(Table.ROUTES)

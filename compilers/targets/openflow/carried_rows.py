@@ -26,7 +26,7 @@ PRIORITY = 200
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CarriedRows:
-    """The rows of one switch. The intermediates are numbered from 0 to M - 1."""
+    """The rows of one switch. The M intermediates are numbered from 0 in the order of vertices."""
 
     own_number: int
     """The number of the switch itself among the intermediates; -1: it is none."""
@@ -42,18 +42,19 @@ class CarriedRows:
     def of(cls, build: Build, vertex: int) -> CarriedRows:
         """The rows of a switch."""
         wiring, vertices = build.wiring, intermediates(build)
-        number = np.full(build.tables.switches, -1)  # of each switch among the intermediates
-        number[vertices] = np.arange(len(vertices))
+        # int[S]: the number of each switch among the intermediates; -1: it is none.
+        intermediate_number = np.full(build.tables.switches, -1)
+        intermediate_number[vertices] = np.arange(len(vertices))
         port, egress = np.zeros(len(vertices), np.int64), _egress(build, vertex)[vertices]
         links = np.flatnonzero(wiring.far[vertex] >= 0)
-        neighbours = wiring.far[vertex, links]
-        is_intermediate = number[neighbours] >= 0
+        links = links[intermediate_number[wiring.far[vertex, links]] >= 0]
+        neighbours = wiring.far[vertex, links]  # those that are intermediates
         if build.forwarding.repairs:
-            port[number[neighbours[is_intermediate]]] = wiring.port[vertex, links[is_intermediate]]
+            port[intermediate_number[neighbours]] = wiring.port[vertex, links]
         if avoided := build.tables.avoided:
-            drained = neighbours[is_intermediate & avoided.switches[neighbours]]
-            egress[number[drained]] = -1
-        return cls(int(number[vertex]), egress, port)
+            drained = neighbours[avoided.switches[neighbours]]
+            egress[intermediate_number[drained]] = -1
+        return cls(int(intermediate_number[vertex]), egress, port)
 
     @property
     def others(self) -> NDArray[np.int64]:
@@ -97,6 +98,6 @@ def _egress(build: Build, vertex: int) -> NDArray[np.int64]:
     last_prefix = max(int(prefix.max(initial=0)), int(routes.aggregate.max(initial=0)))
     class_of_prefix = np.full(max(switches, last_prefix + 1), -1, np.int64)
     class_of_prefix[prefix[has_next_hop]] = egress[has_next_hop]
-    exact = class_of_prefix[:switches]
-    covering = np.where(routes.aggregate >= 0, class_of_prefix[routes.aggregate], -1)
-    return np.where(exact >= 0, exact, covering)
+    class_of_exact = class_of_prefix[:switches]
+    class_of_aggregate = np.where(routes.aggregate >= 0, class_of_prefix[routes.aggregate], -1)
+    return np.where(class_of_exact >= 0, class_of_exact, class_of_aggregate)

@@ -11,7 +11,7 @@ in transit as well, at *every hop*. Table 2 is the table of classes of `flow_tab
 Open vSwitch sends no packet back by its ingress port unless the output is IN_PORT, and a
 fast-failover group may choose just that port. So a class has one more group for each port on which
 its packets may have come in, and a row by in_port that leads to that group, where the port is the
-last choice, as IN_PORT. `flow_tables` and the moves of switches between builds take these groups.
+last choice, as IN_PORT. `Pipeline` and the moves of switches between builds take these groups.
 
 In shapes, n is the number of groups and B the number of buckets of each. Rows of ports end with
 zeros, which stand for no port.
@@ -281,7 +281,7 @@ def _groups_at_every_hop(
     A class with several next hops has groups for packets that came in by one of them: BOUNCE for
     the minimal port, ASIDE and up for next hops that are ports of the bounce, and a last role for
     the other next hops. Packets that came in by any other port need no group: the row of the class
-    shares them (`flow_tables.Pipeline.shared`).
+    shares them (`Pipeline.shared_classes`).
 
     Example: a class with the next hops 1, 2 and 3, the minimal one first, and the bounce 4, 2.
     Packets from port 1 take BOUNCE: 4, 2, then back by 1. Those from port 2 take ASIDE + 1, as 2 is

@@ -23,7 +23,8 @@ from compilers.targets.target import Progress
 from compilers.workers.local_processes import on_all_cores
 
 MESSAGES = Path("messages to switches")
-"""What reports name in the place of a folder, as messages are in none."""
+"""What reports name in the place of a folder, as messages are in none. The check of files asks for
+the text of `MESSAGES / NAME`, where NAME is the name of a switch."""
 
 
 def check_messages(
@@ -42,15 +43,17 @@ def check_messages(
     encoder = Encoder(build, profiles)
     vertex_of = {name: vertex for vertex, name in enumerate(build.wiring.names)}
 
-    def text(folder: Path) -> ProgramText:
-        program = encoder.program(vertex_of[folder.name])
+    def program_text(folder: Path) -> ProgramText:
+        """The text of a switch's program, for the folder that stands for the switch."""
+        switch_name = folder.name
+        program = encoder.program(vertex_of[switch_name])
         try:
             return message_text(b"".join(program.parts), str(folder))
         except Malformed as error:
             raise ValueError(str(folder), 0, str(error)) from error
 
     switches = np.flatnonzero(build.topology.present).tolist()
-    check = profiled_check(build, MESSAGES, encoder.profiles, text=text)
+    check = profiled_check(build, MESSAGES, encoder.profiles, text=program_text)
     return check.report("openflow", on_all_cores(check.switch, switches, progress))
 
 

@@ -11,6 +11,8 @@ programs fit into a switch side by side during an update. Where a balance sends 
 *intermediate* switch, packets carry it as a MAC address (`carried_rows`). The xid of a message says
 what the message is about: an error of a switch quotes the xid, and `Encoder.describe` puts it in
 words.
+
+In the methods here, a *layout* is the template of one kind of message.
 """
 
 from __future__ import annotations
@@ -41,10 +43,8 @@ from compilers.targets.openflow.flow_tables import (
     GENERATIONS,
     GROUP_SPACE,
     MOST_BASIS,
-    Pipeline,
     class_numbers,
     marker_cookie,
-    require,
 )
 from compilers.targets.openflow.group_and_flow_bytes import IPV4, IPV6
 from compilers.targets.openflow.message_parts import (
@@ -58,6 +58,7 @@ from compilers.targets.openflow.message_parts import (
     set_field,
 )
 from compilers.targets.openflow.message_words import message_words
+from compilers.targets.openflow.pipeline import Pipeline, require
 from compilers.targets.openflow.profiles import OVS, Profile, profiles_of
 from compilers.targets.openflow.protocol import GroupType
 
@@ -130,7 +131,7 @@ class Encoder:
         return self._pipeline.marks
 
     def as_now(self) -> Encoder:
-        """A copy that a later `restrict` of this encoder does not change."""
+        """A copy with a list of profiles of its own, which `restrict` of this one does not change."""
         encoder = copy(self)
         encoder.profiles = list(self.profiles)
         return encoder.with_tables(self.build.tables)
@@ -150,9 +151,9 @@ class Encoder:
         if vertex >= 0 and not self._pipeline.needs_open_vswitch:
             self.profiles[vertex] = self._node_profiles[vertex].within(limits)
 
-    def rows(self, vertex: int) -> int:
+    def row_count(self, vertex: int) -> int:
         """The number of flows in the program of a switch."""
-        return self._pipeline.rows(vertex)
+        return self._pipeline.row_count(vertex)
 
     def program(self, vertex: int, generation: int = 0) -> FlowProgram:
         """All groups and rows of a switch, wrapped for bundle `group_and_flow_bytes.BUNDLE`.
@@ -172,7 +173,9 @@ class Encoder:
             flows += self._route_and_class_rows(vertex, groups, generation)
         return FlowProgram(
             groups=tuple(
-                self.group_messages(group, generation) for group in groups if group.is_new
+                self.group_messages(groups_of_form, generation)
+                for groups_of_form in groups
+                if groups_of_form.is_new
             ),
             flows=(*flows, self._markers[generation]),
         )
@@ -224,9 +227,9 @@ class Encoder:
             before: the encoder of the rows that the switch has; only rows that differ are added.
                 None: all rows are added.
         """
-        added = self._pipeline.spread(vertex, generation)
+        added = self._pipeline.spread_rows(vertex, generation)
         if before:
-            old = before._pipeline.spread(vertex, generation)
+            old = before._pipeline.spread_rows(vertex, generation)
             pairs = zip(old, added, strict=True)
             added = [row for held, row in pairs if not np.array_equal(held.ports, row.ports)]
         return row_layouts.spread_rows(added, vertex & MOST_BASIS)
@@ -251,7 +254,7 @@ class Encoder:
         if not layouts:
             return []
         carried = CarriedRows.of(self.build, vertex)
-        number, others = class_numbers(carried.egress, generation), carried.others
+        metadata, others = class_numbers(carried.egress, generation), carried.others
         if before:
             egress_before = CarriedRows.of(before.build, vertex).egress
             others = others[(egress_before != carried.egress)[others]]
@@ -261,8 +264,8 @@ class Encoder:
         far, near = others[has_route & ~is_neighbour], others[has_route & is_neighbour]
         unreachable = others[~has_route]
         blocks = [
-            layouts.to_far.filled(far, metadata=number[far]),
-            layouts.to_neighbour.filled(near, metadata=number[near], port=carried.port[near]),
+            layouts.to_far.filled(far, metadata=metadata[far]),
+            layouts.to_neighbour.filled(near, metadata=metadata[near], port=carried.port[near]),
             layouts.to_destination.filled(unreachable),
         ]
         if not before:
@@ -272,9 +275,9 @@ class Encoder:
                 blocks.append(layouts.port_down)
         return [block for block in blocks if len(block)]
 
-    def describe(self, number: int) -> str:
+    def describe(self, xid: int) -> str:
         """What the message with an xid is about, in words: `route 3 (10.0.0.12/30)`."""
-        return message_words(number, self.build.addressing)
+        return message_words(xid, self.build.addressing)
 
     def _lay_out(self) -> None:
         """Lay out the messages of the fabric.
@@ -287,7 +290,7 @@ class Encoder:
         self._layouts_by_masks: dict[bool, TwoTableLayouts] = {}
         """The layouts of routes and classes, by whether switches match parts of metadata."""
         self._entrance_layouts: dict[tuple[bool, bool], list[Template]] = {}
-        """The layouts of packets from hosts by address family, by the arguments of `_entrances`."""
+        """By the arguments of `_entrances`, what it returns."""
         self._single_table_layouts: SingleTableLayouts | None = None
         self._markers = [
             row_layouts.marker(marker_cookie(self.build, generation))
@@ -409,7 +412,7 @@ class Encoder:
         """The rows that deliver to hosts, and those for packets from hosts where these differ."""
         hosts = self._pipeline.hosts(vertex)
         port, mac = self._host_ports(vertex), self._host_macs(vertex)
-        addresses, checks = self._host_addresses(vertex), self._pipeline.checks(vertex)
+        addresses, checks = self._host_addresses(vertex), self._pipeline.checks_sources(vertex)
         in_metadata = self._pipeline.separates_hosts and profile.masks
         blocks = []
         if self._intermediate_layouts and len(hosts):
@@ -442,7 +445,10 @@ class Encoder:
         return self._entrance_layouts[in_metadata, checked]
 
     def _rows_to_draw(self, vertex: int, layouts: IntermediateLayouts) -> list[Block]:
-        """The rows of a switch that give packets from hosts an intermediate, or none."""
+        """The rows of a switch that draw an intermediate by a hash for packets from hosts.
+
+        Packets to a host of the same switch get none.
+        """
         hosts, port = self._pipeline.hosts(vertex), self._host_ports(vertex)
         basis = vertex & MOST_BASIS
         addresses, checks = self._host_addresses(vertex), self.build.addressing.source_checks
@@ -469,15 +475,18 @@ class Encoder:
         profile = self.profiles[vertex]
         blocks = list(self.route_messages(*self._pipeline.routes(vertex), generation, profile))
         host_ports = self._host_ports(vertex)
-        for group in groups:
-            by_port = group.from_hosts and not profile.masks
-            with_rows = group.with_rows().from_ports(host_ports) if by_port else group
+        for groups_of_form in groups:
+            # Without masks, a row for packets from hosts matches the port of one host.
+            by_port = groups_of_form.from_hosts and not profile.masks
+            with_rows = (
+                groups_of_form.with_rows().from_ports(host_ports) if by_port else groups_of_form
+            )
             blocks.append(self.class_messages(with_rows, generation, profile))
         blocks += self.spread_messages(vertex, generation)
         basis = vertex & MOST_BASIS
         blocks += [
-            row_layouts.shared_class_row(number, ports, basis, generation)
-            for number, ports in self._pipeline.shared(vertex)
+            row_layouts.shared_class_row(egress, ports, basis, generation)
+            for egress, ports in self._pipeline.shared_classes(vertex)
         ]
         return blocks + self.carried_messages(vertex, generation)
 
@@ -494,21 +503,21 @@ class Encoder:
             for layout, address in zip(layouts.hosts, self._host_addresses(vertex), strict=True)
         ]
         prefix, egress = self._pipeline.routes(vertex)
-        for group in groups:
-            with_rows = group.with_rows()
-            if group.from_hosts:
+        for groups_of_form in groups:
+            with_rows = groups_of_form.with_rows()
+            if groups_of_form.from_hosts:
                 with_rows = with_rows.from_ports(port)
             # Each pair of a route and of the group of its class.
-            route, place = np.nonzero(egress[:, None] == with_rows.egress[None, :])
+            route, group = np.nonzero(egress[:, None] == with_rows.egress[None, :])
             numbers = generation * GROUP_SPACE + group_numbers(
-                with_rows.role, with_rows.egress[place], self._class_count
+                with_rows.role, with_rows.egress[group], self._class_count
             )
             for templates in layouts.routes:
                 if with_rows.role == GroupRole.TRANSIT:
                     block = templates.from_any_port.filled(prefix[route], group=numbers)
                 else:
                     block = templates.from_one_port.filled(
-                        prefix[route], group=numbers, port=with_rows.in_port[place]
+                        prefix[route], group=numbers, port=with_rows.in_port[group]
                     )
                 blocks.append(block)
         return blocks

@@ -1,8 +1,8 @@
 """The templates of rows that an `Encoder` fills for every switch of a fabric.
 
 A `Template` has the bytes of one kind of message, and columns for what differs between switches. It
-is made once for the fabric, and filled for each switch. The classes here group the templates by the
-tables that a switch has:
+is made once for the fabric, and filled for each switch. *Layouts* are all templates for switches
+with certain tables, in these classes:
 
 - `TwoTableLayouts`: the switch looks packets up in two tables: by destination in the table of
   routes, which gives the egress class, then by class in the table of classes. Most switches do.

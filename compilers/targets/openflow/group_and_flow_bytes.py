@@ -30,12 +30,12 @@ from compilers.targets.openflow.flow_tables import (
     ClassPriority,
     FlowPriority,
     RowKind,
-    SpreadRow,
     Table,
     class_metadata,
     cookie,
 )
 from compilers.targets.openflow.message_parts import Block, Parts, Template
+from compilers.targets.openflow.pipeline import SpreadRow
 from compilers.targets.openflow.protocol import HEADER, Bundle, GroupType, MessageType
 from compilers.wiring.addressing import CARRIED_BITS
 
@@ -51,32 +51,45 @@ IPV6_MASK = (1 << 64) - 1 << 64
 """The mask of the network of a switch's hosts, a /64."""
 BUNDLE = 0x5046
 """The number of the bundle that all messages are added to."""
-ROLE_SHIFT = 16
-"""The bits of an xid below the role of a group or of a row for a class: those of the class."""
-
-XID_BITS = 24
-"""The bits of an xid for the number of the message; the upper 8 bits are its kind."""
-MOST_NUMBER = (1 << XID_BITS) - 1
-"""The highest number of a message of one kind."""
-IPV6_NUMBER = 1 << 23
-"""The first number of messages about IPv6 routes; those about IPv4 routes have smaller numbers."""
-MARKED_NUMBER = 2
-"""The first number of dispatch rows for marked packets; 0 and 1 are those of IPv4 and IPv6."""
-CARRIED_NUMBER = 4
-"""The first number of dispatch rows for packets that carry an intermediate."""
-FAMILY_NUMBERS = 1 << 16
-"""How many numbers the rows for hosts have in one address family: one for each host a switch may
-have. The numbers of IPv6 rows follow those of IPv4 rows."""
-FROM_HOSTS_NUMBER = FAMILY_NUMBERS
-"""The first number of dispatch rows for packets from hosts."""
-DRAWN_NUMBER = 1 << 20
-"""The first number of dispatch rows by which packets from hosts draw an intermediate, or none."""
-WITHIN_NUMBER = DRAWN_NUMBER + 3 * FAMILY_NUMBERS
-"""The first number of dispatch rows for packets to hosts of the same switch, one for each host."""
 CARRIED_MASK = (1 << 48) - (1 << CARRIED_BITS)
 """The bits of a MAC address that are the same for all intermediates."""
 ALL_METADATA = (1 << 64) - 1
 """The mask of all bits of metadata."""
+
+# The xid of a message has its kind in the upper 8 bits, and in the lower 24 a number that tells it
+# from other messages of this kind. The number of a group, or of a row for a class, is the class
+# with the role above it. Dispatch rows of the kind FORWARD are numbered in these ranges, one number
+# for each address family, or one for each host of each family:
+#
+#   0, 1                        to the gateway, by family
+#   MARKED_NUMBER               marked packets, by family
+#   CARRIED_NUMBER              packets that carry an intermediate, by family
+#   FROM_HOSTS_NUMBER           packets from hosts, by family and host
+#   DRAWN_NUMBER                to any host of the same switch, by family
+#   DRAWN_NUMBER + 1 or 2       packets from hosts that draw an intermediate, by family and host
+#     FAMILY_NUMBERS
+#   SAME_SWITCH_NUMBER          to a host of the same switch, by family and host
+XID_BITS = 24
+"""The bits of an xid for the number of the message."""
+MOST_NUMBER = (1 << XID_BITS) - 1
+"""The highest number of a message of one kind."""
+ROLE_SHIFT = 16
+"""The bits of a number below the role of a group or of a row for a class: those of the class."""
+IPV6_NUMBER = 1 << 23
+"""The first number of messages about IPv6 routes; those about IPv4 routes have smaller numbers."""
+FAMILY_NUMBERS = 1 << 16
+"""How many numbers the rows for hosts have in one address family: one for each host a switch may
+have. The numbers of IPv6 rows follow those of IPv4 rows."""
+MARKED_NUMBER = 2
+"""The first number of dispatch rows for marked packets."""
+CARRIED_NUMBER = 4
+"""The first number of dispatch rows for packets that carry an intermediate."""
+FROM_HOSTS_NUMBER = FAMILY_NUMBERS
+"""The first number of dispatch rows for packets from hosts."""
+DRAWN_NUMBER = 1 << 20
+"""The first number of dispatch rows by which packets from hosts draw an intermediate, or none."""
+SAME_SWITCH_NUMBER = DRAWN_NUMBER + 3 * FAMILY_NUMBERS
+"""The first number of dispatch rows for packets to a host of the same switch."""
 
 
 def is_number_of_other_macs(number: int) -> bool:
@@ -188,9 +201,9 @@ def discovery() -> Block:
     ).block
 
 
-def bundled_add(kind: int, body: bytes, xid: int) -> bytes:
-    """A message of a type as an add to the bundle, from all that follows its header."""
-    message = parts.Message(MessageType(kind), (body,))
+def bundled_add(message_type: int, body: bytes, xid: int) -> bytes:
+    """A message of an OpenFlow type as an add to the bundle, from all that follows its header."""
+    message = parts.Message(MessageType(message_type), (body,))
     return parts.bundled(message, BUNDLE, xid).block.tobytes()
 
 
@@ -200,10 +213,10 @@ def gateway_rows(gateway: int, ipv6: bool) -> Block:
     return _forwarding_rows(gateway, 0, ipv6, *instructions)
 
 
-def marked_gateway_rows(marked: int, gateway: int, ipv6: bool) -> Block:
-    """The rows that route packets to the MAC address `marked`, with a mark in their metadata."""
+def marked_gateway_rows(marked_mac: int, gateway: int, ipv6: bool) -> Block:
+    """The rows that route packets to the MAC address of marked packets, with a mark in metadata."""
     return _forwarding_rows(
-        marked,
+        marked_mac,
         MARKED_NUMBER,
         ipv6,
         parts.apply_actions(parts.dec_ttl(), parts.set_field("eth_dst", gateway)),
@@ -243,19 +256,19 @@ def _forwarding_rows(
     ).block
 
 
-def spread_rows(spread: Sequence[SpreadRow], basis: int) -> list[Block]:
+def spread_rows(rows: Sequence[SpreadRow], basis: int) -> list[Block]:
     """The rows that spread marked packets from a port over other links, except those to neighbours.
 
     Args:
-        spread: the ingress port, and the ports that share its packets, of each row.
+        rows: the rows as numbers.
         basis: the seed of the hash.
 
     Returns:
         The rows in this order; those in a block have the same number of ports.
     """
     blocks = []
-    for count, group in groupby(spread, lambda row: len(row.ports)):
-        alike = list(group)
+    for count, rows_of_count in groupby(rows, lambda row: len(row.ports)):
+        alike = list(rows_of_count)
         in_port = np.array([row.in_port for row in alike], np.int64)
         columns = {
             "xid": xid(RowKind.SPREAD) + in_port,
@@ -269,7 +282,7 @@ def spread_rows(spread: Sequence[SpreadRow], basis: int) -> list[Block]:
 
 @cache
 def _spread_row(count: int) -> Template:
-    """A row that spreads marked packets over so many ports."""
+    """The template of a row that spreads marked packets over `count` ports."""
     fields = parts.oxm("in_port", "in_port"), parts.oxm("metadata", "metadata", SPREAD_MASK)
     return flow_rows(
         RowPlace(Table.CLASSES, ClassPriority.MARKED, RowKind.SPREAD),
@@ -337,10 +350,10 @@ def rows_to_same_switch(
     number: int | NDArray[np.int64] = DRAWN_NUMBER + (1 if is_ipv6 else 0)
     fields: tuple[Parts, ...] = parts.oxm("eth_dst", gateway), parts.oxm("eth_type", ethertype)
     if checked:
-        number = _family_number(WITHIN_NUMBER, ethertype) + np.arange(hosts)
+        number = _family_number(SAME_SWITCH_NUMBER, ethertype) + np.arange(hosts)
         fields = _from_host(gateway, ethertype, checked)
     return flow_rows(
-        RowPlace(Table.DISPATCH, FlowPriority.WITHIN, RowKind.FORWARD),
+        RowPlace(Table.DISPATCH, FlowPriority.SAME_SWITCH, RowKind.FORWARD),
         number,
         (*fields, block),
         parts.apply_actions(parts.dec_ttl()),
@@ -400,8 +413,8 @@ def prefix_rows(prefixes: Prefixes, gateway: int, by_port: bool) -> Template:
             row has a higher priority than that for packets from any port.
     """
     ingress = [parts.oxm("in_port", "port")] if by_port else []
-    step = 1 if by_port else 0
-    priority = [single_priority(length) + step for length in prefixes.lengths.tolist()]
+    above = 1 if by_port else 0
+    priority = [single_priority(length) + above for length in prefixes.lengths.tolist()]
     return flow_rows(
         RowPlace(Table.DISPATCH, priority, RowKind.ROUTE),
         prefixes.numbers,
@@ -457,9 +470,9 @@ def class_rows(count: int, role: int, generation: int, masks: bool, first_direct
     from_hosts = masks and role in (GroupRole.ENTER, GroupRole.FALLBACK)
     value, mask = class_metadata(numbers, from_hosts, generation, first_direct)
     fields: tuple[Parts, ...] = (parts.oxm("metadata", "metadata", mask if masks else None),)
-    place = RowPlace(Table.CLASSES, ClassPriority.SOME, RowKind.CLASS)
+    place = RowPlace(Table.CLASSES, ClassPriority.ONE_INGRESS, RowKind.CLASS)
     if role == GroupRole.TRANSIT:
-        place = RowPlace(Table.CLASSES, ClassPriority.ANY, RowKind.CLASS)
+        place = RowPlace(Table.CLASSES, ClassPriority.ANY_PORT, RowKind.CLASS)
     elif not from_hosts:
         fields = parts.oxm("in_port", "in_port"), *fields
     columns = {"metadata": value, "group": _groups(role, count, generation)}
@@ -467,7 +480,7 @@ def class_rows(count: int, role: int, generation: int, masks: bool, first_direct
 
 
 def shared_class_row(egress: int, ports: NDArray[np.integer], basis: int, generation: int) -> Block:
-    """The row of a class whose next hops share all packets, from hosts and from switches.
+    """The row of a class that balances all packets over its next hops, also those in transit.
 
     Args:
         egress: the class.
@@ -477,7 +490,7 @@ def shared_class_row(egress: int, ports: NDArray[np.integer], basis: int, genera
     """
     value, mask = class_metadata(np.array([egress]), from_hosts=False, generation=generation)
     return flow_rows(
-        RowPlace(Table.CLASSES, ClassPriority.ANY, RowKind.CLASS),
+        RowPlace(Table.CLASSES, ClassPriority.ANY_PORT, RowKind.CLASS),
         egress + (GroupRole.TRANSIT << ROLE_SHIFT),
         (parts.oxm("metadata", int(value[0]), mask),),
         parts.apply_actions(parts.bundle_ports(ports, basis)),
@@ -487,7 +500,7 @@ def shared_class_row(egress: int, ports: NDArray[np.integer], basis: int, genera
 def class_groups_of_role(
     count: int,
     role: int,
-    kind: GroupType,
+    group_type: GroupType,
     marks: tuple[bool, ...],
     generation: int,
     marking: Template,
@@ -497,7 +510,7 @@ def class_groups_of_role(
     Args:
         count: the number of classes.
         role: the role.
-        kind: the OpenFlow type of the groups.
+        group_type: the OpenFlow type of the groups.
         marks: for each bucket whether it marks packets.
         generation: which numbers the groups have.
         marking: the template of buckets that mark packets.
@@ -511,7 +524,7 @@ def class_groups_of_role(
         buckets = (*parts.group_bucket("enter"), *buckets)
         columns["enter"] = _groups(GroupRole.ENTER, count, generation)
     xids = xid(RowKind.GROUP) + np.arange(count) + (role << ROLE_SHIFT)
-    return parts.bundled(parts.group_add("group", kind, *buckets), BUNDLE, xids, **columns)
+    return parts.bundled(parts.group_add("group", group_type, *buckets), BUNDLE, xids, **columns)
 
 
 def _groups(role: int, count: int, generation: int) -> NDArray[np.int64]:

@@ -36,7 +36,8 @@ HIGHEST_WEIGHT = 1
 SYMMETRIC_L3L4_UDP = 3
 """NX_HASH_FIELDS_SYMMETRIC_L3L4_UDP: addresses and ports of both directions hash alike."""
 OFPORT = 0x00000002
-"""The header of NXM_OF_IN_PORT: the members of a bundle action are port numbers."""
+"""The header of NXM_OF_IN_PORT: the members of a bundle action are port numbers. Such an action
+chooses a port; it has nothing to do with the bundles of messages."""
 SAME_IN_PORT = 0xFFF8
 """OFPP_IN_PORT of OpenFlow 1.0: the packet keeps the port that it came in on."""
 COLUMN_FORMATS = {1: "u1", 2: ">u2", 4: ">u4", 6: "6u1", 8: ">u8", 16: "2>u8"}
@@ -125,13 +126,16 @@ def mac_bytes(values: NDArray[np.uint64]) -> NDArray[np.uint8]:
 
 
 def size(parts: Parts) -> int:
-    """The bytes of some parts in one message."""
+    """How many bytes some parts have in each message."""
     return sum(map(len, parts))
 
 
 @lru_cache(1 << 12)
 def structure(layout: WireLayout, **members: Value) -> Parts:
-    """The parts of a structure with these members, some of them columns; the others are 0."""
+    """The parts of a structure with these members, some of them columns; the others are 0.
+
+    Results are cached, as the controller sends many messages with the same structures.
+    """
     constants = {name: value for name, value in members.items() if not isinstance(value, str)}
     packed = layout.pack(**constants)
     parts: list[Part] = []
@@ -374,7 +378,8 @@ def bucket_runs(
         marking: the template of buckets that do.
 
     Yields:
-        The name of the column, the template of its buckets, and which buckets are in the run.
+        The name of the column, the template of its buckets, and which buckets are in the run. With
+        marks (False, True, True) these are `buckets 0` with bucket 0, and `buckets 1` with 1 and 2.
     """
     start = 0
     for marked, run in groupby(marks):
@@ -401,11 +406,11 @@ def buckets(
     """
     watched_ports = {"watched": port.ravel()} if watched else {}
     only_row = np.zeros(port.size, np.int64)  # the template has one bucket
-    buckets = template.filled(
+    filled = template.filled(
         only_row, output=output.ravel(), weight=weight.ravel(), **watched_ports
     )
     dtype = bucket_column("", template, port.shape[1]).type
-    return buckets.reshape(len(port), dtype.itemsize).view(dtype)[:, 0]
+    return filled.reshape(len(port), dtype.itemsize).view(dtype)[:, 0]
 
 
 def bucket_column(name: str, template: Template, count: int) -> Column:
@@ -455,10 +460,10 @@ def flow_add(
     return Message(MessageType.FLOW_MOD, (*head, *match, padding, *sum(instructions, ())))
 
 
-def group_add(number: Value, kind: GroupType, *buckets: Part) -> Message:
+def group_add(number: Value, group_type: GroupType, *all_buckets: Part) -> Message:
     """Group-mod that adds a group of these buckets."""
-    head = structure(protocol.GROUP_MOD, type=kind, group=number)
-    return Message(MessageType.GROUP_MOD, (*head, *buckets))
+    head = structure(protocol.GROUP_MOD, type=group_type, group=number)
+    return Message(MessageType.GROUP_MOD, (*head, *all_buckets))
 
 
 def packet_out(in_port: int, port: Value, packet: Parts) -> Message:
@@ -473,31 +478,31 @@ def unbundled(message: Message, xid: int, count: int, **columns: Any) -> Templat
     return Template(_with_header(message, xid), count, **columns)
 
 
-def bundled(message: Message, number: int, xid: Any, **columns: Any) -> Template:
+def bundled(message: Message, bundle_number: int, xid: Any, **columns: Any) -> Template:
     """Messages, each wrapped in a bundle-add; wrapper and message have the same xid.
 
     Args:
         message: the message.
-        number: the number of the bundle.
+        bundle_number: the number of the bundle.
         xid: the xid of each message, int[n], or of the only one.
         columns: the values of columns that are the same for every switch.
     """
-    add = protocol.BUNDLE_ADD.pack(**_bundle_members(OnfMessage.BUNDLE_ADD, number))
+    add = protocol.BUNDLE_ADD.pack(**_bundle_members(OnfMessage.BUNDLE_ADD, bundle_number))
     wrapper = Message(MessageType.EXPERIMENTER, (add, *_with_header(message, "xid")))
     return Template(_with_header(wrapper, "xid"), np.size(xid), xid=xid, **columns)
 
 
-def bundle(request: Bundle, number: int, xid: int) -> bytes:
-    """The message that opens, commits or discards bundle `number` (ONF extension 230)."""
-    members = _bundle_members(OnfMessage.BUNDLE_CONTROL, number)
+def bundle(request: Bundle, bundle_number: int, xid: int) -> bytes:
+    """The message that opens, commits or discards a bundle (ONF extension 230)."""
+    members = _bundle_members(OnfMessage.BUNDLE_CONTROL, bundle_number)
     body = protocol.BUNDLE_CONTROL.pack(request=request, **members)
     return protocol.message(MessageType.EXPERIMENTER, xid, body)
 
 
-def _bundle_members(kind: OnfMessage, number: int) -> dict[str, int]:
+def _bundle_members(kind: OnfMessage, bundle_number: int) -> dict[str, int]:
     """The members of a message about a bundle whose messages take effect in order, all or none."""
     flags = protocol.ORDERED_ATOMIC
-    return {"experimenter": protocol.ONF, "kind": kind, "bundle": number, "flags": flags}
+    return {"experimenter": protocol.ONF, "kind": kind, "bundle": bundle_number, "flags": flags}
 
 
 def _with_header(message: Message, xid: Value) -> Parts:

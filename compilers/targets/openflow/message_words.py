@@ -63,6 +63,6 @@ def message_words(xid: int, addressing: Addressing) -> str:
     role, number_in_role = divmod(number, 1 << ROLE_SHIFT)
     words = KIND_WORDS[RowKind(kind)].format(number_in_role)
     if kind in (RowKind.GROUP, RowKind.CLASS):
-        # All roles from ASIDE on are for ports of protection.
+        # All roles from ASIDE on are for ports of protection, and have the words of ASIDE.
         words += ROLE_WORDS[GroupRole(min(role, GroupRole.ASIDE))]
     return words

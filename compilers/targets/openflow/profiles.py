@@ -17,7 +17,6 @@ from compilers.tables.build import Build
 
 SEPARATE_TABLES = 3
 """The number of tables with which dispatch, routes and classes each have one."""
-
 FAILOVER_BUCKETS = 4
 """The buckets of the largest group that repairs: the group of alternates, the minimal port and two
 ports of protection."""
@@ -70,22 +69,22 @@ class Profile:
         """
         return self.experimenters and self.tables > SEPARATE_TABLES
 
-    def within(self, other: Profile) -> Profile:
-        """What a switch can do that has the limits of both profiles."""
+    def within(self, limits: Profile) -> Profile:
+        """What a switch of this profile can do that has the limits of another one as well."""
         bucket_limits = [
-            profile.buckets for profile in (self, other) if profile.buckets is not None
+            profile.buckets for profile in (self, limits) if profile.buckets is not None
         ]
-        both = replace(
+        limited = replace(
             self,
-            bundles=self.bundles and other.bundles,
-            experimenters=self.experimenters and other.experimenters,
-            masks=self.masks and other.masks,
-            fast_failover=self.fast_failover and other.fast_failover,
-            select_liveness=self.select_liveness and other.select_liveness,
+            bundles=self.bundles and limits.bundles,
+            experimenters=self.experimenters and limits.experimenters,
+            masks=self.masks and limits.masks,
+            fast_failover=self.fast_failover and limits.fast_failover,
+            select_liveness=self.select_liveness and limits.select_liveness,
             buckets=min(bucket_limits, default=None),
-            tables=min(self.tables, other.tables),
+            tables=min(self.tables, limits.tables),
         )
-        return both if both == self else replace(both, name=both.nearest())
+        return limited if limited == self else replace(limited, name=limited.nearest())
 
     def nearest(self) -> str:
         """The name of the most capable profile of `PROFILES` that can do no more than this one.
@@ -101,10 +100,11 @@ class Profile:
     def abilities(self) -> frozenset[str]:
         """The names of the abilities that the switch has.
 
-        "experimenters" and "fast failover" count only where they are enough for what they are
-        needed for: to answer ARP in one row, and to repair.
+        Some abilities count only where they are of use: "experimenters" if the switch can answer
+        ARP in one row, "fast failover" if it can repair, "tables" if routes and classes have one
+        each, "buckets" if a group may have any number of them.
         """
-        has_ability = {
+        is_present = {
             "bundles": self.bundles,
             "experimenters": self.answers_by_moves,
             "masks": self.masks,
@@ -113,7 +113,7 @@ class Profile:
             "buckets": self.buckets is None,
             "tables": not self.single,
         }
-        return frozenset(name for name, has in has_ability.items() if has)
+        return frozenset(ability for ability, present in is_present.items() if present)
 
     def deviations(self, build: Build) -> Iterator[str]:
         """What switches of this profile do otherwise than a build asks for, each in a clause."""
@@ -138,12 +138,12 @@ class Profile:
                 "a group of alternates sends to dead ports, too, until the controller has taken "
                 "them out"
             )
-        paths = np.count_nonzero(classes.weight, axis=2).max(initial=1)
-        if self.buckets is not None and paths > self.buckets:
-            yield f"at most {self.buckets} of up to {paths} paths of a class are used"
+        most_paths = np.count_nonzero(classes.weight, axis=2).max(initial=1)
+        if self.buckets is not None and most_paths > self.buckets:
+            yield f"at most {self.buckets} of up to {most_paths} paths of a class are used"
 
 
-_PLAIN = Profile(
+_PLAIN_OPENFLOW = Profile(
     "openflow13",
     bundles=False,
     experimenters=False,
@@ -155,16 +155,16 @@ PROFILES = {
     profile.name: profile
     for profile in (
         Profile("openflow13-ovs"),
-        _PLAIN,
-        replace(_PLAIN, name="single-table", tables=1),
-        replace(_PLAIN, name="few-buckets", fast_failover=False, buckets=8),
+        _PLAIN_OPENFLOW,
+        replace(_PLAIN_OPENFLOW, name="single-table", tables=1),
+        replace(_PLAIN_OPENFLOW, name="few-buckets", fast_failover=False, buckets=8),
     )
 }
 """The profiles by name, the most capable first."""
 OVS = PROFILES["openflow13-ovs"]
 """The profile of Open vSwitch, for nodes whose inventory names no other."""
 LEAST_CAPABLE = "few-buckets, single-table"
-"""The name of a profile that is less capable than all of these."""
+"""The name for a profile that is less capable than all of these: it lacks what both lack."""
 
 
 def profile_of(keys: Mapping[str, Any]) -> Profile:
@@ -194,4 +194,4 @@ def profiles_of(build: Build) -> tuple[Profile, ...]:
     if build.hardware is None:
         return (OVS,) * build.tables.switches
     by_type = [profile_of(facts.openflow) for facts in build.hardware.types]
-    return tuple(by_type[kind] for kind in build.wiring.node_type.tolist())
+    return tuple(by_type[node_type] for node_type in build.wiring.node_type.tolist())

@@ -23,7 +23,8 @@ ALL_TABLES = 0xFF
 ANY = 0xFFFFFFFF
 """Any port, any group; as the buffer of a packet: none."""
 IN_PORT, TABLES, CONTROLLER, LOCAL = 0xFFFFFFF8, 0xFFFFFFF9, 0xFFFFFFFD, 0xFFFFFFFE
-"""Reserved ports (`ofp_port_no`, §7.2.1); TABLES: through the tables, from the first."""
+"""Reserved ports (`ofp_port_no`, §7.2.1): the ingress port, the first flow table, the controller,
+the switch itself."""
 ALL_GROUPS = 0xFFFFFFFC
 """`OFPG_ALL`, in the place of a group."""
 WHOLE_PACKET = 0xFFFF
@@ -34,9 +35,14 @@ ORDERED_ATOMIC = 3
 """Flags of a bundle: its messages in their order, and all of them or none."""
 OXM_MATCH = 1
 """`ofp_match_type`: fields in the extensible form (§7.2.3)."""
-PORT_DOWN, PORT_BLOCKED, PORT_NO_RECEIVE, PORT_NO_FORWARD = 1, 2, 4, 32
-"""Bits of a port (§7.2.1). In its config: 1, taken down; 4, drops what it receives; 32, drops what
-it should send. In its state: 1, no link; 2, blocked by another protocol."""
+PORT_DOWN = 1
+"""Bit of a port (§7.2.1). In its config: it was taken down. In its state: it has no link."""
+PORT_BLOCKED = 2
+"""Bit of the state of a port: another protocol, such as spanning tree, blocks it."""
+PORT_NO_RECEIVE = 4
+"""Bit of the config of a port: it drops what it receives."""
+PORT_NO_FORWARD = 32
+"""Bit of the config of a port: it drops what it should send."""
 PORT_DELETED, PORT_MODIFIED = 1, 2
 """`ofp_port_reason`: the port was removed, or has changed (§7.4.3)."""
 MORE_PARTS = 1
@@ -260,10 +266,18 @@ class Action(IntEnum):
     EXPERIMENTER = 0xFFFF
 
 
-REG_MOVE_SUBTYPE, REG_LOAD_SUBTYPE, MULTIPATH_SUBTYPE = 6, 7, 10
-BUNDLE_SUBTYPE, BUNDLE_LOAD_SUBTYPE, RESUBMIT_SUBTYPE = 12, 13, 14
-"""Nicira's actions NXAST_REG_MOVE, NXAST_REG_LOAD, NXAST_MULTIPATH, NXAST_BUNDLE,
-NXAST_BUNDLE_LOAD and NXAST_RESUBMIT_TABLE."""
+REG_MOVE_SUBTYPE = 6
+"""NXAST_REG_MOVE, an action of Nicira: copy a field."""
+REG_LOAD_SUBTYPE = 7
+"""NXAST_REG_LOAD: write a number into a field."""
+MULTIPATH_SUBTYPE = 10
+"""NXAST_MULTIPATH: write a hash into a field."""
+BUNDLE_SUBTYPE = 12
+"""NXAST_BUNDLE: send the packet to one of several ports."""
+BUNDLE_LOAD_SUBTYPE = 13
+"""NXAST_BUNDLE_LOAD: write one of several ports into a field."""
+RESUBMIT_SUBTYPE = 14
+"""NXAST_RESUBMIT_TABLE: look the packet up again."""
 
 
 class WireLayout:
@@ -321,7 +335,7 @@ class WireLayout:
         return self.struct.pack(*(self._blank | members).values())
 
     def read(self, data: bytes | bytearray | memoryview, place: int = 0) -> Any:
-        """The structure at a place, as a named tuple.
+        """The structure that starts at byte `place`, as a named tuple.
 
         Raises:
             Malformed: the structure is cut off.
@@ -358,20 +372,27 @@ OXM = WireLayout("space H, field B, length B")
 TYPED = WireLayout("type H, length H")
 """What instructions, actions and properties of tables begin with; the length is of the whole."""
 GOTO_TABLE = WireLayout(TYPED, "table B, 3x")
+"""`ofp_instruction_goto_table` (§7.2.4)."""
 WRITE_METADATA = WireLayout(TYPED, "4x, metadata Q, mask Q")
+"""`ofp_instruction_write_metadata` (§7.2.4)."""
 INSTRUCTION = WireLayout(TYPED, "4x")
 """`ofp_instruction_actions`: actions follow."""
 ACTION = WireLayout(TYPED, "4x")
 """`ofp_action_header`, of an action without a value."""
 OUTPUT = WireLayout(TYPED, "port L, most_bytes H, 6x")
+"""`ofp_action_output` (§7.2.5): `most_bytes` of the packet go to the controller, if it is sent
+there."""
 GROUP = WireLayout(TYPED, "group L")
+"""`ofp_action_group` (§7.2.5)."""
 SET_FIELD = TYPED
-"""A field, as in a match, follows."""
+"""`ofp_action_set_field` (§7.2.5): a field, as in a match, follows."""
 NICIRA_ACTION = WireLayout(TYPED, "experimenter L, subtype H")
+"""`nx_action_header` (nicira-ext.h): what all actions of Nicira begin with."""
 REG_MOVE = WireLayout(NICIRA_ACTION, "bits H, source_offset H, target_offset H, source L, target L")
-"""Source and target are `oxm_header`s."""
+"""`nx_action_reg_move` (nicira-ext.h): source and target are `oxm_header`s."""
 REG_LOAD = WireLayout(NICIRA_ACTION, "place H, target L, value Q")
-"""`place` is the first bit times 64, plus the number of bits less one."""
+"""`nx_action_reg_load` (nicira-ext.h): `place` is the first bit times 64, plus the number of bits
+less one."""
 BUNDLE_ACTION = WireLayout(
     NICIRA_ACTION,
     "algorithm H, fields H, basis H, members L, member_count H, place H, target L, 4x",
@@ -455,6 +476,7 @@ GROUP_STATS = WireLayout(
 )
 """`ofp_group_stats`: a `BUCKET_COUNTER` for each bucket follows."""
 BUCKET_COUNTER = WireLayout("packets Q, bytes Q")
+"""`ofp_bucket_counter` (§7.3.5.6)."""
 DESCRIPTION = WireLayout("maker 256s, hardware 256s, software 256s, serial 32s, datapath 256s")
 """`ofp_desc` (§7.3.5.1)."""
 SELECT_LIVENESS = 2

@@ -17,10 +17,10 @@ from compilers.readers.openflow.ovs_reader import ProgramText, read_ovs
 from compilers.readers.openflow.row_text import group_text, row_line
 from compilers.tables.build import Build
 from compilers.targets.openflow.encoder import Encoder, FlowProgram
-from compilers.targets.openflow.flow_tables import CAPABILITIES as OPENFLOW_CAPABILITIES
 from compilers.targets.openflow.flow_tables import RowKind
-from compilers.targets.openflow.flow_tables import require as require_openflow
 from compilers.targets.openflow.group_and_flow_bytes import kind_of
+from compilers.targets.openflow.pipeline import CAPABILITIES as OPENFLOW_CAPABILITIES
+from compilers.targets.openflow.pipeline import require as require_openflow
 from compilers.targets.openflow.profiled_check import profiled_check
 from compilers.targets.openflow.profiles import profiles_of
 from compilers.targets.options import Chosen

@@ -186,7 +186,7 @@ def _facts(plane: Fabric, report: Report | None) -> dict[str, Any]:
     `openflow_entries` counts the rows and groups of the largest switch as they are pushed,
     `openflow_entries_naive` as they would be with a group for each destination.
     """
-    from compilers.targets.openflow.flow_tables import entries
+    from compilers.targets.openflow.entry_counts import entries
 
     build, openflow = plane.build, entries(plane.build)
     words = ("pairs", "delivered", "max_hops", "mean_hops")

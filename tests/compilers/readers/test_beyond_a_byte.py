@@ -13,7 +13,7 @@ from compilers.readers.emitted_report import EmittedReport
 from compilers.spec.target_names import SHIPPED_SYSTEMS
 from compilers.tables.build import Build
 from compilers.targets.openflow.emitted_messages import check_messages
-from compilers.targets.openflow.flow_tables import require
+from compilers.targets.openflow.pipeline import require
 from inventory.problems import InputError
 from tests.compilers.readers.emitted import IDENTITY, check, write
 from tests.compilers.routed import classes_from, ports_beyond_a_byte, routed

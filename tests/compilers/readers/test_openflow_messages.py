@@ -56,7 +56,7 @@ def test_programs_of_every_profile_do_what_the_tables_say(shape, case):
     assert report.delivered == report.pairs > 0
     encoder = Encoder(build, profiles)
     for vertex in range(4):
-        assert sum(map(len, encoder.program(vertex).flows)) == encoder.rows(vertex)
+        assert sum(map(len, encoder.program(vertex).flows)) == encoder.row_count(vertex)
 
 
 @pytest.mark.parametrize("shape", list(SHAPES)[1:])

@@ -24,7 +24,7 @@ from compilers.routing.intermediates import intermediates
 from compilers.spec.fabric_file import load_fabric
 from compilers.spec.forwarding import PLAIN
 from compilers.tables.build import Build
-from compilers.targets.openflow.flow_tables import Pipeline
+from compilers.targets.openflow.pipeline import Pipeline
 from inventory.problems import InputError
 from tests.compilers.readers.emitted import IDENTITY, check, check_switch, write
 from tests.compilers.routed import routed
@@ -235,7 +235,7 @@ def test_rows_by_intermediate_lead_where_routes_lead(build: Build, tmp_path: Pat
         path = tmp_path / str(v) / "flows.txt"
         text = path.read_text()
         lines = [line for line in text.splitlines() if line and line[0] != "#"]
-        assert len(lines) == pipeline.rows(v)
+        assert len(lines) == pipeline.row_count(v)
         rows = [line for line in lines if "504600000000000f" in line and "table=1" in line]
         assert len(rows) == len(ends)
         row = next(line for line in rows if "write_metadata:" in line)

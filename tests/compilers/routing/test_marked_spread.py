@@ -310,7 +310,7 @@ def test_text_is_that_of_the_tables_and_messages_are_its_rows(
     encoder = Encoder(build)
     for v in range(build.tables.switches):
         flows = message_text(b"".join(encoder.program(v).parts)).flows
-        assert len(flows) == encoder.rows(v)
+        assert len(flows) == encoder.row_count(v)
         spread = np.count_nonzero(build.wiring.far[v] >= 0)
         assert sum("bundle(" in row for row in flows) == spread
 

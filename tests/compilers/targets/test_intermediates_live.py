@@ -12,7 +12,7 @@ from compilers.pipeline import compile_fabric
 from compilers.proof.explanation import explain
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.folders.build_folder import save
-from compilers.targets.openflow.flow_tables import Pipeline
+from compilers.targets.openflow.pipeline import Pipeline
 from compilers.targets.target_lookup import target
 from tests.polarfab.forked import printed_apart
 

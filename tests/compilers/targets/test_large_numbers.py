@@ -62,7 +62,7 @@ def test_ovs_keeps_classes_beyond_a_byte_apart(tmp_path):
 
 def test_a_switch_with_more_than_a_byte_of_rows_has_as_many_as_are_told():
     encoder = Encoder(replace(routed(q=17), identity=IDENTITY))
-    assert sum(map(len, encoder.program(300).flows)) == encoder.rows(300) > 307
+    assert sum(map(len, encoder.program(300).flows)) == encoder.row_count(300) > 307
 
 
 def test_linux_has_weights_up_to_what_the_kernel_takes(tmp_path):

@@ -10,12 +10,9 @@ import pytest
 
 from compilers.tables.build import Build
 from compilers.targets.openflow.encoder import Encoder
-from compilers.targets.openflow.flow_tables import (
-    Pipeline,
-    entries,
-    generation_of,
-    marker_cookie,
-)
+from compilers.targets.openflow.entry_counts import entries
+from compilers.targets.openflow.flow_tables import generation_of, marker_cookie
+from compilers.targets.openflow.pipeline import Pipeline
 from tests.compilers.routed import routed
 
 BUILDS = {
@@ -51,7 +48,7 @@ def test_without_classes_each_destination_has_its_own(name: str) -> None:
             rows.update(made.classes[made.has_row].tolist())
         prefix, egress = (column.tolist() for column in pipeline.routes(vertex))
         routes = 2 * len(prefix)
-        total = pipeline.rows(vertex) - routes - rows.total()
+        total = pipeline.row_count(vertex) - routes - rows.total()
         for number, k in zip(prefix, egress, strict=True):
             behind = 1 if number < build.tables.switches else build.addressing.hierarchy
             total += behind * (groups[k] + 2 * rows[k])

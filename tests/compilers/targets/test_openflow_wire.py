@@ -162,8 +162,8 @@ def test_hosts_that_are_not_there_get_no_rows():
     ports[3] = 0
     made = replace(made, wiring=replace(made.wiring, host_port=ports))
     encoder = Encoder(made)
-    assert encoder.rows(3) == encoder.rows(0) - 8
-    assert len(added(encoder, 3)[1]) == encoder.rows(3)
+    assert encoder.row_count(3) == encoder.row_count(0) - 8
+    assert len(added(encoder, 3)[1]) == encoder.row_count(3)
 
 
 def test_missing_routes_are_left_out():
@@ -174,7 +174,7 @@ def test_missing_routes_are_left_out():
     encoder = Encoder(replace(made, tables=replace(made.tables, routes=routes)))
     rows = added(encoder, 0)[1]
     gone = made.addressing.network(4).network_address.packed
-    assert len(rows) == encoder.rows(0)
+    assert len(rows) == encoder.row_count(0)
     assert not any(gone in row for row in rows)
 
 

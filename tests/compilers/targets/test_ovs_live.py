@@ -79,14 +79,14 @@ def test_wire_bytes_and_text_give_the_same_switch(build, seen):
     encoder = Encoder(load(build[1] / "b"))
     for v, dumps in seen["plain"].items():
         assert dumps["wire"] == dumps["text"]
-        assert len(dumps["wire"]["flows"]) == encoder.rows(int(v))
+        assert len(dumps["wire"]["flows"]) == encoder.row_count(int(v))
 
 
 def test_alternates_and_protection_too(build, seen):
     encoder = Encoder(load(build[1] / "policies"))
     for v, dumps in seen["with policies"].items():
         assert dumps["wire"] == dumps["text"]
-        assert len(dumps["wire"]["flows"]) == encoder.rows(int(v))
+        assert len(dumps["wire"]["flows"]) == encoder.row_count(int(v))
     for part in ("type=select", "type=ff", "watch_group:"):
         assert part in str(seen["with policies"])
 
@@ -103,7 +103,7 @@ def test_marks_intermediates_and_paths_at_every_hop_too(build, seen, name, parts
     encoder = Encoder(load(build[1] / name))
     for v, dumps in seen[name].items():
         assert dumps["wire"] == dumps["text"]
-        assert len(dumps["wire"]["flows"]) == encoder.rows(int(v))
+        assert len(dumps["wire"]["flows"]) == encoder.row_count(int(v))
     assert all(part in str(seen[name]["6"]) for part in parts.split())
 
 

@@ -48,7 +48,7 @@ def test_a_profile_of_the_inventory_is_what_a_switch_holds(compiled, switches, r
     assert status["errors"] == {}
     encoder = Encoder(load(folder))
     for vertex in range(SWITCHES):
-        assert len(rows(switches, f"s{vertex}")) == encoder.rows(vertex)
+        assert len(rows(switches, f"s{vertex}")) == encoder.row_count(vertex)
     controller.stop()
     before = rows(switches, "s3")
     switches.ofctl("del-flows", "s3")

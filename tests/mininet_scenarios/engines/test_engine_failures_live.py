@@ -16,7 +16,7 @@ from compilers.proof.failures.risk_cases import element_of_links
 from compilers.routing.plane_choices import with_plane_alternates, with_plane_repairs
 from compilers.routing.split_classes import split_direct
 from compilers.tables.folders.build_folder import save
-from compilers.targets.openflow.flow_tables import entries
+from compilers.targets.openflow.entry_counts import entries
 from polarfab.fabric import Fabric
 from tests.compilers.routed import routed, with_alternates
 from tests.polarfab.forked import printed_apart
