@@ -88,7 +88,8 @@ def render_findings(build: Build) -> Iterator[Finding]:
     """
     if not build.systems:
         return
-    from compilers.targets.node_systems import port_name_findings, system_target
+    from compilers.targets.node_systems import system_target
+    from compilers.targets.system_port_names import port_name_findings
 
     yield from port_name_findings(build)
     system = system_target(build)

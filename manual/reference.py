@@ -226,12 +226,12 @@ def _target(name: str, types: dict[str, type]) -> Iterator[str]:
     if system.all_options:
         yield "| `--set` | values | default | what for |\n|---|---|---|---|\n"
         for word, option in system.all_options.items():
-            yield _row(f"`{word}`", option.required, _code(option.default), option.what)
+            yield _row(f"`{word}`", option.possible, _code(option.default), option.description)
         yield "\n"
     if system.agreements:
         yield "| key of `fabric.yaml` | default | what for |\n|---|---|---|\n"
         for word, option in system.agreements.items():
-            yield _row(f"`{CONTROL_KEYS[word]}`", _code(option.default), option.what)
+            yield _row(f"`{CONTROL_KEYS[word]}`", _code(option.default), option.description)
         yield "\n"
     for facts_type in dict.fromkeys(system.files.values()):
         files = ", ".join(f"`{file}`" for file, of in system.files.items() if of is facts_type)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from compilers.targets.capabilities import Capabilities
     from compilers.targets.options import Option
     from compilers.targets.routed.interfaces import Interfaces
-    from compilers.targets.routed.p2p_links import P2pTarget
+    from compilers.targets.routed.p2p_target import P2pTarget
     from compilers.targets.target import Target
     from compilers.topology.adjacency import Graph
     from compilers.topology.family import Family
@@ -102,7 +102,7 @@ HOMES = {
     "InputError": "inventory.problems",
     "Interfaces": "compilers.targets.routed.interfaces",
     "Option": "compilers.targets.options",
-    "P2pTarget": "compilers.targets.routed.p2p_links",
+    "P2pTarget": "compilers.targets.routed.p2p_target",
     "Target": "compilers.targets.target",
     "Topology": "compilers.topology.labelled_graph",
     "WrongTables": "mininet_scenarios.run.rehearsal_plan",

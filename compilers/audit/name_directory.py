@@ -154,7 +154,7 @@ class NameDirectory:
             own_names
             | {
                 name.lower(): self.first_socket[node_type][port]
-                for port, names_of_port in enumerate(names[0].ports(node_type), 1)
+                for port, names_of_port in enumerate(names[0].names_of_ports(node_type), 1)
                 for name in names_of_port
             }
             for node_type, own_names in enumerate(self.ports[""])

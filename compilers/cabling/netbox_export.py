@@ -119,7 +119,7 @@ def _port_names(planes: Sequence[PlacedFabric], system: str) -> dict[str, dict[s
     for plane in planes:
         wiring, has_inventory = plane.wiring, plane.loaded.inventory is not None
         types = plane.hardware().types if has_inventory else None
-        default_pattern = "" if has_inventory else naming.usual
+        default_pattern = "" if has_inventory else naming.default_pattern
         ports = naming.ports_by_type(wiring.port_names, types, default_pattern, system)
         for node_type, inventory_names, system_ports in zip(
             wiring.type_names, wiring.port_names, ports, strict=True

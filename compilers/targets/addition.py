@@ -37,18 +37,22 @@ class Addition(ABC, Generic[Routers, Printed]):
     """The name of the option that asks for the addition, by any value but `off`."""
     capabilities: ClassVar[Capabilities | None] = None
     """What the system can do with the addition; None: the same as without."""
-    hosts_choose: ClassVar[bool] = False
-    """Whether hosts choose their packets' paths. Then packets from hosts need no VRF of their
-    own."""
+    hosts_choose_paths: ClassVar[bool] = False
+    """Whether hosts choose the paths of their packets, as with SRv6. Then packets from hosts need
+    no VRF of their own."""
     grammar_facts: ClassVar[tuple[str, ...]] = ()
     """The names of facts that lines of the system's grammars depend on."""
 
-    def wanted(self, chosen: Chosen) -> bool:
+    def is_requested(self, chosen: Chosen) -> bool:
         """Whether the options ask for the addition."""
         return chosen.get(self.option, OFF) != OFF
 
     def options_in(self, plane: int, options: Chosen | None) -> Chosen | None:  # noqa: ARG002
-        """The options for one plane of a fabric of several, numbered from 0."""
+        """The options for one plane of a fabric of several, numbered from 0.
+
+        An addition overrides this method if its options differ from plane to plane, for example
+        by a network that must not be the same in two planes.
+        """
         return options
 
     def require(self, build: Build, chosen: Chosen) -> None:  # noqa: ARG002
@@ -79,10 +83,10 @@ class Addition(ABC, Generic[Routers, Printed]):
             InputError: the build cannot have the addition.
         """
 
-    def others_lines(self, text: str) -> str:
+    def commented_out(self, text: str) -> str:
         """A configuration with comments in the place of the lines of the addition.
 
-        The reader of the system reads the rest; `differences` reads these lines.
+        The reader of the system reads the rest; `differences` reads the lines of the addition.
         """
         return text
 
@@ -93,7 +97,9 @@ class Addition(ABC, Generic[Routers, Printed]):
         folder: Path,  # noqa: ARG002
         only: Collection[int] | None,  # noqa: ARG002
     ) -> DifferenceList | None:
-        """The differences of rendered files in the lines of the addition; None: it reads none.
+        """The differences of rendered files in the lines of the addition.
+
+        None: the addition reads no lines back.
 
         Args:
             fabric: the routers of the build.

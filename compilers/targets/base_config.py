@@ -13,7 +13,10 @@ from compilers.tables.build import Build
 
 @dataclass(frozen=True, slots=True)
 class BaseConfig:
-    """The base configuration of a switch; "" and () for what fabric.yaml does not say."""
+    """The base configuration of a switch; "" and () for what fabric.yaml does not say.
+
+    The fields of management are "" where fabric.yaml or the inventory says no management address.
+    """
 
     interface: str
     """The name of the management port, over which no system forwards packets of the fabric."""

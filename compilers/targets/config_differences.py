@@ -43,18 +43,18 @@ def differences(old: Path, new: Path, platforms: Mapping[str, str]) -> Iterator[
         old_bytes, new_bytes = (_bytes(folder / file) for folder in (old, new))
         if old_bytes == new_bytes:
             continue
-        before, after = _text(old_bytes), _text(new_bytes)
-        if before is None or after is None:
+        old_text, new_text = _text(old_bytes), _text(new_bytes)
+        if old_text is None or new_text is None:
             yield FileChange(str(file), "")
             continue
         lines = difflib.unified_diff(
-            before.splitlines(keepends=True),
-            after.splitlines(keepends=True),
+            old_text.splitlines(keepends=True),
+            new_text.splitlines(keepends=True),
             f"a/{file}",
             f"b/{file}",
         )
         platform = platforms.get(file.name, "")
-        yield FileChange(str(file), "".join(lines), _remediation(before, after, platform))
+        yield FileChange(str(file), "".join(lines), _remediation(old_text, new_text, platform))
 
 
 def _bytes(path: Path) -> bytes:
@@ -70,12 +70,15 @@ def _text(data: bytes) -> str | None:
         return None
 
 
-def _remediation(before: str, after: str, platform: str) -> str:
-    """What to type on the device; "" without hier_config, or where a configuration is missing."""
-    if not platform or not before or not find_spec("hier_config"):
+def _remediation(old_text: str, new_text: str, platform: str) -> str:
+    """What to type on a device to get from an old configuration to a new one.
+
+    "" without hier_config, for a file that it cannot read, and where there was no file before.
+    """
+    if not platform or not old_text or not find_spec("hier_config"):
         return ""
     from hier_config import Platform, WorkflowRemediation, get_hconfig
 
-    running, generated = (get_hconfig(Platform[platform], text) for text in (before, after))
-    lines = WorkflowRemediation(running, generated).remediation_config.all_children_sorted()
+    old, new = (get_hconfig(Platform[platform], text) for text in (old_text, new_text))
+    lines = WorkflowRemediation(old, new).remediation_config.all_children_sorted()
     return "".join(f"{line.cisco_style_text()}\n" for line in lines)

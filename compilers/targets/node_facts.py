@@ -123,7 +123,7 @@ class FabricFacts:
 
 
 def _rack_place(build: Build, vertex: int) -> dict[str, Any]:
-    """The fields `rack`, `unit` and `serial` of a node's `NodeFacts`."""
+    """The fields `rack`, `unit` and `serial` of a node's `NodeFacts`, as keyword arguments."""
     hardware = build.hardware
     if hardware is None:
         return {"rack": "", "unit": 0, "serial": ""}
@@ -171,10 +171,10 @@ SWITCH_FACTS = FABRIC_FACTS | {"facts"}
 
 
 class UserVariables(dict[str, Any]):
-    """The user's own variables, of the fabric, of groups and of the node."""
+    """The user's own variables by name: those of the fabric, of groups and of the node."""
 
 
-def shown(values: DataclassInstance) -> dict[str, Any]:
+def fields_of(values: DataclassInstance) -> dict[str, Any]:
     """The fields of a dataclass as variables of a template."""
     return {field.name: getattr(values, field.name) for field in fields(values)}
 

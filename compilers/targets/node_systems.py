@@ -1,10 +1,9 @@
 """A fabric whose nodes run several systems, as one target.
 
-Each node is rendered and read back by its own system. Every system names the ports of its nodes, so
-a neighbour's port has the name that the neighbour's system gives it. *Agreements* are the options
-on which both ends of a link have to agree, such as whether links have addresses;
-`NodeSystems.agreement_values` decides them once for the fabric. Links are *unnumbered* if they have
-no addresses of their own. `system_target` gives commands the target of a build.
+Each node is rendered and read back by its own system. *Agreements* are the options on which both
+ends of a link have to agree, such as whether links have addresses; `NodeSystems.agreement_values`
+decides them once for the fabric. Links are *unnumbered* if they have no addresses of their own.
+`system_target` gives commands the target of a build.
 """
 
 from __future__ import annotations
@@ -25,21 +24,27 @@ from compilers.readers.emitted_report import DifferenceList
 from compilers.spec.node_systems import CONTROL_KEYS
 from compilers.tables.build import Build
 from compilers.targets.options import Chosen, Option, Options, choose
-from compilers.targets.rendering.text_target import Written
+from compilers.targets.rendering.renderer import Written
 from compilers.targets.routed.bgp.bgp_options import BFD, GTSM, INTERFACE_SESSIONS, ROUTING
 from compilers.targets.routed.link_addresses import UNNUMBERED
 from compilers.targets.target import Progress, Target
 from compilers.targets.target_lookup import target
-from inventory.problems import Finding, InputError, Problem, few
+from inventory.problems import InputError, Problem, few
 
 FRR_FILE = "frr.conf"
 """The file of FRR's configuration, where a target renders it itself."""
+LINKS_NEED_ADDRESSES = ""
+"""In the place of the way in which a system does without addresses on links: it does not."""
 SYSTEMS = "systems"
 """The name of this target, also in the manifest of a folder with its files."""
 
 
 class NodeSystems(Target):
     """The systems of a build's nodes.
+
+    A command gives one set of options for all systems. Each system takes those that it has
+    (`options_for`); with its defaults and the agreements, they are the value of every option of the
+    system (`chosen_for`).
 
     Args:
         names: the name of each node, by vertex.
@@ -89,18 +94,16 @@ class NodeSystems(Target):
         """See `Target.by_vertex`."""
         return [self.targets[name] for name in self.systems]
 
-    def options_of(self, name: str, options: Chosen | None) -> Chosen:
-        """Those of some options that a system has.
+    def options_for(self, name: str, options: Chosen | None) -> Chosen:
+        """The options among those of a command that a system has.
 
         Args:
             name: the name of the system.
             options: values of options of any system.
         """
-        options_of_system = self.targets[name].all_options
+        known_options = self.targets[name].all_options
         return {
-            option: value
-            for option, value in (options or {}).items()
-            if option in options_of_system
+            option: value for option, value in (options or {}).items() if option in known_options
         }
 
     def options_in(self, plane: int, options: Chosen | None) -> Chosen | None:
@@ -110,7 +113,7 @@ class NodeSystems(Target):
         return options
 
     def vertices(self, name: str, build: Build, only: Collection[int] | None = None) -> list[int]:
-        """The vertices of the switches that are installed and have a system.
+        """The vertices of the switches of a system that are installed.
 
         Args:
             name: the name of the system.
@@ -135,13 +138,14 @@ class NodeSystems(Target):
         routing = build.control.get(ROUTING, "static")
         options = {ROUTING: routing, BFD: "on" if routing == "bgp" else "off", **build.control}
         if routing == "bgp":
-            bfd_needs_off = options[BFD] == "on" and self.partly_frr
-            options.setdefault(GTSM, "off" if self.without(GTSM) or bfd_needs_off else "on")
-        can_be_unnumbered = routing == "static" and self.is_unnumbered_alike(routing)
+            bfd_needs_off = options[BFD] == "on" and self.mixes_frr_bgp
+            is_off = self.systems_without(GTSM) or bfd_needs_off
+            options.setdefault(GTSM, "off" if is_off else "on")
+        can_be_unnumbered = routing == "static" and self.can_all_be_unnumbered(routing)
         return {UNNUMBERED: "on" if can_be_unnumbered else "off", **options}
 
     @property
-    def partly_frr(self) -> bool:
+    def mixes_frr_bgp(self) -> bool:
         """Whether some systems have FRR's BGP and others do not.
 
         Then TTL security is off unless fabric.yaml turns it on. FRR's BFD is single-hop, as that of
@@ -155,15 +159,18 @@ class NodeSystems(Target):
     def _unnumbered_dialects(self, routing: str) -> set[str]:
         """The ways in which the systems do without addresses on links (`Target.unnumbered`).
 
-        "" stands for a system whose links need addresses.
+        LINKS_NEED_ADDRESSES stands for a system that cannot do without.
 
         Args:
             routing: the value of the option `routing`.
         """
-        return {(system.unnumbered or {}).get(routing, "") for system in self.targets.values()}
+        return {
+            (system.unnumbered or {}).get(routing, LINKS_NEED_ADDRESSES)
+            for system in self.targets.values()
+        }
 
     @property
-    def makers_of_frr_file(self) -> list[str]:
+    def systems_writing_frr_file(self) -> list[str]:
         """The names of systems that run FRR's BGP and write its file at the switch themselves.
 
         The order of lines in such a file is not that of the rendered ones.
@@ -175,14 +182,14 @@ class NodeSystems(Target):
             and FRR_FILE not in system.files
         ]
 
-    def without(self, option: str) -> list[str]:
+    def systems_without(self, option: str) -> list[str]:
         """The names of the systems that do not have an agreement."""
         return [name for name, system in self.targets.items() if option not in system.agreements]
 
-    def is_unnumbered_alike(self, routing: str) -> bool:
+    def can_all_be_unnumbered(self, routing: str) -> bool:
         """Whether all systems can do without addresses on links, in the same way."""
         dialects = self._unnumbered_dialects(routing)
-        return len(dialects) == 1 and "" not in dialects
+        return len(dialects) == 1 and LINKS_NEED_ADDRESSES not in dialects
 
     def check(self, build: Build, options: Chosen | None = None) -> tuple[Build, Chosen]:
         """See `Target.check`: each system checks the whole fabric.
@@ -199,8 +206,8 @@ class NodeSystems(Target):
         named = build
         for name, system in self.targets.items():
             try:
-                named, chosen_of_system = system.check(build, self.options_of(name, options))
-                chosen |= chosen_of_system
+                named, system_chosen = system.check(build, self.options_for(name, options))
+                chosen |= system_chosen
             except InputError as error:
                 problems += error.problems
         if problems:
@@ -213,73 +220,106 @@ class NodeSystems(Target):
             return
         not_mixed = [name for name, system in self.targets.items() if system.unnumbered is None]
         if not_mixed:
-            required = f"one system for all nodes, as {not_mixed[0]} stands beside no other"
-            yield Problem(required, self.title, "choose another system", key="system")
+            yield Problem(
+                key="system",
+                required=f"one system for all nodes, as {not_mixed[0]} stands beside no other",
+                given=self.title,
+                todo="choose another system",
+            )
             return
         agreed = self.agreement_values(build)
         yield from self._routing_conflicts(agreed)
         yield from self._address_conflicts(agreed)
+        # Systems that do without addresses in different ways write different marks.
         if build.forwarding.marks and len(self._unnumbered_dialects(agreed[ROUTING])) > 1:
-            required = "a balance that marks no packets, or systems that write the same marks"
-            yield Problem(required, f"{build.balance} on {self.title}", key="routing.balance")
+            yield Problem(
+                key="routing.balance",
+                required="a balance that marks no packets, or systems that write the same marks",
+                given=f"{build.balance} on {self.title}",
+            )
 
     def _routing_conflicts(self, agreed: Chosen) -> Iterator[Problem]:
         """The problems of systems that cannot have the agreed eBGP, TTL security or BFD."""
         if agreed[ROUTING] != "bgp":
             if agreed[BFD] == "on":
-                required = (
-                    "false with static routes of several systems, of which each has its own way"
+                yield Problem(
+                    key=CONTROL_KEYS[BFD],
+                    required="false with static routes of several systems, of which each has its "
+                    "own way",
+                    given="true",
+                    todo="remove it"
+                    if self.systems_without(ROUTING)
+                    else "or write `routes: ebgp`",
                 )
-                todo = "remove it" if self.without(ROUTING) else "or write `routes: ebgp`"
-                yield Problem(required, "true", todo, key=CONTROL_KEYS[BFD])
             return
-        if without := self.without(ROUTING):
-            required = f"static, as system {without[0]} has no eBGP"
-            todo = "or choose another system for its nodes"
-            yield Problem(required, "ebgp", todo, key=CONTROL_KEYS[ROUTING])
-        elif agreed[GTSM] == "on" and (without := self.without(GTSM)):
-            required = f"false, as system {without[0]} sends packets that others then drop"
-            yield Problem(required, "true", "remove it", key=CONTROL_KEYS[GTSM])
-        elif agreed[GTSM] == agreed[BFD] == "on" and self.partly_frr and self.makers_of_frr_file:
-            name = self.makers_of_frr_file[0]
+        if static_systems := self.systems_without(ROUTING):
+            yield Problem(
+                key=CONTROL_KEYS[ROUTING],
+                required=f"static, as system {static_systems[0]} has no eBGP",
+                given="ebgp",
+                todo="or choose another system for its nodes",
+            )
+        elif agreed[GTSM] == "on":
+            yield from self._ttl_security_conflicts(agreed)
+
+    def _ttl_security_conflicts(self, agreed: Chosen) -> Iterator[Problem]:
+        """The problem of systems that cannot have TTL security, alone or with the agreed BFD."""
+        if systems_without := self.systems_without(GTSM):
+            name = systems_without[0]
+            required = f"false, as system {name} sends packets that others then drop"
+        elif agreed[BFD] == "on" and self.mixes_frr_bgp and self.systems_writing_frr_file:
+            name = self.systems_writing_frr_file[0]
             required = f"false with BFD on {self.title}, as {name} orders the lines of FRR itself"
-            yield Problem(required, "true", "remove it", key=CONTROL_KEYS[GTSM])
+        else:
+            return
+        yield Problem(key=CONTROL_KEYS[GTSM], required=required, given="true", todo="remove it")
 
     def _address_conflicts(self, agreed: Chosen) -> Iterator[Problem]:
         """The problems of systems that cannot have links with, or without, addresses as agreed."""
         routing = agreed[ROUTING]
-        if agreed[UNNUMBERED] == "on" and not self.is_unnumbered_alike(routing):
-            required = f"false, as {self.title} do without addresses of links in different ways"
-            yield Problem(required, "true", "remove it", key=CONTROL_KEYS[UNNUMBERED])
+        if agreed[UNNUMBERED] == "on" and not self.can_all_be_unnumbered(routing):
+            yield Problem(
+                key=CONTROL_KEYS[UNNUMBERED],
+                required=f"false, as {self.title} do without addresses of links in different ways",
+                given="true",
+                todo="remove it",
+            )
         elif agreed[UNNUMBERED] == "off":
-            use_ebgp = "" if self.without(ROUTING) else "write `control_plane: {routes: ebgp}`, or "
+            use_ebgp = (
+                ""
+                if self.systems_without(ROUTING)
+                else "write `control_plane: {routes: ebgp}`, or "
+            )
             for name, system in self.targets.items():
                 if routing in system.only_unnumbered:
-                    required = f"another system than {name} beside others with these routes"
-                    given = f"{self.title}, whose links need addresses"
-                    yield Problem(required, given, f"{use_ebgp}choose another system", key="system")
+                    yield Problem(
+                        key="system",
+                        required=f"another system than {name} beside others with these routes",
+                        given=f"{self.title}, whose links need addresses",
+                        todo=f"{use_ebgp}choose another system",
+                    )
 
     def pool_problems(self, build: Build, chosen: Chosen) -> Iterator[Problem]:
         """See `Target.pool_problems`: those of all systems."""
         for name, system in self.targets.items():
-            yield from system.pool_problems(build, self.chosen_of(name, build, chosen))
+            yield from system.pool_problems(build, self.chosen_for(name, build, chosen))
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], Any]:
         """See `Target.variables`: those of the node's own system."""
-        variables_of_system = {
-            name: system.variables(build, self.chosen_of(name, build, chosen))
+        variables_by_system = {
+            name: system.variables(build, self.chosen_for(name, build, chosen))
             for name, system in self.targets.items()
         }
-        return lambda vertex: variables_of_system[self.systems[vertex]](vertex)
+        return lambda vertex: variables_by_system[self.systems[vertex]](vertex)
 
     def chosen(self, build: Build, options: Chosen | None = None) -> Chosen:
         """See `Target.chosen`."""
         chosen: dict[str, str] = {}
         for name, system in self.targets.items():
-            chosen |= system.chosen(build, self.options_of(name, options))
+            chosen |= system.chosen(build, self.options_for(name, options))
         return chosen
 
-    def chosen_of(self, name: str, build: Build, options: Chosen | None) -> Chosen:
+    def chosen_for(self, name: str, build: Build, options: Chosen | None) -> Chosen:
         """The value of every option of a system.
 
         Args:
@@ -293,8 +333,8 @@ class NodeSystems(Target):
             for option, value in self.agreement_values(build).items()
             if option in system.agreements
         }
-        of_user = choose(name, system.all_options, self.options_of(name, options))
-        return {**choose(name, system.agreements, agreed), **of_user}
+        user_values = choose(name, system.all_options, self.options_for(name, options))
+        return {**choose(name, system.agreements, agreed), **user_values}
 
     def render(
         self,
@@ -310,26 +350,26 @@ class NodeSystems(Target):
         written = Written()
         for name, system in self.targets.items():
             if vertices := self.vertices(name, build, only):
-                options_of_system = self.options_of(name, options)
-                written += system.render(
-                    build, out, templates, progress, options_of_system, vertices
-                )
+                system_options = self.options_for(name, options)
+                written += system.render(build, out, templates, progress, system_options, vertices)
         return written
 
     def reader_of(self, build: Build, chosen: Chosen) -> Reader | None:
         """The reader of a node's folder: that of its system; None where a system has none."""
         readers: dict[str, Reader] = {}
         for name, system in self.targets.items():
-            reader = system.reader(self.chosen_of(name, build, chosen))
+            reader = system.reader(self.chosen_for(name, build, chosen))
             if reader is None:
                 return None
             readers[name] = reader
+        any_system = next(iter(readers))
 
         def read(folder: Path) -> EmittedSwitch:
             return readers[self.system_of_node[folder.name]](folder)
 
         def speaker(folder: Path) -> BgpSwitch:
-            reader = readers[self.system_of_node.get(folder.name, next(iter(readers)))]
+            # A folder that is no node's is read by any of the readers.
+            reader = readers[self.system_of_node.get(folder.name, any_system)]
             if not isinstance(reader, BgpReader):
                 raise TypeError(f"{folder.name} does not speak BGP")
             return reader.read_speaker(folder)
@@ -340,13 +380,13 @@ class NodeSystems(Target):
 
     def routes_held(self, build: Build, chosen: Chosen) -> Callable[[int], RouteTables] | None:
         """See `Target.routes_held`: those of the node's own system."""
-        routes_of_system: dict[str, Callable[[int], RouteTables]] = {}
+        routes_by_system: dict[str, Callable[[int], RouteTables]] = {}
         for name, system in self.targets.items():
-            routes_held = system.routes_held(build, self.chosen_of(name, build, chosen))
+            routes_held = system.routes_held(build, self.chosen_for(name, build, chosen))
             if routes_held is None:
                 return None
-            routes_of_system[name] = routes_held
-        return lambda vertex: routes_of_system[self.systems[vertex]](vertex)
+            routes_by_system[name] = routes_held
+        return lambda vertex: routes_by_system[self.systems[vertex]](vertex)
 
     def more_differences(
         self, build: Build, chosen: Chosen, folder: Path, only: Collection[int] | None
@@ -354,19 +394,19 @@ class NodeSystems(Target):
         """See `Target.more_differences`."""
         for name, system in self.targets.items():
             vertices = self.vertices(name, build, only)
-            chosen_of_system = self.chosen_of(name, build, chosen)
-            yield from system.more_differences(build, chosen_of_system, folder, vertices)
+            system_chosen = self.chosen_for(name, build, chosen)
+            yield from system.more_differences(build, system_chosen, folder, vertices)
 
 
 def needs_restart_of_frr(old: Build, new: Build) -> bool:
     """Whether an update turns TTL security on beside BFD, in a fabric of FRR and other systems.
 
-    BFD of an FRR that runs then stays down; see `NodeSystems.partly_frr`.
+    BFD of an FRR that runs then stays down; see `NodeSystems.mixes_frr_bgp`.
     """
     if not (old.systems and new.systems):
         return False
     new_target = system_target(new)
-    if not isinstance(new_target, NodeSystems) or not new_target.partly_frr:
+    if not isinstance(new_target, NodeSystems) or not new_target.mixes_frr_bgp:
         return False
     old_options, new_options = system_target(old).chosen(old), new_target.chosen(new)
     had_gtsm = old_options.get(ROUTING) != "bgp" or old_options.get(GTSM) == "on"
@@ -402,42 +442,3 @@ def builds_for(builds: Sequence[Build], name: str) -> list[Build]:
     if not name or target(name).is_tool:
         return list(builds)
     return [replace(build, systems=()) if build.systems else build for build in builds]
-
-
-def named_by_systems(build: Build) -> Build:
-    """The build with every node's ports named as its system names them.
-
-    A node type whose nodes have several systems becomes several types.
-    """
-    wiring = build.wiring
-    type_and_system = list(zip(wiring.node_type.tolist(), build.systems, strict=True))
-    new_types = sorted({*type_and_system})
-    number_of = {new_type: number for number, new_type in enumerate(new_types)}
-    port_names_of: dict[str, tuple[tuple[str, ...], ...]] = {}
-    for system in sorted({*build.systems}):
-        interfaces = target(system).interfaces
-        named_build = interfaces.named(build, system) if interfaces else build
-        port_names_of[system] = named_build.wiring.port_names
-    new_numbers = [number_of[new_type] for new_type in type_and_system]
-    wiring = replace(
-        wiring,
-        node_type=np.array(new_numbers, wiring.node_type.dtype),
-        type_names=tuple(wiring.type_names[node_type] for node_type, _ in new_types),
-        port_names=tuple(port_names_of[system][node_type] for node_type, system in new_types),
-    )
-    hardware = build.hardware
-    if hardware:
-        types = tuple(hardware.types[node_type] for node_type, _ in new_types)
-        hardware = replace(hardware, types=types)
-    return replace(build, wiring=wiring, hardware=hardware)
-
-
-def port_name_findings(build: Build) -> Iterator[Finding]:
-    """The findings about node types whose port names the system of their nodes cannot have."""
-    named_build = named_by_systems(build)
-    system_of_type = dict(zip(named_build.wiring.node_type.tolist(), build.systems, strict=True))
-    for system in sorted({*build.systems}):
-        if interfaces := target(system).interfaces:
-            for type_number, finding in interfaces.port_name_findings(named_build):
-                if system_of_type.get(type_number) == system:
-                    yield finding

@@ -23,19 +23,19 @@ OFF = "off"
 class Option:
     """An option of a target; values are texts."""
 
-    what: str
+    description: str
     """What it is for, as the manual prints it."""
     default: str
     """Its value where the user gives none."""
-    required: str
+    possible: str
     """Its possible values in words."""
-    accepts: Callable[[str], bool]
+    is_possible: Callable[[str], bool]
     """Whether a text is a possible value."""
 
     @classmethod
-    def choice(cls, what: str, *values: str) -> Option:
+    def choice(cls, description: str, *values: str) -> Option:
         """An option with a few possible words, the first of which is the default."""
-        return cls(what, values[0], " or ".join(values), values.__contains__)
+        return cls(description, values[0], " or ".join(values), values.__contains__)
 
 
 Options = Mapping[str, Option]
@@ -46,25 +46,25 @@ NO_OPTIONS: Options = MappingProxyType({})
 """The options of a target that has none."""
 
 
-def read(words: Iterable[str], key: str = SET) -> Chosen:
-    """The values of options from words NAME=VALUE.
+def read(assignments: Iterable[str], key: str = SET) -> Chosen:
+    """The values of options from assignments NAME=VALUE.
 
     Args:
-        words: from the command line.
+        assignments: from the command line.
         key: the option of the command line that takes them, for messages.
 
     Raises:
-        InputError: a word is not NAME=VALUE, or a name comes twice.
+        InputError: an assignment is not NAME=VALUE, or a name comes twice.
 
     >>> read(["version=10.7", "host=h0"])
     {'version': '10.7', 'host': 'h0'}
     """
     chosen: dict[str, str] = {}
     problems = []
-    for word in words:
-        name, sign, value = word.partition("=")
+    for assignment in assignments:
+        name, sign, value = assignment.partition("=")
         if not sign or not name:
-            problems.append(Problem(key=key, required="NAME=VALUE", given=shown(word)))
+            problems.append(Problem(key=key, required="NAME=VALUE", given=shown(assignment)))
         elif name in chosen:
             problems.append(Problem(key=f"{key} {name}", required="one value", given="two or more"))
         chosen[name] = value
@@ -95,13 +95,15 @@ def _value_problems(target: str, options: Options, user_values: Chosen) -> Itera
     """The problems of values of the user that a target does not take."""
     for name, value in user_values.items():
         if name not in options:
+            if name in CONTROL_KEYS:
+                todo = f"write it in fabric.yaml: {CONTROL_KEYS[name]}"
+            else:
+                todo = did_you_mean(name, options)
             yield Problem(
                 key=SET,
                 required=f"an option of target {target}: {', '.join(options) or 'it has none'}",
                 given=shown(name),
-                todo=f"write it in fabric.yaml: {CONTROL_KEYS[name]}"
-                if name in CONTROL_KEYS
-                else did_you_mean(name, options),
+                todo=todo,
             )
-        elif not options[name].accepts(value):
-            yield Problem(key=f"{SET} {name}", required=options[name].required, given=shown(value))
+        elif not options[name].is_possible(value):
+            yield Problem(key=f"{SET} {name}", required=options[name].possible, given=shown(value))

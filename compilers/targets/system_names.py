@@ -22,7 +22,7 @@ from compilers.wiring.wiring import Wiring
 
 LONGEST_HOSTNAME = 63
 """The most characters of a host name (RFC 1123, section 2.1)."""
-PORT = "{node} {port}"
+PORT_DESCRIPTION = "{node} {port}"
 """The description of a port on most systems, by the node and the port at the other end."""
 
 
@@ -46,15 +46,15 @@ class SystemNames:
     """The wiring, with ports named as the system names them."""
     nodes: tuple[str, ...]
     """The host name of each vertex."""
-    physical: tuple[tuple[PhysicalPort, ...], ...] = ()
+    physical_ports: tuple[tuple[PhysicalPort, ...], ...] = ()
     """The ports of each node type, by number; () where ports are named as in the build."""
-    short: Abbreviation = NOT_ABBREVIATED
+    abbreviation: Abbreviation = NOT_ABBREVIATED
     """How outputs of devices abbreviate names of ports."""
-    form: str = PORT
+    description_format: str = PORT_DESCRIPTION
     """The description of a port, with the fields `node` and `port` for the other end."""
-    far_ports: Wiring | None = None
-    """The wiring with the ports of each node named by its own system; None where all nodes have one
-    system."""
+    wiring_by_own_systems: Wiring | None = None
+    """The wiring with the ports of each node named by its own system, for the ports at far ends;
+    None where all nodes have one system."""
 
     @classmethod
     def of(
@@ -62,7 +62,7 @@ class SystemNames:
         build: Build,
         host: Callable[[str], str] = str,
         interfaces: Interfaces | None = None,
-        form: str = PORT,
+        description_format: str = PORT_DESCRIPTION,
         target: str = "",
     ) -> SystemNames:
         """The names for a build.
@@ -71,34 +71,39 @@ class SystemNames:
             build: the build.
             host: makes the host name of a node from its name.
             interfaces: how the system names its ports; None: as the build does.
-            form: the description of a port, with the fields `node` and `port` for the other end.
+            description_format: the description of a port, with the fields `node` and `port` for
+                the other end.
             target: a target whose names in node types are preferred to the system's.
         """
         nodes = tuple(map(host, build.wiring.names))
         if interfaces is None:
-            return cls(build.wiring, nodes, form=form)
-        wiring = interfaces.named(build, target).wiring
-        physical = tuple(map(tuple, interfaces.ports(build, target)))
-        return cls(wiring, nodes, physical, interfaces.short, form)
+            return cls(build.wiring, nodes, description_format=description_format)
+        return cls(
+            wiring=interfaces.named(build, target).wiring,
+            nodes=nodes,
+            physical_ports=tuple(map(tuple, interfaces.ports(build, target))),
+            abbreviation=interfaces.abbreviation,
+            description_format=description_format,
+        )
 
-    def ports(self, node_type: int) -> list[tuple[str, ...]]:
+    def names_of_ports(self, node_type: int) -> list[tuple[str, ...]]:
         """For each port of a node type, by number, all its names, that in configurations first."""
-        beginning, abbreviation = self.short
-        aliases = [port.alias for port in self.physical[node_type]] if self.physical else []
+        beginning, short_beginning = self.abbreviation
+        ports = self.physical_ports[node_type] if self.physical_ports else ()
         all_names = []
         for number, name in enumerate(self.wiring.port_names[node_type]):
             names = [name]
             if beginning and name.startswith(beginning):
-                names.append(name.replace(beginning, abbreviation, 1))
-            if number < len(aliases):
-                names.append(aliases[number])
+                names.append(name.replace(beginning, short_beginning, 1))
+            if number < len(ports):
+                names.append(ports[number].alias)
             all_names.append(tuple(dict.fromkeys(filter(None, names))))
         return all_names
 
     def description(self, far: int, far_port: int) -> str:
         """The description of a port whose cable leads to port `far_port` of vertex `far`."""
-        port = (self.far_ports or self.wiring).port_name(far, far_port)
-        return self.form.format(node=self.nodes[far], port=port)
+        port = (self.wiring_by_own_systems or self.wiring).port_name(far, far_port)
+        return self.description_format.format(node=self.nodes[far], port=port)
 
     def descriptions(self, vertex: int) -> Iterator[tuple[str, int]]:
         """The descriptions of a switch's ports to other switches, with the ports' numbers."""

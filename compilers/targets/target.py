@@ -35,11 +35,11 @@ from compilers.targets.addition import Addition, additions
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.devices.router_device import RouterDevice
 from compilers.targets.devices.tool_settings import AnsibleConnection, ContainerKind, RouteMapWords
-from compilers.targets.node_facts import FabricFacts, NodeFacts, UserVariables, shown
+from compilers.targets.node_facts import FabricFacts, NodeFacts, UserVariables, fields_of
 from compilers.targets.options import NO_OPTIONS, Chosen, Options, choose
-from compilers.targets.rendering.text_target import Renderer, Written
+from compilers.targets.rendering.renderer import Renderer, Written
 from compilers.targets.routed.interfaces import Interfaces
-from compilers.targets.system_names import PORT, SystemNames
+from compilers.targets.system_names import PORT_DESCRIPTION, SystemNames
 from compilers.workers.local_processes import on_all_cores
 from inventory.problems import InputError, Problem
 from templates import TEMPLATES
@@ -90,7 +90,7 @@ class Target(ABC):
     """How the system names its ports; None: as the build does."""
     host_name: ClassVar[staticmethod[[str], str]] = staticmethod(str)
     """Makes the host name of a node from its name."""
-    description: ClassVar[str] = PORT
+    description: ClassVar[str] = PORT_DESCRIPTION
     """The description of a port, with fields for the node and the port at the other end."""
     is_default: ClassVar[bool] = False
     """Whether tools take this system where the user names none."""
@@ -144,7 +144,7 @@ class Target(ABC):
 
     def requested_additions(self, chosen: Chosen) -> list[Addition[Any, Any]]:
         """The additions that options ask for."""
-        return [addition for addition in self.additions if addition.wanted(chosen)]
+        return [addition for addition in self.additions if addition.is_requested(chosen)]
 
     @property
     def source_classes(self) -> list[type]:
@@ -172,8 +172,8 @@ class Target(ABC):
     def with_port_names(self, build: Build, chosen: Chosen) -> Build:  # noqa: ARG002
         """The build with the ports of each node named as its system names them."""
         if len({*build.systems}) > 1:
-            with_names: Build = _node_systems().named_by_systems(build)
-            return with_names
+            named_build: Build = _later_module("system_port_names").named_by_systems(build)
+            return named_build
         return self.interfaces.named(build, self.name) if self.interfaces else build
 
     def names(self, build: Build) -> SystemNames:
@@ -182,12 +182,13 @@ class Target(ABC):
         if len({*build.systems}) <= 1:
             return names
         # Ports at far ends are named as the system there names them.
-        return replace(names, far_ports=_node_systems().named_by_systems(build).wiring)
+        named_build: Build = _later_module("system_port_names").named_by_systems(build)
+        return replace(names, wiring_by_own_systems=named_build.wiring)
 
     def agreement_values(self, build: Build) -> dict[str, str]:
         """The values of agreements that fabric.yaml or the systems of a fabric decide."""
         if len({*build.systems}) > 1:
-            options = _node_systems().NodeSystems.of(build).agreement_values(build)
+            options = _later_module("node_systems").NodeSystems.of(build).agreement_values(build)
         else:
             options = dict(build.control)
         return {name: value for name, value in options.items() if name in self.agreements}
@@ -489,7 +490,7 @@ class Target(ABC):
             "fabric": FabricFacts(build.name, build.identity, build),
             "vars": UserVariables(build.vars),
         }
-        renderer.write(out, type(variables), shown(variables) | facts)
+        renderer.write(out, type(variables), fields_of(variables) | facts)
         if progress:
             nodes = int(build.topology.present.sum())
             progress(nodes, nodes)
@@ -512,11 +513,11 @@ class Target(ABC):
             node_vars = build.node_vars.get(build.wiring.names[vertex], {})
             facts["vars"] = UserVariables({**build.vars, **node_vars})
             for folder, values in pages(vertex):
-                renderer.write(out / folder, type(values), shown(values) | facts)
+                renderer.write(out / folder, type(values), fields_of(values) | facts)
 
         return write
 
 
-def _node_systems() -> Any:
-    """The module `node_systems`, which imports this one and so cannot be imported at the top."""
-    return import_module(f"{__package__}.node_systems")
+def _later_module(name: str) -> Any:
+    """A module of this folder that imports this one, and so cannot be imported at the top."""
+    return import_module(f"{__package__}.{name}")

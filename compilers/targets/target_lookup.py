@@ -34,9 +34,11 @@ def target(name: str) -> Target:
     'groups.txt and flows.txt for ovs-ofctl -O OpenFlow13 add-groups, add-flows'
     """
     entries = registered(TARGETS).get(name, ())
-    count = len(entries) + (1 if name in BUILT_IN else 0)
-    if count > 1:
-        raise InputError(_clash_problem(name, tuple(entry for entry in entries if entry.dist)))
+    target_count = len(entries) + (1 if name in BUILT_IN else 0)
+    if target_count > 1:
+        # Entries without a distribution are those of polarfab's own extensions.
+        of_packages = tuple(entry for entry in entries if entry.dist)
+        raise InputError(_clash_problem(name, of_packages))
     if entries:
         return _registered_target(entries[0])
     if name not in BUILT_IN:
@@ -90,7 +92,7 @@ def _registered_target(entry: EntryPoint) -> Target:
 
 def _mistakes(instance: Target, name: str) -> Iterator[str]:
     """What is wrong with a target of another package that is registered under a name."""
-    if missing := [word for word in DECLARED if not hasattr(instance, word)]:
+    if missing := [attribute for attribute in DECLARED if not hasattr(instance, attribute)]:
         yield f"the class has no {' and no '.join(missing)}"
         return
     if instance.name != name:

@@ -39,7 +39,7 @@ from compilers.targets.devices.route_lines import remediation
 from compilers.targets.devices.router_device import NAMES, RouterDevice
 from compilers.targets.node_systems import system_target
 from compilers.targets.options import Chosen
-from compilers.targets.routed.p2p_links import P2pTarget
+from compilers.targets.routed.p2p_target import P2pTarget
 from compilers.targets.system_names import SystemNames, hostname
 from compilers.targets.target import Progress, Target
 from compilers.targets.target_lookup import installed_systems, target

@@ -141,7 +141,7 @@ class SonicSegments(Addition[P2pFabric, SonicTables]):
 
     option = SRV6
     capabilities = Capabilities(frozenset({AGGREGATES, INGRESS, UNEQUAL_SHARES, MULTIPATH}))
-    hosts_choose = True
+    hosts_choose_paths = True
     grammar_facts = ("segments",)
     options = MappingProxyType(
         {

@@ -29,7 +29,7 @@ from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import Egress, Tables, local, no_route
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.options import Chosen, Option
-from compilers.targets.rendering.text_target import Renderer, nodes
+from compilers.targets.rendering.renderer import Renderer, nodes
 from compilers.targets.target import Progress, Target
 from compilers.topology import polarity
 from extensions.infiniband import ibnetdiscover, lfts

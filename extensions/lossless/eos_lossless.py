@@ -141,8 +141,8 @@ class EosLossless(LosslessAddition[EosStatements]):
         }
     )
 
-    def others_lines(self, text: str) -> str:
-        """See `Addition.others_lines`."""
+    def commented_out(self, text: str) -> str:
+        """See `Addition.commented_out`."""
         return without_priorities(text)
 
     def differences(

@@ -23,7 +23,7 @@ print(Inventory.__pydantic_complete__)
 HEAVY = {
     *("click", "galois", "jinja2", "matplotlib", "multiprocessing", "networkx", "numpy"),
     *("numpy.ma", "numpy.random", "pydantic", "rich", "scipy", "yaml"),
-    *("compilers.targets.rendering.text_target", "compilers.readers", "compilers.drawing"),
+    *("compilers.targets.rendering.renderer", "compilers.readers", "compilers.drawing"),
     *("controller.settings", "controller.switches", "controller.management"),
     "importlib.metadata",
 }

@@ -42,7 +42,12 @@ from compilers.targets.routed.linux_tables import (
 )
 from compilers.targets.routed.route_rows import RoutePart, RouteRows, RouteTail
 from compilers.targets.routed.router_problems import link_problems
-from compilers.targets.routed.static_routes import ALL_NEXT_HOPS, FIXED, BuildRouters, StaticSwitch
+from compilers.targets.routed.static_routes import (
+    ALL_NEXT_HOPS,
+    FIXED_LINK_LOCAL,
+    BuildRouters,
+    StaticSwitch,
+)
 from compilers.targets.target import Target
 from inventory.problems import Problem
 
@@ -106,7 +111,7 @@ class Bird(Target):
         frozenset({AGGREGATES, TRANSIT, MULTIPATH}), why={INGRESS: ONE_TABLE}
     )
     interfaces = LINUX
-    unnumbered = MappingProxyType({"static": FIXED, "bgp": FIXED})
+    unnumbered = MappingProxyType({"static": FIXED_LINK_LOCAL, "bgp": FIXED_LINK_LOCAL})
     only_unnumbered = frozenset({"static"})
     description = "{node}:{port}"
     neighbours = neighbours.FORM
@@ -136,7 +141,9 @@ class Bird(Target):
         routers = BuildRouters.of(build, addresses=LinkPlan.of(build, chosen))
         if chosen[ROUTING] == "bgp":
             return partial(_bgp_routes, routers)
-        return partial(kernel_tables, routers, gateway={IPV4: "ipv6", IPV6: "ipv6"}, batches=False)
+        return partial(
+            kernel_tables, routers, gateway_fields={IPV4: "ipv6", IPV6: "ipv6"}, by_batch=False
+        )
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], BirdVariables]:
         """See `Target.variables`."""

@@ -44,9 +44,9 @@ class ContainerKind:
 
 @dataclass(frozen=True, slots=True)
 class RouteMapWords:
-    """In what the route maps of systems that follow Cisco's IOS differ."""
+    """How a system writes route maps, among those whose language follows Cisco's IOS."""
 
-    family: str = " unicast"
+    family_suffix: str = " unicast"
     """What follows `address-family ipv4`: ` unicast`, or nothing."""
     list_sections: bool = False
     """Whether a prefix list is a section of its own, with a line for each entry."""

@@ -14,10 +14,10 @@ EOS = Interfaces(
     pattern=re.compile(r"Ethernet[1-9][0-9]{0,2}(/[1-9][0-9]{0,2}){0,2}"),
     required="interface names of EOS",
     advice="Ethernet{cage}/{lane}",
-    usual="Ethernet{port}",
+    default_pattern="Ethernet{port}",
     by_serdes=True,
     management="Management1",
     vrf="MGMT",
-    short=Abbreviation("Ethernet", "Et"),
-    lab=LabNames("Ethernet", "eth", "_"),
+    abbreviation=Abbreviation("Ethernet", "Et"),
+    lab_names=LabNames("Ethernet", "eth", "_"),
 )

@@ -23,10 +23,10 @@ from compilers.targets.eos import neighbours, routing_tables
 from compilers.targets.eos.avd import CLI, differences, structured_config
 from compilers.targets.eos.device import EosDevice
 from compilers.targets.eos.port_names import EOS
-from compilers.targets.node_facts import shown
+from compilers.targets.node_facts import fields_of
 from compilers.targets.options import Chosen
 from compilers.targets.routed.interfaces import PhysicalPort
-from compilers.targets.routed.p2p_links import P2pTarget
+from compilers.targets.routed.p2p_target import P2pTarget
 from compilers.targets.routed.p2p_variables import P2pVariables
 from templates import environment
 
@@ -72,7 +72,8 @@ class Eos(P2pTarget):
     device = EosDevice
     ansible = AnsibleConnection("ansible.netcommon.network_cli", "arista.eos.eos")
     container = ContainerKind("arista_ceos", "ceos", startup="eos.cfg")
-    route_maps = RouteMapWords(family="", list_sections=True)  # user manual, "ipv6 prefix-list"
+    # User manual, "ipv6 prefix-list".
+    route_maps = RouteMapWords(family_suffix="", list_sections=True)
 
     @property
     def folder(self) -> RouterFolder:
@@ -103,7 +104,12 @@ def eos_variables(values: P2pVariables, additions: Sequence[EosStatements]) -> E
     speeds = {port.name: speed(port) for port in values.router.ports if port.cage and port.speed}
     inter_vrf_routes = _inter_vrf_routes(values) if values.vrf or values.stages else ()
     without_key = (*inter_vrf_routes, *commands)  # lines for which AVD has no key
-    variables = {**shown(values), "speeds": speeds, "profiles": profiles, "commands": without_key}
+    variables = {
+        **fields_of(values),
+        "speeds": speeds,
+        "profiles": profiles,
+        "commands": without_key,
+    }
     eos_config = environment().get_template("eos/eos.cfg.j2").render(variables)
     avd = structured_config(eos_config)
     if without_key:

@@ -93,7 +93,12 @@ from compilers.targets.routed.linux_tables import (
 )
 from compilers.targets.routed.route_rows import RouteRows
 from compilers.targets.routed.router_problems import link_problems
-from compilers.targets.routed.static_routes import FIXED, BuildRouters, Numbers, StaticSwitch
+from compilers.targets.routed.static_routes import (
+    FIXED_LINK_LOCAL,
+    BuildRouters,
+    Numbers,
+    StaticSwitch,
+)
 from compilers.targets.target import Target
 from inventory.problems import InputError, Problem
 
@@ -163,7 +168,7 @@ class Frr(Target):
     capabilities = Capabilities(STATIC_FEATURES)
     interfaces = LINUX
     is_default = True
-    unnumbered = MappingProxyType({"static": FIXED, "bgp": INTERFACE_SESSIONS})
+    unnumbered = MappingProxyType({"static": FIXED_LINK_LOCAL, "bgp": INTERFACE_SESSIONS})
     policy_rules = True
     neighbours = neighbours.FORM
     routing_tables = routing_tables.FORM
@@ -246,7 +251,7 @@ class Frr(Target):
                 IPV4: gateway_field(chosen, IPV4_FAMILY),
                 IPV6: gateway_field(chosen, IPV6_FAMILY),
             }
-        return partial(kernel_tables, routers, gateway=gateway, batches=False)
+        return partial(kernel_tables, routers, gateway_fields=gateway, by_batch=False)
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], FrrVariables]:
         """See `Target.variables`."""

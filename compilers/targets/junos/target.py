@@ -23,7 +23,7 @@ from compilers.targets.junos import neighbours, routing_tables
 from compilers.targets.junos.device import JunosDevice
 from compilers.targets.junos.port_names import JUNOS
 from compilers.targets.options import Chosen
-from compilers.targets.routed.p2p_links import P2pTarget
+from compilers.targets.routed.p2p_target import P2pTarget
 from compilers.targets.routed.p2p_variables import P2pVariables
 from inventory.problems import InputError
 

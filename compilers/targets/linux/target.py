@@ -60,7 +60,7 @@ from compilers.targets.routed.linux_tables import (
 from compilers.targets.routed.route_rows import RoutePart, RouteRows, RouteTail
 from compilers.targets.routed.static_routes import (
     ALL_NEXT_HOPS,
-    FIXED,
+    FIXED_LINK_LOCAL,
     BuildRouters,
     Numbers,
     StaticSwitch,
@@ -159,7 +159,7 @@ class Linux(Target):
         frozenset({MULTIPATH, UNEQUAL_SHARES, INGRESS, REPAIR, BOUNCES, AGGREGATES, MARKS, TRANSIT})
     )
     interfaces = LINUX
-    unnumbered = MappingProxyType({"static": FIXED})
+    unnumbered = MappingProxyType({"static": FIXED_LINK_LOCAL})
     only_unnumbered = frozenset({"static"})
     policy_rules = True
     neighbours = neighbours.FORM
@@ -201,7 +201,9 @@ class Linux(Target):
 
     def routes_held(self, build: Build, chosen: Chosen) -> Callable[[int], RouteTables]:  # noqa: ARG002
         """See `Target.routes_held`."""
-        return partial(kernel_tables, BuildRouters.of(build), gateway={IPV4: "ipv6", IPV6: "ipv6"})
+        return partial(
+            kernel_tables, BuildRouters.of(build), gateway_fields={IPV4: "ipv6", IPV6: "ipv6"}
+        )
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], LinuxVariables]:  # noqa: ARG002
         """See `Target.variables`."""

@@ -11,7 +11,7 @@ CUMULUS = Interfaces(
     pattern=re.compile(r"swp[1-9][0-9]{0,2}(s[0-7])?"),
     required="interface names of Cumulus Linux",
     advice="swp{cage}s{lane}",
-    usual="swp{port}",
+    default_pattern="swp{port}",
     first_lane=0,
     vlan="vlan",
 )

@@ -25,7 +25,7 @@ from compilers.targets.devices.tool_settings import AnsibleConnection
 from compilers.targets.linux import neighbours
 from compilers.targets.nvue.port_names import CUMULUS
 from compilers.targets.routed.bgp.bgp_options import FRR_AGREEMENTS, INTERFACE_SESSIONS
-from compilers.targets.routed.p2p_links import P2P_AGREEMENTS, P2pTarget
+from compilers.targets.routed.p2p_target import P2P_AGREEMENTS, P2pTarget
 from compilers.targets.routed.p2p_variables import P2pVariables
 
 SNIPPET_GRAMMAR = "shares"

@@ -14,8 +14,8 @@ NXOS = Interfaces(
     pattern=re.compile(r"Ethernet[1-9][0-9]{0,2}(/[1-9][0-9]{0,2}){1,2}"),
     required="interface names of NX-OS",
     advice="Ethernet1/{cage}/{lane}",
-    usual="Ethernet1/{port}",
+    default_pattern="Ethernet1/{port}",
     management="mgmt0",
     vrf="management",
-    short=Abbreviation("Ethernet", "Eth"),
+    abbreviation=Abbreviation("Ethernet", "Eth"),
 )

@@ -18,7 +18,7 @@ from compilers.targets.nxos import neighbours, routing_tables
 from compilers.targets.nxos.device import NxosDevice
 from compilers.targets.nxos.port_names import NXOS
 from compilers.targets.options import Chosen
-from compilers.targets.routed.p2p_links import P2pTarget
+from compilers.targets.routed.p2p_target import P2pTarget
 from compilers.targets.routed.p2p_variables import P2pVariables
 from inventory.problems import InputError
 

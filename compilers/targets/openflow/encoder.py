@@ -131,7 +131,7 @@ class Encoder:
         return self._pipeline.marks
 
     def as_now(self) -> Encoder:
-        """A copy with a list of profiles of its own, which `restrict` of this one does not change."""
+        """A copy with its own profiles, which a later `restrict` of this one does not change."""
         encoder = copy(self)
         encoder.profiles = list(self.profiles)
         return encoder.with_tables(self.build.tables)

@@ -18,7 +18,6 @@ import numpy as np
 from compilers.readers.routers.tool_check import check_containerlab
 from compilers.tables.build import Build
 from compilers.targets.devices.tool_settings import ContainerKind
-from compilers.targets.node_systems import named_by_systems
 from compilers.targets.options import SET, Chosen, Option
 from compilers.targets.push.pushed_files import (
     PushedNode,
@@ -29,6 +28,7 @@ from compilers.targets.push.pushed_files import (
 )
 from compilers.targets.routed.router_problems import HOST_NAME
 from compilers.targets.routed.static_routes import BuildRouters
+from compilers.targets.system_port_names import named_by_systems
 from compilers.targets.target_lookup import default_first
 from inventory.problems import InputError, Problem, few
 
@@ -44,9 +44,11 @@ PORTS = {system.name: system.interfaces for system in default_first() if system.
 
 def _image_option(description: str) -> Option:
     """An option with the name of a container image, "" by default."""
-    required = "the name of an image, or nothing"
     return Option(
-        description, "", required, lambda text: not text or IMAGE.fullmatch(text) is not None
+        description,
+        default="",
+        possible="the name of an image, or nothing",
+        is_possible=lambda text: not text or IMAGE.fullmatch(text) is not None,
     )
 
 
@@ -166,7 +168,7 @@ def links(build: Build, chosen: Chosen) -> Iterator[tuple[str, str]]:
     def end(vertex: int, port: int) -> str:
         """The end of a link at a port of a switch."""
         ports = PORTS[systems[vertex]]
-        return f"{wiring.names[vertex]}:{ports.in_lab(wiring.port_name(vertex, port), port)}"
+        return f"{wiring.names[vertex]}:{ports.lab_interface(wiring.port_name(vertex, port), port)}"
 
     for vertex, link in np.argwhere(wiring.far >= 0).tolist():
         far = int(wiring.far[vertex, link])

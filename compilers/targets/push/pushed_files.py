@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from compilers.tables.build import Build
 from compilers.targets.options import Chosen, Option, Options
-from compilers.targets.rendering.text_target import nodes
+from compilers.targets.rendering.renderer import nodes
 from compilers.targets.routed.router_problems import node_name_problems
 from compilers.targets.target import Target
 from inventory.problems import InputError, few

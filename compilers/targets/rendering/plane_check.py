@@ -15,7 +15,7 @@ from compilers.spec.target_names import SHIPPED
 from compilers.tables.build import Build
 from compilers.targets.node_systems import SYSTEMS, builds_for, system_target
 from compilers.targets.rendering.rendered_folder import plane_prefixes, rendered_lists
-from compilers.targets.rendering.text_target import nodes
+from compilers.targets.rendering.renderer import nodes
 from compilers.targets.target_lookup import target as target_of
 from inventory.problems import InputError
 

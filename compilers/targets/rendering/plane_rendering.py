@@ -28,8 +28,8 @@ from compilers.targets.rendering.rendered_folder import (
     rendered_lists,
     rendered_recipes,
 )
+from compilers.targets.rendering.renderer import Written
 from compilers.targets.rendering.selected_nodes import selected_vertices
-from compilers.targets.rendering.text_target import Written
 from compilers.targets.target import Target
 from compilers.targets.target_lookup import target as target_of
 from compilers.workers.source_digest import ROOMS, SOURCES, folder_digest, source_digest

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from compilers.tables.build import Build
-from compilers.targets.rendering.text_target import nodes
+from compilers.targets.rendering.renderer import nodes
 from inventory.problems import InputError, Problem, did_you_mean, few, shown
 
 

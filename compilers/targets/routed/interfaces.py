@@ -64,11 +64,12 @@ class Abbreviation(NamedTuple):
 
     beginning: str = ""
     """What names begin with; "" where they are not abbreviated."""
-    abbreviation: str = ""
+    short_beginning: str = ""
     """What stands in place of the beginning."""
 
 
 NOT_ABBREVIATED = Abbreviation()
+"""Names are written in full."""
 
 
 class LabNames(NamedTuple):
@@ -83,6 +84,7 @@ class LabNames(NamedTuple):
 
 
 SAME_IN_LAB = LabNames()
+"""Containerlab uses the names as they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,7 @@ class Interfaces:
     """What `pattern` requires of a name, in words."""
     advice: str
     """A pattern that a node type may have in the inventory, for messages."""
-    usual: str = ""
+    default_pattern: str = ""
     """The pattern of names where there is no inventory; "" keeps the names of the build."""
     first: int = 1
     """The number of the first port, module and cage."""
@@ -114,31 +116,32 @@ class Interfaces:
     in_platform_file: bool = False
     """Whether names are in SONiC's platform file."""
     management: str = "eth0"
-    """The usual port of management."""
+    """The management port, unless fabric.yaml names another."""
     vrf: str = "mgmt"
-    """The VRF of management."""
-    short: Abbreviation = NOT_ABBREVIATED
+    """The management VRF."""
+    abbreviation: Abbreviation = NOT_ABBREVIATED
     """How outputs of devices abbreviate names of ports."""
-    lab: LabNames = SAME_IN_LAB
+    lab_names: LabNames = SAME_IN_LAB
     """How containerlab names ports."""
     lab_by_number: bool = False
-    """Whether the name of a port in containerlab is `eth` and its number, in place of `lab`."""
-    inner: Abbreviation = NOT_ABBREVIATED
+    """Whether the name of a port in containerlab is `eth` and its number, in place of `lab_names`.
+    """
+    subinterface_abbreviation: Abbreviation = NOT_ABBREVIATED
     """How names of subinterfaces abbreviate those of their ports: ("Ethernet", "Eth") makes
     `Eth4.3` of `Ethernet4`."""
     vlan: str = "Vlan"
     """The beginning of the name of a VLAN's interface."""
 
-    def within(self, name: str, number: int) -> str:
+    def subinterface(self, name: str, number: int) -> str:
         """The name of a subinterface of a port."""
-        beginning, abbreviation = self.inner
-        return f"{abbreviation}{name.removeprefix(beginning)}.{number}"
+        beginning, short_beginning = self.subinterface_abbreviation
+        return f"{short_beginning}{name.removeprefix(beginning)}.{number}"
 
-    def in_lab(self, name: str, port: int) -> str:
+    def lab_interface(self, name: str, port: int) -> str:
         """The interface that containerlab wires for a port, by the port's name and number."""
         if self.lab_by_number:
             return f"eth{port}"
-        beginning, replacement, slash = self.lab
+        beginning, replacement, slash = self.lab_names
         return replacement + name.removeprefix(beginning).replace("/", slash)
 
     def named(self, build: Build, target: str = "") -> Build:
@@ -160,28 +163,28 @@ class Interfaces:
         """
         has_inventory = "inventory" in build.inputs
         types = build.hardware.types if build.hardware and has_inventory else None
-        usual = "" if has_inventory else self.usual
-        return self.ports_by_type(build.wiring.port_names, types, usual, target)
+        pattern = "" if has_inventory else self.default_pattern
+        return self.ports_by_type(build.wiring.port_names, types, pattern, target)
 
     def ports_by_type(
         self,
         names_of_build: Sequence[tuple[str, ...]],
         types: Sequence[NodeTypeFacts] | None,
-        usual: str,
+        default_pattern: str,
         target: str = "",
     ) -> list[list[PhysicalPort]]:
-        """The ports of each node type, by number, from what `ports` reads of a build.
+        """The ports of each node type, by number.
 
         Args:
             names_of_build: the names of ports in the build, by node type.
             types: the node types of an inventory; None: there is none.
-            usual: the pattern without an inventory.
+            default_pattern: the pattern of names without an inventory.
             target: a target whose names in node types are preferred to the system's.
         """
         if types is None:
             return [
                 [
-                    PhysicalPort(self._name(usual, {"port": number}) or name)
+                    PhysicalPort(self._name(default_pattern, {"port": number}) or name)
                     for number, name in enumerate(names, self.first)
                 ]
                 for names in names_of_build
@@ -201,15 +204,15 @@ class Interfaces:
             names_of_build: the names of its ports in the build, for blocks without a pattern.
             target: a target whose names are preferred to the system's.
         """
-        cages = ports = serdes = 0  # how many cages, ports and serdes lanes came before
+        cages = ports = serdes = 0  # how many cages, ports and serdes lanes precede the cage
         for block in facts.blocks:
             pattern = block.names.get(target) or block.names.get(self.system, "")
             for module, cage in product(range(block.modules), range(block.count)):
                 # Cages are numbered in their module if names have its number, else in the switch.
-                cages_before = cage if "{module}" in pattern else cages
+                preceding_cages = cage if "{module}" in pattern else cages
                 numbers = {
                     "module": block.first_module + module,
-                    "cage": self.first + cages_before,
+                    "cage": self.first + preceding_cages,
                     "port": self.first + ports,
                     "serdes": self.first + serdes,
                 }

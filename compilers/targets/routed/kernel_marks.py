@@ -32,13 +32,13 @@ DEVICE_PREFIX = "marked"
 SPREADING_TABLES = 100_000
 """SPREADING_TABLES + p is the number of the table for marked packets that come in on port p."""
 MARK_IN_IPV6 = 1 << 32
-"""The bit that is set in link-local addresses for marked packets."""
+"""The bit that is set in link-local addresses for marked packets, above those of the vertex."""
 IPV4_MARKS = 0xA9FE0000
 """169.254.0.0: addresses for marked packets where FRR takes no IPv6 next hop for IPv4 routes."""
 FIRST_MAC = 0x025046000001 | MARK_IN_MAC
-"""The MAC address of the devices of vertex 0."""
+"""The MAC address of the devices of vertex 0: a local one, with "PF" and a number from 1."""
 FIRST_SEED = 0x50460001
-"""The seed of the hash of vertex 0."""
+"""The seed of the hash of vertex 0: "PF" and a number from 1, as 0 stands for any seed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,33 +73,37 @@ class KernelMarks:
     """The prefixes of `throw` routes in their tables."""
 
 
-def marked_address(vertex: int, family: int) -> str:
-    """The address of a switch for marked packets, as a next hop of family IPV4 or IPV6."""
-    if family == IPV4:
+def marked_address(vertex: int, ip_version: int) -> str:
+    """The address of a switch for marked packets, as a next hop of an IP version (IPV4 or IPV6)."""
+    if ip_version == IPV4:
         return str(IPv4Address(IPV4_MARKS + vertex + 1))
     return str(IPv6Address(LINK_LOCAL + MARK_IN_IPV6 + vertex + 1))
 
 
-def kernel_marks(routers: BuildRouters, vertex: int, ipv4: bool = False) -> KernelMarks | None:
+def kernel_marks(
+    routers: BuildRouters, vertex: int, has_ipv4_hops: bool = False
+) -> KernelMarks | None:
     """The configuration of a switch for marked packets; None where the balance marks none.
 
     Args:
         routers: the routers of the build.
         vertex: of the switch.
-        ipv4: whether next hops of IPv4 routes are IPv4 addresses.
+        has_ipv4_hops: whether next hops of IPv4 routes are IPv4 addresses.
     """
     build = routers.build
     if not build.forwarding.marks:
         return None
-    neighbours = build.wiring.far[vertex]  # -1: no link
-    vertices = np.unique(np.append(neighbours[neighbours >= 0], vertex))
+    # The switch and its neighbours, as far as they have hosts. The number of a switch's prefix is
+    # the switch's vertex.
+    far = build.wiring.far[vertex]
+    vertices = np.unique(np.append(far[far >= 0], vertex))
     with_hosts = vertices[build.topology.endpoints[vertices] > 0].tolist()
     return KernelMarks(
         mac=format_mac(FIRST_MAC + vertex),
-        ipv4=marked_address(vertex, IPV4) if ipv4 else "",
+        ipv4=marked_address(vertex, IPV4) if has_ipv4_hops else "",
         ipv6=marked_address(vertex, IPV6),
         ports=tuple(_ports(build, vertex)),
-        kept=tuple(texts[prefix] for texts in routers.prefixes for prefix in with_hosts),
+        kept=tuple(prefixes[number] for prefixes in routers.prefixes for number in with_hosts),
     )
 
 

@@ -116,33 +116,34 @@ class LinkPlan:
             vertex: of the router.
             marked: whether to give the addresses of subinterfaces for marked packets instead.
         """
-        far = self.build.wiring.far[vertex]
-        cabled = far >= 0
-        ends = zip(self.pair[vertex][cabled].tolist(), far[cabled].tolist(), strict=True)
-        for pair, neighbour in ends:
+        neighbours = self.build.wiring.far[vertex]
+        is_cabled = neighbours >= 0
+        pairs = self.pair[vertex][is_cabled].tolist()
+        for pair, neighbour in zip(pairs, neighbours[is_cabled].tolist(), strict=True):
             if not self.numbered:
                 yield LinkAddresses()
                 continue
             # A link's second pair, for marked packets, follows the two addresses of its first.
             first = pair * addresses_a_link(self.build) + (2 if marked else 0)
             # The router with the smaller vertex has the first address of the pair.
-            near, far = (first + 1, first) if vertex > neighbour else (first, first + 1)
-            yield self._ends(near, far)
+            if vertex < neighbour:
+                yield self._ends(own_offset=first, far_offset=first + 1)
+            else:
+                yield self._ends(own_offset=first + 1, far_offset=first)
 
-    def _ends(self, near: int, far: int) -> LinkAddresses:
+    def _ends(self, own_offset: int, far_offset: int) -> LinkAddresses:
         """The addresses of a link.
 
         Args:
-            near: the offset of the router's own address in each pool.
-            far: the offset of the address at the other end.
+            own_offset: the offset of the router's own address in each pool.
+            far_offset: the offset of the address at the other end.
         """
-        if not self.build.addressing.ipv6:
-            return LinkAddresses(f"{self._ipv4(near)}/31", self._ipv4(far))
+        has_ipv6 = self.build.addressing.ipv6 is not None
         return LinkAddresses(
-            ipv4=f"{self._ipv4(near)}/31",
-            gateway4=self._ipv4(far),
-            ipv6=f"{self._ipv6(near)}/127",
-            gateway6=self._ipv6(far),
+            ipv4=f"{self._ipv4(own_offset)}/31",
+            gateway4=self._ipv4(far_offset),
+            ipv6=f"{self._ipv6(own_offset)}/127" if has_ipv6 else "",
+            gateway6=self._ipv6(far_offset) if has_ipv6 else "",
         )
 
     def _ipv4(self, offset: int) -> str:

@@ -8,8 +8,8 @@ another way are in a table for that port, which a policy rule `iif` has the kern
 where such a table has no route, main decides. Packets from hosts, which some balances share over
 several ports, have a table as well, and so have marked packets (`kernel_marks`).
 
-The targets ask for the orders and rules to print; `check routes` asks
-`kernel_tables` what the kernel of a switch has to hold.
+The targets ask for the orders and rules to print. `check routes` asks `kernel_tables` what the
+kernel of a switch has to hold. `family` is 0 for IPv4 and 1 for IPv6; an *IP version* is 4 or 6.
 """
 
 from __future__ import annotations
@@ -124,16 +124,17 @@ def discard_routes(
         first_prefixes: the number of the first prefix of each address family.
 
     Yields:
-        The routes of each table and address family. All have one tail, the number of the table.
+        The routes of each table and address family. In a line of such a route, only the number of
+        the table follows the prefix.
     """
     prefix, egress = routers.routes(vertex)
     for table, order in orders.items():
-        discards = (order == DISCARDED).any(axis=1)  # bool[C]
-        if discards.any():
-            discarded_prefixes = prefix[discards[egress]]
-            only_tail = np.zeros_like(discarded_prefixes)
+        has_discard = (order == DISCARDED).any(axis=1)  # bool[C]
+        if has_discard.any():
+            discarded_prefixes = prefix[has_discard[egress]]
+            first_tail = np.zeros_like(discarded_prefixes)  # all have the only tail
             for first_prefix in first_prefixes:
-                yield RoutePart(discarded_prefixes + first_prefix, [(table,)], only_tail)
+                yield RoutePart(discarded_prefixes + first_prefix, [(table,)], first_tail)
 
 
 def lookup_rules(
@@ -154,48 +155,47 @@ def lookup_rules(
         *((link.interface, INGRESS_TABLES + link.port) for link in switch.links),
     ]
     marked = marks.ports if marks else ()
+    marked_port_tables = [(port.device, INGRESS_TABLES + port.port) for port in marked]
     return [
         *(LookupRule(port.device, port.table, MARKED_RULE_PREFERENCE) for port in marked),
         *(LookupRule(interface, table) for interface, table in ports if table in tables),
-        *(
-            LookupRule(port.device, INGRESS_TABLES + port.port)
-            for port in marked
-            if INGRESS_TABLES + port.port in tables
-        ),
+        *(LookupRule(device, table) for device, table in marked_port_tables if table in tables),
     ]
 
 
 def kernel_tables(
-    routers: BuildRouters, vertex: int, gateway: Mapping[int, str], batches: bool = True
+    routers: BuildRouters, vertex: int, gateway_fields: Mapping[int, str], by_batch: bool = True
 ) -> RouteTables:
     """The routes and rules that the kernel of a switch holds.
 
     Args:
         routers: the routers of the build.
         vertex: of the switch.
-        gateway: by address family, 4 and 6, the field of a link with the neighbour's address, or
-            ANY where that is not known.
-        batches: whether `ip -batch` loads the routes. A routing daemon installs no `throw` routes,
+        gateway_fields: by IP version, the field of a link with the neighbour's address, `ipv4` or
+            `ipv6`; ANY where the address is not known.
+        by_batch: whether `ip -batch` loads the routes. A routing daemon installs no `throw` routes,
             and does not repeat the members of a group behind the group.
     """
     switch, marks = routers.switch(vertex), kernel_marks(routers, vertex)
-    orders = orders_by_table(routers, vertex, repeat_members=batches)
+    orders = orders_by_table(routers, vertex, repeat_members=by_batch)
+    # Every table that a rule may name is compared, also those without routes.
     last_port = int(routers.build.wiring.port[vertex].max(initial=0))
     port_tables = range(INGRESS_TABLES + 1, INGRESS_TABLES + last_port + 1)
-    tables: RouteTables = {str(number): {} for number in (HOSTS_TABLE, *port_tables)}
+    tables: RouteTables = {str(table): {} for table in (HOSTS_TABLE, *port_tables)}
     tables[MAIN_TABLE] = {}
     for family, pool in enumerate(routers.pools()):
-        field = gateway[IP_VERSIONS[family]]
+        field = gateway_fields[IP_VERSIONS[family]]
         if field == ANY:
             hops: PortHops = {link.port: (ANY, link.interface) for link in switch.links}
         else:
             hops = switch.hops(field)
-        marked = marked_hops(routers, vertex, hops, field) if marks else {}
+        hops_for_marked = marked_hops(routers, vertex, hops, field) if marks else {}
         for table, order in orders.items():
             routes = tables[MAIN_TABLE if table == KERNEL_MAIN else str(table)]
-            routes |= canonical_table(routers.table(vertex, family, order, hops, marked))
+            routes |= canonical_table(routers.table(vertex, family, order, hops, hops_for_marked))
         if marks:
-            _add_spreading_routes(tables, marks, pool, hops, has_throws=batches)
+            _add_spreading_routes(tables, marks, pool, hops, has_throws=by_batch)
+        # What no route above took is discarded, and does not follow a default route.
         tables[MAIN_TABLE][pool] = (*tables[MAIN_TABLE].get(pool, ()), DISCARD)
     rules = rules_as_routes(lookup_rules(switch, orders, marks))
     return tables | {IPV4_RULES: rules, IPV6_RULES: rules}
@@ -221,7 +221,10 @@ def _add_spreading_routes(
 
 
 def rules_as_routes(rules: Iterable[LookupRule]) -> dict[str, Choices]:
-    """Policy rules in the form of routes: by interface the tables to look up, in order."""
+    """Policy rules in the form of routes, so that they are compared with a device as routes are.
+
+    In the place of a prefix is an interface, and each choice is a table to look up, in order.
+    """
     tables_of: dict[str, Choices] = {}
     for rule in rules:
         table = ((f"table {rule.table}", "", 1),)
@@ -230,18 +233,21 @@ def rules_as_routes(rules: Iterable[LookupRule]) -> dict[str, Choices]:
     return tables_of
 
 
-def marked_hops(routers: BuildRouters, vertex: int, hops: PortHops, gateway: str) -> PortHops:
+def marked_hops(routers: BuildRouters, vertex: int, hops: PortHops, gateway_field: str) -> PortHops:
     """The next hop at every port for marked packets: the neighbour's address for these.
 
     Args:
         routers: the routers of the build.
         vertex: of the switch.
         hops: the next hop at every port.
-        gateway: `ipv4` or `ipv6`, the field of a link with the neighbour's address.
+        gateway_field: `ipv4` or `ipv6`, the field of a link with the neighbour's address.
     """
-    family = IPV4 if gateway == "ipv4" else IPV6
-    ends = routers.build.wiring.ends(vertex)
-    return {port: (marked_address(far, family), hops[port][1]) for port, far, _ in ends}
+    ip_version = IPV4 if gateway_field == "ipv4" else IPV6
+    marked = {}
+    for port, far, _ in routers.build.wiring.ends(vertex):
+        _, interface = hops[port]
+        marked[port] = marked_address(far, ip_version), interface
+    return marked
 
 
 def require_weights(build: Build, target: str) -> None:

@@ -83,6 +83,16 @@ NUMBERS = re.compile(r"[0-9]+")
 """A number in the name of an interface, such as 1 and 12 in `Ethernet1/12`."""
 
 
+class FamilyRoutes(NamedTuple):
+    """The routes of a router in one address family: by prefix the choices of next hops."""
+
+    default_vrf: dict[str, Choices]
+    """The routes of the default VRF."""
+    host_vrf: dict[str, Choices]
+    """The routes of the VRF of hosts; {} where packets from hosts take the same next hops as those
+    in transit."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class P2pFabric:
     """The routers of a build whose links have addresses."""
@@ -210,7 +220,7 @@ class P2pFabric:
         addresses = self.addresses.at(vertex, marked=True)
         for port, ends, ports in zip(neighbours, addresses, onward, strict=True):
             stages[port] = MarkedStage(
-                interface=self.interfaces.within(links[port].interface, MARK_VLAN),
+                interface=self.interfaces.subinterface(links[port].interface, MARK_VLAN),
                 vlan=MARK_VLAN,
                 vrf=f"{vrf_prefix}marked{port}",
                 ipv4=ends.ipv4,
@@ -248,8 +258,8 @@ class P2pFabric:
             if endpoints[neighbour]
         }
         to_hosts = {
-            prefix: ((via, interface, self.vrf),)
-            for prefix, via, interface in self._leaked_host_routes(vertex)
+            prefix: ((gateway, interface, self.vrf),)
+            for prefix, gateway, interface in self._leaked_host_routes(vertex)
             if (":" in prefix) == bool(family)  # IPv6 has a colon
         }
         return [*to_neighbours.items(), *to_hosts.items()]
@@ -260,33 +270,28 @@ class P2pFabric:
 
     def routes_held(self, vertex: int) -> RouteTables:
         """The routes that a router has to hold, by VRF."""
-        links, by_vrf = self.links(vertex), RouteTables()
+        links, held = self.links(vertex), RouteTables()
         stages = self.stages(vertex, links)
         for family, pool in enumerate(self.routers.pools()):
-            # Without `bgp`: a router shows the next hops that BGP has resolved, which are links.
-            tables = self._tables(vertex, family, links, stages)
-            routes_of_vrf = {MAIN_TABLE: tables.default_vrf_routes}
-            if tables.host_vrf_routes:
-                routes_of_vrf[self.vrf] = tables.host_vrf_routes
-            for vrf, routes in routes_of_vrf.items():
+            # A router shows the next hops that BGP has resolved, which are links.
+            routes = self._routes(vertex, family, links, stages)
+            routes_of_vrf = {MAIN_TABLE: routes.default_vrf}
+            if routes.host_vrf:
+                routes_of_vrf[self.vrf] = routes.host_vrf
+            for vrf, vrf_routes in routes_of_vrf.items():
                 if self.control_plane:
-                    routes = self.control_plane.with_weights(vertex, family, routes)
-                vrf_table = by_vrf.setdefault(vrf, {})
-                vrf_table |= canonical_table(routes)
+                    vrf_routes = self.control_plane.with_path_weights(vertex, family, vrf_routes)
+                vrf_table = held.setdefault(vrf, {})
+                vrf_table |= canonical_table(vrf_routes)
                 vrf_table[pool] = (*vrf_table.get(pool, ()), DISCARD)
-        if self.vrf in by_vrf:
-            by_vrf[MAIN_TABLE] |= {
-                prefix: _single_choice(via, interface)
-                for prefix, via, interface in self._leaked_host_routes(vertex)
+        if self.vrf in held:
+            held[MAIN_TABLE] |= {
+                prefix: _single_choice(gateway, interface)
+                for prefix, gateway, interface in self._leaked_host_routes(vertex)
             }
         for stage in stages.values():
-            by_vrf[stage.vrf] = canonical_table(
-                {
-                    prefix: (tuple((via, interface, 1) for via, interface, _ in hops),)
-                    for prefix, hops in chain.from_iterable(stage.routes)
-                }
-            )
-        return by_vrf
+            held[stage.vrf] = _stage_table(stage)
+        return held
 
     def variables(self, vertex: int) -> P2pVariables:
         """The variables of a router's templates.
@@ -295,15 +300,18 @@ class P2pFabric:
         """
         routers, links, bgp = self.routers, self.links(vertex), self.control_plane
         stages = self.stages(vertex, links)
-        tables = [self._tables(vertex, family, links, stages, bgp) for family in self._families]
+        routes_by_family = [
+            self._routes(vertex, family, links, stages, announced_by=bgp)
+            for family in self._families
+        ]
         vrf_of = {stage.interface: stage.vrf for stage in stages.values()}
-        static_routes = [[] if bgp else _default_vrf_routes(table) for table in tables]
-        host_vrf_routes = [_shared_routes(table, vrf_of) for table in tables]
+        static_routes = [[] if bgp else _default_vrf_routes(routes) for routes in routes_by_family]
+        host_vrf_routes = [_shared_routes(routes, vrf_of) for routes in routes_by_family]
         far_ends = {port: (link.gateway4, link.gateway6) for port, link in links.items()}
         numbered_far_ends = far_ends if self.addresses.numbered else None
         descriptions = {port: link.description for port, link in links.items()}
         pools = routers.pools()
-        has_ipv6 = len(tables) > 1
+        has_ipv6 = len(routes_by_family) > 1
         return P2pVariables(
             router=self.router(vertex),
             identity=routers.build.identity,
@@ -324,14 +332,14 @@ class P2pFabric:
             bgp=bgp.at(vertex, numbered_far_ends, descriptions) if bgp else None,
         )
 
-    def _tables(
+    def _routes(
         self,
         vertex: int,
         family: int,
         links: Mapping[int, P2pLink],
         stages: Mapping[int, MarkedStage],
-        bgp: ControlPlane | None = None,
-    ) -> RouterTables:
+        announced_by: ControlPlane | None = None,
+    ) -> FamilyRoutes:
         """The routes of a router in one address family.
 
         Args:
@@ -339,8 +347,8 @@ class P2pFabric:
             family: 0 for IPv4, 1 for IPv6.
             links: its links by port.
             stages: its VRFs of marked packets by port.
-            bgp: the BGP that resolves the next hops of packets from hosts; None: their next hops
-                are those of links.
+            announced_by: the BGP whose announced next hops the routes of the VRF of hosts have, if
+                there are any; None: the next hops of all routes are those of links.
         """
         routers, wiring = self.routers, self.routers.build.wiring
         hops = {
@@ -354,18 +362,20 @@ class P2pFabric:
         host_order = transit_order.copy()
         host_order[multipath_classes] = ALL_NEXT_HOPS
         if routers.build.forwarding.every_hop:  # packets in transit share all next hops, too
-            return RouterTables(routers.table(vertex, family, host_order, hops), {})
+            return FamilyRoutes(routers.table(vertex, family, host_order, hops), {})
         default_vrf_routes = routers.table(vertex, family, transit_order, hops)
         if not (multipath_classes.size and self.vrf and wiring.host_port[vertex].any()):
-            return RouterTables(default_vrf_routes, {})
-        if bgp and bgp.next_hop_pools:
-            host_vrf_routes = self._host_vrf_routes_over_bgp(vertex, family, host_order, bgp)
+            return FamilyRoutes(default_vrf_routes, {})
+        if announced_by and announced_by.next_hop_pools:
+            host_vrf_routes = self._host_vrf_routes_over_bgp(
+                vertex, family, host_order, announced_by
+            )
         else:
             marked = {
                 port: (_gateway(stage, family), stage.interface) for port, stage in stages.items()
             }
             host_vrf_routes = routers.table(vertex, family, host_order, hops, marked)
-        return RouterTables(default_vrf_routes, host_vrf_routes)
+        return FamilyRoutes(default_vrf_routes, host_vrf_routes)
 
     def _host_vrf_routes_over_bgp(
         self, vertex: int, family: int, host_order: Numbers, bgp: ControlPlane
@@ -379,22 +389,32 @@ class P2pFabric:
             bgp: the BGP of the switches.
         """
         routers = self.routers
-        host_vrf_routes = routers.table(vertex, family, host_order, bgp.next_hops(vertex, family))
+        hops = bgp.announced_hops(vertex, family)
+        host_vrf_routes = routers.table(vertex, family, host_order, hops)
         # Packets in the VRF of hosts do not meet the routes of BGP in the default VRF. So this VRF
         # also needs a route to the prefixes of classes that do not share packets.
-        prefix, egress = routers.routes(vertex)
+        prefix_number, egress = routers.routes(vertex)
         multipath_classes = routers.multipath_classes(vertex)
-        for number in prefix[~np.isin(egress, multipath_classes)].tolist():
-            if hop := bgp.next_hop(number, family):
+        for number in prefix_number[~np.isin(egress, multipath_classes)].tolist():
+            if hop := bgp.announced_hop_to(number, family):
                 gateway, interface = hop
-                prefix_text = routers.prefixes[family][number]
-                host_vrf_routes[prefix_text] = _single_choice(gateway, interface)
+                prefix = routers.prefixes[family][number]
+                host_vrf_routes[prefix] = _single_choice(gateway, interface)
         return host_vrf_routes
 
 
 def _single_choice(gateway: str, interface: str) -> Choices:
     """A route with one next hop: its only choice is one hop with weight 1."""
     return (((gateway, interface, 1),),)
+
+
+def _stage_table(stage: MarkedStage) -> dict[str, Choices]:
+    """The routes of the VRF of marked packets: each has one choice, all of its next hops."""
+    choices_of_prefix: dict[str, Choices] = {
+        prefix: (tuple((gateway, interface, 1) for gateway, interface, _vrf in hops),)
+        for prefix, hops in chain.from_iterable(stage.routes)
+    }
+    return canonical_table(choices_of_prefix)
 
 
 def _numbers_in_name(end: P2pLink | MarkedStage) -> list[int]:
@@ -415,24 +435,24 @@ def _next_hop(link: P2pLink, family: int) -> VrfNextHop:
     return _gateway(link, family), link.interface, DEFAULT_VRF
 
 
-def _default_vrf_routes(tables: RouterTables) -> list[Route]:
+def _default_vrf_routes(family_routes: FamilyRoutes) -> list[Route]:
     """The routes of the default VRF, each with the first next hop of its only choice."""
     routes = []
-    for prefix, (next_hops,) in tables.default_vrf_routes.items():
+    for prefix, (next_hops,) in family_routes.default_vrf.items():
         gateway, interface, _weight = next_hops[0]
         routes.append((prefix, gateway, interface))
     return routes
 
 
-def _shared_routes(tables: RouterTables, vrf_of: Mapping[str, str]) -> list[SharedRoute]:
+def _shared_routes(family_routes: FamilyRoutes, vrf_of: Mapping[str, str]) -> list[SharedRoute]:
     """The routes of the VRF of hosts, each with all of its next hops.
 
     Args:
-        tables: the routes of a router.
+        family_routes: the routes of a router in one address family.
         vrf_of: the VRF of each interface that is not in the default VRF.
     """
     routes = []
-    for prefix, (next_hops,) in tables.host_vrf_routes.items():
+    for prefix, (next_hops,) in family_routes.host_vrf.items():
         with_vrfs = (
             (gateway, interface, vrf_of.get(interface, DEFAULT_VRF))
             for gateway, interface, _weight in next_hops
@@ -446,16 +466,6 @@ def _spreading_route(
 ) -> SharedRoute:
     """The route that spreads a pool over the links at some ports; 0 stands for no port."""
     return pool, tuple(_next_hop(links[port], family) for port in ports if port)
-
-
-class RouterTables(NamedTuple):
-    """The routes of a router in one address family, by prefix."""
-
-    default_vrf_routes: dict[str, Choices]
-    """The routes of the default VRF."""
-    host_vrf_routes: dict[str, Choices]
-    """The routes of the VRF of hosts; {} where packets from hosts take the same next hops as those
-    in transit."""
 
 
 def _host_name_problems(build: Build, hostnames: tuple[str, ...]) -> list[Problem]:

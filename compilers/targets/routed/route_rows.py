@@ -36,16 +36,20 @@ class PrefixTexts:
 
     texts: Sequence[str]
     """Every prefix, by its number."""
-    _behind: dict[str, NDArray[np.object_]] = field(default_factory=dict)
-    """The results of `behind`, by their `head`."""
+    _line_starts: dict[str, NDArray[np.object_]] = field(default_factory=dict)
+    """The results of `line_starts`, by their `head`, as every switch asks for the same few."""
 
-    def behind(self, head: str) -> NDArray[np.object_]:
-        """object[n]: a text and then a prefix, such as `ip route 10.0.0.0/30`, for every prefix."""
-        if head not in self._behind:
+    def line_starts(self, head: str) -> NDArray[np.object_]:
+        """object[n]: a text and then the prefix, such as `ip route 10.0.0.0/30`, of every prefix.
+
+        Args:
+            head: the text before the prefix, such as `ip route `.
+        """
+        if head not in self._line_starts:
             lines = np.empty(len(self.texts), object)  # str objects, which numpy can add
             lines[:] = [head + text for text in self.texts]
-            self._behind[head] = lines
-        return self._behind[head]
+            self._line_starts[head] = lines
+        return self._line_starts[head]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,7 +59,7 @@ class RouteRows:
     All fields are hidden from templates: arrays have methods that write files.
     """
 
-    _names: PrefixTexts
+    _prefixes: PrefixTexts
     """The texts of prefixes, by number."""
     _tails: Sequence[RouteTail]
     """The different tails of the routes."""
@@ -65,7 +69,7 @@ class RouteRows:
     """int[n]: the index of each route's tail in `_tails`."""
 
     @classmethod
-    def of(cls, names: PrefixTexts, parts: Iterable[RoutePart]) -> RouteRows:
+    def of(cls, prefixes: PrefixTexts, parts: Iterable[RoutePart]) -> RouteRows:
         """The routes of several parts, part by part."""
         tails: list[RouteTail] = []
         no_routes: Column = np.zeros(0, np.int64)
@@ -74,12 +78,12 @@ class RouteRows:
             prefix_columns.append(part.prefix)
             tail_columns.append(part.tail + len(tails))
             tails += part.tails
-        return cls(names, tails, np.concatenate(prefix_columns), np.concatenate(tail_columns))
+        return cls(prefixes, tails, np.concatenate(prefix_columns), np.concatenate(tail_columns))
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         """The prefix and the tail of each route."""
         for prefix, tail in zip(self._prefix.tolist(), self._tail.tolist(), strict=True):
-            yield self._names.texts[prefix], *self._tails[tail]
+            yield self._prefixes.texts[prefix], *self._tails[tail]
 
     def __len__(self) -> int:
         return len(self._prefix)
@@ -94,4 +98,4 @@ class RouteRows:
         head, _, rest = form.partition("{}")
         ends = np.empty(len(self._tails), object)
         ends[:] = [f"{rest.format(*tail)}\n" for tail in self._tails]
-        return "".join((self._names.behind(head)[self._prefix] + ends[self._tail]).tolist())
+        return "".join((self._prefixes.line_starts(head)[self._prefix] + ends[self._tail]).tolist())

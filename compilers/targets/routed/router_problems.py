@@ -16,6 +16,7 @@ from compilers.targets.routed.link_addresses import LINKS, LINKS6, LinkPlan
 from inventory.problems import Problem
 
 Pool = IPv4Network | IPv6Network
+"""A pool of addresses."""
 HOST_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 """`leaf-7.pod1`: a name that configurations and folders can have."""
 

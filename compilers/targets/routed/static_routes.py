@@ -37,12 +37,13 @@ Numbers = NDArray[np.integer]
 Network = TypeVar("Network", IPv4Network, IPv6Network)
 LINK_LOCAL = 0xFE80 << 112
 """fe80::, as a number."""
-FIXED = "fixed link-local addresses"
+FIXED_LINK_LOCAL = "fixed link-local addresses"
 """How static routes go over links without addresses: each switch has one link-local address."""
 DISCARDED = -1
-"""In the place of a port in an order: packets are dropped that none of the ports before it took."""
+"""In the place of a port in an order: packets that no port before it took are dropped here."""
 ALL_NEXT_HOPS = -2
-"""In the place of a port in an order: all next hops of the class share packets, by weight."""
+"""In the place of a port in an order: all next hops of the class share packets, by weight. (A 0 is
+in the place of no port, and is passed over.)"""
 PortHops = Mapping[int, tuple[str, str]]
 """The gateway and the interface of the next hop at every port."""
 NO_PORT_HOPS: PortHops = {}
@@ -104,7 +105,9 @@ class StaticSwitch:
 
 @dataclass(frozen=True, slots=True)
 class MultipathGroup:
-    """The ports of an egress class that share packets: those from hosts, or all (`every_hop`)."""
+    """The ports of an egress class that share packets: those from hosts, or, where every hop shares
+    packets (`every_hop`), all packets.
+    """
 
     egress: int
     """The number of the class."""
@@ -118,7 +121,7 @@ class MultipathGroup:
 
 @dataclass(frozen=True, slots=True)
 class BuildRouters:
-    """The routers of a build."""
+    """The routers of a build. In its methods an address family is 0 for IPv4, 1 for IPv6."""
 
     build: Build
     """The build, with ports named as the system names them."""
@@ -248,11 +251,16 @@ class BuildRouters:
     def orders(self, vertex: int) -> dict[int, Numbers]:
         """The ports that each egress class tries for packets in transit, by the rule of `Classes`.
 
+        Example: a class with minimal port 1, protection by ports 2 and 3, and bounce by port 4.
+        Packets from any port try 1, 2 and 3. Packets from port 1 have come by the minimal port, and
+        try 4; packets from port 2 try 1 and 3. Both go back by their ingress port if no port before
+        it is up. Packets from port 5 try 1, 2 and 3, so the array of port 5 has zeros.
+
         Returns:
             By the port where packets came in, 0 for any port: int64[C, M], the ports that each of
             C classes tries in order; 0 for no port. The array of an ingress port has ports only
             for classes that treat packets from there otherwise than packets from any port. Its
-            last column is the ingress port itself, or `DISCARDED`.
+            last column is the ingress port itself, or `DISCARDED` if the class does not try it.
         """
         classes = self.build.tables.classes
         minimal = classes.port[vertex, :, None].astype(np.int64)
@@ -269,16 +277,19 @@ class BuildRouters:
             for ports in (order, bounce, bounce_then_minimal)
         )
         for port, _, _ in self.build.wiring.ends(vertex):
-            # bool[C]: whether a class shares packets over the ingress port, and whether it tries
-            # the ingress port at all.
+            # bool[C]: whether a class shares packets in transit over the ingress port, and whether
+            # it tries the ingress port at all.
             shares = (transit_ports == port).any(axis=1)
             tries = (order == port).any(axis=1)
+            # Packets that came by a next hop that they would share try the bounce, then the minimal
+            # port; those that came by the minimal port try the bounce; all others the usual order.
             from_port = np.where(minimal == port, bounce, order)
             from_port = np.where(shares[:, None], bounce_then_minimal, from_port)
-            # Back over the ingress port last, if the class tries it.
+            # The ingress port itself is the last choice, if the class tries it.
             last = np.where(tries, port, DISCARDED)
             from_port = np.column_stack((np.where(from_port == port, 0, from_port), last))
-            # Only these classes treat packets from this port otherwise than from any port.
+            # A class treats packets from this port otherwise than from any port if it shares over
+            # the port, or tries it and shares nothing.
             differs = shares | (tries & ~transit_ports.any(axis=1))
             from_port[~differs] = 0
             if from_port.any():
@@ -317,11 +328,11 @@ class BuildRouters:
                 for port in ports
             )
             choices[egress] = tuple(chain.from_iterable(choices_of_ports))
-        prefix, egress_of_prefix = self.routes(vertex)
+        number, egress_of_prefix = self.routes(vertex)
         has_route = has_choice[egress_of_prefix]
-        texts = map(self.prefixes[family].__getitem__, prefix[has_route].tolist())
+        prefixes = map(self.prefixes[family].__getitem__, number[has_route].tolist())
         choices_of_prefix = map(choices.__getitem__, egress_of_prefix[has_route].tolist())
-        return dict(zip(texts, choices_of_prefix, strict=True))
+        return dict(zip(prefixes, choices_of_prefix, strict=True))
 
     def _shared_choices(self, vertex: int, hops: PortHops, marked: PortHops) -> dict[int, Choices]:
         """By egress class that shares packets its only choice: all next hops, by weight.
@@ -359,7 +370,7 @@ class BuildRouters:
 
     def multipath_groups(self, vertex: int) -> Iterator[MultipathGroup]:
         """The groups of ports of the egress classes that have alternates with weights."""
-        classes, marked = self.build.tables.classes, self.build.forwarding.marks
+        classes, has_marks = self.build.tables.classes, self.build.forwarding.marks
         if not classes.alternate.shape[2]:
             return
         ports = np.column_stack((classes.port[vertex], classes.alternate[vertex]))
@@ -377,7 +388,7 @@ class BuildRouters:
                 egress=egress,
                 ports=tuple(port for port, _ in members),
                 weights=tuple(weight for _, weight in members),
-                marks=tuple(marked and port != minimal for port, _ in members),
+                marks=tuple(has_marks and port != minimal for port, _ in members),
             )
 
     def pools(self) -> list[str]:
@@ -392,11 +403,13 @@ def _host_interface(ports: tuple[str, ...]) -> str:
     return BRIDGE if ports else ""
 
 
-def fabric_pools(a: Addressing) -> list[str]:
+def fabric_pools(addressing: Addressing) -> list[str]:
     """For each address family the smallest network that contains every block of the fabric."""
-    last = len(a.host_mac) - 1
-    pools = [str(_common_supernet(a.network(0), a.network(last)))]
-    return [*pools, str(_common_supernet(a.network6(0), a.network6(last)))] if a.ipv6 else pools
+    last = len(addressing.host_mac) - 1
+    pools = [str(_common_supernet(addressing.network(0), addressing.network(last)))]
+    if addressing.ipv6:
+        pools.append(str(_common_supernet(addressing.network6(0), addressing.network6(last))))
+    return pools
 
 
 def _common_supernet(first: Network, last: Network) -> Network:

@@ -16,7 +16,7 @@ from compilers.targets.routed.static_routes import Numbers
 from inventory.problems import Problem
 
 
-def table_limit_problems(build: Build, target: str, by_bgp: bool = False) -> Iterator[Problem]:
+def table_limit_problems(build: Build, target: str, has_bgp: bool = False) -> Iterator[Problem]:
     """The limits of node types that the routes and ECMP groups of several VRFs exceed.
 
     Where every hop shares packets, all packets use one table, which `compile` has counted.
@@ -24,21 +24,21 @@ def table_limit_problems(build: Build, target: str, by_bgp: bool = False) -> Ite
     Args:
         build: the fabric, with its node types.
         target: the name of the target, for messages.
-        by_bgp: whether BGP resolves next hops, by a route to every other switch.
+        has_bgp: whether BGP resolves next hops, by a route to every other switch.
     """
     has_alternates = build.tables.classes.alternate.shape[2] > 0
     if build.hardware is None or build.forwarding.every_hop or not has_alternates:
         return
     wiring = build.wiring
-    needs = _table_needs(build, by_bgp)
+    needs = _table_needs(build, has_bgp)
     for type_number, node_type in enumerate(build.hardware.types):
         is_of_type = (wiring.node_type == type_number) & needs.has_vrfs
         for key, limit in node_type.limits.items():
-            entry_name, count = needs.by_key[key]
+            count = needs.entries[key]
             is_over = is_of_type & (count > limit)
             if is_over.any():
                 fullest = int(np.where(is_over, count, 0).argmax())
-                required = f"at least {count[fullest]:,} {entry_name}"
+                required = f"at least {count[fullest]:,} {needs.titles[key]}"
                 yield Problem(
                     key=f"node_types.{node_type.name}.tables.{key}",
                     required=f"{required} for alternates on target {target}",
@@ -54,12 +54,14 @@ class _TableNeeds:
 
     has_vrfs: NDArray[np.bool_]
     """bool[S]: the switches that have more than one VRF."""
-    by_key: Mapping[str, tuple[str, Numbers]]
-    """By the key of a limit in the inventory, such as `groups`: the name of its entries in
-    messages, and int[S], how many each switch needs."""
+    entries: Mapping[str, Numbers]
+    """By the key of a limit in the inventory, such as `groups`: int[S], how many entries each
+    switch needs."""
+    titles: Mapping[str, str]
+    """By the same keys, the name of the entries in messages."""
 
 
-def _table_needs(build: Build, by_bgp: bool) -> _TableNeeds:
+def _table_needs(build: Build, has_bgp: bool) -> _TableNeeds:
     """Count the routes and ECMP groups of all VRFs of each switch.
 
     All is counted for each address family:
@@ -85,7 +87,7 @@ def _table_needs(build: Build, by_bgp: bool) -> _TableNeeds:
     links = np.count_nonzero(wiring.far >= 0, axis=1)
     marked_vrfs = links if build.forwarding.marks else np.zeros_like(links)
     # Routes to a prefix and its switch: in the default VRF, to the next hop, in the VRF of hosts.
-    routes_a_prefix = 1 + int(by_bgp) + has_hosts.astype(np.int64)
+    routes_a_prefix = 1 + int(has_bgp) + has_hosts.astype(np.int64)
     routes = prefixes * routes_a_prefix
     routes += 2 * hosts  # in the default VRF and in that of hosts
     routes += marked_vrfs * (1 + neighbours + hosts)
@@ -94,10 +96,15 @@ def _table_needs(build: Build, by_bgp: bool) -> _TableNeeds:
     vrfs = "all" if build.forwarding.marks else "two"
     return _TableNeeds(
         has_vrfs=has_hosts | (marked_vrfs > 0),
-        by_key={
-            "lpm_rows": (f"routes in {vrfs} VRFs", routes * families),
-            "groups": ("ECMP groups", groups * families),
+        entries={
+            "lpm_rows": routes * families,
+            "groups": groups * families,
             # A group that spreads marked packets has all links but the one that brought them.
-            "ecmp_width": ("members per ECMP group", np.maximum(widest, marked_vrfs - 1)),
+            "ecmp_width": np.maximum(widest, marked_vrfs - 1),
+        },
+        titles={
+            "lpm_rows": f"routes in {vrfs} VRFs",
+            "groups": "ECMP groups",
+            "ecmp_width": "members per ECMP group",
         },
     )

@@ -11,10 +11,10 @@ SONIC = Interfaces(
     pattern=re.compile(r"Ethernet(0|[1-9][0-9]{0,3})"),
     required="interface names of SONiC",
     advice="Ethernet{serdes}",
-    usual="Ethernet{port*4}",
+    default_pattern="Ethernet{port*4}",
     first=0,
     in_platform_file=True,
     lab_by_number=True,
-    inner=Abbreviation("Ethernet", "Eth"),
+    subinterface_abbreviation=Abbreviation("Ethernet", "Eth"),
 )
 """Without an inventory every fourth number, as on the virtual switch and on ports of four lanes."""

@@ -25,7 +25,7 @@ from compilers.spec.features import AGGREGATES, CHANNELS, INGRESS, MARKS, MULTIP
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.devices.tool_settings import AnsibleConnection, ContainerKind, RouteMapWords
-from compilers.targets.node_facts import shown
+from compilers.targets.node_facts import fields_of
 from compilers.targets.options import Chosen, Option
 from compilers.targets.routed.bgp.bgp_options import (
     BFD,
@@ -33,7 +33,7 @@ from compilers.targets.routed.bgp.bgp_options import (
     INTERFACE_SESSIONS,
     ROUTING,
 )
-from compilers.targets.routed.p2p_links import P2P_AGREEMENTS, P2pTarget
+from compilers.targets.routed.p2p_target import P2P_AGREEMENTS, P2pTarget
 from compilers.targets.routed.p2p_variables import P2pVariables, Route
 from compilers.targets.sonic import neighbours, routing_tables
 from compilers.targets.sonic.config_db import Table, config_db
@@ -148,4 +148,4 @@ def sonic_variables(
     tables = config_db(values, chosen[HWSKU])
     for addition in additions:
         tables |= addition.tables
-    return SonicVariables(**shown(values), config_db=tables, tag=UNADVERTISED_TAG)
+    return SonicVariables(**fields_of(values), config_db=tables, tag=UNADVERTISED_TAG)

@@ -16,7 +16,7 @@ SRLINUX = Interfaces(
     ),
     required="interface names of SR Linux, whose port is at most 128",
     advice="ethernet-1/{cage}/{lane}",
-    usual="ethernet-1/{port}",
+    default_pattern="ethernet-1/{port}",
     management="mgmt0",
-    lab=LabNames("ethernet-", "e", "-"),
+    lab_names=LabNames("ethernet-", "e", "-"),
 )

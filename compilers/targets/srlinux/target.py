@@ -16,11 +16,11 @@ from compilers.spec.features import AGGREGATES, INGRESS
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.devices.tool_settings import AnsibleConnection, ContainerKind
-from compilers.targets.node_facts import shown
+from compilers.targets.node_facts import fields_of
 from compilers.targets.options import Chosen
 from compilers.targets.routed.bgp.bgp_checks import require_bgp
 from compilers.targets.routed.bgp.bgp_options import GTSM, NEXT_HOP_POOLS, ROUTING
-from compilers.targets.routed.p2p_links import P2P_AGREEMENTS, P2pTarget
+from compilers.targets.routed.p2p_target import P2P_AGREEMENTS, P2pTarget
 from compilers.targets.routed.p2p_variables import P2pVariables
 from compilers.targets.srlinux import neighbours, routing_tables
 from compilers.targets.srlinux.bgp_config import Tree
@@ -98,6 +98,6 @@ class Srlinux(P2pTarget):
 
         def of_router(vertex: int) -> SrlinuxVariables:
             values = fabric.variables(vertex)
-            return SrlinuxVariables(**shown(values), config=config(values))
+            return SrlinuxVariables(**fields_of(values), config=config(values))
 
         return of_router

@@ -63,11 +63,11 @@ def _target_facts(name: str) -> dict[str, Any]:
         "routes": capabilities.rows,
         "groups": capabilities.groups,
         "options": {
-            word: {"what": option.what, "values": option.required, "default": option.default}
+            word: {"what": option.description, "values": option.possible, "default": option.default}
             for word, option in system.all_options.items()
         },
         "agreements": {
-            CONTROL_KEYS[word]: {"what": option.what, "default": option.default}
+            CONTROL_KEYS[word]: {"what": option.description, "default": option.default}
             for word, option in system.agreements.items()
         },
     }

@@ -10,7 +10,7 @@ import pytest
 from compilers.readers.bgp.bgp_files import read_speaker
 from compilers.readers.bgp.bgp_speaker import BgpSwitch, SpeakerOptions
 from compilers.readers.routers.router_files import RouterFolder
-from compilers.targets.routed import p2p_links
+from compilers.targets.routed import p2p_target
 
 
 @pytest.fixture(scope="module")
@@ -32,5 +32,5 @@ def read_once() -> Iterator[None]:
         return kept[key]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(p2p_links, "read_speaker", read)
+        patch.setattr(p2p_target, "read_speaker", read)
         yield

@@ -13,7 +13,7 @@ from compilers.audit.route_report import RouteReport
 from compilers.audit.wiring_report import WiringReport
 from compilers.tables.build_codec import to_json
 from compilers.tables.folders.build_folder import load, save
-from compilers.targets.node_systems import named_by_systems
+from compilers.targets.system_port_names import named_by_systems
 from inventory.problems import InputError
 from tests.compilers.audit.device_tables import PRINTERS, rendered, write
 from tests.compilers.audit.test_device_forms import cable_ends, eos_json, lldpctl

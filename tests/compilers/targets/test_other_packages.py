@@ -9,7 +9,7 @@ from compilers.balances import minimal
 from compilers.families.polarfly import PolarFly
 from compilers.spec.balances import balance_in
 from compilers.targets.nxos.port_names import NXOS
-from compilers.targets.routed.p2p_links import P2pTarget
+from compilers.targets.routed.p2p_target import P2pTarget
 from compilers.targets.routed.p2p_variables import P2pVariables
 from compilers.topology.families import build_topology
 from inventory.problems import InputError

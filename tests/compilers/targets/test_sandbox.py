@@ -28,7 +28,7 @@ ESCAPES = {
     "a long range": "{% for i in range(10**9) %}{% endfor %}",
     "a column of routes": "{{ ipv4_onward.prefix.tofile('ran') }}",
     "a column by its name": "{{ (ipv4_routes|attr('_tail')).tofile('ran') }}",
-    "texts of prefixes": "{{ ipv4_routes.names.behind('').tofile('ran') }}",
+    "texts of prefixes": "{{ ipv4_routes.prefixes.line_starts('').tofile('ran') }}",
     "the build": "{{ fabric.build.wiring.far.tofile('ran') }}",
 }
 PLAIN = {str, int, bool, type(None), Any, ..., re.Pattern}

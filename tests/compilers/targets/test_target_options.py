@@ -60,7 +60,7 @@ def test_a_target_refuses_what_it_has_not(tmp_path):
 def test_the_default_of_every_option_is_one_of_its_values():
     for name in SHIPPED:
         for options_of in (target(name).all_options, target(name).agreements):
-            assert all(option.accepts(option.default) for option in options_of.values())
+            assert all(option.is_possible(option.default) for option in options_of.values())
 
 
 def test_a_package_that_cannot_be_imported_is_one_message():

@@ -25,6 +25,7 @@ from compilers.targets.options import OFF, SET, Chosen
 from compilers.targets.routed.bgp.bgp_options import (
     BFD,
     NEXT_HOP_POOLS,
+    NEXT_HOPS,
     ROUTING,
     WCMP,
     has_gtsm,
@@ -41,7 +42,7 @@ def announced_pools(build: Build, chosen: Chosen) -> tuple[IPv4Network | IPv6Net
     has_alternates = build.tables.classes.alternate.shape[2] > 0
     if not has_alternates or build.forwarding.every_hop:
         return ()
-    if chosen.get(ROUTING) != "bgp" or NEXT_HOP_POOLS[0] not in chosen:
+    if chosen.get(ROUTING) != "bgp" or NEXT_HOPS not in chosen:
         return ()
     return tuple(ip_network(chosen[name]) for name in NEXT_HOP_POOLS)
 

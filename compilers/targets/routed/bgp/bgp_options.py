@@ -16,8 +16,10 @@ from compilers.targets.routed.link_addresses import UNNUMBERED
 
 ROUTING, BFD, GTSM, WCMP = "routing", "bfd", "gtsm", "wcmp"
 """The names of the options for the origin of routes, BFD, TTL security and weighted ECMP."""
-NEXT_HOP_POOLS = ("nexthops", "nexthops6")
+NEXT_HOPS, NEXT_HOPS6 = "nexthops", "nexthops6"
 """The options with the pools of announced next hops, of IPv4 and of IPv6."""
+NEXT_HOP_POOLS = (NEXT_HOPS, NEXT_HOPS6)
+"""Both options, by address family."""
 INTERFACE_SESSIONS = "sessions by interface"
 """How FRR speaks over links without addresses: neighbours find each other by the port. It is a
 value of `Target.unnumbered`."""
@@ -55,8 +57,8 @@ WCMP_AGREEMENT: Options = MappingProxyType(
 them."""
 SHARING_AGREEMENTS: Options = MappingProxyType(
     {
-        NEXT_HOP_POOLS[0]: _pool_option(4, "100.127.0.0/16"),
-        NEXT_HOP_POOLS[1]: _pool_option(6, "fd64:0:0:1::/64"),
+        NEXT_HOPS: _pool_option(4, "100.127.0.0/16"),
+        NEXT_HOPS6: _pool_option(6, "fd64:0:0:1::/64"),
     }
 )
 """The further options of systems whose static routes, beside BGP, share packets from hosts over

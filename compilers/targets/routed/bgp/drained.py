@@ -41,13 +41,13 @@ def drained_systems() -> list[str]:
 
 
 def maintenance_lines(
-    build: Build, name: str, options: Chosen, node: str, *, end: bool = False
+    build: Build, target_name: str, options: Chosen, node: str, *, end: bool = False
 ) -> list[str]:
     """The lines to type on a switch to drain it.
 
     Args:
         build: of the fabric.
-        name: the name of the target; "": the system of the switch.
+        target_name: the name of the target; "": the system of the switch.
         options: the options of the target with which the switch was rendered.
         node: the name of the switch.
         end: whether the lines end a drain, instead of beginning one.
@@ -60,10 +60,10 @@ def maintenance_lines(
         examples = ", ".join(names[:EXAMPLES])
         todo = did_you_mean(node, names, "links and groups of routers cannot be drained")
         raise InputError.of(f"a switch, such as {examples}", node, todo, key="NODE")
-    (build,) = builds_for([build], name)
-    system = _system(build, name, names.index(node))
-    words = system.route_maps
-    if words is None:
+    (build,) = builds_for([build], target_name)
+    system = _system(build, target_name, names.index(node))
+    syntax = system.route_maps
+    if syntax is None:
         todo = "switch the policy of its BGP by hand, or shut its ports one by one"
         given = system.name
         raise InputError.of(f"one of {', '.join(drained_systems())}", given, todo, key="target")
@@ -76,55 +76,63 @@ def maintenance_lines(
     if speaker is None:
         raise InputError.of("a system that speaks BGP", system.name, key="target")
     # So a path as long as the diameter becomes the longest that neighbours accept.
-    repeats = speaker.longest - build.topology.diameter
-    path = " ".join([str(speaker.number)] * repeats)
-    policy_lines = _end_policy if end else _begin_policy
-    lines = [line for f in speaker.families for line in policy_lines(f, words, path)]
-    networks = [line for f in speaker.families if f.via for line in _network(f, words.family, end)]
+    prepend_count = speaker.longest - build.topology.diameter
+    as_path = " ".join([str(speaker.number)] * prepend_count)
+    lines: list[str] = []
+    networks: list[str] = []
+    for family in speaker.families:
+        lines += _end_policy(family, syntax) if end else _begin_policy(family, syntax, as_path)
+        if family.via:
+            networks += _network(family, syntax, end)
     if networks:
         lines += [f"router bgp {speaker.number}", *networks, "exit"]
     return lines
 
 
-def _system(build: Build, name: str, vertex: int) -> Target:
+def _system(build: Build, target_name: str, vertex: int) -> Target:
     """The target with a name; "": the system of the switch at a vertex."""
-    if name:
-        return target(name)
+    if target_name:
+        return target(target_name)
     return system_target(build).by_vertex(len(build.wiring.names))[vertex]
 
 
-def _begin_policy(family: BgpFamily, words: RouteMapWords, path: str) -> Iterator[str]:
+def _begin_policy(family: BgpFamily, syntax: RouteMapWords, as_path: str) -> Iterator[str]:
     """Lines that announce the switch's own prefix as before, others with a longer path.
 
     These are the entries 5 and 10 of the route map for announcements.
+
+    Args:
+        family: the BGP of the switch in an address family.
+        syntax: how the system writes route maps.
+        as_path: the AS numbers that are put before the path of other prefixes.
     """
     route_map = f"route-map announced-{family.name} permit"
     if family.own:
-        own = f"{family.word} prefix-list own-{family.name}"
-        permitted = f"seq 5 permit {family.own}"
-        if words.list_sections:
-            yield from (own, f" {permitted}", "exit")
+        prefix_list = f"{family.word} prefix-list own-{family.name}"
+        entry = f"seq 5 permit {family.own}"
+        if syntax.list_sections:
+            yield from (prefix_list, f" {entry}", "exit")
         else:
-            yield f"{own} {permitted}"
+            yield f"{prefix_list} {entry}"
         match = f" match {family.word} address prefix-list own-{family.name}"
         yield from (f"{route_map} 5", match, "exit")
-    yield from (f"{route_map} 10", f" set as-path prepend {path}", "exit")
+    yield from (f"{route_map} 10", f" set as-path prepend {as_path}", "exit")
 
 
-def _end_policy(family: BgpFamily, words: RouteMapWords, _path: str) -> Iterator[str]:
+def _end_policy(family: BgpFamily, syntax: RouteMapWords) -> Iterator[str]:
     """Lines that undo those of `_begin_policy`."""
     route_map = f"route-map announced-{family.name} permit"
     yield from (f"{route_map} 10", " no set as-path prepend", "exit")
     if family.own:
-        own = f"{family.word} prefix-list own-{family.name}"
-        permitted = f"seq 5 permit {family.own}"
-        prefix_list = own if words.list_sections else f"{own} {permitted}"
-        yield from (f"no {route_map} 5", f"no {prefix_list}")
+        prefix_list = f"{family.word} prefix-list own-{family.name}"
+        entry = f"seq 5 permit {family.own}"
+        listed = prefix_list if syntax.list_sections else f"{prefix_list} {entry}"
+        yield from (f"no {route_map} 5", f"no {listed}")
 
 
-def _network(family: BgpFamily, unicast: str, end: bool) -> Iterator[str]:
+def _network(family: BgpFamily, syntax: RouteMapWords, end: bool) -> Iterator[str]:
     """Lines that withdraw the address announced as a next hop, or announce it again at the end."""
     network = f"network {family.via}"
-    yield f" address-family {family.name}{unicast}"
+    yield f" address-family {family.name}{syntax.family_suffix}"
     yield f"  {network if end else f'no {network}'}"
     yield " exit"

@@ -105,14 +105,23 @@ class TrackedHops:
         """
         if problems := list(tracked_problems(routers.build, chosen)):
             raise InputError(few(problems))
-        pools = tuple(ip_network(chosen[name]) for name in NEXT_HOP_POOLS)
-        families = pools if routers.build.addressing.ipv6 else pools[:1]
-        return cls(routers, families, has_gtsm(chosen))
+        ipv4_pool, ipv6_pool = (ip_network(chosen[name]) for name in NEXT_HOP_POOLS)
+        has_ipv6 = routers.build.addressing.ipv6 is not None
+        return cls(
+            routers=routers,
+            pools=(ipv4_pool, ipv6_pool) if has_ipv6 else (ipv4_pool,),
+            gtsm=has_gtsm(chosen),
+        )
 
     def hops(self, vertex: int, family: int, *, marked: bool = False) -> PortHops:
         """For each port of a switch the next hop that the neighbour announces.
 
-        It has no interface, "", as BGP resolves the address to the port.
+        It is an address without an interface, "", as BGP resolves the address to the port.
+
+        Args:
+            vertex: of the switch.
+            family: 0 for IPv4, 1 for IPv6.
+            marked: whether the next hop is for marked packets, not for all others.
         """
         ends = self.routers.build.wiring.ends(vertex)
         return {port: (self._address(far, family, marked), "") for port, far, _ in ends}

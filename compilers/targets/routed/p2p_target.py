@@ -86,9 +86,9 @@ class P2pTarget(Target):
         return RouterFolder(str(self.templates), tuple(self.files))
 
     def folder_with(self, chosen: Chosen) -> RouterFolder:
-        """Like `folder`, with the lines of requested additions turned into comments."""
+        """The files of a router, read with the lines of requested additions as comments."""
         without_additions = tuple(
-            addition.others_lines for addition in self.requested_additions(chosen)
+            addition.commented_out for addition in self.requested_additions(chosen)
         )
         return replace(self.folder, without_additions=without_additions)
 
@@ -124,18 +124,18 @@ class P2pTarget(Target):
         Raises:
             InputError: see `P2pFabric.of`.
         """
-        vrf = "" if self._hosts_choose(chosen) else self.vrf
+        vrf = "" if self._hosts_choose_paths(chosen) else self.vrf
         return P2pFabric.of(build, self.interfaces, chosen, vrf, self.leaks_host_routes)
 
-    def _hosts_choose(self, chosen: Chosen) -> bool:
+    def _hosts_choose_paths(self, chosen: Chosen) -> bool:
         """Whether hosts choose the paths, so that switches have minimal routes only."""
-        return any(addition.hosts_choose for addition in self.requested_additions(chosen))
+        return any(addition.hosts_choose_paths for addition in self.requested_additions(chosen))
 
     def emitted_check(
         self, build: Build, chosen: Chosen, folder: Path, accept: tuple[str, ...]
     ) -> EmittedCheck:
         """See `Target.emitted_check`: without alternates if hosts choose the paths."""
-        if self._hosts_choose(chosen):
+        if self._hosts_choose_paths(chosen):
             classes = Classes.minimal(build.tables.classes.port)
             build = replace(build, tables=replace(build.tables, classes=classes))
         return super().emitted_check(build, chosen, folder, accept)
@@ -180,10 +180,11 @@ class P2pTarget(Target):
             require_bgp(build, self.name, chosen, self.no_resolution_reason)
         for addition in requested:
             addition.require(build, chosen)
-        for addition in requested:
-            if addition.capabilities:
-                addition.capabilities.require(build, self.name)
-                return
+        capabilities = next(filter(None, (addition.capabilities for addition in requested)), None)
+        if capabilities:
+            # The addition says what the system can do with it, also how many routes it can hold.
+            capabilities.require(build, self.name)
+            return
         if not has_bgp:
             super().require(build, chosen)
         if problems := list(table_limit_problems(build, self.name, has_bgp)):
