@@ -64,6 +64,7 @@ class Capabilities:
     def _policy_problems(self, build: Build, target: str) -> list[Problem]:
         """The problems of the values of the policy that need features which are missing."""
         forwarding = build.forwarding
+        # The balances that a message may propose: those that fabrics of this family can have.
         needs_of_balance = {
             name: balance_named(name).forwarding.needs
             for name in own_balances()
@@ -95,17 +96,16 @@ class Capabilities:
         if not missing:
             return None
         possible = [
-            possible_value
-            for possible_value, features in needs.items()
-            if features <= self.features and possible_value != value
+            other_value
+            for other_value, needed in needs.items()
+            if needed <= self.features and other_value != value
         ]
-        required = f"{' or '.join(possible)}, as target {target} cannot do "
-        required += " and ".join(sorted(missing))
-        if reasons := [self.why[feature] for feature in sorted(missing) if feature in self.why]:
-            required += f" ({'; '.join(reasons)})"
+        features = " and ".join(sorted(missing))
+        reasons = [self.why[feature] for feature in sorted(missing) if feature in self.why]
+        because = f" ({'; '.join(reasons)})" if reasons else ""
         return Problem(
             key=f"routing.{key}",
-            required=required,
+            required=f"{' or '.join(possible)}, as target {target} cannot do {features}{because}",
             given=value,
             todo="change the fabric's policy or choose another target",
         )
@@ -119,7 +119,7 @@ class Capabilities:
             return []
         if not _has_unequal_weights(build.tables.classes):
             return []
-        unknown = "unequal shares"
+        unknown = "unequal shares"  # in the place of a value that the policy does not have
         match build.forwarding.weights:
             case "fitted":
                 key, required, given = "demand", "none", build.policy.get("demand", unknown)
@@ -129,6 +129,7 @@ class Capabilities:
                 given = build.policy.get("minimal_share", unknown)
                 key, required = "minimal_share", "equal-cost"
             case _:
+                # The tables have unequal weights for which no key of the policy asks.
                 key, required, given = "minimal_share", "equal-cost", unknown
         return [
             Problem(
@@ -154,27 +155,30 @@ class Capabilities:
                     todo="choose another target",
                 )
             )
-        for entries, count, limit in (
-            ("routes", int(routes.rows().max()), self.rows),
-            ("groups", groups, self.groups),
-        ):
-            if limit is not None and count > limit:
-                problems.append(
-                    Problem(
-                        key="topology",
-                        required=f"at most {limit} {entries} per switch for target {target}",
-                        given=f"{count}",
-                        todo="choose a smaller fabric or another target",
-                    )
-                )
+        most_routes = int(routes.rows().max())
+        if self.rows is not None and most_routes > self.rows:
+            problems.append(_limit_problem("routes", most_routes, self.rows, target))
+        if self.groups is not None and groups > self.groups:
+            problems.append(_limit_problem("groups", groups, self.groups, target))
         return problems
+
+
+def _limit_problem(entries: str, count: int, limit: int, target: str) -> Problem:
+    """The problem of a switch that needs more entries of a kind than a target can hold."""
+    return Problem(
+        key="topology",
+        required=f"at most {limit} {entries} per switch for target {target}",
+        given=f"{count}",
+        todo="choose a smaller fabric or another target",
+    )
 
 
 def _is_refused(balance: str, build: Build) -> bool:
     """Whether fabrics of the build's family cannot have a balance, whatever the target can do.
 
-    A balance may need alternates of the length of the minimal path. A family has none whose rows
-    have one shortest path (`single`) and whose alternates are made by algebra (`constructed`).
+    A balance may need alternates that are as short as the minimal path. There are none in a family
+    with one shortest path between any two switches (`single`), whose alternates are made by algebra
+    (`constructed`).
     """
     family = family_of(build.topology.family)
     return (

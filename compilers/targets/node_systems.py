@@ -242,14 +242,13 @@ class NodeSystems(Target):
         """The problems of systems that cannot have the agreed eBGP, TTL security or BFD."""
         if agreed[ROUTING] != "bgp":
             if agreed[BFD] == "on":
+                todo = "remove it" if self.systems_without(ROUTING) else "or write `routes: ebgp`"
                 yield Problem(
                     key=CONTROL_KEYS[BFD],
                     required="false with static routes of several systems, of which each has its "
                     "own way",
                     given="true",
-                    todo="remove it"
-                    if self.systems_without(ROUTING)
-                    else "or write `routes: ebgp`",
+                    todo=todo,
                 )
             return
         if static_systems := self.systems_without(ROUTING):
@@ -285,11 +284,8 @@ class NodeSystems(Target):
                 todo="remove it",
             )
         elif agreed[UNNUMBERED] == "off":
-            use_ebgp = (
-                ""
-                if self.systems_without(ROUTING)
-                else "write `control_plane: {routes: ebgp}`, or "
-            )
+            can_use_ebgp = not self.systems_without(ROUTING)
+            use_ebgp = "write `control_plane: {routes: ebgp}`, or " if can_use_ebgp else ""
             for name, system in self.targets.items():
                 if routing in system.only_unnumbered:
                     yield Problem(

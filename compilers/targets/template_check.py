@@ -24,7 +24,7 @@ REFERENCES = (nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends)
 """The statements by which a template needs another."""
 CLOSE_MATCH = 0.8
 """How similar whole names of files have to be for a slip, from 0 to 1 (`difflib`)."""
-SEE = "see Options and variables of targets in the manual"
+SEE_MANUAL = "see Options and variables of targets in the manual"
 """What to do about a mistake in a template."""
 
 
@@ -50,20 +50,22 @@ def check_templates(
     """
     target_trees = _shipped_trees(target, shipped)
     template_names = set(target_trees)
-    paths = (path for path in users_folder.rglob("*") if path.is_file())
-    files = {path.relative_to(users_folder).as_posix() for path in paths}
-    check = _Check(users_folder, environment)
-    check.read(files & template_names)
-    candidates = {name for name in files - check.names_read if _may_add(name, target)}
-    slips = {name: meant for name in candidates if (meant := _meant_name(name, template_names))}
-    check.read(candidates - slips.keys())
-    added_names = sorted(candidates - slips.keys() - check.names_needed)
-    unused = files - check.names_read
+    users_files = _files_below(users_folder)
+    reading = _UsersTemplates(users_folder, environment)
+    # First the templates that replace those of the target, and all that these need. What is left in
+    # the folder of the target adds files, unless its name is a slip.
+    reading.read(users_files & template_names)
+    others = {name for name in users_files - reading.names_read if _may_add(name, target)}
+    slips = {name: meant for name in others if (meant := _meant_name(name, template_names))}
+    additions = others - slips.keys()
+    reading.read(additions)
+    added_names = sorted(additions - reading.names_needed)  # not those that others include
+    unused = users_files - reading.names_read
     problems = [
-        *check.problems,
+        *reading.problems,
         *_stray_problems(target, users_folder, unused, template_names, slips),
     ]
-    if not check.names_read and not problems:
+    if not reading.names_read and not problems:
         problems.append(
             Problem(
                 file=str(users_folder),
@@ -71,16 +73,22 @@ def check_templates(
                 given="none of them",
             )
         )
-    trees = (*target_trees.values(), *check.trees.values())
+    trees = (*target_trees.values(), *reading.trees.values())
     # An included template may be used for any file, and get the variables that others assign.
     all_variables = frozenset().union(*variables.values(), *map(_assigned_names, trees))
     variables_of = {f"{target}/{file}.j2": names for file, names in variables.items()}
     variables_of |= dict.fromkeys(added_names, next(iter(variables.values())))
-    for name in check.trees:
-        problems += check.unknown_variables(name, variables_of.get(name, all_variables))
+    for name in reading.trees:
+        problems += reading.unknown_variables(name, variables_of.get(name, all_variables))
     if problems:
         raise InputError(few(problems))
     return [_file_name(name) for name in added_names]
+
+
+def _files_below(folder: Path) -> set[str]:
+    """The paths of all files in a folder and the folders below, as names of templates."""
+    paths = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix() for path in paths}
 
 
 def _may_add(name: str, target: str) -> bool:
@@ -134,7 +142,7 @@ def _shipped_trees(target: str, shipped: Environment) -> dict[str, nodes.Templat
     return trees
 
 
-class _Check:
+class _UsersTemplates:
     """The user's templates that a target uses, and what is wrong with them."""
 
     def __init__(self, users_folder: Path, environment: Environment) -> None:
@@ -158,11 +166,11 @@ class _Check:
                 self.trees[name] = self._environment.parse(text, name)
             except TemplateSyntaxError as error:
                 given = error.message or type(error).__name__
-                self._add(name, error.lineno, "a Jinja2 template", given)
+                self._add_problem(name, error.lineno, "a Jinja2 template", given)
             except (OSError, UnicodeDecodeError) as error:
-                self._add(name, 0, "a text file in the folder", str(error))
+                self._add_problem(name, 0, "a text file in the folder", str(error))
             except RecursionError:
-                self._add(name, 0, "a Jinja2 template", "one that is nested too deep")
+                self._add_problem(name, 0, "a Jinja2 template", "one that is nested too deep")
             else:
                 needed = set(self._needed(name))
                 self.names_needed |= needed
@@ -177,35 +185,35 @@ class _Check:
             needed = reference.value
             if _source(self._environment, needed) is None:
                 if not getattr(node, "ignore_missing", False):
-                    self._add(name, node.lineno, "a template that is there", shown(needed))
+                    self._add_problem(name, node.lineno, "a template that is there", shown(needed))
             elif (self._users_folder / needed).is_file():
                 yield needed
 
-    def unknown_variables(self, name: str, known: frozenset[str]) -> Iterator[Problem]:
-        """The variables that a template uses and does not get.
+    def unknown_variables(self, name: str, variables: frozenset[str]) -> Iterator[Problem]:
+        """The problems of variables that a template uses and does not get.
 
         Args:
             name: the name of the template.
-            known: the variables that it gets.
+            variables: the names of the variables that it gets.
         """
         tree = self.trees[name]
         undeclared = meta.find_undeclared_variables(tree)
-        for variable in sorted(undeclared - known - set(self._environment.globals)):
+        for variable in sorted(undeclared - variables - set(self._environment.globals)):
             yield Problem(
                 file=str(self._users_folder / name),
                 line=min(
                     node.lineno for node in tree.find_all(nodes.Name) if node.name == variable
                 ),
-                required=f"one of the variables {', '.join(sorted(known))}",
+                required=f"one of the variables {', '.join(sorted(variables))}",
                 given=shown(variable),
-                todo=did_you_mean(variable, known, SEE),
+                todo=did_you_mean(variable, variables, SEE_MANUAL),
             )
 
-    def _add(self, name: str, line: int, required: str, given: str) -> None:
+    def _add_problem(self, name: str, line: int, required: str, given: str) -> None:
         """Add a mistake at a line of a template."""
         file = str(self._users_folder / name)
         self.problems.append(
-            Problem(file=file, line=line, required=required, given=given, todo=SEE)
+            Problem(file=file, line=line, required=required, given=given, todo=SEE_MANUAL)
         )
 
 

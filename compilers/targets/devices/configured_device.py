@@ -13,8 +13,8 @@ import re
 from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple
 
 from compilers.targets.devices.device_shell import DeviceError
 from compilers.targets.devices.route_differences import RouteDifference
@@ -33,13 +33,13 @@ from compilers.targets.devices.router_device import (
     RouterDevice,
 )
 
-PORT = "interface "
-"""How the line of a port begins."""
+PORT_HEAD = "interface "
+"""How the head of a port's section begins."""
 SHUT, OPEN = "shutdown", "no shutdown"
 """The lines in the section of a port that shut and open it."""
 HOST_NAME = re.compile(r"^(?:hostname|switchname|set system host-name) (\S+)", re.M)
 """`hostname n7`, `switchname n7` or `set system host-name n7`."""
-SINGLE_WORDS = frozenset({"description", "mtu", "speed", "fec", "vrf", "switchport", "hostname"})
+SET_ONCE = frozenset({"description", "mtu", "speed", "fec", "vrf", "switchport", "hostname"})
 """First words of lines that a section has once: another line with the word replaces the first."""
 FRAME = re.compile(r"\s*(!|#|$|end$|exit|Current configuration|Building configuration)")
 """Lines that configure nothing: `!`, `# …`, `end`, `exit-address-family`, and empty lines."""
@@ -60,6 +60,43 @@ CONFIRM_MINUTES = 10
 """Minutes after which a device takes an unconfirmed change back."""
 Section = tuple[str, ...]
 """The head lines of the sections that a line is in, the outermost first; () outside of sections."""
+
+
+@dataclass(frozen=True, slots=True)
+class _ComparedSections:
+    """The rendered lines of every section, and those that a device has."""
+
+    rendered_lines: list[tuple[Section, str]]
+    """The rendered lines in their order, each with its section."""
+    rendered: defaultdict[Section, dict[str, None]]
+    """The rendered lines of each section."""
+    present: defaultdict[Section, dict[str, None]]
+    """The lines of each section on the device."""
+    routes: set[str]
+    """The rendered lines about routes of the fabric, which `route_changes` compares."""
+
+
+class _Policies(NamedTuple):
+    """The policies among lines outside of sections: prefix lists, AS-path lists, route maps."""
+
+    names: frozenset[str]
+    """Each policy, as `route-map announced`."""
+    entries: frozenset[str]
+    """Each entry twice: as it is written, and as policy and number (`_numbered_entry`)."""
+
+    @classmethod
+    def of(cls, lines: Iterable[str]) -> _Policies:
+        """The policies in these lines."""
+        matches = [entry for entry in map(POLICY_ENTRY.match, lines) if entry]
+        texts = (text for entry in matches for text in (entry[0], _numbered_entry(entry)) if text)
+        return cls(frozenset(entry["list"] for entry in matches), frozenset(texts))
+
+    def has(self, entry: re.Match[str]) -> bool:
+        """Whether an entry is one of these, or has the policy and the number of one.
+
+        An entry with the number of another one would replace it.
+        """
+        return entry[0] in self.entries or _numbered_entry(entry) in self.entries
 
 
 class ConfiguredDevice(RouterDevice):
@@ -109,7 +146,12 @@ class ConfiguredDevice(RouterDevice):
             raise DeviceError(f"a configuration that cannot be read: {error}") from error
 
     def route_changes(self, wanted: Iterable[RouteLine], running: str) -> Remediation:
-        """The lines that give a device with this configuration the wanted routes."""
+        """The lines that give a device the wanted routes.
+
+        Args:
+            wanted: the routes.
+            running: the running configuration of the device.
+        """
         return remediation(self.lines(running), wanted)
 
     def plan(self, wanted: Iterable[RouteLine] | None = None) -> DevicePlan:
@@ -125,13 +167,16 @@ class ConfiguredDevice(RouterDevice):
             DeviceError: its BGP runs with another AS number, which no line changes.
         """
         wanted = self.lines(self.rendered()) if wanted is None else list(wanted)
-        running = self.running()
-        self._require_as_number(running)
-        plan = self._plan(wanted, running)
-        after_reboot = self._plan(wanted, self.saved()) if self.save_commands else plan
-        drain_would_return = after_reboot.drained and not plan.drained
-        differs = after_reboot.lines != plan.lines or drain_would_return
-        needs_save = differs or (plan.lines and not self.driver)  # drivers save what they commit
+        running_text = self.running()
+        self._require_as_number(running_text)
+        plan = self._full_plan(wanted, running_text)
+        plan_after_reboot = plan
+        if self.save_commands:
+            plan_after_reboot = self._full_plan(wanted, self.saved())
+        drain_would_return = plan_after_reboot.drained and not plan.drained
+        differs_after_reboot = plan_after_reboot.lines != plan.lines or drain_would_return
+        changes_running = plan.lines and not self.driver  # drivers save what they commit
+        needs_save = differs_after_reboot or changes_running
         return replace(plan, save=self.save_commands if needs_save else ())
 
     def _require_as_number(self, running: str) -> None:
@@ -147,7 +192,7 @@ class ConfiguredDevice(RouterDevice):
                 "sessions, and push again, or keep the number (`asn` of its node)"
             )
 
-    def _plan(self, wanted: Iterable[RouteLine], running: str) -> DevicePlan:
+    def _full_plan(self, wanted: Iterable[RouteLine], running: str) -> DevicePlan:
         """The plan for a device with a running configuration: lines of routes and all others."""
         plan, routes = self.section_plan(running), self.route_changes(wanted, running)
         return replace(plan, add=(*plan.add, *routes.add), remove=(*routes.remove, *plan.remove))
@@ -158,47 +203,69 @@ class ConfiguredDevice(RouterDevice):
         Foreign lines in the fabric's sections and policies are kept, or removed if the user
         overrules them.
         """
-        text = self.rendered()
-        rendered_lines = list(by_section(text))
-        rendered = _lines_by_section(rendered_lines)
-        present = _lines_by_section(by_section(running))
-        routes = self._route_lines(text)
-        ports = [section for section in rendered if section and section[0].startswith(PORT)]
-        shut = [port for port in ports if self._is_shut(rendered[port], present[port])]
-        missing = [
-            (section, line)
-            for section, line in rendered_lines
-            if line not in present[section]
-            and line not in routes
-            and (line != OPEN or self._types_no_shutdown(section in shut))
+        sections = self._compared_sections(running)
+        shut = [
+            section
+            for section in sections.rendered
+            if section and section[0].startswith(PORT_HEAD) and self._is_shut(section, sections)
         ]
-        if self.opens_ports:  # `no shutdown` is not rendered where ports start open
-            missing += [(port, OPEN) for port in shut if OPEN not in rendered[port]]
-        is_drained = any(map(DRAINED.match, present[()]))
+        is_drained = any(map(DRAINED.match, sections.present[()]))
+        missing = self._missing_lines(sections, shut)
         if is_drained:  # what the drain withdrew stays withdrawn until its end
             missing = [(section, line) for section, line in missing if not WITHDRAWN.match(line)]
         foreign = [
             (section, line)
-            for section in rendered
-            for line in present[section]
-            if self._is_foreign(line, section, rendered[section], present) and line not in routes
+            for section in sections.rendered
+            for line in sections.present[section]
+            if self._is_foreign(line, section, sections) and line not in sections.routes
         ]
         to_remove = [
             (section, line)
             for section, line in foreign
-            if LINES in self.overrule and _is_inside(section, line, rendered)
+            if LINES in self.overrule and _is_inside(section, line, sections.rendered)
         ]
         to_keep = [line for line in foreign if line not in to_remove]
         removals = ((section, _removal(line)) for section, line in to_remove)
         return DevicePlan(
-            add=tuple(lines_to_type(missing, rendered.keys())),
+            add=tuple(lines_to_type(missing, sections.rendered.keys())),
             remove=tuple(lines_to_type(removals, ())),
             kept=tuple(": ".join((*section, line)) for section, line in to_keep),
             shut=frozenset(
-                () if self.opens_ports else (port[-1].removeprefix(PORT) for port in shut)
+                () if self.opens_ports else (port[-1].removeprefix(PORT_HEAD) for port in shut)
             ),
             drained=is_drained,
         )
+
+    def _compared_sections(self, running: str) -> _ComparedSections:
+        """The lines of each section, as they are rendered and in a running configuration."""
+        rendered_text = self.rendered()
+        rendered_lines = list(by_section(rendered_text))
+        return _ComparedSections(
+            rendered_lines=rendered_lines,
+            rendered=_lines_by_section(rendered_lines),
+            present=_lines_by_section(by_section(running)),
+            routes=self._route_lines(rendered_text),
+        )
+
+    def _missing_lines(
+        self, sections: _ComparedSections, shut: Collection[Section]
+    ) -> list[tuple[Section, str]]:
+        """The rendered lines that the device lacks, without routes, each with its section.
+
+        Args:
+            sections: the rendered lines, and those of the device.
+            shut: the sections of the ports that somebody has shut.
+        """
+        missing = [
+            (section, line)
+            for section, line in sections.rendered_lines
+            if line not in sections.present[section]
+            and line not in sections.routes
+            and (line != OPEN or self._types_no_shutdown(section in shut))
+        ]
+        if self.opens_ports:  # `no shutdown` is not rendered where ports start open
+            missing += [(port, OPEN) for port in shut if OPEN not in sections.rendered[port]]
+        return missing
 
     def _types_no_shutdown(self, is_shut: bool) -> bool:
         """Whether a push types the rendered `no shutdown` of a port, if the device lacks the line.
@@ -208,15 +275,16 @@ class ConfiguredDevice(RouterDevice):
         """
         return self.opens_ports if is_shut else self.ports_start_shut
 
-    def _is_shut(self, rendered: Iterable[str], present: Collection[str]) -> bool:
-        """Whether somebody has shut a port.
+    def _is_shut(self, section: Section, sections: _ComparedSections) -> bool:
+        """Whether somebody has shut the port of a section.
 
         Where ports start shut, a port with the fabric's description was open before.
 
         Args:
-            rendered: the rendered lines of the port.
-            present: its lines on the device.
+            section: the section of the port.
+            sections: the rendered lines, and those of the device.
         """
+        rendered, present = sections.rendered[section], sections.present[section]
         descriptions = (line for line in rendered if line.startswith("description "))
         was_pushed = any(line in present for line in descriptions)
         is_open = OPEN in present or OPEN not in rendered
@@ -231,13 +299,7 @@ class ConfiguredDevice(RouterDevice):
             if line.prefix in part
         }
 
-    def _is_foreign(
-        self,
-        line: str,
-        section: Section,
-        rendered: Collection[str],
-        present: Mapping[Section, Collection[str]],
-    ) -> bool:
+    def _is_foreign(self, line: str, section: Section, sections: _ComparedSections) -> bool:
         """Whether a line is foreign: no rendered line, and none that a rendered line replaces.
 
         Outside of sections only heads of sections and entries of the fabric's policies are foreign.
@@ -245,16 +307,16 @@ class ConfiguredDevice(RouterDevice):
         Args:
             line: a line on the device.
             section: the section that it is in.
-            rendered: the rendered lines of the section.
-            present: the lines of all sections on the device.
+            sections: the rendered lines, and those of the device.
         """
+        rendered = sections.rendered[section]
         if line in rendered or line in (SHUT, OPEN):
             return False
         if not section:
-            policies, entries = _policies(rendered)
-            if (entry := POLICY_ENTRY.match(line)) and entry["list"] in policies:
-                return entry[0] not in entries and _numbered_entry(entry) not in entries
-            return (line,) in present
+            policies = _Policies.of(rendered)
+            if (entry := POLICY_ENTRY.match(line)) and entry["list"] in policies.names:
+                return not policies.has(entry)
+            return (line,) in sections.present  # whether it is the head of a section
         head = self._head(line)
         return not any(f"{rendered_line} ".startswith(f"{head} ") for rendered_line in rendered)
 
@@ -263,7 +325,7 @@ class ConfiguredDevice(RouterDevice):
         words = line.split()
         if line.startswith(self.repeatable):
             return line
-        if words[0] in SINGLE_WORDS:
+        if words[0] in SET_ONCE:
             return words[0]
         count = 3 if line.startswith(self.long_heads) else 2
         return " ".join(words[:count])
@@ -276,8 +338,8 @@ class ConfiguredDevice(RouterDevice):
         differences = compare(tables)
         if self.bgp:
             return []
-        static = {line.place for line in self.lines(self.running())}
-        return [route for route in differences if route.found and route.place not in static]
+        static_routes = {line.place for line in self.lines(self.running())}
+        return [route for route in differences if route.found and route.place not in static_routes]
 
 
 def by_section(text: str) -> Iterator[tuple[Section, str]]:
@@ -307,17 +369,6 @@ def _lines_by_section(
     return grouped
 
 
-def _policies(lines: Iterable[str]) -> tuple[frozenset[str], frozenset[str]]:
-    """The policies in lines outside of sections: their names, and their entries.
-
-    An entry is given twice: as it is written, and as policy and number (`_numbered_entry`), as
-    another entry with that number would replace it.
-    """
-    entries = [entry for entry in map(POLICY_ENTRY.match, lines) if entry]
-    texts = (text for entry in entries for text in (entry[0], _numbered_entry(entry)) if text)
-    return frozenset(entry["list"] for entry in entries), frozenset(texts)
-
-
 def _numbered_entry(entry: re.Match[str]) -> str:
     """The policy and the number of an entry, `route-map announced 10`; "" without a number."""
     return f"{entry['list']} {entry['number']}" if entry["number"] else ""
@@ -328,8 +379,8 @@ def _is_inside(section: Section, line: str, rendered: Mapping[Section, Collectio
     if section:
         return True
     entry = POLICY_ENTRY.match(line)
-    policies, _ = _policies(rendered[()])
-    return bool(entry and entry["list"] in policies and not DRAINED.match(line))
+    policies = _Policies.of(rendered[()])
+    return bool(entry and entry["list"] in policies.names and not DRAINED.match(line))
 
 
 def _removal(line: str) -> str:

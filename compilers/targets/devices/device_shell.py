@@ -29,8 +29,8 @@ LOCK_SCRIPT = f"""mkdir -p {{folder}} && exec 9>>{{file}} || exit 1
 flock -n 9 || {{{{ cat {{file}}; exit {LOCK_REFUSED}; }}}}
 echo {{owner}} > {{file}}; echo {LOCKED}; exec cat > /dev/null"""
 """The script that holds a lock until its input ends. If another shell has the lock, it prints the
-owner and fails."""
-LAST_WORDS = 300
+owner and fails. Its fields are `folder`, `file` and `owner`."""
+LONGEST_OUTPUT = 300
 """How many characters of a command's output are in a message: the last ones."""
 
 
@@ -65,7 +65,7 @@ class DeviceShell:
         """The output of a command that gets a text as its input."""
         try:
             # In a session of its own, so that Ctrl-C does not cut a change in half.
-            done = subprocess.run(
+            process = subprocess.run(
                 [*self.reach, command],
                 input=text,
                 capture_output=True,
@@ -77,11 +77,11 @@ class DeviceShell:
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise DeviceError(f"{self.reach[0]}: {error}") from error
-        if done.returncode:
-            output = (done.stderr.strip() or done.stdout.strip())[-LAST_WORDS:]
+        if process.returncode:
+            output = (process.stderr.strip() or process.stdout.strip())[-LONGEST_OUTPUT:]
             first_line = command.partition("\n")[0] or self.reach[0]
-            raise DeviceError(f"{first_line}: {output or f'exit {done.returncode}'}")
-        return done.stdout
+            raise DeviceError(f"{first_line}: {output or f'exit {process.returncode}'}")
+        return process.stdout
 
     def lock(self, folder: str, owner: str) -> HeldLock:
         """Lock a folder against other pushes, until the lock is released or this program ends.
@@ -93,8 +93,11 @@ class DeviceShell:
         Raises:
             DeviceError: another push holds the lock, or the device does not answer.
         """
-        words = {"folder": folder, "file": f"{folder}/push.lock", "owner": owner}
-        command = LOCK_SCRIPT.format(**{name: shlex.quote(word) for name, word in words.items()})
+        command = LOCK_SCRIPT.format(
+            folder=shlex.quote(folder),
+            file=shlex.quote(f"{folder}/push.lock"),
+            owner=shlex.quote(owner),
+        )
         try:
             process = subprocess.Popen(
                 [*self.reach, command],

@@ -17,10 +17,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from compilers.targets.devices.configured_device import CONFIRM_MINUTES, ConfiguredDevice
-from compilers.targets.devices.device_shell import LAST_WORDS, SHELL_PATIENCE, DeviceError
+from compilers.targets.devices.device_shell import LONGEST_OUTPUT, SHELL_PATIENCE, DeviceError
 from compilers.targets.devices.route_lines import RouteLine
 from compilers.targets.devices.router_device import DevicePlan
 
+NAPALM_CHANGE = "of NAPALM"
+"""The name of a change that is not confirmed yet (`RouterDevice.pending`). NAPALM itself has no
+names for changes, as there is one at a time."""
 NOT_A_CONFIGURATION = re.compile(r"\s*(%|$)")
 """`% Invalid input`, or nothing: what a device prints instead of its configuration."""
 
@@ -45,8 +48,8 @@ class NapalmSession:
     device: Any = None
     """The driver; None until it is open."""
 
-    def call(self, method: str, *words: Any, **named: Any) -> Any:
-        """Call a method of the driver."""
+    def call(self, method: str, *args: Any, **keyword_args: Any) -> Any:
+        """Call a method of the driver, which is opened first if it is not."""
         from napalm import get_network_driver
 
         try:
@@ -59,10 +62,10 @@ class NapalmSession:
                 device = driver_class(self.address, self.user, self.password, optional_args=options)
                 device.open()
                 self.device = device
-            return getattr(self.device, method)(*words, **named)
+            return getattr(self.device, method)(*args, **keyword_args)
         except Exception as error:
             text = " ".join(str(error).split()) or type(error).__name__
-            raise DeviceError(f"{method}: {text[-LAST_WORDS:]}") from error
+            raise DeviceError(f"{method}: {text[-LONGEST_OUTPUT:]}") from error
 
     def close(self) -> None:
         """End the session, which frees its locks, if the device still answers."""
@@ -142,8 +145,7 @@ class NapalmDevice(ConfiguredDevice):
     def type(self, lines: Sequence[str]) -> None:
         """See `RouterDevice.type`: load and commit lines. If one is wrong, none has an effect."""
         if lines and self._load_candidate(lines):
-            # `pending` is the name of the change; NAPALM has one at a time, without a name.
-            self.pending = "of NAPALM"
+            self.pending = NAPALM_CHANGE
             timer = {"revert_in": 60 * CONFIRM_MINUTES} if self.has_commit_timer else {}
             self.shell.call("commit_config", **timer)
 

@@ -31,8 +31,10 @@ from compilers.readers.devices.held_routes import (
 )
 
 Kind = Literal["missing", "stale", "next hop", "weight", "order"]
+"""How the routes to a prefix differ: the switch has none or too few choices, or choices that the
+build does not have, or other next hops, weights or another order."""
 KINDS: tuple[Kind, ...] = ("missing", "stale", "next hop", "weight", "order")
-"""The kinds of differences."""
+"""All kinds, in the order in which reports count them."""
 ROUNDING = 0.01
 """The largest error of a next hop's share on systems that round weights
 (`_with_wanted_weights`)."""
@@ -104,16 +106,21 @@ def route_differences(
         if table in RULES and table not in held:
             continue
         held_routes = held.get(table, {})
-        for prefix, choices in routes.items():
-            expected = choices if shows_all_choices else choices[:1]
-            present = held_routes.get(prefix, ())
-            if rounds_weights and len(present) == len(expected):
-                present = tuple(map(_with_wanted_weights, expected, present))
-            if present == expected:
+        for prefix, all_choices in routes.items():
+            wanted_choices = all_choices if shows_all_choices else all_choices[:1]
+            held_choices = held_routes.get(prefix, ())
+            if rounds_weights and len(held_choices) == len(wanted_choices):
+                held_choices = tuple(map(_with_wanted_weights, wanted_choices, held_choices))
+            if held_choices == wanted_choices:
                 continue
-            if difference := _choice_difference(expected, present):
+            if difference := _choice_difference(wanted_choices, held_choices):
                 yield RouteDifference(
-                    switch, difference.kind, table, prefix, difference.missing, difference.surplus
+                    switch=switch,
+                    kind=difference.kind,
+                    table=table,
+                    prefix=prefix,
+                    wanted=difference.wanted,
+                    found=difference.held,
                 )
         for prefix in held_routes.keys() - routes.keys():
             if table in RULES or (is_within(prefix, pools) and not is_within(prefix, host_blocks)):
@@ -126,32 +133,32 @@ class _ChoiceDifference:
 
     kind: Kind
     """How they differ."""
-    missing: Choices
-    """The wanted choices that the switch does not have."""
-    surplus: Choices
-    """The choices of the switch that the build does not have."""
+    wanted: Choices
+    """The choices of the build in question."""
+    held: Choices
+    """The choices of the switch in question."""
 
 
 def _choice_difference(wanted: Choices, held: Choices) -> _ChoiceDifference | None:
-    """The choices in which two routes to a prefix differ; None if they do not."""
-    missing = tuple(ours for ours in wanted if not any(_alike(ours, theirs) for theirs in held))
-    surplus = tuple(theirs for theirs in held if not any(_alike(ours, theirs) for ours in wanted))
+    """The choices in which two routes to a prefix differ; None if they do not.
+
+    Routes with equally many choices are compared choice by choice. If one has more choices than the
+    other, only the choices that the other does not have at all are a difference.
+    """
+    missing = tuple(choice for choice in wanted if not any(_alike(choice, h) for h in held))
+    surplus = tuple(choice for choice in held if not any(_alike(w, choice) for w in wanted))
     if len(wanted) == len(held):
-        pairs = [
-            (ours, theirs)
-            for ours, theirs in zip(wanted, held, strict=True)
-            if not _alike(ours, theirs)
-        ]
-        if not pairs:
+        unlike_pairs = [(w, h) for w, h in zip(wanted, held, strict=True) if not _alike(w, h)]
+        if not unlike_pairs:
             return None
         if not missing and not surplus:
             return _ChoiceDifference("order", wanted, held)
-        missing = tuple(ours for ours, _ in pairs)
-        surplus = tuple(theirs for _, theirs in pairs)
+        missing = tuple(w for w, _ in unlike_pairs)
+        surplus = tuple(h for _, h in unlike_pairs)
     if missing and surplus:
         only_weights = len(missing) == len(surplus) and all(
-            _alike(_without_weights(ours), _without_weights(theirs))
-            for ours, theirs in zip(missing, surplus, strict=True)
+            _alike(_without_weights(w), _without_weights(h))
+            for w, h in zip(missing, surplus, strict=True)
         )
         return _ChoiceDifference("weight" if only_weights else "next hop", missing, surplus)
     return _ChoiceDifference("missing" if missing else "stale", missing, surplus)
@@ -192,8 +199,8 @@ def _alike(wanted: Hops, held: Hops) -> bool:
     if wanted == held:
         return True
     unmatched = list(held)
-    for hop in wanted:
-        match = next((other for other in unmatched if _alike_hops(hop, other)), None)
+    for wanted_hop in wanted:
+        match = next((hop for hop in unmatched if _alike_hops(wanted_hop, hop)), None)
         if match is None:
             return False
         unmatched.remove(match)

@@ -19,9 +19,12 @@ Compare = Callable[[str], Iterable[RouteDifference]]
 """Compares routing tables, as a device prints them, with those of the build."""
 MOST_NAMED = 3
 """How many routes, lines or switches a message names."""
-PORTS_SHUT, LINES, NAMES = "ports", "lines", "names"
-"""What users may let a push overrule: ports that somebody has shut, lines of others in the fabric's
-sections, host names that are no node's."""
+PORTS_SHUT = "ports"
+"""Users may let a push overrule ports that somebody has shut: it opens them."""
+LINES = "lines"
+"""Users may let a push overrule lines of others in the fabric's sections: it removes them."""
+NAMES = "names"
+"""Users may let a push overrule host names that are no node's: it configures these devices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,12 @@ class RouterDevice(ABC):
     """A router, and the rendered files that it is to have.
 
     Methods that talk to the device raise a DeviceError if it does not answer, refuses, or prints
-    what cannot be read.
+    what cannot be read. A push calls them in this order:
+
+    - `lock`, then `plan`, which changes nothing;
+    - `type`, after which a change is `pending`. Systems with a timer take it back by themselves;
+    - `tables`, to prove the change, then `confirm` or `undo`, after which none is pending;
+    - `save`, then `unlock`.
     """
 
     shell: Any

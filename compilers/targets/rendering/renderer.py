@@ -20,7 +20,7 @@ from jinja2.utils import object_type_repr
 from compilers.tables.build import Build
 from compilers.tables.folders.written_file import unwritable_folder
 from compilers.targets.node_facts import UserVariables, names_by_file
-from compilers.targets.template_check import SEE, check_templates
+from compilers.targets.template_check import SEE_MANUAL, check_templates
 from compilers.workers.local_processes import on_all_cores
 from inventory.problems import InputError
 from templates import environment
@@ -120,24 +120,24 @@ class Renderer:
         """
 
         def write_switch(vertex: int) -> Written:
-            # What this process has written so far is not part of the result.
-            before = self.written
+            # What this process has written before is not part of the result.
+            written_before = self.written
             write(vertex)
-            return self.written - before
+            return self.written - written_before
 
         total = self.written
         for written in on_all_cores(write_switch, vertices, progress):
             total += written
         self.written = total
 
-    def write(self, folder: Path, kind: type, variables: Mapping[str, Any]) -> None:
+    def write(self, folder: Path, variables_class: type, variables: Mapping[str, Any]) -> None:
         """Render the files whose variables are of one dataclass into a folder.
 
         Each file is written as a whole or not at all.
 
         Args:
             folder: the folder.
-            kind: the dataclass.
+            variables_class: the dataclass.
             variables: the variables by name.
 
         Raises:
@@ -145,13 +145,13 @@ class Renderer:
         """
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            for file in self._files[kind]:
+            for file in self._files[variables_class]:
                 self._put(folder, file, [self._render(file, variables).encode()])
         except OSError as error:
             raise unwritable_folder(folder, error) from error
 
     def refuse_template(self, file: str) -> None:
-        """Pass when the user has no template for a file that is written without one.
+        """Refuse a template of the user for a file that is written without one.
 
         Raises:
             InputError: there is such a template.
@@ -221,18 +221,18 @@ def _template_error(
     """
     from jinja2.exceptions import SecurityError
 
-    unsafe = isinstance(error, SecurityError | OverflowError)
+    is_unsafe = isinstance(error, SecurityError | OverflowError)
     frames = traceback.extract_tb(error.__traceback__)
     inside = [frame for frame in frames if Path(frame.filename).is_relative_to(folder)]
     text = str(error).replace(object_type_repr(UserVariables()), "vars")
     given = "one that includes itself" if isinstance(error, RecursionError) else text
+    documented = "a template of the documented variables"
+    required = "a template in its sandbox" if is_unsafe else documented
     switch = f", for switch {variables['facts'].name}" if "facts" in variables else ""
     return InputError.of(
         file=inside[-1].filename if inside else str(folder / name),
         line=(inside[-1].lineno or 0) if inside else 0,
-        required="a template in its sandbox"
-        if unsafe
-        else "a template of the documented variables",
+        required=required,
         given=(given or type(error).__name__) + switch,
-        todo=UNSAFE if unsafe else SEE,
+        todo=UNSAFE if is_unsafe else SEE_MANUAL,
     )
