@@ -38,7 +38,7 @@ IMAGE = re.compile(r"[a-z0-9][A-Za-z0-9._/:@-]{0,254}")
 """`alpine:3`: the name of an image."""
 CONTAINER_KINDS = {system.name: system.container for system in default_first() if system.container}
 """How containerlab runs each system that it can run, by name."""
-PORTS = {system.name: system.interfaces for system in default_first() if system.interfaces}
+INTERFACES = {system.name: system.interfaces for system in default_first() if system.interfaces}
 """How each system names its ports, by name of the system."""
 
 
@@ -149,16 +149,20 @@ class Containerlab(PushTarget):
             name=build.name,
             identity=build.identity,
             management=str(MANAGEMENT),
-            kinds={
-                name: LabKind(kind := CONTAINER_KINDS[name], chosen["image"] or kind.image)
-                for name in systems
-            },
+            kinds={name: _lab_kind(name, chosen["image"]) for name in systems},
             host_image=chosen["host_image"],
             nodes=node_list(build, chosen),
-            hosts=list(hosts(BuildRouters.of(build, PORTS[systems[0]]))),
+            # Hosts need addresses only, which do not depend on the names of a system's ports.
+            hosts=list(hosts(BuildRouters.of(build, INTERFACES[systems[0]]))),
             links=list(links(build, chosen)),
         )
         return lambda _: values  # the same at every vertex, as the files are for the whole fabric
+
+
+def _lab_kind(system: str, image: str) -> LabKind:
+    """How the switches of a system are run; by the system's usual image if `image` is ""."""
+    kind = CONTAINER_KINDS[system]
+    return LabKind(kind, image or kind.image)
 
 
 def links(build: Build, chosen: Chosen) -> Iterator[tuple[str, str]]:
@@ -167,15 +171,16 @@ def links(build: Build, chosen: Chosen) -> Iterator[tuple[str, str]]:
 
     def end(vertex: int, port: int) -> str:
         """The end of a link at a port of a switch."""
-        ports = PORTS[systems[vertex]]
-        return f"{wiring.names[vertex]}:{ports.lab_interface(wiring.port_name(vertex, port), port)}"
+        interfaces = INTERFACES[systems[vertex]]
+        interface = interfaces.lab_interface(wiring.port_name(vertex, port), port)
+        return f"{wiring.names[vertex]}:{interface}"
 
     for vertex, link in np.argwhere(wiring.far >= 0).tolist():
         far = int(wiring.far[vertex, link])
         if vertex < far:
             near_end = end(vertex, int(wiring.port[vertex, link]))
             yield near_end, end(far, int(wiring.far_port[vertex, link]))
-    # `host_names` has a name for each of these at every switch.
+    # `host_names` has names for this many hosts at every switch.
     most_hosts = wiring.host_port.shape[1]
     for vertex, host in np.argwhere(wiring.host_port > 0).tolist():
         host_name = wiring.host_names[vertex * most_hosts + host]
@@ -186,15 +191,15 @@ def hosts(routers: BuildRouters) -> Iterator[dict[str, Any]]:
     """Every host: its name, and commands that give it addresses and routes to the fabric."""
     wiring, addressing, pools = routers.build.wiring, routers.build.addressing, routers.pools()
     most_hosts = wiring.host_port.shape[1]
-    for vertex, number in np.argwhere(wiring.host_port > 0).tolist():
-        lines = [
-            f"ip address add {addressing.host(vertex, number)}/{addressing.ipv4_length} dev eth1",
+    for vertex, host in np.argwhere(wiring.host_port > 0).tolist():
+        commands = [
+            f"ip address add {addressing.host(vertex, host)}/{addressing.ipv4_length} dev eth1",
             f"ip route add {pools[0]} via {addressing.gateway(vertex)} dev eth1",
         ]
         if addressing.ipv6:
             network = addressing.network6(vertex)
-            lines += [
-                f"ip -6 address add {addressing.host6(vertex, number)}/64 dev eth1",
+            commands += [
+                f"ip -6 address add {addressing.host6(vertex, host)}/64 dev eth1",
                 f"ip -6 route add {pools[1]} via {network[1]} dev eth1",
             ]
-        yield {"name": wiring.host_names[vertex * most_hosts + number], "commands": lines}
+        yield {"name": wiring.host_names[vertex * most_hosts + host], "commands": commands}

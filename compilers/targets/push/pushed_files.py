@@ -23,8 +23,8 @@ SYSTEM = "system"
 """The option with the target whose files are pushed."""
 CONFIGS = "configs"
 """The option with the folder of these files."""
-CONFIGS_OF_SYSTEMS = "configs"
-"""The default of the option `configs` where each node has files of its own system."""
+FOLDER_OF_SYSTEMS = "configs"
+"""The folder, unless the option names another, where each node has files of its own system."""
 REMOTE_FOLDER = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_./-]{0,254}")
 """`../configs`: the path of a folder."""
 
@@ -74,12 +74,16 @@ def node_list(build: Build, chosen: Chosen) -> list[PushedNode]:
     """
     if problems := node_name_problems(build):
         raise InputError(few(problems))
-    default_folder = CONFIGS_OF_SYSTEMS if build.systems else chosen[SYSTEM]
+    default_folder = FOLDER_OF_SYSTEMS if build.systems else chosen[SYSTEM]
     configs = chosen[CONFIGS].rstrip("/") or default_folder
     systems = system_of_each(build, chosen)
     return [
         PushedNode(
-            vertex, name, build.wiring.management[vertex], f"{configs}/{name}", systems[vertex]
+            vertex=vertex,
+            name=name,
+            address=build.wiring.management[vertex],
+            folder=f"{configs}/{name}",
+            system=systems[vertex],
         )
         for vertex, name in nodes(build)
     ]

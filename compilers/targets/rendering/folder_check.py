@@ -57,9 +57,9 @@ class FolderState:
     verified: bool | None = None
     """Whether all builds have a valid verification mark; None for a render."""
     kept: str = ""
-    """The identity of the previous build, which was kept; "" where there is none."""
+    """The identity of the previous build; "" where there is none."""
     parts: tuple[str, ...] = ()
-    """The paths of files that killed processes left unfinished, for `polarfab folder --clean`."""
+    """The paths of unfinished files that killed processes left, for `polarfab folder --clean`."""
 
 
 def check_folder(folder: Path) -> FolderState:
@@ -159,8 +159,9 @@ def _mark_problems(folder: Path) -> list[Problem]:
     else:
         if verified_identity(folder):
             return []
-        is_of_this_build = marked_identity == identity_in(folder)
-        given = "a changed file" if is_of_this_build else "the mark of another build"
+        given = "the mark of another build"
+        if marked_identity == identity_in(folder):
+            given = "a changed file"
     todo = f"run: polarfab verify {folder}"
     return [Problem("the mark of this build", given, todo, str(folder / VERIFIED))]
 

@@ -42,35 +42,55 @@ def check_planes(
         InputError: no file can be read back, or what the target's `check` raises.
     """
     prefixes = plane_prefixes(len(builds))
-    lists = rendered_lists(folder) or {}
+    listed = rendered_lists(folder) or {}
     if target:
         _require_files_of(builds[0], folder / prefixes[0], target)
-    elif SYSTEMS not in lists and (lists or builds[0].systems == ()):
-        target = writer_of(builds[0], folder / prefixes[0])
+    else:
+        target = _target_that_wrote(builds[0], folder / prefixes[0], listed)
     reports = []
     for plane, (build, prefix) in enumerate(zip(builds_for(builds, target), prefixes, strict=True)):
         system = target_of(target) if target else system_target(build, builds)
-        lists_of_builds = lists.get(system.name, {}).values()
-        files = {name for digests in lists_of_builds for name in digests}
-        node_names = {
-            name.removeprefix(prefix).split("/")[0] for name in files if name.startswith(prefix)
+        paths = {path for files in listed.get(system.name, {}).values() for path in files}
+        listed_nodes = {
+            path.removeprefix(prefix).split("/")[0] for path in paths if path.startswith(prefix)
         }
         plane_folder = folder / prefix
-        if files and not node_names and not plane_folder.is_dir():
+        if paths and not listed_nodes and not plane_folder.is_dir():
             continue  # only switches of other planes were rendered
         only = None
         if not system.whole_fabric:
-            only = _vertices_with_files(build, plane_folder, node_names)
+            only = _vertices_with_files(build, plane_folder, listed_nodes)
         plane_options = system.options_in(plane, options)
         report = system.check_emitted(build, plane_folder, plane_options, only, progress, accept)
         reports.append(report)
     return tuple(reports)
 
 
+def _target_that_wrote(build: Build, folder: Path, listed: Collection[str]) -> str:
+    """The name of the target whose files are in a folder; "" for the system of each node.
+
+    Where the manifest lists files of `SYSTEMS`, each node was rendered for its own system. A folder
+    without a manifest is taken for one of these, too, if the build names the systems of its nodes.
+
+    Args:
+        build: the build of the first plane.
+        folder: the folder of the first plane.
+        listed: the names of the targets whose files the manifest lists.
+
+    Raises:
+        InputError: see `writer_of`.
+    """
+    may_have_own_systems = not listed and build.systems != ()
+    if SYSTEMS in listed or may_have_own_systems:
+        return ""
+    return writer_of(build, folder)
+
+
 def _vertices_with_files(build: Build, folder: Path, listed: set[str]) -> list[int] | None:
     """The vertices of the switches whose files a folder has.
 
-    None stands for all switches, also where the folder has no manifest.
+    None stands for all switches, also where the folder has no manifest: then files of a switch that
+    are missing are an error.
 
     Args:
         build: what was rendered.

@@ -163,12 +163,12 @@ class PlaneRendering:
             for name, digest in digests.items()
             if name.startswith(plane.prefix)
         }
-        changed = edited_files(place, digests_of_plane) if digests_of_plane else []
-        digests = earlier.get(plane.build.identity, {})
-        rendering = self._take_over(new, place, plane, digests, changed)
+        edited = edited_files(place, digests_of_plane) if digests_of_plane else []
+        digests_of_build = earlier.get(plane.build.identity, {})
+        rendering = self._take_over(new, place, plane, digests_of_build, edited)
         if rendering is None:
             rendering = self._write_all(new, place, plane)
-        return replace(rendering, edited=tuple(changed))
+        return replace(rendering, edited=tuple(edited))
 
     def _take_over(
         self,
@@ -176,11 +176,11 @@ class PlaneRendering:
         place: Path,
         plane: SelectedPlane,
         digests: Mapping[str, str],
-        changed: Sequence[str],
+        edited: Sequence[str],
     ) -> Rendering | None:
         """Take the files of the same recipe over from the earlier folder, if it has them.
 
-        Files that were changed since are rendered again. The files are not read back: that was done
+        Files that were edited since are rendered again. The files are not read back: that was done
         when files of this recipe with these digests were first written.
 
         Args:
@@ -188,7 +188,7 @@ class PlaneRendering:
             place: the earlier folder, which `new` replaces afterwards.
             plane: the plane.
             digests: the digests of the earlier files of the plane's build, by path.
-            changed: the paths of files that were changed since they were written.
+            edited: the paths of files that were changed or removed since they were written.
 
         Returns:
             The files; None: there are none to take over, and all have to be written.
@@ -198,20 +198,20 @@ class PlaneRendering:
         recipe = rendered_recipes(place).get(self._target.name, {}).get(build.identity, "")
         if not digests or not recipe or recipe != self._recipe(plane, not why_unread):
             return None
-        if changed:
+        if edited:
             vertex_of = {name: vertex for vertex, name in enumerate(build.wiring.names)}
-            nodes = {name.removeprefix(plane.prefix).split("/")[0] for name in changed}
+            nodes = {path.removeprefix(plane.prefix).split("/")[0] for path in edited}
             if self._target.whole_fabric or not nodes <= vertex_of.keys():
                 return None
             vertices = sorted(vertex_of[node] for node in nodes)
             self._target_of(build).render(
                 build, new / plane.prefix, self.templates, self.progress, self.options, vertices
             )
-        rendered_again = {name: digest for name, digest in digests.items() if (new / name).exists()}
+        rendered_again = {path: digest for path, digest in digests.items() if (new / path).exists()}
         if edited_files(new, rendered_again):  # another text than that which was read back
             return None
-        unchanged = [name for name in digests if name not in rendered_again]
-        rendered_bytes = sum((new / name).stat().st_size for name in rendered_again)
+        unchanged = [path for path in digests if path not in rendered_again]
+        rendered_bytes = sum((new / path).stat().st_size for path in rendered_again)
         written = Written(len(digests), rendered_bytes + link_unchanged(place, new, unchanged))
         return replace(self._rendering(place, plane, written, why_unread), kept=len(unchanged))
 
@@ -287,8 +287,8 @@ class PlaneRendering:
 
     def _options_of(self, build: Build) -> Chosen | None:
         """The options of the plane of a build."""
-        number = next(n for n, build_of_plane in enumerate(self.builds) if build_of_plane is build)
-        return self._target_of(build).options_in(number, self.options)
+        plane = next(i for i, build_of_plane in enumerate(self.builds) if build_of_plane is build)
+        return self._target_of(build).options_in(plane, self.options)
 
 
 def recipe_of(

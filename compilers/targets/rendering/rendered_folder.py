@@ -34,9 +34,9 @@ FORMAT = 1
 """The version of the manifest's form."""
 Digests = dict[str, str]
 """The SHA-256 of each file, by its path below the folder."""
-Lists = dict[str, dict[str, Digests]]
+ListedFiles = dict[str, dict[str, Digests]]
 """The files that a manifest lists: by target and by identity of the build, the digest of each."""
-T = TypeVar("T")
+Filled = TypeVar("Filled")
 """What a function that writes files returns."""
 
 
@@ -44,11 +44,14 @@ def put_rendered(
     folder: Path,
     target: str,
     builds: Mapping[str, str],
-    fill: Callable[[Path], T],
+    fill: Callable[[Path], Filled],
     part: bool = False,
-    recipes: Callable[[T], Mapping[str, str]] | None = None,
-) -> T:
+    recipes: Callable[[Filled], Mapping[str, str]] | None = None,
+) -> Filled:
     """Have `fill` write the files of a target, then put them in the place of its earlier files.
+
+    The files are written beside the place, without a lock, as that may take long. Then, with the
+    place locked, all files that stay are linked to them, and the new folder replaces the old one.
 
     Args:
         folder: the folder, which may be new.
@@ -71,18 +74,18 @@ def put_rendered(
             new_recipes = recipes(result) if recipes else {}
             with locked_folder(place.parent):
                 _require_rendered(place)
-                _add_other_files(place, new, target, builds, part, new_recipes)
+                _complete(place, new, target, builds, part, new_recipes)
                 put_in_place(new, place)
     return result
 
 
-def _add_other_files(
+def _complete(
     place: Path,
     new: Path,
     target: str,
     builds: Mapping[str, str],
     part: bool,
-    recipes: Mapping[str, str],
+    new_recipes: Mapping[str, str],
 ) -> None:
     """Link the files in a place that stay into the new folder, and write the list of all files.
 
@@ -92,33 +95,46 @@ def _add_other_files(
         target: the name of the target.
         builds: the identity of each plane's build, by the prefix of its files' paths.
         part: whether earlier files of the target stay unless there are new ones.
-        recipes: the recipe of the new files of each build, by identity.
+        new_recipes: the recipe of the new files of each build, by identity.
 
     Raises:
         InputError: a folder below has a render with one of the new files.
     """
-    lists, earlier_recipes = rendered_lists(place) or {}, rendered_recipes(place)
+    listed, recipes = rendered_lists(place) or {}, rendered_recipes(place)
     if not part:
-        lists.pop(target, None)
+        listed.pop(target, None)
     with FolderFiles(new) as files:
         new_digests = files.digests(files.names())
-    # A file that is written anew is not one of its earlier target and build any more. Their recipe
-    # is dropped, too, as the files that stay do not follow from it alone.
-    for earlier_target, earlier_builds in lists.items():
-        for build, digests in earlier_builds.items():
-            for name in digests.keys() & new_digests.keys():
-                del digests[name]
-                earlier_recipes.get(earlier_target, {}).pop(build, None)
-    builds_of_target = lists.setdefault(target, {})
+    _remove_replaced(listed, recipes, new_digests)
+    builds_of_target = listed.setdefault(target, {})
     for build, digests in digests_by_build(new_digests, builds).items():
         builds_of_target.setdefault(build, {}).update(digests)
-    below = _rendered_below(place)
-    if clashing := sorted(below & new_digests.keys()):
+    files_below = _files_of_renders_below(place)
+    if clashing := sorted(files_below & new_digests.keys()):
         required, given = "no file of a render below by this name", "one"
         raise InputError.of(required, given, OTHER_FOLDER, str(place / clashing[0]))
-    _link_files(place, new, (_names(lists) | below) - new_digests.keys())
-    all_recipes = {**earlier_recipes, target: dict(recipes)}
-    (new / RENDERED).write_text(manifest_text(lists, all_recipes))
+    _link_files(place, new, (_paths(listed) | files_below) - new_digests.keys())
+    all_recipes = {**recipes, target: dict(new_recipes)}
+    (new / RENDERED).write_text(manifest_text(listed, all_recipes))
+
+
+def _remove_replaced(
+    listed: ListedFiles, recipes: dict[str, dict[str, str]], new_digests: Digests
+) -> None:
+    """Remove the files that are written anew from the lists of earlier targets and builds.
+
+    The recipe of such a list is removed, too: the files that stay do not follow from it alone.
+
+    Args:
+        listed: the files of the earlier manifest, which is changed.
+        recipes: their recipes by target and by identity of the build, which are changed.
+        new_digests: the files that are written anew.
+    """
+    for target, builds in listed.items():
+        for build, digests in builds.items():
+            for path in digests.keys() & new_digests.keys():
+                del digests[path]
+                recipes.get(target, {}).pop(build, None)
 
 
 def put_texts(folder: Path, kind: str, source: str, texts: Mapping[str, str]) -> list[Path]:
@@ -143,13 +159,13 @@ def put_texts(folder: Path, kind: str, source: str, texts: Mapping[str, str]) ->
     return [folder / name for name in texts]
 
 
-def _names(lists: Lists) -> set[str]:
+def _paths(listed: ListedFiles) -> set[str]:
     """The paths of all listed files."""
-    return {name for builds in lists.values() for digests in builds.values() for name in digests}
+    return {path for builds in listed.values() for digests in builds.values() for path in digests}
 
 
 def _require_rendered(place: Path) -> None:
-    """Pass when rendered files may be put in a place.
+    """Refuse a place in which rendered files may not be put.
 
     Raises:
         InputError: it is a file or a build, is inside a build, or has files that are not listed.
@@ -159,18 +175,18 @@ def _require_rendered(place: Path) -> None:
         given = "a build" if place.is_dir() else "a file"
         raise InputError.of(required, given, OTHER_FOLDER, str(place))
     require_outside(place, of_build=False)
-    rendered_lists(place)
-    require_only_ours(place, _rendered_below(place))
+    rendered_lists(place)  # raises if the manifest is damaged
+    require_only_ours(place, _files_of_renders_below(place))
 
 
-def _rendered_below(place: Path) -> set[str]:
+def _files_of_renders_below(place: Path) -> set[str]:
     """The paths of the files of renders in the folders below a place."""
-    names = set[str]()
-    for path in place.rglob(f"*/{RENDERED}"):
-        above = path.parent.relative_to(place)
-        listed = _names(rendered_lists(path.parent) or {})
-        names |= {str(above / name) for name in (RENDERED, *listed)}
-    return names
+    paths = set[str]()
+    for manifest in place.rglob(f"*/{RENDERED}"):
+        folder = manifest.parent
+        listed = _paths(rendered_lists(folder) or {})
+        paths |= {str(folder.relative_to(place) / path) for path in (RENDERED, *listed)}
+    return paths
 
 
 def _link_files(old: Path, new: Path, names: Iterable[str]) -> None:
@@ -208,16 +224,16 @@ def digests_by_build(digests: Digests, builds: Mapping[str, str]) -> dict[str, D
     return digests_of_build
 
 
-def manifest_text(lists: Lists, recipes: Mapping[str, Mapping[str, str]]) -> str:
+def manifest_text(listed: ListedFiles, recipes: Mapping[str, Mapping[str, str]]) -> str:
     """The text of `.polarfab.json`.
 
     Args:
-        lists: the files.
+        listed: the files.
         recipes: their recipes, by target and by identity of the build.
     """
     targets = {
         target: {build: digests for build, digests in builds.items() if digests}
-        for target, builds in lists.items()
+        for target, builds in listed.items()
     }
     listed_recipes = {
         target: dict(recipe_of_build)
@@ -244,13 +260,13 @@ def edited_files(folder: Path, digests: Digests) -> list[str]:
 
 
 def link_unchanged(folder: Path, new: Path, names: Iterable[str]) -> int:
-    """Link files of a folder into a new one; the result is how many bytes they have."""
+    """Link files of a folder into a new one, and return how many bytes they have."""
     paths = list(names)
     _link_files(folder, new, paths)
     return sum((new / path).stat().st_size for path in paths)
 
 
-def rendered_lists(folder: Path) -> Lists | None:
+def rendered_lists(folder: Path) -> ListedFiles | None:
     """What the manifest of a folder lists; None where there is none.
 
     Raises:
@@ -260,9 +276,9 @@ def rendered_lists(folder: Path) -> Lists | None:
         document = json.loads(read(folder, RENDERED))
         if document["format"] != FORMAT:
             raise ValueError(f"format {document['format']}")
-        lists: Lists = document["targets"]
-        listed = [digests for builds in lists.values() for digests in builds.values()]
-        if not all(isinstance(digest, str) for digests in listed for digest in digests.values()):
+        listed: ListedFiles = document["targets"]
+        all_digests = [digests for builds in listed.values() for digests in builds.values()]
+        if not all(isinstance(digest, str) for files in all_digests for digest in files.values()):
             raise TypeError("targets")
     except (FileNotFoundError, NotADirectoryError):
         return None
@@ -271,4 +287,4 @@ def rendered_lists(folder: Path) -> Lists | None:
         given = f"a damaged file ({error})"
         file = str(folder / RENDERED)
         raise InputError.of("the list of rendered files", given, todo, file) from error
-    return lists
+    return listed

@@ -211,7 +211,7 @@ def test_containerlab_hosts_reach_the_fabric_and_nothing_else(tmp_path):
     ],
 )
 def test_names_that_containerlab_wires(system, name, port, wired):
-    assert containerlab.PORTS[system].lab_interface(name, port) == wired
+    assert containerlab.INTERFACES[system].lab_interface(name, port) == wired
 
 
 def test_containerlab_refuses(tmp_path):
