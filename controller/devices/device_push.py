@@ -335,7 +335,7 @@ class DevicePush:
         compare = cache(partial(self.proof.differences, switch, routes))
         if tables.strip():
             # This also shows, before anything is changed, whether the tables can be read.
-            differing = {difference.place for difference in compare(tables)}
+            differing = {difference.key for difference in compare(tables)}
             places = {(table, prefix) for table, choices in routes.items() for prefix in choices}
             # BGP's routes also depend on other switches, which are being changed: none is awaited.
             switch.correct_routes = frozenset() if self.proof.bgp else frozenset(places - differing)

@@ -114,7 +114,7 @@ class PushProof:
             for difference in differences:
                 if self._is_acceptable(difference):
                     accepted.append(difference)
-                elif places is None or difference.place in places:
+                elif places is None or difference.key in places:
                     pending.append(difference)
             if not pending:
                 return accepted

@@ -210,7 +210,7 @@ def _by_key(lines: Iterable[RouteLine], routes: RouteTables) -> dict[RouteKey, _
     """
     lines_at: dict[RouteKey, tuple[RouteLine, ...]] = {}
     for line in sorted(lines, key=lambda line: line.words):
-        lines_at[line.place] = (*lines_at.get(line.place, ()), line)
+        lines_at[line.key] = (*lines_at.get(line.key, ()), line)
     choices_at: dict[RouteKey, Choices] = {
         (table, prefix): choices
         for table, choices_of in routes.items()
@@ -225,4 +225,4 @@ def _by_key(lines: Iterable[RouteLine], routes: RouteTables) -> dict[RouteKey, _
 
 def _with_prefix(route: _Route, prefix: str) -> _Route:
     """The route of an aggregate, for this prefix instead, over the same next hops."""
-    return _Route(tuple(line.moved(prefix) for line in route.lines), route.choices)
+    return _Route(tuple(line.for_prefix(prefix) for line in route.lines), route.choices)

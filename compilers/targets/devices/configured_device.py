@@ -338,8 +338,8 @@ class ConfiguredDevice(RouterDevice):
         differences = compare(tables)
         if self.bgp:
             return []
-        static_routes = {line.place for line in self.lines(self.running())}
-        return [route for route in differences if route.found and route.place not in static_routes]
+        static_routes = {line.key for line in self.lines(self.running())}
+        return [route for route in differences if route.found and route.key not in static_routes]
 
 
 def by_section(text: str) -> Iterator[tuple[Section, str]]:

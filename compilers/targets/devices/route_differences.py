@@ -60,7 +60,7 @@ class RouteDifference:
     """The choices of the switch that the build does not have; all of them if the order differs."""
 
     @property
-    def place(self) -> RouteKey:
+    def key(self) -> RouteKey:
         """Table and prefix."""
         return self.table, self.prefix
 

@@ -23,7 +23,7 @@ class Remediation:
     add: tuple[str, ...]
     """Lines that add something."""
     remove: tuple[str, ...]
-    """Lines that take something away."""
+    """Lines that remove something."""
 
     def __bool__(self) -> bool:
         """Whether there is any line to type."""
@@ -40,28 +40,30 @@ class RouteLine:
     """The prefix, in canonical form."""
     words: tuple[str, ...]
     """The words that tell the line from other lines about the prefix, in canonical order."""
-    leaf: str
+    unique_property: str
     """The property of the prefix that the line sets, such as `discard`: another line with the same
     property replaces this one. "" for a next hop, of which there may be several."""
     add: str
     """What to type to add the line."""
-    drop: str
-    """What to type to take the line away."""
-    clear: str = ""
-    """What to type to take all lines of the prefix away; "" where they are taken away one by
-    one."""
+    remove: str
+    """What to type to remove the line."""
+    remove_all: str = ""
+    """What to type to remove all lines of the prefix; "" where they are removed one by one."""
 
     @property
-    def place(self) -> RouteKey:
+    def key(self) -> RouteKey:
         """Table and prefix."""
         return self.table, self.prefix
 
-    def moved(self, prefix: str) -> RouteLine:
+    def for_prefix(self, prefix: str) -> RouteLine:
         """A copy of this line that routes another prefix."""
-        add, drop, clear = (
-            text.replace(self.prefix, prefix) for text in (self.add, self.drop, self.clear)
+        return replace(
+            self,
+            prefix=prefix,
+            add=self.add.replace(self.prefix, prefix),
+            remove=self.remove.replace(self.prefix, prefix),
+            remove_all=self.remove_all.replace(self.prefix, prefix),
         )
-        return replace(self, prefix=prefix, add=add, drop=drop, clear=clear)
 
 
 def remediation(held: Iterable[RouteLine], wanted: Iterable[RouteLine]) -> Remediation:
@@ -72,20 +74,21 @@ def remediation(held: Iterable[RouteLine], wanted: Iterable[RouteLine]) -> Remed
         wanted: the lines that the device is to have.
     """
     held, wanted = list(held), list(wanted)
-    held_keys = {(line.place, line.words) for line in held}
-    wanted_keys = {(line.place, line.words) for line in wanted}
-    wanted_leaves: dict[RouteKey, set[str]] = {}
+    held_lines = {(line.key, line.words) for line in held}
+    wanted_lines = {(line.key, line.words) for line in wanted}
+    wanted_properties: dict[RouteKey, set[str]] = {}
     for line in wanted:
-        wanted_leaves.setdefault(line.place, set()).add(line.leaf)
-    add = [line.add for line in wanted if (line.place, line.words) not in held_keys]
+        wanted_properties.setdefault(line.key, set()).add(line.unique_property)
+    add = [line.add for line in wanted if (line.key, line.words) not in held_lines]
     remove = []
     for line in held:
-        if (line.place, line.words) not in wanted_keys:
-            leaves = wanted_leaves.get(line.place)
-            if leaves is None:  # no route to the prefix is wanted
-                remove.append(line.clear or line.drop)
-            elif not line.leaf or line.leaf not in leaves:  # no wanted line replaces it
-                remove.append(line.drop)
+        if (line.key, line.words) not in wanted_lines:
+            properties = wanted_properties.get(line.key)
+            is_replaced = line.unique_property and line.unique_property in (properties or ())
+            if properties is None:  # no route to the prefix is wanted
+                remove.append(line.remove_all or line.remove)
+            elif not is_replaced:
+                remove.append(line.remove)
     return Remediation(tuple(dict.fromkeys(add)), tuple(dict.fromkeys(remove)))
 
 
@@ -117,23 +120,25 @@ def section_lines(text: str) -> Iterator[RouteLine]:
         if words[:2] not in (["ip", "route"], ["ipv6", "route"]):
             continue
         if is_indented and not vrf_head:
-            continue
-        table, route_words = vrf_head.split()[-1] if is_indented else MAIN_TABLE, words[2:]
+            continue  # a line of another section, which is no route
+        table = vrf_head.split()[-1] if is_indented else MAIN_TABLE
+        route_words = words[2:]
         if route_words[0] == "vrf":
             table, route_words = route_words[1], route_words[2:]
         elif "table" in route_words:
             table = route_words[route_words.index("table") + 1]
-        prefix, *others = route_words
+        prefix, *words_behind_prefix = route_words
+        typed = line.rstrip()
+        enter_vrf, leave_vrf = "", ""
         if is_indented:
             # Without `exit` the next line of the main table would be about the VRF.
-            before, after = f"{vrf_head}\n  ", f"{' '.join(words)}\n  exit"
-        else:
-            before, after = "", line.rstrip()
+            typed = " ".join(words)
+            enter_vrf, leave_vrf = f"{vrf_head}\n  ", "\n  exit"
         yield RouteLine(
             table=table,
             prefix=prefix_text(prefix),
-            words=tuple(sorted(others)),
-            leaf="",
-            add=f"{before}{after}",
-            drop=f"{before}no {after}",
+            words=tuple(sorted(words_behind_prefix)),
+            unique_property="",
+            add=f"{enter_vrf}{typed}{leave_vrf}",
+            remove=f"{enter_vrf}no {typed}{leave_vrf}",
         )

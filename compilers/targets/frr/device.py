@@ -104,12 +104,12 @@ class FrrDevice(KernelDevice, ConfiguredDevice):
         """See `ConfiguredDevice.all_lines`.
 
         A next hop has one distance: a new line for it replaces the old one. So the next hop, its
-        gateway and interface, is the leaf of the line.
+        gateway and interface, is the unique property of the line.
         """
         for line in super().all_lines(text):
             words = line.add.split()  # `ip route PREFIX GATEWAY INTERFACE …`
             first = words.index("route") + 2
-            yield replace(line, leaf=" ".join(words[first : first + 2]))
+            yield replace(line, unique_property=" ".join(words[first : first + 2]))
 
     def routes_of_others(self, tables: str) -> Iterator[Any]:
         """See `KernelDevice.routes_of_others`: routes that the configuration does not install."""

@@ -35,8 +35,8 @@ def junos_lines(text: str) -> Iterator[RouteLine]:
             table=MAIN_TABLE if instance in MAIN_NAMES else instance,
             prefix=prefix_text(route["prefix"]),
             words=(leaf, value.strip()),
-            leaf="" if is_next_hop else leaf,
+            unique_property="" if is_next_hop else leaf,
             add=statement,
-            drop=f"delete {path} {leaf}{value}" if is_next_hop else f"delete {path} {leaf}",
-            clear=f"delete {path}",
+            remove=f"delete {path} {leaf}{value}" if is_next_hop else f"delete {path} {leaf}",
+            remove_all=f"delete {path}",
         )

@@ -86,9 +86,9 @@ def _rule_line(text: str) -> RouteLine:
         table="",
         prefix=text,
         words=(),
-        leaf="",
+        unique_property="",
         add=text,
-        drop=text.replace(" add ", " delete ", 1),
+        remove=text.replace(" add ", " delete ", 1),
     )
 
 
@@ -159,9 +159,9 @@ def _route_line(
         table=table,
         prefix=prefix_and_metric,
         words=action,
-        leaf="route",
+        unique_property="route",
         add=add,
-        drop=f"route delete {kind_words}{selector}",
+        remove=f"route delete {kind_words}{selector}",
     )
 
 
@@ -179,7 +179,7 @@ def _nexthop_line(number: str, next_hop: str, interface: str, add: str = "") -> 
         table="",
         prefix=f"nexthop {number}",
         words=(members, interface),
-        leaf="nexthop",
+        unique_property="nexthop",
         add=add,
-        drop=f"nexthop delete id {number}",
+        remove=f"nexthop delete id {number}",
     )

@@ -105,13 +105,13 @@ class SonicDevice(ConfiguredDevice):
         """
         wanted = list(wanted)
         missing = super().route_changes(wanted, running)
-        # `drop` names the entry: `sonic-db-cli CONFIG_DB DEL 'STATIC_ROUTE|…'`.
-        running_words = {line.drop: line.words for line in self.lines(running)}
+        # `remove` names the entry: `sonic-db-cli CONFIG_DB DEL 'STATIC_ROUTE|…'`.
+        running_words = {line.remove: line.words for line in self.lines(running)}
         drop_fields = []
         for line in wanted:
-            stale_fields = _field_names(running_words.get(line.drop, ())) - _field_names(line.words)
+            stale_fields = _field_names(running_words.get(line.remove, ())) - _field_names(line.words)
             if stale_fields:
-                command = line.drop.replace(" DEL ", " HDEL ", 1)
+                command = line.remove.replace(" DEL ", " HDEL ", 1)
                 drop_fields.append(f"{command} {' '.join(sorted(stale_fields))}")
         return Remediation((*missing.add, *drop_fields), missing.remove)
 
@@ -146,11 +146,11 @@ class SonicDevice(ConfiguredDevice):
 
         Others are compared as any other entry: those that a package adds outside of the pools.
         """
-        fabric_routes = {line.place for line in self.lines(self.rendered())}
+        fabric_routes = {line.key for line in self.lines(self.rendered())}
         # `sonic_lines` yields a line for each entry of the table, in the order of the entries.
         keys = as_mapping(rendered.get(STATIC_ROUTE))
         lines = zip(keys, sonic_lines(rendered), strict=True)
-        return {key for key, line in lines if line.place in fabric_routes}
+        return {key for key, line in lines if line.key in fabric_routes}
 
     def plan(self, wanted: Iterable[RouteLine] | None = None) -> DevicePlan:
         """See `RouterDevice.plan`: also the file frr.conf, from which FRR starts.

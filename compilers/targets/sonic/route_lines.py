@@ -33,7 +33,7 @@ def sonic_lines(config_db: Mapping[str, Any]) -> Iterator[RouteLine]:
             table=MAIN_TABLE if vrf in MAIN_NAMES else vrf,
             prefix=prefix_text(prefix),
             words=tuple(f"{name}={value}" for name, value in pairs),
-            leaf="entry",  # a prefix has one entry, which a new one replaces
+            unique_property="entry",  # a prefix has one entry, which a new one replaces
             add=f"sonic-db-cli CONFIG_DB HSET {database_key} {values}",
-            drop=f"sonic-db-cli CONFIG_DB DEL {database_key}",
+            remove=f"sonic-db-cli CONFIG_DB DEL {database_key}",
         )
