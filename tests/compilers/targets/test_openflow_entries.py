@@ -44,8 +44,8 @@ def test_without_classes_each_destination_has_its_own(name: str) -> None:
     def naive(vertex: int) -> int:
         groups, rows = Counter[int](), Counter[int]()
         for made in pipeline.groups(vertex):
-            groups.update(made.classes.tolist())
-            rows.update(made.classes[made.has_row].tolist())
+            groups.update(made.egress.tolist())
+            rows.update(made.egress[made.has_row].tolist())
         prefix, egress = (column.tolist() for column in pipeline.routes(vertex))
         routes = 2 * len(prefix)
         total = pipeline.row_count(vertex) - routes - rows.total()
