@@ -100,7 +100,7 @@ def test_a_row_that_leaves_its_aggregate_does_what_that_did():
     texts = route.format("10.0.0.0/28", "192.0.2.1"), route.format("10.0.0.0/28", "192.0.2.2")
     own = route.format("10.0.0.4/30", "192.0.2.3")
     old, new = (
-        {one.place: one for one in junos_lines(text)} for text in (texts[0], texts[1] + own)
+        {one.key: one for one in junos_lines(text)} for text in (texts[0], texts[1] + own)
     )
     for number, wanted in ((0, "192.0.2.1"), (1, "192.0.2.1"), (2, "192.0.2.1"), (3, "192.0.2.3")):
         found = rounds.held_after(old, new, number, RouteLine.moved)
