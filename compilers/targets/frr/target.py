@@ -265,7 +265,7 @@ def _variables(fabric: FrrFabric, vertex: int) -> FrrVariables:
     marks = None
     if control_plane is None:
         is_ipv4_gateway = gateway_field(fabric.chosen, IPV4_FAMILY) == "ipv4"
-        marks = kernel_marks(routers, vertex, ipv4=is_ipv4_gateway and not fabric.tracked)
+        marks = kernel_marks(routers, vertex, has_ipv4_hops=is_ipv4_gateway and not fabric.tracked)
     ipv4 = _family_routes(fabric, vertex, IPV4_FAMILY, orders, marks)
     if switch.ipv6:
         ipv6 = _family_routes(fabric, vertex, IPV6_FAMILY, orders, marks)

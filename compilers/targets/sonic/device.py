@@ -109,7 +109,8 @@ class SonicDevice(ConfiguredDevice):
         running_words = {line.remove: line.words for line in self.lines(running)}
         drop_fields = []
         for line in wanted:
-            stale_fields = _field_names(running_words.get(line.remove, ())) - _field_names(line.words)
+            running_fields = _field_names(running_words.get(line.remove, ()))
+            stale_fields = running_fields - _field_names(line.words)
             if stale_fields:
                 command = line.remove.replace(" DEL ", " HDEL ", 1)
                 drop_fields.append(f"{command} {' '.join(sorted(stale_fields))}")

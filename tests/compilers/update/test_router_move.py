@@ -99,10 +99,10 @@ def test_a_row_that_leaves_its_aggregate_does_what_that_did():
     route = "set routing-options static route {} next-hop {}\n"
     texts = route.format("10.0.0.0/28", "192.0.2.1"), route.format("10.0.0.0/28", "192.0.2.2")
     own = route.format("10.0.0.4/30", "192.0.2.3")
-    old, new = (
-        {one.key: one for one in junos_lines(text)} for text in (texts[0], texts[1] + own)
-    )
+    old, new = ({one.key: one for one in junos_lines(text)} for text in (texts[0], texts[1] + own))
     for number, wanted in ((0, "192.0.2.1"), (1, "192.0.2.1"), (2, "192.0.2.1"), (3, "192.0.2.3")):
-        found = rounds.held_after(old, new, number, RouteLine.moved)
+        found = rounds.held_after(old, new, number, RouteLine.for_prefix)
         assert found["main", "10.0.0.4/30"].add == route.format("10.0.0.4/30", wanted).strip()
-    assert rounds.held_after(old, new, 1, RouteLine.moved)["main", "10.0.0.0/28"].add in texts[1]
+    assert (
+        rounds.held_after(old, new, 1, RouteLine.for_prefix)["main", "10.0.0.0/28"].add in texts[1]
+    )
