@@ -1,8 +1,10 @@
 """The fewest moves of plugs that turn the cables that exist into the planned ones.
 
 `wiring_audit` calls `components` and prints the `Move`s. A *socket* is the place of one cable in a
-port (`socket_numbers`). Cables are pairs of sockets, and each set of cables is a matching. Their
-symmetric difference consists of cycles and paths in which planned and existing cables alternate.
+port (`socket_numbers`). Cables are pairs of sockets, so the planned cables are a matching of
+sockets, and the existing ones are another. The symmetric difference of two matchings consists of
+cycles and paths in which the edges of both, here planned and existing cables, alternate.
+
 Exchanging the plugs in two sockets cuts two cables and joins their four ends anew, which adds at
 most one cycle. So a cycle of m planned cables needs exactly m - 1 exchanges (as in sorting genomes
 by double cut and join: Yancopoulos, Attie and Friedberg, Bioinformatics 21, 2005). A path with p
@@ -15,7 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from compilers.audit.socket_numbers import Pairs, SocketNumbers, mates
+from compilers.audit.socket_numbers import CableSet, SocketNumbers, far_ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +40,13 @@ class Move:
             return f"swap the plugs in {a} and {b} at node {u}"
         if self.kind == "move" and u == v:
             return f"move the plug in {a} to {b} at node {u}"
-        words = {
+        sentences = {
             "swap": "swap the plugs in {0} and {1}",
             "move": "move the plug in {0} to {1}",
             "add": "add a cable from {0} to {1}",
             "remove": "remove the cable from {0} to {1}",
         }
-        return words[self.kind].format(f"{u} {a}", f"{v} {b}")
+        return sentences[self.kind].format(f"{u} {a}", f"{v} {b}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ class Component:
         """The fewest moves, each at a single node if possible.
 
         Args:
-            node: the node of a socket.
+            node: gives the node of a socket.
         """
         if self.is_cycle:
             return _swaps(list(self.sockets), node)
@@ -74,34 +76,35 @@ class Component:
         return len(self.sockets) // 2 - (1 if self.is_cycle else 0)
 
 
-def components(planned: Pairs, existing: Pairs) -> list[Component]:
+def components(planned: CableSet, existing: CableSet) -> list[Component]:
     """The cycles and paths of planned and existing cables, ordered by their smallest socket."""
-    planned_mate, existing_mate = mates(planned - existing), mates(existing - planned)
-    ends_of_paths = sorted(set(planned_mate) ^ set(existing_mate))
-    on_cycles = sorted(set(planned_mate) & set(existing_mate))
-    walked_ports: set[int] = set()
+    planned_far, existing_far = far_ends(planned - existing), far_ends(existing - planned)
+    ends_of_paths = sorted(set(planned_far) ^ set(existing_far))
+    inner_sockets = sorted(set(planned_far) & set(existing_far))
+    walked: set[int] = set()
     result: list[Component] = []
-    for socket in (*ends_of_paths, *on_cycles):
-        if socket not in walked_ports:
-            component = _walk(socket, planned_mate, existing_mate)
-            walked_ports.update(component.sockets)
+    # Once all paths are walked from their ends, only sockets on cycles are left.
+    for socket in (*ends_of_paths, *inner_sockets):
+        if socket not in walked:
+            component = _walk(socket, planned_far, existing_far)
+            walked.update(component.sockets)
             result.append(component)
     return sorted(result, key=lambda component: min(component.sockets))
 
 
-def _walk(start: int, planned_mate: dict[int, int], existing_mate: dict[int, int]) -> Component:
+def _walk(start: int, planned_far: dict[int, int], existing_far: dict[int, int]) -> Component:
     """The component of a socket, which is the end of a path or on a cycle.
 
     Args:
         start: the socket. Its planned cable is followed first, if it has one.
-        planned_mate: the other end of each planned cable.
-        existing_mate: the other end of each existing cable.
+        planned_far: by socket, the other end of its planned cable.
+        existing_far: by socket, the other end of its existing cable.
     """
-    begins_planned = start in planned_mate
+    begins_planned = start in planned_far
     sockets, follows_plan = [start], begins_planned
     while True:
-        mate = planned_mate if follows_plan else existing_mate
-        socket = mate.get(sockets[-1])
+        far_end = planned_far if follows_plan else existing_far
+        socket = far_end.get(sockets[-1])
         if socket is None or socket == start:
             return Component(tuple(sockets), begins_planned, is_cycle=socket == start)
         sockets.append(socket)
@@ -109,38 +112,45 @@ def _walk(start: int, planned_mate: dict[int, int], existing_mate: dict[int, int
 
 
 def _swaps(sockets: list[int], node: Callable[[int], int]) -> Iterator[Move]:
-    """Exchanges that split a cycle until every part is one cable.
+    """Exchanges of plugs that split a cycle until every part is one planned cable.
 
-    The plan joins sockets 2i and 2i + 1, an existing cable joins 2i + 1 and 2i + 2.
-    An exchange splits the cycle if and only if both sockets are at even or both at odd places.
+    Of the sockets s0, s1, … of a cycle, the plan joins s0 - s1, s2 - s3 and so on, and existing
+    cables join s1 - s2, s3 - s4 and so on, and the last socket to s0. An exchange splits the cycle
+    if and only if both sockets have even or both have odd indices.
     """
     cycles = [sockets]
     while cycles:
         sockets = cycles.pop()
-        places = _places_at_one_node(sockets, node)
-        if places is None:
-            # One socket exchanges its plug with every other socket at an odd place.
+        indices = _indices_at_one_node(sockets, node)
+        if indices is None:
+            # One socket exchanges its plug with every other socket that has an odd index.
             yield from (Move("swap", sockets[1], socket) for socket in sockets[3::2])
             continue
-        i, j = places
+        i, j = indices
         yield Move("swap", sockets[i], sockets[j])
-        if i % 2 == 0:  # an even place has its existing cable before it, an odd one behind it
+        # The cycle is cut at the two existing cables. Those of sockets with odd indices are behind
+        # them, those of sockets with even indices before them.
+        if i % 2 == 0:
             i, j = i - 1, j - 1
         cycles += [sockets[: i + 1] + sockets[j + 1 :], sockets[i + 1 : j + 1]]
 
 
-def _places_at_one_node(sockets: list[int], node: Callable[[int], int]) -> tuple[int, int] | None:
-    """Two even or two odd places with sockets of the same node; None if there are none."""
-    first_place: dict[tuple[int, int], int] = {}
-    for place, socket in enumerate(sockets):
-        first = first_place.setdefault((node(socket), place % 2), place)
-        if first != place:
-            return first, place
+def _indices_at_one_node(sockets: list[int], node: Callable[[int], int]) -> tuple[int, int] | None:
+    """Two even or two odd indices of sockets at the same node; None if there are none."""
+    first_index: dict[tuple[int, int], int] = {}
+    for index, socket in enumerate(sockets):
+        first = first_index.setdefault((node(socket), index % 2), index)
+        if first != index:
+            return first, index
     return None
 
 
 def _moves_along(sockets: list[int], begins_planned: bool) -> Iterator[Move]:
-    """Moves that make the cables of a path right, from an end whose planned socket is empty.
+    """Moves that turn the existing cables of a path into the planned ones.
+
+    They begin at an end that a planned cable should have and that is empty: the plug of the next
+    existing cable moves there, which leaves another socket empty, and so on. A path that begins and
+    ends with an existing cable loses the first one.
 
     Args:
         sockets: the sockets of the path, in order.
@@ -153,6 +163,6 @@ def _moves_along(sockets: list[int], begins_planned: bool) -> Iterator[Move]:
         sockets = sockets[1:]
     while len(sockets) > 2:
         yield Move("move", sockets[2], sockets[0])
-        sockets = sockets[2:]  # the path without the cable that is right now
+        sockets = sockets[2:]  # the path without the cable that is now as planned
     if len(sockets) == 2:
         yield Move("add", sockets[0], sockets[1])

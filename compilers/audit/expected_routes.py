@@ -22,16 +22,16 @@ from inventory.problems import InputError
 
 @dataclass(frozen=True, slots=True)
 class ComparedRouter:
-    """A router whose tables were compared."""
+    """The result of comparing the tables of a router with those of its build."""
 
     vertex: int
     """The vertex of the router."""
     routes: int
-    """How many routes it should hold."""
+    """How many routes it should hold, policy rules not counted."""
     differences: tuple[RouteDifference, ...]
-    """The prefixes that it routes otherwise than its build says."""
+    """The prefixes whose routes are not those of the build."""
     form: str
-    """The form of its tables, "" where they are empty."""
+    """The form of its tables, a key of `route_forms`; "" where they are empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +43,13 @@ class ExpectedRoutes:
     tables: Callable[[int], RouteTables]
     """The tables of a router, by its vertex."""
     pools: tuple[str, ...]
-    """The networks of the fabric's addresses."""
+    """The networks of the fabric's addresses. Other prefixes are not compared."""
     rounds_weights: bool
     """Whether the system scales weights to a sum of its own and rounds them, as BGP does."""
 
     @classmethod
     def of(
-        cls, system: Target, build: Build, chosen: Chosen, before: Build | None = None
+        cls, system: Target, build: Build, chosen: Chosen, earlier: Build | None = None
     ) -> ExpectedRoutes:
         """The routes of a build on a system.
 
@@ -57,18 +57,19 @@ class ExpectedRoutes:
             system: the target that configures the routers.
             build: as `system.check` returns it.
             chosen: the value of every option of the target.
-            before: the build that the routers had before, whose addresses belong to the fabric too.
+            earlier: the build that the routers had before. Its routes are compared, too: those that
+                are still there are differences.
 
         Raises:
             InputError: the target has no routing tables.
         """
         tables = system.routes_held(build, chosen)
         if tables is None:
-            required, given = f"one of {', '.join(route_forms())}", f"target {system.name}"
-            raise InputError.of(required, given, key="target")
+            required = f"one of {', '.join(route_forms())}"
+            raise InputError.of(required, f"target {system.name}", key="target")
         pools = dict.fromkeys(fabric_pools(build.addressing))
-        if before:
-            pools |= dict.fromkeys(fabric_pools(before.addressing))
+        if earlier:
+            pools |= dict.fromkeys(fabric_pools(earlier.addressing))
         return cls(build, tables, tuple(pools), has_wcmp(chosen))
 
     def compare(
@@ -77,29 +78,29 @@ class ExpectedRoutes:
         """Compare a router with the routes that it should hold.
 
         Args:
-            vertex: of the router.
-            texts: its tables, see `read_tables`.
+            vertex: the vertex of the router.
+            texts: the texts and paths of its tables, as `read_tables` takes them.
             expected: the tables that it should have; None: those of the build.
 
         Raises:
             InputError: the tables cannot be read.
         """
-        tables = self.tables(vertex) if expected is None else expected
-        held = read_tables(texts, {prefix for routes in tables.values() for prefix in routes})
+        wanted = self.tables(vertex) if expected is None else expected
+        held = read_tables(texts, {prefix for routes in wanted.values() for prefix in routes})
         differences = route_differences(
             self.build.wiring.names[vertex],
-            wanted=tables,
+            wanted=wanted,
             held=held.tables,
             pools=self.pools,
             host_blocks=self._host_networks(vertex),
             shows_all_choices=held.shows_all_choices,
             rounds_weights=self.rounds_weights,
         )
-        count = sum(len(routes) for table, routes in tables.items() if table not in RULES)
+        count = sum(len(routes) for table, routes in wanted.items() if table not in RULES)
         return ComparedRouter(vertex, count, tuple(differences), held.form)
 
     def _host_networks(self, vertex: int) -> tuple[str, ...]:
-        """The networks of a router's own hosts, for which it may have any routes."""
+        """The networks of a router's own hosts, in which its routes are not compared."""
         addressing = self.build.addressing
         if not addressing.ipv6:
             return (str(addressing.network(vertex)),)

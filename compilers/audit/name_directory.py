@@ -1,9 +1,9 @@
 """The vertices and sockets of a plan by all names that neighbour tables may have for them.
 
-A *socket* is the place of one cable in a port. It has a number at its node, from 1
-(`socket_numbers`). `resolve` looks up both ends of each neighbour here. A node has its name in the
-build, management address, serial number, GUID and datapath id; a port has its name in the build,
-its label, the names of its system, and its rendered description.
+A *socket* is the place of one cable in a port. Its *local number* counts the sockets of its node,
+from 1 (`socket_numbers`). `resolve` looks up both ends of each neighbour here. A node has its name
+in the build, management address, serial number, GUID and datapath id; a port has its name in the
+build, its label, the names of its system, and its rendered description.
 """
 
 from __future__ import annotations
@@ -12,21 +12,31 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
-from compilers.audit.socket_numbers import Pair, Pairs, SocketNumbers
+from compilers.audit.socket_numbers import Cable, CableSet, SocketNumbers
 from compilers.readers.devices.neighbour_facts import End, Facts
 from compilers.targets.system_names import SystemNames
 from compilers.wiring.hardware import Hardware
 from compilers.wiring.wiring import Wiring
 
-NUMBER = re.compile(r"\d+|[0-9a-f]{2}(?:[:-][0-9a-f]{2}){5}|[0-9a-f]{4}(?:\.[0-9a-f]{4}){2}", re.I)
-"""What some tables have instead of a port's name: an SNMP number such as `503`, or a MAC address
+NO_NAME = re.compile(r"\d+|[0-9a-f]{2}(?:[:-][0-9a-f]{2}){5}|[0-9a-f]{4}(?:\.[0-9a-f]{4}){2}", re.I)
+"""What some tables have in place of a port's name: an SNMP number such as `503`, or a MAC address
 such as `0a:1b:2c:3d:4e:5f`."""
+THE_BUILD = ""
+"""In place of a system: the build itself, with the names that it gives ports."""
+LocalSockets = dict[str, int]
+"""Local numbers of sockets, by names of their ports in small letters."""
 
 
 class NameDirectory:
-    """The numbers of nodes and sockets by all names that they may have, in small letters.
+    """The vertices and sockets of a plan by all names that they may have, in small letters.
 
-    Sockets have the number that they have at their node.
+    `choose_systems` and `learn` have to read all neighbours before `socket` finds every port.
+
+    Args:
+        sockets: the sockets of the plan.
+        hardware: for serial numbers, GUIDs and labels, if an inventory gave them.
+        systems: by system, the names that it has in each plane.
+        system_of_vertex: the system of each vertex for which the build names one of `systems`.
     """
 
     def __init__(
@@ -34,138 +44,133 @@ class NameDirectory:
         sockets: SocketNumbers,
         hardware: Hardware | None,
         systems: Mapping[str, Sequence[SystemNames]],
+        system_of_vertex: Mapping[int, str],
     ) -> None:
-        wiring = sockets.wiring
-        self.width, self.systems = sockets.width, systems
-        self.first_socket = sockets.socket_ranges()[0].tolist()
-        """The first socket of each port, by node type."""
-        self.nodes = _node_names(wiring, hardware, systems)
+        self._sockets, self._systems = sockets, systems
+        self._node_type: list[int] = sockets.wiring.node_type.tolist()
+        self._first_of_port = sockets.local_ranges()[0].tolist()
+        """The local number of the first socket of each port, by node type and port."""
+        self._vertex_of_name = _node_names(sockets.wiring, hardware, systems)
         """The vertex of each name of a node."""
-        self.ports = {"": self._own_names(sockets, hardware)}
-        """The socket of each name, by system and node type; "" stands for the build's names."""
-        self.described: dict[str, list[dict[str, int]]] = {"": []}
-        """The socket of each description, by system and vertex."""
-        self.node_type: list[int] = wiring.node_type.tolist()
-        self.numbers: dict[int, dict[str, int]] = {}
-        """The socket of each SNMP number, by vertex."""
-        self.system: dict[int, str] = {}
-        """The system of each vertex whose table or build names it."""
-        self.default_system = ""
-        """The system of all vertices for which nothing names one."""
+        self._by_name = {THE_BUILD: self._names_in_build(hardware)}
+        """The names of ports, by system and node type."""
+        self._by_description: dict[str, list[LocalSockets]] = {}
+        """The descriptions of ports, by system and vertex."""
+        self._by_number: dict[int, LocalSockets] = {}
+        """The SNMP numbers of ports, by vertex."""
+        self._system_of_vertex = dict(system_of_vertex)
+        """The system of each vertex whose table or build names one."""
+        self._default_system = THE_BUILD
+        """The system of all other vertices."""
 
-    def _own_names(self, numbers: SocketNumbers, hardware: Hardware | None) -> list[dict[str, int]]:
-        """The socket of each number, label and name in the build, by node type."""
-        by_type: list[dict[str, int]] = []
-        for node_type, names in enumerate(numbers.wiring.port_names):
+    def _names_in_build(self, hardware: Hardware | None) -> list[LocalSockets]:
+        """By node type, the numbers, labels and names that the build gives ports and sockets."""
+        by_type: list[LocalSockets] = []
+        for node_type, port_names in enumerate(self._sockets.wiring.port_names):
             labels = hardware.types[node_type].label if hardware else ()
-            first = self.first_socket[node_type]
-            sockets = {f"#{port}": first[port] for port in range(1, len(names) + 1)}
-            for names_of_ports in (labels, names):
-                sockets |= {
-                    name.lower(): first[port] for port, name in enumerate(names_of_ports, 1)
+            first = self._first_of_port[node_type]
+            local_of_name = {f"#{port}": first[port] for port in range(1, len(port_names) + 1)}
+            for names in (labels, port_names):
+                local_of_name |= {name.lower(): first[port] for port, name in enumerate(names, 1)}
+            for port, socket_names in enumerate(self._sockets.sockets[node_type], 1):
+                local_of_name |= {
+                    name.lower(): first[port] + index for index, name in enumerate(socket_names)
                 }
-            for port, sockets_of_port in enumerate(numbers.sockets[node_type], 1):
-                sockets |= {
-                    name.lower(): first[port] + number
-                    for number, name in enumerate(sockets_of_port)
-                }
-            by_type.append(sockets)
+            by_type.append(local_of_name)
         return by_type
 
-    def choose_systems(self, facts: Facts, planned: Pairs) -> None:
-        """Find the system of every node, by the rules of `resolve.resolve`.
-
-        The default is the system by whose names most planned cables are seen.
-        """
+    def choose_systems(self, facts: Facts, planned: CableSet) -> None:
+        """Find the system of every node, by the rules of `resolve.resolve`."""
         for nodes, form in facts.forms:
             vertex = self.vertex(nodes)
-            if vertex is not None and form in self.systems:
-                self.system[vertex] = form
+            if vertex is not None and form in self._systems:
+                self._system_of_vertex[vertex] = form
         between_nodes = [
             (near, far)
             for near, far in facts.seen
             if self.vertex(near.nodes) is not None and self.vertex(far.nodes) is not None
         ]
+        # Each system is tried as the default; the one by whose names most planned cables are seen
+        # becomes it.
         planned_cables: dict[str, int] = {}
-        for system in ("", *self.systems) if between_nodes else ():
-            self.default_system = system
-            pairs = (self._pair(near, far) for near, far in between_nodes)
-            planned_cables[system] = sum(pair in planned for pair in pairs)
+        for system in (THE_BUILD, *self._systems) if between_nodes else ():
+            self._default_system = system
+            cables = (self._cable(near, far) for near, far in between_nodes)
+            planned_cables[system] = sum(cable in planned for cable in cables)
             if planned_cables[system] == len(between_nodes):
                 break
-        self.default_system = max(planned_cables, key=planned_cables.__getitem__, default="")
+        self._default_system = max(
+            planned_cables, key=planned_cables.__getitem__, default=THE_BUILD
+        )
 
     def learn(self, near: End) -> None:
         """Note the SNMP number of a port, where the node's own table has it beside the name."""
-        numbers = [word.lower() for word in near.ports[1:] if NUMBER.fullmatch(word)]
+        numbers = [text.lower() for text in near.ports[1:] if NO_NAME.fullmatch(text)]
         if not numbers or (vertex := self.vertex(near.nodes)) is None:
             return
-        if (port := self.port(vertex, near)) is not None:
-            self.numbers.setdefault(vertex, {}).update(dict.fromkeys(numbers, port))
+        if (local := self._local_number(vertex, near)) is not None:
+            self._by_number.setdefault(vertex, {}).update(dict.fromkeys(numbers, local))
 
-    def _pair(self, near: End, far: End) -> Pair:
-        """The cable between two ends of nodes in the plan.
-
-        An unknown port gets the number 0, which no socket of a plan has.
-        """
-        near_socket, far_socket = self._socket(near), self._socket(far)
+    def _cable(self, near: End, far: End) -> Cable | None:
+        """The cable between two ends; None: the names of an end mean no socket."""
+        near_socket, far_socket = self._socket_of_end(near), self._socket_of_end(far)
+        if near_socket is None or far_socket is None:
+            return None
         return min(near_socket, far_socket), max(near_socket, far_socket)
 
-    def _socket(self, end: End) -> int:
-        """The socket of an end, with number 0 at its node if the port is unknown."""
+    def _socket_of_end(self, end: End) -> int | None:
+        """The socket of an end; None: its names mean none."""
         vertex = self.vertex(end.nodes)
-        if vertex is None:
-            return 0
-        return vertex * self.width + (self.port(vertex, end) or 0)
+        return None if vertex is None else self.socket(vertex, end)
 
     def vertex(self, nodes: tuple[str, ...]) -> int | None:
         """The vertex of the first name that is in the plan, None where none is."""
         for full_name in nodes:
             for name in _without_domain(full_name.lower()):
-                if name in self.nodes:
-                    return self.nodes[name]
+                if name in self._vertex_of_name:
+                    return self._vertex_of_name[name]
         return None
 
-    def port(self, vertex: int, end: End) -> int | None:
-        """The number of the port that the names of an end mean; None if they mean none.
+    def socket(self, vertex: int, end: End) -> int | None:
+        """The socket of a vertex that the names of an end mean; None if they mean none."""
+        local = self._local_number(vertex, end)
+        return None if local is None else self._sockets.at(vertex, local)
 
-        The number is that of the socket at its node. Rendered descriptions come first, as each
-        belongs to one port only.
+    def _local_number(self, vertex: int, end: End) -> int | None:
+        """The local number of `socket`.
+
+        Rendered descriptions come first, as each belongs to one port only.
         """
-        system, node_type = self.system.get(vertex, self.default_system), self.node_type[vertex]
-        if system not in self.ports:
+        system = self._system_of_vertex.get(vertex, self._default_system)
+        if system not in self._by_name:
             self._add_names(system)
-        by_description = self.described[system][vertex] if system else {}
-        words = [word.lower() for word in end.ports]
-        for sockets in (
-            by_description,
-            self.ports[system][node_type],
-            self.numbers.get(vertex, {}),
-        ):
-            for word in words:
-                if word in sockets:
-                    return sockets[word]
+        descriptions = {} if system == THE_BUILD else self._by_description[system][vertex]
+        names = self._by_name[system][self._node_type[vertex]]
+        for local_of_name in (descriptions, names, self._by_number.get(vertex, {})):
+            for name in map(str.lower, end.ports):
+                if name in local_of_name:
+                    return local_of_name[name]
         return None
 
     def _add_names(self, system: str) -> None:
-        """Add the names of a system, which go before the build's own."""
-        names = self.systems[system]
-        self.ports[system] = [
-            own_names
+        """Add the names of a system, which go before those of the build."""
+        planes = self._systems[system]
+        self._by_name[system] = [
+            names_in_build
             | {
-                name.lower(): self.first_socket[node_type][port]
-                for port, names_of_port in enumerate(names[0].names_of_ports(node_type), 1)
-                for name in names_of_port
+                name.lower(): self._first_of_port[node_type][port]
+                for port, names in enumerate(planes[0].names_of_ports(node_type), 1)
+                for name in names
             }
-            for node_type, own_names in enumerate(self.ports[""])
+            for node_type, names_in_build in enumerate(self._by_name[THE_BUILD])
         ]
-        self.described[system] = [
+        self._by_description[system] = [
             {
-                text.lower(): self.first_socket[int(kind)][port]
-                for text, port in plane.descriptions(vertex)
+                description.lower(): self._first_of_port[node_type][port]
+                for description, port in plane.descriptions(vertex)
             }
-            for plane in names
-            for vertex, kind in enumerate(plane.wiring.node_type)
+            for plane in planes
+            for vertex, node_type in enumerate(plane.wiring.node_type.tolist())
         ]
 
 
@@ -173,7 +178,8 @@ def _node_names(
     wiring: Wiring, hardware: Hardware | None, systems: Mapping[str, Sequence[SystemNames]]
 ) -> dict[str, int]:
     """The vertex of every name of a node, in small letters; names of the build go before others."""
-    nodes: dict[str, int] = {}
+    vertex_of_name: dict[str, int] = {}
+    # Each column has a name of every vertex, or "". Later columns go before earlier ones.
     columns: list[Iterable[str]] = [
         chain.from_iterable(names.nodes for names in planes) for planes in systems.values()
     ]
@@ -183,8 +189,8 @@ def _node_names(
         columns += [hardware.guid, hardware.serial]
     columns.append(wiring.names)
     for column in columns:
-        nodes |= {text.lower(): vertex for vertex, text in enumerate(column) if text}
-    return nodes
+        vertex_of_name |= {name.lower(): vertex for vertex, name in enumerate(column) if name}
+    return vertex_of_name
 
 
 def _without_domain(name: str) -> Iterator[str]:

@@ -19,22 +19,19 @@ from compilers.readers.devices.device_files import (
     without_prompts,
 )
 from compilers.readers.devices.json_outputs import json_outputs, unwrapped
-from compilers.readers.devices.neighbour_facts import (
-    Facts,
-    NeighbourTables,
-    Seen,
-    Source,
-    as_mapping,
-)
+from compilers.readers.devices.neighbour_facts import Facts, NeighbourForm, Seen, Source, as_mapping
 from compilers.targets.target_lookup import installed_systems
 from inventory.problems import InputError, Problem, few, file_name, shown
 
+MOST_KEYS = 3
+"""How many keys of unknown JSON are in a message."""
+
 
 @cache
-def neighbour_forms() -> Mapping[str, NeighbourTables]:
+def neighbour_forms() -> Mapping[str, NeighbourForm]:
     """All forms by their names: those that systems print, and a CSV table that people write."""
     printed = (system.neighbours for system in installed_systems() if system.neighbours)
-    return {form.form: form for form in (*printed, neighbour_table.FORM)}
+    return {form.name: form for form in (*printed, neighbour_table.FORM)}
 
 
 def read_facts(paths: Iterable[Path], form: str | None = None) -> Facts:
@@ -52,17 +49,19 @@ def read_facts(paths: Iterable[Path], form: str | None = None) -> Facts:
     """
     seen: list[Seen] = []
     reporters: set[tuple[str, ...]] = set()
-    forms: dict[tuple[str, ...], str] = {}
+    form_names: dict[tuple[str, ...], str] = {}
     problems: list[Problem] = []
+    requested = neighbour_forms()[form] if form else None
     for file in device_files(paths, "neighbour tables", problems):
         try:
-            for source in _sources(file.path, form):
-                tables = _required_form(source, form)
-                facts = list(tables.read(source))
-                if tables.of_one_node:
+            for table in _tables_in(file.path, requested):
+                table_form = _require_form(table, requested)
+                facts = list(table_form.read(table))
+                if table_form.of_one_node:
                     facts = [_in_folders(fact, file.folders) for fact in facts]
-                    forms[source.node, *file.folders] = tables.form
-                    reporters.add((source.node, *file.folders))
+                    reporter = (table.node, *file.folders)
+                    form_names[reporter] = table_form.name
+                    reporters.add(reporter)
                 else:
                     reporters |= {fact.near.nodes for fact in facts}
                 seen += facts
@@ -70,7 +69,7 @@ def read_facts(paths: Iterable[Path], form: str | None = None) -> Facts:
             problems += error.problems
     if problems:
         raise InputError(few(problems))
-    return Facts(tuple(seen), frozenset(reporters), tuple(forms.items()))
+    return Facts(tuple(seen), frozenset(reporters), tuple(form_names.items()))
 
 
 def _in_folders(fact: Seen, folders: tuple[str, ...]) -> Seen:
@@ -78,17 +77,23 @@ def _in_folders(fact: Seen, folders: tuple[str, ...]) -> Seen:
     return fact._replace(near=fact.near._replace(nodes=(*fact.near.nodes, *folders)))
 
 
-def _sources(path: Path, form: str | None) -> list[Source]:
-    """The tables in a file: one, or several in JSON by the names of their nodes."""
+def _tables_in(path: Path, requested: NeighbourForm | None) -> list[Source]:
+    """The tables in a file: one, or several in JSON by the names of their nodes.
+
+    Args:
+        path: the file.
+        requested: the form that the tables should have; None: any.
+    """
     file = file_name(path)
     text = device_text(path)
-    single = Source(file, text, path.stem, _json(text, file))
-    data_of_node = as_mapping(single.data)
-    if data_of_node and not _form_of(single, form):
+    whole_file = Source(file, text, path.stem, _json(text, file))
+    data_of_node = as_mapping(whole_file.data)
+    # Tables of some forms are JSON objects themselves, whose keys name no nodes.
+    if data_of_node and not _form_of(whole_file, requested):
         tables = [Source(file, "", str(node), data) for node, data in data_of_node.items()]
-        if all(_form_of(table, form) for table in tables):
+        if all(_form_of(table, requested) for table in tables):
             return tables
-    return [single]
+    return [whole_file]
 
 
 def _json(text: str, file: str) -> object:
@@ -98,50 +103,56 @@ def _json(text: str, file: str) -> object:
         InputError: it has several outputs.
     """
     clean = without_prompts(text)
-    begin = behind_banner(clean, 0)
-    if clean[begin : begin + 1] not in ("{", "["):
+    start = behind_banner(clean, 0)
+    if clean[start : start + 1] not in ("{", "["):
         return None
     outputs = list(json_outputs(text, file))
     if len(outputs) > 1:
-        given = f"{len(outputs)} outputs"
-        raise InputError.of("one neighbour table in a file", given, "a file for each", file)
+        count = f"{len(outputs)} outputs"
+        raise InputError.of("one neighbour table in a file", count, "a file for each", file)
     return unwrapped(outputs[0]) if outputs else {}
 
 
-def _form_of(source: Source, form: str | None) -> NeighbourTables | None:
-    """The form that a table fits, among all or the requested one alone; None: it fits none."""
-    forms = [neighbour_forms()[form]] if form else neighbour_forms().values()
-    return next((tables for tables in forms if tables.fits(source)), None)
+def _form_of(table: Source, requested: NeighbourForm | None = None) -> NeighbourForm | None:
+    """The form that a table fits; None: it fits none.
+
+    Args:
+        table: the table.
+        requested: the only form that is tried; None: all are.
+    """
+    forms = [requested] if requested else neighbour_forms().values()
+    return next((form for form in forms if form.fits(table)), None)
 
 
-def _required_form(source: Source, form: str | None) -> NeighbourTables:
+def _require_form(table: Source, requested: NeighbourForm | None) -> NeighbourForm:
     """The form of a table.
 
     Raises:
         InputError: the table fits no form, or not the requested one; with what it looks like.
     """
-    if tables := _form_of(source, form):
-        return tables
-    for reader in neighbour_forms().values():
-        for output in reader.not_read:
-            if output.looks.search(source.text):
-                raise source.wrong(reader.output_name, output.name, f"collect {output.instead}")
-    any_of = f"a neighbour table ({', '.join(sorted(neighbour_forms()))})"
-    required = neighbour_forms()[form].output_name if form else any_of
-    other = _form_of(source, None)
-    given = f"what looks like {other.form}" if other else _in_words(source)
-    todo = f"leave `format` out, or say `format {other.form}`" if other else ""
-    raise source.wrong(required, given, todo)
+    if form := _form_of(table, requested):
+        return form
+    for known_form in neighbour_forms().values():
+        for output in known_form.not_read:
+            if output.pattern.search(table.text):
+                todo = f"collect {output.command}"
+                raise table.wrong(known_form.output_name, output.name, todo)
+    any_form = f"a neighbour table ({', '.join(sorted(neighbour_forms()))})"
+    required = requested.output_name if requested else any_form
+    if actual := _form_of(table):
+        todo = f"leave `format` out, or say `format {actual.name}`"
+        raise table.wrong(required, f"what looks like {actual.name}", todo)
+    raise table.wrong(required, _beginning_in_words(table))
 
 
-def _in_words(source: Source) -> str:
+def _beginning_in_words(table: Source) -> str:
     """The beginning of a table of no known form: keys of JSON, an error of a device, or a line."""
-    if isinstance(source.data, dict) and source.data:
-        return f"JSON with {', '.join(map(shown, [*source.data][:3]))}"
-    if isinstance(source.data, list) and source.data:
-        keys = ", ".join(map(shown, [*as_mapping(source.data[0])][:3]))
+    if isinstance(table.data, dict) and table.data:
+        return f"JSON with {', '.join(map(shown, [*table.data][:MOST_KEYS]))}"
+    if isinstance(table.data, list) and table.data:
+        keys = ", ".join(map(shown, [*as_mapping(table.data[0])][:MOST_KEYS]))
         return f"a list in JSON, its members with {keys}" if keys else "a list in JSON"
-    if refusal := REFUSAL.search(without_prompts(source.text)):
+    if refusal := REFUSAL.search(without_prompts(table.text)):
         return f"what a device says: {shown(refusal[0].strip())}"
-    first = next((line.strip() for line in source.text.splitlines() if line.strip()), "")
-    return shown(first or "an empty file")
+    first_line = next((line.strip() for line in table.text.splitlines() if line.strip()), "")
+    return shown(first_line or "an empty file")

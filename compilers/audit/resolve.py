@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
-from compilers.audit.name_directory import NUMBER, NameDirectory
-from compilers.audit.socket_numbers import Pairs, SocketNumbers, mates
+from compilers.audit.name_directory import NO_NAME, NameDirectory
+from compilers.audit.socket_numbers import CableSet, SocketNumbers, far_ends
 from compilers.readers.devices.neighbour_facts import UNNAMED_PORT, End, Facts
 from compilers.targets.system_names import SystemNames
 from compilers.wiring.hardware import Hardware
@@ -28,8 +28,12 @@ MANAGEMENT = re.compile(
 """Names of ports for management and consoles, such as `mgmt0`, `Management1` or `con0`."""
 
 
+Sighting = tuple[int, int]
+"""The socket that sees a neighbour, and the socket that is seen."""
+
+
 class OtherPort(NamedTuple):
-    """A port of a node that is not in the plan, such as one for management or hosts."""
+    """A port that is outside the fabric, such as one for management or hosts."""
 
     node: str
     """The name of the node."""
@@ -43,11 +47,11 @@ class OtherPort(NamedTuple):
 class Wired:
     """The cables that neighbour tables show."""
 
-    cables: Pairs
-    """The cables that were seen, at most one a socket; the smaller socket first."""
+    cables: CableSet
+    """The cables that were seen, at most one at each socket."""
     reporters: frozenset[int]
     """The vertices whose own tables were read."""
-    contested: Pairs
+    contested: CableSet
     """Cables that were seen, but left out, as another cable at one of their sockets is likelier."""
     strangers: tuple[tuple[int, str], ...]
     """Sockets, not those of hosts, each with the name of a neighbour that is no node of the
@@ -55,8 +59,8 @@ class Wired:
     unknown_ports: tuple[tuple[str, str], ...]
     """The names of nodes, each with a port of the fabric that its type does not have."""
     other_ports: tuple[OtherPort, ...] = ()
-    """Ports for management, consoles or hosts, which are in no plan."""
-    unclear: Pairs = frozenset()
+    """Ports outside the fabric: for management, consoles or hosts."""
+    unclear: CableSet = frozenset()
     """Planned cables of which tables show one end, but not the port at the other end."""
     empty: tuple[int, ...] = ()
     """Reporters whose tables have no neighbour."""
@@ -72,8 +76,8 @@ def resolve(
     """The cables that neighbour tables show.
 
     Names match in any case, with or without a domain. Nodes match by management address, serial
-    number, GUID and datapath id too, ports by label. Of several neighbours at a port, the one that
-    sees the port as well is taken, then the planned one.
+    number, GUID and datapath id too, ports by label. If a port sees several neighbours, the one
+    that sees the port as well is taken, or else the planned one.
 
     Ports have the names of the system that printed their node's table. Where the form does not say
     which system that is (lldpctl runs on several), they have those of the system that the build
@@ -89,9 +93,9 @@ def resolve(
         system_of_node: the system of each node as the build names it; () where it names none.
     """
     sockets = SocketNumbers(wiring, hardware.types if hardware else ())
-    directory = NameDirectory(sockets, hardware, systems)
+    system_of_vertex = {v: name for v, name in enumerate(system_of_node) if name in systems}
+    directory = NameDirectory(sockets, hardware, systems, system_of_vertex)
     planned = sockets.planned()
-    directory.system = {v: name for v, name in enumerate(system_of_node) if name in systems}
     directory.choose_systems(facts, planned)
     sightings = _Sightings(directory, sockets, planned)
     for near, _ in facts.seen:
@@ -99,7 +103,8 @@ def resolve(
     for near, far in facts.seen:
         sightings.add(near, far)
     sightings.complete_half_seen()
-    reporters = {u for nodes in facts.reporters if (u := directory.vertex(nodes)) is not None}
+    # Reporters that are not in the plan, such as routers outside the fabric, have no vertex.
+    reporters = {v for nodes in facts.reporters if (v := directory.vertex(nodes)) is not None}
     cables, contested = likeliest(sightings.seen, planned)
     return Wired(
         cables=cables,
@@ -116,28 +121,42 @@ def resolve(
 class _Sightings:
     """The neighbours that tables show, sorted by how much of the cable is known.
 
-    *Near* is the end whose table shows the neighbour, *far* is the neighbour.
+    *Near* is the end whose table shows the neighbour, *far* is the neighbour. A neighbour is sorted
+    by what names its two ends:
+
+    | near port | neighbour | far port | goes to |
+    |---|---|---|---|
+    | in the plan | in the plan | in the plan | `seen` |
+    | in the plan | in the plan | not named | `half_seen`, then `seen` or `unknown_ports` |
+    | in the plan | in the plan | other name | `unknown_ports`, or `other_ports` |
+    | in the plan | other name | any | `strangers`, except at host ports |
+    | other name | any | any | `unknown_ports`, or `other_ports` |
+
+    `other_ports` is for ports that are outside the fabric: for management, consoles or hosts. Dicts
+    whose values are None keep the order of their keys.
     """
 
-    def __init__(self, directory: NameDirectory, sockets: SocketNumbers, planned: Pairs) -> None:
+    def __init__(self, directory: NameDirectory, sockets: SocketNumbers, planned: CableSet) -> None:
         self.directory, self.sockets, self.planned = directory, sockets, planned
-        self.names, self.width = sockets.wiring.names, sockets.width
-        self.hosts = sockets.host_sockets()
-        self.planned_far = mates(planned)
+        self.names = sockets.wiring.names
+        """The names of nodes."""
+        self.host_sockets = sockets.host_sockets()
+        """The sockets of host ports."""
+        self.planned_far_end = far_ends(planned)
         """The socket at the other end of each planned cable."""
-        self.seen: Counter[tuple[int, int]] = Counter()
-        """How often each cable was seen, by the socket that sees and the socket that is seen."""
+        self.seen: dict[Sighting, None] = {}
+        """The neighbours both of whose ends are known."""
         self.strangers: dict[tuple[int, str], None] = {}
-        """`Wired.strangers` as keys of a dict, which keeps their order."""
+        """See `Wired.strangers`."""
         self.unknown_ports: dict[tuple[str, str], None] = {}
-        """`Wired.unknown_ports` as keys of a dict."""
+        """See `Wired.unknown_ports`."""
         self.other_ports: dict[OtherPort, None] = {}
-        """`Wired.other_ports` as keys of a dict."""
+        """See `Wired.other_ports`."""
         self.seeing: set[int] = set()
         """The vertices that see a neighbour."""
         self.half_seen: dict[tuple[int, int], dict[int, str]] = {}
-        """Cables whose far port the table does not name, by the near and the far vertex: by near
-        socket, what the table has in place of the port's name."""
+        """Cables whose far port the table does not name, by the near and the far vertex: the near
+        socket of each, with the text that the table has in place of the name."""
         self._unclear_sockets: set[int] = set()
         """Sockets that see a port which the neighbour's type does not have."""
         self._unclear_nodes: set[tuple[int, int]] = set()
@@ -152,30 +171,31 @@ class _Sightings:
         if near_vertex is None:
             return
         self.seeing.add(near_vertex)
-        near_number = self.directory.port(near_vertex, near)
-        if near_number is None:
+        near_socket = self.directory.socket(near_vertex, near)
+        if near_socket is None:
             self._add_at_unknown_port(near_vertex, near, far_vertex, far)
-            return
-        near_socket = near_vertex * self.width + near_number
-        if far_vertex is None:  # a stranger
-            if near_socket not in self.hosts:
-                self.strangers[near_socket, far.nodes[0]] = None
-            return
-        far_number = self.directory.port(far_vertex, far)
-        if far_number is not None:
-            far_socket = far_vertex * self.width + far_number
+        elif far_vertex is not None:
+            self._add_between_nodes(near_socket, far_vertex, far)
+        elif near_socket not in self.host_sockets:
+            self.strangers[near_socket, far.nodes[0]] = None
+
+    def _add_between_nodes(self, near_socket: int, far_vertex: int, far: End) -> None:
+        """Add a neighbour that is in the plan, at a port that is in the plan."""
+        near_vertex = self.sockets.vertex(near_socket)
+        far_socket = self.directory.socket(far_vertex, far)
+        is_outside_fabric = near_socket not in self.planned_far_end and (
+            near_socket in self.host_sockets or _is_management(far)
+        )
+        if far_socket is not None:
             if far_socket != near_socket:
-                self.seen[near_socket, far_socket] += 1
-        elif near_socket not in self.planned_far and (
-            near_socket in self.hosts or _is_management(far)
-        ):  # no cable of the fabric
+                self.seen[near_socket, far_socket] = None
+        elif is_outside_fabric:
             port = self.sockets.name(near_socket)
             self.other_ports[OtherPort(self.names[near_vertex], port, far.nodes[0])] = None
-        elif far.ports == (UNNAMED_PORT,) or (
-            any(map(NUMBER.fullmatch, far.ports)) and not _is_management(far)
-        ):  # the table does not name the far port
-            self.half_seen.setdefault((near_vertex, far_vertex), {})[near_socket] = far.ports[-1]
-        else:  # it names a port that the far node does not have
+        elif _is_unnamed(far):
+            sockets = self.half_seen.setdefault((near_vertex, far_vertex), {})
+            sockets[near_socket] = far.ports[-1]
+        else:
             self._add_unknown(far_vertex, far.ports[0], near_socket, near_vertex)
 
     def _add_at_unknown_port(
@@ -185,91 +205,106 @@ class _Sightings:
 
         The port is for management or hosts, or it belongs to the fabric and its name is wrong.
         """
-        far_number = None if far_vertex is None else self.directory.port(far_vertex, far)
-        far_socket = None
-        if far_vertex is not None and far_number is not None:
-            far_socket = far_vertex * self.width + far_number
-            in_fabric = far_socket in self.planned_far
+        far_socket = None if far_vertex is None else self.directory.socket(far_vertex, far)
+        if far_socket is not None:
+            is_in_fabric = far_socket in self.planned_far_end
         else:
-            in_fabric = not _is_management(far)
-        if far_vertex is None or not in_fabric or (far_socket is None and _is_management(near)):
-            self.other_ports[OtherPort(self.names[near_vertex], near.ports[0], far.nodes[0])] = None
-        else:
+            is_in_fabric = not _is_management(far) and not _is_management(near)
+        if far_vertex is not None and is_in_fabric:
             self._add_unknown(near_vertex, near.ports[0], far_socket, far_vertex)
+        else:
+            self.other_ports[OtherPort(self.names[near_vertex], near.ports[0], far.nodes[0])] = None
 
-    def _add_unknown(self, vertex: int, port: str, socket: int | None, neighbour: int) -> None:
+    def _add_unknown(self, vertex: int, port: str, far_socket: int | None, far_vertex: int) -> None:
         """Add a port that a node's type does not have.
 
         Args:
-            vertex: of the node.
-            port: its name.
-            socket: at the other end of the cable; None: that is not known.
-            neighbour: the vertex at the other end.
+            vertex: the vertex of the node.
+            port: the name of the port.
+            far_socket: the socket at the other end of the cable; None: it is not known.
+            far_vertex: the vertex at the other end.
         """
         self.unknown_ports[self.names[vertex], port] = None
-        self._unclear_nodes.add((min(vertex, neighbour), max(vertex, neighbour)))
-        if socket is not None:
-            self._unclear_sockets.add(socket)
+        self._unclear_nodes.add((min(vertex, far_vertex), max(vertex, far_vertex)))
+        if far_socket is not None:
+            self._unclear_sockets.add(far_socket)
 
     def complete_half_seen(self) -> None:
         """Find the far ports that tables do not name, and add the cables to them."""
         seen_from: dict[int, list[int]] = {}
-        for near, far in self.seen:
-            seen_from.setdefault(far, []).append(near)
+        for near_socket, far_socket in self.seen:
+            seen_from.setdefault(far_socket, []).append(near_socket)
         planned_between: dict[tuple[int, int], list[int]] = {}
-        for near, far in self.planned_far.items():
-            planned_between.setdefault((near // self.width, far // self.width), []).append(near)
-        for (near_vertex, far_vertex), name_of_near in self.half_seen.items():
-            planned = planned_between.get((near_vertex, far_vertex), [])
-            for near, port_name in name_of_near.items():
-                far_socket = self._far_socket(
-                    near, (near_vertex, far_vertex), seen_from.get(near, ()), planned
-                )
-                if far_socket is None:
-                    self._add_unknown(far_vertex, port_name, near, near_vertex)
+        for near_socket, far_socket in self.planned_far_end.items():
+            nodes = self.sockets.vertex(near_socket), self.sockets.vertex(far_socket)
+            planned_between.setdefault(nodes, []).append(near_socket)
+        for nodes, sockets in self.half_seen.items():
+            near_vertex, far_vertex = nodes
+            planned = planned_between.get(nodes, [])
+            for near_socket, instead_of_name in sockets.items():
+                seen_by = seen_from.get(near_socket, ())
+                guess = self._likely_far_socket(near_socket, nodes, seen_by, planned)
+                if guess is None:
+                    self._add_unknown(far_vertex, instead_of_name, near_socket, near_vertex)
                 else:
-                    self.seen[near, far_socket] += 1
+                    self.seen[near_socket, guess] = None
 
-    def _far_socket(
-        self, near: int, nodes: tuple[int, int], seen_from: Iterable[int], planned: Sequence[int]
+    def _likely_far_socket(
+        self,
+        near_socket: int,
+        nodes: tuple[int, int],
+        seen_by: Iterable[int],
+        planned: Sequence[int],
     ) -> int | None:
         """The far end of a cable whose near end sees a port that its table does not name.
 
-        The first of these that exists: the port at which the far node sees the near end; if each of
-        the two nodes sees the other at one port only, that port; the planned port, if the plan
-        joins the near end to the far node; the only port of the far node that the plan joins to the
-        near node.
+        It is the first of these that exists:
+
+        1. the socket by which the far node sees the near socket
+        2. if each of the two nodes sees the other at one socket only: that socket of the far node
+        3. the planned far end of the near socket, if it is at the far node
+        4. if the near node sees the far node at one socket, and the plan has one cable between
+           them: its end at the far node
 
         Args:
-            near: the socket that sees.
+            near_socket: the socket that sees.
             nodes: the vertices of the near and of the far node.
-            seen_from: the sockets that see the near end.
+            seen_by: the sockets that see the near socket.
             planned: the sockets of the near node that the plan joins to the far node.
         """
         near_vertex, far_vertex = nodes
-        seeing = [socket for socket in seen_from if socket // self.width == far_vertex]
-        if seeing:
-            return seeing[0]
+        for socket in seen_by:
+            if self.sockets.vertex(socket) == far_vertex:
+                return socket
         seen_there = self.half_seen[nodes]
         seen_back = self.half_seen.get((far_vertex, near_vertex), {})
         if len(seen_there) == len(seen_back) == 1:
-            return next(iter(seen_back))
-        if self.planned_far.get(near, -1) // self.width == far_vertex:
-            return self.planned_far[near]
+            (socket,) = seen_back
+            return socket
+        planned_far_end = self.planned_far_end.get(near_socket)
+        if planned_far_end is not None and self.sockets.vertex(planned_far_end) == far_vertex:
+            return planned_far_end
         if len(seen_there) == len(planned) == 1:
-            return self.planned_far[planned[0]]
+            return self.planned_far_end[planned[0]]
         return None
 
-    def unclear(self) -> Pairs:
+    def unclear(self) -> CableSet:
         """The planned cables with an unclear socket, or between two nodes with an unknown port."""
         if not self._unclear_nodes:
             return frozenset()
+        vertex = self.sockets.vertex
         return frozenset(
             (a, b)
             for a, b in self.planned
             if not self._unclear_sockets.isdisjoint((a, b))
-            or (a // self.width, b // self.width) in self._unclear_nodes
+            or (vertex(a), vertex(b)) in self._unclear_nodes
         )
+
+
+def _is_unnamed(end: End) -> bool:
+    """Whether a table does not name the port of an end, or has a number in place of the name."""
+    has_number = any(map(NO_NAME.fullmatch, end.ports)) and not _is_management(end)
+    return end.ports == (UNNAMED_PORT,) or has_number
 
 
 def _is_management(end: End) -> bool:
@@ -277,24 +312,26 @@ def _is_management(end: End) -> bool:
     return any(map(MANAGEMENT.fullmatch, end.ports))
 
 
-def likeliest(seen: Counter[tuple[int, int]], planned: Pairs) -> tuple[Pairs, Pairs]:
+def likeliest(seen: Iterable[Sighting], planned: CableSet) -> tuple[CableSet, CableSet]:
     """The likeliest cable of each socket, and the contested cables, which are left over.
 
     A cable that both ends see is likelier than one that a single end sees, and a planned cable is
     likelier than another.
 
     Args:
-        seen: how often each cable was seen, in each direction.
+        seen: what sockets see, each once; a cable that both ends see has two sightings.
         planned: the planned cables.
     """
-    times = Counter((min(pair), max(pair)) for pair in seen)
-    likeliest_first = sorted(times, key=lambda pair: (-times[pair], pair not in planned, pair))
+    ends_that_see = Counter((min(ends), max(ends)) for ends in seen)
+    likeliest_first = sorted(
+        ends_that_see, key=lambda cable: (-ends_that_see[cable], cable not in planned, cable)
+    )
     with_cable: set[int] = set()
     cables, contested = set(), set()
-    for pair in likeliest_first:
-        if with_cable.isdisjoint(pair):
-            cables.add(pair)
-            with_cable.update(pair)
+    for cable in likeliest_first:
+        if with_cable.isdisjoint(cable):
+            cables.add(cable)
+            with_cable.update(cable)
         else:
-            contested.add(pair)
+            contested.add(cable)
     return frozenset(cables), frozenset(contested)

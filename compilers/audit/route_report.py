@@ -35,7 +35,7 @@ class RouteReport:
     name: str
     """The name of the build."""
     target: str
-    """The target that configured the switches."""
+    """The title of the target that configured the switches."""
     switches: int
     """How many switches were read."""
     routes: int
@@ -43,7 +43,7 @@ class RouteReport:
     unread: tuple[str, ...]
     """The switches without a file."""
     differences: tuple[RouteDifference, ...]
-    """The prefixes that switches route otherwise than the build says."""
+    """The prefixes whose routes on a switch are not those of the build."""
 
     @classmethod
     def of(
@@ -70,11 +70,13 @@ class RouteReport:
         """
         files = _files_by_switch(build, paths)
         (build,) = builds_for([build], target_name)
-        named_by_build = bool(build.systems) and not target_name
-        if named_by_build:
+        told_by_files = not target_name and not build.systems
+        if target_name:
+            system = target(target_name)
+        elif build.systems:
             system = system_target(build)
         else:
-            system = target(target_name or _system_of_files(files))
+            system = target(_system_of_files(files))
         build, chosen = system.check(build, options)
         compare = partial(_compare_switch, ExpectedRoutes.of(system, build, chosen), files)
         results: list[ComparedRouter] = []
@@ -87,12 +89,12 @@ class RouteReport:
         if problems:
             raise InputError(few(problems))
         results.sort(key=lambda result: result.vertex)
-        # By form, the file of the lowest vertex: in reverse order it comes last, and stays.
-        forms = {
-            result.form: files[result.vertex][0] for result in reversed(results) if result.form
-        }
-        if not target_name and not named_by_build and len(forms) > 1:
-            raise InputError(_several_systems_problem(forms))
+        example_of_form: dict[str, Path] = {}
+        for result in results:
+            if result.form:
+                example_of_form.setdefault(result.form, files[result.vertex][0])
+        if told_by_files and len(example_of_form) > 1:
+            raise InputError(_several_systems_problem(example_of_form))
         present = np.flatnonzero(build.topology.present).tolist()
         return cls(
             name=build.name,
@@ -133,7 +135,8 @@ class RouteReport:
 def _system_of_files(files: Mapping[int, Sequence[Path]]) -> str:
     """The system that printed the files, by the form of their tables.
 
-    Tables without routes look alike on several systems. So the first table with routes decides.
+    Tables without routes look alike on several systems. So the first table with routes decides, and
+    without any the default target is taken.
     """
     forms = (read_tables(device_texts(files[v])).form for v in sorted(files))
     return next(filter(None, forms), default_first()[0].name)
@@ -152,26 +155,30 @@ def _compare_switch(
         return error
 
 
-def _several_systems_problem(forms: Mapping[str, Path]) -> Problem:
+def _several_systems_problem(example_of_form: Mapping[str, Path]) -> Problem:
     """The problem that files are of several systems.
 
     Args:
-        forms: by form, one of its files.
+        example_of_form: by form, the first file with tables of this form.
     """
-    given = " and ".join(f"{form} ({file_name(path.name)})" for form, path in sorted(forms.items()))
+    examples = sorted(example_of_form.items())
+    given = " and ".join(f"{form} ({file_name(path.name)})" for form, path in examples)
     todo = (
         "compare the switches of each by themselves, or give `target` if all were rendered for one"
     )
     return Problem(
-        "the tables of one system", given, todo, file_name(next(iter(forms.values())).parent)
+        "the tables of one system",
+        given,
+        todo,
+        file_name(next(iter(example_of_form.values())).parent),
     )
 
 
 def _files_by_switch(build: Build, paths: Iterable[Path]) -> dict[int, list[Path]]:
-    """The files of every switch.
+    """The files of every switch, by vertex.
 
-    They are named by a node, its host name or its management address, as n12.json or
-    n12.ipv6.json, or are in a folder with such a name, as n12/tmp/routes.json.
+    A file is named by a node, its host name or its management address, as n12.json or
+    n12.ipv6.json, or it is in a folder with such a name, as n12/tmp/routes.json.
 
     Raises:
         InputError: a file names no switch, or there is no file.
@@ -184,9 +191,9 @@ def _files_by_switch(build: Build, paths: Iterable[Path]) -> dict[int, list[Path
     problems: list[Problem] = []
     for file in device_files(paths, "routing tables", problems):
         path = file.path
-        words = path.name.lower().split(".")
-        # n12.ipv6.json is named by n12.ipv6.json, n12.ipv6 or n12.
-        names = [".".join(words[:n]) for n in range(len(words), 0, -1)]
+        parts = path.name.lower().split(".")
+        # n12.ipv6.json may be of a node n12.ipv6.json, n12.ipv6 or n12.
+        names = [".".join(parts[:count]) for count in range(len(parts), 0, -1)]
         names += [folder.lower() for folder in file.folders]
         vertex = next((vertex_of[name] for name in names if name in vertex_of), None)
         if vertex is None:
@@ -195,7 +202,8 @@ def _files_by_switch(build: Build, paths: Iterable[Path]) -> dict[int, list[Path
             problems.append(Problem(required, repr(path.name), todo, file_name(path)))
         else:
             files.setdefault(vertex, []).append(path)
-    if problems or not files:
-        nothing = Problem("the routing table of a switch", "no file")
-        raise InputError(few(problems) or nothing)
+    if problems:
+        raise InputError(few(problems))
+    if not files:
+        raise InputError(Problem("the routing table of a switch", "no file"))
     return files

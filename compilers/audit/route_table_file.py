@@ -1,7 +1,7 @@
 """Read the routing tables of a device from one or more files, in the form of any system.
 
 `check routes` and `push` call `read_tables` with the texts that a device printed. The form of a
-JSON document tells which system printed it.
+JSON document tells which system printed it. Forms have the names of targets (`route_forms`).
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from compilers.readers.devices.device_files import device_text
-from compilers.readers.devices.held_routes import RouteTables, RoutingTables
+from compilers.readers.devices.held_routes import RouteTables, RoutingTableForm
 from compilers.readers.devices.json_outputs import json_outputs, unwrapped
 from compilers.targets.target_lookup import installed_systems
 from inventory.problems import InputError, file_name
 
-MOST_TEXT = 4096
-"""How many characters of a file are searched for a table that is printed as text."""
+LONGEST_HEAD = 4096
+"""How many characters of a file are searched for the beginning of a table printed as text."""
 EMPTY = re.compile(r"\{\s*\}|\[\s*\]")
 """A table without routes in JSON."""
 LONGEST_BEGINNING = 48
@@ -36,7 +36,7 @@ class DeviceRoutes:
     """The routes of a device."""
 
     form: str
-    """A key of `route_forms`, "" where the tables are empty."""
+    """The form of its tables, a key of `route_forms`; "" where they are empty."""
     shows_all_choices: bool
     """Whether the device prints all choices for a prefix, and not only the best one."""
     tables: RouteTables
@@ -44,7 +44,7 @@ class DeviceRoutes:
 
 
 @cache
-def route_forms() -> Mapping[str, RoutingTables]:
+def route_forms() -> Mapping[str, RoutingTableForm]:
     """The forms of routing tables, by the target of the system that prints them."""
     systems = installed_systems()
     return {system.name: system.routing_tables for system in systems if system.routing_tables}
@@ -66,32 +66,38 @@ def read_tables(
 
     Args:
         texts: the text and the path of each file. A text has one output or several, one after the
-            other. Policy rules of a kernel may come with the tables of another form.
-        known_prefixes: prefixes that are known to be in the form of `ip_network`.
+            other. Policy rules of a kernel may come with the tables of another form, as FRR prints
+            no rules.
+        known_prefixes: prefixes that are known to be written as `ip_network` writes them.
 
     Raises:
         InputError: a text is empty, of no known form, or not of the form of the others.
     """
     outputs = _outputs(texts)
     documents, rules = outputs.documents, outputs.rules
-    if rules and not documents and not any(EMPTY.search(text) for text, _ in texts):
-        (name,) = rules
-        required = f"routing tables: {route_forms()[name].commands}, or those of another system"
+    has_empty_table = any(EMPTY.search(text) for text, _ in texts)
+    if rules and not documents and not has_empty_table:
+        (form,) = rules
+        required = f"routing tables: {route_forms()[form].commands}, or those of another system"
         raise InputError.of(required, "policy rules alone", "", _paths_in_words(texts))
-    held_form = next(iter(documents), "")
+    form_of_tables = next(iter(documents), "")
     shows_all_choices, tables = False, RouteTables()
-    for system, printed in (*documents.items(), *rules.items()):
+    for form, printed in (*documents.items(), *rules.items()):
         try:
-            held = route_forms()[system].read(printed)
-            shows_all_choices |= system == held_form and held.all_choices
+            held = route_forms()[form].read(printed)
+            if form == form_of_tables:
+                shows_all_choices |= held.all_choices
             tables |= held.tables(known_prefixes)
         except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
-            text = str(error)
-            short = text if len(text) <= LONGEST_ERROR else f"{text[: LONGEST_ERROR - 1]}…"
-            given = f"values that it never has ({short})"
-            commands = route_forms()[system].commands
+            given = f"values that it never has ({_shortened(str(error))})"
+            commands = route_forms()[form].commands
             raise InputError.of(commands, given, "", _paths_in_words(texts)) from error
-    return DeviceRoutes(held_form, shows_all_choices, tables)
+    return DeviceRoutes(form_of_tables, shows_all_choices, tables)
+
+
+def _shortened(text: str) -> str:
+    """A text that fits a message."""
+    return text if len(text) <= LONGEST_ERROR else f"{text[: LONGEST_ERROR - 1]}…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,25 +112,25 @@ class _Outputs:
 
 def _outputs(texts: Sequence[DeviceText]) -> _Outputs:
     """The JSON documents in texts; see `read_tables`."""
-    documents: dict[str, list[Any]] = {}
-    rules: dict[str, list[Any]] = {}
+    outputs = _Outputs({}, {})
     for text, path in texts:
         if not text.strip():
             raise InputError.of("routing tables", "an empty file", "collect them again", path)
         for name, form in route_forms().items():
-            if form.text and form.text.search(text, 0, MOST_TEXT):
+            if form.text and form.text.search(text, 0, LONGEST_HEAD):
                 given = f"a routing table of {name} as text"
                 raise InputError.of("JSON", given, f"collect {form.commands}", path)
         for output in json_outputs(text, path):
             document = unwrapped(output)
             name = _form_of(path, document)
-            kind = rules if _is_rules(name, document) else documents
-            kind.setdefault(name, []).append(document)
-            if len(documents) > 1:
-                other = next(iter(documents.keys() - {name}))
+            has_rules = _has_rules(name, document)
+            by_form = outputs.rules if has_rules else outputs.documents
+            by_form.setdefault(name, []).append(document)
+            if len(outputs.documents) > 1:
+                other = next(iter(outputs.documents.keys() - {name}))
                 required = f"one form for all tables of a device: {route_forms()[other].commands}"
                 raise InputError.of(required, f"that of {name}", "", path)
-    return _Outputs(documents, rules)
+    return outputs
 
 
 def _paths_in_words(texts: Sequence[DeviceText]) -> str:
@@ -132,8 +138,8 @@ def _paths_in_words(texts: Sequence[DeviceText]) -> str:
     return " and ".join(path for _, path in texts)
 
 
-def _is_rules(form: str, document: Any) -> bool:
-    """Whether a document has policy rules, and no routes."""
+def _has_rules(form: str, document: Any) -> bool:
+    """Whether a document is a list of policy rules, and not of routes."""
     key = route_forms()[form].rules_key
     return bool(key) and key in document[0]
 
@@ -147,7 +153,7 @@ def _form_of(path: str, document: Any) -> str:
     for name, form in route_forms().items():
         if form.fits(document):
             return name
-    words = (f"{name}: {form.commands}" for name, form in route_forms().items())
-    required = "the output of one of: " + "; ".join(words)
+    commands = (f"{name}: {form.commands}" for name, form in route_forms().items())
+    required = "the output of one of: " + "; ".join(commands)
     given = f"JSON that begins with {json.dumps(document)[:LONGEST_BEGINNING]}"
     raise InputError.of(required, given, "", path)

@@ -1,9 +1,10 @@
 """The sockets of a plan: their numbers, their names, and the planned cables between them.
 
-A port has one socket, or several for parallel cables. The sockets of a node are numbered from 1 in
-the order of its ports. Socket s of vertex v is the integer v·W + s, where W is one more than the
-number of sockets of the largest node type. So a cable is a pair of integers. All modules of this
-folder number sockets in this way.
+A *socket* is the place of one cable in a port. A port has one socket, or several for parallel
+cables. The *local number* of a socket counts the sockets of its node, from 1 in the order of its
+ports. The socket with local number s of vertex v is the integer v·W + s, where the *width* W is one
+more than the number of sockets of the largest node type. So a cable is a pair of integers. All
+modules of this folder number sockets in this way.
 """
 
 from __future__ import annotations
@@ -18,22 +19,22 @@ from numpy.typing import NDArray
 from compilers.wiring.hardware import NodeTypeFacts
 from compilers.wiring.wiring import Wiring
 
-Pair = tuple[int, int]
-"""A cable: its two sockets."""
-Pairs = frozenset[Pair]
+Cable = tuple[int, int]
+"""The two sockets of a cable, the smaller number first."""
+CableSet = frozenset[Cable]
 """A set of cables."""
 
 
-def mates(cables: Pairs) -> dict[int, int]:
+def far_ends(cables: CableSet) -> dict[int, int]:
     """The socket at the other end of each socket's cable."""
-    mate_of: dict[int, int] = {}
+    far_end: dict[int, int] = {}
     for a, b in cables:
-        mate_of[a], mate_of[b] = b, a
-    return mate_of
+        far_end[a], far_end[b] = b, a
+    return far_end
 
 
 def _all_sockets(first: NDArray[np.int64], count: NDArray[np.int64]) -> list[int]:
-    """The numbers of all sockets of n ports, port by port.
+    """The sockets of n ports, port by port.
 
     Args:
         first: int64[n], the first socket of each port.
@@ -65,10 +66,15 @@ class SocketNumbers:
         """W, one more than the sockets of the largest type."""
         return 1 + max(sum(map(len, ports)) for ports in self.sockets)
 
-    def socket_ranges(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The first socket of each port, and its number of sockets: int64[T, ports + 1] each.
+    def at(self, vertex: int, local_number: int) -> int:
+        """The socket of a vertex by its local number."""
+        return vertex * self.width + local_number
 
-        T is the number of node types.
+    def local_ranges(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The sockets of each port: the local number of the first one, and how many there are.
+
+        Returns:
+            int64[T, ports + 1] each, by node type and port, of T node types.
         """
         widest = 1 + max(map(len, self.wiring.port_names))
         first, count = np.zeros((2, len(self.sockets), widest), np.int64)
@@ -77,13 +83,13 @@ class SocketNumbers:
             first[t, 1 : len(ports) + 1] = 1 + np.cumsum(count[t, : len(ports)])
         return first, count
 
-    def planned(self) -> Pairs:
+    def planned(self) -> CableSet:
         """The planned cables."""
         wiring = self.wiring
         switch, link = wiring.links()
         far, port = wiring.far[switch, link], wiring.port[switch, link]
         far_port = wiring.far_port[switch, link]
-        first, count = self.socket_ranges()
+        first, count = self.local_ranges()
         cables = count[wiring.node_type[switch], port]
         near_end = switch * self.width + first[wiring.node_type[switch], port]
         far_end = far.astype(np.int64) * self.width + first[wiring.node_type[far], far_port]
@@ -93,31 +99,32 @@ class SocketNumbers:
     def host_sockets(self) -> frozenset[int]:
         """The sockets of the host ports."""
         switch, host = np.nonzero(self.wiring.host_port)
-        first, count = self.socket_ranges()
-        port = self.wiring.node_type[switch], self.wiring.host_port[switch, host]
-        return frozenset(_all_sockets(switch * self.width + first[port], count[port]))
+        first, count = self.local_ranges()
+        type_and_port = self.wiring.node_type[switch], self.wiring.host_port[switch, host]
+        first_socket = switch * self.width + first[type_and_port]
+        return frozenset(_all_sockets(first_socket, count[type_and_port]))
 
-    def between(self, pair: Pair) -> Pair:
-        """The first sockets of the two ports that a cable joins.
+    def first_cable(self, cable: Cable) -> Cable:
+        """The first of the parallel cables that a cable is one of.
 
         Parallel cables of a link join sockets with the same index in their ports. A cable that
         joins other sockets is returned as it is.
         """
-        near, far = pair
+        near, far = cable
         near_index, far_index = self._index_in_port(near), self._index_in_port(far)
         if near_index != far_index:
-            return pair
+            return cable
         return near - near_index, far - far_index
 
     def _index_in_port(self, socket: int) -> int:
         """The index of a socket in its port, from 0."""
-        vertex, number = divmod(socket, self.width)
-        indexes = self._indexes_in_ports[int(self.wiring.node_type[vertex])]
-        return indexes[number - 1]
+        vertex, local_number = divmod(socket, self.width)
+        indices = self._indices_in_ports[int(self.wiring.node_type[vertex])]
+        return indices[local_number - 1]
 
     @cached_property
-    def _indexes_in_ports(self) -> list[list[int]]:
-        """The index of each socket in its port, by node type."""
+    def _indices_in_ports(self) -> list[list[int]]:
+        """The index of each socket in its port, by node type and local number less one."""
         return [[k for names in ports for k in range(len(names))] for ports in self.sockets]
 
     def vertex(self, socket: int) -> int:
@@ -130,8 +137,8 @@ class SocketNumbers:
 
     def name(self, socket: int) -> str:
         """The name of a socket at its node."""
-        vertex, number = divmod(socket, self.width)
-        if not self.types:
-            return self.wiring.port_name(vertex, number)
+        vertex, local_number = divmod(socket, self.width)
+        if not self.types:  # every port has one socket, of the same number
+            return self.wiring.port_name(vertex, local_number)
         names = chain.from_iterable(self.types[int(self.wiring.node_type[vertex])].sockets)
-        return next(islice(names, number - 1, None))
+        return next(islice(names, local_number - 1, None))

@@ -1,7 +1,8 @@
 """Compare the cables that exist with the plan: differences, swapped nodes, moves that repair.
 
 `check wiring` and the controller's discovery call `check`. A *socket* is the place of one cable in
-a port: socket s of vertex v has the number v·W + s, and W is the *width* (`socket_numbers`).
+a port. The socket with local number s of vertex v is v·W + s, and W is the *width*
+(`socket_numbers`).
 
 *Existing* cables are those that neighbour tables show. *Checked* cables are the planned cables of
 which the tables say whether they exist.
@@ -17,7 +18,7 @@ import numpy as np
 
 from compilers.audit.cable_moves import Move, components
 from compilers.audit.resolve import Wired
-from compilers.audit.socket_numbers import Pairs, SocketNumbers, mates
+from compilers.audit.socket_numbers import CableSet, SocketNumbers, far_ends
 from compilers.wiring.hardware import NodeTypeFacts
 from compilers.wiring.wiring import Wiring
 
@@ -37,17 +38,17 @@ class WiringAudit:
     """How many cables are planned."""
     swapped: tuple[Cycle, ...]
     """The cycles of swapped nodes."""
-    right: Pairs
-    """Cables as planned."""
-    missing: Pairs
+    right: CableSet
+    """Existing cables that are as planned."""
+    missing: CableSet
     """Planned cables with both sockets empty."""
-    extra: Pairs
+    extra: CableSet
     """Existing cables at sockets that the plan leaves empty."""
-    misplaced: Pairs
+    misplaced: CableSet
     """Existing cables at planned sockets, but not as planned."""
     absent: tuple[int, ...]
     """Vertices whose tables were not read, and that no neighbour sees."""
-    unseen: Pairs
+    unseen: CableSet
     """Planned cables of which tables say nothing, or not enough."""
     moves: tuple[Move, ...]
     """The fewest moves that restore the plan."""
@@ -59,7 +60,7 @@ class WiringAudit:
 
     @property
     def good(self) -> bool:
-        """Whether all cables with neighbour data are as planned."""
+        """Whether all cables that neighbour tables show are as planned."""
         as_planned = not self.moves and not self.swapped and not self.planned_for_strangers
         return as_planned and not self.wired.unknown_ports
 
@@ -75,65 +76,76 @@ def check(wiring: Wiring, wired: Wired, types: tuple[NodeTypeFacts, ...] = ()) -
         wired: the existing cables.
         types: the node types, for parallel cables.
     """
-    numbers = SocketNumbers(wiring, types)
-    planned, width = numbers.planned(), numbers.width
+    sockets = SocketNumbers(wiring, types)
+    planned, width = sockets.planned(), sockets.width
     checked = _checked_cables(planned, wired, width)
     swapped = swapped_cycles(checked, wired, width, wiring.node_type.tolist())
     # From here on a swapped node has the vertex of the place that it is in.
     wired = renumber_swapped(wired, swapped, width)
     checked = _checked_cables(planned, wired, width)
-    parts = components(checked, wired.cables)
-    right, lacking, surplus = checked & wired.cables, checked - wired.cables, wired.cables - checked
-    lacking_sockets = {socket for pair in lacking for socket in pair}
-    surplus_sockets = {socket for pair in surplus for socket in pair}
+    right = checked & wired.cables
+    lacking, surplus = checked - wired.cables, wired.cables - checked
+    lacking_sockets = {socket for cable in lacking for socket in cable}
+    surplus_sockets = {socket for cable in surplus for socket in cable}
     linked = np.flatnonzero((wiring.far >= 0).any(axis=1))
-    shown = {socket // width for pair in wired.cables for socket in pair} | wired.reporters
-    planned_mate = mates(planned - right)
+    known = _known_vertices(wired, width)
+    planned_far = far_ends(planned - right)
     return WiringAudit(
         planned=len(planned),
         swapped=swapped,
         right=right,
-        missing=frozenset(pair for pair in lacking if surplus_sockets.isdisjoint(pair)),
-        extra=frozenset(pair for pair in surplus if lacking_sockets.isdisjoint(pair)),
-        misplaced=frozenset(pair for pair in surplus if not lacking_sockets.isdisjoint(pair)),
-        absent=tuple(v for v in linked.tolist() if v not in shown),
+        missing=frozenset(cable for cable in lacking if surplus_sockets.isdisjoint(cable)),
+        extra=frozenset(cable for cable in surplus if lacking_sockets.isdisjoint(cable)),
+        misplaced=frozenset(cable for cable in surplus if not lacking_sockets.isdisjoint(cable)),
+        absent=tuple(v for v in linked.tolist() if v not in known),
         unseen=planned - checked - wired.cables,
-        moves=tuple(move for part in parts for move in part.moves(numbers.vertex)),
+        moves=tuple(
+            move
+            for component in components(checked, wired.cables)
+            for move in component.moves(sockets.vertex)
+        ),
         planned_for_strangers={
-            socket: planned_mate[socket] for socket, _ in wired.strangers if socket in planned_mate
+            socket: planned_far[socket] for socket, _ in wired.strangers if socket in planned_far
         },
         wired=wired,
     )
 
 
-def _checked_cables(planned: Pairs, wired: Wired, width: int) -> Pairs:
+def _known_vertices(wired: Wired, width: int) -> set[int]:
+    """The vertices whose tables were read, and those that a neighbour sees."""
+    seen = {socket // width for cable in wired.cables for socket in cable}
+    return seen | wired.reporters
+
+
+def _checked_cables(planned: CableSet, wired: Wired, width: int) -> CableSet:
     """The planned cables of which the tables say whether they exist.
 
     A node whose table was read, and has no neighbour at a socket, shows that nothing is there. A
     socket may see a *stranger*, a device outside the plan, while nothing is known of the node
-    planned there. Then the planned cable is not checked: it counts in
-    `WiringAudit.planned_for_strangers`, not as missing.
+    planned there. That node may be the stranger under an unknown name. So the planned cable is not
+    checked: it counts in `WiringAudit.planned_for_strangers`, not as missing.
     """
-    read = wired.reporters
-    shown = {socket // width for pair in wired.cables for socket in pair} | read
+    reporters = wired.reporters
+    known = _known_vertices(wired, width)
     with_stranger = {socket for socket, _ in wired.strangers}
-    checked = {(a, b) for a, b in planned if a // width in read or b // width in read}
+    checked = {(a, b) for a, b in planned if a // width in reporters or b // width in reporters}
     leads_to_stranger = {
-        pair
-        for pair in checked
-        for near, far in (pair, pair[::-1])
-        if near in with_stranger and far // width not in shown
+        cable
+        for cable in checked
+        for near, far in (cable, cable[::-1])
+        if near in with_stranger and far // width not in known
     }
     return frozenset(checked - leads_to_stranger - wired.unclear) | (planned & wired.cables)
 
 
 def swapped_cycles(
-    checked: Pairs, wired: Wired, width: int, node_type: Sequence[int]
+    checked: CableSet, wired: Wired, width: int, node_type: Sequence[int]
 ) -> tuple[Cycle, ...]:
     """The cycles of swapped nodes.
 
-    A neighbour that should see socket s of y, but sees socket s of x, is a vote for x in the place
-    of y. A cycle is kept if undoing it saves more moves than it takes.
+    A neighbour that should see local socket s of y, but sees local socket s of x, is a vote that x
+    stands in the place of y. Votes give each vertex a place; where places form a cycle, its nodes
+    may be swapped. A cycle is kept if undoing it saves more moves than it takes.
 
     Args:
         checked: the planned cables that are checked.
@@ -143,29 +155,29 @@ def swapped_cycles(
     """
     swapped: list[Cycle] = []
     moves = cost(checked, wired.cables)
-    for cycle in _closed_cycles(_votes(checked, wired.cables, width), node_type):
+    for cycle in _closed_cycles(_places(checked, wired.cables, width), node_type):
         trial = renumber_swapped(wired, (*swapped, cycle), width)
         moves_left = cost(checked, trial.cables)
-        # It takes one exchange less than nodes to undo a cycle.
+        # A cycle of n nodes is undone by n - 1 exchanges of two nodes.
         if moves_left + len(cycle) - 1 < moves:
             swapped.append(cycle)
             moves = moves_left
     return tuple(swapped)
 
 
-def cost(checked: Pairs, existing: Pairs) -> int:
+def cost(checked: CableSet, existing: CableSet) -> int:
     """The number of moves that turn the existing cables into the checked ones."""
-    return sum(part.cost for part in components(checked, existing))
+    return sum(component.cost for component in components(checked, existing))
 
 
-def _votes(checked: Pairs, existing: Pairs, width: int) -> dict[int, int]:
+def _places(checked: CableSet, existing: CableSet, width: int) -> dict[int, int]:
     """The place of each misplaced vertex, by most of its votes; see `swapped_cycles`."""
-    mate = mates(checked)
+    far_end = far_ends(checked)
     votes: dict[int, Counter[int]] = defaultdict(Counter)
-    for pair in existing:
-        for socket, far_socket in (pair, pair[::-1]):
-            expected = mate.get(far_socket)
-            # Only a socket with the same number at its node is a vote.
+    for cable in existing:
+        for socket, far_socket in (cable, cable[::-1]):
+            expected = far_end.get(far_socket)
+            # Only a socket with the same local number is a vote.
             if expected is not None and expected % width == socket % width:
                 votes[socket // width][expected // width] += 1
     places = {}
@@ -186,8 +198,8 @@ def _closed_cycles(places: dict[int, int], node_type: Sequence[int]) -> list[Cyc
     for start in places:
         cycle = [start]
         # A vertex without a place ends the walk, as if it led back to the start.
-        while (after := places.get(cycle[-1], start)) not in cycle:
-            cycle.append(after)
+        while (place := places.get(cycle[-1], start)) not in cycle:
+            cycle.append(place)
         closed = places.get(cycle[-1]) == start
         if closed and len({node_type[v] for v in cycle}) == 1:
             first = cycle.index(min(cycle))
@@ -202,13 +214,13 @@ def renumber_swapped(wired: Wired, swapped: Sequence[Cycle], width: int) -> Wire
 
     def renumbered(socket: int) -> int:
         """The number of a socket, once its node is counted in the place where it stands."""
-        vertex, socket_at_node = divmod(socket, width)
-        return place.get(vertex, vertex) * width + socket_at_node
+        vertex, local_number = divmod(socket, width)
+        return place.get(vertex, vertex) * width + local_number
 
-    pairs = [sorted((renumbered(a), renumbered(b))) for a, b in wired.cables]
+    cables = [sorted((renumbered(a), renumbered(b))) for a, b in wired.cables]
     return replace(
         wired,
-        cables=frozenset((a, b) for a, b in pairs),
+        cables=frozenset((a, b) for a, b in cables),
         reporters=frozenset(place.get(v, v) for v in wired.reporters),
         strangers=tuple((renumbered(socket), name) for socket, name in wired.strangers),
     )

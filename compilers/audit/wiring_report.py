@@ -1,8 +1,8 @@
 """The report of `check wiring`: differences from the plan, moves that repair them, or new entries.
 
 `WiringReport.of` reads neighbour tables; `adopted` turns the cables that exist into entries of the
-inventory. A *socket* is the place of one cable in a port, as a number (`socket_numbers`). Names of
-sockets stand under the key `port` in JSON and in the inventory.
+inventory. A *socket* is the place of one cable in a port, as a number (`socket_numbers`). JSON and
+the inventory have the names of sockets under the key `port`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from compilers.audit.neighbour_file import read_facts
 from compilers.audit.resolve import resolve
-from compilers.audit.socket_numbers import Pair, Pairs, SocketNumbers
+from compilers.audit.socket_numbers import Cable, CableSet, SocketNumbers
 from compilers.audit.wiring_audit import WiringAudit, check
 from compilers.cabling.panel_plan import PanelPlan, panel_plan
 from compilers.tables.build import Build
@@ -28,6 +28,11 @@ from compilers.targets.target_lookup import installed_systems
 from compilers.wiring.hardware import Hardware
 from compilers.wiring.wiring import Wiring
 from inventory.problems import InputError
+
+Link = tuple[int, int]
+"""The two vertices of a link, the smaller first."""
+NO_TRUNK = -1
+"""In place of a trunk: the socket's link does not run through cassettes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -38,13 +43,13 @@ class WiringReport:
     """The name of the fabric."""
     audit: WiringAudit
     """The differences from the plan, by the numbers of sockets."""
-    ports: SocketNumbers
+    sockets: SocketNumbers
     """The names of the sockets in `audit`."""
-    starts: tuple[int, ...] = (0,)
+    first_vertices: tuple[int, ...] = (0,)
     """The first vertex of each plane in `audit`."""
-    plan: PanelPlan | None = None
+    panels: PanelPlan | None = None
     """The cassettes of a single plane whose links run through them."""
-    listed: tuple[Mapping[str, Any], ...] = ()
+    inventory_cables: tuple[Mapping[str, Any], ...] = ()
     """The cables of the inventory, with label, type and length."""
 
     @classmethod
@@ -56,7 +61,7 @@ class WiringReport:
         Args:
             builds: one a plane.
             facts: files with neighbour tables, and folders of them.
-            form: the format of all of them; None to tell it from their content.
+            form: the form of all of them, a key of `neighbour_forms`; None: the contents tell.
 
         Raises:
             InputError: a file cannot be read, or none is of a node of these builds.
@@ -68,7 +73,7 @@ class WiringReport:
             if system.neighbours and system.neighbours.of_one_node
         }
         system_of_node = [
-            system for b in builds for system in b.systems or [""] * len(b.wiring.names)
+            system for build in builds for system in build.systems or [""] * len(build.wiring.names)
         ]
         wired = resolve(read_facts(tuple(facts), form), wiring, hardware, names, system_of_node)
         if not wired.reporters:
@@ -76,17 +81,19 @@ class WiringReport:
             raise InputError.of(required, "none", "files are named by the node: n12.json")
         types = hardware.types if hardware else ()
         name = " and ".join(build.name for build in builds)
-        starts = tuple(accumulate((len(b.wiring.names) for b in builds[:-1]), initial=0))
-        plan = None
+        plane_sizes = (len(build.wiring.names) for build in builds[:-1])
+        panels = None
         if len(builds) == 1 and hardware:
-            plan = panel_plan(builds[0].topology, wiring, hardware)
+            panels = panel_plan(builds[0].topology, wiring, hardware)
         return cls(
             name=name,
             audit=check(wiring, wired, types),
-            ports=SocketNumbers(wiring, types),
-            starts=starts,
-            plan=plan,
-            listed=tuple(cable for b in builds if b.hardware for cable in b.hardware.hand),
+            sockets=SocketNumbers(wiring, types),
+            first_vertices=tuple(accumulate(plane_sizes, initial=0)),
+            panels=panels,
+            inventory_cables=tuple(
+                cable for build in builds if build.hardware for cable in build.hardware.hand
+            ),
         )
 
     @property
@@ -102,7 +109,7 @@ class WiringReport:
     def as_dict(self) -> dict[str, Any]:
         """The comparison in names, for JSON."""
         audit, wired = self.audit, self.audit.wired
-        names = self.ports.wiring.names
+        names = self.sockets.wiring.names
         return {
             "planned": audit.planned,
             "right": len(audit.right),
@@ -117,7 +124,7 @@ class WiringReport:
                     "kind": move.kind,
                     "a": self._end(move.a),
                     "b": self._end(move.b),
-                    "text": move.sentence(self.ports),
+                    "text": move.sentence(self.sockets),
                 }
                 for move in audit.moves
             ],
@@ -141,36 +148,39 @@ class WiringReport:
 
         All links of both trunks that were seen have to lead to the other trunk.
         """
-        if self.plan is None:
+        if self.panels is None:
             return []
-        plan, trunk_of = self.plan, self._trunk_of_sockets(self.plan)
-        right = {trunk_of.get(pair[0], -1) for pair in self.audit.right}
+        trunk_of = self._trunk_of_sockets(self.panels)
+        with_right_cable = {trunk_of.get(cable[0], NO_TRUNK) for cable in self.audit.right}
         joined: dict[int, set[int]] = defaultdict(set)
         for a, b in self.audit.misplaced | self.audit.extra:
-            trunk_a, trunk_b = trunk_of.get(a, -1), trunk_of.get(b, -1)
+            trunk_a, trunk_b = trunk_of.get(a, NO_TRUNK), trunk_of.get(b, NO_TRUNK)
             joined[trunk_a].add(trunk_b)
             joined[trunk_b].add(trunk_a)
-        return [
-            plan.exchange(trunk, other)
-            for trunk, others in sorted(joined.items())
-            for other in others
-            if 0 <= trunk < other and others == {other} and joined[other] == {trunk}
-            if not right & {trunk, other}
-        ]
+        sentences = []
+        for trunk, others in sorted(joined.items()):
+            if trunk == NO_TRUNK or trunk in with_right_cable or len(others) > 1:
+                continue
+            (other,) = others
+            # Each two trunks are met twice, and count at the smaller number. NO_TRUNK is below all.
+            if trunk < other and joined[other] == {trunk} and other not in with_right_cable:
+                sentences.append(self.panels.exchange(trunk, other))
+        return sentences
 
-    def _trunk_of_sockets(self, plan: PanelPlan) -> dict[int, int]:
+    def _trunk_of_sockets(self, panels: PanelPlan) -> dict[int, int]:
         """The trunk of each socket whose link runs through cassettes."""
-        cables = plan.cables
-        first_socket, _ = self.ports.socket_ranges()
-        kind = self.ports.wiring.node_type[cables.ends]
-        socket = cables.ends * self.ports.width + first_socket[kind, cables.ports]
+        cables = panels.cables
+        first_of_port, _ = self.sockets.local_ranges()
+        # int64[E, 2] each: the two ends of every cable.
+        node_type = self.sockets.wiring.node_type[cables.ends]
+        socket = cables.ends * self.sockets.width + first_of_port[node_type, cables.ports]
         socket += cables.socket[:, None]
-        trunk_of_end = np.repeat(plan.shuffle.trunk, 2).tolist()
+        trunk_of_end = np.repeat(panels.shuffle.trunk, 2).tolist()
         return dict(zip(socket.ravel().tolist(), trunk_of_end, strict=True))
 
     def adopted(self) -> Adopted:
         """The cables that exist, as entries of the inventory."""
-        return adopted(self.audit, self.ports)
+        return adopted(self.audit, self.sockets)
 
     def inventory(self) -> str:
         """The cables that exist and the dead links, as YAML for an inventory."""
@@ -181,28 +191,28 @@ class WiringReport:
             f"#   {name}: {self._vertex_in_words(v)}\n" for name, v in entries.vertex.items()
         )
         text = f"# Set in nodes, as these are elsewhere:\n{nodes}" if nodes else ""
-        data = {"cables": _with_listed_values(entries.cables, self.listed)}
+        data = {"cables": _with_inventory_values(entries.cables, self.inventory_cables)}
         if entries.dead_links:
             data["dead_links"] = list(entries.dead_links)
         return text + yaml.safe_dump(data, sort_keys=False, default_flow_style=None)
 
     def _vertex_in_words(self, vertex: int) -> str:
         """A vertex, with its plane where there are several, in the words of the inventory."""
-        plane = bisect(self.starts, vertex)
-        text = f"vertex {vertex - self.starts[plane - 1]}"
-        return f"plane {plane}, {text}" if len(self.starts) > 1 else text
+        plane = bisect(self.first_vertices, vertex)
+        text = f"vertex {vertex - self.first_vertices[plane - 1]}"
+        return f"plane {plane}, {text}" if len(self.first_vertices) > 1 else text
 
     def _end(self, socket: int) -> dict[str, str]:
         """An end of a cable by name, for JSON."""
-        return {"node": self.ports.node(socket), "port": self.ports.name(socket)}
+        return {"node": self.sockets.node(socket), "port": self.sockets.name(socket)}
 
-    def _cables(self, pairs: Pairs) -> list[dict[str, dict[str, str]]]:
+    def _cables(self, cables: CableSet) -> list[dict[str, dict[str, str]]]:
         """Cables by the names of their ends, for JSON."""
-        return [{"a": self._end(a), "b": self._end(b)} for a, b in sorted(pairs)]
+        return [{"a": self._end(a), "b": self._end(b)} for a, b in sorted(cables)]
 
 
-def _with_listed_values(
-    cables: Sequence[Mapping[str, str]], listed: Sequence[Mapping[str, Any]]
+def _with_inventory_values(
+    cables: Sequence[Mapping[str, str]], inventory_cables: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
     """The cables with the label, type and length that the inventory gives the same link.
 
@@ -210,18 +220,18 @@ def _with_listed_values(
     same port is used first.
     """
     unused = defaultdict[frozenset[str], list[Mapping[str, Any]]](list)
-    for entry in listed:
+    for entry in inventory_cables:
         unused[frozenset((entry["a"], entry["b"]))].append(entry)
     entries = []
     for cable in cables:
         candidates = unused[frozenset((cable["a"], cable["b"]))]
         ends = {(cable[end], cable[f"{end}_port"]) for end in "ab"}
         at_port = [entry for entry in candidates if (entry["a"], entry["a_port"]) in ends]
-        listed_entry = next(iter(at_port or candidates), {})
-        if listed_entry:
-            candidates.remove(listed_entry)
-        words = {word: listed_entry.get(word) for word in ("label", "type", "length")}
-        entries.append({**cable, **{word: value for word, value in words.items() if value}})
+        inventory_entry = next(iter(at_port or candidates), {})
+        if inventory_entry:
+            candidates.remove(inventory_entry)
+        values = {key: inventory_entry.get(key) for key in ("label", "type", "length")}
+        entries.append({**cable, **{key: value for key, value in values.items() if value}})
     return entries
 
 
@@ -233,36 +243,39 @@ def merge_planes(builds: Sequence[Build]) -> tuple[Wiring, Hardware | None]:
     """
     if len(builds) == 1:
         return builds[0].wiring, builds[0].hardware
-    parts = [build.wiring for build in builds]
-    first = np.cumsum([0, *(len(part.names) for part in parts)]).tolist()
-    far = [np.where(w.far >= 0, w.far + start, -1) for w, start in zip(parts, first, strict=False)]
-    wiring = Wiring(
-        names=tuple(name for part in parts for name in part.names),
-        management=tuple(address for part in parts for address in part.management),
-        host_names=tuple(name for part in parts for name in part.host_names),
-        datapath_id=np.concatenate([part.datapath_id for part in parts]),
-        port=_stack_rows([part.port for part in parts], 0),
-        far=_stack_rows(far, -1),
-        far_port=_stack_rows([part.far_port for part in parts], 0),
-        host_port=_stack_rows([part.host_port for part in parts], 0),
-        node_type=np.concatenate([part.node_type for part in parts]),
-        type_names=parts[0].type_names,
-        port_names=parts[0].port_names,
+    wirings = [build.wiring for build in builds]
+    first_vertices = accumulate((len(wiring.names) for wiring in wirings[:-1]), initial=0)
+    far = [
+        np.where(wiring.far >= 0, wiring.far + first, -1)
+        for wiring, first in zip(wirings, first_vertices, strict=True)
+    ]
+    merged = Wiring(
+        names=tuple(name for wiring in wirings for name in wiring.names),
+        management=tuple(address for wiring in wirings for address in wiring.management),
+        host_names=tuple(name for wiring in wirings for name in wiring.host_names),
+        datapath_id=np.concatenate([wiring.datapath_id for wiring in wirings]),
+        port=_stack_rows([wiring.port for wiring in wirings], fill=0),
+        far=_stack_rows(far, fill=-1),
+        far_port=_stack_rows([wiring.far_port for wiring in wirings], fill=0),
+        host_port=_stack_rows([wiring.host_port for wiring in wirings], fill=0),
+        node_type=np.concatenate([wiring.node_type for wiring in wirings]),
+        type_names=wirings[0].type_names,
+        port_names=wirings[0].port_names,
     )
     hardware = [build.hardware for build in builds if build.hardware]
     if len(hardware) < len(builds):
-        return wiring, None
-    serial = tuple(text for part in hardware for text in part.serial)
-    guid = tuple(text for part in hardware for text in part.guid)
-    return wiring, replace(hardware[0], serial=serial, guid=guid)
+        return merged, None
+    serial = tuple(text for of_plane in hardware for text in of_plane.serial)
+    guid = tuple(text for of_plane in hardware for text in of_plane.guid)
+    return merged, replace(hardware[0], serial=serial, guid=guid)
 
 
-def _stack_rows(parts: Sequence[NDArray[np.int32]], beyond: int) -> NDArray[np.int32]:
-    """The rows of all arrays, padded with `beyond`: a damaged plane may have fewer columns."""
-    widest = max(part.shape[1] for part in parts)
+def _stack_rows(arrays: Sequence[NDArray[np.int32]], fill: int) -> NDArray[np.int32]:
+    """The rows of all arrays, padded with a value: a damaged plane may have fewer columns."""
+    widest = max(array.shape[1] for array in arrays)
     padded = [
-        np.pad(part, ((0, 0), (0, widest - part.shape[1])), constant_values=beyond)
-        for part in parts
+        np.pad(array, ((0, 0), (0, widest - array.shape[1])), constant_values=fill)
+        for array in arrays
     ]
     return np.concatenate(padded).astype(np.int32)
 
@@ -278,7 +291,7 @@ class Adopted:
     same two ports, socket to socket."""
     dead_links: tuple[dict[str, str], ...]
     """The links that do not exist."""
-    useless: tuple[Pair, ...]
+    useless: tuple[Cable, ...]
     """Cables that serve no link: between nodes that the fabric does not join, or too few or too
     many for a link."""
 
@@ -300,11 +313,11 @@ def adopted(audit: WiringAudit, sockets: SocketNumbers) -> Adopted:
     planned = sockets.planned()
     existing = audit.wired.cables | audit.unseen
     cables_of_link = _cables_of_links(existing, planned, sockets)
-    useful = {pair for cables in cables_of_link.values() for pair in cables}
-    links = {_link(pair, sockets) for pair in planned}
+    useful = {cable for cables in cables_of_link.values() for cable in cables}
+    links = {_link(cable, sockets) for cable in planned}
     return Adopted(
         vertex=vertex_of_moved,
-        cables=tuple(_cable(pair, sockets, names) for pair in sorted(useful)),
+        cables=tuple(_cable_entry(cable, sockets, names) for cable in sorted(useful)),
         dead_links=tuple(
             {"a": names[u], "b": names[v]} for u, v in sorted(links - set(cables_of_link))
         ),
@@ -313,31 +326,37 @@ def adopted(audit: WiringAudit, sockets: SocketNumbers) -> Adopted:
 
 
 def _cables_of_links(
-    existing: Pairs, planned: Pairs, sockets: SocketNumbers
-) -> dict[Pair, list[Pair]]:
-    """The cables that serve each link, by its two vertices; planned ones are preferred."""
-    cables_a_link = Counter(_link(pair, sockets) for pair in planned)
-    # By link, and by the first sockets of the two ports that cables join.
-    candidates: dict[tuple[Pair, Pair], list[Pair]] = defaultdict(list)
-    for pair in sorted(existing):
-        candidates[_link(pair, sockets), sockets.between(pair)].append(pair)
-    cables_of_link: dict[Pair, list[Pair]] = {}
+    existing: CableSet, planned: CableSet, sockets: SocketNumbers
+) -> dict[Link, list[Cable]]:
+    """The cables that serve each link; planned ones are preferred."""
+    cables_per_link = Counter(_link(cable, sockets) for cable in planned)
+    # Cables that join the same two ports serve one link together.
+    candidates: dict[tuple[Link, Cable], list[Cable]] = defaultdict(list)
+    for cable in sorted(existing):
+        candidates[_link(cable, sockets), sockets.first_cable(cable)].append(cable)
+    cables_of_link: dict[Link, list[Cable]] = {}
     planned_first = sorted(candidates.items(), key=lambda item: planned.isdisjoint(item[1]))
     for (link, _), cables in planned_first:
-        if link not in cables_of_link and len(cables) == cables_a_link.get(link):
+        if link not in cables_of_link and len(cables) == cables_per_link.get(link):
             cables_of_link[link] = cables
     return cables_of_link
 
 
-def _link(pair: Pair, sockets: SocketNumbers) -> Pair:
-    """The two vertices that a cable joins, the smaller first."""
-    u, v = sorted(map(sockets.vertex, pair))
+def _link(cable: Cable, sockets: SocketNumbers) -> Link:
+    """The two vertices that a cable joins."""
+    u, v = sorted(map(sockets.vertex, cable))
     return u, v
 
 
-def _cable(pair: Pair, sockets: SocketNumbers, names: list[str]) -> dict[str, Any]:
-    """A cable with both of its ends by name, for JSON."""
-    a, b = pair
+def _cable_entry(cable: Cable, sockets: SocketNumbers, names: list[str]) -> dict[str, str]:
+    """The entry of the inventory for a cable.
+
+    Args:
+        cable: the cable.
+        sockets: the sockets of the plan.
+        names: the name of the node at each vertex.
+    """
+    a, b = cable
     return {
         "a": names[sockets.vertex(a)],
         "a_port": sockets.name(a),

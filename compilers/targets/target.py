@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from compilers.readers.bgp.bgp_reader import BgpReader
-from compilers.readers.devices.held_routes import RouteTables, RoutingTables
-from compilers.readers.devices.neighbour_facts import NeighbourTables
+from compilers.readers.devices.held_routes import RouteTables, RoutingTableForm
+from compilers.readers.devices.neighbour_facts import NeighbourForm
 from compilers.readers.emitted_check import EmittedCheck, Reader
 from compilers.readers.emitted_report import DifferenceList, EmittedReport
 from compilers.spec.node_systems import CONTROL_KEYS
@@ -106,9 +106,9 @@ class Target(ABC):
 
     # Devices, and tools that reach them
 
-    neighbours: ClassVar[NeighbourTables | None] = None
+    neighbours: ClassVar[NeighbourForm | None] = None
     """Reads the neighbour tables that devices print; None: they print none."""
-    routing_tables: ClassVar[RoutingTables | None] = None
+    routing_tables: ClassVar[RoutingTableForm | None] = None
     """Reads the routing tables that devices print."""
     device: ClassVar[type[RouterDevice] | None] = None
     """The class by which `push` configures devices; None: it cannot reach them."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from compilers.readers.devices.neighbour_facts import (
     End,
-    NeighbourTables,
+    NeighbourForm,
     OtherOutput,
     Seen,
     Source,
@@ -64,7 +64,5 @@ def _names(guid: str, description: str | None) -> tuple[str, ...]:
     return nonempty(f"0x{guid}", description, *first)
 
 
-FORM = NeighbourTables(
-    "ibnetdiscover", OUTPUT_NAME, fits, read, of_one_node=False, not_read=NOT_READ
-)
+FORM = NeighbourForm("ibnetdiscover", OUTPUT_NAME, fits, read, of_one_node=False, not_read=NOT_READ)
 """The reader, as target opensm registers it."""

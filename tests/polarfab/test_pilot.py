@@ -155,7 +155,7 @@ def test_swapped_cables_are_named(pilot: Build, rendered: Path, tmp_path: Path) 
     print_neighbours(pilot, said, cables, tmp_path / "swapped")
     swapped = WiringReport.of([pilot], [tmp_path / "swapped"])
     assert (len(swapped.audit.right), len(swapped.audit.misplaced)) == (222, 2)
-    ends = {swapped.ports.node(end) for pair in swapped.audit.misplaced for end in pair}
+    ends = {swapped.sockets.node(end) for pair in swapped.audit.misplaced for end in pair}
     node_of = {host: node for node, (host, _) in said.items()}
     assert ends == {node_of[host] for host, _ in (one, two, three, four)}
 

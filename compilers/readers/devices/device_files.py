@@ -28,13 +28,14 @@ PROMPT = re.compile(
     )""",
     re.M | re.X,
 )
-"""A line that is no output: a prompt, a comment, or a line of Junos such as `{master:0}`."""
+"""A line that is no output: a prompt, a comment, or a line of Junos such as `{master:0}`. With
+`re.X`, a blank in the expression is written with a backslash, and `#` begins a comment."""
 JSON_START = re.compile(r"^[ \t]*(?=\{\s*[\"}]|\[\s*[\]{\[\"])", re.M)
-"""A place where JSON may begin: the first sign of a line such as `{"interfaces": …` or
-`[{"dst":`."""
-JSON_SIGN = re.compile(r"""\{\s*"|\[\s*[{"]|[{\[]\s*$|^\s*(?:[}\]"]|\S*"\s*:)""", re.M)
-"""A sign of JSON, such as `"mtu": 9000` or a line `},`. A text with a sign, but without a beginning
-of JSON, is JSON whose first lines are missing. A text without a sign is a banner."""
+"""A position where JSON may begin: the first character of a line such as `{"interfaces": …` or
+`[{"dst":`, behind blanks."""
+JSON_FRAGMENT = re.compile(r"""\{\s*"|\[\s*[{"]|[{\[]\s*$|^\s*(?:[}\]"]|\S*"\s*:)""", re.M)
+"""A fragment of JSON, such as `"mtu": 9000` or a line `},`. A text with a fragment, but without a
+beginning of JSON, is JSON whose first lines are missing. A text without a fragment is a banner."""
 REFUSAL = re.compile(
     r"^[ \t]*(?:%|error\b|syntax error|invalid |.*(?:command not found|no such file"
     r"|permission denied|unknown command|invalid (?:input|command|token))).*",
@@ -61,6 +62,8 @@ def device_files(
 ) -> Iterator[DeviceFile]:
     """Yield the files among some paths, and all files in folders among them, at any depth.
 
+    Files and folders whose names begin with a dot are left out.
+
     Args:
         paths: files and folders.
         contents: the contents of the files in words, for messages.
@@ -77,7 +80,7 @@ def device_files(
         inside = sorted(
             file
             for file in path.rglob("*")
-            if file.is_file() and not any(p.startswith(".") for p in file.relative_to(path).parts)
+            if file.is_file() and not any(n.startswith(".") for n in file.relative_to(path).parts)
         )
         if not inside:
             problems.append(
@@ -113,17 +116,18 @@ def without_prompts(text: str) -> str:
     return outputs if outputs.strip() else text
 
 
-def behind_banner(text: str, at: int) -> int:
-    """The place where JSON begins, behind a banner or words of a shell.
+def behind_banner(text: str, position: int) -> int:
+    """The position where the next JSON begins, behind a banner or words of a shell.
 
     Args:
         text: the outputs.
-        at: the place from which JSON is searched.
+        position: where the banner may begin.
 
     Returns:
-        The place; `at` itself if the text from there is JSON without its beginning; the end of the
-        text if no JSON follows.
+        `position` itself, if JSON without its first lines is there; else the position where JSON
+        begins; the end of the text if none follows.
     """
-    start = JSON_START.search(text, at)
-    end = start.end() if start else len(text)
-    return at if JSON_SIGN.search(text[at:end]) else end
+    json_start = JSON_START.search(text, position)
+    end_of_banner = json_start.end() if json_start else len(text)
+    is_fragment = JSON_FRAGMENT.search(text[position:end_of_banner]) is not None
+    return position if is_fragment else end_of_banner

@@ -3,9 +3,9 @@
 The reader of a system finds routes in the output of a device, and fills a `HeldRoutes`. Its tables
 are what `check routes` and a push compare with the tables of the build.
 
-A prefix leads to choices in the order of preference. A choice is a set of next hops that share
-traffic (ECMP, or weighted). These are plain tuples, as a fabric has millions of them, and in
-canonical form, so that equal routes are equal tuples.
+A prefix leads to *choices* in the order of preference. A choice is a set of next hops that share
+traffic (ECMP, or weighted). Next hops and choices are plain tuples, as a fabric has millions of
+them. They are in canonical form, so that equal routes are equal tuples.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from math import gcd
 from typing import Any
 
 Hop = tuple[str, str, int]
-"""Gateway, interface, weight. The gateway is "" for none, ANY where it is not known."""
+"""A next hop: gateway, interface, weight. The gateway is "" for none, ANY where it is not known."""
 Hops = tuple[Hop, ...]
-"""The next hops that share traffic."""
+"""A choice: the next hops that share traffic."""
 Choices = tuple[Hops, ...]
 """What a prefix leads to, the most preferred choice first."""
 RouteKey = tuple[str, str]
@@ -41,7 +41,8 @@ DISCARD: Hops = (("discard", "", 1),)
 THROW: Hops = (("throw", "", 1),)
 """A `throw` route of a Linux kernel: the packet is looked up by the next policy rule."""
 RULES = IPV4_RULES, IPV6_RULES = "rules of IPv4", "rules of IPv6"
-"""Tables of policy rules: `iif eth1` leads to `table 5001`."""
+"""Names of tables whose routes are policy rules: `iif eth1` in place of a prefix, `table 5001` in
+place of a next hop."""
 
 
 @dataclass(slots=True)
@@ -50,7 +51,7 @@ class HeldRoutes:
 
     all_choices: bool = False
     """Whether the device prints all choices, and not only the best one."""
-    rows: dict[str, dict[str, dict[int, Hops]]] = field(default_factory=dict)
+    by_table: dict[str, dict[str, dict[int, Hops]]] = field(default_factory=dict)
     """The next hops by table, prefix and preference (the lowest is tried first)."""
 
     def add(self, table: str, prefix: str, preference: int, hops: Hops) -> None:
@@ -63,12 +64,12 @@ class HeldRoutes:
             hops: the next hops.
         """
         # Without `setdefault`, which would make a new mapping for each of millions of routes.
-        rows = self.rows.get(table)
-        if rows is None:
-            rows = self.rows[table] = {}
-        choices = rows.get(prefix)
+        routes = self.by_table.get(table)
+        if routes is None:
+            routes = self.by_table[table] = {}
+        choices = routes.get(prefix)
         if choices is None:
-            rows[prefix] = {preference: hops}
+            routes[prefix] = {preference: hops}
         elif choices.setdefault(preference, hops) != hops:
             choices[preference] = canonical_hops((*choices[preference], *hops))
 
@@ -83,9 +84,9 @@ class HeldRoutes:
             ValueError: a text is no prefix.
         """
         tables: RouteTables = {}
-        for table, rows in self.rows.items():
+        for table, routes in self.by_table.items():
             tables[table] = {}
-            for prefix, choices in rows.items():
+            for prefix, choices in routes.items():
                 is_canonical = prefix in canonical or table in RULES
                 text = prefix if is_canonical else prefix_text(prefix)
                 tables[table][text] = tuple(choices[preference] for preference in sorted(choices))
@@ -93,7 +94,7 @@ class HeldRoutes:
 
 
 @dataclass(frozen=True, slots=True)
-class RoutingTables:
+class RoutingTableForm:
     """A form in which the devices of a system print their routing tables."""
 
     commands: str
@@ -103,10 +104,10 @@ class RoutingTables:
     read: Callable[[Iterable[Any]], HeldRoutes]
     """The routes of a device, from its documents."""
     rules_key: str = ""
-    """A key of policy rules; "" for none. People may collect them with the tables of another system
-    on the same device."""
+    """A key that every policy rule has, and no route; "" where the form has no rules. People may
+    collect rules with the tables of another system on the same device."""
     text: re.Pattern[str] | None = None
-    """How the same tables begin where a device prints them as text, which is refused."""
+    """Matches tables that a device prints as text and not as JSON; they are refused."""
 
 
 @lru_cache(1 << 16)
@@ -129,8 +130,9 @@ def canonical_hops(hops: Hops) -> Hops:
 
 def canonical_table(table: Mapping[str, Choices]) -> dict[str, Choices]:
     """A table with its next hops in canonical form; see `canonical_hops`."""
+    # Many prefixes have the same tuple object, so the canonical form is by the object's `id`.
     canonical: dict[int, Choices] = {}
-    for choices in table.values():  # many prefixes have the same tuple object
+    for choices in table.values():
         if id(choices) not in canonical:
             canonical[id(choices)] = tuple(map(canonical_hops, choices))
     return {prefix: canonical[id(choices)] for prefix, choices in table.items()}
@@ -159,7 +161,7 @@ def prefix_text(text: str) -> str:
 
 @lru_cache(1 << 16)
 def is_within(prefix: str, pools: tuple[str, ...]) -> bool:
-    """Whether a prefix is part of one of some networks.
+    """Whether one of some networks contains a prefix.
 
     Raises:
         ValueError: a text is no prefix.

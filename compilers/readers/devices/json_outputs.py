@@ -21,7 +21,7 @@ OLD_IPROUTE2 = re.compile(
 )
 """The type of a route as iproute2 before 5.1 prints it into JSON: a value without a key."""
 _decoder = json.JSONDecoder()
-"""Reads one output, and says where it ends."""
+"""Reads one output, and tells the position behind it."""
 
 
 def json_outputs(text: str, path: str = "") -> Iterator[Any]:
@@ -38,21 +38,21 @@ def json_outputs(text: str, path: str = "") -> Iterator[Any]:
     [{'a': 1}]
     """
     text = without_prompts(text)
-    place = _next_output(text, 0, path)
-    if place == len(text) and text.strip():
-        first = next(line.strip() for line in text.splitlines() if line.strip())
-        raise InputError.of("JSON", f"a text: {shown(first)}", "", path)
-    while place < len(text):
+    position = _next_output(text, 0, path)
+    if position == len(text) and text.strip():
+        first_line = next(line.strip() for line in text.splitlines() if line.strip())
+        raise InputError.of("JSON", f"a text: {shown(first_line)}", "", path)
+    while position < len(text):
         try:
-            document, place = _decoder.raw_decode(text, place)
+            document, position = _decoder.raw_decode(text, position)
         except json.JSONDecodeError as error:
             raise _no_json(text, error, path) from None
-        except (RecursionError, ValueError):
+        except (RecursionError, ValueError):  # `int` refuses numbers of thousands of digits
             reason = "numbers or nesting beyond measure"
             raise InputError.of("JSON", reason, "", path) from None
         if document:
             yield document
-        place = _next_output(text, place, path)
+        position = _next_output(text, position, path)
 
 
 def unwrapped(output: Any) -> Any:
@@ -65,23 +65,23 @@ def unwrapped(output: Any) -> Any:
     return result.get("body", result) if isinstance(result, dict) else result
 
 
-def _next_output(text: str, place: int, path: str) -> int:
-    """The place where the next output begins; the end of the text if there is none.
+def _next_output(text: str, position: int, path: str) -> int:
+    """The position where the next output begins; the end of the text if there is none.
 
     Args:
         text: the text with all outputs.
-        place: the place behind the output before.
+        position: the position behind the output before.
         path: the path of the file, for messages.
 
     Raises:
         InputError: a device refuses a command before the next output.
     """
-    begin = behind_banner(text, place)
-    if refusal := REFUSAL.search(text, place, begin):
+    start = behind_banner(text, position)
+    if refusal := REFUSAL.search(text, position, start):
         reason = f"what a device says: {shown(refusal[0].strip())}"
         line = text.count("\n", 0, refusal.start()) + 1
         raise InputError.of("JSON", reason, "collect it again", path, line)
-    return _behind_blanks(text, begin)
+    return _behind_blanks(text, start)
 
 
 def _no_json(text: str, error: json.JSONDecodeError, path: str) -> InputError:
@@ -96,7 +96,7 @@ def _no_json(text: str, error: json.JSONDecodeError, path: str) -> InputError:
     return InputError.of("JSON", reason, "", path, error.lineno)
 
 
-def _behind_blanks(text: str, place: int) -> int:
-    """The place behind the blanks and line ends at a place."""
-    blanks = BLANKS.match(text, place)
-    return blanks.end() if blanks else place
+def _behind_blanks(text: str, position: int) -> int:
+    """The position behind the blanks and line ends at a position."""
+    blanks = BLANKS.match(text, position)
+    return blanks.end() if blanks else position

@@ -1,7 +1,7 @@
 """Which device sees which neighbour at which port, in one form for all systems and tools.
 
-Readers of LLDP tables and of other forms (`NeighbourTables`) yield facts: a device has `Seen` a
-neighbour. The audit (`compilers.audit`) resolves the words of a fact to nodes and ports of the
+Readers of LLDP tables and of other forms (`NeighbourForm`) yield facts: a device has `Seen` a
+neighbour. The audit (`compilers.audit`) resolves the names in a fact to nodes and ports of the
 plan.
 """
 
@@ -17,7 +17,7 @@ from inventory.problems import InputError
 
 
 class End(NamedTuple):
-    """One end of a cable, by words that may name it, the surest first."""
+    """One end of a cable, by the names that it may have, the most reliable first."""
 
     nodes: tuple[str, ...]
     """Names of the node: its host name, MAC addresses, a serial number."""
@@ -41,9 +41,9 @@ class Facts:
     seen: tuple[Seen, ...]
     """The neighbours that devices see."""
     reporters: frozenset[tuple[str, ...]]
-    """The nodes whose own tables were read, each by words that may name it."""
+    """The nodes whose own tables were read, each by the names that it may have."""
     forms: tuple[tuple[tuple[str, ...], str], ...] = ()
-    """The form of each reporter's table: the words of the reporter, and the name of the form, such
+    """The form of each reporter's table: the names of the reporter, and the name of the form, such
     as `lldpctl`."""
 
 
@@ -77,22 +77,22 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class OtherOutput:
-    """An output that is not read, with the command to collect in its place."""
+    """An output that is not read, and that people collect by mistake."""
 
-    looks: re.Pattern[str]
-    """A pattern that its text has."""
+    pattern: re.Pattern[str]
+    """Matches somewhere in its text."""
     name: str
     """The name of the output in messages."""
-    instead: str
-    """The command to type."""
+    command: str
+    """The command whose output to collect in its place."""
 
 
 @dataclass(frozen=True, slots=True)
-class NeighbourTables:
-    """A form in which the devices of a system print their neighbours."""
+class NeighbourForm:
+    """A form in which the devices of a system print their neighbours, and its reader."""
 
-    form: str
-    """Its name on the command line."""
+    name: str
+    """The name of the form on the command line."""
     output_name: str
     """What the table is and which command prints it, in messages."""
     fits: Callable[[Source], bool]
@@ -102,19 +102,21 @@ class NeighbourTables:
     of_one_node: bool = True
     """Whether a table is of one node, whose name is that of the file."""
     not_read: tuple[OtherOutput, ...] = ()
-    """Other outputs of the same system that people collect by mistake."""
+    """Other outputs of the same system, for which a message names the right command."""
 
 
 UNNAMED_DEVICE, UNNAMED_PORT = "a device without a name", "a port without a name"
 """In the place of names that a neighbour does not send."""
 NeighbourRow = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
-"""Names of the local port, of the neighbour, and of the neighbour's port, the surest first."""
+"""Names of the local port, of the neighbour, and of the neighbour's port, the most reliable of each
+first."""
 
 
 def seen_rows(source: Source, rows: Iterable[NeighbourRow]) -> Iterator[Seen]:
     """Yield the facts of a table of one node, one for each row.
 
-    A neighbour that sends no name of its own, or no name of its port, is a fact as well.
+    A neighbour that sends no name, or none for its port, is a fact as well. A row without both is
+    left out.
 
     Raises:
         InputError: a row has no local port, as it has in every form.
@@ -129,12 +131,12 @@ def seen_rows(source: Source, rows: Iterable[NeighbourRow]) -> Iterator[Seen]:
 
 
 def as_mapping(value: object) -> dict[str, Any]:
-    """A value if it is a mapping, else an empty one: neighbours may send anything."""
+    """A value if it is a mapping, else an empty mapping: neighbours may send anything."""
     return value if isinstance(value, dict) else {}
 
 
 def as_list(value: object) -> list[Any]:
-    """The members of a list; a single value is a list of one, as some tools print it."""
+    """A value as a list: some tools print a list of one as its only member, and none as null."""
     if value is None:
         return []
     return value if isinstance(value, list) else [value]

@@ -11,7 +11,13 @@ import io
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from compilers.readers.devices.neighbour_facts import End, NeighbourTables, Seen, Source, nonempty
+from compilers.readers.devices.neighbour_facts import (
+    End,
+    NeighbourForm,
+    Seen,
+    Source,
+    nonempty,
+)
 
 if TYPE_CHECKING:
     from _csv import Reader as CsvReader
@@ -24,7 +30,11 @@ TABLE_HEADERS = (
     ("a_node", "a_port", "b_node", "b_port"),
     ("side_a_device", "side_a_name", "side_b_device", "side_b_name"),
 )
-"""The names that the four columns may have; the last ones are NetBox's."""
+"""The names that the columns of node, port, neighbour and its port may have, in this order.
+
+The third are those of a cable schedule, the last those of NetBox's cables."""
+BYTE_ORDER_MARK = "\ufeff"
+"""Spreadsheets write it before a text in UTF-8."""
 DELIMITERS = ",;\t"
 """The characters that may separate values."""
 MOST_NAMED = 6
@@ -32,10 +42,10 @@ MOST_NAMED = 6
 
 
 def fits(source: Source) -> bool:
-    """Whether a table has these columns; cable schedules and NetBox's cables have them too."""
-    first = source.text.lstrip("\ufeff").partition("\n")[0]
+    """Whether the first line of a table names the columns in one of the ways of `TABLE_HEADERS`."""
+    header = source.text.lstrip(BYTE_ORDER_MARK).partition("\n")[0]
     try:
-        columns = next(_rows(first), list[str]())
+        columns = next(_rows(header), list[str]())
     except csv.Error:
         return False
     return _column_indices(_column_names(columns)) is not None
@@ -43,8 +53,8 @@ def fits(source: Source) -> bool:
 
 def _rows(text: str) -> CsvReader:
     """The rows of a text, whose delimiter is the one that its first line has most often."""
-    first = text.partition("\n")[0]
-    return csv.reader(io.StringIO(text), delimiter=max(DELIMITERS, key=first.count))
+    header = text.partition("\n")[0]
+    return csv.reader(io.StringIO(text), delimiter=max(DELIMITERS, key=header.count))
 
 
 def _column_names(cells: list[str]) -> list[str]:
@@ -53,10 +63,10 @@ def _column_names(cells: list[str]) -> list[str]:
 
 
 def _column_indices(columns: list[str]) -> tuple[int, ...] | None:
-    """The columns of node, port, neighbour and its port, by number; None if one is missing."""
+    """The indices of node, port, neighbour and its port in a row; None if one is missing."""
     for header in TABLE_HEADERS:
         if set(header) <= set(columns):
-            return tuple(columns.index(word) for word in header)
+            return tuple(columns.index(name) for name in header)
     return None
 
 
@@ -66,7 +76,7 @@ def read(source: Source) -> Iterator[Seen]:
     Raises:
         InputError: a column is missing, or a line has too few values.
     """
-    rows = _rows(source.text.lstrip("\ufeff"))
+    rows = _rows(source.text.lstrip(BYTE_ORDER_MARK))
     try:
         columns = _column_names(next(rows, []))
         indices = _column_indices(columns)
@@ -79,11 +89,11 @@ def read(source: Source) -> Iterator[Seen]:
                     given = f"{len(row)} values"
                     raise source.wrong(f"{len(columns)} values", given, "", rows.line_num)
                 continue
-            node, port, far, far_port = (nonempty(row[index]) for index in indices)
-            if node and port and far and far_port:
-                yield Seen(End(node, port), End(far, far_port))
+            node, port, neighbour, far_port = (nonempty(row[index]) for index in indices)
+            if node and port and neighbour and far_port:
+                yield Seen(End(node, port), End(neighbour, far_port))
     except csv.Error as error:
         raise source.wrong(OUTPUT_NAME, str(error), "", rows.line_num) from None
 
 
-FORM = NeighbourTables("csv", OUTPUT_NAME, fits, read, of_one_node=False)
+FORM = NeighbourForm("csv", OUTPUT_NAME, fits, read, of_one_node=False)

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from compilers.readers.devices.neighbour_facts import (
+    NeighbourForm,
     NeighbourRow,
-    NeighbourTables,
     Seen,
     Source,
     as_list,
@@ -172,5 +172,5 @@ def _interfaces(source: Source) -> list[_Interface]:
     return interfaces
 
 
-FORM = NeighbourTables("eos", OUTPUT_NAME, fits, read)
+FORM = NeighbourForm("eos", OUTPUT_NAME, fits, read)
 """The form of these outputs, which is `Target.neighbours` of target eos."""

@@ -16,7 +16,7 @@ from compilers.readers.devices.held_routes import (
     ONE_PREFERENCE,
     HeldRoutes,
     Hops,
-    RoutingTables,
+    RoutingTableForm,
     hops_of,
 )
 from compilers.readers.devices.neighbour_facts import as_list, as_mapping
@@ -65,5 +65,5 @@ def _hops(route: dict[str, Any]) -> Hops:
     )
 
 
-FORM = RoutingTables(COMMANDS, fits, read, text=REFUSED_TEXT)
+FORM = RoutingTableForm(COMMANDS, fits, read, text=REFUSED_TEXT)
 """The form of these outputs, which is `Target.routing_tables` of target eos."""

@@ -18,7 +18,7 @@ from compilers.readers.devices.held_routes import (
     MAIN_TABLE,
     HeldRoutes,
     Hops,
-    RoutingTables,
+    RoutingTableForm,
     canonical_hops,
 )
 from compilers.readers.devices.neighbour_facts import as_mapping
@@ -130,5 +130,5 @@ def _hops(entries: list[dict[str, Any]]) -> Hops:
     return canonical_hops(tuple(hops))
 
 
-FORM = RoutingTables(COMMANDS, fits, read, text=REFUSED_TEXT)
+FORM = RoutingTableForm(COMMANDS, fits, read, text=REFUSED_TEXT)
 """The form of these outputs, which is `Target.routing_tables` of target frr."""

@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterator
 
 from compilers.readers.devices.neighbour_facts import (
+    NeighbourForm,
     NeighbourRow,
-    NeighbourTables,
     OtherOutput,
     Seen,
     Source,
@@ -114,5 +114,5 @@ def _without_unit(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name.removesuffix(".0") for name in names)
 
 
-FORM = NeighbourTables("junos", OUTPUT_NAME, fits, read, not_read=NOT_READ)
+FORM = NeighbourForm("junos", OUTPUT_NAME, fits, read, not_read=NOT_READ)
 """The form of these outputs, which is `Target.neighbours` of target junos."""

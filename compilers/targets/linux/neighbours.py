@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from compilers.readers.devices.neighbour_facts import (
+    NeighbourForm,
     NeighbourRow,
-    NeighbourTables,
     OtherOutput,
     Seen,
     Source,
@@ -91,6 +91,6 @@ def _names(value: object) -> tuple[str, ...]:
     )
 
 
-FORM = NeighbourTables("lldpctl", OUTPUT_NAME, fits, read, not_read=NOT_READ)
+FORM = NeighbourForm("lldpctl", OUTPUT_NAME, fits, read, not_read=NOT_READ)
 """The form of these outputs, which is `Target.neighbours` of target linux, and of others on
 Linux."""

@@ -20,7 +20,7 @@ from compilers.readers.devices.held_routes import (
     THROW,
     HeldRoutes,
     Hops,
-    RoutingTables,
+    RoutingTableForm,
     canonical_hops,
     hops_of,
     whole_prefix,
@@ -166,12 +166,12 @@ def _add_rules(held_routes: HeldRoutes, entries: list[Entry]) -> None:
     """
     is_ipv4 = any(entry.get("table") in ("default", "253") for entry in entries)
     family = IPV4_RULES if is_ipv4 else IPV6_RULES
-    held_routes.rows.setdefault(family, {})  # all rules are missing if there are none
+    held_routes.by_table.setdefault(family, {})  # all rules are missing if there are none
     for entry in entries:
         if "iif" in entry and str(entry.get("protocol")) == POLARFAB_PROTOCOL:
             table = ((f"table {entry.get('table')}", "", 1),)  # in the form of a next hop
             held_routes.add(family, f"iif {entry['iif']}", int(entry[RULES_KEY]), table)
 
 
-FORM = RoutingTables(COMMANDS, fits, read, RULES_KEY, REFUSED_TEXT)
+FORM = RoutingTableForm(COMMANDS, fits, read, RULES_KEY, REFUSED_TEXT)
 """The form of these outputs, which is `Target.routing_tables` of target linux."""

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator
 
 from compilers.readers.devices.neighbour_facts import (
+    NeighbourForm,
     NeighbourRow,
-    NeighbourTables,
     OtherOutput,
     Seen,
     Source,
@@ -121,5 +121,5 @@ def _text_detail_rows(lines: list[str]) -> Iterator[NeighbourRow]:
         block.setdefault(key, value)
 
 
-FORM = NeighbourTables("nxos", OUTPUT_NAME, fits, read, not_read=(XML,))
+FORM = NeighbourForm("nxos", OUTPUT_NAME, fits, read, not_read=(XML,))
 """The form of these outputs, which is `Target.neighbours` of target nxos."""

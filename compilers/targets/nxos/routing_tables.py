@@ -17,7 +17,7 @@ from compilers.readers.devices.held_routes import (
     ONE_PREFERENCE,
     HeldRoutes,
     Hops,
-    RoutingTables,
+    RoutingTableForm,
     hops_of,
 )
 from compilers.readers.devices.neighbour_facts import as_mapping
@@ -83,5 +83,5 @@ def _interface(path: dict[str, Any]) -> str:
     return f"Ethernet{number}" if number != name and number[:1].isdecimal() else name
 
 
-FORM = RoutingTables(COMMANDS, fits, read, text=REFUSED_TEXT)
+FORM = RoutingTableForm(COMMANDS, fits, read, text=REFUSED_TEXT)
 """The form of these outputs, which is `Target.routing_tables` of target nxos."""

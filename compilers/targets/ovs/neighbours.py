@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from compilers.readers.devices.neighbour_facts import (
     End,
-    NeighbourTables,
+    NeighbourForm,
     Seen,
     Source,
     as_list,
@@ -67,5 +67,5 @@ def _hexadecimal(value: object) -> int | None:
         return None
 
 
-FORM = NeighbourTables("openflow", OUTPUT_NAME, fits, read, of_one_node=False)
+FORM = NeighbourForm("openflow", OUTPUT_NAME, fits, read, of_one_node=False)
 """The form of these outputs, which is `Target.neighbours` of target ovs."""

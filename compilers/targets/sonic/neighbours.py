@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator
 
 from compilers.readers.devices.neighbour_facts import (
+    NeighbourForm,
     NeighbourRow,
-    NeighbourTables,
     Seen,
     Source,
     nonempty,
@@ -74,5 +74,5 @@ def _rows(
         yield nonempty(port), nonempty(device), nonempty(port_id, description)
 
 
-FORM = NeighbourTables("sonic", OUTPUT_NAME, fits, read)
+FORM = NeighbourForm("sonic", OUTPUT_NAME, fits, read)
 """The form of these outputs, which is `Target.neighbours` of target sonic."""

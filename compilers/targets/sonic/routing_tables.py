@@ -17,7 +17,7 @@ from compilers.readers.devices.held_routes import (
     ONE_PREFERENCE,
     HeldRoutes,
     Hops,
-    RoutingTables,
+    RoutingTableForm,
     hops_of,
     whole_prefix,
 )
@@ -93,5 +93,5 @@ def _hops(fields: dict[str, Any]) -> Hops:
     )
 
 
-FORM = RoutingTables(COMMANDS, fits, read)
+FORM = RoutingTableForm(COMMANDS, fits, read)
 """The form of these outputs, which is `Target.routing_tables` of target sonic."""

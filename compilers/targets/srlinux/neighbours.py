@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from compilers.readers.devices.neighbour_facts import (
+    NeighbourForm,
     NeighbourRow,
-    NeighbourTables,
     Seen,
     Source,
     as_list,
@@ -89,5 +89,5 @@ def _interfaces(data: Any) -> list[Any]:
     return interfaces if any("neighbor" in without_modules(entry) for entry in interfaces) else []
 
 
-FORM = NeighbourTables("srlinux", OUTPUT_NAME, fits, read)
+FORM = NeighbourForm("srlinux", OUTPUT_NAME, fits, read)
 """The form of these outputs, which is `Target.neighbours` of target srlinux."""

@@ -18,7 +18,7 @@ from compilers.readers.devices.held_routes import (
     ONE_PREFERENCE,
     HeldRoutes,
     Hops,
-    RoutingTables,
+    RoutingTableForm,
     hops_of,
 )
 from compilers.readers.devices.neighbour_facts import as_list
@@ -107,5 +107,5 @@ def _interface(hop: Tree) -> str:
     return str(hop.get("subinterface", ANY)).removesuffix(".0")
 
 
-FORM = RoutingTables(COMMANDS, fits, read, text=REFUSED_TEXT)
+FORM = RoutingTableForm(COMMANDS, fits, read, text=REFUSED_TEXT)
 """The form of these outputs, which is `Target.routing_tables` of target srlinux."""

@@ -139,7 +139,7 @@ def _nodes_of_missing_cables(facts: dict[str, Any]) -> set[str]:
 def _adopt(report: WiringReport, output: Path) -> None:
     """Write the part of an inventory from which the fabric is compiled as it is wired."""
     write_file(output, report.inventory(), "name another one with --as-wired")
-    adopted, ports = report.adopted(), report.ports
+    adopted, ports = report.adopted(), report.sockets
     say_written(output, ": put it into the inventory in place of its cables, and compile")
     if adopted.dead_links:
         missing = len(adopted.dead_links)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from compilers.audit.cable_moves import Move
-from compilers.audit.socket_numbers import Pairs
+from compilers.audit.socket_numbers import CableSet
 
 
-def apply(present: Pairs, moves: Iterable[Move]) -> Pairs:
+def apply(present: CableSet, moves: Iterable[Move]) -> CableSet:
     """The cables after the moves.
 
     Raises:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from compilers.audit.cable_moves import Component, Move, components
 from compilers.audit.resolve import Wired, resolve
-from compilers.audit.socket_numbers import Pairs, SocketNumbers
+from compilers.audit.socket_numbers import CableSet, SocketNumbers
 from compilers.audit.wiring_audit import check, cost
 from compilers.readers.devices.neighbour_facts import End, Facts, Seen
 from compilers.wiring.wiring import Wiring
@@ -21,11 +21,11 @@ from tests.compilers.fabrics import polarfly_build
 FABRICS = (7, pytest.param(31, marks=pytest.mark.long))
 
 
-def wired(cables: Pairs, nodes: int) -> Wired:
+def wired(cables: CableSet, nodes: int) -> Wired:
     return Wired(cables, frozenset(range(nodes)), frozenset(), (), ())
 
 
-def swapped(cables: Pairs, rng: random.Random, k: int) -> Pairs:
+def swapped(cables: CableSet, rng: random.Random, k: int) -> CableSet:
     """The cables after k exchanges of two plugs anywhere."""
     for _ in range(k):
         a, b = rng.sample(sorted({end for pair in cables for end in pair}), 2)
@@ -68,7 +68,7 @@ def test_swaps_at_one_node_are_found_there(seed: int, k: int) -> None:
         assert ports.vertex(moves[0].a) == ports.vertex(moves[0].b)
 
 
-def every_move(present: Pairs, ports: range) -> list[Move]:
+def every_move(present: CableSet, ports: range) -> list[Move]:
     plugged = {end for pair in present for end in pair}
     empty = [p for p in ports if p not in plugged]
     return [
@@ -79,9 +79,9 @@ def every_move(present: Pairs, ports: range) -> list[Move]:
     ]
 
 
-def matchings(ports: range) -> list[Pairs]:
+def matchings(ports: range) -> list[CableSet]:
     """Every set of cables on the ports."""
-    found: list[Pairs] = [frozenset()]
+    found: list[CableSet] = [frozenset()]
     for pair in combinations(ports, 2):
         found += [m | {pair} for m in found if all(set(pair).isdisjoint(other) for other in m)]
     return found
@@ -126,7 +126,7 @@ def test_anything_is_repaired(seed: int) -> None:
     assert len(found.moves) <= 8
 
 
-def a_move(kind: str, present: Pairs, ports: list[int], rng: random.Random) -> Move | None:
+def a_move(kind: str, present: CableSet, ports: list[int], rng: random.Random) -> Move | None:
     plugged = sorted({end for pair in present for end in pair})
     empty = [p for p in ports if p not in plugged]
     if kind == "swap":
@@ -139,7 +139,7 @@ def a_move(kind: str, present: Pairs, ports: list[int], rng: random.Random) -> M
     return Move("remove", *rng.choice(sorted(present)))
 
 
-def facts_of(wiring: Wiring, cables: Pairs, names: list[str]) -> Facts:
+def facts_of(wiring: Wiring, cables: CableSet, names: list[str]) -> Facts:
     """What LLDP on every node would say."""
     ports = SocketNumbers(wiring)
     ends = {p: End((names[ports.vertex(p)],), (ports.name(p),)) for c in cables for p in c}

@@ -263,7 +263,7 @@ def test_a_cabled_fabric_is_all_right_and_a_swapped_cable_is_named(name, which, 
     found = WiringReport.of([build], [tmp_path / "swapped"])
     assert (len(found.audit.right), len(found.audit.misplaced)) == (7, 2)
     nodes = {host: node for node, (host, _) in said.items()}
-    ends = {found.ports.node(end) for pair in found.audit.misplaced for end in pair}
+    ends = {found.sockets.node(end) for pair in found.audit.misplaced for end in pair}
     assert ends == {nodes[host] for host, _ in (one, two, three, four)}
     (move,) = found.as_dict()["moves"]
     assert move["kind"] == "swap"

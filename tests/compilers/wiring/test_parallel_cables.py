@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from compilers.audit.resolve import Wired, resolve
-from compilers.audit.socket_numbers import Pairs, SocketNumbers
+from compilers.audit.socket_numbers import CableSet, SocketNumbers
 from compilers.audit.wiring_audit import check
 from compilers.audit.wiring_report import adopted
 from compilers.cabling.bill import bill
@@ -94,7 +94,7 @@ def test_names_where_none_are_given(tmp_path: Path) -> None:
     assert {row["a_port"][5:] for row in rows} == {".0", ".1"}
 
 
-def facts_of(ports: SocketNumbers, cables: Pairs) -> Facts:
+def facts_of(ports: SocketNumbers, cables: CableSet) -> Facts:
     ends = {s: End((ports.node(s),), (ports.name(s),)) for c in cables for s in c}
     seen = [Seen(ends[a], ends[b]) for pair in cables for a, b in (pair, pair[::-1])]
     return Facts(tuple(seen), frozenset((name,) for name in ports.wiring.names))
