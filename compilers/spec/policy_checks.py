@@ -16,7 +16,7 @@ from inventory.problems import Finding
 
 
 def fitted_share_findings(routing: RoutingSpec) -> Iterator[Finding]:
-    """Yield findings about a share that contradicts `demand`, or a limit without a demand."""
+    """Yield findings about shares that are stated beside a demand, or limited without one."""
     if routing.demand and routing.minimal_share != EQUAL_COST:
         todo = "remove `minimal_share`: the demand says all shares"
         required = f"{EQUAL_COST} with `demand`"
@@ -39,7 +39,7 @@ def transit_findings(routing: RoutingSpec, balance: Balance) -> Iterator[Finding
 def policy_findings(
     routing: RoutingSpec, family: Family, parameters: Parameters
 ) -> Iterator[Finding]:
-    """Yield findings about a policy in a member of a family: its shares, and searches."""
+    """Yield findings about a policy in one member of a family."""
     yield from _share_findings(routing, int(parameters.get("q", 0)))
     yield from _search_findings(routing, family, parameters)
 
@@ -62,37 +62,43 @@ def _search_findings(
 ) -> Iterator[Finding]:
     """Yield findings about policies that a fabric above `LARGEST_SEARCH` switches cannot have.
 
-    Alternates and repairs of such a fabric have to be constructed; to search for them takes too
-    long. There are three cases:
-
-    - The family constructs them for any size (PolarFly): every policy is possible.
-    - The family constructs classes that serve whole supernodes (PolarStar): bounced paths are not
-      possible, and the alternates of two switches may share links.
-    - All other families: only minimal routes without protection are possible.
+    To search for alternates and repairs takes too long in such a fabric. So it has only those that
+    its family constructs.
     """
     switches = family.order(parameters)
     if switches <= LARGEST_SEARCH:
         return
+    # Families that papers compare with are searched whole, their minimal routes too. A family whose
+    # only member a file or a growth describes has no larger member.
+    is_too_large = family.compared or family.described
     has_alternates = balance_named(routing.balance).forwarding.has_alternates
-    needs_search = has_alternates or routing.protect != "none"
-    has_constructed_classes = family.constructed_classes(parameters)
-    if not family.constructed:
+    if family.constructed:
+        pass  # PolarFly constructs all alternates and repairs, for any size
+    elif family.constructed_classes(parameters):
+        # PolarStar constructs classes that serve whole supernodes.
         if routing.adjacent == "bounce":
             yield _no_bounce(family)
-        if has_constructed_classes and routing.disjoint == "edge" and has_alternates:
+        if routing.disjoint == "edge" and has_alternates:
             yield _no_disjoint_alternates()
-    # A family for comparisons has no larger fabrics, and neither has one whose only member a file
-    # or a growth describes.
-    if family.compared or family.described:
+    else:
+        # All other families construct nothing.
+        if routing.adjacent == "bounce":
+            yield _no_bounce(family)
+        if not is_too_large and (has_alternates or routing.protect != "none"):
+            yield _minimal_routes_only(routing, switches)
+    if is_too_large:
         yield _too_large(family, switches)
-    elif not family.constructed and not has_constructed_classes and needs_search:
-        yield Finding(
-            ("routing",),
-            f"minimal routes without protection for more than {LARGEST_SEARCH:,} switches",
-            f"{routing.balance} and {routing.protect} for {switches:,}",
-            "their alternates and repairs are searched for; in PolarFly and PolarStar they are "
-            "constructed",
-        )
+
+
+def _minimal_routes_only(routing: RoutingSpec, switches: int) -> Finding:
+    """Return the finding that a large fabric has neither alternates nor repairs."""
+    return Finding(
+        ("routing",),
+        f"minimal routes without protection for more than {LARGEST_SEARCH:,} switches",
+        f"{routing.balance} and {routing.protect} for {switches:,}",
+        "their alternates and repairs are searched for; in PolarFly and PolarStar they are "
+        "constructed",
+    )
 
 
 def _no_bounce(family: Family) -> Finding:
@@ -103,7 +109,11 @@ def _no_bounce(family: Family) -> Finding:
 
 
 def _no_disjoint_alternates() -> Finding:
-    """Return the finding that a large PolarStar cannot have edge-disjoint alternates."""
+    """Return the finding that a large PolarStar cannot have edge-disjoint alternates.
+
+    Those would need an egress class for each destination switch. A class of a large PolarStar
+    serves all switches of a supernode, and for some of them its alternates share a link.
+    """
     return Finding(
         ("routing", "disjoint"),
         f"auto or none for a PolarStar of more than {LARGEST_SEARCH:,} switches",
@@ -112,7 +122,7 @@ def _no_disjoint_alternates() -> Finding:
     )
 
 
-def _too_large(family: Family, order: int) -> Finding:
+def _too_large(family: Family, switches: int) -> Finding:
     """Return the finding that a fabric is too large for a search of its routes."""
     required = f"at most {LARGEST_SEARCH:,} switches in a {family.name}, which is searched"
-    return Finding(("topology",), required, f"{order:,}")
+    return Finding(("topology",), required, f"{switches:,}")
