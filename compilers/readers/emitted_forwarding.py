@@ -174,12 +174,12 @@ class EmittedSwitch:
     converged: bool = False
     """Whether the tables are the outcome of a protocol, so that a fault in the files of one switch
     shows at others."""
-    numbered: Mapping[int, int] | None = None
+    class_entries: Mapping[int, int] | None = None
     """The entry of each egress class by its number in the build's tables, in files of OpenFlow;
     None: the files do not state these numbers."""
-    entering: Mapping[int, int] | None = None
-    """The entry of each egress class for packets that enter the fabric, where a switch without
-    hosts has rows for them, by the class's number; None: it has none."""
+    host_class_entries: Mapping[int, int] | None = None
+    """The entry of each egress class for packets from hosts, by the class's number, where a switch
+    without hosts has rows for such packets; None: it has none."""
 
 
 @lru_cache(1 << 16)

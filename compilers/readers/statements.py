@@ -35,7 +35,7 @@ class Statements:
     >>> statements = Statements({"neighbor 10.0.0.1 remote-as 65002": 7, "shutdown": 8})
     >>> list(statements.find("neighbor <peer> remote-as <far>", {"peer": "10.0.0.1"}))
     [({'peer': '10.0.0.1', 'far': '65002'}, 7)]
-    >>> list(statements.unknown())
+    >>> list(statements.unread())
     [(8, 'shutdown')]
     """
 
@@ -107,7 +107,7 @@ class Statements:
                 fields = fields | dict.fromkeys(FIELD.findall(filled), "0")
         return fields
 
-    def unknown(self) -> Iterator[tuple[int, str]]:
+    def unread(self) -> Iterator[tuple[int, str]]:
         """The line and the text of each statement that no template asked for."""
         for statement, line in self.lines.items():
             if statement not in self._understood:

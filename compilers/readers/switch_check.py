@@ -10,23 +10,35 @@ the chains are equal for every ingress port and destination, the switch forwards
 as its tables do, and what `verify --failures` proves of the tables holds for it.
 
 Chains in transit are compared as rows of arrays, for all ingress ports and kinds of destinations
-at once. Two destinations are of one *kind* if their egress class is the same, and their entries in
-the files are. Words of the other modules: a *chain* is the sequence of *port sets* that a switch
-tries in order, and the ports of a set share packets; a *claim* is a fact besides forwarding; an
-*entry* is what a row of the files leads to.
+at once. Two destinations are of one *kind* if both their egress classes and their entries in the
+files are the same. Packets that no route leads to a class are compared by `class_check`, claims by
+`claim_check`.
+
+Words of the other modules: a *chain* is the sequence of *port sets* that a switch tries in order,
+and the ports of a set share packets; a *claim* is a fact besides forwarding; an *entry* is what a
+row of the files leads to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.readers.chain_numbers import (
+    DROPPED,
+    DROPPING_CHAIN,
+    FROM_HOST,
+    NOT_ONE_PORT,
+    ChainNumbers,
+    Integers,
+)
 from compilers.readers.chain_words import chain_words
 from compilers.readers.claim_check import compare_claims
+from compilers.readers.class_check import ClassCheck
 from compilers.readers.emitted_forwarding import (
     Chain,
     EmittedDifference,
@@ -34,15 +46,12 @@ from compilers.readers.emitted_forwarding import (
     Lookup,
     NextHop,
     OwnAddress,
-    Port,
     PortSet,
     canonical,
     covering,
     marked,
     prefix_text,
-    unmarked,
     unmarked_numbers,
-    with_mark,
 )
 from compilers.readers.emitted_report import EXAMPLES, DifferenceList
 from compilers.readers.expected_forwarding import (
@@ -52,20 +61,6 @@ from compilers.readers.expected_forwarding import (
     by_destination,
 )
 from compilers.tables.build import Build
-
-Integers = NDArray[np.int64]
-# Numbers in the place of an ingress port, which has a number from 1 on.
-FROM_HOST = 0
-"""The packet comes from a host, and may leave by any fabric port."""
-ANY_OTHER = -1
-"""The packet comes in by a port that no class tries."""
-# Numbers in the place of the only port of a port set (`_only_port`). Behind the last set is a 0.
-DROPPED = -2
-"""The port set drops."""
-NOT_ONE_PORT = -3
-"""The port set has several ports, or an unknown one."""
-DROPPING_CHAIN = 0
-"""The number of the chain without port sets, which drops."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,17 +222,12 @@ class SwitchCheck:
         wiring = build.wiring
         self.names = wiring.port_names[int(wiring.node_type[vertex])]
         """The names of the switch's ports, of which the first has number 1."""
-        self.number_of_port: dict[Port, int] = {name: n for n, name in enumerate(self.names, 1)}
-        """The number of each port by its name, with a mark or without."""
-        self.number_of_port |= {with_mark(name): marked(n) for n, name in enumerate(self.names, 1)}
+        self.chains = ChainNumbers(self.names)
+        """The chains of the files."""
         self.fabric_ports = sorted(port for port, _, _ in wiring.ends(vertex))
         """The ports with a link."""
         self.host_ports = [port for port in wiring.host_port[vertex].tolist() if port]
         """The ports with a host."""
-        self.chains: list[Chain] = [()]
-        """All chains of the files, with ports by number; the first is DROPPING_CHAIN."""
-        self._chain_numbers: dict[Chain, int] = {(): DROPPING_CHAIN}
-        """The index of each chain in `chains`."""
         self._numbers_of_chains = _ArrayOfObject()
         """By a table's list of chains: their numbers."""
         self._rows_by_destination = _ArrayOfObject()
@@ -257,12 +247,22 @@ class SwitchCheck:
         for file, line, text in self.emitted.unread:
             self.differences.add_statement(file, line, text)
         self._compare_discards()
-        self._compare_unused_classes()
+        ClassCheck(
+            build=self.build,
+            vertex=self.vertex,
+            emitted=self.emitted,
+            expected=self.expected,
+            chains=self.chains,
+            fabric_ports=self.fabric_ports,
+            host_ports=self.host_ports,
+            differences=self.differences,
+            folder=self.folder,
+        ).compare()
         compare_claims(
             self.build,
             self.vertex,
             self.emitted,
-            self.number_of_port,
+            self.chains.number_of_port,
             self.differences,
             self.folder,
         )
@@ -283,113 +283,6 @@ class SwitchCheck:
             checked_sources=0 if self.differences.count else guarded,
             shares=self._shares,
         )
-
-    def _compare_unused_classes(self) -> None:
-        """Compare classes with which no packet is forwarded, where the files number the classes.
-
-        Such rows and groups exist all the same: of classes to which no route leads; for packets
-        from hosts at a switch without hosts; for packets from ports that a class does not try,
-        where it tries all fabric ports.
-        """
-        numbered = self.emitted.numbered
-        if numbered is None:
-            return
-        classes = np.flatnonzero(self.build.tables.classes.port[self.vertex] > 0)
-        routed_entries = set(self.emitted.anywhere[0].rows.entries.tolist())
-        for number in sorted(set(numbered) - set(classes.tolist())):
-            if numbered[number] not in routed_entries:
-                place = self._class_place(numbered[number], ANY_OTHER)
-                self.differences.add(
-                    *place, f"class {number}, to which no route leads", "none such"
-                )
-        routed_classes = set(self.expected.egress.tolist())
-        for number in classes.tolist():
-            # Packets that routes lead to a class were compared by `_compare_forwarding`, from all
-            # ports of the switch.
-            is_routed = number in routed_classes
-            ports = [ANY_OTHER] if is_routed else [*self.fabric_ports, ANY_OTHER]
-            entry = numbered.get(number)
-            # One difference for a class is enough.
-            if not self._class_differs_in_transit(number, entry, ports):
-                self._compare_class_from_hosts(number, entry, is_routed)
-
-    def _compare_class_from_hosts(self, number: int, entry: int | None, is_routed: bool) -> None:
-        """Compare a class for packets from hosts that `_compare_forwarding` has not compared.
-
-        Args:
-            number: of the class.
-            entry: its entry in the files, None: there is none.
-            is_routed: whether routes lead to the class.
-        """
-        expected = canonical(self.expected.from_hosts(number), FROM_HOST)
-        entering = self.emitted.entering
-        if entering is not None:  # a switch without hosts that has rows for hosts
-            self._class_differs(number, "hosts", FROM_HOST, entering.get(number), expected)
-        if self.host_ports and not is_routed:
-            # All ports of hosts have the same rows for a class, so the first one is enough.
-            port = self.host_ports[0]
-            self._class_differs(number, "hosts", port, entry, expected, of_host=True)
-
-    def _class_differs_in_transit(
-        self, number: int, entry: int | None, ports: Sequence[int]
-    ) -> bool:
-        """Whether a class differs for packets in transit; the first such port is a difference.
-
-        Args:
-            number: of the class.
-            entry: its entry in the files, None: there is none.
-            ports: the ports where packets come in.
-        """
-        in_port = np.array(ports, np.int64)
-        egress = np.full(len(ports), number)
-        shares = self.expected.shares(egress, in_port)
-        cannot_occur = self.expected.cannot_occur(egress, in_port)
-        tries = self.expected.transit(egress, in_port).tolist()
-        for index in np.flatnonzero(~cannot_occur).tolist():
-            port = ports[index]
-            expected: Chain = tuple(((next_port, 1),) for next_port in tries[index] if next_port)
-            if shares[index]:
-                expected = self.expected.from_hosts(number)
-            in_words = "any other port" if port == ANY_OTHER else f"port {self.names[port - 1]}"
-            if self._class_differs(number, in_words, port, entry, canonical(expected, port)):
-                return True
-        return False
-
-    def _class_differs(
-        self,
-        number: int,
-        port_words: str,
-        port: int,
-        entry: int | None,
-        expected: Chain,
-        *,
-        of_host: bool = False,
-    ) -> bool:
-        """Whether a class differs for packets from a port, which then is a difference.
-
-        Args:
-            number: of the class.
-            port_words: the ingress port in words.
-            port: the ingress port.
-            entry: the entry of the class in the files; None: there is none.
-            expected: the chain by the tables.
-            of_host: whether hosts are at the port.
-        """
-        table = self.emitted.by_ingress.get(port, self.emitted.anywhere)[0]
-        chain = () if entry is None else table.chains[int(table.number[entry])]
-        stated = self._chain([self._chain_number(chain)], FROM_HOST if of_host else port)
-        if stated == expected:
-            return False
-        place = (self.folder, 0) if entry is None else self._class_place(entry, port)
-        leaves = chain_words(stated, self.names)
-        says = f"packets of class {number} from {port_words} leave {leaves}"
-        self.differences.add(*place, says, chain_words(expected, self.names))
-        return True
-
-    def _class_place(self, entry: int, port: int) -> tuple[str, int]:
-        """The file and the line of what an entry does with packets from a port."""
-        table = self.emitted.by_ingress.get(port, self.emitted.anywhere)[0]
-        return table.places[int(table.number[entry])]
 
     def _compare_discards(self) -> None:
         """Compare discarded prefixes: no forwarded prefix may contain one."""
@@ -490,80 +383,63 @@ class SwitchCheck:
         """
         numbers = self._numbers_of_chains.get(
             table.chains,
-            lambda: np.array([self._chain_number(chain) for chain in table.chains], np.int64),
+            lambda: np.array([self.chains.number(chain) for chain in table.chains], np.int64),
         )
         return np.append(numbers[table.number], DROPPING_CHAIN)
-
-    def _port_number(self, port: Port) -> Port:
-        """The number of a port; a text where the switch has no port of that name or number."""
-        number = self.number_of_port.get(port, port)
-        if isinstance(number, str) or 0 < int(unmarked(number)) <= len(self.names):
-            return number
-        return f"port {unmarked(number)}"
-
-    def _chain_number(self, chain: Chain) -> int:
-        """The number of a chain with its ports by their numbers; equal chains have one number."""
-        by_number = tuple(
-            tuple((self._port_number(port), weight) for port, weight in port_set)
-            for port_set in chain
-        )
-        number = self._chain_numbers.setdefault(by_number, len(self.chains))
-        if number == len(self.chains):
-            self.chains.append(by_number)
-        return number
 
     def _compare_transit(self, groups: Sequence[_IngressGroup]) -> None:
         """Compare packets in transit; every fabric port is in one of the groups."""
         # For each group int64[ports, K, T]: the chain of each kind of destination in each table.
-        chains_of_groups = [
+        numbers_of_groups = [
             np.stack([self._chains_of_kinds(group, tables) for tables in group.tables])
             for group in groups
         ]
-        most_tables = max((chains.shape[2] for chains in chains_of_groups), default=1)
+        most_tables = max((numbers.shape[2] for numbers in numbers_of_groups), default=1)
         # The combinations of ingress port and kind of destination of all groups, n in all, as rows
         # of three arrays: the numbers of their chains, their ingress ports and egress classes.
         rows = [
-            _padded(chains.reshape(-1, chains.shape[2]), most_tables) for chains in chains_of_groups
+            _padded(numbers.reshape(-1, numbers.shape[2]), most_tables)
+            for numbers in numbers_of_groups
         ]
-        number = np.concatenate([np.zeros((0, most_tables), np.int64), *rows])
+        chain_numbers = np.concatenate([np.zeros((0, most_tables), np.int64), *rows])
         none = np.zeros(0, np.int64)
         in_port = np.concatenate([none, *(np.repeat(g.ports, len(g.egress)) for g in groups)])
         egress = np.concatenate([none, *(np.tile(g.egress, len(g.ports)) for g in groups)])
         in_port = in_port.astype(np.int64)
-        wrong = self._wrong_transit(number, egress, in_port)
-        begin = 0  # the first row of a group
-        for group, chains in zip(groups, chains_of_groups, strict=True):
-            shape = chains.shape[:2]
-            end = begin + shape[0] * shape[1]
-            wrong_of_group = wrong[begin:end].reshape(shape)
-            begin = end
+        wrong = self._wrong_transit(chain_numbers, egress, in_port)
+        first = 0  # the first row of a group
+        for group, numbers in zip(groups, numbers_of_groups, strict=True):
+            shape = numbers.shape[:2]
+            end = first + shape[0] * shape[1]
+            wrong_of_group = wrong[first:end].reshape(shape)
+            first = end
             wrong_kinds = np.logical_or.reduce(wrong_of_group)  # bool[K], by any ingress port
             self.is_correct &= ~wrong_kinds[group.kind]
             if wrong_of_group.any():
-                self._add_differences(group, chains, wrong_of_group, of_host=False)
+                self._add_differences(group, numbers, wrong_of_group, of_host=False)
 
     def _wrong_transit(
-        self, number: Integers, egress: Integers, in_port: Integers
+        self, chain_numbers: Integers, egress: Integers, in_port: Integers
     ) -> NDArray[np.bool_]:
         """bool[n]: whether packets in transit differ from the tables.
 
         Args:
-            number: int64[n, T], the numbers of their chains in the tables where they are looked up.
+            chain_numbers: int64[n, T], their chains in the tables where they are looked up.
             egress: int64[n], their egress classes.
             in_port: int64[n], where they come in.
         """
         # int64[n, T * L]: the only port of each port set, through the chains of all tables in turn.
-        stated = self._only_ports()[number].reshape(len(number), -1)
+        stated = self.chains.only_ports()[chain_numbers].reshape(len(chain_numbers), -1)
         compared_singly = np.flatnonzero((stated == NOT_ONE_PORT).any(axis=1))
         stated = _canonical_ports(stated, in_port)
         expected = _canonical_ports(self.expected.transit(egress, in_port), in_port)
         width = max(stated.shape[1], expected.shape[1])
         wrong: NDArray[np.bool_] = (_padded(stated, width) != _padded(expected, width)).any(axis=1)
         for row in compared_singly.tolist():  # the arrays cannot say what these chains do
-            chain = self._chain(number[row].tolist(), int(in_port[row]))
+            chain = self.chains.in_turn(chain_numbers[row].tolist(), int(in_port[row]))
             wrong[row] = chain != tuple(((port, 1),) for port in expected[row].tolist() if port)
-        for row in np.flatnonzero(self.expected.shares(egress, in_port)).tolist():
-            chain = self._chain(number[row].tolist(), int(in_port[row]))
+        for row in np.flatnonzero(self.expected.is_shared(egress, in_port)).tolist():
+            chain = self.chains.in_turn(chain_numbers[row].tolist(), int(in_port[row]))
             wrong[row] = chain != canonical(self.expected.from_hosts(int(egress[row])), FROM_HOST)
         wrong &= ~self.expected.cannot_occur(egress, in_port)
         return wrong
@@ -581,7 +457,7 @@ class SwitchCheck:
         for index, of_port in enumerate(numbers):
             key = of_port.tobytes()  # most ports of hosts have the same chains
             if key not in compared:
-                chains = [self._chain(of_kind, FROM_HOST) for of_kind in of_port.tolist()]
+                chains = [self.chains.in_turn(of_kind, FROM_HOST) for of_kind in of_port.tolist()]
                 self._store_shares(group.egress.tolist(), chains)
                 compared[key] = np.array([a != b for a, b in zip(chains, expected, strict=True)])
             wrong[index] = compared[key]
@@ -601,12 +477,16 @@ class SwitchCheck:
         classes = self.build.tables.classes
         minimal = int(classes.port[self.vertex, egress])
         ports = [minimal, *classes.alternate[self.vertex, egress].tolist()]
-        weighted = FULL_ABILITY.shared(ports, classes.weight[self.vertex, egress].tolist())
+        weights = classes.weight[self.vertex, egress].tolist()
+        weight_of = FULL_ABILITY.weight_of_port(ports, weights)
         if self.build.forwarding.marks:
             # Packets that leave by an alternate are marked.
-            weighted = {p if p == minimal else marked(p): w for p, w in weighted.items()}
-        shared = canonical((tuple(weighted.items()),), FROM_HOST)
-        return shared[0] if shared else ()
+            weight_of = {
+                port if port == minimal else marked(port): weight
+                for port, weight in weight_of.items()
+            }
+        chain = canonical((tuple(weight_of.items()),), FROM_HOST)
+        return chain[0] if chain else ()
 
     def _chains_of_kinds(self, group: _IngressGroup, tables: Sequence[Lookup]) -> Integers:
         """int64[K, T]: the number of the chain of each kind of destination in each table.
@@ -617,21 +497,6 @@ class SwitchCheck:
         """
         numbers = [self._chains_of(t)[e] for t, e in zip(tables, group.entries, strict=False)]
         return np.stack(numbers or [np.zeros_like(group.egress)], axis=1)
-
-    def _only_ports(self) -> Integers:
-        """int64[chains, L]: the port of every port set of every chain, as `_only_port` gives it.
-
-        Zeros stand behind the last port set of a chain.
-        """
-        rows = [[_only_port(port_set) for port_set in chain] for chain in self.chains]
-        ports = np.zeros((len(rows), max(map(len, rows))), np.int64)
-        for row, ports_of_chain in enumerate(rows):
-            ports[row, : len(ports_of_chain)] = ports_of_chain
-        return ports
-
-    def _chain(self, numbers: Iterable[int], in_port: int) -> Chain:
-        """The canonical form of chains of several tables, which are tried one after the other."""
-        return canonical(tuple(port_set for n in numbers for port_set in self.chains[n]), in_port)
 
     def _add_differences(
         self, group: _IngressGroup, numbers: Integers, wrong: NDArray[np.bool_], *, of_host: bool
@@ -648,7 +513,8 @@ class SwitchCheck:
         for kind in np.flatnonzero(wrong.any(axis=0)).tolist():
             index = int(wrong[:, kind].argmax())
             port, egress = group.ports[index], int(group.egress[kind])
-            stated = self._chain(numbers[index, kind].tolist(), FROM_HOST if of_host else port)
+            in_port = FROM_HOST if of_host else port
+            stated = self.chains.in_turn(numbers[index, kind].tolist(), in_port)
             expected = self._expected_chain(egress, port, of_host) if egress >= 0 else ()
             destination = int(group.first_of_kind[kind])
             file, line = self._file_and_line(group, index, kind, destination, correct_entries)
@@ -660,13 +526,9 @@ class SwitchCheck:
 
     def _expected_chain(self, egress: int, port: int, of_host: bool) -> Chain:
         """The chain by which a class forwards packets from a port, by the tables."""
-        classes, ports = np.array([egress]), np.array([port])
-        if of_host or self.expected.shares(classes, ports)[0]:
-            chain = self.expected.from_hosts(egress)
-        else:
-            tries = self.expected.transit(classes, ports)[0].tolist()
-            chain = tuple(((next_port, 1),) for next_port in tries if next_port)
-        return canonical(chain, FROM_HOST if of_host else port)
+        if of_host:
+            return canonical(self.expected.from_hosts(egress), FROM_HOST)
+        return canonical(self.expected.transit_chain(egress, port), port)
 
     def _file_and_line(
         self,
@@ -702,14 +564,6 @@ class SwitchCheck:
         family, vertex = divmod(destination, self.build.tables.switches)
         addressing = self.build.addressing
         return str(addressing.network6(vertex) if family else addressing.network(vertex))
-
-
-def _only_port(port_set: Sequence[tuple[Port, int]]) -> int:
-    """The port of a port set with a single one; DROPPED or NOT_ONE_PORT for other sets."""
-    if not port_set:
-        return DROPPED
-    port = port_set[0][0]
-    return port if len(port_set) == 1 and isinstance(port, int) and port > 0 else NOT_ONE_PORT
 
 
 def _canonical_ports(ports: Integers, in_port: Integers) -> Integers:

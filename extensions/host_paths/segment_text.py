@@ -152,12 +152,12 @@ class _SegmentActor:
     rows: dict[str, Segment] = field(default_factory=dict)
     """The segment of each next hop, by its text."""
 
-    def wrong(self, line: int, text: str) -> None:
-        """See `GrammarActor.wrong`."""
+    def add_wrong(self, line: int, text: str) -> None:
+        """See `GrammarActor.add_wrong`."""
         self.differences.add(self.file, line, text, "what the grammar says")
 
-    def unknown(self, line: int, text: str) -> None:
-        """See `GrammarActor.unknown`."""
+    def add_unread(self, line: int, text: str) -> None:
+        """See `GrammarActor.add_unread`."""
         self.differences.add_unread(self.file, line, text)
 
     def next_hop(self, statement: Statement, kind: str, *words: str) -> tuple[str, str]:  # noqa: ARG002

@@ -462,12 +462,12 @@ class _PolicyActor:
     parts: list[PolicyPart] = field(default_factory=list)
     """The parts that have been read."""
 
-    def wrong(self, line: int, text: str) -> None:
-        """See `GrammarActor.wrong`."""
+    def add_wrong(self, line: int, text: str) -> None:
+        """See `GrammarActor.add_wrong`."""
         self.differences.add(self.file, line, text, "a policy that OpenSM's parser takes")
 
-    def unknown(self, line: int, text: str) -> None:
-        """See `GrammarActor.unknown`."""
+    def add_unread(self, line: int, text: str) -> None:
+        """See `GrammarActor.add_unread`."""
         self.differences.add_unread(self.file, line, text)
 
     def next_hop(self, statement: Statement, kind: str, *words: str) -> None:
@@ -481,7 +481,7 @@ class _PolicyActor:
         """Enter a value that a part has once."""
         values = self.parts[-1].values
         if key in values:
-            self.wrong(statement.line, f"{statement.text} again")
+            self.add_wrong(statement.line, f"{statement.text} again")
         values[key] = text
 
     def more(self, statement: Statement, key: str, text: str) -> None:  # noqa: ARG002

@@ -98,12 +98,12 @@ def _mark_unnumbered(router: RouterText, speaker: Speaker) -> None:
 def _compare(main: _SpeakerFile, other: _SpeakerFile) -> None:
     """Note in a further file of a switch where its BGP differs from that of the main file."""
     text, statements = other.text, other.speaker.statements
-    text.unread += statements.unknown()
-    text.faults += ((0, missing) for missing in statements.missing_texts())
+    text.unread += statements.unread()
+    text.wrong += ((0, missing) for missing in statements.missing_texts())
     expected, facts = _facts(main.speaker), _facts(other.speaker)
     if expected.keys() != facts.keys():
         line = max((facts[fact] for fact in facts.keys() - expected.keys()), default=0)
-        text.fault(line, f"BGP is not as in {main.text.file}")
+        text.add_wrong(line, f"BGP is not as in {main.text.file}")
 
 
 def _facts(speaker: Speaker) -> dict[object, int]:
@@ -147,7 +147,7 @@ def _announce_discarded(router: RouterText, speaker: Speaker, part: re.Pattern[s
     for policy, lines in parts.items():
         if list(lines) != sorted(lines):
             first = next(iter(lines))
-            router.fault(lines[first], f"{first} of policy {policy} is tried before the others")
+            router.add_wrong(lines[first], f"{first} of policy {policy} is tried before the others")
     discarded = [prefix for prefix, _, _ in router.transit.rows(DISCARD)]
     speaker.families = [
         replace(family, own=tuple(p for p in discarded if family.accepted.holds(p)))
@@ -160,7 +160,7 @@ def _require_discards(router: RouterText, speaker: Speaker) -> None:
     discarded = {prefix_text(prefix) for prefix, _, _ in router.transit.rows(DISCARD)}
     for pool in (family.accepted.pool for family in speaker.families):
         if prefix_text(pool) not in discarded:
-            router.fault(0, f"no route that discards what is left of {pool}")
+            router.add_wrong(0, f"no route that discards what is left of {pool}")
 
 
 def with_ports(switch: BgpSwitch, port_of: dict[str, str], file: str, numbered: bool) -> BgpSwitch:

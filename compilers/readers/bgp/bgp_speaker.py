@@ -289,7 +289,7 @@ class Speaker:
         longest_path = longest_path or _number(self.fields.get("less", "-1")) + 1
         # Faults first: looking for them finds statements, which then are not unknown.
         wrong = [(file, line, text) for line, text in self._faults(without_bgp, longest_path)]
-        unread = [(file, *statement) for statement in self.statements.unknown()]
+        unread = [(file, *statement) for statement in self.statements.unread()]
         return BgpSwitch(
             file=file,
             without_bgp=replace(

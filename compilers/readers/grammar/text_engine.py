@@ -67,10 +67,10 @@ class GrammarActor(Protocol):
     methods below are needed by the engine itself.
     """
 
-    def wrong(self, line: int, text: str) -> None:
+    def add_wrong(self, line: int, text: str) -> None:
         """Note something that is missing, or understood and wrong."""
 
-    def unknown(self, line: int, text: str) -> None:
+    def add_unread(self, line: int, text: str) -> None:
         """Note a statement for which there is no rule."""
 
     def next_hop(self, statement: Statement, kind: str, *words: str) -> tuple[str, str] | None:
@@ -214,7 +214,7 @@ class TextEngine:
         number, text = next(iter(part))
         self._leave(number, text)
         if head.section is None and self._final:
-            self.actor.wrong(number, f"{text}, behind {self._final}")
+            self.actor.add_wrong(number, f"{text}, behind {self._final}")
         if self._sections_open and self._sections_open[-1].rule is None:
             return None
         section = self._sections_open[-1].rule if self._sections_open else None
@@ -233,14 +233,14 @@ class TextEngine:
         if not text or text[0] in self.grammar.comment:
             return
         if strange(text):
-            self.actor.unknown(number, text)
+            self.actor.add_unread(number, text)
             return
         depth = indentation(line)
         if text in self.grammar.closes:
             self._close(number, text, depth)
             return
         if self._final:
-            self.actor.wrong(number, f"{text}, behind {self._final}")
+            self.actor.add_wrong(number, f"{text}, behind {self._final}")
         self._leave(number, line)
         above = self._sections_open[-1] if self._sections_open else None
         if above and above.rule and above.rule.takes_all:
@@ -299,7 +299,7 @@ class TextEngine:
             for verb, *words in rule.verbs:
                 getattr(self.actor, verb)(statement, *(_argument(word, fields) for word in words))
         except ValueError as error:
-            self.actor.wrong(number, f"{text}: {error}")
+            self.actor.add_wrong(number, f"{text}: {error}")
         if rule.opens_section:
             # Sections of a rule without fields have one text, so the line tells them apart.
             name = text if rule.pattern.groupindex else f"{number}"
@@ -316,7 +316,7 @@ class TextEngine:
         while self._sections_open and self._sections_open[-1].indent >= depth:
             section = self._sections_open.pop()
             if self.grammar.closes and section.needs_end:
-                self.actor.wrong(number, f"{text}, before {section.text} is ended")
+                self.actor.add_wrong(number, f"{text}, before {section.text} is ended")
             elif self.grammar.tree:
                 continue
             elif (
@@ -325,29 +325,29 @@ class TextEngine:
                 and _rule_for(section.rule.section_rules, text)[0]
             ):
                 # The device tries the section that is open first, whatever a line's indentation.
-                self.actor.wrong(number, f"{text}, which is read as part of {section.text}")
+                self.actor.add_wrong(number, f"{text}, which is read as part of {section.text}")
 
     def _close(self, number: int, text: str, indent: int) -> None:
         """End a section by a word."""
         while self._sections_open and self._sections_open[-1].indent > indent:
             inner = self._sections_open.pop()
             if inner.needs_end:
-                self.actor.wrong(number, f"{text}, before {inner.text} is ended")
+                self.actor.add_wrong(number, f"{text}, before {inner.text} is ended")
         kind = self.grammar.closes[text]
         if self._sections_open and self._sections_open[-1].indent == indent:
             closed = self._sections_open.pop()
             if not kind or f"{closed.text} ".startswith(f"{kind} "):
                 return
-        self.actor.wrong(number, f"{text}, where no section {kind} is open".replace("  ", " "))
+        self.actor.add_wrong(number, f"{text}, where no section {kind} is open".replace("  ", " "))
 
     def _note_unread(self, number: int, text: str, above: _OpenSection | None) -> None:
         """Note a statement without a rule; one that negates a statement with a rule is wrong."""
         rules = above.rule.section_rules if above and above.rule else self.grammar.rules
         negated = text.removeprefix("no ")
         if negated != text and _rule_for(rules, negated)[0]:
-            self.actor.wrong(number, text)
+            self.actor.add_wrong(number, text)
         else:
-            self.actor.unknown(number, text)
+            self.actor.add_unread(number, text)
 
     def _carry_out(self, checks: Sequence[Verb], statement: Statement) -> None:
         """Carry out the verbs of the engine; see `rules`."""
@@ -362,9 +362,9 @@ class TextEngine:
             elif verb == "wants":
                 self._awaited.append((name, statement))
             elif verb == "needs" and self.defined.get(name, NEVER) > statement.line:
-                self.actor.wrong(statement.line, f"{statement.text}, before {name}")
+                self.actor.add_wrong(statement.line, f"{statement.text}, before {name}")
             elif verb == "absent" and name in self.defined:
-                self.actor.wrong(statement.line, f"{statement.text}, behind {name}")
+                self.actor.add_wrong(statement.line, f"{statement.text}, behind {name}")
             elif verb == "range":
                 self._check_range(statement, *name.split(" "))
             elif verb == "only":
@@ -375,7 +375,7 @@ class TextEngine:
     def _check_range(self, statement: Statement, low: str, high: str, value: str = "") -> None:
         """Note a statement whose number is outside a range; "" for a number that is left out."""
         if value and not int(low) <= exact_number(value) <= int(high):
-            self.actor.wrong(statement.line, f"{statement.text}, not from {low} to {high}")
+            self.actor.add_wrong(statement.line, f"{statement.text}, not from {low} to {high}")
 
     def _routes(self, head: RouteHead, lines: TextLines, section: _Section) -> None:
         """Read the routes of a head in a section.
@@ -424,7 +424,7 @@ class TextEngine:
         for prefix, next_hop, line in routes.rows(*suspects):
             is_ipv6 = ":" in prefix
             if family_of.get(next_hop, not is_ipv6) not in (None, is_ipv6):
-                self.actor.wrong(line, f"{bare(head.text)} {prefix} {next_hop}")
+                self.actor.add_wrong(line, f"{bare(head.text)} {prefix} {next_hop}")
         for table, texts in texts_of_table.items():
             self.routes.setdefault(table, RouteLines()).absorb(routes.reworded(texts))
 
@@ -440,27 +440,27 @@ class TextEngine:
             self._carry_out(rule.checks, statement)
             return self.actor.next_hop(statement, kind, *words)
         except ValueError as error:
-            self.actor.wrong(line, f"{match[0]}: {error}")
+            self.actor.add_wrong(line, f"{match[0]}: {error}")
             return None
 
     def _note_faults_at_end(self) -> None:
         """Note faults that only the end of the text shows: open sections, missing statements."""
         for section in self._sections_open if self.grammar.closes else ():
             if section.needs_end:
-                self.actor.wrong(section.line, f"{section.text}, which is never ended")
+                self.actor.add_wrong(section.line, f"{section.text}, which is never ended")
         for rule in self.grammar.rules:
             if self._lacks(rule, "", {}):
-                self.actor.wrong(1, f"no line {rule.text}")
+                self.actor.add_wrong(1, f"no line {rule.text}")
         for section in self._all_sections.values():
             for rule in section.rule.section_rules if section.rule else ():
                 if self._lacks(rule, section.key, section.fields):
-                    self.actor.wrong(section.line, f"{section.text} without {rule.text}")
+                    self.actor.add_wrong(section.line, f"{section.text} without {rule.text}")
         for name, statement in self._awaited:
             if name not in self.defined:
-                self.actor.wrong(statement.line, f"{statement.text}, without {name}")
+                self.actor.add_wrong(statement.line, f"{statement.text}, without {name}")
         for (_, *words), statement in self._conditional:
             if not self._condition_holds(words, statement.fields):
-                self.actor.unknown(statement.line, statement.text)
+                self.actor.add_unread(statement.line, statement.text)
 
     def _lacks(self, rule: GrammarRule, key: str, fields: Fields) -> bool:
         """Whether a section, by its key and fields, has no statement that a rule demands."""

@@ -14,26 +14,24 @@ from typing import NamedTuple
 import numpy as np
 
 from compilers.readers.emitted_forwarding import Claim, EmittedRows, EmittedSwitch, LineText
-from compilers.readers.openflow.ovs_reader import (
-    CLASS,
+from compilers.readers.openflow.ovs_program import CLASS, OvsProgram, lookups, read_groups
+from compilers.readers.openflow.program_text import (
+    SINGLE_TABLE,
     Entry,
-    OvsProgram,
     ProgramText,
     ReadClass,
     ReadIntermediateRow,
     ReadPrefix,
     ReadRoute,
     claim_kinds_of,
-    lookups,
-    read_groups,
-    read_row,
+    parse_row,
     statements,
 )
 from compilers.readers.route_tables import Numbering
 
 
 class _GroupAndLine(NamedTuple):
-    """The group to which a row leads."""
+    """The group to which a row leads, and the row's line."""
 
     group: int
     """The number of the group."""
@@ -57,7 +55,7 @@ class _Rows:
     file: str
     """The name of the file."""
     groups: dict[_PrefixKey, dict[int, _GroupAndLine]] = field(default_factory=dict)
-    """The group of packets for each prefix, by ingress port (0: any)."""
+    """The group of packets for each prefix, by ingress port, or ANY_PORT."""
     dispatched: dict[tuple[str, str], int] = field(default_factory=dict)
     """The first line with each address family and Ethernet address of the gateway."""
     claims: list[Claim] = field(default_factory=list)
@@ -70,12 +68,14 @@ class _Rows:
         """Read the rows of a switch."""
         rows = cls(text.files.flows)
         for line, statement in statements(text.flows):
-            row = read_row(statement, "single")
+            row = parse_row(statement, SINGLE_TABLE)
             match row:
                 case ReadPrefix():
                     is_right = rows._add(row, line)
-                case None | ReadRoute() | ReadClass() | ReadIntermediateRow():
+                case None:
                     is_right = False
+                case ReadRoute() | ReadClass() | ReadIntermediateRow():
+                    is_right = False  # the grammar has such rows for other switches only
                 case kind, value:
                     is_right = True
                     rows.claims.append(Claim(kind, value, rows.file, line))
@@ -119,7 +119,7 @@ def read_single_table(text: ProgramText) -> EmittedSwitch:
         np.array(first_lines, np.int64),
     )
     table, by_ingress = lookups(program, emitted_rows, list(entries), text.files)
-    claimed_kinds = claim_kinds_of("single") | {"dispatched"}
+    claimed_kinds = claim_kinds_of(SINGLE_TABLE) | {"dispatched"}
     return EmittedSwitch((table,), by_ingress, claimed_kinds, claims, wrong=[*wrong, *rows.wrong])
 
 
@@ -137,12 +137,12 @@ def _add_classes(program: OvsProgram, rows: _Rows, entries: Numbering[Entry]) ->
     classes: Numbering[tuple[tuple[int, int], ...]] = Numbering()
     entry_of_row: list[int] = []
     for key, groups in rows.groups.items():
-        ports_and_groups = sorted((port, group) for port, (group, _) in groups.items())
-        egress = classes[tuple(ports_and_groups)]
+        group_of_port = sorted((port, group) for port, (group, _) in groups.items())
+        egress = classes[tuple(group_of_port)]
         entry_of_row.append(entries[egress, key.family])
         for port, (group, line) in groups.items():
             # As in table 2 of a switch with several tables. All its rows have one priority here.
             row = ReadClass(priority=0, in_port=port, metadata=egress, mask=CLASS, group=group)
             program.row_lines.setdefault(row, line)
-            program.rows.setdefault(egress, {})[port] = [row]
+            program.class_rows.setdefault(egress, {})[port] = [row]
     return entry_of_row

@@ -1,11 +1,10 @@
 """Reader of what a Linux kernel does with marked packets, from files for `ip -batch`.
 
-A *mark* is what a packet carries over one link so that the next switch spreads it over its other
-ports. A switch marks a packet by the next hop that it sends it to: the neighbour has that address
-on a macvlan device over its port. Packets that come in on the device are looked up in the table of
-its first policy rule. This table spreads packets for the fabric's addresses over the other ports;
-for other prefixes it has `throw` routes, so that they are looked up as the port's other packets
-are.
+A *mark* tells the next switch to *spread* a packet: to send it over any of its other ports. A
+switch marks a packet by its next hop: the neighbour has that address on a macvlan device over its
+port. Packets that come in on the device are looked up in the table of its first policy rule. This
+table spreads packets for the fabric's addresses over the other ports. For other prefixes it has
+`throw` routes, so that the packet goes on to the policy rule of the port itself.
 
 What comes in are the statements that `iproute_reader` finds about such devices. What goes out are
 the *claims* of a switch about marked packets (`MarkedDevices.claims`), which are facts besides
@@ -32,19 +31,22 @@ from compilers.readers.emitted_forwarding import (
 from compilers.readers.exact_text import exact_address
 
 MARK = 1 << 32
-"""The bit of a link-local address of IPv6 that is for marked packets."""
+"""The bit that is set in link-local addresses of IPv6 for marked packets."""
 MARK_CLAIM_KINDS = frozenset({"marked device", "onward", "thrown on"})
 """The kinds of claims about marked packets."""
 
 
 def is_marked(address: str) -> bool:
-    """Whether packets to a next hop are marked."""
+    """Whether packets to a next hop are marked, by its address.
+
+    Marked packets of IPv4 have a link-local next hop; other packets have none of IPv4 at all.
+    """
     parsed = exact_address(address)
     return parsed.is_link_local and (parsed.version == 4 or bool(int(parsed) & MARK))
 
 
 def port_to(port: str, address: str) -> str:
-    """The port of a next hop, with the mark that packets to it carry."""
+    """The port of a next hop, named with a mark if the address is for marked packets."""
     return with_mark(port) if is_marked(address) else port
 
 
@@ -74,8 +76,15 @@ class MarkedDevices:
     addresses: list[tuple[OwnAddress, Claim]] = field(default_factory=list)
     """The addresses of devices, each with the claim that it makes."""
 
-    def address(self, file: str, line: int, name: str, text: str, scope: str) -> bool:
+    def add_address(self, file: str, line: int, name: str, text: str, scope: str) -> bool:
         """Note an address of a device; False: it is no address for marked packets.
+
+        Args:
+            file: the path of the file that states it.
+            line: the line there.
+            name: the device.
+            text: the address with its length.
+            scope: the scope that the line states, "" for none.
 
         Raises:
             ValueError: it is no address at all.
@@ -113,6 +122,7 @@ class MarkedDevices:
                     ports = map(Interface, _equal_ports(lookup.chains[entry]))
                     value = (Interface(device.port), lookup.rows.name(row), *ports)
                     yield Claim("onward", value, lookup.rows.file, int(lookup.rows.lines[row]))
+        # All devices have the same `throw` routes, or `faults` says so: those of one are enough.
         rules = str(self.folder / "rules.batch")
         for prefix in next(iter(self._thrown_prefixes()), []):
             yield Claim("thrown on", (network_text(prefix),), rules, 0)
@@ -129,9 +139,11 @@ class MarkedDevices:
         for name, device in self.devices.items():
             if name not in interfaces_up:
                 yield device.line, f"{name}, which is not set up"
+            # The first rule of a device leads to the table of marked packets. Behind it is a rule
+            # to the table of the port, if the port has a rule.
             tables = [table for _, table in sorted(self.rules.get(name, {}).items())]
             table_of_port = [table_of[device.port]] if device.port in table_of else []
-            if tables[1:] != table_of_port:  # the first table is that of marked packets
+            if tables[1:] != table_of_port:
                 text = f"whose packets are not looked up as others of {device.port} behind"
                 yield 0, f"{name}, {text}"
         thrown = [sorted(prefixes) for prefixes in self._thrown_prefixes()]

@@ -86,13 +86,13 @@ class RouterActor:
     tagged_: set[str] = field(default_factory=set)
     """The ports whose frames have VLAN tags."""
 
-    def wrong(self, line: int, text: str) -> None:
+    def add_wrong(self, line: int, text: str) -> None:
         """Note a line that is missing or wrong (`GrammarActor`)."""
-        self.router.fault(line, text)
+        self.router.add_wrong(line, text)
 
-    def unknown(self, line: int, text: str) -> None:
+    def add_unread(self, line: int, text: str) -> None:
         """Note a statement without a rule (`GrammarActor`)."""
-        self.router.unknown(line, text)
+        self.router.add_unread(line, text)
 
     def next_hop(self, statement: Statement, kind: str, *words: str) -> tuple[str, str] | None:  # noqa: ARG002
         """A route: its table, and the next hop; without one it discards."""
@@ -100,7 +100,7 @@ class RouterActor:
 
     def refuse(self, statement: Statement) -> None:
         """A statement that is known, and never right."""
-        self.router.fault(statement.line, statement.text)
+        self.router.add_wrong(statement.line, statement.text)
 
     def fact(self, statement: Statement, kind: str, *value: str | int) -> None:
         """A plain fact."""
@@ -151,7 +151,7 @@ class RouterActor:
     def address(self, statement: Statement, name: str, family: str, address: str) -> None:
         """An address of an interface, of a family or of either."""
         if family and (":" in address) != (family == "ipv6"):
-            self.router.fault(statement.line, statement.text)
+            self.router.add_wrong(statement.line, statement.text)
         self.router.interface(name, statement.line).addresses.append((address, statement.line))
 
     def unit(self, statement: Statement, name: str, unit: str, address: str) -> None:
@@ -218,7 +218,7 @@ class RouterActor:
     def group(self, statement: Statement, name: str, gateway: str) -> None:
         """A group of one next hop, or of none."""
         if name in self.groups:
-            self.router.fault(statement.line, f"{statement.text}, again")
+            self.router.add_wrong(statement.line, f"{statement.text}, again")
         self.groups[name] = gateway, statement.line
 
     def segments(self, statement: Statement, network: str) -> None:  # noqa: ARG002
@@ -247,14 +247,14 @@ class RouterActor:
         for name, size in self.ip_mtus.items():
             frame = self.frames.get(name, 0)
             if size.value != frame:
-                self.router.fault(size.line, f"{name} of {size.value} bytes, not {frame}")
+                self.router.add_wrong(size.line, f"{name} of {size.value} bytes, not {frame}")
 
     def _finish_groups(self) -> None:
         """Note the next-hop groups whose gateway is no neighbour."""
         ends = dict(far_ends(self.router))
         for group, (gateway, line) in self.groups.items():
             if gateway not in ends and gateway != DISCARD:
-                self.router.fault(line, f"{gateway} of group {group} is at the end of no link")
+                self.router.add_wrong(line, f"{gateway} of group {group} is at the end of no link")
 
     def _finish_routes(self, engine: TextEngine) -> None:
         """Give the router the routes that the engine took, by their tables."""
@@ -272,12 +272,12 @@ class RouterActor:
         """Note filters at several interfaces, and prefixes that only a filter or a route names."""
         router = self.router
         if len({*router.ingress.values()}) > 1:
-            router.fault(1, f"filters at {' and '.join(sorted(router.ingress.values()))}")
+            router.add_wrong(1, f"filters at {' and '.join(sorted(router.ingress.values()))}")
         if router.ingress or self.destinations:
             discarded = {prefix: line for prefix, _, line in router.entering.rows(DISCARD)}
             for prefix in discarded.keys() ^ self.destinations.keys():
                 line = discarded.get(prefix) or self.destinations[prefix]
-                router.fault(line, f"{prefix}, which is discarded or looked for, and not both")
+                router.add_wrong(line, f"{prefix}, which is discarded or looked for, and not both")
 
     def _resolved(self, routes: RouteLines, table: str) -> RouteLines:
         """Routes whose next hops are gateways: a row for each gateway of a group or a list."""
@@ -288,12 +288,12 @@ class RouterActor:
             next_hop for next_hop, gateways_of_hop in gateways.items() if gateways_of_hop is None
         ]
         for prefix, next_hop, line in routes.rows(*invalid):
-            self.router.fault(line, f"{prefix} by {next_hop}")
+            self.router.add_wrong(line, f"{prefix} by {next_hop}")
         by_group = [next_hop for next_hop in routes.next_hops if next_hop.startswith(GROUP)]
         for prefix, next_hop, line in routes.rows(*by_group):
             gateway = (gateways[next_hop] or (DISCARD,))[0]
             if gateway != DISCARD and (":" in gateway) != (":" in prefix):
-                self.router.fault(line, f"{prefix} by {gateway} of {next_hop}")
+                self.router.add_wrong(line, f"{prefix} by {gateway} of {next_hop}")
         # First the rows of the first gateway of each next hop, then those of the second, and so on.
         resolved = RouteLines()
         most = max((len(of_hop or ()) for of_hop in gateways.values()), default=0)
@@ -314,7 +314,7 @@ class RouterActor:
         last_lines = {prefix: line for prefix, _, line in routes.rows(LAST)}
         for prefix in discard_lines.keys() ^ last_lines.keys():
             line = discard_lines.get(prefix) or last_lines[prefix]
-            self.router.fault(line, f"{prefix}, which is discarded, or behind others, alone")
+            self.router.add_wrong(line, f"{prefix}, which is discarded, or behind others, alone")
 
     def _gateways(self, next_hop: str, vrf: str) -> tuple[str, ...] | None:
         """The gateways of a next hop, without the VRF behind them; None: it is invalid.

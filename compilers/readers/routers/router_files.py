@@ -128,7 +128,7 @@ def read_files(
         compare_facts(first, router)
         compare_routes(first, router)
     # If the first file has faults, nobody knows which of the files is right.
-    if system.other_formats and not first.faults:
+    if system.other_formats and not first.wrong:
         text = _without_lines(read_exact(Path(first.file)), {line for line, _ in first.unread})
         files += [_compared_format(system, folder / name, text) for name in system.other_formats]
     return files
@@ -147,9 +147,9 @@ def _compared_format(system: RouterFolder, file: Path, text: str) -> ReadFile:
         compare = system.other_formats[file.name]
         for line, statement, first_lacks_it in compare(text, read_exact(file)):
             if first_lacks_it:
-                router.unknown(line, statement)
+                router.add_unread(line, statement)
             else:
-                router.fault(line, statement)
+                router.add_wrong(line, statement)
     return ReadFile(
         router, TextEngine(grammar(system.target, system.files[0]), RouterActor(router))
     )
@@ -230,6 +230,6 @@ def _read_commands(
     whole = system.commands not in system.files
     inner.read(lines.numbered(np.full_like(lines.number, line)), whole=whole)
     for statement in inner.statements:
-        actor.unknown(line, statement)
+        actor.add_unread(line, statement)
     for table, rows in inner.routes.items():
         engine.routes.setdefault(table, RouteLines()).absorb(rows)

@@ -80,7 +80,7 @@ def forwarding(router: RouterText, *others: RouterText, recursive: bool = False)
             for prefix, _, line in routes.rows(DISCARD)
         ],
         unread=[(part.file, *lined) for part in (router, *others) for lined in part.unread],
-        wrong=[(part.file, *fault) for part in (router, *others) for fault in part.faults],
+        wrong=[(part.file, *fault) for part in (router, *others) for fault in part.wrong],
     )
 
 
@@ -102,15 +102,15 @@ def _interfaces_of_hosts_vrf(router: RouterText) -> list[str]:
         # A subinterface is in the VRF of its link, any other interface in that of hosts.
         vrfs = router.marked_routes if interface.is_subinterface else (router.vrf,)
         if interface.vrf not in vrfs:
-            router.fault(interface.line, f"{name} is in a VRF that is not there")
+            router.add_wrong(interface.line, f"{name} is in a VRF that is not there")
     used_vrfs = {interface.vrf for interface in interfaces_in_vrfs.values()}
     for interface in router.interfaces.values():
         used_vrfs |= set(interface.lookup_instance.values())
     for vrf in router.marked_routes.keys() - used_vrfs:
-        router.fault(0, f"VRF {vrf}, in which no packet comes in")
+        router.add_wrong(0, f"VRF {vrf}, in which no packet comes in")
     if router.entering.next_hops and not (hosts or router.ingress):
         line = min(router.entering.first_lines().values(), default=0)
-        router.fault(line, f"routes of VRF {router.vrf}, in which no packet comes in")
+        router.add_wrong(line, f"routes of VRF {router.vrf}, in which no packet comes in")
     return hosts
 
 
@@ -134,7 +134,7 @@ def compare_routes(first: RouterText, second: RouterText) -> None:
         expected = first.marked_routes.get(vrf, RouteLines())
         _compare_table(first, expected, second, second.marked_routes.get(vrf, RouteLines()))
     if first.vrf != second.vrf:
-        second.fault(0, f"VRF {second.vrf or 'of none'}, in {first.file} {first.vrf or 'none'}")
+        second.add_wrong(0, f"VRF {second.vrf or 'of none'}, in {first.file} {first.vrf or 'none'}")
 
 
 def _compare_table(
@@ -157,7 +157,7 @@ def _compare_table(
         if expected_hops != hops:
             text = f"{prefix} by {' and '.join(hops) or 'nothing'}"
             in_words = f"{first.file}:{first_line} by {' and '.join(expected_hops) or 'nothing'}"
-            second.fault(line, f"{text}, in {in_words}")
+            second.add_wrong(line, f"{text}, in {in_words}")
 
 
 def compare_facts(first: RouterText, second: RouterText) -> None:
@@ -167,7 +167,7 @@ def compare_facts(first: RouterText, second: RouterText) -> None:
     for fact in sorted(expected.keys() ^ stated.keys(), key=str):
         if fact[0] in second.complete_kinds:
             where = f"only in {first.file}:{expected[fact]}" if fact in expected else "only here"
-            second.fault(stated.get(fact, 0), f"{' '.join(map(str, fact))}, {where}")
+            second.add_wrong(stated.get(fact, 0), f"{' '.join(map(str, fact))}, {where}")
 
 
 def compare_interfaces(first: RouterText, second: RouterText) -> None:
@@ -176,9 +176,9 @@ def compare_interfaces(first: RouterText, second: RouterText) -> None:
         expected, interface = first.interfaces.get(name), second.interfaces.get(name)
         if _compared_facts(expected) != _compared_facts(interface):
             line = interface.line if interface else 0
-            second.fault(line, f"interface {name} is not as in {first.file}")
+            second.add_wrong(line, f"interface {name} is not as in {first.file}")
     if first.vlans != second.vlans:
-        second.fault(0, f"VLANs {sorted(second.vlans)}, not as in {first.file}")
+        second.add_wrong(0, f"VLANs {sorted(second.vlans)}, not as in {first.file}")
 
 
 def _compared_facts(interface: InterfaceText | None) -> object:
@@ -203,7 +203,7 @@ def _require_discard(router: RouterText, routes: RouteLines) -> None:
     Without it packets to such addresses would go back and forth between aggregates.
     """
     for prefix in routes.uncovered({prefix for prefix, _, _ in routes.rows(DISCARD)}):
-        router.fault(0, f"no route that discards what is near {prefix}")
+        router.add_wrong(0, f"no route that discards what is near {prefix}")
 
 
 def _lookup(router: RouterText, routes: RouteLines, ends: dict[str, str]) -> tuple[Lookup, ...]:
@@ -270,10 +270,10 @@ def _next_hops(
         name = ends.get(gateway, stated_interface)
         at_far_end = gateway in ends and stated_interface in ("", name)
         if not at_far_end and not _reaches(router, gateway, name, stated_interface):
-            router.fault(line, f"no interface has a network with {gateway}")
+            router.add_wrong(line, f"no interface has a network with {gateway}")
         elif (actual_vrf := router.interfaces[name].vrf) != vrf:
             text = f"{next_hop} is in VRF {actual_vrf}, not where its next hop is looked up"
-            router.fault(line, text)
+            router.add_wrong(line, text)
         else:
             yield NextHop(_port(router, name), gateway, router.file, line)
 
@@ -286,9 +286,9 @@ def _to_hosts(router: RouterText, routes: RouteLines) -> Iterator[tuple[str, int
         interface = router.interfaces.get(name)
         is_host = prefix in (f"{gateway}/32", f"{gateway}/128")
         if not is_host or not interface or interface.vrf != vrf:
-            router.fault(line, f"{prefix} by {next_hop} is no host of a VRF")
+            router.add_wrong(line, f"{prefix} by {next_hop} is no host of a VRF")
         elif not _reaches(router, gateway, name, name):
-            router.fault(line, f"no interface has a network with {gateway}")
+            router.add_wrong(line, f"no interface has a network with {gateway}")
         else:
             yield gateway, line
 
@@ -387,7 +387,7 @@ def far_ends(router: RouterText) -> Iterator[tuple[str, str]]:
             try:
                 yield from ((far, name) for far in _far_addresses(address))
             except ValueError:
-                router.fault(line, f"{address} is no address")
+                router.add_wrong(line, f"{address} is no address")
 
 
 @lru_cache(1 << 17)
@@ -433,10 +433,12 @@ def _port_claims(router: RouterText) -> Iterator[Claim]:
             continue
         uses = (bool(interface.vlan), bool(interface.addresses), interface.unnumbered)
         if uses.count(True) != 1:
-            router.fault(interface.line, f"interface {name} is neither routed nor a port of a VLAN")
+            router.add_wrong(
+                interface.line, f"interface {name} is neither routed nor a port of a VLAN"
+            )
         is_of_vlan = name in router.vlan_interfaces.values()
         if is_of_vlan and not router.ports(name):
-            router.fault(interface.line, f"interface {name} of a VLAN without ports")
+            router.add_wrong(interface.line, f"interface {name} of a VLAN without ports")
         is_loopback = all(_is_single(address) for address, _ in interface.addresses)
         if interface.vlan or interface.unnumbered or not (is_loopback or is_of_vlan):
             yield Claim("port", (Interface(name),), router.file, interface.line)
@@ -448,4 +450,4 @@ def _require_one_address(router: RouterText, name: str, interface: InterfaceText
         addresses = [(a, line) for a, line in interface.addresses if (":" in a) == is_ipv6]
         if len({address for address, _ in addresses}) > 1:
             address, line = addresses[-1]
-            router.fault(line, f"{address} on {name}, which has {addresses[0][0]}")
+            router.add_wrong(line, f"{address} on {name}, which has {addresses[0][0]}")

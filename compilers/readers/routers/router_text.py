@@ -100,7 +100,7 @@ class RouterText:
     """The plain facts, in the order of the lines."""
     complete_kinds: frozenset[str] = frozenset()
     """The kinds of facts that the file has to state in full."""
-    faults: list[tuple[int, str]] = field(default_factory=list)
+    wrong: list[tuple[int, str]] = field(default_factory=list)
     """The faults: a line (0: only the file is known), and a text."""
     unread: list[tuple[int, str]] = field(default_factory=list)
     """The unknown statements: line and text."""
@@ -111,11 +111,11 @@ class RouterText:
             self.interfaces[name] = InterfaceText(line)
         return self.interfaces[name]
 
-    def fault(self, line: int, text: str) -> None:
+    def add_wrong(self, line: int, text: str) -> None:
         """Note that a line is wrong."""
-        self.faults.append((line, bare(text)))
+        self.wrong.append((line, bare(text)))
 
-    def unknown(self, line: int, text: str) -> None:
+    def add_unread(self, line: int, text: str) -> None:
         """Note a statement that is unknown."""
         self.unread.append((line, bare(text)))
 
@@ -128,7 +128,7 @@ class RouterText:
         """Note the description of an interface: `hosts` for that of hosts, else the far end."""
         if name in self.vlan_interfaces.values():
             if text != "hosts":
-                self.fault(line, f"description {text}")
+                self.add_wrong(line, f"description {text}")
         else:
             self.fact(line, "description", Interface(name), text)
 

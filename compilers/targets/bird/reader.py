@@ -35,12 +35,8 @@ from compilers.readers.exact_text import exact_number
 from compilers.readers.grammar.text_engine import Statement, TextEngine
 from compilers.readers.route_tables import RouteHop, RouteLines
 from compilers.readers.routers.iproute_marks import port_to
-from compilers.readers.routers.iproute_reader import (
-    KERNEL_MAIN,
-    LARGEST_WEIGHT,
-    KernelActor,
-    RouterFiles,
-)
+from compilers.readers.routers.iproute_reader import KERNEL_MAIN, RouterFiles
+from compilers.readers.routers.kernel_actor import LARGEST_WEIGHT, KernelActor, read_file
 from compilers.readers.statements import BETWEEN, Statements
 
 TARGET, NAME = "bird", "bird.conf"
@@ -132,9 +128,9 @@ class BirdFiles:
         """
         files = RouterFiles(folder)
         actor = BirdActor(files, NAME, watched=bfd)
-        engine = files.read(TARGET, NAME, actor)
+        engine = read_file(files, TARGET, NAME, actor)
         for name in ("links.batch", "addresses.batch"):
-            files.read(TARGET, name)
+            read_file(files, TARGET, name)
         files.read_settings(TARGET)
         lines = {text.rstrip(",;"): line for text, line in engine.statements.items()}
         return cls(files, actor, engine, Statements(_innermost(lines)))
@@ -157,13 +153,13 @@ class BirdFiles:
                 hops[port, gateway] = NextHop(port, address_text(gateway), self.file, line)
             else:
                 malformed.append((self.file, line, f"neighbor {gateway}, which is no address"))
-        tables = self.files.tables(NAME, self.engine, self.actor.next_hops)
+        tables = self.files.read_tables(NAME, self.engine, self.actor.next_hops)
         routes = next(iter(self.engine.routes.values()), RouteLines())
         for text, line in routes.first_lines().items():
             for gateway, port, _, _ in NEXT_HOP.findall(text):
                 hop = NextHop(port, address_text(gateway), self.file, line)
                 hops.setdefault((port, gateway), hop)
-        switch = self.files.switch(self.file, tables, list(hops.values()))
+        switch = self.files.finish(self.file, tables, list(hops.values()))
         return replace(switch, wrong=[*switch.wrong, *malformed])
 
     def port_fields(self) -> Iterator[dict[str, str]]:
@@ -208,7 +204,7 @@ def read_bird(folder: Path, bfd: bool) -> EmittedSwitch:
         statements.need(templates["bfd"], {})
     switch = config.switch()
     wrong = [(config.file, 0, text) for text in statements.missing_texts()]  # 0: no line
-    unread = [(config.file, line, text) for line, text in statements.unknown()]
+    unread = [(config.file, line, text) for line, text in statements.unread()]
     return replace(switch, wrong=[*switch.wrong, *wrong], unread=[*switch.unread, *unread])
 
 

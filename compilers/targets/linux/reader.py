@@ -8,7 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from compilers.readers.emitted_forwarding import EmittedSwitch
-from compilers.readers.routers.iproute_reader import KernelActor, RouterFiles
+from compilers.readers.routers.iproute_reader import RouterFiles
+from compilers.readers.routers.kernel_actor import KernelActor, read_file
 
 ROUTES = "routes.batch"
 """The file with the routes."""
@@ -24,8 +25,8 @@ def read_linux(folder: Path) -> EmittedSwitch:
     files = RouterFiles(folder)
     actor = KernelActor(files, ROUTES)
     for batch in ("links.batch", "addresses.batch", "rules.batch"):
-        files.read("linux", batch)
+        read_file(files, "linux", batch)
     files.read_settings("linux")
-    engine = files.read("linux", ROUTES, actor)
-    tables = files.tables(ROUTES, engine, actor.next_hops)
-    return files.switch(str(folder / ROUTES), tables, actor.hops.values())
+    engine = read_file(files, "linux", ROUTES, actor)
+    tables = files.read_tables(ROUTES, engine, actor.next_hops)
+    return files.finish(str(folder / ROUTES), tables, actor.nexthop_objects.values())

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from compilers.readers.emitted_report import EmittedReport
-from compilers.readers.openflow.ovs_reader import ProgramFiles, ProgramText
+from compilers.readers.openflow.program_text import ProgramFiles, ProgramText
 from compilers.readers.openflow.row_text import group_text, row_line
 from compilers.readers.openflow.rows import Malformed, read_group, rows_and_groups_added
 from compilers.tables.build import Build

@@ -12,7 +12,8 @@ from pathlib import Path
 from compilers.readers.emitted_check import EmittedCheck
 from compilers.readers.emitted_forwarding import EmittedSwitch
 from compilers.readers.expected_forwarding import Ability
-from compilers.readers.openflow.ovs_reader import OptionalFeatures, ProgramText, read_ovs
+from compilers.readers.openflow.ovs_reader import OptionalFeatures, read_ovs
+from compilers.readers.openflow.program_text import ProgramText
 from compilers.readers.openflow.single_table_reader import read_single_table
 from compilers.tables.build import Build
 from compilers.targets.openflow.profiles import Profile

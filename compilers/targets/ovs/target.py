@@ -13,7 +13,8 @@ from pathlib import Path
 
 from compilers.readers.emitted_check import EmittedCheck, Reader
 from compilers.readers.openflow import rows
-from compilers.readers.openflow.ovs_reader import ProgramText, read_ovs
+from compilers.readers.openflow.ovs_reader import read_ovs
+from compilers.readers.openflow.program_text import ProgramText
 from compilers.readers.openflow.row_text import group_text, row_line
 from compilers.tables.build import Build
 from compilers.targets.openflow.encoder import Encoder, FlowProgram

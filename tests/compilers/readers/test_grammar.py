@@ -40,10 +40,10 @@ class Notes:
 
     told: list[str] = field(default_factory=list)
 
-    def wrong(self, line: int, text: str) -> None:
+    def add_wrong(self, line: int, text: str) -> None:
         self.told.append(f"{line} wrong: {text}")
 
-    def unknown(self, line: int, text: str) -> None:
+    def add_unread(self, line: int, text: str) -> None:
         self.told.append(f"{line} unknown: {text}")
 
     def next_hop(self, place, kind, *words):  # noqa: ARG002

@@ -1,0 +1,167 @@
+"""Compares the egress classes of one switch with which no packet is forwarded.
+
+Files of OpenFlow have rows and groups for such classes all the same, and number the classes:
+
+- classes to which no route leads
+- classes for packets from hosts, at a switch without hosts
+- what a class does with packets from ports that it does not try, where it tries all fabric ports
+
+`switch_check` compares all other packets, and calls `ClassCheck` for these. A *chain* is the
+sequence of port sets that a switch tries in order; an *entry* is what a row of the files leads to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from compilers.readers.chain_numbers import ANY_OTHER, FROM_HOST, ChainNumbers
+from compilers.readers.chain_words import chain_words
+from compilers.readers.emitted_forwarding import Chain, EmittedSwitch, Lookup, canonical
+from compilers.readers.emitted_report import DifferenceList
+from compilers.readers.expected_forwarding import ExpectedSwitch
+from compilers.tables.build import Build
+
+
+@dataclass(frozen=True, slots=True)
+class ClassCheck:
+    """The comparison of the classes of one switch."""
+
+    build: Build
+    """The plane, with ports named as the system names them."""
+    vertex: int
+    """The vertex of the switch."""
+    emitted: EmittedSwitch
+    """The contents of its files."""
+    expected: ExpectedSwitch
+    """Its forwarding by the tables."""
+    chains: ChainNumbers
+    """The chains of its files."""
+    fabric_ports: Sequence[int]
+    """The ports with a link."""
+    host_ports: Sequence[int]
+    """The ports with a host."""
+    differences: DifferenceList
+    """Gets the differences."""
+    folder: str
+    """Where its files are."""
+
+    def compare(self) -> None:
+        """Compare all classes, where the files number them."""
+        if self.emitted.class_entries is not None:
+            self._compare_further(self.emitted.class_entries)
+            self._compare_planned(self.emitted.class_entries)
+
+    def _compare_further(self, class_entries: Mapping[int, int]) -> None:
+        """Add a difference for each class that the tables do not have, and no route leads to."""
+        planned = self._planned_classes()
+        routed_entries = set(self.emitted.anywhere[0].rows.entries.tolist())
+        for number in sorted(set(class_entries) - set(planned)):
+            entry = class_entries[number]
+            # Routes to a class were compared as packets that they lead.
+            if entry not in routed_entries:
+                place = self._place(entry, ANY_OTHER)
+                self.differences.add(
+                    *place, f"class {number}, to which no route leads", "none such"
+                )
+
+    def _planned_classes(self) -> list[int]:
+        """The numbers of the classes that the tables have."""
+        ports = self.build.tables.classes.port[self.vertex]
+        classes: list[int] = np.flatnonzero(ports > 0).tolist()
+        return classes
+
+    def _compare_planned(self, class_entries: Mapping[int, int]) -> None:
+        """Compare each class that the tables have, as far as no routes lead packets to it."""
+        routed_classes = set(self.expected.egress.tolist())
+        for number in self._planned_classes():
+            is_routed = number in routed_classes
+            # `switch_check` has compared packets that routes lead to the class, from all ports.
+            ports = [ANY_OTHER] if is_routed else [*self.fabric_ports, ANY_OTHER]
+            entry = class_entries.get(number)
+            # One difference for a class is enough.
+            if not self._differs_in_transit(number, entry, ports):
+                self._compare_from_hosts(number, entry, is_routed)
+
+    def _differs_in_transit(self, number: int, entry: int | None, ports: Sequence[int]) -> bool:
+        """Whether a class differs for packets in transit; the first such port is a difference.
+
+        Args:
+            number: the number of the class.
+            entry: its entry in the files; None: there is none.
+            ports: the ports where packets come in.
+        """
+        classes = np.full(len(ports), number)
+        cannot_occur = self.expected.cannot_occur(classes, np.array(ports, np.int64))
+        for index in np.flatnonzero(~cannot_occur).tolist():
+            port = ports[index]
+            ingress = "any other port" if port == ANY_OTHER else f"port {self._port_name(port)}"
+            expected = canonical(self.expected.transit_chain(number, port), port)
+            if self._differs(number, ingress, port, entry, expected):
+                return True
+        return False
+
+    def _compare_from_hosts(self, number: int, entry: int | None, is_routed: bool) -> None:
+        """Compare a class for packets from hosts.
+
+        Args:
+            number: the number of the class.
+            entry: its entry in the files; None: there is none.
+            is_routed: whether routes lead to the class. Then `switch_check` has compared packets
+                from hosts of the switch.
+        """
+        expected = canonical(self.expected.from_hosts(number), FROM_HOST)
+        host_entries = self.emitted.host_class_entries
+        if host_entries is not None:  # a switch without hosts that has rows for hosts
+            self._differs(number, "hosts", FROM_HOST, host_entries.get(number), expected)
+        if self.host_ports and not is_routed:
+            # All ports of hosts have the same rows for a class, so the first one is enough.
+            port = self.host_ports[0]
+            self._differs(number, "hosts", port, entry, expected, of_host=True)
+
+    def _differs(
+        self,
+        number: int,
+        ingress: str,
+        port: int,
+        entry: int | None,
+        expected: Chain,
+        *,
+        of_host: bool = False,
+    ) -> bool:
+        """Whether a class differs for packets from a port, which then is a difference.
+
+        Args:
+            number: the number of the class.
+            ingress: the ingress port in words.
+            port: the ingress port.
+            entry: the entry of the class in the files; None: there is none.
+            expected: the chain by the tables.
+            of_host: whether hosts are at the port.
+        """
+        table = self._table_for(port)
+        chain = () if entry is None else table.chains[int(table.number[entry])]
+        in_port = FROM_HOST if of_host else port
+        stated = self.chains.in_turn([self.chains.number(chain)], in_port)
+        if stated == expected:
+            return False
+        place = (self.folder, 0) if entry is None else self._place(entry, port)
+        leaves = chain_words(stated, self.chains.names)
+        says = f"packets of class {number} from {ingress} leave {leaves}"
+        self.differences.add(*place, says, chain_words(expected, self.chains.names))
+        return True
+
+    def _table_for(self, port: int) -> Lookup:
+        """The table in which packets from a port are looked up."""
+        return self.emitted.by_ingress.get(port, self.emitted.anywhere)[0]
+
+    def _place(self, entry: int, port: int) -> tuple[str, int]:
+        """The file and the line of what an entry does with packets from a port."""
+        table = self._table_for(port)
+        return table.places[int(table.number[entry])]
+
+    def _port_name(self, port: int) -> str:
+        """The name of a port."""
+        return self.chains.names[port - 1]
