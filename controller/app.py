@@ -85,14 +85,14 @@ class Inbox:
 
     # Called by connections
 
-    def note_change(self, datapath: Any, named: bool) -> None:
-        """Note that a switch has sent its datapath id (`named`), or that its connection has ended.
+    def note_named(self, datapath: Any) -> None:
+        """Note that a switch has sent its datapath id; handled after the messages before it."""
+        self._controller.entrance.identified(datapath.address, self.is_of_build(datapath))
+        self.put(datapath, NAMED)
 
-        The note is handled after the messages that came before.
-        """
-        if named:
-            self._controller.entrance.identified(datapath.address, self.is_of_build(datapath))
-        self.put(datapath, NAMED if named else ENDED)
+    def note_ended(self, datapath: Any) -> None:
+        """Note that a connection has ended; handled after the messages before it."""
+        self.put(datapath, ENDED)
 
     def is_of_build(self, datapath: Any) -> bool:
         """Whether a connection is that of a switch of the build."""

@@ -133,8 +133,10 @@ class SwitchConnection:
         if self.has_other_apps:
             super().set_state(state)  # type: ignore[misc]
         self.state = state
-        if state in (self.main_state, self.dead_state):
-            self.inbox.note_change(self, named=state == self.main_state)
+        if state == self.main_state:
+            self.inbox.note_named(self)
+        elif state == self.dead_state:
+            self.inbox.note_ended(self)
 
     def set_xid(self, msg: Any) -> int:
         """Number a message of another app."""

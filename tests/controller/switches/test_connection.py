@@ -43,7 +43,11 @@ def pair() -> Iterator[tuple[Any, socket.socket]]:
         hub=hub, handler=handler, datapath=FrameworkDatapath, controller=SimpleNamespace()
     )
     states: list[str] = []
-    said = {"note_change": lambda one, **_: states.append(one.state), "put": lambda *_: None}
+
+    def note(one: Any) -> None:
+        states.append(one.state)
+
+    said = {"note_named": note, "note_ended": note, "put": lambda *_: None}
     can = {
         "is_of_build": lambda _: True,
         "must_pause": lambda _: False,
