@@ -245,13 +245,13 @@ class Frr(Target):
         if chosen[ROUTING] == "bgp":
             return partial(_bgp_routes, routers, ControlPlane.of(routers, chosen))
         if is_tracked(chosen):  # each neighbour chooses its addresses on links by itself
-            gateway = {IPV4: ANY, IPV6: ANY}
+            gateway_fields = {IPV4: ANY, IPV6: ANY}
         else:
-            gateway = {
+            gateway_fields = {
                 IPV4: gateway_field(chosen, IPV4_FAMILY),
                 IPV6: gateway_field(chosen, IPV6_FAMILY),
             }
-        return partial(kernel_tables, routers, gateway_fields=gateway, by_batch=False)
+        return partial(kernel_tables, routers, gateway_fields=gateway_fields, by_batch=False)
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], FrrVariables]:
         """See `Target.variables`."""
@@ -264,8 +264,10 @@ def _variables(fabric: FrrFabric, vertex: int) -> FrrVariables:
     switch, orders = _switch(fabric, vertex), _static_orders(fabric, vertex)
     marks = None
     if control_plane is None:
-        is_ipv4_gateway = gateway_field(fabric.chosen, IPV4_FAMILY) == "ipv4"
-        marks = kernel_marks(routers, vertex, has_ipv4_hops=is_ipv4_gateway and not fabric.tracked)
+        # BGP resolves tracked next hops of IPv4 routes to IPv6 addresses of links (RFC 8950).
+        names_ipv4 = gateway_field(fabric.chosen, IPV4_FAMILY) == "ipv4"
+        has_ipv4_hops = names_ipv4 and not fabric.tracked
+        marks = kernel_marks(routers, vertex, has_ipv4_hops=has_ipv4_hops)
     ipv4 = _family_routes(fabric, vertex, IPV4_FAMILY, orders, marks)
     if switch.ipv6:
         ipv6 = _family_routes(fabric, vertex, IPV6_FAMILY, orders, marks)
