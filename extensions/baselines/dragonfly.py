@@ -22,7 +22,7 @@ from extensions.baselines.group_graph import (
     complete,
     copies,
     global_links,
-    groups,
+    group_count,
 )
 from inventory.problems import Problem
 
@@ -42,7 +42,7 @@ def shape(parameters: Parameters) -> DragonflyShape:
     """The parameters a, h and groups as numbers, with their defaults."""
     h = int(parameters["h"])
     a = int(parameters.get("a", 2 * h))
-    return DragonflyShape(a, h, groups(parameters, a * h))
+    return DragonflyShape(a, h, group_count(parameters, a * h))
 
 
 class Dragonfly(Family):
@@ -55,7 +55,7 @@ class Dragonfly(Family):
     optional = ("a", "groups")
 
     def check(self, parameters: Parameters) -> list[Problem]:
-        """Problems unless groups have two routers or more, and share the global links evenly."""
+        """Problems unless a group has two routers or more, and `check_groups` finds none."""
         if problems := integers(parameters, {"h": 1, "a": 2, "groups": 2}, self.optional):
             return problems
         a, h, _ = shape(parameters)
@@ -104,14 +104,23 @@ class Dragonfly(Family):
         a, h, count = shape(parameters)
         if count != a * h + 1:
             return None
-        nodes, one_apart, two_apart = a * count, a - 1 + h, 2 * h * (a - 1)
-        return (one_apart + 2 * two_apart + 3 * (nodes - 1 - one_apart - two_apart)) / (nodes - 1)
+        # How many routers are one, two and three links from a router. Two links are a global and a
+        # local one, in this order or the other.
+        others = a * count - 1
+        one_apart, two_apart = a - 1 + h, 2 * h * (a - 1)
+        three_apart = others - one_apart - two_apart
+        return (one_apart + 2 * two_apart + 3 * three_apart) / others
 
     def utilisation(self, parameters: Parameters) -> float | None:
-        """A global link carries a² pairs and a local one 2ah + 1, with the most groups."""
+        """The mean load of a link over the largest, with the most groups.
+
+        The only link between two groups carries a² pairs of routers in each direction. A local link
+        from s to t carries 2ah + 1 pairs: from s to t; from s to the a·h routers of the groups that
+        t has links to; and to t from the a·h routers of the groups that s has links to.
+        """
         a, h, count = shape(parameters)
         if count != a * h + 1:
             return None
         local_load, global_load = 2 * a * h + 1, a * a
-        total = (a - 1) * local_load + h * global_load  # of the links of a router
-        return total / ((a - 1 + h) * max(local_load, global_load))
+        load_of_router = (a - 1) * local_load + h * global_load
+        return load_of_router / ((a - 1 + h) * max(local_load, global_load))

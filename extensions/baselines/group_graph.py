@@ -3,9 +3,11 @@
 Each of g groups has P global ports. Port t of group i is cabled to port P - 1 - t of group
 i + (t mod (g - 1)) + 1 (mod g). This is the relative arrangement of Hastings et al., "Comparing
 global link arrangements for Dragonfly networks" (CLUSTER 2015), which looks the same from every
-group. In a group, a routers have h consecutive global ports each, so
-P = a·h. A link that leaves a group by its router j arrives at router a - 1 - j of another group. No
-two links join the same routers as long as h < g.
+group.
+
+The global ports of a group belong to its a routers, h consecutive ones to each: P = a·h. A link
+that leaves a group by router j arrives at router a - 1 - j of another group. If h < g, no two links
+join the same two routers.
 """
 
 from __future__ import annotations
@@ -20,8 +22,15 @@ GROUP, PORT = 0, 1
 """Places on the last axis of `global_links`: the group of an end, and its global port there."""
 
 
-def groups(parameters: Parameters, ports: int) -> int:
-    """The parameter `groups`; by default the largest number, one link between any two groups."""
+def group_count(parameters: Parameters, ports: int) -> int:
+    """How many groups there are: the parameter `groups`, by default the most that are possible.
+
+    With the most groups, one link joins any two of them.
+
+    Args:
+        parameters: they may have `groups`.
+        ports: how many global ports a group has.
+    """
     return int(parameters.get("groups", ports + 1))
 
 
@@ -33,34 +42,34 @@ def global_links(count: int, ports: int) -> NDArray[np.int64]:
         ports: how many global ports each group has.
     """
     group, port = np.divmod(np.arange(count * ports), ports)
-    far = (group + port % (count - 1) + 1) % count
-    ends = np.stack((group, port, far, ports - 1 - port), axis=1).reshape(-1, 2, 2)
+    far_group, far_port = (group + port % (count - 1) + 1) % count, ports - 1 - port
+    ends = np.stack((group, port, far_group, far_port), axis=1).reshape(-1, 2, 2)
     # Each link once: from the end with the lower number of its port among all ports.
-    from_lower = group * ports + port < far * ports + ends[:, 1, PORT]
-    links: NDArray[np.int64] = ends[from_lower]
+    is_lower_end = group * ports + port < far_group * ports + far_port
+    links: NDArray[np.int64] = ends[is_lower_end]
     return links
 
 
 def check_groups(parameters: Parameters, ports: int, router_ports: int) -> list[Problem]:
-    """Problems unless as many links join any two groups, and no two links join two routers.
+    """Problems unless all pairs of groups have equally many links, and no two routers have two.
 
     Args:
         parameters: they may have `groups`.
         ports: how many global ports a group has.
         router_ports: how many global ports a router has.
     """
-    count = groups(parameters, ports)
+    count = group_count(parameters, ports)
     if ports % (count - 1) == 0 and count > router_ports:
         return []
-    fit = [n + 1 for n in range(router_ports, ports + 1) if ports % n == 0]
-    near = sorted(fit, key=lambda n: abs(n - count))[:3]
+    allowed = [others + 1 for others in range(router_ports, ports + 1) if ports % others == 0]
+    nearest = sorted(allowed, key=lambda other: abs(other - count))[:3]
     return [
         Problem(
             key="groups",
             required=f"above h = {router_ports}, with groups - 1 dividing a group's {ports} "
             "global ports",
             given=str(count),
-            todo=f"the nearest are {', '.join(map(str, sorted(near)))}",
+            todo=f"the nearest are {', '.join(map(str, sorted(nearest)))}",
         )
     ]
 

@@ -1,7 +1,7 @@
 """HyperX, the Hamming graph K_a □ K_b □ … (Ahn et al., SC 2009); also the flattened butterfly.
 
 Vertices are the tuples (x_0, x_1, …) with x_i < side i, in lexicographic order. Two vertices are
-joined if they differ in one place.
+joined if they differ in one dimension only.
 """
 
 from __future__ import annotations
@@ -60,9 +60,10 @@ class HyperX(Family):
         lengths = sides(parameters)
         count = prod(lengths)
         vertex = np.arange(count).reshape(lengths)
+        # In each dimension the vertices of a row, which differ in it only, are a complete graph.
         edges = [
-            np.moveaxis(vertex, axis, -1)[..., complete(side)].reshape(-1, 2)
-            for axis, side in enumerate(lengths)
+            np.moveaxis(vertex, dimension, -1)[..., complete(side)].reshape(-1, 2)
+            for dimension, side in enumerate(lengths)
         ]
         graph = Graph.from_edges(count, np.concatenate(edges))
         coordinates = np.stack(np.unravel_index(vertex.ravel(), lengths), axis=1).astype(np.int32)
@@ -73,8 +74,9 @@ class HyperX(Family):
         for dimension in DIMENSIONS:
             if radix < dimension:
                 return
-            short, longer = divmod(radix, dimension)
-            lengths = [short + 2] * longer + [short + 1] * (dimension - longer)
+            # A side of n vertices takes n - 1 ports of the radix.
+            ports, remainder = divmod(radix, dimension)
+            lengths = [ports + 2] * remainder + [ports + 1] * (dimension - remainder)
             parameters = {"sides": "x".join(map(str, lengths))}
             yield self.design(radix, prod(lengths), dimension, parameters)
 
@@ -94,14 +96,20 @@ class HyperX(Family):
             yield Modules(row, 1, comb(row, 2), splits=True)
 
     def mean_distance(self, parameters: Parameters) -> float | None:
-        """The mean distance: of all pairs a part of 1 - 1/side_i differ in place i."""
+        """The mean distance of two different vertices: in how many dimensions they differ.
+
+        Of all pairs, those of a vertex with itself included, a fraction of 1 - 1/side_i differ in
+        dimension i.
+        """
         lengths = sides(parameters)
         count = prod(lengths)
         return sum(1 - 1 / side for side in lengths) * count / (count - 1)
 
     def utilisation(self, parameters: Parameters) -> float | None:
-        """The utilisation: an arc in place i carries N/side_i pairs, the most of the shortest
-        side.
+        """The mean load of a link over the largest.
+
+        A link in dimension i carries N/side_i pairs in each direction, so the links of the shortest
+        side carry the most.
         """
         lengths = sides(parameters)
         radix = sum(lengths) - len(lengths)

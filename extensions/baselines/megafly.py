@@ -22,7 +22,7 @@ from extensions.baselines.group_graph import (
     check_groups,
     copies,
     global_links,
-    groups,
+    group_count,
 )
 from inventory.problems import Problem
 
@@ -39,9 +39,9 @@ class MegaflyShape(NamedTuple):
 
 
 def shape(parameters: Parameters) -> MegaflyShape:
-    """The leaves of a group, h and groups as numbers, with the default."""
+    """The sizes of a Megafly as numbers, with the default number of groups."""
     h, leaves = int(parameters["h"]), int(parameters["a"]) // 2
-    return MegaflyShape(leaves, h, groups(parameters, leaves * h))
+    return MegaflyShape(leaves, h, group_count(parameters, leaves * h))
 
 
 def diameter(graph: Graph, leaves: int, h: int, count: int) -> int:
@@ -62,10 +62,10 @@ def diameter(graph: Graph, leaves: int, h: int, count: int) -> int:
 
 
 def diameter_by_formula(leaves: int, h: int, count: int) -> int | None:
-    """The diameter where a formula gives it: with the fewest groups and with the most.
+    """The diameter with the fewest groups and with the most; None for numbers of groups between.
 
-    With the fewest, every spine has a link to every other group, so no two are more than 3 links
-    apart.
+    With the fewest, h + 1, every spine has a link to every other group, so no two routers are more
+    than 3 links apart.
 
     Args:
         leaves: how many leaves a group has.
@@ -80,7 +80,7 @@ def diameter_by_formula(leaves: int, h: int, count: int) -> int | None:
 def most_groups_diameter(leaves: int) -> int:
     """The diameter with the most groups: 5 with three leaves or more, between two spines.
 
-    Leaves are at most 3 links apart.
+    Leaves are at most 3 links apart. With one or two leaves in a group it is 3 or 4.
     """
     return min(leaves, 3) + 2
 
@@ -95,9 +95,7 @@ class Megafly(Family):
     optional = ("groups",)
 
     def check(self, parameters: Parameters) -> list[Problem]:
-        """Problems unless groups have an even number of routers, and share the global links
-        evenly.
-        """
+        """Problems unless a group has an even number of routers, and `check_groups` finds none."""
         if problems := integers(parameters, {"h": 1, "a": 2, "groups": 2}, self.optional):
             return problems
         a, h = int(parameters["a"]), int(parameters["h"])
@@ -121,12 +119,11 @@ class Megafly(Family):
         leaves, h, count = shape(parameters)
         size = 2 * leaves
         leaf, spine = np.divmod(np.arange(leaves * leaves), leaves)
-        inside = np.stack((leaf, leaves + spine), axis=1)  # the links of the first group
+        links_of_first_group = np.stack((leaf, leaves + spine), axis=1)
         ends = global_links(count, leaves * h)
-        between = ends[..., GROUP] * size + leaves + ends[..., PORT] // h
-        graph = Graph.from_edges(
-            size * count, np.concatenate((copies(inside, count, size), between))
-        )
+        between_groups = ends[..., GROUP] * size + leaves + ends[..., PORT] // h
+        edges = np.concatenate((copies(links_of_first_group, count, size), between_groups))
+        graph = Graph.from_edges(size * count, edges)
         group, router = np.divmod(np.arange(graph.order, dtype=np.int32), size)
         return Topology(
             family=self.name,
@@ -143,16 +140,7 @@ class Megafly(Family):
         """Yield a design for every a and h with a/2 + h = radix, the ports of a spine."""
         for h in range(1, radix):
             leaves = radix - h
-            count = leaves * h + 1
-            yield self.design(
-                radix,
-                2 * leaves * count,
-                most_groups_diameter(leaves),
-                {"h": h, "a": 2 * leaves, "groups": count},
-                links=count * leaves * leaves + count * leaves * h // 2,
-                endpoints=leaves * count,
-                host_diameter=3,
-            )
+            yield self._design(radix, MegaflyShape(leaves, h, groups=leaves * h + 1))
 
     def sized_designs(self, radix: int, most: int | None = None) -> Iterator[Design]:
         """Yield designs with each number of groups, and as many links between any two of them."""
@@ -164,15 +152,20 @@ class Megafly(Family):
                 continue
             other_groups = np.arange(h, largest + 1)
             for count in (other_groups[ports % other_groups == 0] + 1).tolist():
-                yield self.design(
-                    radix,
-                    2 * leaves * count,
-                    diameter_by_formula(leaves, h, count),
-                    {"h": h, "a": 2 * leaves, "groups": count},
-                    links=count * leaves * leaves + count * ports // 2,
-                    endpoints=leaves * count,
-                    host_diameter=3,
-                )
+                yield self._design(radix, MegaflyShape(leaves, h, groups=count))
+
+    def _design(self, radix: int, sizes: MegaflyShape) -> Design:
+        """The design with these sizes; its leaves are at most 3 links apart."""
+        leaves, h, count = sizes
+        return self.design(
+            radix,
+            2 * leaves * count,
+            diameter_by_formula(leaves, h, count),
+            {"h": h, "a": 2 * leaves, "groups": count},
+            links=count * leaves * leaves + count * leaves * h // 2,
+            endpoints=leaves * count,
+            host_diameter=3,
+        )
 
     def leaf_degree(self, design: Design) -> int:
         """The links of a leaf: one to every spine of its group."""
@@ -190,11 +183,13 @@ class Megafly(Family):
         return 3 - (leaves - 1) / (leaves * count - 1)
 
     def utilisation(self, parameters: Parameters) -> float | None:
-        """Between a leaf and a spine an arc carries g - 1/l pairs, between groups l(g - 1)/h.
+        """The mean load of a link over the largest.
 
-        There are g groups of l leaves. Each has 2l² arcs inside, and l·h to other groups.
+        There are g groups of l leaves. A link between a leaf and a spine carries g - 1/l pairs of
+        leaves in each direction, and a link between groups l(g - 1)/h. A group has 2l² arcs inside,
+        and l·h arcs to other groups.
         """
         leaves, h, count = shape(parameters)
         local_load, global_load = count - 1 / leaves, leaves * (count - 1) / h
-        total = 2 * leaves * local_load + h * global_load
-        return total / ((2 * leaves + h) * max(local_load, global_load))
+        total_load = 2 * leaves * local_load + h * global_load  # of a group, over its leaves
+        return total_load / ((2 * leaves + h) * max(local_load, global_load))

@@ -47,8 +47,9 @@ def degree(q: int) -> int:
 def generator_sets(q: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """The generator sets X_0 and X_1 = ξ·X_0, with (q - δ)/2 elements each.
 
-    ξ is a primitive element of F_q. For δ = -1 the exponents of X_0 are 0, 2, …, (q-3)/2 and
-    (q-1)/2, …, q-2; those in the paper are off by one.
+    ξ is a primitive element of F_q, and X_0 has its even powers. For δ = -1 these are not closed
+    under negation, so the exponents are 0, 2, …, (q-3)/2 and (q-1)/2, (q+3)/2, …, q-2. Those in the
+    paper are off by one.
     """
     xi = powers(q)  # by exponent, the powers of ξ
     exponents = np.arange(0, q - 1, 2)
@@ -99,35 +100,36 @@ def feasible(radix: int) -> Iterator[int]:
 def affine(q: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """The rack and the label of each vertex, int32[S] each, so that all racks are wired alike.
 
-    Whether two vertices of different kinds are joined depends only on the racks s and t and on the
-    labels w and v:
+    Racks and labels are elements of F_q. A vertex of S0 with rack r and label l, and a vertex of S1
+    with rack r' and label l', are joined by a condition that has only r, r' and l + l' in it:
 
     - For odd q, (0, x, y) has rack x and label y - x²/2, and (1, x, y) has rack x and label
-      -y - x²/2. They are joined if w + v = -(s - t)²/2, as in PolarFly.
-    - For even q, the label is y, and (1, x, y) has rack 1/x. They are joined if w + v = t/s. Rack 0
-      differs from the others.
+      -y - x²/2. They are joined if l + l' = -(r - r')²/2, as in PolarFly.
+    - For even q, (0, x, y) has rack x and (1, x, y) has rack 1/x; the label of both is y. They are
+      joined if l + l' = r/r'. Rack 0 differs from the others.
 
-    Vertices of one kind and one rack are joined by differences of labels.
+    Two vertices of one kind and one rack are joined if the difference of their labels is in a set.
     """
     f = field(q)
     s, x, y = np.unravel_index(np.arange(order(q)), (2, q, q))
     if q % 2 == 0:
         return np.where(s, f.inv[x], x).astype(np.int32), y.astype(np.int32)
     half = f.inv[f.add[1, 1]]
-    turned = np.where(s, f.neg[y], y)
-    return x.astype(np.int32), f.add[turned, f.neg[f.mul[half, f.mul[x, x]]]].astype(np.int32)
+    half_of_square = f.mul[half, f.mul[x, x]]
+    signed_y = np.where(s, f.neg[y], y)
+    return x.astype(np.int32), f.add[signed_y, f.neg[half_of_square]].astype(np.int32)
 
 
-def _inverse_or_one(q: int, t: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The inverses 1/t in F_q, and 1 for 0."""
-    inverse: NDArray[np.int32] = field(q).inv[np.where(t, t, 1)]
+def _inverse_or_one(q: int, elements: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The inverses of elements of F_q, and 1 for 0."""
+    inverse: NDArray[np.int32] = field(q).inv[np.where(elements, elements, 1)]
     return inverse
 
 
-def groups(topology: Topology, start: int | None) -> Layout:  # noqa: ARG001
-    """A layout with a group (0, x, ·) and a group (1, x', ·) in each rack.
+def layout_with_two_groups(topology: Topology, start: int | None) -> Layout:  # noqa: ARG001
+    """The layout `groups`: each rack has a group (0, x, ·) and a group (1, x', ·).
 
-    2q links join any two racks.
+    2q links join any two racks. The layout has no start to choose.
     """
     q = int(topology.parameters["q"])
     rack, label = affine(q)
@@ -177,47 +179,55 @@ class SlimFly(Family):
 
     def cassette_layouts(self, topology: Topology) -> Mapping[str, Any]:  # noqa: ARG002
         """The layout with two groups in each rack."""
-        return {"groups": groups}
+        return {"groups": layout_with_two_groups}
 
     def headings(self, topology: Topology) -> NDArray[np.int32] | None:
         """A number for each link that is the same in all racks (`Family.headings`).
 
-        The number of a link within a group is q + i for the i-th difference of labels.
+        A link within a group has the number q + i, where the difference of the labels of its ends
+        is ξ^(i - 1). A link between S0 and S1 has the number i, where the difference of the racks,
+        or for even q their quotient, is ξ^(i - 1), or i = 0 if they are the same. In places without
+        a link the number is 2q.
+
+        None: the graph lacks links of MMS(q).
         """
-        q, far = int(topology.parameters["q"]), topology.graph.padded()
+        q, far_end = int(topology.parameters["q"]), topology.graph.padded()
         if topology.graph.size * 2 != order(q) * degree(q):
             return None
         f = field(q)
         # The discrete logarithm: i for the i-th power of ξ, from 1; 0 for the element 0.
         log = np.zeros(q, np.int32)
         log[powers(q)] = np.arange(1, q)
+        # Between S0 and S1: int32[S, K], by the racks of both ends.
         rack, label = affine(q)
-        own_rack = rack[:, None]
+        near_rack, far_rack = rack[:, None], rack[far_end]
         if q % 2:
-            difference = f.add[rack[far], f.neg[own_rack]]
+            from_near_to_far = f.add[far_rack, f.neg[near_rack]]
         else:
-            difference = f.mul[rack[far], _inverse_or_one(q, own_rack)]
-        # By the difference of labels within a group; by that of racks (for even q, their quotient)
-        # between groups of different kinds.
-        inside = q + log[f.add[label[far], f.neg[label[:, None]]]]
-        heading = np.where(topology.kind[far] == topology.kind[:, None], inside, log[difference])
-        return np.where(far < 0, 2 * q, heading).astype(np.int32)
+            from_near_to_far = f.mul[far_rack, _inverse_or_one(q, near_rack)]
+        between = log[from_near_to_far]
+        # Within a group: int32[S, K], by the labels of both ends.
+        inside = q + log[f.add[label[far_end], f.neg[label[:, None]]]]
+        is_inside = topology.kind[far_end] == topology.kind[:, None]
+        heading = np.where(is_inside, inside, between)
+        return np.where(far_end < 0, 2 * q, heading).astype(np.int32)
 
     def modules(self, parameters: Parameters) -> Iterator[Modules]:
         """Yield modules with a group of each kind, and modules with one group."""
         q = int(parameters["q"])
-        local = q * (q - residue(q)) // 4
-        yield Modules(2 * q, q, 2 * local + q, 2 * q, bundles=comb(q, 2))
-        yield Modules(q, 2 * q, local)
+        links_of_group = q * (q - residue(q)) // 4
+        yield Modules(2 * q, q, 2 * links_of_group + q, 2 * q, bundles=comb(q, 2))
+        yield Modules(q, 2 * q, links_of_group)
 
     def mean_distance(self, parameters: Parameters) -> float | None:
-        """2 - Δ/(N-1): degree vertices are at 1, all others at 2."""
+        """2 - Δ/(N-1): Δ vertices are at distance 1, all others at 2."""
         q = int(parameters["q"])
         return 2 - degree(q) / (order(q) - 1)
 
     def utilisation(self, parameters: Parameters) -> float | None:
-        """From q = 5 on the links between S0 and S1 carry the most, 3q - 2 pairs per arc.
+        """The mean load of a link over the largest; None below q = 5, as there is no formula.
 
+        From q = 5 on the links between S0 and S1 carry the most, 3q - 2 pairs in each direction.
         The limit is 8/9 (Projective Networks paper, §IV-B).
         """
         q = int(parameters["q"])

@@ -41,5 +41,5 @@ def reproduce(figure: str, *, quick: bool = False, folder: str | Path | None = N
 
     cache_folder = Path(folder) if folder else None
     # One exhibit gives one pair of the exhibit and its evidence.
-    ((_, evidence),) = reproduce_all([exhibit(figure)], quick, folder=cache_folder)
+    ((_exhibit, evidence),) = reproduce_all([exhibit(figure)], quick, folder=cache_folder)
     return evidence

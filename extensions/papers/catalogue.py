@@ -31,22 +31,22 @@ def exhibits(paper: str = "") -> list[Exhibit]:
     """
     if paper and paper not in PAPERS:
         raise InputError(not_among(paper, PAPERS, "paper"))
-    names = [paper] if paper else list(PAPERS)
-    modules = (import_module(f"{__package__}.{name}.{name}_paper") for name in names)
-    return [item for module in modules for item in module.EXHIBITS]
+    papers = [paper] if paper else list(PAPERS)
+    modules = (import_module(f"{__package__}.{name}.{name}_paper") for name in papers)
+    return [exhibit for module in modules for exhibit in module.EXHIBITS]
 
 
-def exhibit(name: str) -> Exhibit:
-    """The exhibit of a name, such as `projective-fig7`.
+def exhibit(exhibit_id: str) -> Exhibit:
+    """The exhibit with an id such as `projective-fig7`.
 
     Raises:
         InputError: there is no such exhibit.
     """
-    by_id = {item.id: item for item in exhibits()}
-    if name not in by_id:
-        todo = did_you_mean(name, by_id, "polarfab reproduce list")
-        raise InputError.of("a table or figure that is reproduced", name, todo, key="FIGURE")
-    return by_id[name]
+    by_id = {exhibit.id: exhibit for exhibit in exhibits()}
+    if exhibit_id not in by_id:
+        todo = did_you_mean(exhibit_id, by_id, "polarfab reproduce list")
+        raise InputError.of("a table or figure that is reproduced", exhibit_id, todo, key="FIGURE")
+    return by_id[exhibit_id]
 
 
 def reproduce(
@@ -56,7 +56,7 @@ def reproduce(
     workers: Workers = THIS_PROCESS,
     folder: Path | None = None,
 ) -> Iterator[tuple[Exhibit, Evidence]]:
-    """Yield exhibits with what was computed for each, in their order, as they are done.
+    """Yield exhibits with what was computed for each, in their order, as soon as it is computed.
 
     Args:
         selected: some of `exhibits`.
@@ -65,25 +65,26 @@ def reproduce(
         workers: the processes that share the exhibits.
         folder: where simulated points of whole sizes are kept, and looked for.
     """
-    evidences = workers.over(_exhibit_computer, (quick, folder), [item.id for item in selected])
-    for done, (item, evidence) in enumerate(zip(selected, evidences, strict=True), 1):
-        yield item, evidence
+    ids = [exhibit.id for exhibit in selected]
+    evidences = workers.over(_exhibit_computer, (quick, folder), ids)
+    for done, (exhibit, evidence) in enumerate(zip(selected, evidences, strict=True), 1):
+        yield exhibit, evidence
         if progress:
             progress(done, len(selected))
 
 
 def _exhibit_computer(settings: tuple[bool, Path | None]) -> Callable[[str], Evidence]:
-    """Make the function that computes an exhibit by its name, for one worker.
+    """Make the function that computes an exhibit by its id, for one worker.
 
     Args:
         settings: the arguments `quick` and `folder` of `reproduce`.
     """
     quick, folder = settings
-    by_id = {item.id: item for item in exhibits()}
+    by_id = {exhibit.id: exhibit for exhibit in exhibits()}
 
-    def compute(name: str) -> Evidence:
+    def compute(exhibit_id: str) -> Evidence:
         """The evidence of an exhibit."""
         with caching_in(folder):
-            return by_id[name].compute(quick)
+            return by_id[exhibit_id].compute(quick)
 
     return compute

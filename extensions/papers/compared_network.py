@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from compilers.topology.families import build_topology
 from compilers.topology.labelled_graph import Topology
-from extensions.papers.latency_curves import PaperFabric
+from extensions.papers.paper_fabric import PaperFabric
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,19 +22,19 @@ class ComparedNetwork:
     parameters: Mapping[str, int | str | None]
     """The parameters of the topology, as in a spec."""
     hosts: int
-    """Hosts at each switch that has some."""
+    """The number of hosts at each switch that has hosts."""
     group: int = 0
-    """Switches of a supernode, group or pod, in the order of their numbers; 0 in a network that has
-    none."""
+    """The number of switches in a supernode, group or pod, which have consecutive numbers; 0 in a
+    network that has none."""
 
     def topology(self) -> Topology:
         """The topology, without hosts."""
         return build_topology(self.family, self.parameters)
 
     def fabric(self, routes: str) -> PaperFabric:
-        """The network as it is simulated, with routes of `latency_curves.ROUTES`."""
+        """The network as it is simulated, with routes of `paper_fabric.ROUTES`."""
         spec = {"family": self.family, **self.parameters}
-        return PaperFabric(spec, self.hosts, routes, self.group)
+        return PaperFabric(spec, hosts=self.hosts, routes=routes, group=self.group)
 
     def title(self) -> str:
         """The family and its parameters in words, such as `polarfly q=31`."""

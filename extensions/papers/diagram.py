@@ -19,14 +19,25 @@ MARGIN, DRAWING_WIDTH, HEADING_HEIGHT = 34, 300, 34
 """Pixels around a drawing, of its width, and of its heading."""
 CHARACTER_WIDTH = 8
 """About the pixels of a character of the heading."""
-HIDDEN, FAINT = -1, -2
-"""In place of the number of a colour: not drawn, or drawn in the background."""
-HOST = 4
-"""The number of the colour of hosts, white."""
+
+# Colours are numbers, as the template `draw/diagram.svg.j2` lists them.
+RED, GREEN, BLUE, BROWN, WHITE, VIOLET, LIGHT_GREEN = range(7)
 COLOURS = 7
-"""The number of colours in the template: red, green, blue, brown, white, violet, light green."""
+"""The number of these colours; a larger number of a vertex counts modulo this one."""
+HIDDEN = -1
+"""In place of the colour of a vertex: it is not drawn, as it is only a bend in a line."""
+BLACK, FAINT = -1, -2
+"""In place of the colour of a link: black, or a thin and pale line in the background."""
 Places = NDArray[np.float64]
 """float64[n, 2], places of vertices, y downwards, in any unit."""
+
+# Lengths of drawings, chosen by eye.
+COLUMN_DISTANCE = 1.6
+"""The distance of two neighbouring columns, in thirds of their height."""
+LEFT, RIGHT = -1, 1
+"""On which side of their leaf hosts are drawn: the sign of the horizontal distance."""
+HOST_DISTANCE, HOST_ROW_DISTANCE = 1.3, 0.28
+"""How far hosts are to the side of their leaf, and how far from each other."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,17 +52,16 @@ class Diagram:
     """int[E, 2], the two vertices of each link."""
     labels: Sequence[str] = ()
     """The label of each vertex; empty where vertices have none."""
-    kinds: Sequence[int] | NDArray[np.integer] = ()
-    """int[N], a number that chooses the colour of each vertex; HIDDEN for a bend in a line, HOST
-    for white."""
+    vertex_colours: Sequence[int] | NDArray[np.integer] = ()
+    """int[N], the colour of each vertex, or HIDDEN; empty if all are red."""
     faint: Sequence[bool] = ()
-    """bool[E], whether a link is drawn in the background."""
+    """bool[E], whether a link is drawn in the background; empty if none is."""
     width: int = DRAWING_WIDTH
     """Pixels of the picture without its margins."""
     radius: float = 5.0
     """Pixels of a vertex."""
-    hues: Sequence[int] | NDArray[np.integer] = ()
-    """int[E], a number that chooses the colour of each link, as for vertices; HIDDEN for black."""
+    link_colours: Sequence[int] | NDArray[np.integer] = ()
+    """int[E], the colour of each link that is not faint; empty if all are black."""
 
     def svg(self) -> str:
         """The diagram as SVG."""
@@ -74,23 +84,30 @@ class Diagram:
         return text
 
     def _paths(self, pixels: Places) -> list[dict[str, Any]]:
-        """The links as SVG paths, one for each colour; those in the background come first."""
+        """The links as SVG paths, one for each colour; those in the background come first.
+
+        `hue` and `d` are the names in the template of a path's colour and of its lines.
+        """
         faint = list(self.faint) or [False] * len(self.links)
-        link_hues = np.asarray(list(self.hues) or [HIDDEN] * len(self.links), np.int64)
-        hues = np.where(faint, FAINT, link_hues)
+        in_front = np.asarray(list(self.link_colours) or [BLACK] * len(self.links), np.int64)
+        colours = np.where(faint, FAINT, in_front)
         ends = pixels[np.asarray(self.links, np.int64).reshape(-1, 2)]
         return [
-            {"hue": hue, "d": _path(ends[hues == hue].tolist())} for hue in np.unique(hues).tolist()
+            {"hue": colour, "d": _path(ends[colours == colour].tolist())}
+            for colour in np.unique(colours).tolist()
         ]
 
     def _circles(self, pixels: Places) -> list[dict[str, Any]]:
-        """The vertices as circles; hidden ones only where they have a label."""
-        kinds = list(self.kinds) or [0] * len(pixels)
+        """The vertices as circles; hidden ones only where they have a label.
+
+        `kind` is the name in the template of a circle's colour.
+        """
+        colours = list(self.vertex_colours) or [RED] * len(pixels)
         labels = list(self.labels) or [""] * len(pixels)
         return [
-            {"x": x, "y": y, "kind": kind % COLOURS, "label": label, "shown": kind != HIDDEN}
-            for (x, y), kind, label in zip(pixels.tolist(), kinds, labels, strict=True)
-            if kind != HIDDEN or label
+            {"x": x, "y": y, "kind": colour % COLOURS, "label": label, "shown": colour != HIDDEN}
+            for (x, y), colour, label in zip(pixels.tolist(), colours, labels, strict=True)
+            if colour != HIDDEN or label
         ]
 
 
@@ -106,19 +123,26 @@ def ring(count: int, radius: float = 1.0, centre: tuple[float, float] = (0, 0)) 
     return places
 
 
-def columns(*sizes: int, apart: float = 1.6) -> Places:
+def columns(*sizes: int) -> Places:
     """Places in columns, all of the same height: float64[N, 2].
+
+    The vertices of the largest column are nearly 1 apart.
 
     Args:
         sizes: the number of vertices in each column, from left to right.
-        apart: the distance of columns, over a third of their height.
     """
     height = max(sizes) - 1
-    parts = [
-        np.stack((np.full(n, apart * x * max(height, 1) / 3), (np.arange(n) + 0.5) * height / n), 1)
-        for x, n in enumerate(sizes)
+    places_of_columns = [
+        np.stack(
+            (
+                np.full(size, COLUMN_DISTANCE * column * max(height, 1) / 3),
+                (np.arange(size) + 0.5) * height / size,
+            ),
+            axis=1,
+        )
+        for column, size in enumerate(sizes)
     ]
-    return np.concatenate(parts)
+    return np.concatenate(places_of_columns)
 
 
 def with_hosts(
@@ -135,11 +159,12 @@ def with_hosts(
         links: int[E, 2], of the switches.
         leaves: int64[n], the switches with hosts.
         hosts_of_leaf: how many hosts each has.
-        side: -1 if hosts are drawn on the left, 1 on the right.
+        side: on which side of its leaf a host is drawn, LEFT or RIGHT.
     """
-    leaf = np.repeat(leaves, hosts_of_leaf)
-    x_offset = np.full(len(leaf), 1.3 * side)
-    y_offset = np.tile(0.28 * (np.arange(hosts_of_leaf) - (hosts_of_leaf - 1) / 2), len(leaves))
+    leaf = np.repeat(leaves, hosts_of_leaf)  # the leaf of each host
+    x_offset = np.full(len(leaf), HOST_DISTANCE * side)
+    rows = np.arange(hosts_of_leaf) - (hosts_of_leaf - 1) / 2  # as many above the leaf as below
+    y_offset = np.tile(HOST_ROW_DISTANCE * rows, len(leaves))
     hosts = len(places) + np.arange(len(leaf))
     return (
         np.concatenate((places, places[leaf] + np.stack((x_offset, y_offset), axis=1))),

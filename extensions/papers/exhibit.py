@@ -11,7 +11,6 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from math import isnan, nan
 from typing import Any
 
@@ -50,9 +49,9 @@ class PaperClaim:
     says: str
     """The statement of the paper, shortened."""
     printed: float | None
-    """The right side of `relation`: the value that the paper prints. If the claim is about an order
-    of two networks, the value that we compute for the second network (`of_order`). None: not
-    computed."""
+    """The right side of `relation`: the value that the paper prints. A claim on the order of two
+    networks (`of_order`) has no printed value. It has here the value that we compute for the second
+    network, or None if that is not computed."""
     computed: float | None
     """The left side of `relation`: the value that we compute; None: not computed."""
     relation: str = "="
@@ -124,6 +123,7 @@ class PaperClaim:
             return "reading" if self.interpretation else "agrees"
         if self.mistake and not isnan(self.computed):
             return "corrected"
+        # Two equal values do not reverse a strict order.
         are_equal = replace(self, relation="=")._relation_holds(0)
         return "differs" if self.relation == "=" or are_equal else "contradicts"
 
@@ -172,21 +172,21 @@ class PaperClaim:
 
 
 def as_not_computed(claim: PaperClaim, why: str) -> PaperClaim:
-    """Give a claim of an order the verdict "not computed", as its two values do not decide it.
+    """Give a claim the verdict "not computed", as its two values do not decide it.
 
     Args:
         claim: the claim. If one of its values is missing, it is returned unchanged.
-        why: why the values do not decide the order, in a sentence.
+        why: why the values do not decide the claim, in a sentence.
     """
-    left, right = claim.computed, claim.printed
-    if left is None or right is None or isnan(left) or isnan(right):
+    first, second = claim.computed, claim.printed
+    if first is None or second is None or isnan(first) or isnan(second):
         return claim
-    return replace(claim, computed=None, reason=f"{left:.3g} against {right:.3g}. {why}")
+    return replace(claim, computed=None, reason=f"{first:.3g} against {second:.3g}. {why}")
 
 
 def holds_or_not(says: str, holds: bool) -> PaperClaim:
-    """The claim of a statement that is not about a number: 1 is computed if it holds, else 0."""
-    return PaperClaim(says, 1, float(holds))
+    """The claim of a statement that is not about a number: the value is 1 if it holds, else 0."""
+    return PaperClaim(says=says, printed=1, computed=float(holds))
 
 
 def or_nan(value: float | None) -> float:
@@ -249,15 +249,15 @@ class Evidence:
                 *neutral,
             )
         # Dicts as ordered sets: a reason that several claims have is printed once.
-        whys = dict.fromkeys(claim.why for claim in decisive if claim.why)
+        reasons = dict.fromkeys(claim.why for claim in decisive if claim.why)
         if self.verdict in ("differs", "contradicts"):
             statements = "; ".join(claim.says for claim in decisive)
             # Reasons of several statements may share sentences.
             sentences = dict.fromkeys(
-                sentence for why in whys for sentence in _SENTENCE_END.split(why)
+                sentence for reason in reasons for sentence in _SENTENCE_END.split(reason)
             )
             return (f"{statements}: {' '.join(sentences)}", *neutral)
-        return (*whys, *neutral)
+        return (*reasons, *neutral)
 
     def counts(self) -> Counter[str]:
         """How many claims have each verdict."""
@@ -276,7 +276,7 @@ class Exhibit:
     """What it is: `table` or `fig`."""
     number: int
     """Its number in the paper."""
-    what: str
+    caption: str
     """Its caption in the paper, shortened."""
     compute: Callable[[bool], Evidence]
     """Computes the evidence. The argument is `quick`: with True, networks are so small that they
@@ -292,7 +292,7 @@ class Exhibit:
         return {
             "id": self.id,
             "paper": self.paper,
-            "what": self.what,
+            "what": self.caption,
             "verdict": evidence.verdict,
             "why": list(evidence.reasons),
             "counts": dict(evidence.counts()),
@@ -309,8 +309,7 @@ def exhibits_of(
         kind: `table` or `fig`.
         captions: the captions, by the function that computes the evidence.
     """
-    numbered = partial(Exhibit, paper, kind)
     return [
-        numbered(number, what, compute)
-        for number, (compute, what) in enumerate(captions.items(), 1)
+        Exhibit(paper, kind, number, caption, compute)
+        for number, (compute, caption) in enumerate(captions.items(), 1)
     ]

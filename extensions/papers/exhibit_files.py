@@ -26,8 +26,8 @@ from extensions.papers.exhibit import (
 
 VERDICT_FILE = "verdict.json"
 """The file with the verdict and the claims of an exhibit."""
-ROW = ("id", "paper", "what", "verdict", "why", "counts")
-"""The fields of `Exhibit.row`."""
+ROW_KEYS = ("id", "paper", "what", "verdict", "why", "counts")
+"""The keys of `Exhibit.row`, which a verdict file has among others."""
 PRINTED_HEAD = "printed, or ours of the other in an order"
 """The head of the column of `PaperClaim.printed`: where the paper orders two networks, it has our
 value of the second one."""
@@ -58,6 +58,12 @@ def files(exhibit: Exhibit, evidence: Evidence, quick: bool) -> Iterator[tuple[s
     """Yield name and text of each file of an exhibit.
 
     The verdict is the last: if it is in a folder, so are all other files.
+
+    Args:
+        exhibit: the exhibit.
+        evidence: what was computed for it.
+        quick: whether small sizes were asked for. An exhibit that has no small sizes is computed at
+            its whole size all the same, and `evidence.quick` is False.
     """
     curves = [asdict(panel) for panel in evidence.panels]
     graphs = [
@@ -79,50 +85,56 @@ def cached_row(folder: Path, exhibit: Exhibit, quick: bool) -> dict[str, Any] | 
     """The row of an exhibit from the verdict file that an earlier call has left in a folder.
 
     None: there is no such file, or other code has computed it, or it is of other sizes.
+
+    Args:
+        folder: the folder of all exhibits.
+        exhibit: the exhibit.
+        quick: whether a file of small sizes is looked for.
     """
     try:
         verdict = json.loads((folder / exhibit.id / VERDICT_FILE).read_text())
         if (verdict.pop("quick"), verdict.pop("code")) != (quick, source_digest()):
             return None
-        return {name: verdict[name] for name in ROW}
+        return {name: verdict[name] for name in ROW_KEYS}
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
 
 
-def page(reproduced: Reproduced, papers: dict[str, str], beside: str) -> Iterator[str]:
+def page(reproduced: Reproduced, papers: dict[str, str], pictures_folder: str) -> Iterator[str]:
     """Yield a Markdown page: the verdicts, then each exhibit with its pictures and values.
 
     Args:
         reproduced: exhibits with what was computed.
         papers: titles by short name.
-        beside: the folder of the pictures, as a prefix of their links in the page.
+        pictures_folder: the folder of the pictures with its slash, as links in the page have it.
     """
     yield "| | shows | verdict | |\n| --- | --- | --- | --- |\n"
-    for item, evidence in reproduced:
+    for exhibit, evidence in reproduced:
         why = " ".join(evidence.reasons)
-        yield f"| [{item.id}](#{item.id}) | {item.what} | *{evidence.verdict}* | {why} |\n"
+        link = f"[{exhibit.id}](#{exhibit.id})"
+        yield f"| {link} | {exhibit.caption} | *{evidence.verdict}* | {why} |\n"
     yield "\n" + "".join(f"- *{name}*: {meaning}.\n" for name, meaning in VERDICTS.items())
     yield f"\n*{NOT_EXPLAINED}*: none of our tests shows why.\n"
-    yield from _counts(reproduced)
-    yield from _mistakes(reproduced, papers)
+    yield from _count_table(reproduced)
+    yield from _mistake_table(reproduced, papers)
     paper = ""
-    for item, evidence in reproduced:
-        if item.paper != paper:
-            paper = item.paper
+    for exhibit, evidence in reproduced:
+        if exhibit.paper != paper:
+            paper = exhibit.paper
             yield f"\n## {papers[paper]}\n"
-        yield f"\n### {item.id}\n\n{item.what}: *{evidence.verdict}*.\n\n"
-        for name in picture_names(item, evidence):
-            yield f"![{item.what}]({beside}{name})\n"
+        yield f"\n### {exhibit.id}\n\n{exhibit.caption}: *{evidence.verdict}*.\n\n"
+        for name in picture_names(exhibit, evidence):
+            yield f"![{exhibit.caption}]({pictures_folder}{name})\n"
         yield from (f"\n- {line}" for line in evidence.setup)
         yield "\n" if evidence.setup else ""
         if evidence.rows:
             yield from _table(evidence.columns, evidence.rows)
             yield from _disagreements(evidence)
         else:
-            yield from _claims(evidence)
+            yield from _claim_table(evidence)
 
 
-def _claims(evidence: Evidence) -> Iterator[str]:
+def _claim_table(evidence: Evidence) -> Iterator[str]:
     """A table of the claims of an exhibit that is not a table itself."""
     heads = ("the paper says", "", PRINTED_HEAD, "ours", "")
     rows = [
@@ -140,14 +152,14 @@ def _claims(evidence: Evidence) -> Iterator[str]:
 
 def counts_of(reproduced: Reproduced) -> tuple[Counter[str], Counter[str]]:
     """How many exhibits have each verdict, and how many statements have each."""
-    exhibits = Counter(evidence.verdict for _, evidence in reproduced)
+    exhibits = Counter(evidence.verdict for _exhibit, evidence in reproduced)
     statements = Counter[str]()
-    for _, evidence in reproduced:
+    for _exhibit, evidence in reproduced:
         statements += evidence.counts()
     return exhibits, statements
 
 
-def _counts(reproduced: Reproduced) -> Iterator[str]:
+def _count_table(reproduced: Reproduced) -> Iterator[str]:
     """A table of how many exhibits and statements have each verdict."""
     exhibits, statements = counts_of(reproduced)
     rows = [(name, exhibits[name], statements[name]) for name in VERDICTS]
@@ -155,11 +167,11 @@ def _counts(reproduced: Reproduced) -> Iterator[str]:
     yield from _table(("verdict", "tables and figures", "statements"), rows)
 
 
-def _mistakes(reproduced: Reproduced, papers: dict[str, str]) -> Iterator[str]:
+def _mistake_table(reproduced: Reproduced, papers: dict[str, str]) -> Iterator[str]:
     """A table of what the papers print wrongly: each counter-example, and what it refutes."""
     yield "\n## Where the papers are wrong\n"
     rows = list[tuple[object, ...]]()
-    for item, evidence in reproduced:
+    for exhibit, evidence in reproduced:
         refuted: dict[str, list[PaperClaim]] = {}
         for claim in () if evidence.quick else evidence.claims:
             if claim.verdict == "corrected":
@@ -167,9 +179,8 @@ def _mistakes(reproduced: Reproduced, papers: dict[str, str]) -> Iterator[str]:
         for mistake, claims in refuted.items():
             first = claims[0]
             how_many_more = f", and {len(claims) - 1} more" if len(claims) > 1 else ""
-            link = (
-                f"[{papers[item.paper].partition(':')[0]}, {item.kind} {item.number}](#{item.id})"
-            )
+            paper = papers[exhibit.paper].partition(":")[0]
+            link = f"[{paper}, {exhibit.kind} {exhibit.number}](#{exhibit.id})"
             says, relation = f"{first.says}{how_many_more}", first.relation
             rows.append((link, says, relation, first.printed, first.computed, mistake))
     heads = ("where", "statement", "", PRINTED_HEAD, "ours", "counter-example")

@@ -17,19 +17,22 @@ from extensions.papers.exhibit import PaperClaim, as_not_computed
 def disconnects_later(says: str, sooner: Resilience, later: Resilience) -> PaperClaim:
     """A claim that a network disconnects later than another.
 
-    It is not computed if chance may be the cause of the difference.
-
-    The standard error of the median of n runs is about √(π/2)·s/√n, s their standard deviation.
+    It is "not computed" if chance may be the cause of the difference: if the medians differ by two
+    standard errors of their difference, or by less.
 
     Args:
         says: what the paper says.
-        sooner: runs of the network that disconnects sooner.
-        later: runs of the one that disconnects later.
+        sooner: runs of the network that disconnects sooner, as the paper says.
+        later: runs of the network that disconnects later.
     """
-    # Both medians are computed: the sooner one stands where other claims have a printed value.
-    claim = PaperClaim(says, sooner.median, later.median, ">")
-    # The standard error of the difference of both medians.
-    error = sqrt(pi / 2 * sum(np.var(runs.ratios) / len(runs.ratios) for runs in (sooner, later)))
+    claim = PaperClaim.of_order(says, first=later.median, relation=">", second=sooner.median)
+    # The variance of a difference is the sum of both variances.
+    error = sqrt(_variance_of_median(sooner) + _variance_of_median(later))
     if abs(later.median - sooner.median) <= 2 * error:
         return as_not_computed(claim, f"The medians have an error of {error:.2g}.")
     return claim
+
+
+def _variance_of_median(runs: Resilience) -> float:
+    """The variance of the median of n runs: about π/2·s²/n, with the variance s² of the runs."""
+    return float(pi / 2 * np.var(runs.ratios) / len(runs.ratios))

@@ -1,7 +1,7 @@
 """The load at which minimal routes saturate, computed as `polarfab throughput` does, at any size.
 
 Traffic is a fluid that splits over routes, and nothing is simulated. The network saturates at the
-load of the hosts at which its fullest link is full. The mean load that a simulation accepts may be
+load of the hosts at which its hottest link is full. The mean load that a simulation accepts may be
 more, as above that load only the flows over the full link are held back. It may be less, as below
 that load packets already wait in queues.
 
@@ -27,7 +27,7 @@ from compilers.spec.fabric_file import load_fabric
 from compilers.topology.families import build_topology
 from compilers.topology.labelled_graph import Topology
 from extensions.papers.graphs import matrix_of
-from extensions.papers.latency_curves import FARTHEST, PaperFabric
+from extensions.papers.paper_fabric import FARTHEST, PaperFabric
 
 ALL_PATHS = {"balance": "ecmp", "transit": "ecmp"}
 """The `routing` of networks whose packets take any shortest path, evenly at every hop."""
@@ -45,7 +45,7 @@ READ_FLUID = "Read as of the load at which the hottest link of minimal routes is
 
 @cache
 def minimal_share(fabric: str, pattern: str) -> float:
-    """The saturation load by minimal routes: the share of hosts' rate that fills the hottest link.
+    """The saturation load by minimal routes: the share of the hosts' rate that fills a first link.
 
     It is 1 if no link is full at the hosts' whole rate. Packets of Dragonfly take its usual routes,
     as BookSim's do, and those of PolarStar go by the rule of its paper.
@@ -69,10 +69,10 @@ def minimal_share(fabric: str, pattern: str) -> float:
 
 
 def _share_of(peak: float, network: PaperFabric) -> float:
-    """The share of their rate at which hosts fill a link.
+    """The share of their rate at which hosts fill the hottest link; 1 if they cannot fill it.
 
     Args:
-        peak: the load of the link, in units of what the hosts of a switch send.
+        peak: the load of the hottest link if each switch had one host, which sends 1.
         network: the network with its hosts.
     """
     return 1 / max(1.0, network.hosts * peak)
@@ -97,12 +97,13 @@ def _dragonfly_peak(dragonfly: Topology, traffic: Traffic) -> float:
     arcs = np.concatenate((edges, edges[:, ::-1]))
     tails, heads = arcs[group[arcs[:, 0]] != group[arcs[:, 1]]].T
     groups = int(group.max()) + 1
-    gate = np.full((groups, groups), -1)  # by the groups of a link, its switch in the first
+    # int[groups, groups]: the switch in one group that has the link to another group.
+    gate = np.full((groups, groups), -1)
     gate[group[tails], group[heads]] = tails
     source, destination = traffic.source, traffic.destination
     is_far = group[source] != group[destination]
-    # Between switches of one group both gates are the source. So the first two hops below are none,
-    # and the third is the link from the source to the destination.
+    # Switches of one group need no gates. With the source in place of both gates, the first two
+    # hops below lead nowhere, and the third is the link from the source to the destination.
     exit_gate = np.where(is_far, gate[group[source], group[destination]], source)
     entry_gate = np.where(is_far, gate[group[destination], group[source]], source)
     load = np.zeros(switches * switches)
@@ -145,6 +146,9 @@ def _shortest_paths(
 ) -> Iterator[tuple[int, ...]]:
     """Yield all shortest paths between two vertices that are a few links apart.
 
+    All walks of growing length are listed until one ends at the destination, which is quick within
+    a supernode.
+
     Args:
         neighbours: the neighbours of each vertex.
         source: the first vertex.
@@ -160,5 +164,5 @@ PEAKS: dict[str, Callable[[Topology, Traffic], float]] = {
     "dragonfly": _dragonfly_peak,
     "polarstar": _polarstar_peak,
 }
-"""By family, the function that computes the load of the hottest link: families that the papers
-route by rules of their own."""
+"""The functions that compute the load of the hottest link, of families that the papers route by
+rules of their own. Other families are routed by our tables."""

@@ -15,6 +15,8 @@ from compilers.topology.family import moore_bound
 
 Adjacency = NDArray[np.bool_]
 """bool[N, N], the adjacency matrix of a graph."""
+NOT_CHOSEN = -1
+"""In place of the image of a vertex that the search for an involution has not chosen yet."""
 
 
 def turan(order: int, parts: int) -> Adjacency:
@@ -71,7 +73,7 @@ class GraphCounts(NamedTuple):
     diameter: int
     """The largest distance."""
 
-    def moore_part(self) -> float:
+    def fraction_of_moore_bound(self) -> float:
         """The order over the Moore bound of this degree and diameter."""
         return self.order / moore_bound(self.degree, self.diameter)
 
@@ -83,24 +85,26 @@ def counts_of(graph: Adjacency) -> GraphCounts:
 
 def diameter_of(graph: Adjacency) -> int:
     """The largest distance in a connected graph."""
-    # bool[N, N]: vertices at a distance of at most 1, and of at most `count`.
-    steps = graph | np.eye(len(graph), dtype=np.bool_)
-    reached, count = steps, 1
-    while not reached.all():
-        reached, count = (reached.astype(np.float32) @ steps.astype(np.float32)) > 0, count + 1
-    return count
+    # bool[N, N]: whether two vertices are at a distance of at most 1, and of at most `distance`.
+    within_one = graph | np.eye(len(graph), dtype=np.bool_)
+    within_distance, distance = within_one, 1
+    while not within_distance.all():
+        paths = within_distance.astype(np.float32) @ within_one.astype(np.float32)
+        within_distance, distance = paths > 0, distance + 1
+    return distance
 
 
 def mean_distance(graph: Adjacency) -> float:
-    """The mean distance of two different vertices, in a graph of diameter 2 at most."""
-    order = len(graph)  # adjacent vertices are at distance 1, all others at distance 2
+    """The mean distance of two different vertices, in a graph of diameter 2 at most.
+
+    Adjacent vertices are at distance 1, and all others at distance 2.
+    """
+    order = len(graph)
     return 2 - float(graph.sum()) / (order * (order - 1))
 
 
 def is_vertex_transitive(graph: Adjacency) -> bool:
-    """Whether an automorphism maps the first vertex onto each vertex; by search, for small
-    graphs.
-    """
+    """Whether automorphisms map the first vertex onto each vertex; by search, in small graphs."""
     return all(_is_completable(graph, [vertex]) for vertex in range(len(graph)))
 
 
@@ -116,13 +120,14 @@ def _is_completable(graph: Adjacency, images: list[int]) -> bool:
     return any(_is_completable(graph, [*images, int(image)]) for image in np.flatnonzero(fits))
 
 
-def bijection_of_r1(joined: Adjacency) -> list[int] | None:
+def bijection_of_r1(graph: Adjacency) -> list[int] | None:
     """The image of each vertex under a bijection f with Property R1; None: there is none.
 
     Property R1: any two vertices are joined, or they are f(x) and f(y) of two that are joined. All
-    bijections are tried, vertex by vertex.
+    bijections are tried, vertex by vertex. The search is for the preimages x of vertices f(x), as
+    the property is about these.
     """
-    order = len(joined)
+    order = len(graph)
 
     def completed(preimages: list[int]) -> list[int] | None:
         """The preimages of all vertices, given those of the first ones; None: there are none."""
@@ -131,7 +136,7 @@ def bijection_of_r1(joined: Adjacency) -> list[int] | None:
             return preimages
         for candidate in range(order):
             fits = candidate not in preimages and all(
-                joined[vertex, earlier] or joined[candidate, preimage]
+                graph[vertex, earlier] or graph[candidate, preimage]
                 for earlier, preimage in enumerate(preimages)
             )
             if fits and (all_preimages := completed([*preimages, candidate])):
@@ -142,38 +147,38 @@ def bijection_of_r1(joined: Adjacency) -> list[int] | None:
     return None if preimages is None else np.argsort(preimages).tolist()
 
 
-def involution_of_rstar(joined: Adjacency) -> list[int] | None:
+def involution_of_rstar(graph: Adjacency) -> list[int] | None:
     """The image of each vertex under an involution f with Property R*; None: there is none.
 
     Property R*: for any two different vertices x and y, x and y are joined, or f(x) and f(y) are
     joined, or y is f(x) (PolarStar paper, §5.1). All involutions are tried, vertex by vertex. An
     image is refused if the property fails for two vertices whose images are chosen.
     """
-    order = len(joined)
-    image = [-1] * order
+    order = len(graph)
+    image = [NOT_CHOSEN] * order
 
     def fits(vertex: int) -> bool:
         """Whether the property holds for a vertex and every other one with an image."""
         return all(
             other in (vertex, image[vertex])
-            or joined[vertex, other]
-            or joined[image[vertex], image[other]]
+            or graph[vertex, other]
+            or graph[image[vertex], image[other]]
             for other in range(order)
-            if image[other] >= 0
+            if image[other] != NOT_CHOSEN
         )
 
     def complete() -> bool:
-        """Whether the images can be completed; then they are."""
-        if -1 not in image:
+        """Choose all images that are not chosen yet, if that is possible; whether it was."""
+        if NOT_CHOSEN not in image:
             return True
-        vertex = image.index(-1)
+        vertex = image.index(NOT_CHOSEN)
         for partner in range(vertex, order):
-            if image[partner] >= 0:
+            if image[partner] != NOT_CHOSEN:
                 continue
             image[vertex], image[partner] = partner, vertex
             if fits(vertex) and fits(partner) and complete():
                 return True
-            image[vertex] = image[partner] = -1
+            image[vertex] = image[partner] = NOT_CHOSEN
         return False
 
     return image if complete() else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from functools import partial
 
-from extensions.papers.latency_curves import PaperFabric
+from extensions.papers.paper_fabric import PaperFabric
 from extensions.papers.result_cache import TimeKey, cached_result
 from extensions.simulation.build_simulation import settings_for
 from extensions.simulation.collective_completion import CompletionTime, completion_time
@@ -31,7 +31,7 @@ def simulated_time(key: TimeKey) -> CompletionTime:
     """Simulate a collective on a network that is empty.
 
     Raises:
-        InputError: a file of times was edited.
+        InputError: the key has no readable fabric or settings: a file of times was edited.
     """
     try:
         fabric = PaperFabric.of_text(key.fabric)
@@ -39,8 +39,7 @@ def simulated_time(key: TimeKey) -> CompletionTime:
         fields = {**fabric.simulated_routing(), **json.loads(key.settings)}
         settings = settings_for(build, (), key.seed, (), fields)
     except (KeyError, TypeError, ValueError) as error:
-        words = f"{key.collective}, {key.settings} of {key.fabric}: {type(error).__name__}"
+        given = f"{key.collective}, {key.settings} of {key.fabric}: {type(error).__name__}: {error}"
         todo = "remove the lines of these times"
-        required = "a time as reproduce -o writes it"
-        raise InputError.of(required, f"{words}: {error}", todo) from error
+        raise InputError.of("a time as reproduce -o writes it", given, todo) from error
     return completion_time(build, key.collective, key.size, fabric.hosts, settings, key.rows)

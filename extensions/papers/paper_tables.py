@@ -6,18 +6,20 @@ The networks of each table and its printed values are in `papers.yaml`, word for
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self, TypedDict
 
-from compilers.evaluation.comparison.candidates import Candidate, candidate
-from compilers.evaluation.comparison.prices import prices
-from compilers.topology.families import BASELINES, FAMILIES, build_topology
-from compilers.topology.family import Design
+from compilers.evaluation.comparison.candidates import Candidate
 from extensions.papers.exhibit import Evidence, PaperClaim
-from extensions.papers.limits import structural_values
+from extensions.papers.graph_shapes import structural_values
+from extensions.papers.network_quantities import (
+    QUANTITIES,
+    NetworkEntry,
+    configuration,
+    subscription,
+)
 from inventory.problems import InputError, not_among
 from inventory.yamlfile import read
 
@@ -25,72 +27,24 @@ SOURCE = Path(__file__).with_name("papers.yaml")
 """The file with the printed tables."""
 
 
-class NetworkCounts(NamedTuple):
-    """Sizes of a network, counted in its graph."""
+class TableData(TypedDict, total=False):
+    """A table as `papers.yaml` has it. A note begins with its head, such as `SF, cables: …`."""
 
-    order: int
-    """The routers."""
-    degree: int
-    """The largest degree of a router."""
-    leaves: int
-    """The routers with compute nodes."""
-    leaf_degree: int
-    """The largest degree of these."""
-    links: int
-    """The links between routers."""
-
-
-def counts_of_network(network: Candidate) -> NetworkCounts:
-    """Count in the graph that is built of a network, and not by the formulas of its family."""
-    return counts_of_design(network.design.family, tuple(network.design.parameters.items()))
-
-
-@cache
-def counts_of_design(
-    family: str, parameters: tuple[tuple[str, int | str | None], ...]
-) -> NetworkCounts:
-    """Sizes counted in the graph of a family with these parameters."""
-    topology = build_topology(family, dict(parameters))
-    graph, leaves = topology.graph, topology.endpoints
-    return NetworkCounts(
-        graph.order,
-        int(graph.degrees.max()),
-        int(leaves.sum()),
-        int(graph.degrees[leaves].max()),
-        graph.size,
-    )
-
-
-def _all_hosts(network: Candidate) -> int:
-    """T, the compute nodes of a network."""
-    return network.hosts * counts_of_network(network).leaves
-
-
-def _ports(network: Candidate) -> int:
-    """R, the ports of a router, of which there is one kind."""
-    counts = counts_of_network(network)
-    return max(counts.leaf_degree + network.hosts, counts.degree)
-
-
-QUANTITIES: dict[str, Callable[[Candidate], float | None]] = {
-    "routers": lambda c: counts_of_network(c).order,
-    "radix": lambda c: counts_of_network(c).degree,
-    "endpoints": lambda c: _all_hosts(c),
-    "T": lambda c: _all_hosts(c),
-    "R": lambda c: _ports(c),
-    "N": lambda c: counts_of_network(c).order,
-    "hosts per router": lambda c: c.hosts,
-    "subscription": lambda c: subscription(c),
-    "electrical group": lambda c: c.packing.size * c.hosts if c.packing else None,
-    "electrical groups": lambda c: c.packing.groups if c.packing else None,
-    "electrical cables": lambda c: c.electrical,
-    "optical cables": lambda c: counts_of_network(c).links - c.electrical,
-    "cables": lambda c: counts_of_network(c).links,
-    "cost per host ($)": lambda c: c.cost.dollars,
-    "power per host (W)": lambda c: c.cost.watts,
-}
-"""How the value of each column is computed: sizes are counted in built graphs, the rest
-follows by formulas."""
+    title: str
+    """The caption of the table."""
+    networks: dict[str, NetworkEntry]
+    """The networks, by row."""
+    like: int
+    """The number of hosts for which optical cables are priced; without this key the network's own.
+    """
+    printed: dict[str, dict[str, list[str]]]
+    """Of the table of formulas: by network and quantity the printed formula and its number."""
+    corrections: list[str]
+    """Notes on where the paper is wrong."""
+    readings: list[str]
+    """Notes on how a printed value is read."""
+    differences: list[str]
+    """Notes on why our value is another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +60,7 @@ class Cell:
     printed: str
     """The value as the paper prints it."""
     differs: bool
-    """Whether there are both, and they differ by more than rounding."""
+    """Whether a value is computed, and it differs from the printed one by more than rounding."""
     interpretation: str = ""
     """How the printed value is read, or what our value takes from the paper."""
     reason: str = ""
@@ -137,12 +91,7 @@ class PaperTable:
     def rows(self) -> list[list[str]]:
         """Text cells: the computed value, and the printed one next to it where they differ."""
         networks, quantities = self._networks(), self._quantities()
-        text_at = {
-            (cell.network, cell.quantity): _text_with_print(cell)
-            if cell.differs
-            else _computed_text(cell)
-            for cell in self.cells
-        }
+        text_at = {(cell.network, cell.quantity): _text_of(cell) for cell in self.cells}
         if self._column_heads() == networks:
             return [
                 [quantity, *(text_at.get((network, quantity), "") for network in networks)]
@@ -195,7 +144,7 @@ def paper_table(name: str) -> PaperTable:
     tables = read(SOURCE).data
     if name not in tables:
         raise InputError(not_among(name, tables, "table"))
-    data = tables[name]
+    data: TableData = tables[name]
     cells = _cells_of_formulas(data) if name == "projective-3" else _cells_of_designs(data)
     return PaperTable(name, data["title"], tuple(cells), tuple(data.get("corrections", ())))
 
@@ -203,25 +152,6 @@ def paper_table(name: str) -> PaperTable:
 def names() -> list[str]:
     """The names of all tables."""
     return list(read(SOURCE).data)
-
-
-def configuration(entry: Mapping[str, Any], priced_as_hosts: int | None) -> Candidate:
-    """The candidate of a network of `papers.yaml`, with hosts, cables and prices.
-
-    Args:
-        entry: the family, radix and parameters, and what the paper says of hosts and cables.
-        priced_as_hosts: the number of hosts that sets the price of optical cables; None for the
-            design's own.
-    """
-    largest = entry.get("largest", False)
-    design = _design(entry["family"], entry["radix"], entry["parameters"], largest)
-    return candidate(
-        design,
-        prices(),
-        hosts=entry.get("hosts"),
-        electrical=entry.get("electrical"),
-        priced_as_hosts=priced_as_hosts,
-    )
 
 
 TAKEN_QUANTITY = "electrical cables"
@@ -232,17 +162,8 @@ OF_RACKS = ("electrical group", "electrical groups")
 """The quantities of racks; not computed where the number of electrical cables is the paper's."""
 FROM_HOSTS = ("hosts per router", "T", "R")
 """The quantities that depend on the compute nodes of a router."""
-
-
-def subscription(network: Candidate, utilisation: float | None = None) -> float | None:
-    """The compute nodes of a router over those of formula (1), Δ·u/k̄ with the largest degree Δ.
-
-    Args:
-        network: with all its figures.
-        utilisation: u, instead of the network's own.
-    """
-    mean, u = network.figures.mean_distance, utilisation or network.figures.utilisation
-    return network.hosts * mean / (network.design.radix * u) if mean and u else None
+ROUNDING_ERROR = 1e-9
+"""The error of computed values by rounding."""
 
 
 def rounding_of(printed: str) -> float:
@@ -251,63 +172,98 @@ def rounding_of(printed: str) -> float:
     return 0.5 * 10.0**-digits if digits else 0.0
 
 
-def _cells_of_designs(data: Mapping[str, Any]) -> Iterator[Cell]:
-    """Yield the cells of a table whose networks are designs, with all that follows from them.
+class _NetworkRemarks(NamedTuple):
+    """Remarks on a network that follow from what its entry takes from the paper; "" for none."""
 
-    A cell may have remarks: on how the paper is read (`readings`), and on why our value is another
-    one or missing (`reasons`). Some come from `papers.yaml`; others follow from what an entry there
-    takes from the paper.
-    """
+    cables: str
+    """On the paper's number of electrical cables, which is put in."""
+    hosts: str
+    """On more compute nodes a router than formula (1) allows."""
+    parameters: str
+    """On parameters that the paper's text has lost: ours are found by the radix."""
+
+    @classmethod
+    def of(cls, entry: NetworkEntry, ours: Candidate, priced_as_hosts: int | None) -> Self:
+        """The remarks on a network of `papers.yaml` and the candidate that is made of it."""
+        return cls(
+            cables=_cable_remark(entry, priced_as_hosts),
+            hosts=_host_remark(ours),
+            parameters=_remark_on_largest(ours) if entry.get("largest") else "",
+        )
+
+    def on(self, quantity: str) -> list[str]:
+        """The remarks that are readings of a quantity."""
+        remarks = [
+            self.cables if quantity in FROM_CABLES else "",
+            self.hosts if quantity in FROM_HOSTS else "",
+            self.parameters if quantity != "radix" else "",
+        ]
+        return [remark for remark in remarks if remark]
+
+
+def _cells_of_designs(data: TableData) -> Iterator[Cell]:
+    """Yield the cells of a table whose networks are designs, with all that follows from them."""
     for network, entry in data["networks"].items():
         ours = configuration(entry, data.get("like"))
-        cable_remark, host_remark = _cable_remark(entry, data.get("like")), _host_remark(ours)
-        # The paper's text has lost the parameters, and they were found by the radix.
-        by_radix = bool(entry.get("largest"))
-        for quantity, printed in entry["printed"].items():
-            value = QUANTITIES[quantity](ours)
-            is_given_radix = by_radix and quantity == "radix"
-            if quantity == "subscription":
-                value = subscription(ours, entry.get("utilisation"))
-            readings = [
-                *_notes_on_cell(data, "readings", network, quantity),
-                *([cable_remark] if cable_remark and quantity in FROM_CABLES else []),
-                *([host_remark] if host_remark and quantity in FROM_HOSTS else []),
-                *([_remark_on_largest(ours)] if by_radix and not is_given_radix else []),
-            ]
-            reasons = _notes_on_cell(data, "differences", network, quantity)
-            if is_given_radix:
-                reasons = ["Put in: the text has lost the parameters, and ours are of this radix."]
-            if cable_remark and quantity in OF_RACKS:
-                reasons = [f"The paper does not describe its partition. Ours has {value:,}."]
-                value = None
-            rounding = rounding_of(str(printed)) + 1e-9
-            yield Cell(
-                network=network,
-                quantity=quantity,
-                computed=value,
-                printed=str(printed),
-                differs=value is not None and abs(value - float(printed)) > rounding,
-                interpretation=" ".join(readings),
-                reason=" ".join(reasons),
-                taken=(bool(cable_remark) and quantity == TAKEN_QUANTITY)
-                or is_given_radix
-                or entry["family"] == "jellyfish",
-            )
+        remarks = _NetworkRemarks.of(entry, ours, data.get("like"))
+        for quantity in entry["printed"]:
+            yield _cell_of_design(data, network, quantity, ours, remarks)
 
 
-def _notes_on_cell(data: Mapping[str, Any], key: str, network: str, quantity: str) -> list[str]:
-    """The notes on a cell, without their heads.
+def _cell_of_design(
+    data: TableData, network: str, quantity: str, ours: Candidate, remarks: _NetworkRemarks
+) -> Cell:
+    """The cell of a network and a quantity.
 
     Args:
         data: the table in `papers.yaml`.
-        key: the kind of notes, `readings` or `differences`. Each is a text such as "SF, cables:
-            …", with a head that is a network, a quantity, or both.
+        network: the row of the cell.
+        quantity: the column of the cell.
+        ours: the network that is made of its entry.
+        remarks: the remarks on the network.
+    """
+    entry = data["networks"][network]
+    printed = str(entry["printed"][quantity])
+    if quantity == "subscription":
+        value = subscription(ours, entry.get("utilisation"))
+    else:
+        value = QUANTITIES[quantity](ours)
+    reasons = _notes_on_cell(data.get("differences", ()), network, quantity)
+    # Networks are found by their radix if parameters are lost. Then the radix is no result of ours.
+    is_radix_put_in = bool(remarks.parameters) and quantity == "radix"
+    if is_radix_put_in:
+        reasons = ["Put in: the text has lost the parameters, and ours are of this radix."]
+    if remarks.cables and quantity in OF_RACKS:
+        reasons = [f"The paper does not describe its partition. Ours has {value:,}."]
+        value = None
+    readings = _notes_on_cell(data.get("readings", ()), network, quantity)
+    rounding = rounding_of(printed) + ROUNDING_ERROR
+    return Cell(
+        network=network,
+        quantity=quantity,
+        computed=value,
+        printed=printed,
+        differs=value is not None and abs(value - float(printed)) > rounding,
+        interpretation=" ".join([*readings, *remarks.on(quantity)]),
+        reason=" ".join(reasons),
+        taken=(bool(remarks.cables) and quantity == TAKEN_QUANTITY)
+        or is_radix_put_in
+        or entry["family"] == "jellyfish",  # of which the paper's routers and radix are put in
+    )
+
+
+def _notes_on_cell(notes: Sequence[str], network: str, quantity: str) -> list[str]:
+    """The notes on a cell, without their heads.
+
+    Args:
+        notes: notes of a table such as "SF, cables: …", with a head that is a network, a quantity,
+            or both.
         network: the row of the cell.
         quantity: the column of the cell.
     """
     heads = (network, f"{network}, {quantity}", quantity)
-    parts = (note.partition(": ") for note in data.get(key, ()))
-    return [text for head, _, text in parts if head in heads]
+    parted_notes = (note.partition(": ") for note in notes)
+    return [text for head, _, text in parted_notes if head in heads]
 
 
 def _host_remark(network: Candidate) -> str:
@@ -330,70 +286,56 @@ def _remark_on_largest(network: Candidate) -> str:
     )
 
 
-def _cable_remark(entry: Mapping[str, Any], like: int | None) -> str:
+def _cable_remark(entry: NetworkEntry, priced_as_hosts: int | None) -> str:
     """A remark on a network that is given the paper's number of electrical cables; else ""."""
     if "electrical" not in entry:
         return ""
-    ours = configuration({**entry, "electrical": None}, like).electrical
+    by_our_racks = entry.copy()
+    del by_our_racks["electrical"]
+    ours = configuration(by_our_racks, priced_as_hosts).electrical
     return (
         f"With the paper's {entry['electrical']:,} electrical cables, whose partition it does not"
         f" describe. Our racks have {ours:,}."
     )
 
 
-def _cells_of_formulas(data: Mapping[str, Any]) -> Iterator[Cell]:
-    """Yield the cells of the table of formulas, with the numbers that `limits` computes."""
+def _cells_of_formulas(data: TableData) -> Iterator[Cell]:
+    """Yield the cells of the table of formulas, with our numbers of `graph_shapes`."""
     for network, printed in data["printed"].items():
         computed = structural_values(network)
         for quantity, (formula, number) in printed.items():
             text = f"{formula} = {float(number):,.8g}"
-            yield Cell(network, quantity, computed.get(quantity), text, False)
-
-
-def _design(
-    family: str, radix: int, parameters: Mapping[str, int | str], largest: bool = False
-) -> Design:
-    """The design of a family that has a radix and all these parameters.
-
-    Args:
-        family: the name of the family.
-        radix: the radix of the network.
-        parameters: some parameters of the design, or all.
-        largest: whether it is the largest of diameter 3 that has them, and not the first.
-    """
-    if family == "jellyfish":  # any order will do, so the family offers no designs
-        nodes = int(parameters["nodes"])
-        return BASELINES[family].design(radix, nodes, 3, {"nodes": nodes, "degree": radix})
-    designs_of_radix = (FAMILIES.get(family) or BASELINES[family]).designs(radix)
-    designs = (
-        design for design in designs_of_radix if parameters.items() <= design.parameters.items()
-    )
-    if largest:
-        return max(
-            (design for design in designs if design.diameter == 3), key=lambda design: design.nodes
-        )
-    return next(designs)
+            yield Cell(
+                network=network,
+                quantity=quantity,
+                computed=computed.get(quantity),
+                printed=text,
+                differs=False,  # the exhibit compares the printed formulas, at the example
+            )
 
 
 def _computed_text(cell: Cell) -> str:
     """The computed value with as many digits as the printed one; a dash if there is none."""
     if cell.computed is None:
         return "–"
-    digits = len(cell.printed.partition(".")[2]) if not cell.printed.count("=") else 2
-    text = f"{cell.computed:,.{digits}f}"
-    return text.rstrip("0").rstrip(".") if "=" in cell.printed and "." in text else text
+    if "=" not in cell.printed:
+        digits = len(cell.printed.partition(".")[2])
+        return f"{cell.computed:,.{digits}f}"
+    # A cell of the table of formulas, which prints numbers such as "12.8888": two digits are shown.
+    return f"{cell.computed:,.2f}".rstrip("0").rstrip(".")
 
 
-def _text_with_print(cell: Cell) -> str:
-    """The computed value and, beside it, the printed one."""
-    return f"{_computed_text(cell)} (printed {cell.printed})"
+def _text_of(cell: Cell) -> str:
+    """The computed value and, where they differ, the printed one beside it."""
+    computed = _computed_text(cell)
+    return f"{computed} (printed {cell.printed})" if cell.differs else computed
 
 
 def table_evidence(name: str) -> Evidence:
     """Each cell of a table as a claim; `name` is that of the table in `papers.yaml`."""
     table = paper_table(name)
     claims = tuple(_claim(table, cell) for cell in table.cells)
-    return Evidence(claims, tuple(table.columns), tuple(map(tuple, table.rows)))
+    return Evidence(claims, columns=tuple(table.columns), rows=tuple(map(tuple, table.rows)))
 
 
 def _claim(table: PaperTable, cell: Cell) -> PaperClaim:

@@ -102,7 +102,7 @@ def command(
 def _rows_of(
     chosen: Sequence[Exhibit], quick: bool, output: Path | None, scheduler: str
 ) -> list[dict[str, Any]]:
-    """The rows of exhibits: from the folder, or computed and written there.
+    """The rows of exhibits (`Exhibit.row`): from the folder, or computed and written there.
 
     Args:
         chosen: the exhibits.
@@ -114,16 +114,18 @@ def _rows_of(
     from extensions.papers.catalogue import reproduce
     from extensions.papers.exhibit_files import cached_row, files
 
-    row_of = {item.id: cached_row(output, item, quick) if output else None for item in chosen}
-    missing = [item for item in chosen if not row_of[item.id]]
+    row_of = {
+        exhibit.id: cached_row(output, exhibit, quick) if output else None for exhibit in chosen
+    }
+    missing = [exhibit for exhibit in chosen if not row_of[exhibit.id]]
     if len(missing) < len(chosen):
         say(f"there already: {len(chosen) - len(missing)} of {len(chosen)}")
     with progress("reproducing") as bar, workers_at(scheduler) as workers:
-        for item, evidence in reproduce(missing, quick, bar, workers, output):
-            row_of[item.id] = item.row(evidence)
+        for exhibit, evidence in reproduce(missing, quick, bar, workers, output):
+            row_of[exhibit.id] = exhibit.row(evidence)
             if output:
-                for name, text in files(item, evidence, quick):
-                    write_file(output / item.id / name, [text], folders=True)
+                for name, text in files(exhibit, evidence, quick):
+                    write_file(output / exhibit.id / name, [text], folders=True)
     return [row for row in row_of.values() if row]
 
 
@@ -136,13 +138,14 @@ def _check_points(file: Path, points: int, seed: int, as_json: bool) -> None:
     """Simulate some points of a file again, and print a row for each; exit code 1 if one differs.
 
     Args:
-        file: cached points or times, as `caching_in` writes them.
+        file: points or times that an earlier call has written (`result_cache.caching_in`).
         points: how many are simulated again.
         seed: the seed by which these points are chosen.
         as_json: whether to print JSON.
     """
-    from extensions.papers.latency_curves import PaperFabric, simulated_point
+    from extensions.papers.latency_curves import simulated_point
     from extensions.papers.motif_times import simulated_time
+    from extensions.papers.paper_fabric import PaperFabric
     from extensions.papers.result_cache import PointKey, TimeKey, checked
     from extensions.simulation.collective_completion import CompletionTime
     from extensions.simulation.load_point import LoadPoint
@@ -154,11 +157,11 @@ def _check_points(file: Path, points: int, seed: int, as_json: bool) -> None:
     rows = list[dict[str, Any]]()
     with progress("simulating again") as bar:
         for point in checked(file, points, seed, simulate):
-            fabric, numbers = PaperFabric.of_text(point.key.fabric), point.key._asdict()
+            fabric, key_fields = PaperFabric.of_text(point.key.fabric), point.key._asdict()
             rows.append({
                 "agrees": point.agrees,
                 "fabric": f"{fabric.title()}, {fabric.routes}",
-                **{name: value for name, value in numbers.items() if name not in HIDDEN_FIELDS},
+                **{name: value for name, value in key_fields.items() if name not in HIDDEN_FIELDS},
                 "kept": _four_digits(point.cached),
                 "now": _four_digits(point.recomputed),
                 "within": _four_digits(point.tolerance),
@@ -170,8 +173,9 @@ def _check_points(file: Path, points: int, seed: int, as_json: bool) -> None:
         print_json(rows)
     else:
         cells = [list({**row, "agrees": AGREEMENTS[row["agrees"]]}.values()) for row in rows]
-        figure = "accepted load" if "load" in rows[0] else "cycles"
-        print_table(f"{figure} of points simulated again", tuple(rows[0]), cells, whole=True)
+        are_points = "load" in rows[0]  # else times of collectives
+        quantity = "accepted load" if are_points else "cycles"
+        print_table(f"{quantity} of points simulated again", tuple(rows[0]), cells, whole=True)
     agreements = [row["agrees"] for row in rows]
     if undecided := agreements.count(None):
         say(f"undecided: {undecided}, by other code, of loads with one run: keep more seeds")

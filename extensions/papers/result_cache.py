@@ -13,7 +13,7 @@ import csv
 import hashlib
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, fields
@@ -101,8 +101,8 @@ class _CacheFile(Generic[Key, Measured]):
     """The type of the keys."""
     result_type: type[Measured]
     """The type of the results."""
-    numbers: tuple[str, ...]
-    """The columns of the key that have numbers."""
+    number_columns: tuple[str, ...]
+    """The columns of the key that are read as numbers; the others are text."""
 
     @property
     def result_columns(self) -> list[str]:
@@ -120,15 +120,16 @@ class _CacheFile(Generic[Key, Measured]):
         try:
             columns, cells = self.head.split(","), next(csv.reader([line]))
             row: dict[str, Any] = dict(zip(columns, cells, strict=True))
-            for name in (*self.numbers, *self.result_columns):
+            for name in (*self.number_columns, *self.result_columns):
                 row[name] = json.loads(row[name])
             key = self.key_type(*(row[name] for name in self.key_type._fields))
             if not key.allowed:
                 return None
+            values = {field.name: row[field.name] for field in fields(self.result_type)}
             measured: dict[str, Any] = {
-                field.name: tuple(value) if isinstance(value, list) else value
-                for field in fields(self.result_type)
-                for value in [row[field.name]]
+                # JSON has lists in place of tuples.
+                name: tuple(value) if isinstance(value, list) else value
+                for name, value in values.items()
             }
             return CachedResult(key, row["code"], self.result_type(**measured))
         except (ValueError, TypeError, StopIteration):
@@ -192,7 +193,7 @@ def only_from(file: Path | None) -> Iterator[None]:
     A missing result then raises an InputError, but see `is_missing`. None: all are missing.
     """
     results = {cached.key: cached.result for cached in cached_results(file)} if file else {}
-    path = file or Path(POINTS.name)  # without a file only a name for messages
+    path = file or Path(POINTS.name)  # without a file messages name the usual file
     token = _CACHE.set(_ResultCache(path, results, read_only=True))
     try:
         yield
@@ -265,8 +266,8 @@ def cached_results(file: Path) -> Iterator[CachedResult[Any, Any]]:
     Raises:
         InputError: the file has other columns.
     """
-    of_times = read_text(file).text.partition("\n")[0] == TIMES.head
-    return _results_of(file, TIMES) if of_times else _results_of(file, POINTS)
+    head, _, _ = read_text(file).text.partition("\n")
+    return _results_of(file, TIMES if head == TIMES.head else POINTS)
 
 
 def _results_of(
@@ -295,16 +296,14 @@ class CheckedResult:
     key: PointKey | TimeKey
     """What was simulated."""
     cached: float | None
-    """The cached accepted load, or cycles of a time; None: the collective did not end."""
+    """The cached accepted load, or cycles of a time; None: the collective did not end.
+
+    By other code it is the mean of the cached runs of the same load."""
     recomputed: float | None
     """The accepted load or cycles of the new run; None: the collective did not end."""
     tolerance: float | None
-    """How far `recomputed` may be from `cached`.
-
-    By the same code it is 0: both have to be equal. By other code it is half of the 95 % prediction
-    interval of the cached runs of the same load, and `cached` is their mean; if none of them ended,
-    0. None if that is not known: one run is cached, or some of them ended and some did not.
-    """
+    """How far `recomputed` may be from `cached`; None: that is not known"
+    " (`_expected_of_other_code`)."""
     same_code: bool
     """Whether the code is that of the cached result."""
 
@@ -341,23 +340,45 @@ def checked(
     sampled = np.random.default_rng(seed).permutation(len(results))[:sample]
     for cached in (results[index] for index in sorted(sampled)):
         same_code = cached.code == points_digest()
-        centre, tolerance = _compared_value(cached.result), 0.0 if same_code else None
-        by_seed = {
-            run.key: _compared_value(run.result)
-            for run in results
-            if _are_runs_of_one_load(cached, run)
-        }
-        runs = list(by_seed.values())
-        ended = [figure for figure in runs if figure is not None]
-        # Other code draws other random numbers. So its run is compared with the mean of all cached
-        # runs, as far as they spread.
-        if not same_code and len(runs) > 1 and len(ended) == len(runs):
-            centre = fmean(ended)
-            tolerance = student(len(ended)) * stdev(ended) * sqrt(1 + 1 / len(ended))
-        elif not same_code and len(runs) > 1 and not ended:
-            tolerance = 0.0
+        expected = _Expected(_compared_value(cached.result), tolerance=0.0)
+        if not same_code:
+            # By key, as a file may have a run twice.
+            runs = {
+                run.key: _compared_value(run.result)
+                for run in results
+                if _are_runs_of_one_load(cached, run)
+            }
+            expected = _expected_of_other_code(expected.value, list(runs.values()))
         recomputed = _compared_value(simulate(cached.key))
-        yield CheckedResult(cached.key, centre, recomputed, tolerance, same_code)
+        yield CheckedResult(cached.key, expected.value, recomputed, expected.tolerance, same_code)
+
+
+class _Expected(NamedTuple):
+    """What a new run is compared with."""
+
+    value: float | None
+    """The value; None: the collective did not end."""
+    tolerance: float | None
+    """How far the new value may be from it; None: that is not known."""
+
+
+def _expected_of_other_code(cached: float | None, runs: Sequence[float | None]) -> _Expected:
+    """What a new run is compared with where other code has computed the cached one.
+
+    Other code draws other random numbers. So the new run is compared with the mean of all cached
+    runs, and may be as far from it as half of their 95 % prediction interval. If none of several
+    runs ended, the new one must not end either. The tolerance is not known if one run is cached, or
+    some of them ended and some did not.
+
+    Args:
+        cached: the value of the cached run.
+        runs: the values of all cached runs of the same load, None where a collective did not end.
+    """
+    ended = [value for value in runs if value is not None]
+    if len(runs) > 1 and len(ended) == len(runs):
+        half_interval = student(len(ended)) * stdev(ended) * sqrt(1 + 1 / len(ended))
+        return _Expected(fmean(ended), half_interval)
+    return _Expected(cached, 0.0 if len(runs) > 1 and not ended else None)
 
 
 def _compared_value(measured: LoadPoint | CompletionTime) -> float | None:

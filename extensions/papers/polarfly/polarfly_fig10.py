@@ -2,7 +2,7 @@
 
 `sizes` simulates them and returns the paper's statements with our values: that all sizes saturate
 alike, and have similar latencies. Points are averaged over runs of several seeds
-(`latency_curves.BY_PACKETS`).
+(`curve_runs.BY_PACKETS`).
 """
 
 from __future__ import annotations
@@ -14,22 +14,18 @@ import numpy as np
 
 from compilers.topology.families import build_topology
 from extensions.papers.compared_network import ComparedNetwork
+from extensions.papers.curve_presentation import setup_lines
+from extensions.papers.curve_runs import BY_PACKETS
+from extensions.papers.curve_values import largest_accepted_load, with_missing_points
 from extensions.papers.exhibit import Evidence, PaperClaim
-from extensions.papers.latency_curves import (
-    BY_PACKETS,
-    largest_accepted_load,
-    setup_of,
-    simulated_curve,
-    with_missing_points,
-)
+from extensions.papers.latency_curves import simulated_curve
 from extensions.papers.polarfly.polarfly_curves import (
     ABOVE_THE_KNEE,
     BELOW_THE_KNEE,
+    COMPARABLE_ERROR,
     LOW_LOAD,
-    PERMUTATION_LOAD,
-    RATIO_ERROR,
     WITHIN_TEN_PERCENT,
-    deadlocks_by_name,
+    deadlock_lines_by_name,
     simulated_latency,
 )
 from extensions.simulation.latency_curve import LatencyCurve, latency_panels
@@ -38,6 +34,10 @@ PRINTED_ROUTERS = {13: 183, 19: 381, 25: 651, 31: 993}
 """The routers that the paper prints for each q."""
 SMALL_SIZES = (5, 7, 9)
 """The q that are simulated quickly."""
+QUICK_LOADS = (LOW_LOAD, 0.4)
+"""The loads of a quick run at which latencies are compared. The third, .95, is above saturation."""
+WHOLE_LOADS = (LOW_LOAD, BELOW_THE_KNEE, ABOVE_THE_KNEE)
+"""The loads at the paper's size at which latencies are compared."""
 JUDGED_ROUTINGS = ("MIN", "UGAL_PF")
 """The routings of the paper's figure."""
 BOUNCING_ROUTING = "UGAL_PF, bounces"
@@ -47,32 +47,34 @@ BOUNCING_IS_NOT_JUDGED = (
     " tables bounce, where the authors' UGAL_PF takes random paths of four links."
 )
 """The remark on this routing."""
-RUNS_IN_PART = {"UGAL_PF": replace(BY_PACKETS, in_part=True)}
-"""The runs of routings of which a file of cached results may lack some points. The curve then has
-only the points in the file, and none is simulated. Curves of other routings have all points."""
+RUNS_OF_ROUTING = {"UGAL_PF": replace(BY_PACKETS, may_lack_points=True)}
+"""The runs of a routing, where they are not `BY_PACKETS`. Few points of UGAL_PF are kept, so its
+curves are drawn with these."""
 
 
 def sizes(quick: bool) -> Evidence:
-    """Figure 10: uniform traffic on PolarFly of several sizes."""
+    """Figure 10: uniform traffic on PolarFly of several sizes, with a host for two links."""
     fabrics = {
-        f"PF{q}-{routing}": ComparedNetwork("polarfly", {"q": q}, (q + 1) // 2).fabric(routing)
+        f"PF{q}-{routing}": ComparedNetwork("polarfly", {"q": q}, hosts=(q + 1) // 2).fabric(
+            routing
+        )
         for q in (SMALL_SIZES if quick else PRINTED_ROUTERS)
         for routing in (*JUDGED_ROUTINGS, BOUNCING_ROUTING)
     }
     curves = {
         name: simulated_curve(
-            fabric, "uniform", quick, runs=RUNS_IN_PART.get(fabric.routes, BY_PACKETS)
+            fabric, "uniform", quick, runs=RUNS_OF_ROUTING.get(fabric.routes, BY_PACKETS)
         )
         for name, fabric in fabrics.items()
     }
     claims = (*(() if quick else _router_claims()), *_size_claims(curves, quick))
-    curves_with_points = {name: curve for name, curve in curves.items() if curve.points}
-    panels = latency_panels([*curves_with_points.items()], "PolarFly, uniform")
-    simulated = [fabrics[name] for name in curves_with_points]
+    drawn = {name: curve for name, curve in curves.items() if curve.points}
+    panels = latency_panels([*drawn.items()], "PolarFly, uniform")
+    simulated = [fabrics[name] for name in drawn]
     setup = (
-        *setup_of(simulated, quick),
+        *setup_lines(simulated, quick),
         BOUNCING_IS_NOT_JUDGED,
-        *deadlocks_by_name(curves_with_points),
+        *deadlock_lines_by_name(drawn),
     )
     return Evidence(tuple(with_missing_points(claims)), panels=panels, setup=setup, quick=quick)
 
@@ -94,14 +96,13 @@ def _size_claims(curves: Mapping[str, LatencyCurve], quick: bool) -> Iterator[Pa
         curves: the curves by names such as `PF13-MIN`.
         quick: whether they are of small networks, which have points at fewer loads.
     """
-    loads = (LOW_LOAD, PERMUTATION_LOAD) if quick else (LOW_LOAD, BELOW_THE_KNEE, ABOVE_THE_KNEE)
     for routing in JUDGED_ROUTINGS:
         of_routing = [curve for name, curve in curves.items() if name.endswith(f"-{routing}")]
         yield _equality_claim(
             f"{routing}: they saturate alike, by the largest accepted load",
             [largest_accepted_load(curve) for curve in of_routing],
         )
-        for load in loads:
+        for load in QUICK_LOADS if quick else WHOLE_LOADS:
             yield _equality_claim(
                 f"{routing}: their latency at {load} is alike",
                 [simulated_latency(curve, load) for curve in of_routing],
@@ -115,7 +116,7 @@ def _equality_claim(says: str, values: Sequence[float]) -> PaperClaim:
         says=f"{says}: least over largest",
         printed=1,
         computed=smallest / largest,
-        reading_error=RATIO_ERROR,
+        reading_error=COMPARABLE_ERROR,
         interpretation=f"{WITHIN_TEN_PERCENT} From {smallest:.3g} to {largest:.3g}.",
         reason=f"From {smallest:.3g} to {largest:.3g}.",
     )

@@ -7,25 +7,25 @@ the statements are also computed by the hottest link, without a simulation (`flu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from extensions.papers.exhibit import Evidence, PaperClaim, as_not_computed
-from extensions.papers.fluid_shares import FLUID, READ_FLUID, minimal_share
-from extensions.papers.latency_curves import (
+from extensions.papers.curve_presentation import flit_setup_lines
+from extensions.papers.curve_runs import by_flits
+from extensions.papers.curve_values import (
     COMPARED_BY_ACCEPTED_LOAD,
-    PaperFabric,
-    by_flits,
     largest_accepted_load,
-    largest_gap,
-    setup_of_flits,
-    simulated_curve,
+    located_accepted_load,
     with_missing_points,
 )
-from extensions.papers.polarfly.polarfly_curves import deadlocks_by_name
+from extensions.papers.exhibit import Evidence, PaperClaim, as_not_computed
+from extensions.papers.fluid_shares import FLUID, READ_FLUID, minimal_share
+from extensions.papers.latency_curves import simulated_curve
+from extensions.papers.paper_fabric import PaperFabric
+from extensions.papers.polarfly.polarfly_curves import deadlock_lines_by_name
 from extensions.simulation.latency_curve import LatencyCurve, latency_panels
 
 GROWN_ROUTINGS = ("MIN", "UGAL_PF")
@@ -33,7 +33,15 @@ GROWN_ROUTINGS = ("MIN", "UGAL_PF")
 HOSTS_BY_MEAN_DEGREE = (
     "One endpoint for two links of the mean degree; the paper has the network radix."
 )
-"""How many hosts a switch of a grown network has here."""
+"""How many hosts a switch of a grown network has here.
+
+The paper has one host for two links of the "network radix". By the largest degree a switch of
+quadric:12 at q = 31 would have 28 hosts. MIN accepts .47 at most with these, half of the .93 before
+growth, where the paper has 31 % less. By the mean degree it has 22 hosts. MIN accepts .63 of .75
+with these (seed 0), 32 % less. For fans both readings give the same."""
+LESS_BY_QUADRICS = "39 % more by quadrics: 31 % less throughput"
+LESS_BY_FANS = "39 % more by fans: 19 % less throughput"
+"""Two statements of the text, which are computed by the hottest link and by simulation."""
 
 
 class GrowthRouting(NamedTuple):
@@ -46,19 +54,10 @@ class GrowthRouting(NamedTuple):
 
 
 def expanded(quick: bool) -> Evidence:
-    """Figure 11: uniform traffic on grown PolarFly, one host for two links (§VIII-C).
-
-    The paper has one host for two links of the "network radix". We read the mean degree. By the
-    largest degree (28 hosts for quadric:12 at q = 31) MIN accepts .47 at most, half of the .93
-    before growth; the paper has 31 % less. By the mean (22) it accepts .63 of .75 (seed 0), 32 %
-    less. For fans both readings are alike.
-
-    With virtual channels assigned by `--scheme valley`, the throughput of grown tables with
-    alternates collapses. A test shows that the channels cause this, not the tables.
-    """
+    """Figure 11: uniform traffic on grown PolarFly, one host for two links (§VIII-C)."""
     # By the number of added clusters, how many per cent more nodes the paper prints.
     q, percent = (9, {1: 10, 4: 39}) if quick else (31, {3: 10, 6: 19, 9: 29, 12: 39})
-    fabrics = [*_grown_fabrics(q, percent)]
+    fabrics = [*_grown_fabrics(q, cluster_counts=[*percent])]
     # Curves of flits take long: at the paper's size they have only the points that are cached.
     curves = {
         GrowthRouting(fabric.grown, fabric.routes): simulated_curve(
@@ -67,10 +66,10 @@ def expanded(quick: bool) -> Evidence:
         for fabric in fabrics
     }
     claims_by_formula = (
-        () if quick else (*_size_claims(fabrics, percent), *_fluid_growth_claims(fabrics))
+        () if quick else (*_size_claims(fabrics, percent), *_hottest_link_claims(fabrics))
     )
-    accepted = _accepted_by_growth(curves, largest_gap(quick))
-    claims = (*claims_by_formula, *with_missing_points(_growth_claims(accepted, percent)))
+    accepted = _accepted_by_growth(curves, quick)
+    claims = (*claims_by_formula, *with_missing_points(_simulated_claims(accepted, percent)))
     drawn = {key: curve for key, curve in curves.items() if curve.points}
     curve_by_title = {
         f"{_growth_in_words(key.grown, percent)}, {key.routing}": curve
@@ -82,42 +81,44 @@ def expanded(quick: bool) -> Evidence:
         fabric for fabric in fabrics if GrowthRouting(fabric.grown, fabric.routes) in drawn
     ]
     setup = (
-        *setup_of_flits(
+        *flit_setup_lines(
             simulated, quick, (((name,), curve) for name, curve in curve_by_title.items())
         ),
         COMPARED_BY_ACCEPTED_LOAD,
         "Hosts: half of the mean degree, our reading.",
         *(() if quick else (FLUID,)),
-        *deadlocks_by_name(curve_by_title),
+        *deadlock_lines_by_name(curve_by_title),
     )
     return Evidence(claims, panels=panels, setup=setup, quick=quick)
 
 
-def _grown_fabrics(q: int, counts: Iterable[int]) -> Iterator[PaperFabric]:
+def _grown_fabrics(q: int, cluster_counts: Sequence[int]) -> Iterator[PaperFabric]:
     """Yield PolarFly before and after growth, with each routing of figure 11.
 
     Args:
-        q: of PolarFly.
-        counts: how many clusters are added, of quadrics or of fans.
+        q: the parameter of PolarFly.
+        cluster_counts: how many clusters are added, of quadrics or of fans.
     """
-    growths = [f"{method}:{count}" for method in ("quadric", "fan") for count in counts]
+    growths = [f"{method}:{count}" for method in ("quadric", "fan") for count in cluster_counts]
     for grown in ("", *growths):
-        fabric = PaperFabric({"family": "polarfly", "q": q}, 1, "MIN", grown=grown)
+        fabric = PaperFabric({"family": "polarfly", "q": q}, hosts=1, routes="MIN", grown=grown)
         hosts = round(fabric.build().topology.graph.degrees.mean() / 2)
         for routing in GROWN_ROUTINGS:
             yield replace(fabric, hosts=hosts, routes=routing)
 
 
 def _accepted_by_growth(
-    curves: Mapping[GrowthRouting, LatencyCurve], gap: float | None
+    curves: Mapping[GrowthRouting, LatencyCurve], quick: bool
 ) -> dict[str, float]:
-    """The largest accepted load by growth, with the routing that accepts more.
+    """The largest accepted load by growth, with the routing that accepts more; nan if one is nan.
 
     Args:
         curves: the curves of all growths and routings.
-        gap: how far loads around saturation may be apart (`largest_gap`).
+        quick: whether the curves are of small networks, at few loads. They are taken as they are;
+            those of the paper's size have to locate their saturation.
     """
-    accepted = {key: largest_accepted_load(curve, gap) for key, curve in curves.items()}
+    accepted_load = largest_accepted_load if quick else located_accepted_load
+    accepted = {key: accepted_load(curve) for key, curve in curves.items()}
     return {
         key.grown: float(
             np.max([accepted[GrowthRouting(key.grown, routing)] for routing in GROWN_ROUTINGS])
@@ -127,10 +128,10 @@ def _accepted_by_growth(
 
 
 def _growth_in_words(grown: str, percent: Mapping[int, int]) -> str:
-    """A growth such as `fan:3`, "" for none, in words.
+    """A growth in words, such as `fan, 10 % more`.
 
     Args:
-        grown: the growth.
+        grown: the growth, such as `fan:3`; "" for none.
         percent: how many per cent more nodes the paper prints, by the number of clusters.
     """
     if not grown:
@@ -169,17 +170,21 @@ NO_QUEUES = (
 )
 """Why the hottest link does not decide a statement on what a network accepts."""
 FANS_BY_LARGEST_DEGREE = "With 18 hosts, half of the largest degree, it is .76."
-"""The share with three clusters of fans, if hosts were counted by the largest degree, which is 36,
-in place of the mean degree. `throughput` computes the .76 for that number of hosts."""
+"""What the claim on three clusters of fans would be with another reading of "network radix".
+
+The largest degree there is 36. `polarfab throughput` computes .76 for 18 hosts."""
 PEAK_BEFORE_GROWTH = (
     "A ratio of two such loads. Before growth the hottest link allows all of the peak; the"
     " paper's 67 % of it, 19 % less than before, are 83 % before growth."
 )
-"""Why the hottest link does not decide by how much throughput falls: the paper prints both 67 % of
-the peak and 19 % less than before growth, so that before growth it had .67/.81 = 83 %."""
+"""Why the hottest link does not decide by how much throughput falls.
+
+The paper prints 67 % of the peak, and 19 % less than before growth. So before growth it had
+.67/.81 = 83 % of the peak. The hottest link gives 100 % there. The two ratios to the state before
+growth are therefore not comparable."""
 
 
-def _fluid_growth_claims(fabrics: Iterable[PaperFabric]) -> Iterator[PaperClaim]:
+def _hottest_link_claims(fabrics: Iterable[PaperFabric]) -> Iterator[PaperClaim]:
     """The paper's words on figure 11, by the hottest link of minimal routes.
 
     Args:
@@ -190,56 +195,74 @@ def _fluid_growth_claims(fabrics: Iterable[PaperFabric]) -> Iterator[PaperClaim]
         for fabric in fabrics
         if fabric.routes == "MIN" and fabric.grown in ("", "fan:3", "fan:12", "quadric:12")
     }
-    few_fans, fans, quadrics = (
+    kept_by_few_fans, kept_by_fans, kept_by_quadrics = (
         share[grown] / share[""] for grown in ("fan:3", "fan:12", "quadric:12")
     )
-    for says, printed, computed, why in (
-        (
-            "10 % more by fans: 73 % of peak bandwidth",
-            0.73,
-            few_fans,
-            f"{NO_QUEUES} {FANS_BY_LARGEST_DEGREE}",
-        ),
-        ("39 % more by fans: 67 % of peak bandwidth", 0.67, fans, NO_QUEUES),
-        ("39 % more by fans: 19 % less throughput", 0.81, fans, PEAK_BEFORE_GROWTH),
-        ("39 % more by quadrics: 31 % less throughput", 0.69, quadrics, PEAK_BEFORE_GROWTH),
-    ):
-        claim = PaperClaim(
-            says=f"{says}, by the hottest link", printed=printed, computed=computed, rounding=0.005
-        )
-        yield as_not_computed(claim, why)
+    yield _undecided_by_hottest_link(
+        "10 % more by fans: 73 % of peak bandwidth",
+        printed=0.73,
+        computed=kept_by_few_fans,
+        why=f"{NO_QUEUES} {FANS_BY_LARGEST_DEGREE}",
+    )
+    yield _undecided_by_hottest_link(
+        "39 % more by fans: 67 % of peak bandwidth",
+        printed=0.67,
+        computed=kept_by_fans,
+        why=NO_QUEUES,
+    )
+    yield _undecided_by_hottest_link(
+        LESS_BY_FANS, printed=0.81, computed=kept_by_fans, why=PEAK_BEFORE_GROWTH
+    )
+    yield _undecided_by_hottest_link(
+        LESS_BY_QUADRICS, printed=0.69, computed=kept_by_quadrics, why=PEAK_BEFORE_GROWTH
+    )
     yield PaperClaim.of_order(
         says="fans keep more, by the hottest link",
-        first=fans,
+        first=kept_by_fans,
         relation=">",
-        second=quadrics,
+        second=kept_by_quadrics,
         interpretation=f"{READ_FLUID} {HOSTS_BY_MEAN_DEGREE}",
     )
+
+
+def _undecided_by_hottest_link(says: str, printed: float, computed: float, why: str) -> PaperClaim:
+    """A printed fraction beside that of the hottest link, which does not decide it.
+
+    Args:
+        says: what the paper says.
+        printed: the fraction that the paper prints.
+        computed: the fraction that the hottest link allows.
+        why: why this does not decide the statement.
+    """
+    claim = PaperClaim(
+        says=f"{says}, by the hottest link", printed=printed, computed=computed, rounding=0.005
+    )
+    return as_not_computed(claim, why)
 
 
 # Claims by what was simulated
 
 
-def _growth_claims(
+def _simulated_claims(
     accepted: Mapping[str, float], percent: Mapping[int, int]
 ) -> tuple[PaperClaim, ...]:
-    """The paper's words on figure 11.
+    """The paper's words on figure 11, by the loads that were simulated.
 
     Args:
         accepted: the largest accepted load by growth, such as `fan:3`; "" is before growth.
-        percent: how many per cent more nodes there are, by the number of clusters, ascending.
+        percent: how many per cent more nodes the paper prints, by the number of clusters.
     """
     fewest, most = min(percent), max(percent)
     kept_by_quadrics = accepted[f"quadric:{most}"] / accepted[""]
     kept_by_fans = accepted[f"fan:{most}"] / accepted[""]
     return (
-        _growth_claim("39 % more by quadrics: 31 % less throughput", 0.69, kept_by_quadrics),
-        _growth_claim("39 % more by fans: 19 % less throughput", 0.81, kept_by_fans),
+        _fraction_claim(LESS_BY_QUADRICS, printed=0.69, computed=kept_by_quadrics),
+        _fraction_claim(LESS_BY_FANS, printed=0.81, computed=kept_by_fans),
         *(
-            _growth_claim(
+            _fraction_claim(
                 f"by fans, of peak bandwidth after {percent[count]} %",
-                printed,
-                accepted[f"fan:{count}"],
+                printed=printed,
+                computed=accepted[f"fan:{count}"],
             )
             for count, printed in ((fewest, 0.73), (most, 0.67))
         ),
@@ -253,8 +276,8 @@ def _growth_claims(
     )
 
 
-def _growth_claim(says: str, printed: float, computed: float) -> PaperClaim:
-    """A per cent of figure 11 that the text prints, with no error but its last digit's."""
+def _fraction_claim(says: str, printed: float, computed: float) -> PaperClaim:
+    """A percentage of figure 11 that the text prints in whole per cent, as a fraction."""
     return PaperClaim(
         says=says,
         printed=printed,

@@ -8,7 +8,8 @@ the paper's statements with our values. The statements are of three groups:
 - on PolarFly against its *rivals*, the direct networks that the paper compares it with.
 
 Texts that say how a statement is read, or why our values do not decide it, are above the function
-that makes the claim. The loads in them are those of the kept points (`manual/points`).
+that makes the claim. The loads in them are those of the kept points (`manual/points`), which are of
+the networks of Table V. In a quick run `SMALL_NETWORKS` stands in their place.
 """
 
 from __future__ import annotations
@@ -18,30 +19,33 @@ from math import inf, nan
 
 import numpy as np
 
-from extensions.papers.exhibit import Evidence, PaperClaim, as_not_computed
-from extensions.papers.fluid_shares import FLUID, READ_FLUID, minimal_share
-from extensions.papers.latency_curves import (
+from extensions.papers.curve_presentation import (
+    CurveKey,
+    deadlock_lines,
+    flit_setup_lines,
+    pattern_panels,
+)
+from extensions.papers.curve_runs import by_flits
+from extensions.papers.curve_values import (
     COMPARED_BY_ACCEPTED_LOAD,
     LOAD_ERROR,
-    CurveKey,
-    PaperFabric,
-    by_flits,
-    deadlocks_of,
     largest_accepted_load,
-    largest_gap,
     largest_sustained_load,
-    panels_of,
-    setup_of_flits,
-    simulated_curve,
+    located_accepted_load,
+    located_sustained_load,
     undecided_if_near,
     with_missing_points,
 )
+from extensions.papers.exhibit import Evidence, PaperClaim, as_not_computed
+from extensions.papers.fluid_shares import FLUID, READ_FLUID, minimal_share
+from extensions.papers.latency_curves import simulated_curve
+from extensions.papers.paper_fabric import PaperFabric
 from extensions.papers.polarfly.polarfly_curves import (
     ADAPTIVE,
     BELOW_THE_KNEE,
+    COMPARABLE_ERROR,
     LOW_LOAD,
-    PERMUTED,
-    RATIO_ERROR,
+    PERMUTATIONS,
     SIMULATED_SMALL,
     WITHIN_TEN_PERCENT,
     NetworkRouting,
@@ -51,7 +55,7 @@ from extensions.papers.polarfly.polarfly_curves import (
     routed_fabrics,
     simulated_latency,
 )
-from extensions.papers.polarfly.polarfly_measures import TABLE_V
+from extensions.papers.polarfly.polarfly_networks import TABLE_V
 from extensions.simulation.latency_curve import LatencyCurve
 
 RIVALS = ("SF", "DF1", "DF2", "JF")
@@ -63,6 +67,8 @@ RIVAL_ROUTES = {
     "DF2": "Dragonfly is routed by our tables, and not by BookSim's usual routes.",
 }
 """How the simulated rivals are routed."""
+SMALL_NETWORKS = "Small networks, at few loads and with one seed, do not decide it."
+"""Why an order is not computed in a quick run, where it is not computed at the paper's size."""
 
 
 def comparison(quick: bool) -> Evidence:
@@ -75,27 +81,26 @@ def comparison(quick: bool) -> Evidence:
             fabric, pattern, quick, runs=by_flits(pattern, routing)
         )
         for (name, routing), fabric in fabrics.items()
-        for pattern in ("uniform", *PERMUTED)
+        for pattern in ("uniform", *PERMUTATIONS)
         if pattern == "uniform" or routing != "MIN" or name in ("PF", "FT")
     }
-    gap = largest_gap(quick)
     hosts = fabrics[NetworkRouting("PF", "MIN")].hosts
     claims = (
-        *(() if quick else _fluid_claims(fabrics)),
-        *with_missing_points(_polarfly_claims(curves, hosts, gap)),
-        *with_missing_points(_rival_claims(curves, gap)),
+        *(() if quick else _hottest_link_claims(fabrics)),
+        *with_missing_points(_polarfly_claims(curves, hosts, quick)),
+        *with_missing_points(_rival_claims(curves, quick)),
     )
     drawn = {key: curve for key, curve in curves.items() if curve.points}
-    panels = panels_of(
+    panels = pattern_panels(
         {(key.pattern, f"{key.network}-{key.routing}"): curve for key, curve in drawn.items()}
     )
     simulated = [fabrics[NetworkRouting(key.network, key.routing)] for key in drawn]
-    lines = setup_of_flits(simulated, quick, drawn.items())
+    lines = flit_setup_lines(simulated, quick, drawn.items())
     setup = (
         *lines,
         *((COMPARED_BY_ACCEPTED_LOAD,) if lines else ()),
         *(() if quick else (FLUID,)),
-        *deadlocks_of(drawn.items()),
+        *deadlock_lines(drawn.items()),
     )
     return Evidence(claims, panels=panels, setup=setup, quick=quick)
 
@@ -115,12 +120,12 @@ switches of groups that s has links to, to t. Each of the 6 hosts of a switch se
 packets to each other switch, so the link gets 6·145/875 of what one host sends."""
 
 
-def _fluid_claims(fabrics: Mapping[NetworkRouting, PaperFabric]) -> Iterator[PaperClaim]:
+def _hottest_link_claims(fabrics: Mapping[NetworkRouting, PaperFabric]) -> Iterator[PaperClaim]:
     """The paper's words on minimal routes in figure 8, by the hottest link."""
     texts = {key.network: fabric.text() for key, fabric in fabrics.items() if key.routing == "MIN"}
     hosts = fabrics[NetworkRouting("PF", "MIN")].hosts
     shares = {name: minimal_share(texts[name], "uniform") for name in ("PF", *RIVALS)}
-    for pattern in PERMUTED:
+    for pattern in PERMUTATIONS:
         yield PaperClaim(
             says=f"MIN carries at most 1/p: {pattern}, by the hottest link",
             printed=1 / hosts,
@@ -153,23 +158,27 @@ def _fluid_claims(fabrics: Mapping[NetworkRouting, PaperFabric]) -> Iterator[Pap
 
 
 def _polarfly_claims(
-    curves: Mapping[CurveKey, LatencyCurve], hosts: int, gap: float | None
+    curves: Mapping[CurveKey, LatencyCurve], hosts: int, quick: bool
 ) -> Iterator[PaperClaim]:
     """The paper's words on PolarFly's own curves of figure 8.
 
     Args:
         curves: the curves of all networks.
         hosts: the hosts of a switch of PolarFly.
-        gap: how far loads around saturation may be apart (`largest_gap`).
+        quick: whether the curves are of small networks, at few loads. They are taken as they are;
+            those of the paper's size have to locate their saturation.
     """
     polarfly = {
         PatternRouting(key.pattern, key.routing): curve
         for key, curve in curves.items()
         if key.network == "PF"
     }
-    accepted = {key: largest_accepted_load(curve, gap) for key, curve in polarfly.items()}
-    sustained = {key: largest_sustained_load(curve, gap) for key, curve in polarfly.items()}
-    yield from _uniform_claims(polarfly, accepted, sustained)
+    accepted_load = largest_accepted_load if quick else located_accepted_load
+    sustained_load = largest_sustained_load if quick else located_sustained_load
+    accepted = {key: accepted_load(curve) for key, curve in polarfly.items()}
+    sustained = {key: sustained_load(curve) for key, curve in polarfly.items()}
+    why_undecided = SMALL_NETWORKS if quick else PEAK_BEHIND_THE_KNEE
+    yield from _uniform_claims(polarfly, accepted, sustained, why_undecided)
     yield from _permutation_claims(polarfly, accepted, sustained, hosts)
     yield from adaptation_claims(polarfly)
 
@@ -179,16 +188,14 @@ PEAK_BEHIND_THE_KNEE = (
     " most that UGAL_PF accepts may lie there. Behind saturation nearly all its packets take a"
     " detour, and it accepts .65 at .95. UGAL accepts .89 there."
 )
-"""Why the largest accepted loads of UGAL_PF and UGAL under uniform traffic do not tell an order.
-
-The text is about the kept points of q = 31. A quick run, of q = 7, has it too: there every
-statement counts as not computed."""
+"""Why the largest accepted loads of UGAL_PF and UGAL at q = 31 do not decide an order."""
 
 
 def _uniform_claims(
     polarfly: Mapping[PatternRouting, LatencyCurve],
     accepted: Mapping[PatternRouting, float],
     sustained: Mapping[PatternRouting, float],
+    why_undecided: str,
 ) -> Iterator[PaperClaim]:
     """The claims of figure 8 on uniform traffic in PolarFly.
 
@@ -196,6 +203,7 @@ def _uniform_claims(
         polarfly: the curve of each pattern and routing.
         accepted: the largest accepted load of each curve.
         sustained: the largest sustained load of each curve.
+        why_undecided: why the accepted loads of UGAL_PF and UGAL do not decide an order.
     """
     minimal, ugal, ugal_pf = (
         PatternRouting("uniform", routing) for routing in ("MIN", "UGAL", "UGAL_PF")
@@ -210,16 +218,16 @@ def _uniform_claims(
         says="UGAL_PF is comparable to MIN there: ratio of the largest throughputs",
         printed=1,
         computed=accepted[ugal_pf] / accepted[minimal],
-        reading_error=RATIO_ERROR,
+        reading_error=COMPARABLE_ERROR,
         interpretation=WITHIN_TEN_PERCENT,
     )
-    outperforms = PaperClaim.of_order(
+    ugal_pf_above_ugal = PaperClaim.of_order(
         says="and outperforms UGAL on PolarFly: largest throughputs",
         first=accepted[ugal_pf],
         relation=">",
         second=accepted[ugal],
     )
-    yield as_not_computed(outperforms, PEAK_BEHIND_THE_KNEE)
+    yield as_not_computed(ugal_pf_above_ugal, why_undecided)
     latency = {
         key: simulated_latency(polarfly[key], BELOW_THE_KNEE) for key in (minimal, ugal, ugal_pf)
     }
@@ -227,7 +235,7 @@ def _uniform_claims(
         says=f"UGAL_PF's latency is comparable to MIN's, load {BELOW_THE_KNEE}: ratio",
         printed=1,
         computed=latency[ugal_pf] / latency[minimal],
-        reading_error=RATIO_ERROR,
+        reading_error=COMPARABLE_ERROR,
         interpretation=WITHIN_TEN_PERCENT,
     )
     yield PaperClaim.of_order(
@@ -258,14 +266,14 @@ def _permutation_claims(
         sustained: the largest sustained load of each curve.
         hosts: the hosts of a switch.
     """
-    for pattern in PERMUTED:
+    for pattern in PERMUTATIONS:
         yield PaperClaim(
             says=f"MIN carries at most 1/p: {pattern}",
             printed=1 / hosts,
             computed=accepted[PatternRouting(pattern, "MIN")],
             relation="<=",
         )
-    for pattern in PERMUTED:
+    for pattern in PERMUTATIONS:
         for routing in ADAPTIVE:
             key = PatternRouting(pattern, routing)
             yield _claim_of_simulated_loads(
@@ -274,7 +282,7 @@ def _permutation_claims(
                 sustained_load=sustained[key],
                 curve=polarfly[key],
             )
-    for pattern in PERMUTED:
+    for pattern in PERMUTATIONS:
         keys = [PatternRouting(pattern, routing) for routing in ADAPTIVE]
         next_loads = [next_load(sustained[key], polarfly[key]) for key in keys]
         says = f"saturates between 50 and 66 %, UGAL and UGAL_PF: {pattern}"
@@ -309,7 +317,7 @@ def _claim_of_simulated_loads(
         says: what the paper says.
         printed: the number that the paper prints.
         sustained_load: the largest sustained load of the curve.
-        curve: the simulated loads.
+        curve: what was simulated.
     """
     not_sustained = next_load(sustained_load, curve)
     claim = PaperClaim(
@@ -326,10 +334,15 @@ def _undecided_if_overloaded_below(
     claim: PaperClaim, sustained_load: float, curve: LatencyCurve
 ) -> PaperClaim:
     """The claim; "not computed" if a load below the largest sustained one is not sustained."""
-    overloads = [p.offered for p in curve.points if not p.sustained and p.offered < sustained_load]
-    overloads_text = ", ".join(f"{load:g}" for load in overloads)
-    reason = f"With one seed it sustains {sustained_load:g}, and not {overloads_text}."
-    return as_not_computed(claim, reason) if overloads else claim
+    overloads = [
+        f"{point.offered:g}"
+        for point in curve.points
+        if not point.sustained and point.offered < sustained_load
+    ]
+    if not overloads:
+        return claim
+    reason = f"With one seed it sustains {sustained_load:g}, and not {', '.join(overloads)}."
+    return as_not_computed(claim, reason)
 
 
 # Claims on PolarFly and its rivals
@@ -349,27 +362,24 @@ DF1_DETOURS_BY_OUR_TABLES = (
 )
 """The same under permutations, whose packets take detours. A detour is two minimal paths, so a link
 carries twice as much: half of 875/(6·145) is .503."""
-UNDECIDED_BY_OUR_TABLES = {
-    ("uniform", "DF1"): DF1_BY_OUR_TABLES,
-    ("permutation", "DF1"): DF1_DETOURS_BY_OUR_TABLES,
-    ("tornado", "DF1"): DF1_DETOURS_BY_OUR_TABLES,
-}
-"""By pattern and rival, why the simulation does not decide an order: the rival's usual routes,
-which our tables do not take, may carry more."""
 
 
-def _rival_claims(
-    curves: Mapping[CurveKey, LatencyCurve], gap: float | None
-) -> Iterator[PaperClaim]:
+def _rival_claims(curves: Mapping[CurveKey, LatencyCurve], quick: bool) -> Iterator[PaperClaim]:
     """The paper's words on PolarFly and other networks in figure 8.
+
+    The order of PolarFly and DF1 is never decided. DF1's usual routes, which our tables do not
+    take, may carry more.
 
     Args:
         curves: the curves of all networks.
-        gap: how far loads around saturation may be apart (`largest_gap`).
+        quick: as for `_polarfly_claims`.
     """
-    accepted = {key: largest_accepted_load(curve, gap) for key, curve in curves.items()}
+    accepted_load = largest_accepted_load if quick else located_accepted_load
+    accepted = {key: accepted_load(curve) for key, curve in curves.items()}
     polarfly_load = accepted[CurveKey("uniform", "PF", "MIN")]
-    for pattern in ("uniform", *PERMUTED):
+    why_df1_undecided = SMALL_NETWORKS if quick else DF1_BY_OUR_TABLES
+    why_df1_detours_undecided = SMALL_NETWORKS if quick else DF1_DETOURS_BY_OUR_TABLES
+    for pattern in ("uniform", *PERMUTATIONS):
         for name in RIVALS:
             rival = CurveKey(pattern, name, "UGAL")
             claim = _larger_load_claim(
@@ -379,8 +389,11 @@ def _rival_claims(
                 routes=RIVAL_ROUTES[name],
             )
             claim = _undecided_if_peak_may_be_higher(claim, curves[rival])
-            reason = UNDECIDED_BY_OUR_TABLES.get((pattern, name), "")
-            yield as_not_computed(claim, reason) if reason else claim
+            if name == "DF1":
+                takes_detours = pattern in PERMUTATIONS
+                why = why_df1_detours_undecided if takes_detours else why_df1_undecided
+                claim = as_not_computed(claim, why)
+            yield claim
     for name in RIVALS:
         claim = _larger_load_claim(
             f"outperforms {name}, MIN against MIN: uniform",
@@ -388,7 +401,7 @@ def _rival_claims(
             smaller=accepted[CurveKey("uniform", name, "MIN")],
             routes=RIVAL_ROUTES[name],
         )
-        yield as_not_computed(claim, DF1_BY_OUR_TABLES) if name == "DF1" else claim
+        yield as_not_computed(claim, why_df1_undecided) if name == "DF1" else claim
     latency = {
         name: simulated_latency(curves[CurveKey("uniform", name, "MIN")], LOW_LOAD)
         for name in ("PF", "JF", "DF1", "DF2", "FT")
@@ -411,7 +424,7 @@ def _rival_claims(
         says="the largest uniform throughput is comparable to FT's: ratio",
         printed=1,
         computed=polarfly_load / accepted[CurveKey("uniform", "FT", "MIN")],
-        reading_error=RATIO_ERROR,
+        reading_error=COMPARABLE_ERROR,
         interpretation=WITHIN_TEN_PERCENT,
     )
 
@@ -430,10 +443,10 @@ def _larger_load_claim(says: str, larger: float, smaller: float, routes: str) ->
 
 
 def _undecided_if_peak_may_be_higher(claim: PaperClaim, rival: LatencyCurve) -> PaperClaim:
-    """The claim; not computed if the other network may accept as much between simulated loads.
+    """The claim; "not computed" if the rival may accept as much between two simulated loads.
 
-    At the load above its largest sustained one it may accept less than at that, as packets take
-    detours. Then it accepts the most somewhere between, at most the load that is offered.
+    Take a rival that sustains .4 and not .5, and accepts .38 at .5, less than at .4, as its packets
+    take detours there. It accepts the most at some load between .4 and .5, so nearly .5 at most.
 
     Args:
         claim: the claim that one network accepts more than another.

@@ -2,29 +2,23 @@
 
 `permutations` simulates two patterns, which pair neighbours, or switches at distance 2, and returns
 the paper's statements with our values. Points are averaged over runs of several seeds
-(`latency_curves.BY_PACKETS`).
+(`curve_runs.BY_PACKETS`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from extensions.papers.curve_presentation import deadlock_lines, pattern_panels, setup_lines
+from extensions.papers.curve_runs import BY_PACKETS
+from extensions.papers.curve_values import largest_accepted_load, largest_sustained_load, latency_at
 from extensions.papers.exhibit import Evidence, PaperClaim
-from extensions.papers.latency_curves import (
-    LOADS,
-    deadlocks_of,
-    largest_accepted_load,
-    largest_sustained_load,
-    latency_at,
-    panels_of,
-    setup_of,
-    simulated_curve,
-)
+from extensions.papers.latency_curves import simulated_curve
 from extensions.papers.polarfly.polarfly_curves import (
     ADAPTIVE,
+    COMPARABLE_ERROR,
     LOW_LOAD,
-    PERMUTED,
-    RATIO_ERROR,
+    PERMUTATIONS,
     SIMULATED_SMALL,
     WITHIN_TEN_PERCENT,
     PatternRouting,
@@ -32,11 +26,12 @@ from extensions.papers.polarfly.polarfly_curves import (
     next_load,
     routed_fabrics,
 )
-from extensions.papers.polarfly.polarfly_measures import TABLE_V
+from extensions.papers.polarfly.polarfly_networks import TABLE_V
 from extensions.simulation.latency_curve import LatencyCurve
 
-NEIGHBOURS = ("perm2hop", "perm1hop")
-"""The permutations of figure 9, which pair switches at distance 2, and neighbours."""
+NEAR_PERMUTATIONS = ("perm2hop", "perm1hop")
+"""The traffic patterns of figure 9: permutations that pair switches at distance 2, or neighbours.
+"""
 
 
 def permutations(quick: bool) -> Evidence:
@@ -47,25 +42,25 @@ def permutations(quick: bool) -> Evidence:
     curves = {
         PatternRouting(pattern, routing): simulated_curve(fabric, pattern, quick)
         for routing, fabric in fabrics.items()
-        for pattern in NEIGHBOURS
+        for pattern in NEAR_PERMUTATIONS
     }
     curves_of_figure_8 = {
         PatternRouting(pattern, routing): simulated_curve(fabrics[routing], pattern, quick)
         for routing in ADAPTIVE
-        for pattern in PERMUTED
+        for pattern in PERMUTATIONS
     }
     claims = (
         *_similarity_claims(curves, curves_of_figure_8),
         *_saturation_claims(curves),
-        *_minimal_routing_claims(curves),
+        *_minimal_routing_claims(curves, networks["PF"].hosts),
         *adaptation_claims({**curves, **curves_of_figure_8}),
         _slower_adaptation_claim(curves),
     )
-    panels = panels_of(
+    panels = pattern_panels(
         {(pattern, f"PF-{routing}"): curve for (pattern, routing), curve in curves.items()}
     )
-    deadlocks = deadlocks_of((*curves.items(), *curves_of_figure_8.items()))
-    setup = (*setup_of(fabrics.values(), quick), *deadlocks)
+    deadlocks = deadlock_lines((*curves.items(), *curves_of_figure_8.items()))
+    setup = (*setup_lines(fabrics.values(), quick), *deadlocks)
     return Evidence(claims, panels=panels, setup=setup, quick=quick)
 
 
@@ -80,7 +75,7 @@ def _similarity_claims(
             says=f"{pattern} is similar to perm2hop, {routing}: ratio of the largest throughputs",
             printed=1,
             computed=largest_accepted_load(curve) / of_perm2hop,
-            reading_error=RATIO_ERROR,
+            reading_error=COMPARABLE_ERROR,
             interpretation=WITHIN_TEN_PERCENT,
         )
 
@@ -91,16 +86,15 @@ LOAD_READING_ERROR = 0.05
 
 def _saturation_claims(curves: Mapping[PatternRouting, LatencyCurve]) -> Iterator[PaperClaim]:
     """Yield the claims that adaptive routing saturates at almost 50 %."""
-    for pattern in NEIGHBOURS:
+    for pattern in NEAR_PERMUTATIONS:
         for routing in ADAPTIVE:
             curve = curves[PatternRouting(pattern, routing)]
             sustained = largest_sustained_load(curve)
             not_sustained = next_load(sustained, curve)
             middle = (sustained + not_sustained) / 2
-            within = " The introduction has 50 to 66 %." if 0.5 <= middle <= 0.66 else ""
-            reading = (
-                f"It sustains {sustained:g} and not {not_sustained:g}; ours is the middle.{within}"
-            )
+            reading = f"It sustains {sustained:g} and not {not_sustained:g}; ours is the middle."
+            if 0.5 <= middle <= 0.66:
+                reading += " The introduction has 50 to 66 %."
             yield PaperClaim(
                 says=f"{pattern}: almost 50 % with {routing}",
                 printed=0.5,
@@ -111,30 +105,51 @@ def _saturation_claims(curves: Mapping[PatternRouting, LatencyCurve]) -> Iterato
             )
 
 
-LOAD_WITHOUT_STEPS = (
-    "Of the loads .05, .1, … it sustains the first. Without steps it is {:.3g}: a link carries 1/16"
-    " of what the 16 hosts of a switch can send."
-)
-"""How the 5 % are read with which MIN copes: as the largest of the paper's loads that it sustains.
-PolarFly q = 31 has 16 hosts a switch (Table V), which all send to one switch over one path."""
-TWO_PAIRS_SHARE_A_LINK = (
-    "In the permutation that is drawn here, paths of two pairs share a link: 1/32 for each."
-)
-"""Why MIN may sustain less than 5 % under perm2hop: 2 · 16 hosts send over one link."""
+def load_without_steps(sustained: float, hosts: int) -> str:
+    """How the 5 % are read that MIN withstands: as the largest of the paper's loads it sustains.
+
+    All hosts of a switch send to those of one other switch, over one path.
+
+    Args:
+        sustained: the largest load that was sustained here.
+        hosts: the hosts of a switch, 16 in PolarFly of q = 31 (Table V).
+    """
+    return (
+        f"Of the loads .05, .1, … it sustains the first. Without steps it is {sustained:.3g}: a"
+        f" link carries 1/{hosts} of what the {hosts} hosts of a switch can send."
+    )
 
 
-def _minimal_routing_claims(curves: Mapping[PatternRouting, LatencyCurve]) -> Iterator[PaperClaim]:
-    """Yield the claims that MIN withstands a load of 5 %."""
-    for pattern in NEIGHBOURS:
+def two_pairs_share_a_link(hosts: int) -> str:
+    """Why MIN may sustain less than 5 % under perm2hop: the hosts of two switches share a link."""
+    return (
+        "In the permutation that is drawn here, paths of two pairs share a link:"
+        f" 1/{2 * hosts} for each."
+    )
+
+
+def _minimal_routing_claims(
+    curves: Mapping[PatternRouting, LatencyCurve], hosts: int
+) -> Iterator[PaperClaim]:
+    """Yield the claims that MIN withstands a load of 5 %.
+
+    Args:
+        curves: the curves of figure 9.
+        hosts: the hosts of a switch.
+    """
+    # The paper simulates loads in steps, so the sustained load is rounded down to one of ours.
+    for pattern in NEAR_PERMUTATIONS:
         sustained = largest_sustained_load(curves[PatternRouting(pattern, "MIN")])
-        load_in_steps = max((load for load in LOADS if load <= sustained), default=sustained)
+        load_in_steps = max(
+            (load for load in BY_PACKETS.loads if load <= sustained), default=sustained
+        )
         yield PaperClaim(
             says=f"{pattern}: MIN withstands 5 %",
             printed=0.05,
             computed=load_in_steps,
             rounding=0.005,
-            interpretation=LOAD_WITHOUT_STEPS.format(sustained),
-            reason=TWO_PAIRS_SHARE_A_LINK if pattern == "perm2hop" else "",
+            interpretation=load_without_steps(sustained, hosts),
+            reason=two_pairs_share_a_link(hosts) if pattern == "perm2hop" else "",
         )
 
 
@@ -142,16 +157,17 @@ ADAPTATION_BY_LATENCY = (
     "By how many cycles more than UGAL's its mean latency is at .1, which is more than a link"
     " carries of minimal packets."
 )
-"""How "slower to adapt" is measured: at `LOW_LOAD`, which is more than the 1/16 or 1/32 that MIN
-sustains, so that most packets have to take detours."""
+"""How "slower to adapt" is measured. `LOW_LOAD` is more than the 1/16 or 1/32 that MIN sustains at
+q = 31, so that most packets have to take detours there."""
 
 
 def _slower_adaptation_claim(curves: Mapping[PatternRouting, LatencyCurve]) -> PaperClaim:
     """The claim that UGAL_PF adapts more slowly when switches at distance 2 are paired."""
+    # By how many cycles the mean latency of UGAL_PF is more than that of UGAL.
     added_latency = {
         pattern: latency_at(curves[PatternRouting(pattern, "UGAL_PF")], LOW_LOAD)
         - latency_at(curves[PatternRouting(pattern, "UGAL")], LOW_LOAD)
-        for pattern in NEIGHBOURS
+        for pattern in NEAR_PERMUTATIONS
     }
     return PaperClaim.of_order(
         says=f"UGAL_PF is slower to adapt under perm2hop than under perm1hop, load {LOW_LOAD}",

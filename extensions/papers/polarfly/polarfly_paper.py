@@ -7,9 +7,13 @@ caption.
 from __future__ import annotations
 
 from extensions.papers.exhibit import exhibits_of
-from extensions.papers.polarfly import polarfly_measures as measures
+from extensions.papers.polarfly import polarfly_scale as scale
 from extensions.papers.polarfly import polarfly_structure as structure
 from extensions.papers.polarfly import polarfly_tables as tables
+from extensions.papers.polarfly.polarfly_bisection import bisections
+from extensions.papers.polarfly.polarfly_costs import port_costs
+from extensions.papers.polarfly.polarfly_failures import broken_links
+from extensions.papers.polarfly.polarfly_feasibility import feasibility
 from extensions.papers.polarfly.polarfly_fig8 import comparison
 from extensions.papers.polarfly.polarfly_fig9 import permutations
 from extensions.papers.polarfly.polarfly_fig10 import sizes
@@ -20,7 +24,7 @@ EXHIBITS = [
         "polarfly",
         "table",
         {
-            tables.feasibility: "Feasibility of networks for co-packaged systems",
+            feasibility: "Feasibility of networks for co-packaged systems",
             tables.inter_cluster_triangles: "Triangles between clusters, by the kinds of vertices",
             tables.intermediate_kinds: "The vertex between two adjacent ones, by kinds",
             tables.expansion_methods: "Characteristics of the expansion methods",
@@ -32,8 +36,8 @@ EXHIBITS = [
         "polarfly",
         "fig",
         {
-            structure.degrees: "Feasible degrees of PolarFly and Slim Fly",
-            structure.moore_bound: "Scalability of direct diameter-2 topologies: the Moore bound",
+            scale.degrees: "Feasible degrees of PolarFly and Slim Fly",
+            scale.moore_bound: "Scalability of direct diameter-2 topologies: the Moore bound",
             structure.geometry: "Two lines, and the line perpendicular to both",
             structure.er3: "The dot-product construction of ER_3",
             structure.rack_layout: "The layout: quadrics and fans",
@@ -43,10 +47,10 @@ EXHIBITS = [
             permutations: "Adaptive routing under permutations",
             sizes: "PolarFly of different sizes under uniform traffic",
             expanded: "Incrementally expanded PolarFly under uniform traffic",
-            measures.bisections: "Bisection: links in the cut",
+            bisections: "Bisection: links in the cut",
             structure.er17_and_er19: "Fans of ER_17 and of ER_19",
-            measures.broken_links: "Diameter and mean distance while links fail",
-            measures.port_costs: "Cost per node",
+            broken_links: "Diameter and mean distance while links fail",
+            port_costs: "Cost per node",
         },
     ),
 ]

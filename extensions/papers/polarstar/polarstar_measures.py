@@ -30,67 +30,69 @@ from extensions.papers.polarstar.polarstar_simulation import TABLE_3
 
 RADIXES = tuple(range(9, 31, 3))
 """The radixes of figure 12."""
-METIS = "METIS's smallest cut of 50, at radixes 9, 12, … 30; the paper's are not legible."
-"""A line of figure 12 that says how its cuts were found."""
-LARGEST_OF_RADIX = (
-    "Networks are the largest of their radix of diameter 3, of Megafly between hosts. Jellyfish has"
-    " the routers and the radix of that PolarStar."
-)
-"""A line of figure 12 that says which networks are cut."""
-RANGE = (
+SUPERNODE_RADIXES = tuple(range(9, 25))
+"""The radixes of figure 13, of all of which there is a PolarStar with each supernode."""
+LANCZOS_STEPS = 120
+"""Steps of Lanczos's method for the second eigenvalue."""
+NO_RESIDUAL = 1e-9
+"""A residual so small that Lanczos's method has found the whole invariant subspace."""
+FEW_FAILURES = 0.05
+"""The fraction of failed links until which the paper speaks of rapid growth."""
+
+# How statements are read, or why our values do not decide them.
+OUR_RADIXES = (
     f"Of radixes {RADIXES[0]}, {RADIXES[1]}, … {RADIXES[-1]}: the paper's text has lost its own."
 )
 """Which radixes the averages of figure 12 are of."""
-PROVED = (
+PROVED_BY_BOUNDS = (
     "Ours is the part that every cut has at least, by the second eigenvalue, on average; the other"
-    f" one is the part of METIS's cuts. {RANGE}"
+    f" one is the part of METIS's cuts. {OUR_RADIXES}"
 )
-"""How the two sides of a claim are read that the bounds on the cuts prove (`has_more`)."""
-SUPERNODE_RADIXES = tuple(range(9, 25))
-"""The radixes of figure 13, of all of which there is a PolarStar with each supernode."""
-NOT_STABLE = (
-    "Stable is read as of a small standard deviation. METIS finds all cuts, which are upper bounds,"
-    f" and the paper's text has lost its radixes. These are of every radix from"
-    f" {SUPERNODE_RADIXES[0]} to {SUPERNODE_RADIXES[-1]}; of some of them the order is reversed:"
-    " .033 against .040 of 9, 12, … 30."
+"""How a claim is read that the bounds prove: even the lower bound of one network is above the upper
+bound of the other (`has_more`)."""
+UPPER_BOUNDS_ONLY = "METIS finds both cuts. These are upper bounds, so the order may be another."
+"""Why METIS's cuts do not decide an order."""
+INDUCTIVE_QUAD_CUT = (
+    "METIS finds both cuts. These are upper bounds, so the order of the averages may be another. At"
+    " radix 15 Inductive-Quad has 13.3 % at most: halved pairs {x, f(x)} cut no link between"
+    " supernodes."
 )
-"""Why "more stable" of figure 13 is not computed."""
-HALVES = (
+"""The same for PolarStar, whose smallest cut is small with Inductive-Quad supernodes."""
+HALVED_PAIRS = (
     "The d' + 1 pairs {x, f(x)} of an Inductive-Quad supernode, halved alike in all of them, cut no"
     " link between supernodes: 4 of 30 links at radix 15, (d' + 1)/(2·radix) for odd d'. METIS"
     " finds this cut, or a smaller one."
 )
 """Why PolarStar with Inductive-Quad supernodes has a small cut."""
-BOUNDS = (
-    "METIS finds both cuts. These are upper bounds, so the order of the averages may be another. At"
-    " radix 15 Inductive-Quad has 13.3 % at most: halved pairs {x, f(x)} cut no link between"
-    " supernodes."
-)
-"""Why METIS's cuts do not decide an order of PolarStar and another network."""
 BUNDLEFLY_KEEPS_MORE = (
-    f"{BOUNDS} Bundlefly has 14.6 % or more there: λN/4 links, by the second eigenvalue λ of the"
-    " Laplacian."
+    f"{INDUCTIVE_QUAD_CUT} Bundlefly has 14.6 % or more there: λN/4 links, by the second eigenvalue"
+    " λ of the Laplacian."
 )
 """Why Bundlefly's cuts may be larger than PolarStar's."""
 PALEY_KEEPS_MORE = (
-    f"{BOUNDS} Paley with q = 8 has 20.7 % or more there: λN/4 links, by the second eigenvalue λ of"
-    " the Laplacian."
+    f"{INDUCTIVE_QUAD_CUT} Paley with q = 8 has 20.7 % or more there: λN/4 links, by the second"
+    " eigenvalue λ of the Laplacian."
 )
 """Why cuts with Paley supernodes may be larger than with Inductive-Quad."""
-EDGE_ROUTERS = (
+STABILITY_UNDECIDED = (
+    "Stable is read as of a small standard deviation. METIS finds all cuts, which are upper bounds,"
+    f" and the paper's text has lost its radixes. These are of every radix from"
+    f" {SUPERNODE_RADIXES[0]} to {SUPERNODE_RADIXES[-1]}; of some of them the order is reversed:"
+    " .033 against .040 of 9, 12, … 30."
+)
+"""Why "more stable" of figure 13 is not computed.
+
+At radixes 9, 12, … 30 alone the order is reversed: the standard deviations are 0.033 and 0.040."""
+ROUTERS_ARE_CUT_OFF = (
     "A router is cut off when all its links fail, so a network of N routers of d links disconnects"
     " where N·pᵈ is about 0.7: at 61 % with PolarStar's 15 links, at 71 % with the 18 of a fat"
     " tree's edge routers (68 % where routers without hosts count too)."
 )
 """Why a fat tree disconnects later than direct networks, against the paper."""
-EITHER_ORDER = "METIS finds both cuts. These are upper bounds, so the order may be another."
-"""Why METIS's cuts do not decide an order."""
-RAPIDLY = "Rapidly is read as faster than another network, in the run of median survival."
+READ_RAPIDLY = "Rapidly is read as faster than another network, in the run of median survival."
 """How the claims on growing diameters and distances are read."""
 Fractions = Mapping[str, Mapping[int, float]]
 """Fractions of links in cuts, by network and radix."""
-LANCZOS_STEPS = 120
-"""Steps of Lanczos's method for the second eigenvalue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +122,7 @@ def _second_eigenvalue(graph: Graph) -> float:
 
     Lanczos's method makes orthonormal vectors, all of them orthogonal to the vector of ones. In
     this basis the Laplacian is a tridiagonal matrix. The least eigenvalue of this matrix is near
-    the second eigenvalue of the Laplacian.
+    the second eigenvalue of the Laplacian. The last residual bounds by how much it may be above.
     """
     tails, targets, order = graph.tails(), graph.targets, graph.order
     degrees = graph.degrees.astype(float)
@@ -142,7 +144,7 @@ def _second_eigenvalue(graph: Graph) -> float:
         for _ in range(2):  # twice, as rounding leaves something of the other vectors
             vector -= basis[: step + 1].T @ (basis[: step + 1] @ vector) + vector.mean()
         residual = float(np.linalg.norm(vector))
-        if step == steps - 1 or residual < 1e-9:
+        if step == steps - 1 or residual < NO_RESIDUAL:
             break
         tridiagonal[step, step + 1] = tridiagonal[step + 1, step] = residual
         basis[step + 1] = vector / residual
@@ -150,7 +152,7 @@ def _second_eigenvalue(graph: Graph) -> float:
     return float(values[0] - residual * abs(vectors[-1, 0]))
 
 
-def has_more(says: str, more: CutBounds, less: CutBounds, why: str) -> PaperClaim:
+def has_more(says: str, more: CutBounds, less: CutBounds, why_undecided: str) -> PaperClaim:
     """The claim that one network has more links in its cuts than another network.
 
     Its verdict is "not computed" if the bounds do not decide the order.
@@ -159,14 +161,28 @@ def has_more(says: str, more: CutBounds, less: CutBounds, why: str) -> PaperClai
         says: what the paper says.
         more: the bounds of the network that has more links in its cuts, as the paper says.
         less: the bounds of the network that has fewer.
-        why: why the bounds do not decide the order.
+        why_undecided: why the bounds do not decide the order, if they do not.
     """
     if more.least > less.most:
-        return PaperClaim(says, less.most, more.least, ">", interpretation=PROVED)
-    return as_not_computed(PaperClaim(says, less.most, more.most, ">"), why)
+        return PaperClaim.of_order(
+            says=says,
+            first=more.least,
+            relation=">",
+            second=less.most,
+            interpretation=PROVED_BY_BOUNDS,
+        )
+    return as_not_computed(
+        PaperClaim.of_order(
+            says=says,
+            first=more.most,
+            relation=">",
+            second=less.most,
+        ),
+        why_undecided,
+    )
 
 
-def least_of_hyperx(radix: int) -> float:
+def least_cut_fraction_of_hyperx(radix: int) -> float:
     """The smallest fraction of the links that a cut in halves of a 3-D HyperX may have.
 
     This HyperX has N = n³ switches, with n = radix/3 + 1. The second eigenvalue of its Laplacian is
@@ -181,22 +197,24 @@ def least_of_hyperx(radix: int) -> float:
 def _hyperx_keeps_more(polarstar: float) -> str:
     """Why PolarStar's cuts are smaller than HyperX's, for a claim of figure 12.
 
-    polarstar: the mean fraction of PolarStar's links that is in the cuts that METIS finds.
+    Args:
+        polarstar: the mean fraction of PolarStar's links that is in the cuts that METIS finds.
     """
-    least_fraction_of_hyperx = mean(map(least_of_hyperx, RADIXES))
+    least_fraction_of_hyperx = mean(map(least_cut_fraction_of_hyperx, RADIXES))
     return (
-        f"{HALVES} On average METIS's cuts of PolarStar have {100 * polarstar:.1f} % of the links."
+        f"{HALVED_PAIRS} On average METIS's cuts of PolarStar have {100 * polarstar:.1f} % of the"
+        " links."
         f" Every cut of HyperX has {100 * least_fraction_of_hyperx:.1f} % or more on average: λN/4"
         " links, by the second eigenvalue λ of the Laplacian: of these radixes the order is"
-        f" reversed. {RANGE}"
-        " Over other radixes the order may be another."
+        f" reversed. {OUR_RADIXES} Over other radixes the order may be another."
     )
 
 
 def _dragonfly_undecided(polarstar: CutBounds) -> str:
     """Why the order of PolarStar and Dragonfly is not decided, for a claim of figure 12."""
     return (
-        f"{EITHER_ORDER} Every cut of PolarStar has {100 * polarstar.least:.1f} % of the links or"
+        f"{UPPER_BOUNDS_ONLY} Every cut of PolarStar has {100 * polarstar.least:.1f} % of the links"
+        " or"
         " more on average, by the second eigenvalue."
     )
 
@@ -207,9 +225,10 @@ def cuts(_quick: bool) -> Evidence:
     means = {
         name: mean(fraction_by_radix.values()) for name, fraction_by_radix in fractions.items()
     }
+    # Lower bounds are computed of the networks that the paper says have more than others.
     bounds = {
         name: CutBounds(
-            mean(least_cut_fractions[name]) if name in least_cut_fractions else 0.0, most
+            least=mean(least_cut_fractions[name]) if name in least_cut_fractions else 0.0, most=most
         )
         for name, most in means.items()
     }
@@ -217,49 +236,55 @@ def cuts(_quick: bool) -> Evidence:
     not_compared = ("Megafly", "Jellyfish", "Spectralfly")
     direct = [name for name in means if name not in not_compared]
     largest = max(direct, key=lambda name: means[name])
-    spectral = fractions["Spectralfly"]
-    ratios = [part / fractions["Jellyfish"][radix] for radix, part in spectral.items()]
-    at = f"at the radixes of both, {', '.join(map(str, spectral))}"
+    spectralfly, jellyfish = fractions["Spectralfly"], fractions["Jellyfish"]
+    ratios = [fraction / jellyfish[radix] for radix, fraction in spectralfly.items()]
+    at_radixes = f"at the radixes of both, {', '.join(map(str, spectralfly))}"
     claims = (
         has_more(
             f"Jellyfish has the most: beside the largest of {', '.join(direct)}, on average",
-            bounds["Jellyfish"],
-            bounds[largest],
-            EITHER_ORDER,
+            more=bounds["Jellyfish"],
+            less=bounds[largest],
+            why_undecided=UPPER_BOUNDS_ONLY,
         ),
         as_not_computed(
             PaperClaim(
-                f"Jellyfish has more than Spectralfly, {at}: least ratio",
-                1,
-                1 / max(ratios),
-                ">",
+                says=f"Jellyfish has more than Spectralfly, {at_radixes}: least ratio",
+                printed=1,
+                computed=1 / max(ratios),
+                relation=">",
             ),
-            EITHER_ORDER,
+            UPPER_BOUNDS_ONLY,
         ),
         PaperClaim(
-            f"Spectralfly is comparable to Jellyfish, {at}: farthest ratio",
-            1,
-            max(ratios, key=lambda ratio: abs(ratio - 1)),
+            says=f"Spectralfly is comparable to Jellyfish, {at_radixes}: farthest ratio",
+            printed=1,
+            computed=max(ratios, key=lambda ratio: abs(ratio - 1)),
             reading_error=0.1,
-            interpretation=f"Comparable is read as within 10 %, of METIS's cuts. {RANGE}",
+            interpretation=f"Comparable is read as within 10 %, of METIS's cuts. {OUR_RADIXES}",
         ),
         *(
             has_more(
                 f"PolarStar has more than {name}, on average",
-                bounds["PolarStar"],
-                bounds[name],
-                why,
+                more=bounds["PolarStar"],
+                less=bounds[name],
+                why_undecided=why,
             )
             for name, why in (
                 ("Dragonfly", _dragonfly_undecided(bounds["PolarStar"])),
-                ("Megafly", BOUNDS),
+                ("Megafly", INDUCTIVE_QUAD_CUT),
                 ("HyperX", _hyperx_keeps_more(means["PolarStar"])),
                 ("Bundlefly", BUNDLEFLY_KEEPS_MORE),
             )
         ),
     )
     return Evidence(
-        claims, panels=(_panel("Bisection", fractions),), setup=(METIS, LARGEST_OF_RADIX)
+        claims,
+        panels=(_panel("Bisection", fractions),),
+        setup=(
+            "METIS's smallest cut of 50, at radixes 9, 12, … 30; the paper's are not legible.",
+            "Networks are the largest of their radix of diameter 3, of Megafly between hosts."
+            " Jellyfish has the routers and the radix of that PolarStar.",
+        ),
     )
 
 
@@ -289,34 +314,39 @@ def cuts_by_supernode(_quick: bool) -> Evidence:
     """Figure 13: links in the smallest cut that METIS finds of PolarStars, by kind of supernode."""
     kinds = {"inductive-quad": "Inductive-Quad", "paley": "Paley"}
     fractions: dict[str, dict[int, float]] = {name: {} for name in kinds.values()}
-    pairs: dict[int, float] = {}
+    halved_pairs: dict[int, float] = {}
     for radix in SUPERNODE_RADIXES:
         designs = designs_of_radixes([radix], among=families(("polarstar",)))
         for kind, name in kinds.items():
             design = next(candidate for candidate in designs if candidate.supernode == kind)
             fractions[name][radix] = _cut_fraction(design)
             if kind == "inductive-quad" and (design.supernode_degree or 0) % 2:
-                pairs[radix] = _halved_pairs(_topology_of(design))
+                halved_pairs[radix] = _cut_of_halved_pairs(_topology_of(design))
     quad, paley = (tuple(fractions[name].values()) for name in kinds.values())
     claims = (
         as_not_computed(
-            PaperClaim(
-                "Inductive-Quad has more than Paley, on average", mean(paley), mean(quad), ">"
+            PaperClaim.of_order(
+                says="Inductive-Quad has more than Paley, on average",
+                first=mean(quad),
+                relation=">",
+                second=mean(paley),
             ),
             PALEY_KEEPS_MORE,
         ),
         as_not_computed(
-            PaperClaim(
-                "and is more stable: standard deviation over radixes",
-                pstdev(paley),
-                pstdev(quad),
-                "<",
+            PaperClaim.of_order(
+                says="and is more stable: standard deviation over radixes",
+                first=pstdev(quad),
+                relation="<",
+                second=pstdev(paley),
             ),
-            NOT_STABLE,
+            STABILITY_UNDECIDED,
         ),
     )
     panel = _panel("PolarStar: bisection", fractions)
-    halved = Curve("pairs halved", tuple(map(float, pairs)), _percent(pairs), "points")
+    halved = Curve(
+        "pairs halved", tuple(map(float, halved_pairs)), _percent(halved_pairs), "points"
+    )
     panel = replace(panel, curves=(*panel.curves, halved))
     setup = (
         "METIS's smallest cut of 50, at each radix from"
@@ -327,12 +357,17 @@ def cuts_by_supernode(_quick: bool) -> Evidence:
 
 
 def _largest_of_each_family(designs: Iterable[Design]) -> list[Design]:
-    """The largest of each family whose hosts are at most three links from each other."""
-    best: dict[str, Design] = {}
+    """The largest design of each family whose hosts are at most three links from each other.
+
+    Args:
+        designs: designs of one radix, the largest first.
+    """
+    largest: dict[str, Design] = {}
     for design in designs:
+        # The diameter of Megafly is larger, between routers without hosts.
         if design.diameter == 3 or design.family == "megafly":
-            best.setdefault(design.family, design)
-    return list(best.values())
+            largest.setdefault(design.family, design)
+    return list(largest.values())
 
 
 def _topology_of(design: Design) -> Topology:
@@ -345,8 +380,11 @@ def _cut_fraction(design: Design) -> float:
     return bisection(_topology_of(design)).fraction
 
 
-def _halved_pairs(topology: Topology) -> float:
-    """The fraction of the links in a cut that has half of each supernode's pairs on each side."""
+def _cut_of_halved_pairs(topology: Topology) -> float:
+    """The fraction of the links in a cut that has half of each supernode's pairs on each side.
+
+    The members of a pair {x, f(x)} have consecutive numbers.
+    """
     supernode_size = topology.hierarchy
     pair = np.arange(topology.graph.order) % supernode_size // 2  # within the supernode
     side = pair % 2
@@ -399,9 +437,9 @@ def _failure_claims(runs: Mapping[str, Resilience]) -> tuple[PaperClaim, ...]:
     )
     return (
         PaperClaim(
-            "PolarStar and Bundlefly disconnect at similar parts of links: least over largest",
-            1,
-            min(medians[name] for name in star_products)
+            says="PolarStar and Bundlefly disconnect at similar parts of links: least over largest",
+            printed=1,
+            computed=min(medians[name] for name in star_products)
             / _last_to_disconnect(runs, star_products).median,
             reading_error=0.1,
             interpretation="Similar is read as within 10 %.",
@@ -422,7 +460,7 @@ def _failure_claims(runs: Mapping[str, Resilience]) -> tuple[PaperClaim, ...]:
         *(
             replace(
                 disconnects_later(f"direct networks later than {name}", runs[name], first_direct),
-                mistake=EDGE_ROUTERS if name == "FT" else "",
+                mistake=ROUTERS_ARE_CUT_OFF if name == "FT" else "",
             )
             for name in ("FT", "MF")
         ),
@@ -439,22 +477,23 @@ def _growth_claims(runs: Mapping[str, Resilience]) -> tuple[PaperClaim, ...]:
     faster_and_slower = (("DF", "PS-IQ"), ("DF", "PS-Pal"), ("MF", "FT"))
     return (
         *(
-            PaperClaim(
-                f"{faster}'s diameter grows faster than {slower}'s: links more with 5 % failed",
-                _links_wider(runs[slower]),
-                _links_wider(runs[faster]),
-                ">",
-                interpretation=RAPIDLY,
+            PaperClaim.of_order(
+                says=f"{faster}'s diameter grows faster than {slower}'s: links more with 5 %"
+                " failed",
+                first=_growth_of_diameter(runs[faster]),
+                relation=">",
+                second=_growth_of_diameter(runs[slower]),
+                interpretation=READ_RAPIDLY,
             )
             for faster, slower in faster_and_slower
         ),
         *(
-            PaperClaim(
-                f"{faster}'s mean distance grows faster than {slower}'s: until 5 % failed",
-                _times_longer(runs[slower]),
-                _times_longer(runs[faster]),
-                ">",
-                interpretation=RAPIDLY if faster == "DF" else "",
+            PaperClaim.of_order(
+                says=f"{faster}'s mean distance grows faster than {slower}'s: until 5 % failed",
+                first=_growth_of_distance(runs[faster]),
+                relation=">",
+                second=_growth_of_distance(runs[slower]),
+                interpretation=READ_RAPIDLY if faster == "DF" else "",
             )
             for faster, slower in faster_and_slower
         ),
@@ -466,19 +505,19 @@ def _last_to_disconnect(runs: Mapping[str, Resilience], names: Sequence[str]) ->
     return max((runs[name] for name in names), key=lambda run: run.median)
 
 
-def _few_failed(run: Resilience) -> FailurePoint:
+def _point_with_few_failures(run: Resilience) -> FailurePoint:
     """The point of a run where about 5 % of the links have failed."""
-    return min(run.curve, key=lambda point: abs(point.fraction - 0.05))
+    return min(run.curve, key=lambda point: abs(point.fraction - FEW_FAILURES))
 
 
-def _links_wider(run: Resilience) -> float:
-    """By how much the diameter grows until about 5 % of the links have failed."""
-    return or_nan(_few_failed(run).diameter) - or_nan(run.curve[0].diameter)
+def _growth_of_diameter(run: Resilience) -> float:
+    """By how many links the diameter grows until about 5 % of the links have failed."""
+    return or_nan(_point_with_few_failures(run).diameter) - or_nan(run.curve[0].diameter)
 
 
-def _times_longer(run: Resilience) -> float:
+def _growth_of_distance(run: Resilience) -> float:
     """The mean distance with about 5 % of the links failed, divided by that without failures."""
-    return or_nan(_few_failed(run).mean_distance) / or_nan(run.curve[0].mean_distance)
+    return or_nan(_point_with_few_failures(run).mean_distance) / or_nan(run.curve[0].mean_distance)
 
 
 def _rows_of_points(run: Resilience) -> list[dict[str, float | int | None]]:

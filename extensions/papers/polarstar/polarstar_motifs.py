@@ -15,8 +15,8 @@ from math import inf, nan
 from typing import NamedTuple
 
 from compilers.drawing.plots import Curve, Panel
+from extensions.papers.curve_presentation import network_lines
 from extensions.papers.exhibit import HOLDS, Evidence, PaperClaim
-from extensions.papers.latency_curves import setup_of
 from extensions.papers.motif_times import motif_time
 from extensions.papers.polarstar.polarstar_simulation import (
     BY_OUR_TABLES,
@@ -39,7 +39,7 @@ MOTIF_NETWORKS = ("PS-IQ", "DF", "HX", "FT")
 """The networks of figure 11."""
 
 
-USUAL_BUFFER = SimulationSettings().buffer
+DEFAULT_BUFFER = SimulationSettings().buffer
 """The flits that the buffers of a port hold by default."""
 GRIDS: tuple[Mapping[str, int], ...] = (
     {},
@@ -56,17 +56,17 @@ class MotifSetting(NamedTuple):
 
     scale: float
     """The size of messages, as a multiple of `MESSAGES`."""
-    buffer: int = USUAL_BUFFER
+    buffer: int = DEFAULT_BUFFER
     """The flits that the buffers of a port hold."""
     grid: int = 0
     """The number of Sweep3D's process grid, an index into `GRIDS`."""
 
-    def words(self) -> str:
-        """In words how it differs from `MotifSetting(1)`, the first of `SETTINGS`."""
+    def difference(self) -> str:
+        """How it differs from `MotifSetting(1)`, the first of `SETTINGS`, in words."""
         differences = []
         if self.scale != 1:
             differences.append(f"messages {self.scale:g} times as large")
-        if self.buffer != USUAL_BUFFER:
+        if self.buffer != DEFAULT_BUFFER:
             differences.append(f"{self.buffer:,} flits a port")
         if self.grid != 0:
             rows = sorted({*GRIDS[self.grid].values()})
@@ -120,9 +120,11 @@ def motifs(quick: bool) -> Evidence:
         Panel(motif, "", "cycles", _bars(first_cycles[motif]), steps=True) for motif in MOTIFS
     )
     judged_claims = claims[0] if quick else map(in_all_settings, zip(*claims, strict=True))
-    # Motifs have no offered loads and no measured cycles, which the first two lines are about.
-    _loads, _cycles, *network_lines = setup_of(fabrics_of(compared), quick)
-    setup = *_setup(quick), *_speedups(first_cycles["Allreduce"], quick), *network_lines
+    setup = (
+        *_setup(quick),
+        *_speedups(first_cycles["Allreduce"], quick),
+        *network_lines(fabrics_of(compared)),
+    )
     return Evidence((*judged_claims,), panels=panels, setup=setup, quick=quick)
 
 
@@ -131,13 +133,14 @@ def _setup(quick: bool) -> tuple[str, ...]:
     sizes = QUICK_MESSAGES if quick else MESSAGES
     lines = (
         "A cycle is a flit of 64 bytes; 4 virtual channels, any free one is taken;"
-        f" {USUAL_BUFFER} flits a port; packets of 4 flits, which move as one; links of one cycle;"
+        f" {DEFAULT_BUFFER} flits a port; packets of 4 flits, which move as one; links of one"
+        " cycle;"
         " a motif once, with seed 0, over all hosts of a network that is empty.",
         *(f"{motif}: {MOTIFS[motif]}, {sizes[motif]:,} bytes." for motif in MOTIFS),
     )
     if quick:
         return lines
-    other_settings = "; ".join(setting.words() for setting in SETTINGS[1:])
+    other_settings = "; ".join(setting.difference() for setting in SETTINGS[1:])
     return (
         *lines,
         f"Also with {other_settings}. A statement is judged if these settings agree on it.",
@@ -176,7 +179,7 @@ def time_key(key: MotifKey, motif: str, setting: MotifSetting, quick: bool) -> T
     fabric = fabric_of(key.network, networks(quick)[key.network], key.routing)
     size = int((QUICK_MESSAGES if quick else MESSAGES)[motif] * setting.scale)
     rows = GRIDS[setting.grid].get(key.network, 0) if motif == "Sweep3D" else 0
-    fields = {} if setting.buffer == USUAL_BUFFER else {"buffer": setting.buffer}
+    fields = {} if setting.buffer == DEFAULT_BUFFER else {"buffer": setting.buffer}
     return TimeKey(fabric.text(), MOTIFS[motif], size, rows, 0, json.dumps(fields))
 
 
@@ -194,9 +197,9 @@ def _motif_claims(
         *_sweep_claims(sweep_cycles),
         _slower_claim(
             "PS-IQ gains less by UGAL with Sweep3D: MIN over UGAL, against Allreduce's",
-            gain_of_sweep,
-            gain_of_allreduce,
-            BY_OUR_TABLES,
+            faster=gain_of_sweep,
+            slower=gain_of_allreduce,
+            reading=BY_OUR_TABLES,
         ),
     )
 
@@ -207,48 +210,56 @@ def _allreduce_claims(cycles: Mapping[tuple[str, str], float]) -> Iterator[Paper
     fastest_other = min(time for (_, network), time in cycles.items() if network != "FT")
     yield _slower_claim(
         "Allreduce is fastest on FT: MIN, beside all others",
-        cycles["MIN", "FT"],
-        fastest_other,
-        BY_OUR_TABLES,
+        faster=cycles["MIN", "FT"],
+        slower=fastest_other,
+        reading=BY_OUR_TABLES,
     )
-    yield ratio_claim("FT is alike with MIN and UGAL", cycles["MIN", "FT"], cycles["UGAL", "FT"])
+    yield ratio_claim(
+        "FT is alike with MIN and UGAL", reference=cycles["MIN", "FT"], value=cycles["UGAL", "FT"]
+    )
     for network, reading in (("PS-IQ", BY_OUR_TABLES), ("DF", BY_OUR_TABLES), ("HX", BY_UGAL)):
         yield _slower_claim(
             f"Allreduce, {network}: MIN is slower than UGAL",
-            cycles["UGAL", network],
-            cycles["MIN", network],
-            reading,
+            faster=cycles["UGAL", network],
+            slower=cycles["MIN", network],
+            reading=reading,
         )
     comparable = ratio_claim(
-        "Allreduce, UGAL: PS-IQ is comparable to FT", cycles["UGAL", "FT"], star
+        "Allreduce, UGAL: PS-IQ is comparable to FT", reference=cycles["UGAL", "FT"], value=star
     )
     yield _with_reading(comparable, BY_OUR_TABLES)
     yield _slower_claim(
         "Allreduce, UGAL: HX is slower than PS-IQ",
-        star,
-        cycles["UGAL", "HX"],
-        f"{BY_UGAL} {BY_OUR_TABLES}",
+        faster=star,
+        slower=cycles["UGAL", "HX"],
+        reading=f"{BY_UGAL} {BY_OUR_TABLES}",
     )
     for routing in ROUTINGS:
         yield _slower_claim(
             f"Allreduce, {routing}: DF is slower",
-            cycles[routing, "PS-IQ"],
-            cycles[routing, "DF"],
-            BY_OUR_TABLES,
+            faster=cycles[routing, "PS-IQ"],
+            slower=cycles[routing, "DF"],
+            reading=BY_OUR_TABLES,
         )
 
 
 def _sweep_claims(cycles: Mapping[tuple[str, str], float]) -> Iterator[PaperClaim]:
     """The paper's words on Sweep3D, from its cycles by routing and network."""
     star, dragonfly = cycles["MIN", "PS-IQ"], cycles["MIN", "DF"]
-    yield _slower_claim("Sweep3D, MIN: DF is slower", star, dragonfly, BY_OUR_TABLES)
-    marginal = ratio_claim("but marginally: DF to PS-IQ", star, dragonfly)
+    yield _slower_claim(
+        "Sweep3D, MIN: DF is slower", faster=star, slower=dragonfly, reading=BY_OUR_TABLES
+    )
+    marginal = ratio_claim("but marginally: DF to PS-IQ", reference=star, value=dragonfly)
     yield _with_reading(marginal, BY_OUR_TABLES)
     star, dragonfly = cycles["UGAL", "PS-IQ"], cycles["UGAL", "DF"]
     for network, reading in (("HX", BY_UGAL), ("FT", BY_OUR_TABLES)):
-        comparable = ratio_claim(f"Sweep3D, UGAL: alike {network}", cycles["UGAL", network], star)
+        comparable = ratio_claim(
+            f"Sweep3D, UGAL: alike {network}", reference=cycles["UGAL", network], value=star
+        )
         yield _with_reading(comparable, reading)
-    yield _slower_claim("Sweep3D, UGAL: DF is slower", star, dragonfly, BY_OUR_TABLES)
+    yield _slower_claim(
+        "Sweep3D, UGAL: DF is slower", faster=star, slower=dragonfly, reading=BY_OUR_TABLES
+    )
 
 
 def _with_reading(claim: PaperClaim, reading: str) -> PaperClaim:
@@ -291,11 +302,24 @@ def _ratio(claim: PaperClaim) -> float:
 def _bars(cycles: Mapping[MotifKey, float]) -> tuple[Curve, ...]:
     """A bar for each network and routing, as curves with steps."""
     return tuple(
-        Curve(f"{key.network}-{key.routing}", (n - 0.4, n + 0.4), (value,))
-        for n, (key, value) in enumerate(cycles.items())
+        Curve(f"{key.network}-{key.routing}", (position - 0.4, position + 0.4), (value,))
+        for position, (key, value) in enumerate(cycles.items())
     )
 
 
-def _slower_claim(says: str, fast: float, slow: float, reading: str) -> PaperClaim:
-    """The claim that one time is longer than another, with a sentence on how it is read."""
-    return PaperClaim(says, fast, slow, ">", interpretation=reading)
+def _slower_claim(says: str, faster: float, slower: float, reading: str) -> PaperClaim:
+    """The claim that one time is longer than another.
+
+    Args:
+        says: what the paper says.
+        faster: the time that the paper says is shorter.
+        slower: the time that it says is longer.
+        reading: how the claim is read, in a sentence.
+    """
+    return PaperClaim.of_order(
+        says=says,
+        first=slower,
+        relation=">",
+        second=faster,
+        interpretation=reading,
+    )

@@ -18,7 +18,7 @@ from compilers.topology.families import build_topology
 from compilers.topology.family import Design, moore_bound
 from compilers.topology.field import prime_power
 from extensions.papers.exhibit import Evidence, PaperClaim
-from extensions.papers.graphs import counts_of, matrix_of
+from extensions.papers.graphs import GraphCounts, counts_of, matrix_of
 
 RADIXES = range(8, 129)
 """The radixes of figures 1 and 7."""
@@ -32,11 +32,14 @@ NAMES = {
     "jellyfish": "Jellyfish",
 }
 """The families of the paper's figures, with their names there."""
-COMPARED = ("polarstar", "bundlefly", "dragonfly", "hyperx", "spectralfly")
-"""The families of figure 1, PolarStar first."""
+COMPARED = ("bundlefly", "dragonfly", "hyperx", "spectralfly")
+"""The families that figure 1 compares PolarStar with."""
+FIGURE_1 = ("polarstar", *COMPARED)
+"""The families of figure 1."""
 ABSTRACT_RATIOS = {"bundlefly": 1.3, "dragonfly": 1.9, "hyperx": 6.7}
-"""The abstract (arXiv:2302.07217v2) says how many times as large PolarStar is as each family: the
-geometric mean, over radixes, of PolarStar's order divided by the family's."""
+"""How many times as large as each family PolarStar is, as the abstract prints it
+(arXiv:2302.07217v2): the geometric mean over radixes of PolarStar's order divided by the family's.
+"""
 LARGE_RADIX = 1024
 """A radix at which PolarStar is near its limit."""
 KAUTZ_LIMIT = 1 / 8
@@ -52,12 +55,12 @@ the maximum of x²(1 - x), which is at x = 2/3."""
 
 def moore_efficiency(_quick: bool) -> Evidence:
     """Figure 1: the fraction of the Moore bound that direct networks of diameter 3 reach."""
-    best = _largest_orders(designs_of_radixes(RADIXES, among=families(COMPARED, baselines=True)))
+    best = _largest_orders(designs_of_radixes(RADIXES, among=families(FIGURE_1, baselines=True)))
     products = {radix: _largest_product(radix) for radix in RADIXES}
     curves = tuple(
         _curve(name, orders, lambda radix: moore_bound(radix, 3))
         for name, orders in (
-            *((NAMES[name], best[name]) for name in COMPARED),
+            *((NAMES[name], best[name]) for name in FIGURE_1),
             ("star product, bound", products),
         )
     )
@@ -79,7 +82,8 @@ def _built_orders(largest: Mapping[int, int]) -> str:
     for design in designs_of_radixes(BUILT_RADIXES, among=families(("polarstar",))):
         if design.nodes == largest[design.radix]:
             graph = build_topology(design.family, dict(design.parameters)).graph
-            as_by_formula += counts_of(matrix_of(graph)) == (largest[design.radix], design.radix, 3)
+            expected = GraphCounts(order=design.nodes, degree=design.radix, diameter=3)
+            as_by_formula += counts_of(matrix_of(graph)) == expected
     return (
         f"Orders are by formulas. The largest PolarStars of radix {BUILT_RADIXES[0]} to"
         f" {BUILT_RADIXES[-1]} are built: {as_by_formula} of {len(BUILT_RADIXES)} have this order"
@@ -109,7 +113,7 @@ def _order_claims(best: Mapping[str, Mapping[int, int]]) -> tuple[PaperClaim, ..
     not_largest = sorted(
         {
             radix
-            for name in COMPARED[1:]
+            for name in COMPARED
             for radix, order in best[name].items()
             if order > polarstar[radix]
         }
@@ -117,19 +121,25 @@ def _order_claims(best: Mapping[str, Mapping[int, int]]) -> tuple[PaperClaim, ..
     return (
         *(
             PaperClaim(
-                f"times as large as {NAMES[name]}, geometric mean over"
-                f" {_radix_words(best[name])}radixes 8 to 128",
-                printed,
-                _geometric_mean(polarstar[radix] / order for radix, order in best[name].items()),
+                says=f"times as large as {NAMES[name]}, geometric mean over"
+                f" {_which_radixes(best[name])}",
+                printed=printed,
+                computed=_geometric_mean(
+                    polarstar[radix] / order for radix, order in best[name].items()
+                ),
                 rounding=0.05,
             )
             for name, printed in ABSTRACT_RATIOS.items()
         ),
-        PaperClaim("a construction for every radix of 8 to 128", len(RADIXES), len(polarstar)),
         PaperClaim(
-            "the largest for almost all radixes: part of them",
-            1,
-            1 - len(not_largest) / len(RADIXES),
+            says="a construction for every radix of 8 to 128",
+            printed=len(RADIXES),
+            computed=len(polarstar),
+        ),
+        PaperClaim(
+            says="the largest for almost all radixes: part of them",
+            printed=1,
+            computed=1 - len(not_largest) / len(RADIXES),
             reading_error=0.05,
             interpretation="Read as 95 % or more, beside the families that are drawn here: all but"
             f" radix {', '.join(map(str, not_largest))}.",
@@ -137,15 +147,25 @@ def _order_claims(best: Mapping[str, Mapping[int, int]]) -> tuple[PaperClaim, ..
     )
 
 
-def _radix_words(orders: Mapping[int, int]) -> str:
-    """Words before "radixes" that say how many of them a family has; "" if it has them all."""
-    return "" if len(orders) == len(RADIXES) else f"the {len(orders)} that it has of "
+def _which_radixes(orders: Mapping[int, int]) -> str:
+    """Over which radixes a mean is taken, in words: all, or those at which a family has a network.
+
+    Args:
+        orders: the orders of the family, by radix.
+    """
+    of_all = "radixes 8 to 128"
+    return of_all if len(orders) == len(RADIXES) else f"the {len(orders)} that it has of {of_all}"
 
 
 def _moore_claims(
     best: Mapping[str, Mapping[int, int]], products: Mapping[int, int]
 ) -> tuple[PaperClaim, ...]:
-    """The claims of figure 1 on bounds and limits; the arguments are those of `_scale_claims`."""
+    """The claims of figure 1 on bounds and limits.
+
+    Args:
+        best: the largest order of each family, by radix.
+        products: the largest order of a star product by the bounds of its factors, by radix.
+    """
     polarstar = best["polarstar"]
     fraction_of_bound = {
         name: {radix: order / moore_bound(radix, 3) for radix, order in orders.items()}
@@ -153,57 +173,61 @@ def _moore_claims(
     }
     large_designs = designs_of_radixes([LARGE_RADIX], among=families(("polarstar",)))
     largest_order = _largest_orders(large_designs)["polarstar"][LARGE_RADIX]
-    limit = largest_order / moore_bound(LARGE_RADIX, 3)
     fractions_of_products = [polarstar[radix] / order for radix, order in products.items()]
-    mean = _geometric_mean(fractions_of_products)
+    mean_fraction = _geometric_mean(fractions_of_products)
     return (
         PaperClaim(
-            f"asymptotically 8/27 of the Moore bound, at radix {LARGE_RADIX:,}",
-            POLARSTAR_LIMIT,
-            limit,
+            says=f"asymptotically 8/27 of the Moore bound, at radix {LARGE_RADIX:,}",
+            printed=POLARSTAR_LIMIT,
+            computed=largest_order / moore_bound(LARGE_RADIX, 3),
             reading_error=0.001,
             interpretation=f"A limit, {POLARSTAR_LIMIT:.4f}: read as .001 or less from it at radix"
             f" {LARGE_RADIX:,}.",
         ),
         PaperClaim(
-            "near the largest star product by the bounds of its factors: geometric mean part of it",
-            1,
-            mean,
+            says="near the largest star product by the bounds of its factors: geometric mean part"
+            " of it",
+            printed=1,
+            computed=mean_fraction,
             reading_error=0.05,
-            interpretation=f"Read as 95 % or more on average. It is {100 * mean:.1f} %, and at some"
+            interpretation=f"Read as 95 % or more on average. It is {100 * mean_fraction:.1f} %,"
+            " and at some"
             f" radix {100 * min(fractions_of_products):.0f} %.",
         ),
-        PaperClaim(
-            "more consistent than Bundlefly: standard deviation of the part of the Moore bound",
-            pstdev(fraction_of_bound["bundlefly"].values()),
-            pstdev(fraction_of_bound["polarstar"].values()),
-            "<",
+        PaperClaim.of_order(
+            says="more consistent than Bundlefly: standard deviation of the part of the Moore"
+            " bound",
+            first=pstdev(fraction_of_bound["polarstar"].values()),
+            relation="<",
+            second=pstdev(fraction_of_bound["bundlefly"].values()),
             interpretation="Consistent is read as of a small standard deviation over the radixes"
             f" that each has: of 8 to 128, Bundlefly {len(best['bundlefly'])}.",
         ),
-        PaperClaim(
-            "Spectralfly has diameter 3 for very few radixes: fewer than any other",
-            min(len(best[name]) for name in COMPARED[:-1]),
-            len(best["spectralfly"]),
-            "<",
+        PaperClaim.of_order(
+            says="Spectralfly has diameter 3 for very few radixes: fewer than any other",
+            first=len(best["spectralfly"]),
+            relation="<",
+            second=min(len(best[name]) for name in FIGURE_1 if name != "spectralfly"),
             interpretation="Very few are read as fewer than any other of figure 1 has.",
         ),
         PaperClaim(
-            "more than bidirectional Kautz graphs, at each even radix of 8 to 128: least ratio",
-            1,
-            min(polarstar[radix] / kautz(radix) for radix in RADIXES[::2]),
-            ">",
+            says="more than bidirectional Kautz graphs, at each even radix of 8 to 128: least"
+            " ratio",
+            printed=1,
+            computed=min(polarstar[radix] / kautz(radix) for radix in RADIXES[::2]),
+            relation=">",
         ),
     )
 
 
 def kautz(radix: int) -> int:
-    """The order of a Kautz graph of diameter 3 whose arcs are links.
+    """The order of the bidirectional Kautz graph of a radix, of diameter 3.
 
-    Half of the links of a vertex are arcs to it, half are arcs from it.
+    It is a directed Kautz graph whose arcs are links. Half of the links of a vertex are arcs to it,
+    and half are arcs from it.
     """
-    half = radix // 2
-    return half**3 + half**2
+    out_degree = radix // 2
+    return out_degree**3 + out_degree**2
 
 
 def structure_graphs(_quick: bool) -> Evidence:
@@ -222,29 +246,36 @@ def structure_graphs(_quick: bool) -> Evidence:
     ]
     claims = (
         PaperClaim(
-            "ER is larger than others at almost all degrees: part at which it is",
-            1,
-            1 - len(exceeded) / len(compared_degrees),
+            says="ER is larger than others at almost all degrees: part at which it is",
+            printed=1,
+            computed=1 - len(exceeded) / len(compared_degrees),
             reading_error=0.05,
             interpretation="Read as 95 % or more of the degrees that it has with another family"
             f" that is drawn here: all but degree {', '.join(map(str, exceeded))}.",
         ),
         PaperClaim(
-            "asymptotically the Moore bound: at degree 128",
-            1,
-            polarity[128] / moore_bound(128, 2),
+            says="asymptotically the Moore bound: at degree 128",
+            printed=1,
+            computed=polarity[128] / moore_bound(128, 2),
             reading_error=0.01,
             interpretation="A limit: read as 99 % or more of it at degree 128.",
         ),
         PaperClaim(
-            f"an ER graph for any degree q + 1, q a prime power: those of 3 to {MOST_BUILT_DEGREE}",
-            sum(prime_power(q) is not None for q in range(2, MOST_BUILT_DEGREE)),
-            sum(_is_structure_graph(q) for q in range(2, MOST_BUILT_DEGREE) if prime_power(q)),
+            says="an ER graph for any degree q + 1, q a prime power: those of 3 to"
+            f" {MOST_BUILT_DEGREE}",
+            printed=sum(prime_power(q) is not None for q in range(2, MOST_BUILT_DEGREE)),
+            computed=sum(
+                _is_structure_graph(q) for q in range(2, MOST_BUILT_DEGREE) if prime_power(q)
+            ),
         ),
     )
-    names = {"polarfly": "Erdős–Rényi", "slimfly": "McKay–Miller–Širáň", "hyperx": "Hamming"}
+    names_of_graphs = {
+        "polarfly": "Erdős–Rényi",
+        "slimfly": "McKay–Miller–Širáň",
+        "hyperx": "Hamming",
+    }
     curves = tuple(
-        _curve(names[name], orders, lambda degree: moore_bound(degree, 2))
+        _curve(names_of_graphs[name], orders, lambda degree: moore_bound(degree, 2))
         for name, orders in best.items()
     )
     panel = Panel("Structure graphs of diameter 2", "degree", "% of the Moore bound", curves)
@@ -254,60 +285,68 @@ def structure_graphs(_quick: bool) -> Evidence:
 def _is_structure_graph(q: int) -> bool:
     """Whether ER_q has q² + q + 1 vertices, the degree q + 1, and diameter 2."""
     graph = build_topology("polarfly", {"q": q}).graph
-    return counts_of(matrix_of(graph)) == (q * q + q + 1, q + 1, 2)
+    return counts_of(matrix_of(graph)) == GraphCounts(q * q + q + 1, q + 1, diameter=2)
 
 
 def feasible_orders(_quick: bool) -> Evidence:
-    """Figure 7: orders of PolarStar with Inductive-Quad and with Paley supernodes, by radix."""
-    designs = [
-        design
-        for design in designs_of_radixes(RADIXES, among=families(("polarstar",)))
-        if design.supernode in ("inductive-quad", "paley")
-    ]
-    orders: dict[str, dict[int, list[int]]] = {}
-    for design in designs:
-        orders.setdefault(design.supernode or "", {}).setdefault(design.radix, []).append(
-            design.nodes
-        )
-    quad, paley = orders["inductive-quad"], orders["paley"]
+    """Figure 7: orders of PolarStar with Inductive-Quad and with Paley supernodes, by radix.
+
+    §7.2 lists the radixes at which the largest PolarStar has another supernode. The list is missing
+    in our copy of the paper, so we only count them.
+    """
+    # By radix the orders of all PolarStars with a supernode of each of the two kinds.
+    quad: dict[int, list[int]] = {}
+    paley: dict[int, list[int]] = {}
+    for design in designs_of_radixes(RADIXES, among=families(("polarstar",))):
+        if design.supernode == "inductive-quad":
+            quad.setdefault(design.radix, []).append(design.nodes)
+        elif design.supernode == "paley":
+            paley.setdefault(design.radix, []).append(design.nodes)
     counts = [len(quad.get(radix, [])) + len(paley.get(radix, [])) for radix in RADIXES]
-    larger = [radix for radix in RADIXES if max(paley.get(radix, [0])) > max(quad.get(radix, [0]))]
+    with_larger_paley = [
+        radix for radix in RADIXES if max(paley.get(radix, [0])) > max(quad.get(radix, [0]))
+    ]
     claims = (
         PaperClaim(
-            "several configurations for every radix of 8 to 128: fewest",
-            2,
-            min(counts),
-            ">=",
+            says="several configurations for every radix of 8 to 128: fewest",
+            printed=2,
+            computed=min(counts),
+            relation=">=",
             interpretation=f"Read as two or more. The fewest are {min(counts)}.",
         ),
-        PaperClaim("an Inductive-Quad for every radix of 8 to 128", len(RADIXES), len(quad)),
         PaperClaim(
-            "the largest has an Inductive-Quad for almost all radixes: part of them",
-            1,
-            1 - len(larger) / len(RADIXES),
+            says="an Inductive-Quad for every radix of 8 to 128",
+            printed=len(RADIXES),
+            computed=len(quad),
+        ),
+        PaperClaim(
+            says="the largest has an Inductive-Quad for almost all radixes: part of them",
+            printed=1,
+            computed=1 - len(with_larger_paley) / len(RADIXES),
             reading_error=0.05,
-            interpretation=f"Read as 95 % or more: all but {len(larger)} of {len(RADIXES)}. Those"
+            interpretation=f"Read as 95 % or more: all but {len(with_larger_paley)} of"
+            f" {len(RADIXES)}. Those"
             " that §7.2 excepts are lost in the text.",
         ),
         PaperClaim(
-            "but not for all of 8 to 128: radixes with Paley, here"
-            f" {', '.join(map(str, larger))}, at least",
-            1,
-            len(larger),
-            ">=",
+            says="but not for all of 8 to 128: radixes with Paley, here"
+            f" {', '.join(map(str, with_larger_paley))}, at least",
+            printed=1,
+            computed=len(with_larger_paley),
+            relation=">=",
         ),
     )
     curves = []
-    for name, sizes in (("Inductive-Quad", quad), ("Paley", paley)):
-        radixes, nodes = zip(*((float(r), float(n)) for r in sizes for n in sizes[r]), strict=True)
-        curves.append(Curve(name, radixes, nodes, "points"))
-    axes = ("radix", "order")
-    panel = Panel("Orders of PolarStar", *axes, tuple(curves), logarithmic="y")
+    for name, orders in (("Inductive-Quad", quad), ("Paley", paley)):
+        points = [(float(radix), float(order)) for radix in orders for order in orders[radix]]
+        x, y = zip(*points, strict=True)
+        curves.append(Curve(name, x, y, "points"))
+    panel = Panel("Orders of PolarStar", "radix", "order", tuple(curves), logarithmic="y")
     return Evidence(claims, panels=(panel,), setup=("Orders are by formulas.",))
 
 
 def _largest_orders(designs: Iterable[Design], diameter: int = 3) -> dict[str, dict[int, int]]:
-    """The largest order of each family at each radix, of its designs of this diameter."""
+    """By family and radix the largest order of the designs with this diameter."""
     best: dict[str, dict[int, int]] = {}
     for design in designs:
         if design.diameter == diameter:
@@ -332,7 +371,6 @@ def _geometric_mean(ratios: Iterable[float]) -> float:
 
 def _curve(name: str, orders: Mapping[int, int], bound: Callable[[int], int]) -> Curve:
     """A curve of the largest orders by degree, as per cent of a bound."""
-    x = sorted(orders)
-    return Curve(
-        name, tuple(map(float, x)), tuple(100 * orders[degree] / bound(degree) for degree in x)
-    )
+    degrees = sorted(orders)
+    percents = tuple(100 * orders[degree] / bound(degree) for degree in degrees)
+    return Curve(name, tuple(map(float, degrees)), percents)

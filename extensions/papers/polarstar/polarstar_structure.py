@@ -18,7 +18,17 @@ from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import layout, links_between
 from compilers.topology.polarity import order
 from compilers.topology.supernodes import Supernode, supernode
-from extensions.papers.diagram import Diagram, Places, matrix_links, ring
+from extensions.papers.diagram import (
+    BLUE,
+    BROWN,
+    GREEN,
+    RED,
+    WHITE,
+    Diagram,
+    Places,
+    matrix_links,
+    ring,
+)
 from extensions.papers.exhibit import Evidence, PaperClaim
 from extensions.papers.graphs import cartesian, diameter_of, matrix_of
 
@@ -54,16 +64,25 @@ def products(_quick: bool) -> Evidence:
     product = cartesian(matrix_of(edge), pentagon.adjacency())
     pentagon_diameter = diameter_of(pentagon.adjacency())
     claims = (
-        PaperClaim("vertices of both, |G|·|G'|", 2 * 5, len(product)),
-        PaperClaim("and of the star product", 2 * 5, len(star)),
-        PaperClaim("largest degree, that of G and that of G'", 1 + 2, int(star.sum(0).max())),
+        PaperClaim(says="vertices of both, |G|·|G'|", printed=2 * 5, computed=len(product)),
+        PaperClaim(says="and of the star product", printed=2 * 5, computed=len(star)),
         PaperClaim(
-            "diameter of the Cartesian product, D + D' at most",
-            1 + pentagon_diameter,
-            diameter_of(product),
-            "<=",
+            says="largest degree, that of G and that of G'",
+            printed=1 + 2,
+            computed=int(star.sum(0).max()),
         ),
-        PaperClaim("of the star product, D + 1 at most", 1 + 1, diameter_of(star), "<="),
+        PaperClaim(
+            says="diameter of the Cartesian product, D + D' at most",
+            printed=1 + pentagon_diameter,
+            computed=diameter_of(product),
+            relation="<=",
+        ),
+        PaperClaim(
+            says="of the star product, D + 1 at most",
+            printed=1 + 1,
+            computed=diameter_of(star),
+            relation="<=",
+        ),
     )
     setup = (
         "The paper's drawing is lost. The factor graphs, an edge and a pentagon, are our choice."
@@ -73,9 +92,9 @@ def products(_quick: bool) -> Evidence:
     diagrams = tuple(
         Diagram(
             title,
-            np.concatenate((outer_places, inner_places[position])),
-            matrix_links(adjacency),
-            kinds=np.repeat([0, 2], 5),
+            places=np.concatenate((outer_places, inner_places[position])),
+            links=matrix_links(adjacency),
+            vertex_colours=np.repeat([RED, BLUE], 5),
         )
         for title, adjacency, position in (
             ("Cartesian product", product, np.arange(5)),
@@ -94,15 +113,28 @@ def paths(_quick: bool) -> Evidence:
     paths_by_case = [_paths(topology, quad, case, pairs[holds[case]]) for case in range(len(CASES))]
     fewest = int(holds.sum(0).min())
     says = "at least one case holds for two members: fewest"
-    claims = [PaperClaim(says, 1, fewest, ">=", interpretation=READ_RSTAR)]
+    claims = [
+        PaperClaim(says=says, printed=1, computed=fewest, relation=">=", interpretation=READ_RSTAR)
+    ]
     for case, paths_of_case in enumerate(paths_by_case):
         tails, heads = paths_of_case[:, :-1], paths_of_case[:, 1:]
         linked = adjacency[tails, heads] | (tails == heads)
         says = f"{CASES[case]}: part of all pairs whose path of the proof is there"
-        claims.append(PaperClaim(says, 1, float(linked.all(axis=1).mean())))
+        claims.append(PaperClaim(says=says, printed=1, computed=float(linked.all(axis=1).mean())))
         longest = int((tails != heads).sum(axis=1).max())
-        claims.append(PaperClaim(f"{CASES[case]}: its links, D + 1 at most", 3, longest, "<="))
-    claims.append(PaperClaim("diameter of the star product, D + 1", 3, diameter_of(adjacency)))
+        claims.append(
+            PaperClaim(
+                says=f"{CASES[case]}: its links, D + 1 at most",
+                printed=3,
+                computed=longest,
+                relation="<=",
+            )
+        )
+    claims.append(
+        PaperClaim(
+            says="diameter of the star product, D + 1", printed=3, computed=diameter_of(adjacency)
+        )
+    )
     diagrams = tuple(
         _path_diagram(topology, paths_of_case, case)
         for case, paths_of_case in enumerate(paths_by_case)
@@ -186,8 +218,16 @@ def _path_diagram(topology: Topology, paths_of_case: Paths, case: int) -> Diagra
     for number, vertex in enumerate(dict.fromkeys(path.tolist())):
         labels[index[vertex]] = str(number)
     title = f"({'abcd'[case]}) {CASES[case]}"
-    kinds = np.repeat(np.arange(len(nodes)), k)
-    return Diagram(title, places, links, labels, kinds, faint, width=480)
+    colours = np.repeat(np.arange(len(nodes)), k)  # one for each supernode
+    return Diagram(
+        title,
+        places=places,
+        links=links,
+        labels=labels,
+        vertex_colours=colours,
+        faint=faint,
+        width=480,
+    )
 
 
 def construction(_quick: bool) -> Evidence:
@@ -200,27 +240,40 @@ def construction(_quick: bool) -> Evidence:
     is_inside = nodes[:, 0] == nodes[:, 1]
     from_loops = is_inside & (quad.forward[members[:, 0]] == members[:, 1])
     claims = (
-        PaperClaim("order, (q²+q+1)(2d'+2)", order(q) * (2 * d + 2), topology.graph.order),
-        PaperClaim("degree, q + 1 + d', least", q + 1 + d, int(degrees.min())),
-        PaperClaim("and largest", q + 1 + d, int(degrees.max())),
         PaperClaim(
-            "links from self-loops, d' + 1 at each quadric", 4 * (d + 1), int(from_loops.sum())
+            says="order, (q²+q+1)(2d'+2)",
+            printed=order(q) * (2 * d + 2),
+            computed=topology.graph.order,
         ),
-        PaperClaim("diameter", 3, diameter_of(matrix_of(topology.graph))),
+        PaperClaim(
+            says="degree, q + 1 + d', least", printed=q + 1 + d, computed=int(degrees.min())
+        ),
+        PaperClaim(says="and largest", printed=q + 1 + d, computed=int(degrees.max())),
+        PaperClaim(
+            says="links from self-loops, d' + 1 at each quadric",
+            printed=4 * (d + 1),
+            computed=int(from_loops.sum()),
+        ),
+        PaperClaim(says="diameter", printed=3, computed=diameter_of(matrix_of(topology.graph))),
     )
     diagrams = (
         Diagram(
             "Structure graph ER_3; loops at red",
-            ring(13),
-            structure.graph.edges(),
-            kinds=structure.kind,
+            places=ring(13),
+            links=structure.graph.edges(),
+            vertex_colours=structure.kind,
         ),
-        Diagram("Supernode IQ, degree 3", ring(8), matrix_links(quad.adjacency()), kinds=[4] * 8),
+        Diagram(
+            "Supernode IQ, degree 3",
+            places=ring(8),
+            links=matrix_links(quad.adjacency()),
+            vertex_colours=[WHITE] * 8,
+        ),
         Diagram(
             "Star product",
-            _clustered(topology, 3.4),
-            edges,
-            kinds=topology.kind,
+            places=_clustered(topology, 3.4),
+            links=edges,
+            vertex_colours=topology.kind,
             faint=(~is_inside).tolist(),
             width=620,
             radius=4,
@@ -239,20 +292,20 @@ def inductive_quads(_quick: bool) -> Evidence:
         pairs = np.argwhere(np.ones((quad.order, quad.order), np.bool_))
         holds = _cases(quad.adjacency(), quad.forward, pairs)
         claims += [
-            PaperClaim(f"d' = {d}: vertices, 2d' + 2", 2 * d + 2, quad.order),
-            PaperClaim(f"d' = {d}: least degree", d, int(degrees.min())),
-            PaperClaim(f"d' = {d}: largest degree", d, int(degrees.max())),
+            PaperClaim(says=f"d' = {d}: vertices, 2d' + 2", printed=2 * d + 2, computed=quad.order),
+            PaperClaim(says=f"d' = {d}: least degree", printed=d, computed=int(degrees.min())),
+            PaperClaim(says=f"d' = {d}: largest degree", printed=d, computed=int(degrees.max())),
             PaperClaim(
-                f"d' = {d}: Property R*, fewest cases of a pair",
-                1,
-                int(holds.sum(0).min()),
-                ">=",
+                says=f"d' = {d}: Property R*, fewest cases of a pair",
+                printed=1,
+                computed=int(holds.sum(0).min()),
+                relation=">=",
                 interpretation=READ_RSTAR,
             ),
             PaperClaim(
-                f"d' = {d}: f is an involution: vertices x with f(f(x)) = x",
-                quad.order,
-                int((quad.forward[quad.forward] == np.arange(quad.order)).sum()),
+                says=f"d' = {d}: f is an involution: vertices x with f(f(x)) = x",
+                printed=quad.order,
+                computed=int((quad.forward[quad.forward] == np.arange(quad.order)).sum()),
             ),
         ]
     smaller, larger = supernode(IQ, 3), supernode(IQ, 7)
@@ -262,23 +315,36 @@ def inductive_quads(_quick: bool) -> Evidence:
     is_across = (links < smaller.order).sum(axis=1) == 1
     new_neighbours = larger.adjacency()[: smaller.order, smaller.order :].sum(axis=1)
     claims += [
-        PaperClaim("the step keeps all links", smaller.graph.size, links_kept),
         PaperClaim(
-            "and joins four new vertices to each old one, fewest", 4, int(new_neighbours.min())
+            says="the step keeps all links", printed=smaller.graph.size, computed=links_kept
         ),
-        PaperClaim("and most", 4, int(new_neighbours.max())),
+        PaperClaim(
+            says="and joins four new vertices to each old one, fewest",
+            printed=4,
+            computed=int(new_neighbours.min()),
+        ),
+        PaperClaim(says="and most", printed=4, computed=int(new_neighbours.max())),
     ]
     places = np.concatenate((_in_two_columns(smaller.order, 0.0), _in_two_columns(8, 3.0)))
     diagrams = (
         Diagram(
-            "d' = 0", _in_two_columns(2, 0.0), np.zeros((0, 2), np.int64), ["x", "f(x)"], [0, 2]
+            "d' = 0",
+            places=_in_two_columns(2, 0.0),
+            links=np.zeros((0, 2), np.int64),
+            labels=["x", "f(x)"],
+            vertex_colours=[RED, BLUE],
         ),
-        Diagram("d' = 3", _in_two_columns(8, 0.0), smaller.graph.edges(), kinds=[0, 2] * 4),
+        Diagram(
+            "d' = 3",
+            places=_in_two_columns(8, 0.0),
+            links=smaller.graph.edges(),
+            vertex_colours=[RED, BLUE] * 4,
+        ),
         Diagram(
             "From d' = 3 to 7: A and f(A), and eight new vertices",
-            places,
-            links,
-            kinds=[0, 2] * 4 + [1, 3] * 4,
+            places=places,
+            links=links,
+            vertex_colours=[RED, BLUE] * 4 + [GREEN, BROWN] * 4,
             faint=is_across.tolist(),
             width=420,
         ),
@@ -318,19 +384,25 @@ def modules(_quick: bool) -> Evidence:
     )
     claims = (
         PaperClaim(
-            "links between adjacent supernodes, 2d' + 2: fewest", 8, int(bundle_sizes.min())
+            says="links between adjacent supernodes, 2d' + 2: fewest",
+            printed=8,
+            computed=int(bundle_sizes.min()),
         ),
-        PaperClaim("and most", 8, int(bundle_sizes.max())),
-        PaperClaim("bundles, q(q+1)²/2", q * (q + 1) ** 2 // 2, len(bundles)),
+        PaperClaim(says="and most", printed=8, computed=int(bundle_sizes.max())),
+        PaperClaim(says="bundles, q(q+1)²/2", printed=q * (q + 1) ** 2 // 2, computed=len(bundles)),
         PaperClaim(
-            "global cables less by a factor of 2d' + 2", 8, int(bundle_sizes.sum()) / len(bundles)
+            says="global cables less by a factor of 2d' + 2",
+            printed=8,
+            computed=int(bundle_sizes.sum()) / len(bundles),
         ),
-        PaperClaim("clusters of supernodes, q + 1", q + 1, len(clusters.names)),
+        PaperClaim(
+            says="clusters of supernodes, q + 1", printed=q + 1, computed=len(clusters.names)
+        ),
         *(
             PaperClaim(
-                f"bundles between two clusters, about q: {end} at q = 31",
-                31,
-                count,
+                says=f"bundles between two clusters, about q: {end} at q = 31",
+                printed=31,
+                computed=count,
                 reading_error=2,
                 interpretation=about,
             )
@@ -383,18 +455,23 @@ def _module_diagrams(
             title="Two supernodes and their bundle",
             places=places,
             links=links,
-            kinds=[0] * k + [1] * k,
+            vertex_colours=[RED] * k + [GREEN] * k,
             faint=faint,
         ),
         Diagram(
             title="Supernodes and bundles",
             places=node_places,
             links=bundles,
-            kinds=cluster,
+            vertex_colours=cluster,
             faint=is_across,
             width=420,
         ),
-        Diagram(f"Clusters, joined by {bundle_counts} bundles", ring(count), pairs, radius=12),
+        Diagram(
+            f"Clusters, joined by {bundle_counts} bundles",
+            places=ring(count),
+            links=pairs,
+            radius=12,
+        ),
     )
 
 

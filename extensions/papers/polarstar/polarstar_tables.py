@@ -80,15 +80,93 @@ SMALL_POLARSTAR: Mapping[str, int | str | None] = {
 }
 """The parameters of the small PolarStar, whose supernodes have 8 routers."""
 COMPARED = {
-    "Fat-tree": PrintedMarks("fat-tree", {"k": 4, "pods": 4}, NO, FULL, FULL, NO, FULL),
-    "PolarFly": PrintedMarks("polarfly", {"q": 7}, FULL, NO, HALF, FULL, FULL),
-    "Slim Fly": PrintedMarks("slimfly", {"q": 5}, FULL, NO, HALF, FULL, FULL, 5),
-    "3-D HyperX": PrintedMarks("hyperx", {"sides": "4x4x4"}, FULL, HALF, FULL, FULL, FULL, 16),
-    "Dragonfly": PrintedMarks("dragonfly", {"h": 2}, FULL, FULL, FULL, FULL, HALF, 4),
-    "Bundlefly": PrintedMarks("bundlefly", {"q": 3, "degree": 2}, FULL, FULL, HALF, FULL, FULL, 5),
-    "Megafly": PrintedMarks("megafly", {"h": 3, "a": 6}, NO, FULL, FULL, FULL, HALF, 6),
-    "Spectralfly": PrintedMarks("spectralfly", {"p": 11, "q": 7}, FULL, HALF, HALF, FULL, HALF),
-    "PolarStar": PrintedMarks("polarstar", SMALL_POLARSTAR, FULL, FULL, FULL, FULL, FULL, 8),
+    "Fat-tree": PrintedMarks(
+        "fat-tree",
+        {"k": 4, "pods": 4},
+        direct=NO,
+        scalability=FULL,
+        stable=FULL,
+        low_diameter=NO,
+        bundled=FULL,
+    ),
+    "PolarFly": PrintedMarks(
+        "polarfly",
+        {"q": 7},
+        direct=FULL,
+        scalability=NO,
+        stable=HALF,
+        low_diameter=FULL,
+        bundled=FULL,
+    ),
+    "Slim Fly": PrintedMarks(
+        "slimfly",
+        {"q": 5},
+        direct=FULL,
+        scalability=NO,
+        stable=HALF,
+        low_diameter=FULL,
+        bundled=FULL,
+        module_size=5,
+    ),
+    "3-D HyperX": PrintedMarks(
+        "hyperx",
+        {"sides": "4x4x4"},
+        direct=FULL,
+        scalability=HALF,
+        stable=FULL,
+        low_diameter=FULL,
+        bundled=FULL,
+        module_size=16,
+    ),
+    "Dragonfly": PrintedMarks(
+        "dragonfly",
+        {"h": 2},
+        direct=FULL,
+        scalability=FULL,
+        stable=FULL,
+        low_diameter=FULL,
+        bundled=HALF,
+        module_size=4,
+    ),
+    "Bundlefly": PrintedMarks(
+        "bundlefly",
+        {"q": 3, "degree": 2},
+        direct=FULL,
+        scalability=FULL,
+        stable=HALF,
+        low_diameter=FULL,
+        bundled=FULL,
+        module_size=5,
+    ),
+    "Megafly": PrintedMarks(
+        "megafly",
+        {"h": 3, "a": 6},
+        direct=NO,
+        scalability=FULL,
+        stable=FULL,
+        low_diameter=FULL,
+        bundled=HALF,
+        module_size=6,
+    ),
+    "Spectralfly": PrintedMarks(
+        "spectralfly",
+        {"p": 11, "q": 7},
+        direct=FULL,
+        scalability=HALF,
+        stable=HALF,
+        low_diameter=FULL,
+        bundled=HALF,
+    ),
+    "PolarStar": PrintedMarks(
+        "polarstar",
+        SMALL_POLARSTAR,
+        direct=FULL,
+        scalability=FULL,
+        stable=FULL,
+        low_diameter=FULL,
+        bundled=FULL,
+        module_size=8,
+    ),
 }
 """Table 1. Its columns, one of them without a heading in some editions: direct, scalability, stable
 design space, low diameter, bundlability."""
@@ -181,27 +259,38 @@ def networks(_quick: bool) -> Evidence:
         *READ_AS.values(),
         f"The step of {FAT_TREE} in the table is with the square of the radix.",
     )
-    return Evidence(tuple(claims), heads, tuple(rows), setup=setup)
+    return Evidence(tuple(claims), columns=heads, rows=tuple(rows), setup=setup)
 
 
 def _member_claims(name: str, measured: _Measured) -> Iterator[PaperClaim]:
     """Yield the claims on the marks that a small member can show."""
     printed, member = COMPARED[name], _member(name)
-    yield PaperClaim(f"{member}: direct", float(printed.direct > NO), float(measured.direct))
     yield PaperClaim(
-        f"{member}: diameter up to 3",
-        float(printed.low_diameter > NO),
-        float(measured.diameter <= 3),
+        says=f"{member}: direct",
+        printed=float(printed.direct > NO),
+        computed=float(measured.direct),
+    )
+    yield PaperClaim(
+        says=f"{member}: diameter up to 3",
+        printed=float(printed.low_diameter > NO),
+        computed=float(measured.diameter <= 3),
         interpretation=FEW_RADIXES if name == "Spectralfly" else "",
     )
     mark, bundles = MARKS[printed.bundled], measured.bundles
     says = f"{member}: links between adjacent modules, {mark} mark"
     if not bundles.size:
-        yield PaperClaim(f"{name}: bundlability, {mark} mark", None, None, reason=NO_MODULES)
+        yield PaperClaim(
+            says=f"{name}: bundlability, {mark} mark",
+            printed=None,
+            computed=None,
+            reason=NO_MODULES,
+        )
     elif printed.bundled == FULL:
-        yield PaperClaim(f"{says}, fewest", 2, int(bundles.min()), ">=")
+        yield PaperClaim(
+            says=f"{says}, fewest", printed=2, computed=int(bundles.min()), relation=">="
+        )
     else:
-        yield PaperClaim(f"{says}, most", 1, int(bundles.max()))
+        yield PaperClaim(says=f"{says}, most", printed=1, computed=int(bundles.max()))
 
 
 def _tree_claims(routers: int, steps: Mapping[str, float]) -> Iterator[PaperClaim]:
@@ -212,11 +301,11 @@ def _tree_claims(routers: int, steps: Mapping[str, float]) -> Iterator[PaperClai
         steps: the largest step of each network.
     """
     scales = f"{FAT_TREE}: scalability, full mark"
-    yield PaperClaim(scales, None, None, reason=LEVELS.format(routers))
+    yield PaperClaim(says=scales, printed=None, computed=None, reason=LEVELS.format(routers))
     by_diameter = _growth(COMPARED[FAT_TREE].family, TREE_DIAMETER).largest_step
     least = min(step for name, step in steps.items() if COMPARED[name].stable == HALF)
     why = TREE_STEPS.format(steps[FAT_TREE], by_diameter, least)
-    yield PaperClaim(f"{FAT_TREE}: stable, full mark", None, None, reason=why)
+    yield PaperClaim(says=f"{FAT_TREE}: stable, full mark", printed=None, computed=None, reason=why)
 
 
 def _member(name: str) -> str:
@@ -281,7 +370,13 @@ def _rank_claims(quantity: str, values: Mapping[str, float], column: str) -> Ite
         without = f" without {FAT_TREE}'s" if getattr(COMPARED[FAT_TREE], column) == fuller else ""
         says = f"{quantity}: {MARKS[fuller]} marks{without} above {MARKS[lesser]} ones"
         lower, upper = max(marks[lesser]), min(marks[fuller])
-        yield PaperClaim(says, lower, upper, ">", interpretation=READ_AS[quantity])
+        yield PaperClaim.of_order(
+            says=says,
+            first=upper,
+            relation=">",
+            second=lower,
+            interpretation=READ_AS[quantity],
+        )
 
 
 # Table 2: the supernodes
@@ -341,12 +436,24 @@ def _cayley(d: int) -> int | None:
 
 SUPERNODES = {
     "inductive-quad": PrintedSupernode(
-        "0 or 3 (mod 4)", lambda d: 2 * d + 2 if d % 4 in (0, 3) else None, False, True, False
+        text="0 or 3 (mod 4)",
+        order=lambda d: 2 * d + 2 if d % 4 in (0, 3) else None,
+        r1=False,
+        rstar=True,
+        symmetric=False,
     ),
-    "paley": PrintedSupernode("even, 2d' + 1 a prime power", _paley, True, False, True),
-    "bdf": PrintedSupernode("all", lambda d: 2 * d, False, True, False),
-    "cayley": PrintedSupernode("2d' + δ a prime power", _cayley, True, False, True),
-    "complete": PrintedSupernode("all", lambda d: d + 1, True, True, True),
+    "paley": PrintedSupernode(
+        text="even, 2d' + 1 a prime power", order=_paley, r1=True, rstar=False, symmetric=True
+    ),
+    "bdf": PrintedSupernode(
+        text="all", order=lambda d: 2 * d, r1=False, rstar=True, symmetric=False
+    ),
+    "cayley": PrintedSupernode(
+        text="2d' + δ a prime power", order=_cayley, r1=True, rstar=False, symmetric=True
+    ),
+    "complete": PrintedSupernode(
+        text="all", order=lambda d: d + 1, r1=True, rstar=True, symmetric=True
+    ),
 }
 """Table 2."""
 
@@ -378,7 +485,7 @@ def supernodes(_quick: bool) -> Evidence:
         rows.append((kind, printed.text, degrees[-1], printed.order(degrees[-1]), *marks))
     heads = ("supernode", "permitted d'", "such as", "order", "R1", "R*", "symmetric")
     setup = (f"bdf: {BUILT_FOR_TABLE_2}",)
-    return Evidence(tuple(claims), heads, tuple(rows), setup=setup)
+    return Evidence(tuple(claims), columns=heads, rows=tuple(rows), setup=setup)
 
 
 def _order_claims(
@@ -389,12 +496,12 @@ def _order_claims(
     reason = BUILT_FOR_TABLE_2 if is_ours else ""
     differing = sum((printed.order(d) is not None) != exists(kind, d) for d in DEGREES)
     says = f"{kind}: degrees of 2 to 8 that are permitted by the table or by ours alone"
-    yield PaperClaim(says, 0, differing, taken=is_ours, reason=reason)
+    yield PaperClaim(says=says, printed=0, computed=differing, taken=is_ours, reason=reason)
     for d in degrees:
         order = printed.order(d) or 0
         says = f"{kind}, d' = {d}: order"
         built = supernode(kind, d).order
-        yield PaperClaim(says, order, built, taken=is_ours, reason=reason)
+        yield PaperClaim(says=says, printed=order, computed=built, taken=is_ours, reason=reason)
 
 
 def _property_checks(
@@ -419,9 +526,9 @@ def _property_claim(
     """The claim on a property of a kind, given by order whether each member has it."""
     orders = ", ".join(map(str, has_property))
     claim = PaperClaim(
-        f"{kind}: {check.name}, members of {orders} vertices",
-        float(check.printed),
-        float(all(has_property.values())),
+        says=f"{kind}: {check.name}, members of {orders} vertices",
+        printed=float(check.printed),
+        computed=float(all(has_property.values())),
         interpretation=" ".join(_readings(check.name, has_property)),
     )
     return _as_of_other_graphs(claim, has_property) if kind in OUR_OWN else claim

@@ -47,15 +47,17 @@ def polarity(q: int) -> NDArray[np.int32]:
     e = POLAR.index(q)  # q = 2^(2e+1)
     elements = np.arange(q, dtype=np.int32)
     theta = _power(f, elements, 2 ** (e + 1))
-    inverse = _power(f, elements, 2**e)
-    # The numbers of the first point, and the first line, with one, two and three coordinates.
+    theta_inverse = _power(f, elements, 2**e)  # of θ as a map
+    # Points are numbered by how many coordinates they have, and then by these; lines likewise.
     first_1, first_2, first_3 = first_with_coordinates(q)
     line = np.empty(first_3 + q**3, np.int32)
-    line[0] = 0
-    line[first_1:first_2] = first_1 + theta
-    line[first_2:first_3] = first_2 + (inverse[:, None] * q + theta[None, :]).ravel()
-    first, middle, last = theta[:, None, None], inverse[None, :, None], theta[None, None, :]
-    line[first_3:] = first_3 + ((first * q + middle) * q + last).ravel()
+    line[0] = 0  # (∞) to [∞]
+    line[first_1:first_2] = first_1 + theta  # (a) to [θ(a)]
+    # (k, b) to [θ⁻¹(k), θ(b)]
+    line[first_2:first_3] = first_2 + (theta_inverse[:, None] * q + theta[None, :]).ravel()
+    # (a, l, a') to [θ(a), θ⁻¹(l), θ(a')]
+    k, b, k_prime = theta[:, None, None], theta_inverse[None, :, None], theta[None, None, :]
+    line[first_3:] = first_3 + ((k * q + b) * q + k_prime).ravel()
     return line
 
 

@@ -31,7 +31,8 @@ from extensions.papers.projective.generalised_quadrangle import (
 )
 
 SELF_POLAR = 3
-"""The q of the hexagon whose polarity is used: the smallest odd power of 3."""
+"""The q of the hexagon whose polarity is used. H(q) has one for odd powers of 3; this is the least.
+"""
 Elements = NDArray[np.integer]
 """Elements of a field, as arrays that numpy broadcasts."""
 
@@ -46,18 +47,21 @@ def lines_of_hexagon(q: int) -> NDArray[np.int64]:
         ValueError: q is not a prime power.
     """
     f = field(q)
-    number = np.arange(q)
-    start = np.cumsum([0, *(q**count for count in range(6))])  # of those with 0 to 5 coordinates
-    table = np.empty((start[-1], q + 1), np.int64)
-    table[0] = np.append(0, start[1] + number)
+    elements = np.arange(q)
+    # The number of the first point, and of the first line, with 0 to 5 coordinates; then the end.
+    first = np.cumsum([0, *(q**count for count in range(6))])
+    points = np.empty((first[-1], q + 1), np.int64)
+    points[0] = np.append(0, first[1] + elements)  # [∞]: (∞), and every (a)
     for count in range(1, 6):
-        lines = slice(start[count], start[count + 1])
-        table[lines, 0] = start[count - 1] + np.repeat(np.arange(q ** (count - 1)), q)
+        # A line with so many coordinates: the point without the last of them, and, if there are
+        # fewer than five, the points with one more.
+        lines = slice(first[count], first[count + 1])
+        points[lines, 0] = first[count - 1] + np.repeat(np.arange(q ** (count - 1)), q)
         if count < 5:
-            table[lines, 1:] = start[count + 1] + np.arange(q ** (count + 1)).reshape(-1, q)
-    k, b, k1, b1, k2 = (axis.reshape(-1, 1) for axis in np.meshgrid(*[number] * 5, indexing="ij"))
-    table[start[5] :, 1:] = start[5] + _points_of_five(f, k, b, k1, b1, k2)
-    return table
+            points[lines, 1:] = first[count + 1] + np.arange(q ** (count + 1)).reshape(-1, q)
+    k, b, k1, b1, k2 = (axis.reshape(-1, 1) for axis in np.meshgrid(*[elements] * 5, indexing="ij"))
+    points[first[5] :, 1:] = first[5] + _points_of_five(f, k, b, k1, b1, k2)
+    return points
 
 
 def _points_of_five(
@@ -65,7 +69,8 @@ def _points_of_five(
 ) -> Elements:
     """The points (a, l, a', l', a'') on lines [k, b, k', b', k''], a column for each a.
 
-    A point is numbered in the order of its coordinates. One prime is written 1, and two are 2.
+    A point is numbered in the order of its coordinates. Variables have digits for primes: k1 is k',
+    and k2 is k''. The l without a prime is l0.
     """
     q = len(f.neg)
     a = np.arange(q)[None, :]
@@ -87,6 +92,7 @@ def _points_of_five(
         once = product(*factors)
         return total(once, once, once)
 
+    # The four equations of the module's docstring, solved for a'', a', l and l'.
     a2 = total(product(a, k), b)
     a1 = total(product(a, a, k), b1, product(a, b), product(a, b))
     l0 = total(k2, minus(product(a, a, a, k)), thrice(a2, a, a), minus(thrice(a, a1)))

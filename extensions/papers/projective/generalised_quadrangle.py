@@ -32,25 +32,28 @@ def points_on_lines(q: int) -> NDArray[np.int32]:
         ValueError: q is not a prime power.
     """
     f = field(q)
-    # The first point with one, two, three coordinates.
     first_1, first_2, first_3 = first_with_coordinates(q)
-    number = np.arange(q, dtype=np.int32)
-    table = np.empty((first_3 + q**3, q + 1), np.int32)
-    table[0] = np.append(0, first_1 + number)  # [∞]: (∞), and every (a)
-    table[first_1:first_2, 0] = 0  # [k]: (∞), and every (k, b)
-    table[first_1:first_2, 1:] = first_2 + np.arange(q * q).reshape(q, q)
-    table[first_2:first_3, 0] = first_1 + np.repeat(number, q)  # [a, l]: (a), and every (a, l, a')
-    table[first_2:first_3, 1:] = first_3 + np.arange(q**3).reshape(q * q, q)
-    axes = np.meshgrid(number, number, number, indexing="ij")
-    k, b, last = (axis.reshape(-1, 1) for axis in axes)
-    a = number[None, :]
-    # of the points (a, l, a') on [k, b, last]: a' = ak + b, and l = last - a²k + 2aa'
+    elements = np.arange(q, dtype=np.int32)
+    points = np.empty((first_3 + q**3, q + 1), np.int32)
+    # [∞]: (∞), and every (a)
+    points[0] = np.append(0, first_1 + elements)
+    # [k]: (∞), and every (k, b)
+    points[first_1:first_2, 0] = 0
+    points[first_1:first_2, 1:] = first_2 + np.arange(q * q).reshape(q, q)
+    # [a, l]: (a), and every (a, l, a')
+    points[first_2:first_3, 0] = first_1 + np.repeat(elements, q)
+    points[first_2:first_3, 1:] = first_3 + np.arange(q**3).reshape(q * q, q)
+    # [k, b, k']: (k, b), and for each a the (a, l, a') with a' = ak + b and l = k' - a²k + 2aa'
+    axes = np.meshgrid(elements, elements, elements, indexing="ij")
+    k, b, k_prime = (axis.reshape(-1, 1) for axis in axes)
+    a = elements[None, :]
     a_prime = f.add[f.mul[a, k], b]
-    twice = f.add[f.mul[a, a_prime], f.mul[a, a_prime]]
-    middle = f.add[f.add[last, f.neg[f.mul[f.mul[a, a], k]]], twice]
-    table[first_3:, :1] = first_2 + k * q + b  # [k, b, k']: (k, b), and the (a, l, a') that fit
-    table[first_3:, 1:] = first_3 + (a * q + middle) * q + a_prime
-    return table
+    twice_a_a_prime = f.add[f.mul[a, a_prime], f.mul[a, a_prime]]
+    minus_a_squared_k = f.neg[f.mul[f.mul[a, a], k]]
+    l_of_point = f.add[f.add[k_prime, minus_a_squared_k], twice_a_a_prime]
+    points[first_3:, :1] = first_2 + k * q + b
+    points[first_3:, 1:] = first_3 + (a * q + l_of_point) * q + a_prime
+    return points
 
 
 def quadrangle_incidence(q: int) -> Topology:
@@ -70,31 +73,33 @@ def first_with_coordinates(q: int) -> tuple[int, int, int]:
     return 1, 1 + q, 1 + q + q * q
 
 
-def incidences(on_line: NDArray[np.integer]) -> NDArray[np.int64]:
+def incidences(points: NDArray[np.integer]) -> NDArray[np.int64]:
     """int64[N(q + 1), 2]: lines and the points on them.
 
     Args:
-        on_line: int[N, q + 1], the points on each line.
+        points: int[N, q + 1], the points on each line.
     """
-    lines = np.repeat(np.arange(len(on_line)), on_line.shape[1])
-    return np.column_stack((lines, on_line.ravel())).astype(np.int64)
+    lines = np.repeat(np.arange(len(points)), points.shape[1])
+    return np.column_stack((lines, points.ravel())).astype(np.int64)
 
 
-def incidence_graph(family: str, q: int, on_line: NDArray[np.integer], diameter: int) -> Topology:
+def incidence_graph(family: str, q: int, points: NDArray[np.integer], diameter: int) -> Topology:
     """The incidence graph of points, which are 0 to N - 1, and lines, N to 2N - 1.
 
     Args:
         family: the name of the graphs.
         q: the order of the field.
-        on_line: int[N, q + 1], the points on each line.
+        points: int[N, q + 1], the points on each line.
         diameter: the diameter of the graph.
     """
-    size = len(on_line)
-    edges: NDArray[np.int64] = incidences(on_line)[:, ::-1] + np.array([0, size])
-    return router_graph(family, q, Graph.from_edges(2 * size, edges), diameter)
+    count = len(points)  # of points, and of lines
+    edges: NDArray[np.int64] = incidences(points)[:, ::-1] + np.array([0, count])
+    return router_graph(family, q, Graph.from_edges(2 * count, edges), diameter)
 
 
-def polarity_graph(family: str, q: int, on_line_of: NDArray[np.integer], diameter: int) -> Topology:
+def polarity_graph(
+    family: str, q: int, points_of_polar: NDArray[np.integer], diameter: int
+) -> Topology:
     """The graph of points p and p' that are joined where p is on the line of p'.
 
     A polarity gives each point a line, so that p is on the line of p' if p' is on that of p.
@@ -102,11 +107,12 @@ def polarity_graph(family: str, q: int, on_line_of: NDArray[np.integer], diamete
     Args:
         family: the name of the graphs.
         q: the order of the field.
-        on_line_of: int[N, q + 1], the points on the line of each point by a polarity.
+        points_of_polar: int[N, q + 1], for each point the points on its line in the polarity.
         diameter: the diameter of the graph.
     """
-    pairs = incidences(on_line_of)
-    graph = Graph.from_edges(len(on_line_of), pairs[pairs[:, 0] < pairs[:, 1]])
+    # A pair is listed from both of its points. A point on its own line is not joined to itself.
+    pairs = incidences(points_of_polar)
+    graph = Graph.from_edges(len(points_of_polar), pairs[pairs[:, 0] < pairs[:, 1]])
     return router_graph(family, q, graph, diameter)
 
 

@@ -1,7 +1,7 @@
 """Build and measure small members of the families of the Projective Networks paper.
 
 The exhibits and tests compare their distances and link loads with the values that
-`extensions.papers.limits` computes by formulas.
+`extensions.papers.graph_shapes` computes by formulas.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ class MeasuredMember:
 
 
 class SmallMembers(NamedTuple):
-    """Small members of a family, which are built."""
+    """Small members of a family, which are built and measured."""
 
     sizes: tuple[int, ...]
-    """The parameters of the members."""
+    """The parameters of the members, ascending."""
     build: Callable[[int], Topology]
     """Builds the member with a parameter."""
 
@@ -54,22 +54,28 @@ class SmallMembers(NamedTuple):
 def measured_members(family: str) -> Iterator[MeasuredMember]:
     """Yield what is measured in the small members of a family of `network_growth.GROWTHS`.
 
-    Families that are not in `BUILT` have none.
+    The dragonfly, which is not in `SMALL_MEMBERS`, has none.
     """
-    if family not in BUILT:
+    if family not in SMALL_MEMBERS:
         return
-    sizes, build = BUILT[family]
+    sizes, build = SMALL_MEMBERS[family]
     for size in sizes:
         topology = build(size)
         distances = distribution(topology)
         utilisation = uniform(topology).utilisation
-        yield MeasuredMember(size, or_nan(distances.diameter), or_nan(distances.mean), utilisation)
+        yield MeasuredMember(
+            size=size,
+            diameter=or_nan(distances.diameter),
+            mean=or_nan(distances.mean),
+            utilisation=utilisation,
+        )
 
 
-def _of_adjacency(joined: Adjacency, diameter: int) -> Topology:
-    """The topology of an adjacency matrix."""
-    edges = np.argwhere(np.triu(joined))
-    return router_graph("small graph", len(joined), Graph.from_edges(len(joined), edges), diameter)
+def _of_adjacency(adjacency: Adjacency, diameter: int) -> Topology:
+    """The topology of an adjacency matrix; its parameter q is the number of vertices."""
+    order = len(adjacency)
+    graph = Graph.from_edges(order, np.argwhere(np.triu(adjacency)))
+    return router_graph("small graph", order, graph, diameter)
 
 
 def _complete(n: int) -> Topology:
@@ -92,7 +98,7 @@ def _by_q(family: str) -> Callable[[int], Topology]:
     return lambda q: build_topology(family, {"q": q})
 
 
-BUILT = {
+SMALL_MEMBERS = {
     "complete graph": SmallMembers((4, 9), _complete),
     "Turán, r=3": SmallMembers((2, 5), lambda n: _of_adjacency(turan(3 * n, 3), 2)),
     "complete bipartite": SmallMembers((2, 5), lambda n: _of_adjacency(turan(2 * n, 2), 2)),
@@ -137,10 +143,10 @@ def order_and_degree(network: str) -> tuple[int, int]:
     return graph.order, int(graph.degrees.max())
 
 
-DRAGONFLY = 3
-"""The h of a dragonfly whose diameter is measured."""
+MEASURED_DRAGONFLY = 3
+"""The h of the dragonfly whose diameter is measured."""
 
 
 def diameter_of_a_dragonfly() -> float:
-    """The diameter of the balanced dragonfly with h = `DRAGONFLY`."""
-    return or_nan(distribution(build_topology("dragonfly", {"h": DRAGONFLY})).diameter)
+    """The diameter of the balanced dragonfly with h = `MEASURED_DRAGONFLY`."""
+    return or_nan(distribution(build_topology("dragonfly", {"h": MEASURED_DRAGONFLY})).diameter)

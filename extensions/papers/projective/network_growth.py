@@ -1,9 +1,8 @@
-"""The network families of the Projective Networks paper, of which members of every size are known
-by formulas.
+"""The network families of the Projective Networks paper, with formulas for members of every size.
 
 A member has N vertices of degree Δ, mean distance k̄ and link utilisation u; from these follow the
-hosts T that it carries and the ports R of its routers. Bounds that generalised Moore graphs set
-are here too.
+compute nodes T that it carries and the ports R of its routers. `ideal_mean` and `ideal_hosts` are
+the bounds that generalised Moore graphs set.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from math import isnan, nan
 from compilers.topology.family import moore_bound
 from compilers.topology.field import prime_power
 from extensions.baselines import slimfly
-from extensions.papers.limits import (
+from extensions.papers.graph_shapes import (
     GraphShape,
     baseline_shape,
     delorme_shape,
@@ -37,15 +36,15 @@ PRIME_POWERS = tuple(q for q in range(2, 65) if prime_power(q))
 
 @dataclass(frozen=True, slots=True)
 class NetworkGrowth:
-    """A family of networks of the paper: how its size, k̄ and u grow with its parameter."""
+    """How the size, k̄ and u of a family of networks grow with its parameter."""
 
     name: str
     """The name of the family."""
     shape: Callable[[int], GraphShape]
     """The shape of the member with a parameter."""
     sizes: Iterable[int]
-    """Parameters in ascending order, up to the largest member with at most 64 ports a router; of
-    hypercubes fewer."""
+    """Parameters of members in ascending order. The largest has routers of more than
+    `LARGEST_ROUTER` ports, but for hypercubes, which end at `CUBES`, and Delorme's graphs."""
     large: int
     """A parameter so large that k̄ and u are close to their limits."""
     diameter: int
@@ -55,9 +54,9 @@ class NetworkGrowth:
     utilisation: float = 1.0
     """The limit of u that Table II prints."""
     optimal: bool = False
-    """Whether its curve attains the bound in figure 7."""
+    """Whether the paper says that its curve attains the bound of figure 7."""
     computed: bool = True
-    """Whether there are formulas of k̄ and u for members of any size."""
+    """Whether there are formulas of k̄ and u."""
 
     def members(self) -> list[GraphShape]:
         """The shapes of the members that routers of `LARGEST_ROUTER` ports can build.
@@ -88,25 +87,33 @@ def ideal_mean(shape: GraphShape) -> float:
 
 
 def ideal_hosts(mean: float) -> float:
-    """The hosts T of the generalised Moore graph with this k̄, u = 1 and `LARGEST_ROUTER` ports.
+    """The compute nodes T of the ideal network with this k̄, u = 1 and `LARGEST_ROUTER` ports R.
 
-    No network with more hosts has this k̄/u. Formula (5) is used without rounding. The degree
-    Δ = R·k̄/(k̄ + 1) may be any real number. At each distance t below the diameter D there are n_t
-    vertices, as many as the degree allows. The number n_D at distance D follows from k̄, which is
-    the mean distance of all `others`, the vertices besides a first one:
-    k̄ · others = Σ t·n_t + D·(others - Σ n_t), so others = Σ (D - t)·n_t / (D - k̄).
+    It is a generalised Moore graph, and no network with more compute nodes has this k̄/u. Formula
+    (5) of the paper is used without rounding: the degree and the numbers of vertices may be any
+    real numbers.
+
+    - By formula (1), Δ0 = Δ/k̄, so R = Δ + Δ/k̄ and the degree is Δ = R·k̄/(k̄ + 1).
+    - At each distance t below the diameter D there are n_t = Δ·(Δ - 1)^(t - 1) vertices. All
+      further ones are at distance D.
+    - With M vertices besides the first one, the sum of their distances is
+      k̄·M = Σ t·n_t + D·(M - Σ n_t). So M = Σ (D - t)·n_t / (D - k̄).
+    - D is the least diameter at which the mean distance of all vertices within it, were it full,
+      would reach k̄.
     """
     degree = LARGEST_ROUTER * mean / (mean + 1)
-    at_distance, within_distance = [degree], [degree]  # numbers of vertices, from distance 1 on
+    # The numbers of vertices at distance 1, 2, …, up to a diameter, and their sum.
+    at_distance, within_diameter = [degree], degree
     diameter = 2
     while True:
         at_distance.append(at_distance[-1] * (degree - 1))
-        within_distance.append(within_distance[-1] + at_distance[-1])
-        if sum(t * n for t, n in enumerate(at_distance, 1)) >= mean * within_distance[-1]:
+        within_diameter += at_distance[-1]
+        if sum(t * n for t, n in enumerate(at_distance, 1)) >= mean * within_diameter:
             break
         diameter += 1
     others = sum((diameter - t) * n for t, n in enumerate(at_distance, 1)) / (diameter - mean)
-    return (1 + others) * degree / mean
+    order = 1 + others
+    return order * degree / mean
 
 
 def _sum_of_powers(q: int, highest: int) -> int:
@@ -132,17 +139,22 @@ def _hamming(dimensions: int) -> Callable[[int], GraphShape]:
 
 def _hypercube(n: int) -> GraphShape:
     """The shape of the hypercube of n dimensions."""
-    return GraphShape(2**n, n, n * 2 ** (n - 1) / (2**n - 1))
+    return GraphShape(order=2**n, degree=n, mean=n * 2 ** (n - 1) / (2**n - 1))
 
 
 def _incidence(diameter: int, highest: int) -> Callable[[int], GraphShape]:
-    """The shapes of incidence graphs of generalised polygons with 1 + q + … + q^highest points."""
+    """The shapes of incidence graphs of generalised polygons by q.
+
+    Args:
+        diameter: the diameter of the graphs.
+        highest: the highest power in the number of points, 1 + q + … + q^highest.
+    """
     return lambda q: moore_shape(2 * _sum_of_powers(q, highest), q + 1, diameter)
 
 
 def _delorme_hexagon(q: int) -> GraphShape:
     """The shape without k̄ and u, of which there is no formula here."""
-    return GraphShape(_sum_of_powers(q, 5), q + 1, nan, nan)
+    return GraphShape(order=_sum_of_powers(q, 5), degree=q + 1, mean=nan, utilisation=nan)
 
 
 def _slim_fly(q: int) -> GraphShape:
@@ -158,70 +170,108 @@ def _dragonfly(h: int) -> GraphShape:
 GROWTHS = (
     NetworkGrowth(
         "complete graph",
-        lambda n: moore_shape(n, n - 1, 1),
-        range(2, 99),
+        shape=lambda n: moore_shape(n, n - 1, 1),
+        sizes=range(2, 99),
         large=4096,
         diameter=1,
         mean=1.0,
         optimal=True,
     ),
     NetworkGrowth(
-        "Turán, r=3", _turan(3), range(2, 99), large=2048, diameter=2, mean=4 / 3, optimal=True
+        "Turán, r=3",
+        shape=_turan(3),
+        sizes=range(2, 99),
+        large=2048,
+        diameter=2,
+        mean=4 / 3,
+        optimal=True,
     ),
     NetworkGrowth(
         "complete bipartite",
-        _turan(2),
-        range(2, 99),
+        shape=_turan(2),
+        sizes=range(2, 99),
         large=2048,
         diameter=2,
         mean=1.5,
         optimal=True,
     ),
     NetworkGrowth(
-        "Hamming 2D", _hamming(2), range(3, 99), large=2048, diameter=2, mean=2.0, optimal=True
+        "Hamming 2D",
+        shape=_hamming(2),
+        sizes=range(3, 99),
+        large=2048,
+        diameter=2,
+        mean=2.0,
+        optimal=True,
     ),
     NetworkGrowth(
-        "demi-PN", demi_shape, PRIME_POWERS, large=2048, diameter=2, mean=2.0, optimal=True
+        "demi-PN",
+        shape=demi_shape,
+        sizes=PRIME_POWERS,
+        large=2048,
+        diameter=2,
+        mean=2.0,
+        optimal=True,
     ),
     NetworkGrowth(
         "Slim Fly MMS",
-        _slim_fly,
-        PRIME_POWERS[3:],
+        shape=_slim_fly,
+        sizes=PRIME_POWERS[3:],
         large=2048,
         diameter=2,
         mean=2.0,
         utilisation=8 / 9,
     ),
     NetworkGrowth(
-        "PN", _incidence(3, 2), PRIME_POWERS, large=2048, diameter=3, mean=2.5, optimal=True
+        "PN",
+        shape=_incidence(3, 2),
+        sizes=PRIME_POWERS,
+        large=2048,
+        diameter=3,
+        mean=2.5,
+        optimal=True,
     ),
-    NetworkGrowth("dragonfly", _dragonfly, range(1, 99), large=512, diameter=3, mean=3.0),
+    NetworkGrowth(
+        "dragonfly", shape=_dragonfly, sizes=range(1, 99), large=512, diameter=3, mean=3.0
+    ),
     NetworkGrowth(
         "Delorme, quadrangles",
-        delorme_shape,
-        (2, 8, 32),
+        shape=delorme_shape,
+        sizes=(2, 8, 32),
         large=2048,
         diameter=3,
         mean=3.0,
         optimal=True,
     ),
-    NetworkGrowth("Hamming 3D", _hamming(3), range(2, 99), large=2048, diameter=3, mean=3.0),
     NetworkGrowth(
-        "quadrangle incidence", _incidence(4, 3), PRIME_POWERS, large=2048, diameter=4, mean=3.5
+        "Hamming 3D", shape=_hamming(3), sizes=range(2, 99), large=2048, diameter=3, mean=3.0
+    ),
+    NetworkGrowth(
+        "quadrangle incidence",
+        shape=_incidence(4, 3),
+        sizes=PRIME_POWERS,
+        large=2048,
+        diameter=4,
+        mean=3.5,
     ),
     NetworkGrowth(
         "Delorme, hexagons",
-        _delorme_hexagon,
-        (3, 27),
+        shape=_delorme_hexagon,
+        sizes=(3, 27),
         large=2187,
         diameter=5,
         mean=5.0,
         computed=False,
     ),
     NetworkGrowth(
-        "hexagon incidence", _incidence(6, 5), PRIME_POWERS, large=2048, diameter=6, mean=5.5
+        "hexagon incidence",
+        shape=_incidence(6, 5),
+        sizes=PRIME_POWERS,
+        large=2048,
+        diameter=6,
+        mean=5.5,
     ),
-    NetworkGrowth("hypercube", _hypercube, CUBES, large=10, diameter=10, mean=5.0),
+    NetworkGrowth("hypercube", shape=_hypercube, sizes=CUBES, large=10, diameter=10, mean=5.0),
 )
 """The rows of Tables II and III."""
 

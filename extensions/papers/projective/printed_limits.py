@@ -15,11 +15,11 @@ from collections.abc import Callable
 from math import floor
 from typing import NamedTuple
 
-from extensions.papers.limits import GraphShape
+from extensions.papers.graph_shapes import GraphShape
 from extensions.papers.projective.network_growth import growth
 
 Shape = Callable[[int], GraphShape]
-"""From the parameter of a member of a family, the shape of the graph that we build for it."""
+"""Computes the size, k̄ and u of a graph from its parameter (`NetworkGrowth.shape`)."""
 
 
 class Limit(NamedTuple):
@@ -30,9 +30,10 @@ class Limit(NamedTuple):
     size: int
     """The parameter of the example in Table III."""
     shape: Shape
-    """Our shape of the member with a parameter."""
+    """Computes the size, k̄ and u of the member with a parameter, by our formulas."""
     hosts_of_router: Callable[[Shape, int], float] | None
-    """Computes Δ0 of the example; None where u is not known at its limit."""
+    """Computes Δ0 of the example from `shape` and `size`, in one of the ways in `READINGS`; None
+    where u is not known at its limit."""
 
     def quantities(self) -> dict[str, float]:
         """T, R and Δ0 of the example, as computed here; empty where Δ0 is not computed."""
@@ -173,23 +174,65 @@ READINGS: dict[Callable[[Shape, int], float], str] = {
 }
 """How the printed formulas are read, by the function that computes Δ0."""
 LIMITS = {
-    "complete graph, N=32": Limit(_complete, 32, growth("complete graph").shape, with_itself),
-    "Turán, N=48 r=3": Limit(_turan, 16, growth("Turán, r=3").shape, at_the_limit),
+    "complete graph, N=32": Limit(
+        formulas=_complete,
+        size=32,
+        shape=growth("complete graph").shape,
+        hosts_of_router=with_itself,
+    ),
+    "Turán, N=48 r=3": Limit(
+        formulas=_turan, size=16, shape=growth("Turán, r=3").shape, hosts_of_router=at_the_limit
+    ),
     "complete bipartite, n=24": Limit(
-        _bipartite, 24, growth("complete bipartite").shape, at_the_limit
+        formulas=_bipartite,
+        size=24,
+        shape=growth("complete bipartite").shape,
+        hosts_of_router=at_the_limit,
     ),
-    "Hamming 2D, n=22": Limit(_hamming_2d, 22, growth("Hamming 2D").shape, with_itself),
-    "demi-PN, q=27": Limit(_demi_pn, 27, growth("demi-PN").shape, by_mean_degree),
-    "Slim Fly, q=19": Limit(_slim_fly, 19, growth("Slim Fly MMS").shape, at_the_limit),
-    "PN, q=23": Limit(_pn, 23, growth("PN").shape, at_the_limit),
-    "Dragonfly, h=7": Limit(_dragonfly, 7, growth("dragonfly").shape, in_whole_nodes),
-    "Delorme quadrangle, q=32": Limit(_delorme, 32, growth("Delorme, quadrangles").shape, None),
-    "Hamming 3D, n=9": Limit(_hamming_3d, 9, growth("Hamming 3D").shape, with_itself),
+    "Hamming 2D, n=22": Limit(
+        formulas=_hamming_2d, size=22, shape=growth("Hamming 2D").shape, hosts_of_router=with_itself
+    ),
+    "demi-PN, q=27": Limit(
+        formulas=_demi_pn, size=27, shape=growth("demi-PN").shape, hosts_of_router=by_mean_degree
+    ),
+    "Slim Fly, q=19": Limit(
+        formulas=_slim_fly,
+        size=19,
+        shape=growth("Slim Fly MMS").shape,
+        hosts_of_router=at_the_limit,
+    ),
+    "PN, q=23": Limit(
+        formulas=_pn, size=23, shape=growth("PN").shape, hosts_of_router=at_the_limit
+    ),
+    "Dragonfly, h=7": Limit(
+        formulas=_dragonfly, size=7, shape=growth("dragonfly").shape, hosts_of_router=in_whole_nodes
+    ),
+    "Delorme quadrangle, q=32": Limit(
+        formulas=_delorme, size=32, shape=growth("Delorme, quadrangles").shape, hosts_of_router=None
+    ),
+    "Hamming 3D, n=9": Limit(
+        formulas=_hamming_3d, size=9, shape=growth("Hamming 3D").shape, hosts_of_router=with_itself
+    ),
     "quadrangle incidence, q=9": Limit(
-        _quadrangle, 9, growth("quadrangle incidence").shape, at_the_limit
+        formulas=_quadrangle,
+        size=9,
+        shape=growth("quadrangle incidence").shape,
+        hosts_of_router=at_the_limit,
     ),
-    "Delorme hexagon, q=3": Limit(_delorme_hexagon, 3, growth("Delorme, hexagons").shape, None),
-    "hexagon incidence, q=5": Limit(_hexagon, 5, growth("hexagon incidence").shape, at_the_limit),
-    "hypercube, n=10": Limit(_hypercube, 10, growth("hypercube").shape, with_itself),
+    "Delorme hexagon, q=3": Limit(
+        formulas=_delorme_hexagon,
+        size=3,
+        shape=growth("Delorme, hexagons").shape,
+        hosts_of_router=None,
+    ),
+    "hexagon incidence, q=5": Limit(
+        formulas=_hexagon,
+        size=5,
+        shape=growth("hexagon incidence").shape,
+        hosts_of_router=at_the_limit,
+    ),
+    "hypercube, n=10": Limit(
+        formulas=_hypercube, size=10, shape=growth("hypercube").shape, hosts_of_router=with_itself
+    ),
 }
 """The formulas by rows of the table, which have the names of examples in `papers.yaml`."""

@@ -23,9 +23,9 @@ from compilers.topology.family import moore_bound
 from compilers.topology.field import prime_power
 from extensions.baselines.slimfly import degree
 from extensions.papers.exhibit import Evidence, PaperClaim
-from extensions.papers.graphs import counts_of, matrix_of
-from extensions.papers.limits import GraphShape
-from extensions.papers.paper_tables import configuration
+from extensions.papers.graph_shapes import GraphShape
+from extensions.papers.graphs import GraphCounts, counts_of, matrix_of
+from extensions.papers.network_quantities import configuration
 from extensions.papers.projective.delorme_graph import POLAR
 from extensions.papers.projective.measured_networks import MeasuredMember, measured_members
 from extensions.papers.projective.network_growth import (
@@ -41,9 +41,9 @@ from extensions.papers.projective.network_growth import (
 )
 from extensions.papers.projective.projective_tables import BY_FORMULA, LOADS_OF_DELORME
 
-HOSTS = "compute nodes T"
-"""The label of an axis."""
-SUPERSEDED = (
+HOSTS_LABEL = "compute nodes T"
+"""The label of the axes with the compute nodes of networks."""
+DRAGONFLY_SUPERSEDES = (
     "The dragonfly supersedes the 3D Hamming graph in scale. Of as many compute nodes, up to"
     " 65,520, the 3D Hamming graph has the smaller k̄/u, by 3 % or more, with routers of more ports:"
     " there 61, of the dragonfly 44."
@@ -65,26 +65,34 @@ NO_HEXAGONS = "Delorme's graphs on hexagons are left out: their k̄ and u are no
 BUILT_MMS = (5, 7, 8, 9, 11, 13, 17, 19, 23)
 """The q of MMS graphs that are built."""
 LARGE_PRIME = 65_537
-"""A q for which MMS graphs are near their limits."""
+"""A q for which the order of MMS graphs is near its limit."""
+LARGE_Q = 2048
+"""A q for which k̄ and u by formulas are near their limits."""
 
 
 def mms_orders(_quick: bool) -> Evidence:
     """Figure 5: vertices of the MMS graph over the Moore bound."""
     shares = {q: 2 * q * q / moore_bound(degree(q), 2) for q in _prime_powers(3, 128)}
     built = {q: counts_of(matrix_of(build_topology("slimfly", {"q": q}).graph)) for q in BUILT_MMS}
-    as_by_formula = [q for q, shape in built.items() if shape == (2 * q * q, degree(q), 2)]
+    as_by_formula = [
+        q
+        for q, counts in built.items()
+        if counts == GraphCounts(order=2 * q * q, degree=degree(q), diameter=2)
+    ]
     claims = (
-        PaperClaim("Δ = 7: the MMS graph of q = 5, built", 7, built[5].degree),
         PaperClaim(
-            "is the Hoffman–Singleton graph, a Moore graph: vertices over the bound of its degree"
-            " and diameter",
-            1,
-            built[5].moore_part(),
+            says="Δ = 7: the MMS graph of q = 5, built", printed=7, computed=built[5].degree
         ),
         PaperClaim(
-            f"limit 8/9, at q = {LARGE_PRIME:,}",
-            8 / 9,
-            2 * LARGE_PRIME**2 / moore_bound(degree(LARGE_PRIME), 2),
+            says="is the Hoffman–Singleton graph, a Moore graph: vertices over the bound of its"
+            " degree and diameter",
+            printed=1,
+            computed=built[5].fraction_of_moore_bound(),
+        ),
+        PaperClaim(
+            says=f"limit 8/9, at q = {LARGE_PRIME:,}",
+            printed=8 / 9,
+            computed=2 * LARGE_PRIME**2 / moore_bound(degree(LARGE_PRIME), 2),
             reading_error=NEAR_A_LIMIT,
         ),
     )
@@ -116,21 +124,23 @@ def mms_utilisation(_quick: bool) -> Evidence:
     """Figure 6: utilisation of the links of the MMS graph; by formula, and some measured."""
     shape = growth("Slim Fly MMS").shape
     by_formula = {q: shape(q).utilisation for q in _prime_powers(5, 128)}
-    # By each q that is not 1 modulo 4, the next one that is; the last ones have none, and q itself.
-    next_of_one = {
-        q: next((after for after in by_formula if after > q and after % 4 == 1), q)
-        for q in by_formula
-        if q % 4 != 1
-    }
     measured = {q: uniform(build_topology("slimfly", {"q": q})).utilisation for q in BUILT_MMS}
     largest_difference = max(abs(measured[q] - by_formula[q]) for q in BUILT_MMS)
     claims = (
-        PaperClaim("u = 1 for q = 5, the Hoffman–Singleton graph", 1, measured[5]),
-        PaperClaim("limit 8/9, at q = 2,048", 8 / 9, shape(2048).utilisation, reading_error=0.001),
         PaperClaim(
-            "a little worse where q mod 4 is not 1: largest u over that of the next q where it is",
-            1,
-            max(by_formula[q] / by_formula[after] for q, after in next_of_one.items() if after > q),
+            says="u = 1 for q = 5, the Hoffman–Singleton graph", printed=1, computed=measured[5]
+        ),
+        PaperClaim(
+            says=f"limit 8/9, at q = {LARGE_Q:,}",
+            printed=8 / 9,
+            computed=shape(LARGE_Q).utilisation,
+            reading_error=0.001,
+        ),
+        PaperClaim(
+            says="a little worse where q mod 4 is not 1: largest u over that of the next q where it"
+            " is",
+            printed=1,
+            computed=max(_ratios_to_next(by_formula)),
             relation="<",
             interpretation="Read as of traffic that is split evenly over all minimal paths.",
         ),
@@ -148,82 +158,107 @@ def mms_utilisation(_quick: bool) -> Evidence:
     return Evidence(claims, panels=(_mms_panel("utilisation u", curves),), setup=setup)
 
 
+def _ratios_to_next(utilisation: Mapping[int, float]) -> Iterator[float]:
+    """For each q that is not 1 modulo 4, yield its u over the u of the next q that is 1 modulo 4.
+
+    The last q, which have no such next one, are left out.
+
+    Args:
+        utilisation: u by q, in ascending order of q.
+    """
+    for q, u in utilisation.items():
+        following = [larger for larger in utilisation if larger > q and larger % 4 == 1]
+        if q % 4 != 1 and following:
+            yield u / utilisation[following[0]]
+
+
 def costs(_quick: bool) -> Evidence:
     """Figure 7: k̄/u of networks of routers with up to 64 ports."""
     claims = [_claim_of_the_bound(family) for family in GROWTHS]
-    mms, demi = (cost(growth(name).shape(2048)) for name in ("Slim Fly MMS", "demi-PN"))
+    mms, demi = (cost(growth(name).shape(LARGE_Q)) for name in ("Slim Fly MMS", "demi-PN"))
     claims.append(
         PaperClaim(
-            "MMS is about 9/8 of demi-PN, at q = 2,048", 9 / 8, mms / demi, reading_error=0.001
+            says=f"MMS is about 9/8 of demi-PN, at q = {LARGE_Q:,}",
+            printed=9 / 8,
+            computed=mms / demi,
+            reading_error=0.001,
         )
     )
     shapes = {family.name: family.members() for family in GROWTHS if family.computed}
     all_shapes = [shape for members in shapes.values() for shape in members]
     claims += [
         PaperClaim(
-            "dragonfly supersedes the 3D Hamming graph: least T over that of one of as many ports",
-            1,
-            _more_hosts(shapes["Hamming 3D"], shapes["dragonfly"]),
-            ">=",
+            says="dragonfly supersedes the 3D Hamming graph: least T over that of one of as many"
+            " ports",
+            printed=1,
+            computed=_least_ratio_of_hosts(shapes["Hamming 3D"], shapes["dragonfly"]),
+            relation=">=",
             interpretation="Read as of scale, with as many ports. In k̄/u, which the figure draws,"
             " the 3D Hamming graph is below the dragonfly of as many compute nodes.",
         ),
         PaperClaim(
-            "two points only of Delorme's graph: those of R up to 64",
-            2,
-            sum(4 * (q + 1) / 3 <= LARGEST_ROUTER for q in POLAR),
+            says="two points only of Delorme's graph: those of R up to 64",
+            printed=2,
+            computed=sum(4 * (q + 1) / 3 <= LARGEST_ROUTER for q in POLAR),
             mistake=DELORME_MISTAKE,
         ),
         PaperClaim(
-            "all curves that are drawn here are above the bound: most compute nodes over those of"
-            " an ideal graph of this k̄/u and 64 ports",
-            1,
-            max(_hosts(shape) / ideal_hosts(cost(shape)) for shape in all_shapes),
-            "<=",
+            says="all curves that are drawn here are above the bound: most compute nodes over those"
+            " of an ideal graph of this k̄/u and 64 ports",
+            printed=1,
+            computed=max(_hosts(shape) / ideal_hosts(cost(shape)) for shape in all_shapes),
+            relation="<=",
         ),
     ]
     means = tuple(np.linspace(1, 5.6, 461).tolist())
     hosts = (2.0, *map(ideal_hosts, means))  # two routers, and more, are a complete graph
     curves = (*_by_hosts(shapes), Curve("ideal, R = 64", hosts, (1.0, *means), "limit"))
-    panel = Panel("Routers of up to 64 ports", HOSTS, "k̄/u", curves, logarithmic="x")
-    setup = (SUPERSEDED, DELORME_DRAWN, NO_HEXAGONS, HYPERCUBES, *BY_FORMULA)
+    panel = Panel("Routers of up to 64 ports", HOSTS_LABEL, "k̄/u", curves, logarithmic="x")
+    setup = (DRAGONFLY_SUPERSEDES, DELORME_DRAWN, NO_HEXAGONS, HYPERCUBES, BY_FORMULA)
     return Evidence(tuple(claims), panels=(panel,), setup=setup)
 
 
 def _claim_of_the_bound(family: NetworkGrowth) -> PaperClaim:
-    """The claim that a family attains the bound on k̄/u, or that it does not."""
+    """The claim that a family attains the bound on k̄/u, or that it does not.
+
+    The paper says of the optimal families that they attain it, and of Slim Fly and the dragonfly
+    that they do not. Of the others it draws curves, which are not below the bound.
+    """
     ratio, member = _over_the_bound(family)
     says = f"{family.name} attains the bound: k̄/u over that of an ideal graph"
     if family.name == "demi-PN":
-        large = family.shape(2048)
+        large = family.shape(LARGE_Q)
         percent_above = 100 * (ratio - 1)
         return PaperClaim(
-            f"{says}, q = 2,048",
-            1,
-            cost(large) / ideal_mean(large),
+            says=f"{says}, q = {LARGE_Q:,}",
+            printed=1,
+            computed=cost(large) / ideal_mean(large),
             reading_error=NEAR_A_LIMIT,
             interpretation="Read as of the limit. Up to 64 ports the largest is"
             f" {percent_above:.1f} % above it.",
         )
     if family.name == "Delorme, quadrangles":
         why = f"{100 * (ratio - 1):.1f} % above it at q = 8. {LOADS_OF_DELORME}"
-        return PaperClaim(f"{says}, in the limit", 1, None, reason=why)
+        return PaperClaim(says=f"{says}, in the limit", printed=1, computed=None, reason=why)
     if family.optimal:
-        return PaperClaim(f"{says}, {member}", 1, ratio)
+        return PaperClaim(says=f"{says}, {member}", printed=1, computed=ratio)
     if family.name in ("Slim Fly MMS", "dragonfly"):
         says = f"{family.name} does not attain the bound: k̄/u over that of an ideal graph"
-        return PaperClaim(f"{says}, {member}", 1, ratio, ">")
+        return PaperClaim(says=f"{says}, {member}", printed=1, computed=ratio, relation=">")
     says = f"{family.name} is not below the bound: k̄/u over that of an ideal graph"
-    return PaperClaim(f"{says}, {member}", 1, ratio, ">=")
+    return PaperClaim(says=f"{says}, {member}", printed=1, computed=ratio, relation=">=")
 
 
 def _over_the_bound(family: NetworkGrowth) -> tuple[float, str]:
-    """k̄/u of a member over that of an ideal graph of its order and degree; and the member in
-    words.
+    """The k̄/u of a member over that of an ideal graph of its order and degree.
 
-    The member is the largest with R up to 64, and its k̄ and u are by formulas. If the family has no
-    formulas, or they are those of the ideal graph, so that the ratio would show nothing, the member
-    is the largest that is built, and its k̄ and u are measured.
+    The member is the largest with R up to 64, and its k̄ and u are by formulas. There are two
+    exceptions: the family has no formulas, or the formulas are those of the ideal graph, so that
+    the ratio would show nothing. Then the member is the largest that is built, and its k̄ and u are
+    measured.
+
+    Returns:
+        The ratio, and which member it is of, in words.
     """
     largest = family.members()[-1] if family.computed else None
     if largest and (largest.utilisation != 1 or largest.mean != ideal_mean(largest)):
@@ -244,53 +279,58 @@ def scalability(_quick: bool) -> Evidence:
         (family for family in GROWTHS if family.optimal),
         key=lambda family: cost(family.members()[-1]),
     )
-    huge_pn, limit_of_pn = growth("PN").shape(2048).quantities(), 100 / 343
-    entry = {"family": "oft", "radix": 256, "parameters": {"q": 127}}
-    tree = configuration(entry, priced_as_hosts=None)
+    large_pn, limit_of_pn = growth("PN").shape(LARGE_Q).quantities(), 100 / 343
+    large_tree = configuration(
+        {"family": "oft", "radix": 256, "parameters": {"q": 127}}, priced_as_hosts=None
+    )
     claims = (
         PaperClaim(
-            "T = 0.29 R³ of PN, read as the limit 100/343 of T/R³: by formula, at q = 2,048,"
-            f" R = {huge_pn['R']:,.1f}",
-            limit_of_pn,
-            huge_pn["T"] / huge_pn["R"] ** 3,
+            says="T = 0.29 R³ of PN, read as the limit 100/343 of T/R³: by formula, at q = 2,048,"
+            f" R = {large_pn['R']:,.1f}",
+            printed=limit_of_pn,
+            computed=large_pn["T"] / large_pn["R"] ** 3,
             reading_error=NEAR_A_LIMIT * limit_of_pn,
         ),
         PaperClaim(
-            "T = 0.25 R³ of the orthogonal fat tree, read as the limit 1/4 of T/R³: by formula, at"
-            f" q = 127, R = {tree.router_ports:,}",
-            0.25,
-            tree.total_hosts / tree.router_ports**3,
+            says="T = 0.25 R³ of the orthogonal fat tree, read as the limit 1/4 of T/R³: by"
+            f" formula, at q = 127, R = {large_tree.router_ports:,}",
+            printed=0.25,
+            computed=large_tree.total_hosts / large_tree.router_ports**3,
             reading_error=0.01 * 0.25,
         ),
         PaperClaim(
-            "complete graph: T = ((R+1)/2)² ≈ 576 at R = 48",
-            576,
-            max(n * n for n in range(2, 99) if 2 * n - 1 <= 48),
+            says="complete graph: T = ((R+1)/2)² ≈ 576 at R = 48",
+            printed=576,
+            computed=max(order**2 for order in range(2, 99) if 2 * order - 1 <= 48),
             interpretation="With Δ0 = N, as in Table III, of K24 with R = 47. By formula (1) Δ0 is"
             " N - 1: K25 has R = 48 and T = 600.",
         ),
         PaperClaim(
-            "optimal lines, Delorme's of q = 2 and 8, are sorted by k̄/u, computed of their largest"
-            " members: least T of one over that of the line below it, of as many ports",
-            1,
-            min(
-                _more_hosts(shapes[lower.name], shapes[upper.name])
+            says="optimal lines, Delorme's of q = 2 and 8, are sorted by k̄/u, computed of their"
+            " largest members: least T of one over that of the line below it, of as many ports",
+            printed=1,
+            computed=min(
+                _least_ratio_of_hosts(shapes[lower.name], shapes[upper.name])
                 for lower, upper in pairwise(optimal_families)
             ),
-            ">=",
+            relation=">=",
         ),
     )
     curves = tuple(
         Curve(name, tuple(map(_ports, members)), tuple(map(_hosts, members)))
         for name, members in shapes.items()
     )
-    panel = Panel("Scalability", "router ports R", HOSTS, curves, logarithmic="y")
-    setup = (UP_TO_64, DELORME_DRAWN, NO_HEXAGONS, HYPERCUBES, *BY_FORMULA)
+    panel = Panel("Scalability", "router ports R", HOSTS_LABEL, curves, logarithmic="y")
+    setup = (UP_TO_64, DELORME_DRAWN, NO_HEXAGONS, HYPERCUBES, BY_FORMULA)
     return Evidence(claims, panels=(panel,), setup=setup)
 
 
-def _more_hosts(lower: list[GraphShape], upper: list[GraphShape]) -> float:
-    """The least ratio of T of a network of `upper` to the most T of `lower` with at most its R."""
+def _least_ratio_of_hosts(lower: list[GraphShape], upper: list[GraphShape]) -> float:
+    """How many times as many compute nodes one family has as another at least, with as many ports.
+
+    A network of `upper` is compared with the network of `lower` that has the most compute nodes
+    with routers of at most its ports. Networks with fewer ports than all of `lower` are left out.
+    """
     return min(
         _hosts(shape) / max(_hosts(other) for other in lower if _ports(other) <= _ports(shape))
         for shape in upper
@@ -307,17 +347,17 @@ def three_networks(_quick: bool) -> Evidence:
         *_scale_claims(shapes),
     )
     curves = (*_by_hosts(shapes, ": k̄/u"), *_by_hosts(shapes, ": k̄", lambda shape: shape.mean))
-    panel = Panel("Distance and cost", HOSTS, "k̄, k̄/u", curves, bottom=1.5, logarithmic="x")
-    return Evidence(claims, panels=(panel,), setup=(UP_TO_64, *BY_FORMULA))
+    panel = Panel("Distance and cost", HOSTS_LABEL, "k̄, k̄/u", curves, bottom=1.5, logarithmic="x")
+    return Evidence(claims, panels=(panel,), setup=(UP_TO_64, BY_FORMULA))
 
 
 def _coincidence_claim(built: Sequence[MeasuredMember]) -> PaperClaim:
     """The claim that k̄ and k̄/u are equal in PN, by networks that are built, ascending."""
     difference = max(abs(pn.mean / pn.utilisation - pn.mean) for pn in built)
     return PaperClaim(
-        f"both curves coincide for PN: largest difference, built up to q = {built[-1].size}",
-        0,
-        difference,
+        says=f"both curves coincide for PN: largest difference, built up to q = {built[-1].size}",
+        printed=0,
+        computed=difference,
     )
 
 
@@ -328,22 +368,22 @@ def _distance_claims(shapes: Mapping[str, list[GraphShape]]) -> tuple[PaperClaim
     above_line = ", ".join(str(_q_of(mms)) for mms in _above_line(compared_mms, demi_shapes))
     rivals = [*demi_shapes, *shapes["PN"]]
     mms_above_another = [mms for mms in compared_mms if _has_larger_and_closer(rivals, mms)]
-    huge_mms = growth("Slim Fly MMS").shape(2048)
+    huge_mms = growth("Slim Fly MMS").shape(LARGE_Q)
     return (
         PaperClaim(
-            "MMS has the smallest average distance: how many, of demi-PN's sizes, are below every"
-            " demi-PN and PN at least as large",
-            len(compared_mms),
-            len(compared_mms) - len(mms_above_another),
+            says="MMS has the smallest average distance: how many, of demi-PN's sizes, are below"
+            " every demi-PN and PN at least as large",
+            printed=len(compared_mms),
+            computed=len(compared_mms) - len(mms_above_another),
             interpretation="Read as of networks. The line that joins two demi-PNs in the figure,"
             f" where none is, is below MMS of q = {above_line}.",
         ),
         PaperClaim(
-            "and 8/9 of the largest size, which demi-PN attains, in the limit: MMS of q = 2,048"
-            " over Δ² - Δ + 1, demi-PN's order by its formula; none has this Δ,"
+            says="and 8/9 of the largest size, which demi-PN attains, in the limit: MMS of q ="
+            " 2,048 over Δ² - Δ + 1, demi-PN's order by its formula; none has this Δ,"
             f" {huge_mms.degree:,}",
-            8 / 9,
-            huge_mms.order / (huge_mms.degree**2 - huge_mms.degree + 1),
+            printed=8 / 9,
+            computed=huge_mms.order / (huge_mms.degree**2 - huge_mms.degree + 1),
             reading_error=0.001,
         ),
     )
@@ -357,24 +397,24 @@ def _scale_claims(shapes: Mapping[str, list[GraphShape]]) -> tuple[PaperClaim, .
     )
     return (
         PaperClaim(
-            "above 1000 compute nodes demi-PN is the cheapest: least k̄/u of MMS and PN over its"
-            " largest",
-            1,
-            min(map(cost, [*large_mms, *large_pn])) / max(map(cost, large_demi)),
-            ">",
+            says="above 1000 compute nodes demi-PN is the cheapest: least k̄/u of MMS and PN over"
+            " its largest",
+            printed=1,
+            computed=min(map(cost, [*large_mms, *large_pn])) / max(map(cost, large_demi)),
+            relation=">",
         ),
         PaperClaim(
-            "and in scale: its most compute nodes over those of MMS, R up to 64",
-            1,
-            max(map(_hosts, large_demi)) / max(map(_hosts, large_mms)),
-            ">",
+            says="and in scale: its most compute nodes over those of MMS, R up to 64",
+            printed=1,
+            computed=max(map(_hosts, large_demi)) / max(map(_hosts, large_mms)),
+            relation=">",
             interpretation="Read as beside MMS. PN has more compute nodes, as the next sentence"
             " says.",
         ),
         PaperClaim(
-            "PN scales to almost 10⁵ compute nodes: its largest",
-            1e5,
-            _hosts(shapes["PN"][-1]),
+            says="PN scales to almost 10⁵ compute nodes: its largest",
+            printed=1e5,
+            computed=_hosts(shapes["PN"][-1]),
             reading_error=5e3,
             reason="With R up to 64 the largest has q = 43, R = 61.6. With q = 47 R is 67.2. By"
             " T = .29 R³ of §VI it would be 76,000.",
@@ -429,7 +469,7 @@ def _by_hosts(
     suffix: str = "",
     value: Callable[[GraphShape], float] = cost,
 ) -> Iterator[Curve]:
-    """A curve over compute nodes for each family.
+    """Yield a curve over compute nodes for each family.
 
     Args:
         shapes: the members of each family, by its name.

@@ -1,7 +1,8 @@
 """Tables I to VI of the Projective Networks paper: its formulas and its example networks.
 
 Each function with the parameter `_quick` reproduces a table and returns its rows and claims as
-`Evidence`; `projective_paper` lists them.
+`Evidence`; `projective_paper` lists them. All exhibits have this parameter. These functions do not
+use it, as they simulate nothing.
 
 In the paper's words, N is the number of routers, Δ their degree, Δ0 the compute nodes of a router,
 R = Δ + Δ0 its ports, T the compute nodes of a network; k is the diameter, k̄ the average distance
@@ -10,22 +11,25 @@ and u the average utilisation of links.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import astuple, replace
 from math import isnan
+from typing import NamedTuple
 
 from compilers.evaluation.analysis.distances import distribution
 from compilers.evaluation.analysis.link_load import uniform
 from compilers.topology.families import build_topology
 from extensions.papers.exhibit import Evidence, PaperClaim, or_nan
-from extensions.papers.paper_tables import paper_table, table_evidence
+from extensions.papers.paper_tables import Cell, paper_table, table_evidence
 from extensions.papers.projective.generalised_hexagon import SELF_POLAR, is_polar_by_coordinates
 from extensions.papers.projective.measured_networks import (
-    DRAGONFLY,
+    MEASURED_DRAGONFLY,
+    MeasuredMember,
     diameter_of_a_dragonfly,
     measured_members,
     order_and_degree,
 )
-from extensions.papers.projective.network_growth import GROWTHS, NEAR_A_LIMIT
+from extensions.papers.projective.network_growth import GROWTHS, NEAR_A_LIMIT, NetworkGrowth
 from extensions.papers.projective.printed_limits import LIMITS, READINGS
 
 LOADS_OF_DELORME = (
@@ -43,17 +47,18 @@ NOT_AT_THE_LIMIT = {
 """Why the limit of a family is not computed, by the family's name."""
 BY_FORMULA = (
     "k̄ and u are by formulas, which equal what is measured in built graphs (the rows n = … of"
-    " projective-table2). The dragonfly's are those of its usual routes.",
+    " projective-table2). The dragonfly's are those of its usual routes."
 )
-"""A remark on the values of k̄ and u in several exhibits."""
-HUGE_MEMBER_ERROR = 1e-6
-"""The relative error of quantities by the limits of k̄ and u, of the huge members in `LIMITS`."""
-FINITE_DELORME = {
+"""A line below several exhibits on how their k̄ and u are computed."""
+LIMIT_ERROR = 1e-6
+"""The relative error that is allowed where T, R and Δ0 are computed with the limits of k̄ and u: a
+huge member stands for the limit (`printed_limits.HUGE`)."""
+MEASURED_DELORME = {
     "Delorme quadrangle, q=32": "Measured for q = 8: T 1,779, R 12.04, Δ0 3.04, by the printed"
     " formulas 1,755, 12, 3.",
     "Delorme hexagon, q=3": "Measured: T 319.2, R 4.88, Δ0 .88.",
 }
-"""By row of table III whose limit is not computed, the values that are measured instead."""
+"""By row of Table III whose limit is not computed, the values that are measured instead."""
 COST, POWER = "cost per host ($)", "power per host (W)"
 """The quantities of tables IV and V that the text compares."""
 CABLES_OF_THE_PAPER = "With the paper's number of electrical cables of demi-PN(27)."
@@ -67,7 +72,7 @@ BY_PRINTED_COSTS = (
 def notation(_quick: bool) -> Evidence:
     """Table I: each quantity of one network, and the relations between them."""
     pn = build_topology("pn", {"q": 5})
-    load, hosts = uniform(pn), 2
+    load, hosts = uniform(pn), 2  # two compute nodes at each router
     nodes, links, ports = pn.graph.order, pn.graph.size, int(pn.graph.degrees.max())
     distances = distribution(pn)
     accepted = load.full_throughput_hosts
@@ -83,109 +88,174 @@ def notation(_quick: bool) -> Evidence:
         ("u", "average utilisation of links", load.utilisation),
     )
     claims = (
-        PaperClaim("2|E| = NΔ of a Δ-regular graph", nodes * ports, 2 * links),
         PaperClaim(
-            "u = a·k̄/Δ, k̄ by search", load.utilisation, accepted * or_nan(distances.mean) / ports
+            says="2|E| = NΔ of a Δ-regular graph", printed=nodes * ports, computed=2 * links
+        ),
+        PaperClaim(
+            says="u = a·k̄/Δ, k̄ by search",
+            printed=load.utilisation,
+            computed=accepted * or_nan(distances.mean) / ports,
         ),
         _utilisation_claim("slimfly", 7),
     )
-    return Evidence(claims, ("notation", "definition", "PN of q = 5"), rows)
+    return Evidence(claims, columns=("notation", "definition", "PN of q = 5"), rows=rows)
 
 
 def _utilisation_claim(family: str, q: int) -> PaperClaim:
     """The claim that u = a·k̄/Δ of a regular graph whose links carry different loads."""
-    graph = build_topology(family, {"q": q})
-    load, ports = uniform(graph), int(graph.graph.degrees.max())
-    by_formula = load.full_throughput_hosts * or_nan(distribution(graph).mean) / ports
-    return PaperClaim(f"the same of Slim Fly of q = {q}", load.utilisation, by_formula)
+    topology = build_topology(family, {"q": q})
+    load, ports = uniform(topology), int(topology.graph.degrees.max())
+    by_formula = load.full_throughput_hosts * or_nan(distribution(topology).mean) / ports
+    return PaperClaim(
+        says=f"the same of Slim Fly of q = {q}", printed=load.utilisation, computed=by_formula
+    )
 
 
 def limits(_quick: bool) -> Evidence:
     """Table II: diameter, and k̄ and u of a member so large that they are near their limits."""
-    claims, rows = [], list[tuple[object, ...]]()
+    claims, rows = list[PaperClaim](), list[tuple[object, ...]]()
     for family in GROWTHS:
-        shape = family.shape(family.large)
-        built = [*measured_members(family.name)]
-        rows += [(f"{family.name}, n = {member.size}", *astuple(member)[1:]) for member in built]
-        diameter = built[-1].diameter if built else diameter_of_a_dragonfly()
-        size = built[-1].size if built else DRAGONFLY
-        mean, utilisation = (
-            None if isnan(value) else value for value in (shape.mean, shape.utilisation)
+        measured = [*measured_members(family.name)]
+        limit = _LimitOfUtilisation.of(family, measured)
+        large = family.shape(family.large)
+        mean = None if isnan(large.mean) else large.mean
+        if measured:
+            size, diameter = measured[-1].size, measured[-1].diameter
+        else:
+            size, diameter = MEASURED_DRAGONFLY, diameter_of_a_dragonfly()
+        claims += _limit_claims(family, size, diameter, mean, limit)
+        rows += [(f"{family.name}, n = {member.size}", *astuple(member)[1:]) for member in measured]
+        rows.append((f"{family.name}, N = {large.order:,}", diameter, mean, limit.utilisation))
+    claims.append(_hexagon_claim())
+    columns = ("graph", "k", "k̄", "u")
+    return Evidence(tuple(claims), columns=columns, rows=tuple(rows), setup=(BY_FORMULA,))
+
+
+class _LimitOfUtilisation(NamedTuple):
+    """Our value of the limit of u for a family, and how it is found.
+
+    There are three cases:
+
+    - The formula of the family gives u of a large member.
+    - The formula is u = 1 at every size. It would show nothing, so the claim is read as one on
+      every member. The value is the measured u that is farthest from 1.
+    - There is no formula: nothing is computed.
+    """
+
+    utilisation: float | None
+    """The value; None if there is none."""
+    of_large_member: bool = False
+    """Whether it is the value of the large member, by the formula."""
+    interpretation: str = ""
+    """How the claim is read."""
+
+    @classmethod
+    def of(cls, family: NetworkGrowth, measured: Sequence[MeasuredMember]) -> _LimitOfUtilisation:
+        """The limit of a family, some members of which are measured."""
+        by_formula = family.shape(family.large).utilisation
+        if isnan(by_formula):
+            return cls(None)
+        if by_formula != 1:
+            return cls(by_formula, of_large_member=True)
+        sizes = ", ".join(str(member.size) for member in measured)
+        return cls(
+            max((member.utilisation for member in measured), key=lambda u: abs(u - 1)),
+            interpretation="Read as of every member: u is 1 in those that are built, of"
+            f" n = {sizes}.",
         )
-        interpretation, by_formula = "", utilisation not in (None, 1)
-        at_large = f", by formula, at n = {family.large:,}"
-        if utilisation == 1:  # as the formula assumes it, the measured u is compared instead
-            utilisation = max((member.utilisation for member in built), key=lambda u: abs(u - 1))
-            sizes = ", ".join(str(member.size) for member in built)
-            interpretation = (
-                f"Read as of every member: u is 1 in those that are built, of n = {sizes}."
-            )
-        reason = NOT_AT_THE_LIMIT.get(family.name, "")
-        claims += [
-            PaperClaim(f"{family.name}: k, of n = {size}", family.diameter, diameter),
-            PaperClaim(
-                f"{family.name}: lim k̄{at_large if mean else ''}",
-                family.mean,
-                mean,
-                reading_error=NEAR_A_LIMIT * family.mean,
-                reason=reason,
-            ),
-            PaperClaim(
-                f"{family.name}: lim u{at_large if by_formula else ''}",
-                family.utilisation,
-                utilisation,
-                reading_error=NEAR_A_LIMIT * family.utilisation,
-                interpretation=interpretation,
-                reason=reason,
-            ),
-        ]
-        rows.append((f"{family.name}, N = {shape.order:,}", diameter, mean, utilisation))
-    claims.append(
-        PaperClaim(
-            "q of Delorme's graphs, on hexagons as on quadrangles, is an odd power of 2: there is"
-            " none of H(3)",
-            1,
-            float(not is_polar_by_coordinates(SELF_POLAR)),
-            mistake="The hexagon H(3) has a polarity, found here, and its Delorme graph 364"
-            " vertices, degree 4 and diameter 5. A generalised hexagon of order q has one only"
-            " where 3q is a square (Ott, 1981): not for q = 2, 8, 32.",
-        )
+
+
+def _limit_claims(
+    family: NetworkGrowth,
+    size: int,
+    diameter: float,
+    mean: float | None,
+    limit: _LimitOfUtilisation,
+) -> Iterator[PaperClaim]:
+    """Yield the claims of Table II on a family.
+
+    Args:
+        family: the family, with the printed values.
+        size: the parameter of the member whose diameter is measured.
+        diameter: its diameter.
+        mean: k̄ of the large member; None if there is no formula.
+        limit: our value of the limit of u.
+    """
+    at_large = f", by formula, at n = {family.large:,}"
+    reason = NOT_AT_THE_LIMIT.get(family.name, "")
+    yield PaperClaim(
+        says=f"{family.name}: k, of n = {size}", printed=family.diameter, computed=diameter
     )
-    heads = ("graph", "k", "k̄", "u")
-    return Evidence(tuple(claims), heads, tuple(rows), setup=BY_FORMULA)
+    yield PaperClaim(
+        says=f"{family.name}: lim k̄{at_large if mean else ''}",
+        printed=family.mean,
+        computed=mean,
+        reading_error=NEAR_A_LIMIT * family.mean,
+        reason=reason,
+    )
+    yield PaperClaim(
+        says=f"{family.name}: lim u{at_large if limit.of_large_member else ''}",
+        printed=family.utilisation,
+        computed=limit.utilisation,
+        reading_error=NEAR_A_LIMIT * family.utilisation,
+        interpretation=limit.interpretation,
+        reason=reason,
+    )
+
+
+def _hexagon_claim() -> PaperClaim:
+    """The claim on the q of Delorme's graphs, which H(3) refutes."""
+    return PaperClaim(
+        says="q of Delorme's graphs, on hexagons as on quadrangles, is an odd power of 2: there is"
+        " none of H(3)",
+        printed=1,
+        computed=float(not is_polar_by_coordinates(SELF_POLAR)),
+        mistake="The hexagon H(3) has a polarity, found here, and its Delorme graph 364"
+        " vertices, degree 4 and diameter 5. A generalised hexagon of order q has one only"
+        " where 3q is a square (Ott, 1981): not for q = 2, 8, 32.",
+    )
 
 
 def structural_parameters(_quick: bool) -> Evidence:
     """Table III: N and Δ of the examples by their graphs, T, R and Δ0 by formula (1)."""
     table = paper_table("projective-3")
-    claims = []
-    for cell in table.cells:
-        if cell.quantity in ("N", "Δ"):
-            printed = float(cell.printed.rpartition("= ")[2].replace(",", ""))
-            says = f"{cell.network}: {cell.quantity}"
-            order, degree_of_network = order_and_degree(cell.network)
-            counted = order if cell.quantity == "N" else degree_of_network
-            claims.append(PaperClaim(says, printed, counted))
-            continue
-        limit = LIMITS[cell.network]
-        printed = limit.formulas(limit.size)[cell.quantity]
-        claims.append(
-            PaperClaim(
-                f"{cell.network}: {cell.quantity} = {cell.printed.rpartition(' = ')[0]}",
-                printed,
-                limit.quantities().get(cell.quantity),
-                reading_error=HUGE_MEMBER_ERROR * printed,
-                interpretation=READINGS[limit.hosts_of_router] if limit.hosts_of_router else "",
-                reason=FINITE_DELORME.get(cell.network, ""),
-            )
-        )
+    claims = tuple(
+        _counted_claim(cell) if cell.quantity in ("N", "Δ") else _formula_claim(cell)
+        for cell in table.cells
+    )
     setup = (
         "The columns have our examples, whose N and Δ are counted in built graphs. T, R and Δ0"
         " there are those of the example's own k̄ and u; a statement says where the printed formula"
         " has others.",
-        *BY_FORMULA,
+        BY_FORMULA,
     )
-    return Evidence(tuple(claims), tuple(table.columns), tuple(map(tuple, table.rows)), setup=setup)
+    rows = tuple(map(tuple, table.rows))
+    return Evidence(claims, columns=tuple(table.columns), rows=rows, setup=setup)
+
+
+def _counted_claim(cell: Cell) -> PaperClaim:
+    """The claim on N or Δ of an example, which is counted in its graph."""
+    order, degree = order_and_degree(cell.network)
+    return PaperClaim(
+        says=f"{cell.network}: {cell.quantity}",
+        printed=float(cell.printed.rpartition("= ")[2].replace(",", "")),
+        computed=order if cell.quantity == "N" else degree,
+    )
+
+
+def _formula_claim(cell: Cell) -> PaperClaim:
+    """The claim on T, R or Δ0 of an example, by formula (1) in place of the printed formula."""
+    limit = LIMITS[cell.network]
+    formula, _, _number = cell.printed.rpartition(" = ")
+    printed = limit.formulas(limit.size)[cell.quantity]
+    return PaperClaim(
+        says=f"{cell.network}: {cell.quantity} = {formula}",
+        printed=printed,
+        computed=limit.quantities().get(cell.quantity),
+        reading_error=LIMIT_ERROR * printed,
+        interpretation=READINGS[limit.hosts_of_router] if limit.hosts_of_router else "",
+        reason=MEASURED_DELORME.get(cell.network, ""),
+    )
 
 
 def ten_thousand(_quick: bool) -> Evidence:
@@ -197,13 +267,18 @@ def ten_thousand(_quick: bool) -> Evidence:
     claims = (
         *table.claims,
         PaperClaim(
-            "§V-C: demi-PN costs 1 % less than SF MMS",
-            1,
-            less_cost,
+            says="§V-C: demi-PN costs 1 % less than SF MMS",
+            printed=1,
+            computed=less_cost,
             rounding=0.5,
             interpretation=CABLES_OF_THE_PAPER,
         ),
-        PaperClaim("§V-C: demi-PN takes 7 % less power than SF MMS", 7, less_power, rounding=0.5),
+        PaperClaim(
+            says="§V-C: demi-PN takes 7 % less power than SF MMS",
+            printed=7,
+            computed=less_power,
+            rounding=0.5,
+        ),
     )
     return replace(table, claims=claims)
 
@@ -214,16 +289,16 @@ def twenty_five_thousand(_quick: bool) -> Evidence:
     claims = (
         *table.claims,
         PaperClaim(
-            "§V-C: PN takes 10.9 % less power than the dragonfly",
-            10.9,
-            _percent_less(table, "PN(31)", "dragonfly(9)", POWER),
+            says="§V-C: PN takes 10.9 % less power than the dragonfly",
+            printed=10.9,
+            computed=_percent_less(table, "PN(31)", "dragonfly(9)", POWER),
             rounding=0.05,
             reason="PN(31) has 9.69 W, and not 9.70 W.",
         ),
         PaperClaim(
-            "§V-C: the dragonfly costs 2.6 % less than PN",
-            2.6,
-            _percent_less(table, "dragonfly(9)", "PN(31)", COST),
+            says="§V-C: the dragonfly costs 2.6 % less than PN",
+            printed=2.6,
+            computed=_percent_less(table, "dragonfly(9)", "PN(31)", COST),
             rounding=0.05,
             reason=BY_PRINTED_COSTS,
         ),

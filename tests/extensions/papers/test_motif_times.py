@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from extensions.papers.exhibit import PaperClaim
-from extensions.papers.latency_curves import PaperFabric
 from extensions.papers.motif_times import motif_time, simulated_time
+from extensions.papers.paper_fabric import PaperFabric
 from extensions.papers.polarstar.polarstar_motifs import (
     BY_UGAL,
     GRIDS,
@@ -167,7 +167,7 @@ def test_each_setting_differs_from_the_first_in_one_thing() -> None:
     for setting in SETTINGS[1:]:
         other = time_key(star, "Sweep3D", setting, quick=False)
         assert [a != b for a, b in zip(first, other, strict=True)].count(True) == 1
-        assert ", " not in setting.words()
+        assert ", " not in setting.difference()
     for name, rows in {**GRIDS[1], **GRIDS[2]}.items():
         network = networks(False)[name]
         assert int(network.topology().endpoints.sum()) * network.hosts % rows == 0

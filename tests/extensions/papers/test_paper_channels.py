@@ -7,14 +7,12 @@ from math import inf
 
 import pytest
 
+from extensions.papers.curve_presentation import deadlock_lines
+from extensions.papers.curve_runs import QuickRuns
+from extensions.papers.curve_values import latency_at
 from extensions.papers.exhibit import PaperClaim
-from extensions.papers.latency_curves import (
-    PaperFabric,
-    QuickRuns,
-    deadlocks_of,
-    latency_at,
-    simulated_curve,
-)
+from extensions.papers.latency_curves import simulated_curve
+from extensions.papers.paper_fabric import PaperFabric
 from extensions.simulation.build_simulation import network_for, settings_for, with_channels
 from extensions.simulation.latency_curve import LatencyCurve, simulate
 from extensions.simulation.load_point import LoadPoint
@@ -57,9 +55,9 @@ def point(load: float, **fields: object) -> LoadPoint:
 def test_deadlocks_are_named_beside_the_picture() -> None:
     stopped = LatencyCurve((point(0.5), point(0.8, deadlock=(1, 2, 1)), point(0.9, deadlock=(1,))))
     curves = {("uniform", "DF"): stopped, ("uniform", "PF"): LatencyCurve((point(0.5),))}
-    (line,) = deadlocks_of(curves.items())
+    (line,) = deadlock_lines(curves.items())
     assert line.startswith("Deadlocks, loads offered: uniform DF from 0.8. ")
-    assert deadlocks_of([]) == ()
+    assert deadlock_lines([]) == ()
 
 
 def test_a_load_at_which_nothing_came_is_not_the_fastest() -> None:

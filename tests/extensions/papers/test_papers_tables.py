@@ -5,14 +5,9 @@ from dataclasses import replace
 import pytest
 
 from compilers.topology.families import build_topology
-from extensions.papers import paper_tables
-from extensions.papers.paper_tables import (
-    QUANTITIES,
-    SOURCE,
-    configuration,
-    paper_table,
-    table_evidence,
-)
+from extensions.papers import network_quantities
+from extensions.papers.network_quantities import QUANTITIES, configuration
+from extensions.papers.paper_tables import SOURCE, paper_table, table_evidence
 from inventory.yamlfile import read
 
 DIFFERENT: dict[str, dict[tuple[str, str], float]] = {
@@ -110,14 +105,14 @@ def test_all_costs_of_10000_nodes_are_those_at_another_price_of_optical_cables()
 def test_sizes_are_counted_in_built_graphs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The radix of a table chose the design, whose radix was then held against it."""
     cycle = build_topology("jellyfish", {"nodes": 12, "degree": 3})
-    paper_tables.counts_of_design.cache_clear()
-    monkeypatch.setattr(paper_tables, "build_topology", lambda *_: cycle)
+    network_quantities.counts_of_design.cache_clear()
+    monkeypatch.setattr(network_quantities, "build_topology", lambda *_: cycle)
     sizes = [
         cell
         for cell in paper_table(name).cells
         if cell.quantity in ("routers", "radix", "N", "endpoints", "T", "cables")
     ]
-    paper_tables.counts_of_design.cache_clear()
+    network_quantities.counts_of_design.cache_clear()
     assert sizes
     assert all(cell.differs for cell in sizes)
 

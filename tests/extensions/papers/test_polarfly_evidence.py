@@ -17,8 +17,16 @@ from compilers.topology.field import prime_power
 from extensions.baselines import slimfly
 from extensions.papers.diagram import Diagram
 from extensions.papers.exhibit import PaperClaim
-from extensions.papers.latency_curves import PaperFabric
-from extensions.papers.polarfly import polarfly_measures, polarfly_structure, polarfly_tables
+from extensions.papers.paper_fabric import PaperFabric
+from extensions.papers.polarfly import (
+    polarfly_bisection,
+    polarfly_costs,
+    polarfly_failures,
+    polarfly_feasibility,
+    polarfly_scale,
+    polarfly_structure,
+    polarfly_tables,
+)
 from tests.extensions.papers.quick_evidence import quick
 
 
@@ -45,7 +53,7 @@ def test_triangles_of_table_three_are_those_of_networkx(q: int):
             one, other = sorted(names[v] for v in corners if v != third)
             counts.setdefault((one, other), set()).add(names[third])
     assert found == (q + 1) * q * (q - 1) // 6
-    assert counts == {ends: {third} for ends, third in polarfly_tables.BETWEEN[q % 4].items()}
+    assert counts == {ends: {third} for ends, third in polarfly_tables.KIND_BETWEEN[q % 4].items()}
 
 
 @pytest.mark.parametrize("q", [5, 7])
@@ -86,12 +94,12 @@ def test_no_cut_in_halves_has_fewer_links_than_the_eigenvalues_allow(q: int) -> 
     values = np.linalg.eigvalsh(matrix)
     assert values[[0, -2, -1]] == pytest.approx([-(q**0.5), q**0.5, q + 1])
     least = (q + 1 - values[-2]) * (size // 2) * (size - size // 2) / size / topology.graph.size
-    assert polarfly_measures.least_cut_fraction(q) == pytest.approx(least)
+    assert polarfly_bisection.least_cut_fraction(q) == pytest.approx(least)
     assert bisection(topology).fraction >= least
 
 
 def test_every_cut_from_radix_24_on_has_more_than_40_per_cent() -> None:
-    parts = [polarfly_measures.least_cut_fraction(q) for q in range(19, 2000) if prime_power(q)]
+    parts = [polarfly_bisection.least_cut_fraction(q) for q in range(19, 2000) if prime_power(q)]
     assert [part > 0.4 for part in parts] == [False, *[True] * (len(parts) - 1)]
 
 
@@ -108,7 +116,7 @@ def test_triangles_of_figure_six_are_no_count_of_links() -> None:
 
 
 def test_degrees_of_figure_one_are_on_the_line_of_their_name():
-    panel = quick(polarfly_structure.degrees).panels[1]
+    panel = quick(polarfly_scale.degrees).panels[1]
     lines = {curve.name: {*curve.y} for curve in panel.curves}
     assert lines == {name: {line} for line, name in enumerate(panel.ticks, 1)}
 
@@ -125,7 +133,7 @@ def test_diameters_without_one_link_or_switch_are_those_of_networkx(q: int):
     switches = {nx.diameter(nx.restricted_view(graph, [each], [])) for each in graph}
     found = [
         (f.printed, f.least_diameter, f.most_diameter)
-        for f in polarfly_measures.diameters_without_one(q)
+        for f in polarfly_failures.diameters_without_one(q)
     ]
     expected = [(4, links[True]), (3, links[False]), (3, switches)]
     assert found == [(printed, min(ends), max(ends)) for printed, ends in expected]
@@ -133,20 +141,18 @@ def test_diameters_without_one_link_or_switch_are_those_of_networkx(q: int):
 
 def test_figure_two_counts_what_achieves_the_bound() -> None:
     """Hoffman–Singleton's graph was in it by the formula of its order alone."""
-    claims = [
-        claim for claim in quick(polarfly_structure.moore_bound).claims if "built" in claim.says
-    ]
+    claims = [claim for claim in quick(polarfly_scale.moore_bound).claims if "built" in claim.says]
     assert [(claim.verdict, claim.computed) for claim in claims] == [
         ("equal", size) for size in (10, 3, 100, 50, 7, 100)
     ]
     graph: nx.Graph = nx.Graph(build_topology("slimfly", {"q": 5}).graph.edges().tolist())
     assert nx.is_isomorphic(graph, nx.hoffman_singleton_graph())
-    (line,) = quick(polarfly_structure.moore_bound).setup
+    (line,) = quick(polarfly_scale.moore_bound).setup
     assert "Of the 38 networks of up to radix 20, which are built, 38 have" in line
 
 
 def test_figure_two_has_both_graphs_that_achieve_the_moore_bound():
-    (panel,) = quick(polarfly_structure.moore_bound).panels
+    (panel,) = quick(polarfly_scale.moore_bound).panels
     drawn = {curve.name: (curve.x, curve.y) for curve in panel.curves}
     assert drawn["Petersen"] == ((nx.petersen_graph().degree[0],), (100.0,))
     assert drawn["Hoffman–Singleton"] == ((7.0,), (100.0,))
@@ -184,16 +190,16 @@ def test_figure_thirteen_has_the_quadric_fans_start_from_and_one_fan(q: int, num
 @pytest.mark.parametrize("h", [2, 3])
 def test_a_dragonfly_has_a_cut_along_its_groups_of_the_size_that_is_said(h: int) -> None:
     topology = build_topology("dragonfly", {"h": h})
-    part = polarfly_measures.dragonfly_cut_fraction(h)
+    part = polarfly_bisection.dragonfly_cut_fraction(h)
     assert bisection(topology).fraction <= part
-    assert polarfly_measures.dragonfly_cut_fraction(10_000) == pytest.approx(1 / 6, abs=1e-4)
+    assert polarfly_bisection.dragonfly_cut_fraction(10_000) == pytest.approx(1 / 6, abs=1e-4)
 
 
 def test_support_that_may_be_in_part_is_not_computed() -> None:
     """Three cables of four had to stay, of Slim Fly 53 % did, and any two radixes were enough.
     All cables of MLFM stay, but its units grow; the print was called wrong. The measure was chosen
     by the printed mark: with the marks of OFT and Slim Fly swapped both passed."""
-    claims = {claim.says: claim for claim in quick(polarfly_tables.feasibility).claims}
+    claims = {claim.says: claim for claim in quick(polarfly_feasibility.feasibility).claims}
     expandable = {
         says.partition(":")[0]: claim for says, claim in claims.items() if "expandable" in says
     }
@@ -209,7 +215,7 @@ def test_support_that_may_be_in_part_is_not_computed() -> None:
 
 def test_tables_one_and_four_name_the_networks_that_are_measured() -> None:
     """Neither said of which size its statements are."""
-    (_, members) = quick(polarfly_tables.feasibility).setup
+    (_, members) = quick(polarfly_feasibility.feasibility).setup
     assert "fat-tree k=4 pods=4; dragonfly h=2 groups=5; hyperx sides=4x4;" in members
     (size,) = quick(polarfly_tables.expansion_methods).setup
     assert size == "Of PolarFly with q = 19, and 1 to 8 copied clusters."
@@ -234,18 +240,18 @@ def test_a_mean_path_of_exactly_two_is_not_below_two() -> None:
 
 
 def test_prime_powers_of_the_sieve_are_those_of_the_field() -> None:
-    assert polarfly_structure.prime_powers(2100).tolist() == [
+    assert polarfly_scale.prime_powers(2100).tolist() == [
         q for q in range(2, 2101) if prime_power(q)
     ]
-    few = polarfly_structure.slim_fly_degrees(np.array([3, 4, 5, 7, 8, 9]))
+    few = polarfly_scale.slim_fly_degrees(np.array([3, 4, 5, 7, 8, 9]))
     assert few.tolist() == sorted({slimfly.degree(q) for q in (3, 4, 5, 7, 8, 9)})
 
 
 def test_limits_of_figures_one_and_two_would_not_pass_another_per_cent() -> None:
     """98 % passed for all of the Moore bound, and 47 and 51 % for 50."""
     found = [
-        *quick(polarfly_structure.degrees).claims,
-        *quick(polarfly_structure.moore_bound).claims,
+        *quick(polarfly_scale.degrees).claims,
+        *quick(polarfly_scale.moore_bound).claims,
     ]
     claims = {claim.says: claim for claim in found}
     share = claims["asymptotically 50 % more degrees"]
@@ -267,7 +273,7 @@ def test_the_cut_that_refutes_figure_twelve_halves_er_17() -> None:
     side = {vertex for vertex in graph if half[vertex]}
     assert sorted((len(side), len(graph) - len(side))) == [153, 154]
     assert (nx.cut_size(graph, side), graph.number_of_edges()) == (1092, 2754)
-    words = polarfly_measures.CUT_BELOW_40
+    words = polarfly_bisection.CUT_BELOW_40
     assert all(number in words for number in ("1,092", "2,754", "154", "153", "39.7 %"))
 
 
@@ -281,15 +287,15 @@ def test_an_order_of_medians_within_their_error_is_not_told(
         Point(part, 0, diameter, 2.0) for part, diameter in ((0, 2), (0.05, 4), (0.55, 4))
     )
     runs = iter(Resilience(one, one[49], curve) for one in (ratios, near, ratios, ratios, near))
-    monkeypatch.setattr(polarfly_measures, "resilience", lambda *_: next(runs))
-    claims = {claim.says: claim for claim in polarfly_measures.broken_links(True).claims}
+    monkeypatch.setattr(polarfly_failures, "resilience", lambda *_: next(runs))
+    claims = {claim.says: claim for claim in polarfly_failures.broken_links(True).claims}
     assert claims["Slim Fly marginally later"].verdict == "not computed"
     assert "error of" in claims["Slim Fly marginally later"].why
 
 
 def test_modules_of_figure_fifteen_are_whole_ones() -> None:
     """Ports of the Dragonfly, 1.42 times PolarFly's, were held against 6 modules over 4."""
-    claims = {claim.says: claim for claim in quick(polarfly_measures.port_costs).claims}
+    claims = {claim.says: claim for claim in quick(polarfly_costs.port_costs).claims}
     modules = [claim for says, claim in claims.items() if "modules of 8 ports" in says]
     assert [(c.verdict, c.computed) for c in modules] == [("reading", n) for n in (4, 4, 6)]
 

@@ -30,7 +30,7 @@ from extensions.papers.polarstar import (
     polarstar_structure,
     polarstar_tables,
 )
-from extensions.papers.polarstar.polarstar_measures import least_of_hyperx
+from extensions.papers.polarstar.polarstar_measures import least_cut_fraction_of_hyperx
 from extensions.papers.polarstar.polarstar_simulation import networks
 from tests.extensions.papers.quick_evidence import quick
 
@@ -342,15 +342,15 @@ def test_networks_disconnect_where_a_router_loses_all_its_links(name, routers, l
     assert topology.endpoints.sum() == routers
     assert {*topology.graph.degrees[topology.endpoints].tolist()} == {links}
     assert resilience(topology).median == pytest.approx((0.7 / routers) ** (1 / links), abs=0.012)
-    assert f"{100 * (0.7 / routers) ** (1 / links):.0f} %" in polarstar_measures.EDGE_ROUTERS
+    assert f"{100 * (0.7 / routers) ** (1 / links):.0f} %" in polarstar_measures.ROUTERS_ARE_CUT_OFF
 
 
 @pytest.mark.parametrize(
     ("family", "parameters", "per_cent", "text"),
     [
         ("bundlefly", {"q": 7, "degree": 4}, "14.6", polarstar_measures.BUNDLEFLY_KEEPS_MORE),
-        ("hyperx", {"sides": "6x6x6"}, "20.0", f" {100 * least_of_hyperx(15):.1f} %"),
-        ("hyperx", {"sides": "5x5x5"}, "20.8", f" {100 * least_of_hyperx(12):.1f} %"),
+        ("hyperx", {"sides": "6x6x6"}, "20.0", f" {100 * least_cut_fraction_of_hyperx(15):.1f} %"),
+        ("hyperx", {"sides": "5x5x5"}, "20.8", f" {100 * least_cut_fraction_of_hyperx(12):.1f} %"),
         (
             "polarstar",
             {"q": 8, "supernode": "paley", "degree": 6},

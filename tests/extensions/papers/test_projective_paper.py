@@ -13,7 +13,7 @@ from compilers.evaluation.analysis.distances import Distances, distribution
 from compilers.topology.families import build_topology
 from compilers.topology.field import prime_power
 from extensions.papers.exhibit import PaperClaim
-from extensions.papers.limits import delorme_shape
+from extensions.papers.graph_shapes import delorme_shape
 from extensions.papers.paper_tables import paper_table
 from extensions.papers.projective import projective_drawings, projective_plots, projective_tables
 from extensions.papers.projective.delorme_graph import delorme, polarity
@@ -28,8 +28,8 @@ from extensions.papers.projective.generalised_quadrangle import (
     quadrangle_incidence,
 )
 from extensions.papers.projective.measured_networks import (
-    BUILT,
     EXAMPLES,
+    SMALL_MEMBERS,
     MeasuredMember,
     measured_members,
 )
@@ -153,7 +153,7 @@ def test_curves_of_figures_seven_and_nine_are_all_there() -> None:
     assert drawn["Slim Fly MMS: k̄/u"] == tuple(each.mean / each.utilisation for each in fly)
 
 
-@pytest.mark.parametrize("family", sorted(name for name in BUILT if growth(name).computed))
+@pytest.mark.parametrize("family", sorted(name for name in SMALL_MEMBERS if growth(name).computed))
 def test_formulas_are_what_is_measured_in_built_graphs(family: str) -> None:
     """Eight families of fourteen were assumed to be generalised Moore graphs with u = 1."""
     found = [*measured_members(family)]
@@ -267,7 +267,7 @@ def test_delormes_graph_of_the_hexagon_of_three_exists() -> None:
     (one,) = measured_members("Delorme, hexagons")
     assert (round(one.mean, 3), round(one.utilisation, 3)) == (4.411, 0.986)
     nodes = 2 * 714 * one.utilisation / one.mean  # 2E·u/k̄
-    reason = projective_tables.FINITE_DELORME["Delorme hexagon, q=3"]
+    reason = projective_tables.MEASURED_DELORME["Delorme hexagon, q=3"]
     assert f"T {nodes:.1f}, R {4 + nodes / 364:.2f}, Δ0 {nodes / 364:.2f}".replace(" 0.", " .") in (
         reason
     )

@@ -22,32 +22,32 @@ from compilers.evaluation.traffic import PATTERNS
 from compilers.topology.families import build_topology
 from extensions.papers import result_cache
 from extensions.papers.catalogue import exhibit
-from extensions.papers.exhibit import PaperClaim
-from extensions.papers.fluid_shares import minimal_share
-from extensions.papers.latency_curves import (
-    GAP,
-    PaperFabric,
-    WholeRuns,
-    by_flits,
+from extensions.papers.curve_presentation import flit_setup_lines
+from extensions.papers.curve_runs import WholeRuns, by_flits
+from extensions.papers.curve_values import (
     largest_accepted_load,
     largest_sustained_load,
     latency_at,
-    setup_of_flits,
-    simulated_curve,
-    simulated_point,
+    located_accepted_load,
+    located_sustained_load,
     undecided_if_near,
     with_missing_points,
 )
+from extensions.papers.exhibit import PaperClaim
+from extensions.papers.fluid_shares import minimal_share
+from extensions.papers.latency_curves import simulated_curve, simulated_point
+from extensions.papers.paper_fabric import PaperFabric
 from extensions.papers.polarfly import polarfly_fig8, polarfly_fig11
-from extensions.papers.polarfly.polarfly_curves import PERMUTED
+from extensions.papers.polarfly.polarfly_curves import PERMUTATIONS
 from extensions.papers.polarfly.polarfly_fig8 import PEAK_BEHIND_THE_KNEE
-from extensions.papers.polarfly.polarfly_fig9 import TWO_PAIRS_SHARE_A_LINK
+from extensions.papers.polarfly.polarfly_fig9 import two_pairs_share_a_link
 from extensions.papers.polarstar import polarstar_simulation
 from extensions.papers.result_cache import caching_in, only_from, points_digest
 from extensions.simulation.latency_curve import LatencyCurve
 from extensions.simulation.simulated_network import HostTraffic
 from inventory.problems import InputError
 from manual.papers import WHOLE, of_kept_points
+from tests.extensions.papers.quick_evidence import quick
 
 FABRIC = PaperFabric({"family": "polarfly", "q": 3}, 2, "MIN")
 
@@ -75,7 +75,7 @@ def test_what_needs_points_that_are_not_kept_is_not_computed(tmp_path: Path) -> 
     """Of a load with one of two seeds, that one counts."""
     whole, file = curve(tmp_path), tmp_path / "points.csv"
     file.write_text(lines_of(file, "uniform,0.1,1,"))
-    part = replace(FEW, in_part=True)
+    part = replace(FEW, may_lack_points=True)
     with only_from(file):
         (point,) = simulated_curve(FABRIC, "uniform", quick=False, runs=part).points
         nothing = simulated_curve(FABRIC, "tornado", quick=False, runs=part)
@@ -103,24 +103,24 @@ def test_saturation_is_told_by_loads_on_both_sides_of_it_that_are_near() -> None
         return LatencyCurve(tuple(points))
 
     for loads, held in {(0.8, 0.9): 0.8, (0.9, 0.95): 0.95, (0.1, 0.2): 0.0}.items():
-        assert largest_sustained_load(part(*loads, held=held), GAP) == held
+        assert located_sustained_load(part(*loads, held=held)) == held
     for loads, held in {(0.5, 0.7): 0.5, (0.1, 0.8): 0.8, (0.2, 0.3): 0.0, (0.9,): 0.0}.items():
-        assert isnan(largest_sustained_load(part(*loads, held=held), GAP))
-        assert isnan(largest_accepted_load(part(*loads, held=held), GAP))
+        assert isnan(located_sustained_load(part(*loads, held=held)))
+        assert isnan(located_accepted_load(part(*loads, held=held)))
         assert largest_accepted_load(part(*loads, held=held)) == loads[-1]
     # A load below that is not sustained leaves the largest sustained load as it is.
     low, middle, high = part(0.4, 0.5, 0.6, held=0.5).points
     late = LatencyCurve((replace(low, sustained=False), middle, high))
-    assert (largest_sustained_load(late, GAP), largest_sustained_load(late)) == (0.5, 0.0)
+    assert (located_sustained_load(late), largest_sustained_load(late)) == (0.5, 0.0)
     key = (("tornado", "PF", "UGAL_PF"), late)
     expected = "Not sustained, where a larger load is: tornado PF UGAL_PF 0.4."
-    assert setup_of_flits([FABRIC], False, [key])[-1] == expected
+    assert flit_setup_lines([FABRIC], False, [key])[-1] == expected
     # The largest accepted load needs the last load, or a smaller one behind it.
     rising = part(0.8, 0.9, held=0.8)
-    assert isnan(largest_accepted_load(rising, GAP))
+    assert isnan(located_accepted_load(rising))
     low, high = rising.points
-    assert largest_accepted_load(LatencyCurve((low, replace(high, accepted=0.7))), GAP) == 0.8
-    assert largest_accepted_load(part(0.8, 0.9, 0.95, held=0.8), GAP) == 0.95
+    assert located_accepted_load(LatencyCurve((low, replace(high, accepted=0.7)))) == 0.8
+    assert located_accepted_load(part(0.8, 0.9, 0.95, held=0.8)) == 0.95
     # What is accepted before a deadlock is no throughput.
     stuck = LatencyCurve((low, replace(high, deadlock=(1, 2))))
     assert largest_accepted_load(stuck) == 0.8
@@ -228,7 +228,7 @@ def test_minimal_routes_of_a_permutation_carry_no_more_than_is_printed() -> None
 
 def test_loads_of_a_curve_that_is_simulated_in_part_are_listed() -> None:
     points = curve(None).points
-    cycles, loads, network, longer, part = setup_of_flits(
+    cycles, loads, network, longer, part = flit_setup_lines(
         [FABRIC], False, [(("uniform", "PF", "MIN"), LatencyCurve(points))]
     )
     assert "flits move one by one" in cycles
@@ -320,6 +320,15 @@ def test_a_simulation_may_accept_more_than_the_hottest_link_allows() -> None:
     assert "may be more or less" in polarfly_fig11.NO_QUEUES
 
 
+@pytest.mark.parametrize("name", ["polarfly-fig8", "polarfly-fig9"])
+def test_a_quick_run_has_no_text_on_networks_of_the_papers_size(name: str) -> None:
+    """It had loads of q = 31, the hottest link of Table V's DF1, and 1/16 for 16 hosts."""
+    claims = quick(exhibit(name).compute).claims
+    texts = [f"{claim.interpretation} {claim.reason}" for claim in claims]
+    foreign = ("q = 31", "875", ".654", "1/16", "1/32")
+    assert [text for text in texts if any(number in text for number in foreign)] == []
+
+
 def test_the_only_link_between_two_groups_carries_what_one_sends_the_other() -> None:
     """In a dragonfly of h = 2 three of the four switches of a group, with two hosts each, are three
     links from switches of the other."""
@@ -383,7 +392,7 @@ def test_minimal_paths_of_two_pairs_share_a_link_under_perm2hop() -> None:
     assert saturation.why.endswith("The introduction has 50 to 66 %.")
     assert found.keys() == {"perm2hop: MIN withstands 5 %"}
     assert found["perm2hop: MIN withstands 5 %"].computed == pytest.approx(1 / 32, abs=0.002)
-    assert found["perm2hop: MIN withstands 5 %"].why == TWO_PAIRS_SHARE_A_LINK
+    assert found["perm2hop: MIN withstands 5 %"].why == two_pairs_share_a_link(hosts=16)
 
 
 @pytest.mark.usefixtures("no_hottest_links")
@@ -448,7 +457,7 @@ def test_figure_nine_has_a_panel_for_each_permutation() -> None:
     for panel in found.panels:
         assert [curve.name for curve in panel.curves] == ["PF-MIN", "PF-UGAL", "PF-UGAL_PF"]
     slower = [claim for claim in found.claims if claim.says.startswith("UGAL_PF takes longer")]
-    assert [claim.says.split(": ")[1] for claim in slower] == ["perm2hop", *PERMUTED]
+    assert [claim.says.split(": ")[1] for claim in slower] == ["perm2hop", *PERMUTATIONS]
     assert {claim.verdict for claim in slower} == {"equal"}
 
 

@@ -1,4 +1,4 @@
-"""Formulas for the networks of the Projective Networks paper: their size N, degree Δ, k̄ and u.
+"""Formulas for the graphs of the Projective Networks paper: their size N, degree Δ, k̄ and u.
 
 k̄ is the mean distance, and u the mean load of a link over the largest. The exhibits of that paper
 read the formulas as a `GraphShape`. A test compares every formula with distances and loads that are
@@ -29,24 +29,30 @@ class GraphShape:
     """The mean distance k̄ of two vertices."""
     utilisation: float = 1.0
     """u, the mean load of a link over the largest; nan where it is not computed."""
-    arcs: int = 0
-    """Links in both directions, where the graph is not regular; else 0."""
+    irregular_arcs: int | None = None
+    """The links in both directions, in a graph that is not regular; None in a regular one, where
+    they are N·Δ."""
 
     def quantities(self) -> dict[str, float]:
-        """By the paper's letters: T compute nodes, R ports of a router, N routers, degree Δ, and
-        Δ0 = 2E·u/(N·k̄) compute nodes of a router. If u is not computed, there are only N and Δ.
+        """The quantities by the paper's letters: T, R, N, Δ and Δ0.
+
+        A network has T compute nodes, routers of R ports, N routers of degree Δ, and
+        Δ0 = 2E·u/(N·k̄) compute nodes at each. If u is not computed, there are only N and Δ.
         """
         sizes: dict[str, float] = {"N": self.order, "Δ": self.degree}
         if isnan(self.utilisation):
             return sizes
-        arcs = self.arcs or self.order * self.degree
+        arcs = self.irregular_arcs
+        if arcs is None:
+            arcs = self.order * self.degree
         hosts = arcs * self.utilisation / (self.order * self.mean)
         return {"T": self.order * hosts, "R": self.degree + hosts, **sizes, "Δ0": hosts}
 
 
 def moore_mean(order: int, degree: int, diameter: int) -> float:
-    """The k̄ of a generalised Moore graph: one with as many vertices as its degree allows at each
-    distance below the diameter.
+    """The k̄ of a generalised Moore graph.
+
+    It has as many vertices as its degree allows at each distance below the diameter.
     """
     # How many vertices are at each distance t below the diameter.
     at_distance = [degree * int((degree - 1) ** (t - 1)) for t in range(1, diameter)]
@@ -55,14 +61,9 @@ def moore_mean(order: int, degree: int, diameter: int) -> float:
     return total / (order - 1)
 
 
-def structural_values(network: str) -> dict[str, float]:
-    """T, R, N, Δ and Δ0 of the example in a row of Table III, by its name in `SHAPES`."""
-    return SHAPES[network]().quantities()
-
-
 def moore_shape(order: int, degree: int, diameter: int) -> GraphShape:
     """The shape of a generalised Moore graph with u = 1."""
-    return GraphShape(order, degree, moore_mean(order, degree, diameter))
+    return GraphShape(order=order, degree=degree, mean=moore_mean(order, degree, diameter))
 
 
 DELORME_UTILISATION = {2: 1.0, 8: 39 / 40}
@@ -83,21 +84,38 @@ def delorme_shape(q: int) -> GraphShape:
     at_two = absolute_points * q * (q - 1) + other_points * (q + 1) * q
     at_three = order * (order - 1) - arcs - at_two
     mean = (arcs + 2 * at_two + 3 * at_three) / (order * (order - 1))
-    return GraphShape(order, q + 1, mean, DELORME_UTILISATION.get(q, nan), arcs)
+    return GraphShape(
+        order=order,
+        degree=q + 1,
+        mean=mean,
+        utilisation=DELORME_UTILISATION.get(q, nan),
+        irregular_arcs=arcs,
+    )
 
 
 def demi_shape(q: int) -> GraphShape:
     """The shape of the modified incidence graph, which is PolarFly's."""
     order, arcs = q * q + q + 1, q * (q + 1) ** 2
     mean = 2 - arcs / (order * (order - 1))
-    return GraphShape(order, q + 1, mean, polarity_utilisation(q), arcs)
+    return GraphShape(
+        order=order,
+        degree=q + 1,
+        mean=mean,
+        utilisation=polarity_utilisation(q),
+        irregular_arcs=arcs,
+    )
 
 
 def baseline_shape(family: str, degree: int, **parameters: int | str) -> GraphShape:
     """The shape of a baseline family, by its formulas."""
     baseline = BASELINES[family]
     mean, utilisation = baseline.mean_distance(parameters), baseline.utilisation(parameters)
-    return GraphShape(baseline.order(parameters), degree, or_nan(mean), or_nan(utilisation))
+    return GraphShape(
+        order=baseline.order(parameters),
+        degree=degree,
+        mean=or_nan(mean),
+        utilisation=or_nan(utilisation),
+    )
 
 
 SHAPES: dict[str, Callable[[], GraphShape]] = {
@@ -112,8 +130,13 @@ SHAPES: dict[str, Callable[[], GraphShape]] = {
     "Delorme quadrangle, q=32": lambda: delorme_shape(32),
     "Hamming 3D, n=9": lambda: baseline_shape("hyperx", 24, sides="9x9x9"),
     "quadrangle incidence, q=9": lambda: moore_shape(1640, 10, 4),
-    "Delorme hexagon, q=3": lambda: GraphShape(364, 4, nan, nan),
+    "Delorme hexagon, q=3": lambda: GraphShape(order=364, degree=4, mean=nan, utilisation=nan),
     "hexagon incidence, q=5": lambda: moore_shape(7812, 6, 6),
-    "hypercube, n=10": lambda: GraphShape(2**10, 10, 10 * 2**9 / (2**10 - 1)),
+    "hypercube, n=10": lambda: GraphShape(order=2**10, degree=10, mean=10 * 2**9 / (2**10 - 1)),
 }
 """The example of each row of Table III, by the name of the row in `papers.yaml`."""
+
+
+def structural_values(network: str) -> dict[str, float]:
+    """T, R, N, Δ and Δ0 of the example in a row of Table III, by its name in `SHAPES`."""
+    return SHAPES[network]().quantities()
