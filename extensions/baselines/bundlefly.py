@@ -1,9 +1,9 @@
 """Bundlefly: the star product of MMS(q) and a Paley graph (Lei et al., ICS 2020).
 
 The Paley graph of degree d has the elements of F_n as vertices, with n = 2d + 1 ≡ 1 (mod 4). Two
-are joined if their difference is a square. Router (x, x') is vertex x·n + x'; across a link x < y
-of MMS(q) it is joined to (y, ν·x') for ν the least non-square (PolarStar paper, §4.2; any structure
-graph of diameter 2 gives diameter 3).
+are joined if their difference is a square. Router (x, x') is vertex x·n + x'. For a link of MMS(q)
+between x and y, x < y, it is joined to (y, ν·x'), where ν is the least non-square of F_n. MMS(q)
+has diameter 2, so Bundlefly has diameter 3 (PolarStar paper, §4.2).
 """
 
 from __future__ import annotations
@@ -44,7 +44,10 @@ class Bundlefly(Family):
     parameters = ("q", "degree")
 
     def check(self, parameters: Parameters) -> list[Problem]:
-        """Problems unless q is a prime power other than 2, and 2·degree + 1 one that is 1 mod 4."""
+        """Problems unless q is a prime power other than 2, and there is a Paley graph of `degree`.
+
+        There is one if 2·degree + 1 is a prime power and 1 modulo 4.
+        """
         problems = slimfly.check_q(parameters)
         if degree_problems := integers(parameters, {"degree": 2}):
             return problems + degree_problems
@@ -111,6 +114,6 @@ class Bundlefly(Family):
     def modules(self, parameters: Parameters) -> Iterator[Modules]:
         """Yield modules of one supernode each."""
         q, degree = shape(parameters)
-        bundles = slimfly.order(q) * slimfly.degree(q) // 2
-        k = 2 * degree + 1
-        yield Modules(k, slimfly.order(q), k * degree // 2, bundles=bundles)
+        supernode_order, supernodes = 2 * degree + 1, slimfly.order(q)
+        bundles = supernodes * slimfly.degree(q) // 2
+        yield Modules(supernode_order, supernodes, supernode_order * degree // 2, bundles=bundles)

@@ -3,12 +3,12 @@ core.
 
 An edge router has k hosts, and k links up, one to each aggregation router of its pod. Aggregation
 router i of every pod is joined to the core routers i·k to i·k + k - 1. With pods = k this is the
-k-ary 3-tree of the papers' tables (3k² routers, core routers half used). With pods = 2k all routers
-use 2k ports, as in Al-Fares et al., SIGCOMM 2008.
+k-ary 3-tree of the papers' tables: it has 3k² routers, and half of the ports of core routers are
+free. With pods = 2k all routers use 2k ports, as in Al-Fares et al., SIGCOMM 2008.
 
-If a core router has ports left, it can take the place of several: with `merged` = m, core router
-g·k + j is joined to the aggregation routers g·m to g·m + m - 1 of every pod, and there are k²/m
-core routers. This oversubscribes no link.
+A core router with free ports can take the place of several. With `merged` = m there are k²/m core
+routers, in k/m groups of k. Router j of group g, which is core router g·k + j, is joined to the
+aggregation routers g·m to g·m + m - 1 of every pod. This oversubscribes no link.
 
 Vertices are all edge routers pod by pod, then all aggregation routers, then the core.
 """
@@ -34,7 +34,7 @@ class FatTreeShape(NamedTuple):
     pods: int
     """The number of pods."""
     merged: int
-    """The core routers of the tree that one core router takes the place of."""
+    """How many core routers of a tree without merging each core router takes the place of."""
 
 
 def shape(parameters: Parameters) -> FatTreeShape:
@@ -88,7 +88,7 @@ class FatTree(Family):
         return 2 * shape(parameters).k
 
     def build(self, parameters: Parameters) -> Topology:
-        """The fat tree with the coordinates (level, pod, place); the core counts as pod 0."""
+        """The fat tree with the coordinates (level, pod, position); the core counts as pod 0."""
         k, pods, merged = shape(parameters)
         cores = k * k // merged
         # Aggregation router i of each pod is joined to edge router j of the pod, and up to core
@@ -102,9 +102,11 @@ class FatTree(Family):
             )
         )
         kind = np.repeat(np.arange(3, dtype=np.uint8), (k * pods, k * pods, cores))
-        pod_and_place = np.concatenate([np.indices((pods, k)).reshape(2, -1)] * 2, axis=1)
-        core = np.stack((np.zeros(cores, np.int64), np.arange(cores)))
-        coordinates = np.vstack((kind, np.concatenate((pod_and_place, core), axis=1)))
+        # The pod and the position in it of all edge routers, all aggregation routers, and the core.
+        in_pods = np.indices((pods, k)).reshape(2, -1)
+        in_core = np.stack((np.zeros(cores, np.int64), np.arange(cores)))
+        pod_and_position = np.concatenate((in_pods, in_pods, in_core), axis=1)
+        coordinates = np.vstack((kind, pod_and_position))
         return Topology(
             family=self.name,
             parameters=_parameters(k, pods, merged),
@@ -122,8 +124,7 @@ class FatTree(Family):
         if radix % 2 or k < 2:
             return
         for pods in (k, 2 * k):
-            of_leaves = {"links": 2 * k * k * pods, "endpoints": k * pods}
-            yield self.design(radix, 2 * k * pods + k * k, 4, {"k": k, "pods": pods}, **of_leaves)
+            yield self._design(radix, FatTreeShape(k, pods, merged=1))
 
     def sized_designs(self, radix: int, most: int | None = None) -> Iterator[Design]:  # noqa: ARG002
         """Yield designs with each number of pods, and as few core routers as these allow."""
@@ -131,9 +132,16 @@ class FatTree(Family):
         if radix % 2 or k < 2:
             return
         for pods in range(2, 2 * k + 1):
-            parameters = _parameters(k, pods, most_merged(k, pods))
-            of_leaves = {"links": 2 * k * k * pods, "endpoints": k * pods}
-            yield self.design(radix, self.order(parameters), 4, parameters, **of_leaves)
+            yield self._design(radix, FatTreeShape(k, pods, most_merged(k, pods)))
+
+    def _design(self, radix: int, sizes: FatTreeShape) -> Design:
+        """The design with these sizes; only edge routers have hosts."""
+        k, pods, _ = sizes
+        parameters = _parameters(*sizes)
+        links, endpoints = 2 * k * k * pods, k * pods
+        return self.design(
+            radix, self.order(parameters), 4, parameters, links=links, endpoints=endpoints
+        )
 
     def mean_distance(self, parameters: Parameters) -> float | None:
         """Edge routers are 2 links apart within a pod, and 4 between pods."""
@@ -141,9 +149,14 @@ class FatTree(Family):
         return 4 - 2 * (k - 1) / (k * pods - 1)
 
     def utilisation(self, parameters: Parameters) -> float | None:
-        """An arc at an edge router carries pods - 1/k pairs, one at the core pods - 1."""
+        """The mean load of a link over the largest.
+
+        A link at an edge router carries pods - 1/k pairs in each direction, and a link at the core
+        pods - 1. There are as many of both.
+        """
         k, pods, _ = shape(parameters)
-        return ((pods - 1) + (pods - 1 / k)) / (2 * (pods - 1 / k))
+        edge_load, core_load = pods - 1 / k, pods - 1
+        return (core_load + edge_load) / (2 * edge_load)
 
 
 def _parameters(k: int, pods: int, merged: int) -> dict[str, int]:

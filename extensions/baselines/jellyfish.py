@@ -1,9 +1,9 @@
 """Jellyfish: a random regular graph (Singla et al., NSDI 2012), the same on every machine.
 
-A *stub* is a port without a link yet. Stubs are paired at random. Pairs that make a loop or double
-a link are then mended by the move of the paper: a random link is removed, and its ends are joined
-to the two stubs. All randomness is the raw output of PCG64, which numpy keeps fixed for ever
-(NEP 19), unlike its shuffles.
+A *stub* is a port without a link yet. Stubs are paired at random. A pair (u, v) that would make a
+loop or double a link is replaced by the move of the paper: a random link (x, y) is removed, and
+(u, x) and (v, y) are joined. All randomness is the raw output of PCG64, which numpy keeps fixed for
+ever (NEP 19), unlike its shuffles.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ def shape(parameters: Parameters) -> JellyfishShape:
 def random_regular(nodes: int, degree: int, generator: np.random.PCG64) -> NDArray[np.int64]:
     """The edges of a random regular graph, int64[nodes·degree / 2, 2].
 
-    A dense graph is made as the complement of a sparse one, in which mending always finds a move.
+    A dense graph is made as the complement of a sparse one. In a sparse graph a pair that would
+    double a link nearly always finds a move; in a dense one most moves would double another link.
 
     Args:
         nodes: how many vertices there are; nodes·degree is even.
@@ -65,7 +66,7 @@ def random_regular(nodes: int, degree: int, generator: np.random.PCG64) -> NDArr
 
 
 def _pairing(nodes: int, degree: int, generator: np.random.PCG64) -> NDArray[np.int64] | None:
-    """The edges of a random pairing of all stubs, mended; None if that fails, which is rare."""
+    """The edges of a random pairing of all stubs; None if a bad pair finds no move (rarely)."""
     shuffled = np.argsort(generator.random_raw(nodes * degree), kind="stable")
     pairs = np.sort((shuffled // degree).reshape(-1, 2), axis=1)
     _, first = np.unique(pairs @ [nodes, 1], return_index=True)
@@ -73,17 +74,18 @@ def _pairing(nodes: int, degree: int, generator: np.random.PCG64) -> NDArray[np.
     is_link[first] = True
     is_link &= pairs[:, 0] != pairs[:, 1]
     links = [(u, v) for u, v in pairs[is_link].tolist()]
-    return _mend(links, pairs[~is_link].tolist(), generator)
+    return _with_bad_pairs_replaced(links, pairs[~is_link].tolist(), generator)
 
 
-def _mend(
+def _with_bad_pairs_replaced(
     links: list[tuple[int, int]], bad_pairs: list[list[int]], generator: np.random.PCG64
 ) -> NDArray[np.int64] | None:
-    """The edges after each bad pair of stubs has been mended; None if a pair finds no move.
+    """The edges after each bad pair of stubs has been replaced; None if a pair finds no move.
 
     Args:
-        links: the good links, changed.
-        bad_pairs: pairs of vertices whose stubs are free.
+        links: the links of the good pairs; the list is changed.
+        bad_pairs: pairs of vertices with free stubs. A link between them would be a loop or double
+            another one.
         generator: the generator of random numbers.
     """
     joined = {*links, *((v, u) for u, v in links)}

@@ -19,8 +19,9 @@ from inventory.problems import Problem
 
 
 def diameter(n: int) -> int:
-    """The diameter: 4 between spines without a common end; with n = 3 there are none, and it
-    is 3.
+    """The diameter: 4, between two spines whose edges have no vertex in common.
+
+    With n = 3 any two edges have one in common, and the diameter is 3.
     """
     return 4 if n > 3 else 3
 
@@ -47,7 +48,7 @@ class Mlfm(Family):
         return 2 * (int(parameters["n"]) - 1)
 
     def build(self, parameters: Parameters) -> Topology:
-        """The mesh with the coordinates (i, layer) or {i, j}, leaves 2 hops apart."""
+        """The mesh with the coordinates (i, layer) of leaves, and {i, j} of spines."""
         n = int(parameters["n"])
         leaves, pairs = n * (n - 1), complete(n)
         tails = pairs[:, :, None] * (n - 1) + np.arange(n - 1)
@@ -66,8 +67,9 @@ class Mlfm(Family):
         )
 
     def designs(self, radix: int) -> Iterator[Design]:
-        """Yield the design of n = radix/2 + 1; none for odd radix, as a spine has 2(n - 1)
-        links.
+        """Yield the design of n = radix/2 + 1: a spine has 2(n - 1) links.
+
+        There is none for an odd radix.
         """
         n = radix // 2 + 1
         if radix % 2 == 0 and n >= 3:

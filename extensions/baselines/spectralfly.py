@@ -1,10 +1,14 @@
 """SpectralFly: the Ramanujan graphs X^{p,q} of Lubotzky, Phillips and Sarnak.
 
-Young et al., "SpectralFly" (IPDPS 2022), §III, which also allows p, q ≡ 3 (mod 4). Vertices are
-the 2×2 matrices over F_q up to a factor: all invertible ones, PGL(2, q), where p is no square
-modulo q, else those whose determinant is a square, PSL(2, q). Each is left-normalised, and they
-are numbered in ascending lexicographic order. Neighbours are the products with p+1 generators,
-one for each way to write p as a sum of four squares.
+Young et al., "SpectralFly" (IPDPS 2022), §III, which also allows p, q ≡ 3 (mod 4).
+
+Vertices are 2×2 matrices over F_q, where multiples of a matrix count as the same. If p is no square
+modulo q they are all invertible ones, the group PGL(2, q). Otherwise they are those whose
+determinant is a square, the group PSL(2, q). A vertex is the multiple whose first entry other than
+0 is 1. Vertices are numbered in ascending lexicographic order of the four entries.
+
+The neighbours of a vertex are its products with p + 1 generators, one for each way to write p as a
+sum of four squares (`four_squares`).
 """
 
 from __future__ import annotations
@@ -61,8 +65,9 @@ def is_residue(p: int, q: int) -> bool:
 
 
 def order(p: int, q: int) -> int:
-    """The vertices: |PSL(2, q)| = q(q²-1)/2 if p is a square modulo q, else |PGL(2, q)| =
-    q(q²-1).
+    """The number of vertices.
+
+    It is |PSL(2, q)| = q(q²-1)/2 if p is a square modulo q, else |PGL(2, q)| = q(q²-1).
     """
     return q * (q * q - 1) // (2 if is_residue(p, q) else 1)
 
@@ -82,9 +87,9 @@ def four_squares(p: int) -> list[tuple[int, ...]]:
     first = [x for x in entries if x % 2 != parity_of_others and x >= 0]
     other_entries = [x for x in entries if x % 2 == parity_of_others]
     return [
-        s
-        for s in product(first, other_entries, other_entries, other_entries)
-        if sum(x * x for x in s) == p and next(x for x in s if x) > 0
+        solution
+        for solution in product(first, other_entries, other_entries, other_entries)
+        if sum(x * x for x in solution) == p and next(x for x in solution if x) > 0
     ]
 
 
@@ -106,8 +111,10 @@ def normalised(q: int, matrices: Matrix) -> Matrix:
 
 
 def matrix_index(q: int, matrices: Matrix) -> NDArray[np.int64]:
-    """The index of normalised matrices among all (0, 1, c, d) and then all (1, b, c, d):
-    int64[…].
+    """The lexicographic index of normalised matrices among all of them, int64[…].
+
+    The q² matrices (0, 1, c, d) come first, and then the q³ matrices (1, b, c, d). Some of them are
+    not invertible, and no vertices.
     """
     a, b, c, d = (matrices[..., i] for i in range(4))
     return np.where(a == 1, q * q + (b * q + c) * q + d, c * q + d)
@@ -115,10 +122,13 @@ def matrix_index(q: int, matrices: Matrix) -> NDArray[np.int64]:
 
 def elements(p: int, q: int) -> Matrix:
     """The matrices of the group in the order of `matrix_index`, int64[N, 4]."""
+    # All normalised matrices. The index among those of its kind, to the base q, has the digits b,
+    # c and d, or c and d where a = 0 and b = 1.
     indices = np.arange(q * q + q**3)
     a_is_zero = indices < q * q
-    digits = np.where(a_is_zero, indices, indices - q * q)
-    b, c, d = np.where(a_is_zero, 1, digits // (q * q)), digits // q % q, digits % q
+    index_of_kind = np.where(a_is_zero, indices, indices - q * q)
+    b = np.where(a_is_zero, 1, index_of_kind // (q * q))
+    c, d = index_of_kind // q % q, index_of_kind % q
     matrices = np.stack((np.where(a_is_zero, 0, 1), b, c, d), axis=1)
     determinant = (matrices[:, 0] * d - b * c) % q
     is_square = np.zeros(q, np.bool_)
@@ -158,7 +168,10 @@ class SpectralFly(Family):
     parameters = ("p", "q")
 
     def check(self, parameters: Parameters) -> list[Problem]:
-        """Problems unless p and q are distinct odd primes with q > 2√p; else links coincide."""
+        """Problems unless p and q are distinct odd primes with q > 2√p.
+
+        With a smaller q several generators lead to the same neighbour.
+        """
         if problems := integers(parameters, {"p": 3, "q": 3}):
             return problems
         p, q = int(parameters["p"]), int(parameters["q"])
@@ -173,13 +186,15 @@ class SpectralFly(Family):
         """A problem unless q differs from p and is above 2√p."""
         if q != p and q * q > 4 * p:
             return []
-        fit = next(n for n in range(q + 1, 8 * p) if is_odd_prime(n) and n != p and n * n > 4 * p)
+        next_allowed = next(
+            n for n in range(q + 1, 8 * p) if is_odd_prime(n) and n != p and n * n > 4 * p
+        )
         return [
             Problem(
                 key="q",
                 required=f"a prime other than p and above 2√p = {2 * p**0.5:.1f}",
                 given=str(q),
-                todo=f"the next that fits p={p} is {fit}",
+                todo=f"the next that fits p={p} is {next_allowed}",
             )
         ]
 
@@ -192,7 +207,10 @@ class SpectralFly(Family):
         return int(parameters["p"]) + 1
 
     def build(self, parameters: Parameters) -> Topology:
-        """X^{p,q}. It looks the same from every vertex, so one search gives the diameter."""
+        """X^{p,q} with the entries of the matrices as coordinates.
+
+        The graph looks the same from every vertex, so one search gives the diameter.
+        """
         p, q = int(parameters["p"]), int(parameters["q"])
         graph, matrices = lps(p, q)
         diameter = int(distances(neighbour_table(graph), np.array([0])).max())

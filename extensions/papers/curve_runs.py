@@ -102,7 +102,7 @@ class QuickRuns(NamedTuple):
     drain: int = 150
     """The most cycles to wait for packets that were measured."""
 
-    def cycle_settings(self) -> dict[str, int]:
+    def cycle_settings(self) -> dict[str, Any]:
         """All fields but the loads, as fields of `SimulationSettings`."""
         return {name: value for name, value in self._asdict().items() if name != "loads"}
 

@@ -42,6 +42,8 @@ SMALL: dict[str, int | str | None] = {"q": Q, "supernode": IQ, "degree": DEGREE}
 """The parameters of the PolarStar of figures 3 and 5."""
 CASES = ("y' = x'", "y' = f(x')", "x' ~ y'", "f(x') ~ f(y')")
 """The cases of Property R*, (a) to (d), for two members x' and y' of a supernode."""
+SAME, IMAGE, JOINED, IMAGES_JOINED = range(4)
+"""The indices of these cases in `CASES`."""
 READ_RSTAR = (
     "The text has lost the cases of R*. Read as: by an involution f any two vertices x and y are"
     " joined, or f(x) and f(y) are, or y = f(x)."
@@ -152,8 +154,12 @@ def _cases(joined: NDArray[np.bool_], image: NDArray[np.int32], pairs: Pairs) ->
         pairs: the members.
     """
     first, last = pairs.T
-    images_joined = joined[image[first], image[last]]
-    return np.stack((first == last, last == image[first], joined[first, last], images_joined))
+    holds = np.zeros((len(CASES), len(pairs)), np.bool_)
+    holds[SAME] = first == last
+    holds[IMAGE] = last == image[first]
+    holds[JOINED] = joined[first, last]
+    holds[IMAGES_JOINED] = joined[image[first], image[last]]
+    return holds
 
 
 def _paths(topology: Topology, quad: Supernode, case: int, pairs: Pairs) -> Paths:
@@ -181,15 +187,15 @@ def _paths(topology: Topology, quad: Supernode, case: int, pairs: Pairs) -> Path
     first, last = (np.tile(side, len(ends)) for side in pairs.T)
     z = between[x, y]
     # The supernode and the member of each of the four vertices.
-    if case == 0:
+    if case == SAME:
         steps = [(x, first), (z, image[first]), (y, first), (y, first)]
-    elif case == 1:  # over a neighbour w of x, and from there over the vertex between w and y
+    elif case == IMAGE:  # over a neighbour w of x, and from there over the vertex between w and y
         linked = loops_and_links & is_other
         w = np.where(linked[x, y], y, np.argmax(linked[x], axis=1))
         middle = np.where(w == y, y, between[w, y])
         member = np.where(w == y, image[first], first)
         steps = [(x, first), (w, image[first]), (middle, member), (y, last)]
-    elif case == 2:
+    elif case == JOINED:
         steps = [(x, first), (x, last), (z, image[last]), (y, last)]
     else:
         steps = [(x, first), (z, image[first]), (z, image[last]), (y, last)]
@@ -202,17 +208,18 @@ def _path_diagram(topology: Topology, paths_of_case: Paths, case: int) -> Diagra
     Its two ends are in different supernodes that are not adjacent.
     """
     k = topology.hierarchy
-    nodes_of_paths = paths_of_case // k
-    straight = paths_of_case[nodes_of_paths[:, 0] != nodes_of_paths[:, 2]]
-    path = next(row for row in straight if len({*(row // k).tolist()}) >= 3)
+    supernodes_of_paths = paths_of_case // k
+    without_return = paths_of_case[supernodes_of_paths[:, 0] != supernodes_of_paths[:, 2]]
+    path = next(row for row in without_return if len({*(row // k).tolist()}) >= 3)
+    # The supernodes on the path, each once and in its order: a dict as an ordered set.
     nodes = np.array(list(dict.fromkeys((path // k).tolist())))
     vertices = (nodes[:, None] * k + np.arange(k)).ravel()
     index = {int(vertex): number for number, vertex in enumerate(vertices)}
     edges = topology.graph.edges()
     drawn = edges[np.isin(edges, vertices).all(axis=1)]
-    links = np.array([[index[v] for v in pair] for pair in drawn.tolist()])
-    steps = {frozenset(pair) for pair in zip(path[:-1].tolist(), path[1:].tolist(), strict=True)}
-    faint = [frozenset(pair) not in steps for pair in drawn.tolist()]
+    links = np.array([[index[v] for v in ends] for ends in drawn.tolist()])
+    steps = {frozenset(ends) for ends in zip(path[:-1].tolist(), path[1:].tolist(), strict=True)}
+    faint = [frozenset(ends) not in steps for ends in drawn.tolist()]
     places = np.concatenate([ring(k, 0.8, (2.6 * number, 0)) for number in range(len(nodes))])
     labels = [""] * len(vertices)
     for number, vertex in enumerate(dict.fromkeys(path.tolist())):

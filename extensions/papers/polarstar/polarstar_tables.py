@@ -190,15 +190,9 @@ GROWING_LIKE_DIAMETER_2 = ("polarfly", "slimfly", "fat-tree")
 """The families whose routers grow with the square of the radix: two have diameter 2, and by §2.3
 fat trees of three levels scale like these. Those of other families grow with the third power."""
 NO_MODULES = "It has no adjacent modules, whose links §2 counts."
+"""Why bundlability is not computed."""
 FEW_RADIXES = "Of p = 11, q = 7. By §2.3 it has diameter 3 for few radixes: 20 of 8 to 128."
-LEVELS = "By §2.3 more levels add to its scale. Of three levels it has {:,} routers of radix 64."
-# The largest steps of a fat tree with two powers, and of networks with a half mark. The mark of the
-# fat tree, which is full, depends on the power, so it is not judged.
-TREE_STEPS = (
-    "Of three levels its largest step is {:.3f} with the square of the radix, as by §2.3 they scale"
-    " like diameter 2. It is {:.3f} with the power 4, its diameter. Half marks have {:.3f} or more,"
-    " which is between them."
-)
+"""How the claim on Spectralfly's diameter is read."""
 
 
 class _Growth(NamedTuple):
@@ -211,7 +205,7 @@ class _Growth(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Measured:
+class _MeasuredFamily:
     """What is measured for a row of Table 1; all but the growth is of the small member."""
 
     direct: bool
@@ -224,7 +218,7 @@ class _Measured:
     """int64[B], how many links join each two adjacent modules; empty where there are no modules."""
 
     @classmethod
-    def of(cls, printed: PrintedMarks) -> _Measured:
+    def of(cls, printed: PrintedMarks) -> _MeasuredFamily:
         """Measure a family and its small member."""
         topology = build_topology(printed.family, printed.parameters)
         power = 2 if printed.family in GROWING_LIKE_DIAMETER_2 else 3
@@ -238,17 +232,19 @@ class _Measured:
 
 def networks(_quick: bool) -> Evidence:
     """Table 1: what its marks mean, measured; marks that rank are compared as an order."""
-    measured_by_name = {name: _Measured.of(printed) for name, printed in COMPARED.items()}
+    measured_by_name = {name: _MeasuredFamily.of(printed) for name, printed in COMPARED.items()}
     rows, claims = [], list[PaperClaim]()
     for name, measured in measured_by_name.items():
         routers, step = measured.growth
-        links = int(measured.bundles.min()) if measured.bundles.size else "–"
-        rows.append((name, measured.direct, routers, round(step, 3), measured.diameter, links))
+        fewest_links = int(measured.bundles.min()) if measured.bundles.size else "–"
+        rows.append(
+            (name, measured.direct, routers, round(step, 3), measured.diameter, fewest_links)
+        )
         claims += _member_claims(name, measured)
-    sizes = {name: measured.growth.routers for name, measured in measured_by_name.items()}
+    routers_by_name = {name: measured.growth.routers for name, measured in measured_by_name.items()}
     steps = {name: measured.growth.largest_step for name, measured in measured_by_name.items()}
-    claims += _tree_claims(sizes[FAT_TREE], steps)
-    claims += _rank_claims(ROUTERS, sizes, "scalability")
+    claims += _tree_claims(routers_by_name[FAT_TREE], steps)
+    claims += _rank_claims(ROUTERS, routers_by_name, "scalability")
     # Of steps the smaller ones are better, so the networks are ranked by the negative step.
     negative_steps = {name: -step for name, step in steps.items()}
     claims += _rank_claims(STEPS, negative_steps, "stable")
@@ -262,7 +258,7 @@ def networks(_quick: bool) -> Evidence:
     return Evidence(tuple(claims), columns=heads, rows=tuple(rows), setup=setup)
 
 
-def _member_claims(name: str, measured: _Measured) -> Iterator[PaperClaim]:
+def _member_claims(name: str, measured: _MeasuredFamily) -> Iterator[PaperClaim]:
     """Yield the claims on the marks that a small member can show."""
     printed, member = COMPARED[name], _member(name)
     yield PaperClaim(
@@ -300,12 +296,24 @@ def _tree_claims(routers: int, steps: Mapping[str, float]) -> Iterator[PaperClai
         routers: the most routers of a fat tree of three levels of radix 64 or less.
         steps: the largest step of each network.
     """
-    scales = f"{FAT_TREE}: scalability, full mark"
-    yield PaperClaim(says=scales, printed=None, computed=None, reason=LEVELS.format(routers))
+    yield PaperClaim(
+        says=f"{FAT_TREE}: scalability, full mark",
+        printed=None,
+        computed=None,
+        reason="By §2.3 more levels add to its scale. Of three levels it has"
+        f" {routers:,} routers of radix 64.",
+    )
+    # The mark depends on the power of the radix by which the routers are divided.
     by_diameter = _growth(COMPARED[FAT_TREE].family, TREE_DIAMETER).largest_step
-    least = min(step for name, step in steps.items() if COMPARED[name].stable == HALF)
-    why = TREE_STEPS.format(steps[FAT_TREE], by_diameter, least)
-    yield PaperClaim(says=f"{FAT_TREE}: stable, full mark", printed=None, computed=None, reason=why)
+    least_of_half = min(step for name, step in steps.items() if COMPARED[name].stable == HALF)
+    yield PaperClaim(
+        says=f"{FAT_TREE}: stable, full mark",
+        printed=None,
+        computed=None,
+        reason=f"Of three levels its largest step is {steps[FAT_TREE]:.3f} with the square of the"
+        f" radix, as by §2.3 they scale like diameter 2. It is {by_diameter:.3f} with the power 4,"
+        f" its diameter. Half marks have {least_of_half:.3f} or more, which is between them.",
+    )
 
 
 def _member(name: str) -> str:
@@ -354,22 +362,23 @@ def _bundles(topology: Topology, module_size: int) -> NDArray[np.int64]:
 
 
 def _rank_claims(quantity: str, values: Mapping[str, float], column: str) -> Iterator[PaperClaim]:
-    """Claims that networks with a fuller mark are above those with a lesser one, but for Fat-tree.
+    """Yield the claims that networks with a fuller mark are above those with a lesser one.
+
+    Fat-tree is left out (`FAT_TREE`).
 
     Args:
         quantity: what is ranked, a key of `READ_AS`.
         values: the quantity of each network.
         column: the field of `PrintedMarks` with the marks.
     """
-    marks: dict[int, list[float]] = {}
+    values_by_mark: dict[int, list[float]] = {}
     for name, value in values.items():
         if name != FAT_TREE:
-            marks.setdefault(getattr(COMPARED[name], column), []).append(value)
-    marks_ascending = sorted(marks)
-    for lesser, fuller in pairwise(marks_ascending):
+            values_by_mark.setdefault(getattr(COMPARED[name], column), []).append(value)
+    for lesser, fuller in pairwise(sorted(values_by_mark)):
         without = f" without {FAT_TREE}'s" if getattr(COMPARED[FAT_TREE], column) == fuller else ""
         says = f"{quantity}: {MARKS[fuller]} marks{without} above {MARKS[lesser]} ones"
-        lower, upper = max(marks[lesser]), min(marks[fuller])
+        lower, upper = max(values_by_mark[lesser]), min(values_by_mark[fuller])
         yield PaperClaim.of_order(
             says=says,
             first=upper,
@@ -386,7 +395,7 @@ def _rank_claims(quantity: str, values: Mapping[str, float], column: str) -> Ite
 class PrintedSupernode:
     """A row of Table 2."""
 
-    text: str
+    permitted: str
     """The degrees that the table permits, as it prints them."""
     order: Callable[[int], int | None]
     """The number of vertices for a degree; None where there is no such graph."""
@@ -400,10 +409,11 @@ class PrintedSupernode:
 
 DEGREES = range(2, 9)
 """The degrees of the supernodes that are built for Table 2."""
-SMALLEST, LARGEST = 4, 11
-"""The least and the largest order of supernodes whose symmetry and R1 are looked at: smaller ones
-do not differ."""
-LARGEST_SEARCHED = 17
+LEAST_ORDER = 4
+"""The least order of supernodes whose properties are looked at: smaller ones do not differ."""
+LARGEST_ORDER = 11
+"""The largest order of supernodes whose symmetry and Property R1 are looked at, by search."""
+LARGEST_ORDER_OF_RSTAR = 17
 """The largest order of which all involutions are searched for one with Property R*."""
 OTHER_CAYLEY = (4, 7, 8, 11)
 """Orders with δ = 0 or -1 of Cayley supernodes, which are no Paley graphs. Those of degrees 2 to 8
@@ -421,6 +431,7 @@ BUILT_FOR_TABLE_2 = (
     "The text does not describe the graphs of Bermond, Delorme and Farhi. Ours are by a"
     " construction of our own, for every degree and with 2d' vertices, as the table prints."
 )
+"""Why claims on the supernodes in `OUR_OWN` are no result, or are not computed."""
 
 
 def _paley(d: int) -> int | None:
@@ -430,29 +441,32 @@ def _paley(d: int) -> int | None:
 
 def _cayley(d: int) -> int | None:
     """The largest order of a Cayley supernode of degree d, if there is one."""
-    orders = ((2 * d + delta, delta % 4) for delta in (1, 0, -1))
-    return next((k for k, rest in orders if prime_power(k) and k % 4 == rest), None)
+    for delta in (1, 0, -1):  # the order k = 2d + δ is congruent to δ modulo 4
+        k = 2 * d + delta
+        if prime_power(k) and (k - delta) % 4 == 0:
+            return k
+    return None
 
 
 SUPERNODES = {
     "inductive-quad": PrintedSupernode(
-        text="0 or 3 (mod 4)",
+        permitted="0 or 3 (mod 4)",
         order=lambda d: 2 * d + 2 if d % 4 in (0, 3) else None,
         r1=False,
         rstar=True,
         symmetric=False,
     ),
     "paley": PrintedSupernode(
-        text="even, 2d' + 1 a prime power", order=_paley, r1=True, rstar=False, symmetric=True
+        permitted="even, 2d' + 1 a prime power", order=_paley, r1=True, rstar=False, symmetric=True
     ),
     "bdf": PrintedSupernode(
-        text="all", order=lambda d: 2 * d, r1=False, rstar=True, symmetric=False
+        permitted="all", order=lambda d: 2 * d, r1=False, rstar=True, symmetric=False
     ),
     "cayley": PrintedSupernode(
-        text="2d' + δ a prime power", order=_cayley, r1=True, rstar=False, symmetric=True
+        permitted="2d' + δ a prime power", order=_cayley, r1=True, rstar=False, symmetric=True
     ),
     "complete": PrintedSupernode(
-        text="all", order=lambda d: d + 1, r1=True, rstar=True, symmetric=True
+        permitted="all", order=lambda d: d + 1, r1=True, rstar=True, symmetric=True
     ),
 }
 """Table 2."""
@@ -482,7 +496,7 @@ def supernodes(_quick: bool) -> Evidence:
             has_property = {node.order: check.holds(node) for node in check.members}
             claims.append(_property_claim(kind, check, has_property))
             marks.append("yes" if all(has_property.values()) else "no")
-        rows.append((kind, printed.text, degrees[-1], printed.order(degrees[-1]), *marks))
+        rows.append((kind, printed.permitted, degrees[-1], printed.order(degrees[-1]), *marks))
     heads = ("supernode", "permitted d'", "such as", "order", "R1", "R*", "symmetric")
     setup = (f"bdf: {BUILT_FOR_TABLE_2}",)
     return Evidence(tuple(claims), columns=heads, rows=tuple(rows), setup=setup)
@@ -511,8 +525,8 @@ def _property_checks(
     members = [supernode(kind, d) for d in degrees]
     if kind == "cayley":
         members = sorted([*members, *map(cayley, OTHER_CAYLEY)], key=lambda node: node.order)
-    small = [node for node in members if SMALLEST <= node.order <= LARGEST]
-    searched = [node for node in members if SMALLEST <= node.order <= LARGEST_SEARCHED]
+    small = [node for node in members if LEAST_ORDER <= node.order <= LARGEST_ORDER]
+    searched = [node for node in members if LEAST_ORDER <= node.order <= LARGEST_ORDER_OF_RSTAR]
     return (
         PropertyCheck("R1", printed.r1, has_r1, small),
         PropertyCheck("R*", printed.rstar, has_rstar, searched),
@@ -582,5 +596,5 @@ def _is_symmetric(node: Supernode) -> bool:
 
 
 def configurations(_quick: bool) -> Evidence:
-    """Table 3."""
+    """Table 3: the routers, radixes and endpoints of the compared networks."""
     return table_evidence("polarstar-3")
