@@ -26,6 +26,8 @@ LOAD_ERROR = 0.02
 flits differ as much from BookSim's (the evidence of `simulate`)."""
 NO_POINTS = "Too few points of this size were simulated."
 """The reason of a claim that is not computed for lack of simulated points."""
+UNDECIDED_IN_SMALL = "Small networks, at few loads and with one seed, do not decide it."
+"""Why an order is not computed in a quick run, where it is not computed at the paper's size."""
 SAME_LOADS = "With one seed they are as near as saturations are to those of BookSim, .02."
 """The reason of a claim whose two loads differ by `LOAD_ERROR` at most."""
 BY_ACCEPTED_LOAD = "by the largest accepted load"

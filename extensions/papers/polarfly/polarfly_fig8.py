@@ -9,7 +9,7 @@ the paper's statements with our values. The statements are of three groups:
 
 Texts that say how a statement is read, or why our values do not decide it, are above the function
 that makes the claim. The loads in them are those of the kept points (`manual/points`), which are of
-the networks of Table V. In a quick run `SMALL_NETWORKS` stands in their place.
+the networks of Table V. In a quick run `UNDECIDED_IN_SMALL` stands in their place.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from extensions.papers.curve_runs import by_flits
 from extensions.papers.curve_values import (
     COMPARED_BY_ACCEPTED_LOAD,
     LOAD_ERROR,
+    UNDECIDED_IN_SMALL,
     largest_accepted_load,
     largest_sustained_load,
     located_accepted_load,
@@ -67,8 +68,6 @@ RIVAL_ROUTES = {
     "DF2": "Dragonfly is routed by our tables, and not by BookSim's usual routes.",
 }
 """How the simulated rivals are routed."""
-SMALL_NETWORKS = "Small networks, at few loads and with one seed, do not decide it."
-"""Why an order is not computed in a quick run, where it is not computed at the paper's size."""
 
 
 def comparison(quick: bool) -> Evidence:
@@ -177,7 +176,7 @@ def _polarfly_claims(
     sustained_load = largest_sustained_load if quick else located_sustained_load
     accepted = {key: accepted_load(curve) for key, curve in polarfly.items()}
     sustained = {key: sustained_load(curve) for key, curve in polarfly.items()}
-    why_undecided = SMALL_NETWORKS if quick else PEAK_BEHIND_THE_KNEE
+    why_undecided = UNDECIDED_IN_SMALL if quick else PEAK_BEHIND_THE_KNEE
     yield from _uniform_claims(polarfly, accepted, sustained, why_undecided)
     yield from _permutation_claims(polarfly, accepted, sustained, hosts)
     yield from adaptation_claims(polarfly)
@@ -377,8 +376,8 @@ def _rival_claims(curves: Mapping[CurveKey, LatencyCurve], quick: bool) -> Itera
     accepted_load = largest_accepted_load if quick else located_accepted_load
     accepted = {key: accepted_load(curve) for key, curve in curves.items()}
     polarfly_load = accepted[CurveKey("uniform", "PF", "MIN")]
-    why_df1_undecided = SMALL_NETWORKS if quick else DF1_BY_OUR_TABLES
-    why_df1_detours_undecided = SMALL_NETWORKS if quick else DF1_DETOURS_BY_OUR_TABLES
+    why_df1_undecided = UNDECIDED_IN_SMALL if quick else DF1_BY_OUR_TABLES
+    why_df1_detours_undecided = UNDECIDED_IN_SMALL if quick else DF1_DETOURS_BY_OUR_TABLES
     for pattern in ("uniform", *PERMUTATIONS):
         for name in RIVALS:
             rival = CurveKey(pattern, name, "UGAL")

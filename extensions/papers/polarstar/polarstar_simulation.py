@@ -26,6 +26,7 @@ from extensions.papers.curve_values import (
     BY_ACCEPTED_LOAD,
     COMPARED_BY_ACCEPTED_LOAD,
     LOAD_ERROR,
+    UNDECIDED_IN_SMALL,
     largest_accepted_load,
     located_accepted_load,
     undecided_if_near,
@@ -126,8 +127,8 @@ def synthetic(quick: bool) -> Evidence:
     accepted = _accepted_loads(curves, quick)
     simulated_claims = (
         *map(_read_by_our_tables, _uniform_claims(accepted)),
-        *_marginal_claims(accepted),
-        *_adaptive_claims(accepted),
+        *_marginal_claims(accepted, quick),
+        *_adaptive_claims(accepted, quick),
         *_bit_pattern_claims(accepted, ROUTINGS),
         PaperClaim(
             says="HX or SF sustains the most, UGAL: patterns of four, most of them",
@@ -227,11 +228,12 @@ IQ_FULL = "The hottest link of PS-IQ is full at .785, by our tables as by §9.2'
 """Why a network may be better than PS-IQ by more than 10 % here."""
 
 
-def _marginal_claims(accepted: Mapping[CurveKey, float]) -> Iterator[PaperClaim]:
+def _marginal_claims(accepted: Mapping[CurveKey, float], quick: bool) -> Iterator[PaperClaim]:
     """The paper's words that networks with all minimal paths are only a little better.
 
     Args:
         accepted: the largest accepted loads.
+        quick: whether they are of small networks, to which `IQ_FULL` does not apply.
     """
     for name in MARGINALLY_BETTER:
         for star in STARS:
@@ -244,7 +246,8 @@ def _marginal_claims(accepted: Mapping[CurveKey, float]) -> Iterator[PaperClaim]
             if rival_load < star_load:
                 yield as_not_computed(claim, NOT_BETTER)
                 continue
-            reason = f"{BY_TEN_PERCENT} {IQ_FULL}" if star == "PS-IQ" else BY_TEN_PERCENT
+            has_full_link = star == "PS-IQ" and not quick
+            reason = f"{BY_TEN_PERCENT} {IQ_FULL}" if has_full_link else BY_TEN_PERCENT
             yield replace(claim, interpretation=READ_AS_MARGINAL, reason=reason)
 
 
@@ -256,8 +259,14 @@ USUAL_ROUTES = (
 """
 
 
-def _adaptive_claims(accepted: Mapping[CurveKey, float]) -> Iterator[PaperClaim]:
-    """The paper's words on figure 9's adaptive routing, from the largest accepted loads."""
+def _adaptive_claims(accepted: Mapping[CurveKey, float], quick: bool) -> Iterator[PaperClaim]:
+    """The paper's words on figure 9's adaptive routing.
+
+    Args:
+        accepted: the largest accepted loads.
+        quick: whether they are of small networks, to which `USUAL_ROUTES` does not apply.
+    """
+    why_undecided = UNDECIDED_IN_SMALL if quick else USUAL_ROUTES
     adaptive = {
         (key.pattern, key.network): load for key, load in accepted.items() if key.routing == "UGAL"
     }
@@ -274,7 +283,7 @@ def _adaptive_claims(accepted: Mapping[CurveKey, float]) -> Iterator[PaperClaim]
                 interpretation=BY_OUR_TABLES,
             )
         )
-        yield as_not_computed(claim, USUAL_ROUTES) if pattern == "uniform" else claim
+        yield as_not_computed(claim, why_undecided) if pattern == "uniform" else claim
     for star, pattern in cases:
         says = f"{star} is comparable to BF: {pattern}, UGAL"
         ratio = adaptive[pattern, star] / adaptive[pattern, "BF"]
