@@ -48,20 +48,27 @@ class Statements:
         """The statements that fit a template that was looked for."""
 
     @classmethod
-    def below(cls, lines: dict[str, int], head: str = "", *, tree: bool = False) -> Statements:
-        """The statements of a file without the word that all begin with, as Junos's `set`.
+    def without_command(cls, lines: dict[str, int], command: str) -> Statements:
+        """The statements of a file without the command that they begin with, as Junos's `set `.
 
         Args:
             lines: the line of each statement.
-            head: the word.
-            tree: the file is JSON or YAML, where only leaves state something.
+            command: the command.
         """
-        if not tree:
-            return cls({statement.removeprefix(head): line for statement, line in lines.items()})
+        return cls({statement.removeprefix(command): line for statement, line in lines.items()})
+
+    @classmethod
+    def of_tree(cls, lines: dict[str, int]) -> Statements:
+        """The statements of a file of JSON or YAML, where only leaves state something.
+
+        Args:
+            lines: the line of each statement. Those in a section follow the section's own.
+        """
         following = [*list(lines)[1:], ""]
         leaves: dict[str, int] = {}
-        for (statement, line), after in zip(lines.items(), following, strict=True):
-            if not after.startswith(f"{statement}{BETWEEN}"):
+        for (statement, line), next_statement in zip(lines.items(), following, strict=True):
+            is_section = next_statement.startswith(f"{statement}{BETWEEN}")
+            if not is_section:
                 leaves[statement.replace('"', "")] = line
         return cls(leaves)
 
@@ -78,7 +85,7 @@ class Statements:
                 self._understood.add(filled)
                 yield known, self.lines[filled]
             return
-        start = filled.partition("<")[0]  # what statements that fit begin with
+        start = filled.partition("<")[0]  # how statements that fit begin
         fixed = {name: known[name] for name in FIELD.findall(template) if name in known}
         pattern = _pattern(template, frozenset(fixed.items()))
         for statement, line in self.lines.items():
@@ -91,7 +98,8 @@ class Statements:
     def need(self, templates: Iterable[str], fields: Fields) -> Fields:
         """The fields of statements that have to be there.
 
-        A statement that is not there is noted in `missing`, and its fields are "0".
+        A statement that is not there is noted in `missing`. Its fields become "0", a number, so
+        that reading goes on and finds further faults.
 
         Args:
             templates: of the statements.
@@ -108,7 +116,7 @@ class Statements:
         return fields
 
     def unread(self) -> Iterator[tuple[int, str]]:
-        """The line and the text of each statement that no template asked for."""
+        """Yield the line and the text of each statement that fits no template."""
         for statement, line in self.lines.items():
             if statement not in self._understood:
                 yield line, statement
@@ -123,14 +131,15 @@ class Statements:
         patterns = [_pattern(template, frozenset()) for template in templates]
         created: set[str] = set()
         for statement, line in self.lines.items() if patterns else ():
-            creates = next(filter(None, (p.fullmatch(statement) for p in patterns)), None)
+            matches = (pattern.fullmatch(statement) for pattern in patterns)
+            creation = next((match for match in matches if match), None)
             neighbour, group = NEIGHBOUR.search(statement), GROUP.search(statement)
-            before_neighbour = neighbour and not creates and neighbour[1] not in created
+            before_neighbour = neighbour and not creation and neighbour[1] not in created
             before_group = group and group[1] not in created
             if before_neighbour or before_group:
                 yield line, f"{statement}, above what makes it"
-            if creates:
-                created.add(creates["peer"])
+            if creation:
+                created.add(creation["peer"])
 
     def missing_texts(self) -> Iterator[str]:
         """Yield a text for each statement that is missing."""
@@ -146,14 +155,17 @@ def _with_fields(template: str, known: Fields) -> str:
 def _pattern(template: str, known: frozenset[tuple[str, str]]) -> re.Pattern[str]:
     """The regular expression of a template; a field that occurs twice has one text."""
     texts = dict(known)
-    literal, fields = FIELD.split(template)[::2], FIELD.findall(template)
-    parts = [re.escape(literal[0])]
+    # `split` gives the texts between fields and the names of fields in turn.
+    first_text, *names_and_texts = FIELD.split(template)
+    expression = re.escape(first_text)
     captured: set[str] = set()
-    for name, text in zip(fields, literal[1:], strict=True):
+    for name, text in zip(names_and_texts[::2], names_and_texts[1::2], strict=True):
         if name in texts:
-            parts.append(re.escape(texts[name]))
+            expression += re.escape(texts[name])
+        elif name in captured:
+            expression += f"(?P={name})"
         else:
-            parts.append(f"(?P={name})" if name in captured else rf"(?P<{name}>\S+)")
+            expression += rf"(?P<{name}>\S+)"
             captured.add(name)
-        parts.append(re.escape(text))
-    return re.compile("".join(parts))
+        expression += re.escape(text)
+    return re.compile(expression)

@@ -2,9 +2,14 @@
 
 The statements are data: the file `templates/SYSTEM/FILE.speaker` has those of configuration FILE. A
 line is a statement with fields (`statements`), such as `router bgp <number>`. A line `[session]`
-says that the statements below it belong to the field `session` of `BgpDialect`. Systems that share
-a file name, as Linux and SONiC share `frr.conf`, share the dialect. `bgp_speaker` reads a
-configuration by its dialect.
+says that the statements below it belong to the field `session` of `BgpDialect`:
+
+    [session]
+    router bgp <number> / neighbor <peer> peer-group <group>
+    router bgp <number> / neighbor <peer> remote-as <far>
+
+Systems that share a file name, as Linux and SONiC share `frr.conf`, share the dialect.
+`bgp_speaker` reads a configuration by its dialect.
 """
 
 from __future__ import annotations
@@ -27,8 +32,9 @@ class BgpDialect:
 
     A configuration needs the statements of every field, unless the field says when they are needed.
     A field may be for each family, neighbour or prefix. Then a configuration has all statements of
-    the field once for each of them: if the first statement of `session` stands four times, there
-    are four neighbours. Fields that a system has no statements for are empty.
+    the field once for each of them. The first statement of the field tells how many there are: each
+    line that fits the first statement of `session` is of another neighbour. Fields that a system
+    has no statements for are empty.
     """
 
     # For the whole switch and its own prefixes

@@ -168,10 +168,12 @@ class _FamilyShares:
         source, far = self.sessions.source, self.sessions.far
         all_sessions = np.ones(len(source), np.bool_)
         yield self._follow_case("nothing", all_switches, all_sessions)
+        # int64[2, E]: the switches at the ends of each session's link, the smaller first.
         ends = np.sort(np.stack((source, far)), axis=0)
         for u, v in np.unique(ends, axis=1).T.tolist():
-            up = ~((ends[0] == u) & (ends[1] == v))
-            yield self._follow_case(f"link {self.names[u]} - {self.names[v]}", all_switches, up)
+            sessions_up = ~((ends[0] == u) & (ends[1] == v))
+            link = f"link {self.names[u]} - {self.names[v]}"
+            yield self._follow_case(link, all_switches, sessions_up)
         for dead, name in enumerate(self.names):
             alive = all_switches.copy()
             alive[dead] = False
@@ -194,8 +196,8 @@ class _FamilyShares:
         )
         # A packet is lost if no next hop of its route is resolved, unless the system then looks it
         # up among BGP's own routes.
-        pair = self.switch * len(self.family.prefixes) + self.prefix
-        unresolved = connected & ~np.isin(pair, pair[resolved])
+        route = self.switch * len(self.family.prefixes) + self.prefix
+        unresolved = connected & ~np.isin(route, route[resolved])
         has_route = outcome.distance[self.switch, self.prefix] < NO_PATH
         lost = unresolved & ~(self.falls_through[self.switch] & has_route)
         lost[resolved] = ~arrived
@@ -218,16 +220,17 @@ class _FamilyShares:
         Returns:
             bool[m], whether the packets arrive; int64[m], over how many links.
         """
-        at, prefix = first_switch.copy(), self.prefix[resolved]
-        links = np.ones(len(at), np.int64)
+        switch, prefix = first_switch.copy(), self.prefix[resolved]
+        links = np.ones(len(switch), np.int64)
+        # A path without a loop has fewer links than there are switches.
         for _ in range(len(self.names)):
-            session = outcome.session[at, prefix]
-            moving = np.flatnonzero(~self.announces[at, prefix] & (session >= 0))
+            session = outcome.session[switch, prefix]
+            moving = np.flatnonzero(~self.announces[switch, prefix] & (session >= 0))
             if not len(moving):
                 break
-            at[moving] = self.sessions.far[session[moving]]
+            switch[moving] = self.sessions.far[session[moving]]
             links[moving] += 1
-        return self.announces[at, prefix], links
+        return self.announces[switch, prefix], links
 
     def _fault(self, down: str, lost: Bools) -> str:
         """The first of the lost shares, bool[n], and the number of the others, in words."""

@@ -57,17 +57,21 @@ def read_speaker(
     router = files[0].text
     main, *other_files = _speaker_files(files, options)
     speaker = main.speaker
-    if speaker.families[1:] and options.numbered:  # IPv4 and IPv6, on sessions of their own
+    has_both_families = len(speaker.families) > 1
+    if has_both_families and options.numbered:  # each family has sessions of its own
         speaker.statements.need(speaker.dialect.dual_stack, {})
     for file in other_files:
         _compare(main, file)
-    # Where another file than the first states BGP (SONiC), the first says itself which ports have
-    # no address.
-    if not options.numbered and main.text is router:
+    # A session without addresses names its port. On SONiC another file states BGP, and the first
+    # file states which ports have no address.
+    bgp_is_in_first_file = main.text is router
+    if not options.numbered and bgp_is_in_first_file:
         _mark_unnumbered(router, speaker)
     port_of = _port_of_session(router)
-    for session in _sessions(speaker) if options.bfd else ():
-        speaker.statements.need(speaker.dialect.bfd_link, {"port": port_of.get(session.peer, "")})
+    if options.bfd:
+        for session in _sessions(speaker):
+            port = port_of.get(session.peer, "")
+            speaker.statements.need(speaker.dialect.bfd_link, {"port": port})
     if system.announces_discarded:
         _announce_discarded(router, speaker, system.policy_part)
     _require_discards(router, speaker)
@@ -81,15 +85,17 @@ def read_speaker(
 def _speaker_files(files: Sequence[ReadFile], options: SpeakerOptions) -> Iterator[_SpeakerFile]:
     """Yield the speaker of each file that configures one: some systems have two such files."""
     for text, engine in files:
-        words = dialect(Path(text.file).name)
-        if words.switch:
-            tree = bool(engine.grammar.tree)
-            statements = Statements.below(engine.statements, "set ", tree=tree)
-            yield _SpeakerFile(text, Speaker.read(statements, words, options))
+        file_dialect = dialect(Path(text.file).name)
+        if file_dialect.switch:
+            if engine.grammar.tree:
+                statements = Statements.of_tree(engine.statements)
+            else:
+                statements = Statements.without_command(engine.statements, "set ")
+            yield _SpeakerFile(text, Speaker.read(statements, file_dialect, options))
 
 
 def _mark_unnumbered(router: RouterText, speaker: Speaker) -> None:
-    """Mark the ports of sessions as routed: a session without addresses names its port."""
+    """Mark the ports that sessions name as routed, though they have no addresses."""
     for session in _sessions(speaker):
         if session.peer in router.interfaces:
             router.interfaces[session.peer].unnumbered = True
@@ -107,10 +113,14 @@ def _compare(main: _SpeakerFile, other: _SpeakerFile) -> None:
 
 
 def _facts(speaker: Speaker) -> dict[object, int]:
-    """The facts that a file states about BGP, with their lines; 0 where several state one."""
+    """The facts that a file states about BGP, with their lines; 0 where several state one.
+
+    Facts are tuples that two files of a switch have in common if they state the same: a field of
+    the whole switch; the prefixes of a family; a session with its metrics.
+    """
     facts: dict[object, int] = {fact: speaker.line(fact[0]) for fact in speaker.fields.items()}
     for number, family in enumerate(speaker.families):
-        facts[number, family.own, family.accepted] = 0
+        facts[number, family.announced, family.accepted] = 0
         for session in family.sessions:
             metrics = session.metric, frozenset(session.preferred.items())
             facts[number, session.peer, session.as_number, metrics] = session.line
@@ -130,7 +140,7 @@ def _port_of_session(router: RouterText) -> dict[str, str]:
 
 
 def _announce_discarded(router: RouterText, speaker: Speaker, part: re.Pattern[str] | None) -> None:
-    """Have a speaker announce the discarded prefixes that its policy lets out.
+    """Have a speaker announce the discarded prefixes that its policy accepts.
 
     The system tries the parts of a policy in the order of the text. So this has to be the order of
     their names.
@@ -140,23 +150,27 @@ def _announce_discarded(router: RouterText, speaker: Speaker, part: re.Pattern[s
         speaker: the speaker, whose families are changed.
         part: how a statement about a part of a policy begins (`RouterFolder.policy_part`).
     """
-    parts: dict[str, dict[str, int]] = {}  # by the names of policy and part, the first line
+    first_lines: dict[str, dict[str, int]] = {}  # by the names of policy and part
     for statement, line in speaker.statements.lines.items():
         if part and (match := part.match(statement)):
-            parts.setdefault(match[1], {}).setdefault(match[2], line)
-    for policy, lines in parts.items():
-        if list(lines) != sorted(lines):
-            first = next(iter(lines))
-            router.add_wrong(lines[first], f"{first} of policy {policy} is tried before the others")
+            policy, name = match.groups()
+            first_lines.setdefault(policy, {}).setdefault(name, line)
+    for policy, line_of_part in first_lines.items():
+        if list(line_of_part) != sorted(line_of_part):
+            first, line = next(iter(line_of_part.items()))
+            router.add_wrong(line, f"{first} of policy {policy} is tried before the others")
     discarded = [prefix for prefix, _, _ in router.transit.rows(DISCARD)]
     speaker.families = [
-        replace(family, own=tuple(p for p in discarded if family.accepted.holds(p)))
+        replace(family, announced=tuple(filter(family.accepted.holds, discarded)))
         for family in speaker.families
     ]
 
 
 def _require_discards(router: RouterText, speaker: Speaker) -> None:
-    """Note the families without a route that discards packets for unused addresses of the pool."""
+    """Note the families without a route that discards packets for the whole pool.
+
+    Longer prefixes go before it, so it takes packets for addresses that no switch has.
+    """
     discarded = {prefix_text(prefix) for prefix, _, _ in router.transit.rows(DISCARD)}
     for pool in (family.accepted.pool for family in speaker.families):
         if prefix_text(pool) not in discarded:

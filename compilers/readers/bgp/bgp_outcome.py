@@ -10,9 +10,10 @@ What comes in are the `BgpSwitch` of all switches, as `bgp_reader` reads them. W
 routing tables (`SpeakerFamily.table`), and what is left of them while links are down
 (`ports_left`, `converged`).
 
-`SpeakerFamily` has the sessions and policies of all switches in one address family. It computes the
-lengths of the best paths (`_distances`), and then which sessions have them: for all switches at
-once (`converged`), or for one switch with all sessions that it uses (`_used_sessions`).
+A `SpokenFamily` is what one switch configures for an address family. A `SpeakerFamily` is that of
+all switches. It computes the lengths of the best paths (`_distances`), and then which sessions have
+them: the best session for all switches at once (`converged`), or all sessions that one switch uses
+(`_used_sessions`).
 
 In arrays S is the number of switches, P of prefixes, E of all sessions (each from both its ends),
 and N of the sessions of one switch.
@@ -29,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.readers.bgp.bgp_speaker import (
+    SAME_METRIC,
     AcceptedPrefixes,
     BgpNeighbour,
     BgpSwitch,
@@ -42,8 +44,14 @@ NO_PATH = 1 << 14
 """The length of a path that BGP does not find."""
 NO_ORDER = (1 << 63) - 1
 """More than the order of any path."""
-SILENT = SpokenFamily(own=(), sessions=(), accepted=AcceptedPrefixes("", 0, -1))
-"""A family that a switch does not have: it announces nothing, and accepts nothing."""
+NO_DETOUR = -1
+"""In place of the metric of a detour: the path is none. It equals SAME_METRIC: detours to which a
+system gives no metric of their own are no detours here."""
+SILENT = SpokenFamily(
+    announced=(), sessions=(), accepted=AcceptedPrefixes(pool="", shortest=0, longest=-1)
+)
+"""A family that a switch does not have. It announces nothing, and accepts nothing: no prefix has a
+length up to -1."""
 Bools = NDArray[np.bool_]
 
 
@@ -89,10 +97,10 @@ class SpeakerFamily:
             speaker.families[family] if family < len(speaker.families) else SILENT
             for speaker in speakers
         ]
-        self.announced = [spoken.own for spoken in families]
+        self.announced = [spoken.announced for spoken in families]
         """The prefixes that each switch announces as its own."""
-        self.paths = [spoken.paths for spoken in families]
-        """How many paths to a prefix each switch uses at once."""
+        self.most_paths = [spoken.most_paths for spoken in families]
+        """How many paths to a prefix each switch uses at once (ECMP)."""
         self.longest_path = np.array([speaker.longest_path for speaker in speakers])[:, None]
         """int64[S, 1]: the most links of a path that each switch accepts."""
         self.prefixes = list(dict.fromkeys(chain.from_iterable(self.announced)))
@@ -114,16 +122,16 @@ class SpeakerFamily:
             session.neighbour.detour_metric for session in chain.from_iterable(self.sessions)
         ]
         self.detour_metric = np.array(detour_metrics, np.int64)[:, None]
-        """int64[E, 1]: the metric that each session gives detours; -1 for none."""
+        """int64[E, 1]: the metric that each session gives detours, or SAME_METRIC."""
         ids = sorted({speaker.router_id for speaker in speakers}, key=_router_id)
         self.rank = np.array([ids.index(speaker.router_id) for speaker in speakers], np.int64)
-        """int64[S]: the place of each switch by router id, the lowest first."""
+        """int64[S]: the rank of each switch by router id, 0 for the lowest."""
 
     def _next_hop_mask(self, families: Sequence[SpokenFamily]) -> Bools:
         """bool[P]: the prefixes that some switch accepts as next hops of static routes."""
-        policies = {spoken.accepted for spoken in families if spoken.accepted.via_pool}
+        policies = {spoken.accepted for spoken in families if spoken.accepted.next_hop_pool}
         return np.array(
-            [any(policy.is_via(prefix) for policy in policies) for prefix in self.prefixes],
+            [any(policy.is_next_hop(prefix) for policy in policies) for prefix in self.prefixes],
             np.bool_,
         )
 
@@ -173,14 +181,15 @@ class SpeakerFamily:
         # int64[len(up), P]: a session announces a path if its far end is nearer to the prefix.
         length = np.where(distance[far[up]] < distance[source[up]], distance[far[up]], NO_PATH)
         is_detour = np.zeros(length.shape, np.bool_)
+        # The best paths decide which announcements are detours, and the metrics of detours decide
+        # the best paths. So both are computed in turn until nothing changes.
         while True:
             best = self._best_sessions(distance, up, length, is_detour)
             if len(up) == len(sessions):
-                break  # nothing is down, so that no shortest path is a detour
-            # The best paths say which announcements are detours, and these change the best paths.
-            before = is_detour
+                break  # nothing is down, so no shortest path is a detour
+            was_detour = is_detour
             is_detour = self._detours(best)[up] & (length < NO_PATH)
-            if (before == is_detour).all():
+            if (was_detour == is_detour).all():
                 break
         return BgpOutcome(cabled, distance, best)
 
@@ -197,11 +206,12 @@ class SpeakerFamily:
         """
         source, far, metric = self.columns.source, self.columns.far, self.columns.metric
         metrics = np.where(is_detour, self.detour_metric[up], metric[up])
-        # One number in the order of BGP's decision: length, metric, router id, session.
+        # One number for each session in the order of BGP's decision: length, metric, router id, and
+        # last the number of the session, which is the remainder by the number of sessions.
         order = self._with_ranks(_by_length_and_metric(length, metrics), far[up])
         order = order * len(source) + up[:, None]
-        # Sessions of one switch follow each other, so the least number from its first row to the
-        # next switch's first row has its best session, which is the remainder.
+        # The sessions of one switch are consecutive rows. The least number in them is that of its
+        # best session.
         first = np.flatnonzero(np.diff(source[up], prepend=-1))
         best = np.full(distance.shape, -1, np.int64)
         best[source[up][first]] = np.minimum.reduceat(order, first, axis=0) % len(source)
@@ -218,13 +228,18 @@ class SpeakerFamily:
         # The switch behind the far end, on the path that the far end announces.
         second_switch = np.where(best >= 0, far[best], -1)[far]
         over_neighbour = self.adjacent[source[:, None], second_switch] & (second_switch >= 0)
-        return over_neighbour & (self.detour_metric >= 0)
+        has_metric: Bools = self.detour_metric != SAME_METRIC
+        return over_neighbour & has_metric
 
     def ports_left(self, closed: Collection[tuple[int, str]]) -> list[dict[str, frozenset[str]]]:
-        """For each switch the ports of BGP's best paths to every prefix, with some ports closed.
+        """The ports of BGP's best paths while some ports are closed.
 
         Args:
-            closed: (switch, port); the far ends of their links are down too.
+            closed: the number of a switch and the name of a port, for each closed port. The far
+                ends of their links are down too.
+
+        Returns:
+            For each switch, the ports by prefix.
         """
         links = [
             frozenset((switch, session.far))
@@ -237,16 +252,16 @@ class SpeakerFamily:
         up = np.array([link not in cut for link in links], np.bool_)
         outcome = self.converged(np.ones(len(self.sessions), np.bool_), up)
         is_detour = self._detours(outcome.session)
-        detour_metric = np.where(is_detour, self.detour_metric, -1)
+        detour_metric = np.where(is_detour, self.detour_metric, NO_DETOUR)
+        ports_of_switches = []
         first = 0
-        result = []
         for switch, sessions in enumerate(self.sessions):
             rows = slice(first, first + len(sessions))
             first += len(sessions)
             used = self._used_sessions(switch, outcome.distance, up[rows], detour_metric[rows])
             used &= outcome.distance[switch] < NO_PATH
-            result.append(self._ports_by_prefix(switch, used, outcome.distance[switch]))
-        return result
+            ports_of_switches.append(self._ports_by_prefix(switch, used, outcome.distance[switch]))
+        return ports_of_switches
 
     def _ports_by_prefix(
         self, switch: int, used: Bools, distance: Integers
@@ -305,7 +320,7 @@ class SpeakerFamily:
     def _sessions_without_failures(self, switch: int) -> Bools:
         """bool[N, P]: the sessions of a switch whose paths it uses while nothing is down."""
         count = len(self.sessions[switch])
-        no_detours = np.full((count, 1), -1, np.int64)
+        no_detours = np.full((count, 1), NO_DETOUR, np.int64)
         return self._used_sessions(switch, self.distance, np.ones(count, np.bool_), no_detours)
 
     def _used_sessions(
@@ -317,18 +332,19 @@ class SpeakerFamily:
             switch: the switch.
             distance: int64[S, P], the links to every prefix.
             up: bool[N], its sessions that are up.
-            detour_metric: int64[N, P] or int64[N, 1], the metrics of paths that are detours, -1
-                for others.
+            detour_metric: int64[N, P] or int64[N, 1], the metrics of paths that are detours,
+                NO_DETOUR for others.
         """
         far = np.array([session.far for session in self.sessions[switch]], np.int64)
-        metric = np.where(detour_metric >= 0, detour_metric, self._metrics(switch))
+        is_detour = detour_metric != NO_DETOUR
+        metric = np.where(is_detour, detour_metric, self._metrics(switch))
         is_usable = up[:, None] & (distance[far] < distance[switch])
         length = np.where(is_usable, distance[far], NO_PATH)
         order = _by_length_and_metric(length, metric)
-        # Sorting twice gives the rank of each session, the best first.
-        number_in_order = self._with_ranks(order, far).argsort(axis=0).argsort(axis=0)
+        # The inverse of the sorting permutation is the rank of each session, 0 for the best.
+        session_rank = self._with_ranks(order, far).argsort(axis=0).argsort(axis=0)
         is_best = order == order.min(axis=0, initial=NO_ORDER)
-        used: Bools = is_best & (number_in_order < self.paths[switch]) & (length < NO_PATH)
+        used: Bools = is_best & (session_rank < self.most_paths[switch]) & (length < NO_PATH)
         return used
 
     def _with_ranks(self, order: Integers, far: Integers) -> Integers:
@@ -361,11 +377,11 @@ class SpeakerFamily:
         used = self._sessions_without_failures(switch)[:, routed]
         lines = np.array([session.neighbour.line for session in sessions], np.int64)
         names = [self.prefixes[column] for column in routed.tolist()]
-        groups, entry = np.unique(used, axis=1, return_inverse=True)
+        session_sets, entry = np.unique(used, axis=1, return_inverse=True)
         rows = EmittedRows(file, names, entry.reshape(-1), lines[used.argmax(axis=0)])
         chains = []
-        for group in groups.T:
-            members = np.flatnonzero(group).tolist()
+        for session_set in session_sets.T:
+            members = np.flatnonzero(session_set).tolist()
             chains.append((tuple((sessions[row].neighbour.port, 1) for row in members),))
         return Lookup(rows, chains, np.arange(len(chains)))
 

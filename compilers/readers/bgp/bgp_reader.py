@@ -38,6 +38,7 @@ from compilers.readers.emitted_forwarding import (
     LineText,
     Lookup,
     Port,
+    PortSet,
 )
 
 
@@ -72,7 +73,7 @@ class BgpReader:
         speaker = self._speakers[index]
         emitted = speaker.without_bgp
         best_paths = self._best_paths(index)
-        announced = {prefix for family in speaker.families for prefix in family.own}
+        announced = {prefix for family in speaker.families for prefix in family.announced}
         discards = [discard for discard in emitted.discards if discard[0] not in announced]
         return replace(
             emitted,
@@ -109,11 +110,11 @@ class BgpReader:
         port_of: dict[str, str] = {}
         for outcome in self._outcomes:
             port_of |= outcome.ports_to_next_hops(index)
-        # A packet for which the table of its port has no route goes on to the main table, or not.
-        last_tables = best_paths if speaker.falls_through else ()
+        # Some systems look a packet up in the main table if the table of its port has no route.
+        main_tables = best_paths if speaker.falls_through else ()
         return {
-            port: (*(_resolved(lookup, port_of) for lookup in lookups), *last_tables)
-            for port, lookups in speaker.without_bgp.by_ingress.items()
+            port: (*(_resolved(table, port_of) for table in tables), *main_tables)
+            for port, tables in speaker.without_bgp.by_ingress.items()
         }
 
     def failures(self, folder: Path) -> ShareFailures | None:
@@ -131,11 +132,15 @@ class BgpReader:
     def ports_left(
         self, folder: Path, closed: Collection[tuple[str, str]]
     ) -> dict[str, dict[str, frozenset[str]]]:
-        """{switch: {prefix: ports}}: the ports of BGP's best paths while some ports are closed.
+        """The ports of BGP's best paths while some ports are closed.
 
         Args:
             folder: the folder in which the switches have theirs.
-            closed: (switch, port); the far ends of their links are down too.
+            closed: the name of a switch and of a port of it, for each closed port. The far ends of
+                their links are down too.
+
+        Returns:
+            The ports by the name of the switch and by prefix.
         """
         if not self._indices:
             self._read_all(folder)
@@ -198,7 +203,7 @@ def _with_disagreements(speakers: Sequence[BgpSwitch]) -> Iterator[BgpSwitch]:
 def _announced_next_hops(speaker: BgpSwitch) -> Iterator[str]:
     """The addresses that a speaker announces as next hops of static routes."""
     for family in speaker.families:
-        yield from (prefix for prefix in family.own if family.accepted.is_via(prefix))
+        yield from filter(family.accepted.is_next_hop, family.announced)
 
 
 def _session_claims(speaker: BgpSwitch) -> Iterator[Claim]:
@@ -206,10 +211,11 @@ def _session_claims(speaker: BgpSwitch) -> Iterator[Claim]:
 
     A session whose port is not known is left out: its address is checked as a next hop.
     """
-    for words, family in zip(FAMILIES, speaker.families, strict=False):
+    for family_fields, family in zip(FAMILIES, speaker.families, strict=False):
+        name = family_fields["family"]
         for session in family.sessions:
             if session.port:
-                value = (Interface(session.port), words["family"], f"AS {session.as_number}")
+                value = (Interface(session.port), name, f"AS {session.as_number}")
                 yield Claim("session", value, speaker.file, session.line)
 
 
@@ -224,35 +230,32 @@ def _static_route_faults(emitted: EmittedSwitch) -> Iterator[LineText]:
     """Yield a fault for each static route that a system would prefer to BGP's routes.
 
     Such a route stays when the neighbour is dead. A static route for packets from hosts is right if
-    BGP resolves all its next hops, as they go away with the neighbour.
+    BGP resolves all its next hops, as BGP withdraws them when the neighbour is dead.
     """
-    for lookup in dict.fromkeys((*emitted.anywhere, *chain(*emitted.by_ingress.values()))):
-        rows = lookup.rows
-        is_for_hosts = lookup not in emitted.anywhere
+    for table in dict.fromkeys((*emitted.anywhere, *chain(*emitted.by_ingress.values()))):
+        rows = table.rows
+        is_for_hosts = table not in emitted.anywhere
         # By the number of a chain, whether BGP resolves all its next hops.
         is_resolved = [
             all(str(port).startswith(VIA) for port_set in port_sets for port, _ in port_set)
-            for port_sets in lookup.chains
+            for port_sets in table.chains
         ]
-        chain_of_row = lookup.number[rows.entries]
+        chain_of_row = table.number[rows.entries]
         for row, line in enumerate(rows.lines.tolist()):
             if not (is_for_hosts and is_resolved[int(chain_of_row[row])]):
                 yield rows.file, line, f"a static route to {rows.name(row)}, which goes before BGP"
 
 
-def _resolved(lookup: Lookup, port_of: Mapping[str, str]) -> Lookup:
+def _resolved(table: Lookup, port_of: Mapping[str, str]) -> Lookup:
     """A table whose next hops are the ports by which BGP reaches their addresses.
 
     An address that BGP does not reach stays in the place of a port.
     """
-    chains = [
-        tuple(
-            tuple(
-                (port_of.get(str(port).removeprefix(VIA), port), weight)
-                for port, weight in port_set
-            )
-            for port_set in port_sets
+
+    def resolved_set(port_set: PortSet) -> PortSet:
+        """A port set with ports in the place of addresses."""
+        return tuple(
+            (port_of.get(str(port).removeprefix(VIA), port), weight) for port, weight in port_set
         )
-        for port_sets in lookup.chains
-    ]
-    return replace(lookup, chains=chains)
+
+    return replace(table, chains=[tuple(map(resolved_set, chain)) for chain in table.chains])

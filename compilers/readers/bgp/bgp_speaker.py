@@ -22,7 +22,7 @@ FAMILIES = (
     {"family": "ipv4", "word": "ip", "inet": "inet", "avd": "", "full": "32"},
     {"family": "ipv6", "word": "ipv6", "inet": "inet6", "avd": "ipv6_", "full": "128"},
 )
-"""The words for each address family, by the field of a statement that they fill.
+"""The fields of statements that depend on the address family, IPv4 first.
 
 `family` is its name, `word` the command of routers, `inet` Junos's word, `avd` the beginning of
 AVD's keys, and `full` the length of a single address.
@@ -32,8 +32,10 @@ LARGEST_METRIC = (1 << 32) - 1
 JUNOS_PATHS = 16
 """How many paths Junos uses at once unless `chassis maximum-ecmp` says another number."""
 DETOURS, PREFERRED, ALL_PREFIXES = "5", "10", "20"
-"""The numbers of entries in a policy, which is tried in this order: the entry for detours, for the
+"""The sequence numbers of a policy's entries, which are tried in this order: for detours, for the
 prefixes of the policy's own list, and for all prefixes."""
+SAME_METRIC = -1
+"""In place of the metric of detours: the system gives them that of other paths."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +54,7 @@ class BgpNeighbour:
     metric: int
     """The metric of all prefixes that are not in `preferred`."""
     detour_metric: int
-    """The metric of a detour, a path over another neighbour of the switch; -1 where the system
-    makes no difference."""
+    """The metric of a detour, a path over another neighbour of the switch, or SAME_METRIC."""
     preferred: dict[str, int]
     """The metric of each prefix that the policy prefers."""
     description: str = ""
@@ -62,7 +63,7 @@ class BgpNeighbour:
 
 @dataclass(frozen=True, slots=True)
 class AcceptedPrefixes:
-    """The prefixes that the policies of a switch let in and out."""
+    """The prefixes that the policies of a switch accept from neighbours, and announce to them."""
 
     pool: str
     """The network that they are part of."""
@@ -70,7 +71,7 @@ class AcceptedPrefixes:
     """The least length of an accepted prefix."""
     longest: int
     """The greatest length of an accepted prefix."""
-    via_pool: str = ""
+    next_hop_pool: str = ""
     """The network of single addresses that are accepted as next hops of static routes; "" where
     none are."""
 
@@ -80,26 +81,26 @@ class AcceptedPrefixes:
         >>> AcceptedPrefixes("10.0.0.0/8", 24, 24).holds("10.7.1.0/24")
         True
         """
-        return _within(prefix, self.pool, self.shortest, self.longest) or self.is_via(prefix)
+        return _within(prefix, self.pool, self.shortest, self.longest) or self.is_next_hop(prefix)
 
-    def is_via(self, prefix: str) -> bool:
+    def is_next_hop(self, prefix: str) -> bool:
         """Whether a prefix is a single address that is a next hop of static routes."""
         length = 128 if ":" in prefix else 32
-        return bool(self.via_pool) and _within(prefix, self.via_pool, length, length)
+        return bool(self.next_hop_pool) and _within(prefix, self.next_hop_pool, length, length)
 
 
 @dataclass(frozen=True, slots=True)
 class SpokenFamily:
     """The BGP configuration of a switch in one address family."""
 
-    own: tuple[str, ...]
+    announced: tuple[str, ...]
     """The prefixes that the switch announces as its own."""
     sessions: tuple[BgpNeighbour, ...]
     """The neighbours with which it has a session."""
     accepted: AcceptedPrefixes
     """The prefixes that it accepts and announces further."""
-    paths: int = 1
-    """How many paths to a prefix it uses at once."""
+    most_paths: int = 1
+    """How many paths to a prefix it uses at once (ECMP)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,7 @@ class BgpSwitch:
     line: int
     """The line of the AS number."""
     falls_through: bool = False
-    """Whether a packet that its ingress table has no route for is looked up in the main table."""
+    """Whether a packet is looked up in the main table if that of its ingress port has no route."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +142,11 @@ class SpeakerOptions:
 
 @dataclass(slots=True)
 class Speaker:
-    """A speaker while its configuration is read."""
+    """A speaker while its configuration is read.
+
+    `fields` are those of statements for the whole switch. Methods that read statements for a family
+    or a neighbour take further fields, which their templates name.
+    """
 
     statements: Statements
     """The statements of the configuration."""
@@ -160,65 +165,71 @@ class Speaker:
         speaker = cls(statements, dialect, options)
         bfd = dialect.bfd_switch if options.bfd else ()
         speaker.fields = statements.need((*dialect.switch, *bfd), {})
-        for words in FAMILIES:
-            group = f"fabric-{words['family']}" if options.numbered else "fabric"
-            fields = speaker.fields | words | {"group": group}
-            if words["family"] == "ipv4" or any(statements.find(dialect.family[0], fields)):
+        for family in FAMILIES:
+            # Without addresses on links both families have one session, so one group.
+            group = f"fabric-{family['family']}" if options.numbered else "fabric"
+            fields = speaker.fields | family | {"group": group}
+            has_family = any(statements.find(dialect.family[0], fields))
+            if has_family or family["family"] == "ipv4":  # every fabric has IPv4
                 speaker.families.append(speaker._family(statements.need(dialect.family, fields)))
         return speaker
 
     def _family(self, fields: Fields) -> SpokenFamily:
-        """Read one address family, whose words are among the fields."""
+        """Read one address family, whose fields of `FAMILIES` are among the fields."""
         dialect, options = self.dialect, self.options
         if any(any(self.statements.find(template, fields)) for template in dialect.next_hop_pool):
             fields = self.statements.need(dialect.next_hop_pool, fields)
         sessions = tuple(self._sessions(fields))
         self._policy(fields, f"fabric-{fields['family']}")
-        paths = self._paths(fields)
+        most_paths = self._most_paths(fields)
         self.statements.need(
             (
                 *(dialect.bfd_family if options.bfd else ()),
                 *(dialect.gtsm_family if options.gtsm else ()),
                 *(dialect.unnumbered_family if not options.numbered else ()),
-                *(dialect.multipath if paths > 1 else ()),
+                *(dialect.multipath if most_paths > 1 else ()),
                 *(dialect.wcmp if options.wcmp else ()),
             ),
             fields,
         )
-        announced = [
-            match["prefix"]
+        announced = tuple(
+            prefix_fields["prefix"]
             for template in dialect.announced_prefix
-            for match, _ in self.statements.find(template, fields)
-        ]
+            for prefix_fields, _ in self.statements.find(template, fields)
+        )
         accepted = AcceptedPrefixes(
             pool=fields["pool"],
             shortest=_number(fields["least"]),
             longest=_number(fields["longest"]),
-            via_pool=fields.get("via", ""),
+            next_hop_pool=fields.get("via", ""),
         )
-        return SpokenFamily(tuple(announced), sessions, accepted, paths)
+        return SpokenFamily(announced, sessions, accepted, most_paths)
 
-    def _paths(self, fields: Fields) -> int:
-        """How many paths to a prefix are used at once, also where the file says no number."""
-        paths = fields.get("paths", "1")
-        for template in self.dialect.multipath[:1]:
-            for match, _ in self.statements.find(template, fields):
-                paths = match.get("paths", str(JUNOS_PATHS))
-        return _number(paths)
+    def _most_paths(self, fields: Fields) -> int:
+        """How many paths to a prefix are used at once.
+
+        Junos states that there are several, and no number.
+        """
+        most_paths = fields.get("paths", "1")
+        if self.dialect.multipath:
+            for multipath_fields, _ in self.statements.find(self.dialect.multipath[0], fields):
+                most_paths = multipath_fields.get("paths", str(JUNOS_PATHS))
+        return _number(most_paths)
 
     def _sessions(self, fields: Fields) -> Iterator[BgpNeighbour]:
         """Read the sessions of an address family, with the policy of each."""
         dialect = self.dialect
         first, *others = dialect.session if self.options.numbered else dialect.unnumbered
-        for match, line in list(self.statements.find(first, fields)):
-            session = self.statements.need((*others, *dialect.detour_filter), match)
+        for first_fields, line in list(self.statements.find(first, fields)):
+            session = self.statements.need((*others, *dialect.detour_filter), first_fields)
+            # A neighbour has the policy of its family, or one of its own.
             policy, preferred = f"fabric-{fields['family']}", {}
             first_of_policy, *rest_of_policy = dialect.neighbour_policy
-            if override := next(self.statements.find(first_of_policy, session), None):
-                policy_fields, _ = override
+            if own_policy := next(self.statements.find(first_of_policy, session), None):
+                policy_fields, _ = own_policy
                 policy = policy_fields["policy"]
                 self.statements.need(rest_of_policy, policy_fields)
-                preferred_metric = self._entry(fields, policy, PREFERRED, policy)
+                preferred_metric = self._entry_metric(fields, policy, PREFERRED, policy)
                 prefixes = self._prefixes_of_list(fields | {"list": policy})
                 preferred = dict.fromkeys(prefixes, preferred_metric)
             metric, detour_metric = self._policy(fields, policy)
@@ -236,45 +247,51 @@ class Speaker:
     def _prefixes_of_list(self, fields: Fields) -> Iterator[str]:
         """The prefixes of a prefix list."""
         first, *others = self.dialect.preferred_prefix
-        for match, _ in list(self.statements.find(first, fields)):
-            yield self.statements.need(others, match)["prefix"]
+        for first_fields, _ in list(self.statements.find(first, fields)):
+            yield self.statements.need(others, first_fields)["prefix"]
 
     def _policy(self, fields: Fields, policy: str) -> tuple[int, int]:
-        """The metric of a policy for most prefixes, and its metric for detours (-1: the same)."""
+        """The metric of a policy for most prefixes, and for detours, which may be SAME_METRIC."""
         next_hop_entry = self.dialect.next_hop_entry if "via" in fields else ()
         needed = *self.dialect.default_entry, *next_hop_entry
         self.statements.need(needed, fields | {"policy": policy})
         all_prefixes = f"fabric-{fields['family']}"
-        metric = self._entry(fields, policy, ALL_PREFIXES, all_prefixes)
-        detour_metric = -1
+        metric = self._entry_metric(fields, policy, ALL_PREFIXES, all_prefixes)
+        detour_metric = SAME_METRIC
         if self.dialect.detour_entry:
-            detour_metric = self._entry(fields, policy, DETOURS, all_prefixes)
-        if 0 <= detour_metric <= metric:
+            detour_metric = self._entry_metric(fields, policy, DETOURS, all_prefixes)
+        if detour_metric != SAME_METRIC and detour_metric <= metric:
             self.statements.missing.append(f"a metric above {metric} in {policy} {DETOURS}")
         return metric, detour_metric
 
-    def _entry(self, fields: Fields, policy: str, place: str, prefix_list: str) -> int:
+    def _entry_metric(
+        self, fields: Fields, policy: str, sequence_number: str, prefix_list: str
+    ) -> int:
         """Read one entry of a policy, and return its metric.
 
         Args:
             fields: the fields of the address family.
             policy: the name of the policy.
-            place: the number of the entry: DETOURS, PREFERRED or ALL_PREFIXES.
+            sequence_number: DETOURS, PREFERRED or ALL_PREFIXES.
             prefix_list: the name of the prefix list that the entry matches.
         """
-        entry = {"policy": policy, "place": place, "list": prefix_list}
+        entry = {"policy": policy, "place": sequence_number, "list": prefix_list}
+        # Some systems state the longest path in each entry. The first one decides what it is, and
+        # the others have to say the same.
         if "most" in self.fields:
             entry["most"] = self.fields["most"]
         dialect = self.dialect
-        templates = dialect.detour_entry if place == DETOURS else dialect.policy_entry
+        is_of_detours = sequence_number == DETOURS
+        templates = dialect.detour_entry if is_of_detours else dialect.policy_entry
         if fields["family"] == "ipv6" and self.options.numbered:
             templates = (*templates, *dialect.ipv6_entry)
-        match = self.statements.need(templates, fields | entry)
-        if "most" in match:
-            self.fields["most"] = match["most"]
-        metric = _number(match["metric"])
+        entry_fields = self.statements.need(templates, fields | entry)
+        if "most" in entry_fields:
+            self.fields["most"] = entry_fields["most"]
+        metric = _number(entry_fields["metric"])
         if not 0 <= metric <= LARGEST_METRIC:
-            self.statements.missing.append(f"a metric up to {LARGEST_METRIC} in {policy} {place}")
+            text = f"a metric up to {LARGEST_METRIC} in {policy} {sequence_number}"
+            self.statements.missing.append(text)
         return metric
 
     def switch(self, file: str, without_bgp: EmittedSwitch) -> BgpSwitch:
@@ -286,7 +303,8 @@ class Speaker:
         """
         # A system states either the most AS numbers of a path (`most`), or one less (`less`).
         longest_path = _number(self.fields.get("most", "0"))
-        longest_path = longest_path or _number(self.fields.get("less", "-1")) + 1
+        if longest_path == 0:
+            longest_path = _number(self.fields.get("less", "-1")) + 1
         # Faults first: looking for them finds statements, which then are not unknown.
         wrong = [(file, line, text) for line, text in self._faults(without_bgp, longest_path)]
         unread = [(file, *statement) for statement in self.statements.unread()]
@@ -313,9 +331,10 @@ class Speaker:
             yield self.line("id"), text
         if self.dialect.announces_routed_only:
             discarded = {prefix for prefix, *_ in without_bgp.discards}
-            for prefix in (prefix for family in self.families for prefix in family.own):
-                if prefix not in discarded:
-                    yield 0, f"no route that discards {prefix}, so it may not be announced"
+            for family in self.families:
+                for prefix in family.announced:
+                    if prefix not in discarded:
+                        yield 0, f"no route that discards {prefix}, so it may not be announced"
         if self.dialect.any_detour_filter:
             yield from self._detour_faults(longest_path)
 
