@@ -64,11 +64,11 @@ class RouteHop(NamedTuple):
 class _RouteColumns(NamedTuple):
     """Some routes as columns, n in all."""
 
-    row: Integers
-    """int64[n]: the row of each route: the index of its table times the number of prefixes, plus
-    its prefix. The routes of one row have the same table and prefix."""
+    key: Integers
+    """int64[n]: the table and the prefix of each route, as one number: the index of the table times
+    the number of prefixes, plus the number of the prefix."""
     hop: Integers
-    """int64[n]: its next hop."""
+    """int64[n]: the number of its next hop."""
     line: Integers
     """int64[n]: its line."""
 
@@ -76,7 +76,8 @@ class _RouteColumns(NamedTuple):
 class RouteLines:
     """Routes of a router, each with a prefix, a next hop and a line, 0 where that is not known.
 
-    A next hop is everything that a route states except its prefix, as a text.
+    A next hop is everything that a route states except its prefix, as a text. In arrays prefixes
+    and next hops are numbers, by `prefixes` and `next_hops`.
     """
 
     def __init__(self) -> None:
@@ -88,7 +89,7 @@ class RouteLines:
         """int64[3, n] for each addition of n routes: their prefixes, next hops and lines."""
 
     def columns(self) -> Integers:
-        """int64[3, n]: the prefix, the next hop and the line of every route, in order."""
+        """int64[3, n]: the prefix, the next hop and the line of every route, in the order added."""
         if len(self._added) != 1:
             self._added = [np.concatenate([np.zeros((3, 0), np.int64), *self._added], axis=1)]
         return self._added[0]
@@ -98,16 +99,19 @@ class RouteLines:
         columns = (self.prefixes.of(prefixes), self.next_hops.of(hops), np.array(lines, np.int64))
         self._added.append(np.array(columns))
 
-    def add(self, lines: TextLines, head: int, in_ipv6: bool | None) -> None:
+    def add(self, lines: TextLines, width: int, in_ipv6: bool | None) -> None:
         """Add lines of routes: some bytes, a prefix, a blank, and the next hop.
 
         Args:
             lines: the lines.
-            head: how many bytes each line has before the prefix.
+            width: how many bytes each line has before the prefix.
             in_ipv6: whether prefixes have to be IPv6 ones; None: either. Routes with a prefix of
                 the wrong family get the next hop "".
         """
-        (prefixes, prefix), (hops, hop) = (column.alike() for column in lines.split(head))
+        prefix_column, hop_column = lines.split(width)
+        # The different texts of each column, and for each line the index of its text among them.
+        prefixes, prefix = prefix_column.different_texts()
+        hops, hop = hop_column.different_texts()
         hop = self.next_hops.of(hops)[hop]
         if in_ipv6 is not None:
             is_wrong = np.array([(":" in text) != in_ipv6 for text in prefixes], np.bool_)
@@ -131,8 +135,8 @@ class RouteLines:
             for prefix, hop, line in columns[:, np.isin(columns[1], numbers)].T.tolist():
                 yield prefixes[prefix], texts[hop], line
 
-    def same(self, others: RouteLines) -> bool:
-        """Whether the routes are the same, in whatever order."""
+    def has_same_routes(self, others: RouteLines) -> bool:
+        """Whether both have the same routes, in whatever order and lines."""
         prefix, hop, _ = self.columns()
         other_prefix, other_hop, _ = others.columns()
         # The other routes by the numbers of these routes; -1 for texts that are in no route here.
@@ -148,21 +152,24 @@ class RouteLines:
         """The first line of each next hop."""
         _, hop, line = self.columns()
         first = np.full(len(self.next_hops), -1, np.int64)
-        first[hop[::-1]] = line[::-1]  # of a next hop's lines the last written stays: the first
+        # Of the lines of a next hop, the one that is written last stays: from the end, the first.
+        first[hop[::-1]] = line[::-1]
         lines = zip(self.next_hops, first.tolist(), strict=True)
         return {text: number for text, number in lines if number >= 0}
 
-    def reworded(self, words: Mapping[str, str]) -> RouteLines:
+    def with_next_hops(self, new_texts: Mapping[str, str]) -> RouteLines:
         """The routes with some next hops, under other texts.
 
         Args:
-            words: the new text of each next hop; routes with others are left out.
+            new_texts: the new text of each of these next hops. Routes with others are left out.
         """
         others = RouteLines()
         others.prefixes = self.prefixes
-        number = [others.next_hops[words[hop]] if hop in words else -1 for hop in self.next_hops]
+        new_number = [
+            others.next_hops[new_texts[hop]] if hop in new_texts else -1 for hop in self.next_hops
+        ]
         prefix, hop, line = self.columns()
-        hop = np.array([*number, -1], np.int64)[hop]
+        hop = np.array([*new_number, -1], np.int64)[hop]
         others._added = [np.array((prefix, hop, line))[:, hop >= 0]]
         return others
 
@@ -211,30 +218,30 @@ class RouteLines:
         table_of_hop = np.zeros(len(self.next_hops), np.int64)
         table_of_hop[list(hops)] = [hop.table for hop in hops.values()]
         tables, table_index = np.unique(table_of_hop, return_inverse=True)
-        routes = self._by_row(hops, table_index)
+        routes = self._sorted_routes(hops, table_index)
         if not len(routes.hop):
             return {}
         count = len(self.prefixes)
-        # The first route of each row. Rows with equal next hops lead to one entry.
-        first = np.flatnonzero(np.diff(routes.row, prepend=-1))
+        # A row of a table is the routes of one prefix. Rows with equal next hops lead to one entry.
+        first = np.flatnonzero(np.diff(routes.key, prepend=-1))
         entry, examples = _entries(routes.hop, first, np.diff(first, append=len(routes.hop)))
         chains = [
             _chain([hops[number] for number in routes.hop[begin:end].tolist()])
             for begin, end in examples
         ]
         names, all_chains = list(self.prefixes), np.arange(len(chains))
-        row, line = routes.row[first], np.minimum.reduceat(routes.line, first)
+        key, line = routes.key[first], np.minimum.reduceat(routes.line, first)
         # Where the rows of each table begin, and the end.
-        bounds = np.searchsorted(row, np.arange(len(tables) + 1) * count)
+        bounds = np.searchsorted(key, np.arange(len(tables) + 1) * count)
         lookups: dict[int, Lookup] = {}
         for index, number in enumerate(tables.tolist()):
             rows = slice(bounds[index], bounds[index + 1])
             if bounds[index] < bounds[index + 1]:
-                emitted = EmittedRows(file, names, entry[rows], line[rows], row[rows] % count)
+                emitted = EmittedRows(file, names, entry[rows], line[rows], key[rows] % count)
                 lookups[number] = Lookup(emitted, chains, all_chains)
         return lookups
 
-    def _by_row(self, hops: Collection[int], table_index: Integers) -> _RouteColumns:
+    def _sorted_routes(self, hops: Collection[int], table_index: Integers) -> _RouteColumns:
         """The routes with some next hops, sorted by table, prefix and next hop.
 
         Args:
@@ -244,15 +251,15 @@ class RouteLines:
         prefix, hop, line = self.columns()
         if len(hops) < len(self.next_hops):
             prefix, hop, line = self.columns()[:, np.isin(hop, list(hops))]
-        row = table_index[hop] * len(self.prefixes) + prefix
-        order = np.argsort(row * len(self.next_hops) + hop, kind="stable")
-        return _RouteColumns(row[order], hop[order], line[order])
+        key = table_index[hop] * len(self.prefixes) + prefix
+        order = np.argsort(key * len(self.next_hops) + hop, kind="stable")
+        return _RouteColumns(key[order], hop[order], line[order])
 
 
 def _entries(
     hop: Integers, first: Integers, length: Integers
 ) -> tuple[Integers, list[tuple[int, int]]]:
-    """Number the next hops of rows, equal ones alike.
+    """Number the rows by their next hops, so that rows with equal next hops have one number.
 
     Args:
         hop: int64[n], the next hop of each route.
@@ -260,11 +267,11 @@ def _entries(
         length: int64[rows], how many routes each row has.
 
     Returns:
-        int64[rows], the number of each row's next hops; for each number the first route of a row
-        with it, and the route behind the last.
+        int64[rows], the number of each row; for each number the first route of a row with it, and
+        the route behind the last.
     """
-    # A pass for each position: rows with the same number so far and the same next hop at the
-    # position get a new number, greater than all numbers of rows that ended before.
+    # A pass for each position in a row: rows with the same number so far and the same next hop at
+    # the position get a new number, greater than all numbers of rows that ended before.
     entry = np.zeros(len(first), np.int64)
     hop_count = int(hop.max()) + 1
     for position in range(int(length.max())):

@@ -22,9 +22,10 @@ FACTOR = np.uint64(0x9E3779B97F4A7C15)
 """An odd number near 2^64 / golden ratio, by which hashes of words are multiplied (Knuth, TAOCP
 volume 3, section 6.4)."""
 SHIFT = np.uint64(29)
-"""By how many bits a product is shifted, to mix its high bits into the low ones. Without that, they
-would change only high bits of the next product. Any number near half of the 64 bits does."""
+"""By how many bits a product is shifted and added to itself (xor), so that its high bits change its
+low ones. The next product would carry them to high bits only. Any number near half of 64 does."""
 BLANK, TAB, NEWLINE = ord(" "), ord("\t"), ord("\n")
+"""Characters as bytes."""
 LAST_PRINTABLE = ord("~")
 """The last printable character of ASCII."""
 
@@ -67,11 +68,10 @@ class TextLines:
         """
         return cls.of(file.read_bytes())
 
-    def __getitem__(self, which: Integers | NDArray[np.bool_]) -> TextLines:
+    def __getitem__(self, selection: Integers | NDArray[np.bool_]) -> TextLines:
         """The lines at some indices, or those that a mask selects."""
-        return TextLines(
-            self.data, self.words, self.number[which], self.start[which], self.end[which]
-        )
+        number, start, end = self.number[selection], self.start[selection], self.end[selection]
+        return TextLines(self.data, self.words, number, start, end)
 
     def numbered(self, number: Integers) -> TextLines:
         """A copy of the lines with new line numbers."""
@@ -98,13 +98,13 @@ class TextLines:
         is_strange = (data < BLANK) & (data != TAB) & (data != NEWLINE) | (data > LAST_PRINTABLE)
         positions = np.flatnonzero(is_strange)
         # The first strange character from the start of each line on, in whichever line it is.
-        next_one = np.append(positions, len(self.data))[np.searchsorted(positions, self.start)]
-        has_one: NDArray[np.bool_] = next_one < self.end
-        return has_one
+        following = np.append(positions, len(self.data))[np.searchsorted(positions, self.start)]
+        has_strange: NDArray[np.bool_] = following < self.end
+        return has_strange
 
-    def beginning(self, head: str) -> NDArray[np.bool_]:
+    def begin_with(self, text: str) -> NDArray[np.bool_]:
         """bool[n]: whether a line begins with a text."""
-        prefix = head.encode()
+        prefix = text.encode()
         begins = self.end - self.start >= len(prefix)
         for offset in range(0, len(prefix), WORD):
             part = prefix[offset : offset + WORD]
@@ -112,8 +112,14 @@ class TextLines:
             begins &= words == int.from_bytes(part, "little")
         return begins
 
-    def split(self, head: int) -> tuple[TextLines, TextLines]:
-        """Cut `head` bytes off each line, and the rest at its first blank: before it, and behind.
+    def split(self, width: int) -> tuple[TextLines, TextLines]:
+        """Cut some first bytes off each line, and the rest at its first blank.
+
+        Args:
+            width: how many bytes are cut off.
+
+        Returns:
+            The parts of all lines before the blank, and those behind it.
 
         >>> before, behind = TextLines.of(b"ip route 10.0.0.0/8 eth1").split(len("ip route "))
         >>> before.texts(), behind.texts()
@@ -121,7 +127,7 @@ class TextLines:
         """
         data = np.frombuffer(self.data, np.uint8)
         blanks = np.append(np.flatnonzero(data == BLANK), len(self.data))
-        start = self.start + head
+        start = self.start + width
         cut = np.minimum(blanks[np.searchsorted(blanks, start)], self.end)
         behind = np.minimum(cut + 1, self.end)
         return (
@@ -129,14 +135,14 @@ class TextLines:
             TextLines(self.data, self.words, self.number, behind, self.end),
         )
 
-    def alike(self) -> tuple[list[str], Integers]:
-        """Number the lines by their texts, so that lines with one text have one number.
+    def different_texts(self) -> tuple[list[str], Integers]:
+        """The texts of lines, each once.
 
         Lines are compared by a hash of their words. If two different texts have one hash, all lines
         become texts of Python, and these are compared.
 
         Returns:
-            The different texts; int64[n], the index of each line's text among them.
+            The texts; int64[n], the index of each line's text among them.
         """
         length = self.end - self.start
         offsets = range(0, int(length.max(initial=0)), WORD)
@@ -145,10 +151,10 @@ class TextLines:
         for word in words:
             hashed = (hashed ^ word) * FACTOR
             hashed ^= hashed >> SHIFT
-        _, example, which = np.unique(hashed, return_index=True, return_inverse=True)
-        if any((word != word[example][which]).any() for word in words):
-            _, example, which = np.unique(self.texts(), return_index=True, return_inverse=True)
-        return self[example].texts(), which
+        _, example, index = np.unique(hashed, return_index=True, return_inverse=True)
+        if any((word != word[example][index]).any() for word in words):
+            _, example, index = np.unique(self.texts(), return_index=True, return_inverse=True)
+        return self[example].texts(), index
 
     def _words(self, start: Integers, length: Integers | np.int64) -> NDArray[np.uint64]:
         """uint64[n]: some bytes from each position on, at most eight, with zeros behind them."""

@@ -275,9 +275,9 @@ def read_host(
         if bare(text)[:1] != "#":
             differences.add_unread(file, line, text)
     lines = lines[~has_strange_characters]
-    are_nexthops = lines.beginning(NEXTHOP)
+    are_nexthops = lines.begin_with(NEXTHOP)
     numbers, nexthops = lines[are_nexthops].split(len(NEXTHOP))
-    single = nexthops.beginning(ENCAPSULATES)
+    single = nexthops.begin_with(ENCAPSULATES)
     tail = ["via", gateway, "dev", interface, *PROTOCOL]
     reader.read_carriers(numbers[single], nexthops[single], tail)
     reader.read_groups(numbers[~single], nexthops[~single])
@@ -321,7 +321,7 @@ class _HostReader:
             tail: the words that have to follow the carrier.
         """
         addresses, tails = nexthops.split(len(ENCAPSULATES))
-        texts, text_of_line = tails.alike()
+        texts, text_of_line = tails.different_texts()
         has_tail = np.array([exact_words(text) == tail for text in texts], np.bool_)[text_of_line]
         packed = [_packed(address) for address in addresses.texts()]
         words = np.frombuffer(b"".join(packed), ">u2").reshape(-1, 8).astype(np.int64)

@@ -45,6 +45,8 @@ from inventory.problems import InputError
 
 ARGUMENT = re.compile(r"<([a-z]+\d?)>")
 """A field among the arguments of a verb, such as `<address>`."""
+NO_HEAD = -1
+"""In place of the index of a head: a line does not begin as routes do."""
 NEVER = 1 << 60
 """The line of a definition that the file does not have."""
 
@@ -83,16 +85,28 @@ class GrammarActor(Protocol):
         """
 
 
+class _Line(NamedTuple):
+    """A line of the file."""
+
+    number: int
+    """The number of the line."""
+    text: str
+    """The line without the blanks around it."""
+    indent: int
+    """How many blanks it begins with."""
+
+    @classmethod
+    def of(cls, number: int, line: str) -> _Line:
+        """The line of a number."""
+        return cls(number, bare(line), indentation(line))
+
+
 @dataclass(slots=True)
 class _OpenSection:
     """A line that opens a section, below which other lines may follow."""
 
-    indent: int
-    """The blanks before the line."""
-    line: int
-    """The number of the line."""
-    text: str
-    """The line without the blanks around it."""
+    line: _Line
+    """The line."""
     rule: GrammarRule | None
     """The rule that reads it; None: there is none."""
     fields: Fields
@@ -101,8 +115,8 @@ class _OpenSection:
     """In a section that is taken whole: the statement, behind the sections that it is in."""
     has_lines: bool = False
     """Whether lines of its section were read."""
-    has_close: bool = False
-    """Whether the grammar has a word that closes sections of its kind only."""
+    has_own_end: bool = False
+    """Whether the grammar has a word that ends only sections of its kind."""
     key: str = ""
     """The key of the section: its text, or its line where many have that text, behind the keys of
     the sections that it is in."""
@@ -110,11 +124,11 @@ class _OpenSection:
     @property
     def needs_end(self) -> bool:
         """Whether a word has to end it, where sections are ended by words."""
-        is_outermost = self.path == self.text
-        return self.rule is not None and (self.has_lines or self.has_close or is_outermost)
+        is_outermost = self.path == self.line.text
+        return self.rule is not None and (self.has_lines or self.has_own_end or is_outermost)
 
 
-_Section: TypeAlias = tuple[tuple[str, str], ...]
+_SectionFields: TypeAlias = tuple[tuple[str, str], ...]
 """The fields of a section, and their texts."""
 
 
@@ -122,7 +136,7 @@ class _Run(NamedTuple):
     """Lines that follow each other and begin with the same head of routes."""
 
     head: int
-    """The index of the head in `Grammar.heads`; -1: these are lines of other statements."""
+    """The index of the head in `Grammar.heads`; NO_HEAD: these are lines of other statements."""
     first: int
     """The index of the first line."""
     end: int
@@ -157,7 +171,7 @@ class TextEngine:
     """Definitions that have to be anywhere in the text, each with the statement that wants it."""
     _final: str = ""
     """The statement with the verb `last`, which nothing may follow; "" before it is read."""
-    _single_routes: dict[tuple[RouteHead, _Section], list[tuple[int, str]]] = field(
+    _single_routes: dict[tuple[RouteHead, _SectionFields], list[tuple[int, str]]] = field(
         default_factory=dict
     )
     """Routes that are in no run, as they have other blanks before them: line and text, by head and
@@ -174,180 +188,198 @@ class TextEngine:
             InputError: a rule of the grammar has a verb that nobody carries out.
         """
         _check_verbs(self.grammar, type(self.actor))
-        runs: dict[tuple[RouteHead, _Section], list[np.ndarray[Any, Any]]] = {}
+        # The indices of lines in runs, by head and section.
+        runs: dict[tuple[RouteHead, _SectionFields], list[np.ndarray[Any, Any]]] = {}
         for run in _runs(self._heads_of_lines(lines)):
             indices = np.arange(run.first, run.end)
-            part = lines[indices]
-            if run.head < 0 or not (
-                head := self._head_in_section(self.grammar.heads[run.head], part)
-            ):
-                for number, text in part:
-                    self._line(number, text)
+            lines_of_run = lines[indices]
+            head = None
+            if run.head != NO_HEAD:
+                head = self._head_in_section(self.grammar.heads[run.head], lines_of_run)
+            if head is None:
+                for number, text in lines_of_run:
+                    self._read_line(_Line.of(number, text))
             else:
-                runs.setdefault((head, self._section()), []).append(indices)
+                runs.setdefault((head, self._section_fields()), []).append(indices)
         for head, section in dict.fromkeys((*runs, *self._single_routes)):
             no_lines = np.zeros(0, np.int64)
             indices_of_head = np.concatenate((no_lines, *runs.get((head, section), ())))
-            self._routes(head, lines[indices_of_head], section)
+            self._read_routes_of_head(head, lines[indices_of_head], section)
         if whole:
             self._note_faults_at_end()
 
     def _heads_of_lines(self, lines: TextLines) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        """int64[n]: the index of the head of routes that each line begins with; -1: none."""
-        head_of_line = np.full(len(lines.number), -1, np.int64)
+        """int64[n]: the index of the head of routes that each line begins with, or NO_HEAD."""
+        head_of_line = np.full(len(lines.number), NO_HEAD, np.int64)
         # The longest head of a line decides. It is the first in the grammar, and so the last here.
         for number, head in reversed(list(enumerate(self.grammar.heads))):
-            head_of_line[lines.beginning(head.text)] = number
+            head_of_line[lines.begin_with(head.text)] = number
             for beginning in self.grammar.statement_heads:
                 if beginning.startswith(head.text):
-                    head_of_line[lines.beginning(beginning)] = -1
-        head_of_line[lines.strange()] = -1
+                    head_of_line[lines.begin_with(beginning)] = NO_HEAD
+        head_of_line[lines.strange()] = NO_HEAD
         return head_of_line
 
-    def _head_in_section(self, head: RouteHead, part: TextLines) -> RouteHead | None:
+    def _head_in_section(self, head: RouteHead, lines: TextLines) -> RouteHead | None:
         """The head of a run in the section that is open; None where no routes belong there.
 
         Args:
             head: a head with the text that the lines begin with.
-            part: the lines.
+            lines: the lines of the run.
         """
-        number, text = next(iter(part))
-        self._leave(number, text)
+        first_line = _Line.of(*next(iter(lines)))
+        self._leave_sections(first_line)
         if head.section is None and self._final:
-            self.actor.add_wrong(number, f"{text}, behind {self._final}")
-        if self._sections_open and self._sections_open[-1].rule is None:
+            self._note_behind_final(first_line)
+        section = self._innermost()
+        if section and section.rule is None:
             return None
-        section = self._sections_open[-1].rule if self._sections_open else None
+        section_rule = section.rule if section else None
         for candidate in self.grammar.heads:
-            if candidate.text == head.text and candidate.section is section:
+            if candidate.text == head.text and candidate.section is section_rule:
                 return candidate
         return None
 
-    def _section(self) -> _Section:
-        """The fields of the section that is open."""
-        return tuple(self._sections_open[-1].fields.items()) if self._sections_open else ()
+    def _innermost(self) -> _OpenSection | None:
+        """The innermost section that is open; None: none is."""
+        return self._sections_open[-1] if self._sections_open else None
 
-    def _line(self, number: int, line: str) -> None:
-        """Read one line."""
-        text = bare(line)
-        if not text or text[0] in self.grammar.comment:
+    def _section_fields(self) -> _SectionFields:
+        """The fields of the innermost section."""
+        section = self._innermost()
+        return tuple(section.fields.items()) if section else ()
+
+    def _read_line(self, line: _Line) -> None:
+        """Read one line that is not in a run of routes."""
+        if not line.text or line.text[0] in self.grammar.comment:
             return
-        if strange(text):
-            self.actor.add_unread(number, text)
-            return
-        depth = indentation(line)
-        if text in self.grammar.closes:
-            self._close(number, text, depth)
-            return
-        if self._final:
-            self.actor.add_wrong(number, f"{text}, behind {self._final}")
-        self._leave(number, line)
-        above = self._sections_open[-1] if self._sections_open else None
-        if above and above.rule and above.rule.takes_all:
-            self._take_whole(number, text, depth, above)
-            return
-        rules: tuple[GrammarRule, ...] = ()
-        if above is None and not depth:
-            rules = self.grammar.rules
-        elif above and above.rule:
-            rules = above.rule.section_rules
-        rule, fields = _rule_for(rules, text)
-        if rule is None:
-            self._note_unread(number, text, above)
-            self._sections_open.append(_OpenSection(depth, number, text, None, {}))
+        if strange(line.text):
+            self.actor.add_unread(line.number, line.text)
+        elif line.text in self.grammar.closes:
+            self._close_section(line)
         else:
-            fields = (above.fields if above else {}) | fields
-            self._statement(Statement(number, text, fields), rule, depth, above)
+            if self._final:
+                self._note_behind_final(line)
+            self._leave_sections(line)
+            self._read_statement(line)
 
-    def _take_whole(self, number: int, text: str, depth: int, above: _OpenSection) -> None:
-        """Take a line of a section that is taken whole as a statement for other readers.
+    def _note_behind_final(self, line: _Line) -> None:
+        """Note a line behind the statement that nothing may follow."""
+        self.actor.add_wrong(line.number, f"{line.text}, behind {self._final}")
 
-        Args:
-            number: the number of the line.
-            text: the line.
-            depth: its indentation.
-            above: the section.
-        """
-        path = f"{above.path}{BETWEEN}{text}"
-        above.has_lines = True
-        self.statements.setdefault(path, number)
+    def _read_statement(self, line: _Line) -> None:
+        """Read a line as a statement in the innermost section."""
+        section = self._innermost()
+        if section and section.rule and section.rule.takes_all:
+            self._take_whole(line, section)
+            return
+        if section is None:
+            rules = self.grammar.rules if line.indent == 0 else ()
+        else:
+            rules = section.rule.section_rules if section.rule else ()
+        rule, fields = _rule_for(rules, line.text)
+        if rule is None:
+            self._note_unread(line, section)
+            self._sections_open.append(_OpenSection(line, None, {}))
+        else:
+            fields = (section.fields if section else {}) | fields
+            self._apply_rule(rule, line, fields, section)
+
+    def _take_whole(self, line: _Line, section: _OpenSection) -> None:
+        """Take a line of a section that is taken whole as a statement for other readers."""
+        path = f"{section.path}{BETWEEN}{line.text}"
+        section.has_lines = True
+        self.statements.setdefault(path, line.number)
         kinds = [kind for kind in self.grammar.closes.values() if kind]
-        has_close = any(text.startswith(f"{kind} ") for kind in kinds)
+        has_own_end = any(line.text.startswith(f"{kind} ") for kind in kinds)
         self._sections_open.append(
-            _OpenSection(depth, number, text, above.rule, above.fields, path, has_close=has_close)
+            _OpenSection(line, section.rule, section.fields, path, has_own_end=has_own_end)
         )
 
-    def _statement(
-        self, statement: Statement, rule: GrammarRule, depth: int, above: _OpenSection | None
+    def _apply_rule(
+        self, rule: GrammarRule, line: _Line, fields: Fields, section: _OpenSection | None
     ) -> None:
         """Carry out what a statement means, and open its section.
 
         Args:
-            statement: the statement.
-            rule: that reads it.
-            depth: its indentation.
-            above: the section that it is in.
+            rule: the rule that reads the statement.
+            line: the line of the statement.
+            fields: the fields of the statement, and of the sections that it is in.
+            section: the innermost of these.
         """
-        number, text, fields = statement
-        self._matched.add((rule, above.key if above else ""))
+        self._matched.add((rule, section.key if section else ""))
         if rule.routes:
             head = next(head for head in self.grammar.heads if rule in head.rules)
-            self._single_routes.setdefault((head, self._section()), []).append((number, text))
+            routes = self._single_routes.setdefault((head, self._section_fields()), [])
+            routes.append((line.number, line.text))
             return
+        statement = Statement(line.number, line.text, fields)
         try:
             self._carry_out(rule.checks, statement)
             for verb, *words in rule.verbs:
                 getattr(self.actor, verb)(statement, *(_argument(word, fields) for word in words))
         except ValueError as error:
-            self.actor.add_wrong(number, f"{text}: {error}")
+            self.actor.add_wrong(line.number, f"{line.text}: {error}")
         if rule.opens_section:
-            # Sections of a rule without fields have one text, so the line tells them apart.
-            name = text if rule.pattern.groupindex else f"{number}"
-            key = f"{above.key}{BETWEEN}{name}" if above else name
-            opened = _OpenSection(depth, number, text, rule, fields, text, key=key)
-            self._sections_open.append(opened)
-            self._all_sections.setdefault((rule, opened.key), opened)
-            if rule.takes_all:
-                self.statements.setdefault(text, number)
+            self._open_section(rule, line, fields, section)
 
-    def _leave(self, number: int, line: str) -> None:
-        """Leave the sections that are not above a line, by its indentation."""
-        depth, text = indentation(line), bare(line)
-        while self._sections_open and self._sections_open[-1].indent >= depth:
+    def _open_section(
+        self, rule: GrammarRule, line: _Line, fields: Fields, outer: _OpenSection | None
+    ) -> None:
+        """Open the section of a statement (arguments as in `_apply_rule`)."""
+        # Sections of a rule without fields have one text, so the line tells them apart.
+        name = line.text if rule.pattern.groupindex else f"{line.number}"
+        key = f"{outer.key}{BETWEEN}{name}" if outer else name
+        section = _OpenSection(line, rule, fields, line.text, key=key)
+        self._sections_open.append(section)
+        self._all_sections.setdefault((rule, key), section)
+        if rule.takes_all:
+            self.statements.setdefault(line.text, line.number)
+
+    def _leave_sections(self, line: _Line) -> None:
+        """Leave the sections that a line is not in, by its indentation."""
+        while self._sections_open and self._sections_open[-1].line.indent >= line.indent:
             section = self._sections_open.pop()
             if self.grammar.closes and section.needs_end:
-                self.actor.add_wrong(number, f"{text}, before {section.text} is ended")
-            elif self.grammar.tree:
-                continue
-            elif (
-                section.rule
-                and section.indent == depth
-                and _rule_for(section.rule.section_rules, text)[0]
-            ):
-                # The device tries the section that is open first, whatever a line's indentation.
-                self.actor.add_wrong(number, f"{text}, which is read as part of {section.text}")
+                text = f"{line.text}, before {section.line.text} is ended"
+                self.actor.add_wrong(line.number, text)
+            elif not self.grammar.tree and self._is_read_inside(line, section):
+                text = f"{line.text}, which is read as part of {section.line.text}"
+                self.actor.add_wrong(line.number, text)
 
-    def _close(self, number: int, text: str, indent: int) -> None:
+    @staticmethod
+    def _is_read_inside(line: _Line, section: _OpenSection) -> bool:
+        """Whether a device reads a line in a section, though it is indented as the section is.
+
+        The device tries the section that is open first, whatever a line's indentation.
+        """
+        if section.rule is None or section.line.indent != line.indent:
+            return False
+        return _rule_for(section.rule.section_rules, line.text)[0] is not None
+
+    def _close_section(self, line: _Line) -> None:
         """End a section by a word."""
-        while self._sections_open and self._sections_open[-1].indent > indent:
+        while self._sections_open and self._sections_open[-1].line.indent > line.indent:
             inner = self._sections_open.pop()
             if inner.needs_end:
-                self.actor.add_wrong(number, f"{text}, before {inner.text} is ended")
-        kind = self.grammar.closes[text]
-        if self._sections_open and self._sections_open[-1].indent == indent:
+                text = f"{line.text}, before {inner.line.text} is ended"
+                self.actor.add_wrong(line.number, text)
+        kind = self.grammar.closes[line.text]
+        if self._sections_open and self._sections_open[-1].line.indent == line.indent:
             closed = self._sections_open.pop()
-            if not kind or f"{closed.text} ".startswith(f"{kind} "):
+            if not kind or f"{closed.line.text} ".startswith(f"{kind} "):
                 return
-        self.actor.add_wrong(number, f"{text}, where no section {kind} is open".replace("  ", " "))
+        section = f"section {kind}" if kind else "section"
+        self.actor.add_wrong(line.number, f"{line.text}, where no {section} is open")
 
-    def _note_unread(self, number: int, text: str, above: _OpenSection | None) -> None:
+    def _note_unread(self, line: _Line, section: _OpenSection | None) -> None:
         """Note a statement without a rule; one that negates a statement with a rule is wrong."""
-        rules = above.rule.section_rules if above and above.rule else self.grammar.rules
-        negated = text.removeprefix("no ")
-        if negated != text and _rule_for(rules, negated)[0]:
-            self.actor.add_wrong(number, text)
+        rules = section.rule.section_rules if section and section.rule else self.grammar.rules
+        negated = line.text.removeprefix("no ")
+        if negated != line.text and _rule_for(rules, negated)[0]:
+            self.actor.add_wrong(line.number, line.text)
         else:
-            self.actor.add_unread(number, text)
+            self.actor.add_unread(line.number, line.text)
 
     def _carry_out(self, checks: Sequence[Verb], statement: Statement) -> None:
         """Carry out the verbs of the engine; see `rules`."""
@@ -377,7 +409,9 @@ class TextEngine:
         if value and not int(low) <= exact_number(value) <= int(high):
             self.actor.add_wrong(statement.line, f"{statement.text}, not from {low} to {high}")
 
-    def _routes(self, head: RouteHead, lines: TextLines, section: _Section) -> None:
+    def _read_routes_of_head(
+        self, head: RouteHead, lines: TextLines, section: _SectionFields
+    ) -> None:
         """Read the routes of a head in a section.
 
         Args:
@@ -394,42 +428,54 @@ class TextEngine:
             self._read_routes(head, outside_runs.numbered(numbers), width, section)
 
     def _read_routes(
-        self, head: RouteHead, lines: TextLines, width: int, section: _Section
+        self, head: RouteHead, lines: TextLines, width: int, section: _SectionFields
     ) -> None:
         """Read lines of routes: each different next hop is understood once.
 
         Args:
             head: the beginning of the lines.
             lines: the lines.
-            width: bytes before the prefix.
+            width: how many bytes are before the prefix.
             section: the fields of the section.
         """
         routes = RouteLines()
         families = {rule.in_ipv6 for rule in head.rules}
         routes.add(lines, width, head.rules[0].in_ipv6 if len(families) == 1 else None)
+        # By table, the text that the actor gives each next hop.
         texts_of_table: dict[str, dict[str, str]] = {}
-        family_of: dict[str, bool | None] = {}
+        rule_of_next_hop: dict[str, GrammarRule] = {}
         for next_hop, line in routes.first_lines().items():
             rule, match = _rule_of_next_hop(head, next_hop)
-            if rule and match and (read := self._next_hop(rule, match, line, section)):
-                table, text = read
+            if rule and match and (meaning := self._next_hop_meaning(rule, match, line, section)):
+                table, text = meaning
                 texts_of_table.setdefault(table, {})[next_hop] = text
-                family_of[next_hop] = rule.in_ipv6
-        # A line is wrong if no rule reads its next hop, or if its prefix is of another family than
-        # that of the rule. If all rules of the head have one family, `add` has given such a prefix
-        # no next hop, which no rule reads.
-        suspects: Collection[str] = routes.next_hops
-        if len(families) == 1:
-            suspects = routes.next_hops.keys() - family_of.keys()
-        for prefix, next_hop, line in routes.rows(*suspects):
-            is_ipv6 = ":" in prefix
-            if family_of.get(next_hop, not is_ipv6) not in (None, is_ipv6):
-                self.actor.add_wrong(line, f"{bare(head.text)} {prefix} {next_hop}")
+                rule_of_next_hop[next_hop] = rule
+        self._note_wrong_routes(head, routes, rule_of_next_hop)
         for table, texts in texts_of_table.items():
-            self.routes.setdefault(table, RouteLines()).absorb(routes.reworded(texts))
+            self.routes.setdefault(table, RouteLines()).absorb(routes.with_next_hops(texts))
 
-    def _next_hop(
-        self, rule: GrammarRule, match: re.Match[str], line: int, section: _Section
+    def _note_wrong_routes(
+        self, head: RouteHead, routes: RouteLines, rule_of_next_hop: Mapping[str, GrammarRule]
+    ) -> None:
+        """Note routes whose next hop no rule reads, or whose prefix is not of the rule's family.
+
+        Args:
+            head: the beginning of the lines.
+            routes: their routes.
+            rule_of_next_hop: the rule that reads each next hop, if there is one.
+        """
+        if len({rule.in_ipv6 for rule in head.rules}) == 1:
+            # `RouteLines.add` gave prefixes of the other family a next hop that no rule reads.
+            suspects: Collection[str] = routes.next_hops.keys() - rule_of_next_hop.keys()
+        else:
+            suspects = routes.next_hops
+        for prefix, next_hop, line in routes.rows(*suspects):
+            rule = rule_of_next_hop.get(next_hop)
+            if rule is None or rule.in_ipv6 not in (None, ":" in prefix):
+                self.actor.add_wrong(line, f"{bare(head.text)} {prefix} {next_hop}")
+
+    def _next_hop_meaning(
+        self, rule: GrammarRule, match: re.Match[str], line: int, section: _SectionFields
     ) -> tuple[str, str] | None:
         """The table of a route, and a text that equal next hops share; None: it makes no sense."""
         fields = dict(section)
@@ -447,14 +493,16 @@ class TextEngine:
         """Note faults that only the end of the text shows: open sections, missing statements."""
         for section in self._sections_open if self.grammar.closes else ():
             if section.needs_end:
-                self.actor.add_wrong(section.line, f"{section.text}, which is never ended")
+                line = section.line
+                self.actor.add_wrong(line.number, f"{line.text}, which is never ended")
         for rule in self.grammar.rules:
             if self._lacks(rule, "", {}):
                 self.actor.add_wrong(1, f"no line {rule.text}")
         for section in self._all_sections.values():
             for rule in section.rule.section_rules if section.rule else ():
                 if self._lacks(rule, section.key, section.fields):
-                    self.actor.add_wrong(section.line, f"{section.text} without {rule.text}")
+                    line = section.line
+                    self.actor.add_wrong(line.number, f"{line.text} without {rule.text}")
         for name, statement in self._awaited:
             if name not in self.defined:
                 self.actor.add_wrong(statement.line, f"{statement.text}, without {name}")
@@ -482,10 +530,10 @@ def _runs(head_of_line: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Iterator[
     """Yield runs of lines with one head, and the lines without a head between them.
 
     Args:
-        head_of_line: int64[n], the head of each line, -1: none.
+        head_of_line: int64[n], the index of the head of each line, or NO_HEAD.
     """
-    # No line has -2, so the first line begins a run.
-    starts = np.flatnonzero(np.diff(head_of_line, prepend=-2))
+    # The value before the first line is that of no line, so the first line begins a run.
+    starts = np.flatnonzero(np.diff(head_of_line, prepend=NO_HEAD - 1))
     for first, end in pairwise([*starts.tolist(), len(head_of_line)]):
         yield _Run(int(head_of_line[first]), first, end)
 

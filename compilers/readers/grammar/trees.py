@@ -26,7 +26,7 @@ from compilers.readers.grammar.yaml_tree import LineKey, read_yaml
 from compilers.readers.strict_json import parse
 from compilers.readers.text_lines import TextLines
 
-NUMBERS = "sequence", "id", "index"
+NUMBER_KEYS = "sequence", "id", "index"
 """Keys that name entries by numbers. Digits in quotes are another value there than a number."""
 NOT_A_WORD = re.compile(r"[^\x21-\x7e]")
 """A character with which a name is not one word of a line."""
@@ -79,10 +79,10 @@ class _TreeWriter:
         """The lines that were written."""
         self.numbers: list[int] = []
         """The number of each line in the text."""
-        self._place, self._line = 0, 1
-        """The place in the text where the last key was found, and its line."""
-        self._entries: dict[object, str] = {}
-        """The texts of entries that were written whole."""
+        self._position, self._line = 0, 1
+        """The position in the text where the last key was found, and its line."""
+        self._texts_of_entries: dict[object, str] = {}
+        """The texts of entries that were written whole, by their contents or by their `id`."""
 
     def below(self, tree: dict[str, Any], depth: int, unnamed: str = "", above: str = "") -> None:
         """Write the entries of a mapping.
@@ -131,13 +131,14 @@ class _TreeWriter:
             if not isinstance(entry, dict):
                 self._put(depth, f"{name} - {_text(entry)}", self._line_of(entry))
                 continue
-            word = _name(entry[name_key]) if name_key in entry else "without a name"
-            if name_key in NUMBERS and entry.get(name_key) == word and DIGITS.fullmatch(word):
-                word = _text(word)  # in quotes it is no number
-            again = " again" if word in names else ""
-            names.add(word)
+            entry_name = _name(entry[name_key]) if name_key in entry else "without a name"
+            is_text = entry.get(name_key) == entry_name
+            if name_key in NUMBER_KEYS and is_text and DIGITS.fullmatch(entry_name):
+                entry_name = _text(entry_name)  # in quotes, as it is no number
+            again = " again" if entry_name in names else ""
+            names.add(entry_name)
             entry_line = self._line_of(next(iter(entry), "")) or line
-            self._put(depth, f"{name} {word}{again}", entry_line)
+            self._put(depth, f"{name} {entry_name}{again}", entry_line)
             self.below(entry, depth + 1, name_key)
 
     def _whole(
@@ -151,11 +152,11 @@ class _TreeWriter:
             return
         written: set[str] = set()
         for entry in entries:
-            word = entry.get(name_key, "without a name")
-            line = self._line_of(word)
-            words = f"{name} {_name(word)} {self._entry(entry, name_key)}"
-            self._put(depth, f"{words} again" if words in written else words, line)
-            written.add(words)
+            entry_name = entry.get(name_key, "without a name")
+            line = self._line_of(entry_name)
+            text = f"{name} {_name(entry_name)} {self._entry(entry, name_key)}"
+            self._put(depth, f"{text} again" if text in written else text, line)
+            written.add(text)
 
     def _entry(self, entry: Any, name_key: str = "") -> str:
         """The text of an entry without its name.
@@ -168,16 +169,17 @@ class _TreeWriter:
         has_texts_only = isinstance(entry, dict) and all(
             type(value) is str for value in unnamed.values()
         )
-        # Equal mappings of texts share one text; any other entry has one of its own.
+        # Equal mappings of texts share one text. Other values may not be hashable, so an entry with
+        # such values has a text of its own.
         key = tuple(unnamed.items()) if has_texts_only else id(entry)
-        if key not in self._entries:
-            self._entries[key] = _text(unnamed)
-        return self._entries[key]
+        if key not in self._texts_of_entries:
+            self._texts_of_entries[key] = _text(unnamed)
+        return self._texts_of_entries[key]
 
-    def _put(self, depth: int, words: str, line: int) -> None:
-        """Write a line, with its number in the text."""
-        self.lines.append(" " * depth + words)
-        self.numbers.append(line)
+    def _put(self, depth: int, text: str, number: int) -> None:
+        """Write a line, with its number in the text that is read."""
+        self.lines.append(" " * depth + text)
+        self.numbers.append(number)
 
     def _line_of(self, word: object) -> int:
         """The line of a key, or of a text in a list, behind the word that was searched for last."""
@@ -185,10 +187,10 @@ class _TreeWriter:
             return word.line
         is_plain = isinstance(word, str) and "\\" not in word and '"' not in word
         in_quotes = f'"{word}"' if is_plain else json.dumps(word)
-        place = self.text.find(in_quotes, self._place)
-        if place >= 0:
-            self._line += self.text.count("\n", self._place, place)
-            self._place = place
+        position = self.text.find(in_quotes, self._position)
+        if position >= 0:
+            self._line += self.text.count("\n", self._position, position)
+            self._position = position
         return self._line
 
 

@@ -39,15 +39,15 @@ def read_yaml(text: str) -> Any:
     """
     lines = exact_lines(text)
     first = _first_route(lines)
+    above, route_lines = lines[:first], lines[first:]
     try:
-        routes = _routes(lines[first:], first + 1)
-        depths = {indentation(line) for line in lines[first:]}
-        # The line above the routes is the key whose mapping they are. There is one if `first` > 0.
-        has_key_above = first > 0 and lines[first - 1].endswith(":")
-        if not routes or len(depths) != 1 or not has_key_above:
+        routes = _routes(route_lines, first + 1)
+        depths = {indentation(line) for line in route_lines}
+        has_key_above = bool(above) and above[-1].endswith(":")
+        if len(depths) != 1 or not has_key_above:  # the lines are no routes of one mapping
             return _commands(_value(yaml_node(text)))
-        head = "\n".join([*lines[:first], " " * depths.pop() + '"": {}'])
-        return _commands(_value(yaml_node(head), routes))
+        placeholder = " " * depths.pop() + '"": {}'
+        return _commands(_value(yaml_node("\n".join([*above, placeholder])), routes))
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 0
         raise ValueError(line, f"{error.problem}") from error

@@ -26,12 +26,12 @@ from compilers.readers.grammar.rules import grammar
 from compilers.readers.grammar.text_engine import TextEngine
 from compilers.readers.route_tables import RouteLines
 from compilers.readers.routers.router_actor import RouterActor
-from compilers.readers.routers.router_forwarding import (
+from compilers.readers.routers.router_comparison import (
     compare_facts,
     compare_interfaces,
     compare_routes,
-    forwarding,
 )
+from compilers.readers.routers.router_forwarding import forwarding
 from compilers.readers.routers.router_text import RouterText, in_block
 from compilers.readers.strict_json import JsonError
 from compilers.readers.text_lines import TextLines
@@ -198,7 +198,7 @@ def read_text(
     router.complete_kinds = frozenset(
         kind for kind, condition in rules.facts if not condition or condition in engine.defined
     )
-    for line, commands in actor.commands_:
+    for line, commands in actor.command_texts:
         _read_commands(system, engine, actor, line, commands)
     actor.finish(engine)
     return ReadFile(router, engine)

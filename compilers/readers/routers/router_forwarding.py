@@ -2,8 +2,7 @@
 
 `forwarding` turns a `RouterText` into an `EmittedSwitch`, the form in which switches of all systems
 are compared with the tables: lookup tables, next hops, addresses, and *claims*, which are facts
-besides forwarding that lines state. `compare_routes`, `compare_facts` and `compare_interfaces`
-compare two files of one router. `router_files` and `bgp_files` call all of them.
+besides forwarding that lines state. `router_files` and `bgp_files` call it.
 
 Some packets come in with a *mark*: the router sends each of them over a random link of several. It
 looks up marked packets in VRFs, one VRF for each link that brings them. Claims of four kinds are
@@ -60,14 +59,14 @@ def forwarding(router: RouterText, *others: RouterText, recursive: bool = False)
     next_hops = list(_next_hops(router, router.transit, ends))
     for routes in (router.entering, *router.marked_routes.values()):
         next_hops += _next_hops(router, routes, ends, recursive)
-    file, hosts = router.file, list(_host_claims(router))
+    file, host_claims = router.file, list(_host_claims(router))
     return EmittedSwitch(
         anywhere=transit,
         by_ingress=dict.fromkeys(ports, entering) if entering else {},
-        claimed_kinds=_claimed_kinds(router, hosts, has_vrf=bool(vrf_interfaces)),
+        claimed_kinds=_claimed_kinds(router, host_claims, has_vrf=bool(vrf_interfaces)),
         claims=[
             *(Claim(fact.kind, fact.value, file, fact.line) for fact in router.facts),
-            *hosts,
+            *host_claims,
             *_host_route_claims(router),
             *_port_claims(router),
             *_claims_about_marked(router, ends),
@@ -79,8 +78,8 @@ def forwarding(router: RouterText, *others: RouterText, recursive: bool = False)
             for routes in (router.transit, router.entering)
             for prefix, _, line in routes.rows(DISCARD)
         ],
-        unread=[(part.file, *lined) for part in (router, *others) for lined in part.unread],
-        wrong=[(part.file, *fault) for part in (router, *others) for fault in part.wrong],
+        unread=[(text.file, *line) for text in (router, *others) for line in text.unread],
+        wrong=[(text.file, *line) for text in (router, *others) for line in text.wrong],
     )
 
 
@@ -94,7 +93,9 @@ def _link_addresses(router: RouterText) -> Iterator[OwnAddress]:
 
 def _interfaces_of_hosts_vrf(router: RouterText) -> list[str]:
     """The interfaces in the VRF of hosts; VRFs without a definition or a use are faults."""
-    interfaces_in_vrfs = {name: port for name, port in router.interfaces.items() if port.vrf}
+    interfaces_in_vrfs = {
+        name: interface for name, interface in router.interfaces.items() if interface.vrf
+    }
     hosts = [
         name for name, interface in interfaces_in_vrfs.items() if not interface.is_subinterface
     ]
@@ -115,86 +116,21 @@ def _interfaces_of_hosts_vrf(router: RouterText) -> list[str]:
 
 
 def _claimed_kinds(
-    router: RouterText, hosts: Collection[Claim], *, has_vrf: bool
+    router: RouterText, host_claims: Collection[Claim], *, has_vrf: bool
 ) -> frozenset[str]:
-    """The kinds of claims that the files have to make in full."""
-    kinds = {"hosts", "port", "stage", "staged", *router.complete_kinds}
-    kinds |= {"host route", "staged host"} if has_vrf else {"staged block"}
-    if not hosts or any(claim.kind == "loopback" for claim in hosts):
-        kinds.add("loopback")
-    return frozenset(kinds)
-
-
-def compare_routes(first: RouterText, second: RouterText) -> None:
-    """Note in the second file where its routes or its VRF differ from those of the first."""
-    _compare_table(first, first.transit, second, second.transit)
-    _compare_table(first, first.entering, second, second.entering)
-    _compare_table(first, first.leaked, second, second.leaked)
-    for vrf in first.marked_routes.keys() | second.marked_routes.keys():
-        expected = first.marked_routes.get(vrf, RouteLines())
-        _compare_table(first, expected, second, second.marked_routes.get(vrf, RouteLines()))
-    if first.vrf != second.vrf:
-        second.add_wrong(0, f"VRF {second.vrf or 'of none'}, in {first.file} {first.vrf or 'none'}")
-
-
-def _compare_table(
-    first: RouterText, expected: RouteLines, second: RouterText, routes: RouteLines
-) -> None:
-    """Note in the second file where its routes of one table differ from those of the first.
+    """The kinds of claims that the files have to make in full.
 
     Args:
-        first: the first file.
-        expected: its routes.
-        second: the second file.
-        routes: its routes.
+        router: the contents of the file.
+        host_claims: the claims about gateways of hosts and loopbacks.
+        has_vrf: whether hosts are in a VRF of their own.
     """
-    if expected.same(routes):
-        return
-    in_first, in_second = _next_hops_by_prefix(expected), _next_hops_by_prefix(routes)
-    for prefix in in_first.keys() | in_second.keys():
-        expected_hops, first_line = in_first.get(prefix, ([], 0))
-        hops, line = in_second.get(prefix, ([], 0))
-        if expected_hops != hops:
-            text = f"{prefix} by {' and '.join(hops) or 'nothing'}"
-            in_words = f"{first.file}:{first_line} by {' and '.join(expected_hops) or 'nothing'}"
-            second.add_wrong(line, f"{text}, in {in_words}")
-
-
-def compare_facts(first: RouterText, second: RouterText) -> None:
-    """Note in the second file the facts that it has to state and that differ from the first's."""
-    expected = {(fact.kind, *fact.value): fact.line for fact in first.facts}
-    stated = {(fact.kind, *fact.value): fact.line for fact in second.facts}
-    for fact in sorted(expected.keys() ^ stated.keys(), key=str):
-        if fact[0] in second.complete_kinds:
-            where = f"only in {first.file}:{expected[fact]}" if fact in expected else "only here"
-            second.add_wrong(stated.get(fact, 0), f"{' '.join(map(str, fact))}, {where}")
-
-
-def compare_interfaces(first: RouterText, second: RouterText) -> None:
-    """Note in the second file the interfaces and VLANs that differ from the first's."""
-    for name in first.interfaces.keys() | second.interfaces.keys():
-        expected, interface = first.interfaces.get(name), second.interfaces.get(name)
-        if _compared_facts(expected) != _compared_facts(interface):
-            line = interface.line if interface else 0
-            second.add_wrong(line, f"interface {name} is not as in {first.file}")
-    if first.vlans != second.vlans:
-        second.add_wrong(0, f"VLANs {sorted(second.vlans)}, not as in {first.file}")
-
-
-def _compared_facts(interface: InterfaceText | None) -> object:
-    """The facts about an interface on which two files have to agree; None for no interface."""
-    if interface is None:
-        return None
-    addresses = sorted(address for address, _ in interface.addresses)
-    return addresses, interface.vlan, interface.vrf, interface.port, interface.tag
-
-
-def _next_hops_by_prefix(routes: RouteLines) -> dict[str, tuple[list[str], int]]:
-    """The next hops of every prefix, and the line of the first one."""
-    by_prefix: dict[str, tuple[list[str], int]] = {}
-    for prefix, next_hop, line in routes.rows(*routes.next_hops):
-        by_prefix.setdefault(prefix, ([], line))[0].append(next_hop or "discard")
-    return by_prefix
+    kinds = {"hosts", "port", "stage", "staged", *router.complete_kinds}
+    kinds |= {"host route", "staged host"} if has_vrf else {"staged block"}
+    # Without an interface of hosts, a loopback has to have the gateway's address.
+    if not host_claims or any(claim.kind == "loopback" for claim in host_claims):
+        kinds.add("loopback")
+    return frozenset(kinds)
 
 
 def _require_discard(router: RouterText, routes: RouteLines) -> None:
@@ -208,9 +144,9 @@ def _require_discard(router: RouterText, routes: RouteLines) -> None:
 
 def _lookup(router: RouterText, routes: RouteLines, ends: dict[str, str]) -> tuple[Lookup, ...]:
     """The lookup table of routes, in which routes of one prefix share; () where all discard."""
-    # All routes have one table and one metric here, 0.
+    # All routes are in one table here, and have one metric.
     next_hops = {
-        next_hop: RouteHop(0, 0, ((_egress_port(router, next_hop, ends), 1),))
+        next_hop: RouteHop(table=0, metric=0, ports=((_egress_port(router, next_hop, ends), 1),))
         for next_hop in routes.next_hops
         if next_hop != DISCARD
     }
@@ -218,7 +154,7 @@ def _lookup(router: RouterText, routes: RouteLines, ends: dict[str, str]) -> tup
 
 
 class _NextHopWords(NamedTuple):
-    """The words of a next hop; "" for a word that it does not state. See `DISCARD`."""
+    """The words of a next hop as `RouterText` writes it; "" for a word that it does not state."""
 
     gateway: str
     """The address of the next hop."""
@@ -360,17 +296,17 @@ def _is_subnet(prefix: str, network: str) -> bool:
     return inner.version == outer.version and inner.subnet_of(outer)  # type: ignore[arg-type]
 
 
-def _reaches(router: RouterText, gateway: str, name: str, stated: str) -> bool:
+def _reaches(router: RouterText, gateway: str, name: str, stated_interface: str) -> bool:
     """Whether a gateway is in a network of an interface.
 
     Args:
         router: the router.
         gateway: the address of the next hop.
         name: the name of the interface.
-        stated: the interface that the route states, which has to be this one; "" for none.
+        stated_interface: that of the route, which has to be this one; "" for none.
     """
     interface = router.interfaces.get(name)
-    if interface is None or stated not in ("", name):
+    if interface is None or stated_interface not in ("", name):
         return False
     try:
         address = exact_address(gateway)

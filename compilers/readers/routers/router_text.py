@@ -16,9 +16,10 @@ from compilers.readers.emitted_forwarding import Interface
 from compilers.readers.exact_text import bare
 from compilers.readers.route_tables import RouteLines
 
+# A next hop is a text in one of these forms, by what the line of the route states: `GATEWAY`,
+# `GATEWAY INTERFACE`, `GATEWAY INTERFACE VRF`, ` INTERFACE` with a blank before it, or DISCARD.
 DISCARD = ""
-"""The next hop of a route that discards. Other next hops are `GATEWAY`, `GATEWAY INTERFACE`,
-`GATEWAY INTERFACE VRF`, or ` INTERFACE` with a blank before it, as the line states them."""
+"""The next hop of a route that discards."""
 
 
 def states_vrf(next_hop: str) -> bool:
@@ -41,9 +42,9 @@ class InterfaceText:
     unnumbered: bool = False
     """Whether it is routed without an address of its own."""
     port: str = ""
-    """Of a subinterface, the port that it is on; "" for any other interface."""
+    """The port that a subinterface is on; "" for any other interface."""
     tag: str = ""
-    """Of a subinterface, its VLAN on the link."""
+    """The VLAN of a subinterface on its link; "" for any other interface."""
     lookup_instance: dict[str, str] = field(default_factory=dict)
     """By address family, the routing instance where a filter has its packets looked up."""
 
@@ -66,7 +67,12 @@ class RouterFact(NamedTuple):
 
 @dataclass(slots=True)
 class RouterText:
-    """The contents of one file of a router."""
+    """The contents of one file of a router.
+
+    The routes of a prefix may be in three kinds of tables: those of the default VRF (`transit`,
+    `leaked`), those for packets from hosts (`entering`), and those for marked packets
+    (`marked_routes`).
+    """
 
     file: str
     """The name of the file."""
@@ -79,12 +85,12 @@ class RouterText:
     transit: RouteLines = field(default_factory=RouteLines)
     """The routes of the default VRF."""
     entering: RouteLines = field(default_factory=RouteLines)
-    """The routes for packets from hosts: these come in on an interface of `vrf`, or on one of
-    `ingress` with a destination that its filter names."""
+    """The routes for packets from hosts. A system has a VRF of hosts for these packets (`vrf`), or
+    filters at the interface of hosts (`ingress`)."""
     ingress: dict[str, str] = field(default_factory=dict)
-    """The interface of hosts at which filters are, by address family."""
+    """The interface of hosts at which filters are, by address family; {} with a VRF of hosts."""
     vrf: str = ""
-    """The VRF of hosts, "" where the system has filters instead."""
+    """The VRF of hosts; "" with filters."""
     leaked: RouteLines = field(default_factory=RouteLines)
     """The routes of the default VRF whose next hops are in the VRF of hosts."""
     marked_routes: dict[str, RouteLines] = field(default_factory=dict)
@@ -95,15 +101,16 @@ class RouterText:
     direct: set[tuple[str, str]] = field(default_factory=set)
     """The instances that have the connected routes of all interfaces: family and instance."""
     segments: bytes = b""
-    """The first bytes of the SRv6 uSID block. Another reader reads the routes in it."""
+    """The SRv6 uSID block, as the first bytes of its addresses; b"" for none. Another reader reads
+    the routes in it."""
     facts: list[RouterFact] = field(default_factory=list)
     """The plain facts, in the order of the lines."""
     complete_kinds: frozenset[str] = frozenset()
     """The kinds of facts that the file has to state in full."""
     wrong: list[tuple[int, str]] = field(default_factory=list)
-    """The faults: a line (0: only the file is known), and a text."""
+    """The faults, wrong or missing statements: a line (0: only the file is known), and a text."""
     unread: list[tuple[int, str]] = field(default_factory=list)
-    """The unknown statements: line and text."""
+    """The statements that no rule reads: line and text."""
 
     def interface(self, name: str, line: int) -> InterfaceText:
         """The interface of a name, which begins at the first line that names it."""
@@ -112,20 +119,22 @@ class RouterText:
         return self.interfaces[name]
 
     def add_wrong(self, line: int, text: str) -> None:
-        """Note that a line is wrong."""
+        """Note a fault in a line."""
         self.wrong.append((line, bare(text)))
 
     def add_unread(self, line: int, text: str) -> None:
-        """Note a statement that is unknown."""
+        """Note a statement that no rule reads."""
         self.unread.append((line, bare(text)))
 
     def fact(self, line: int, kind: str, *value: str | int) -> None:
         """Note a plain fact; a port in it is an `Interface`."""
-        parts = (part if isinstance(part, str | int) else repr(part) for part in value)
-        self.facts.append(RouterFact(kind, tuple(parts), line))
+        self.facts.append(RouterFact(kind, value, line))
 
     def described(self, line: int, name: str, text: str) -> None:
-        """Note the description of an interface: `hosts` for that of hosts, else the far end."""
+        """Note the description of an interface.
+
+        Interfaces of VLANs, which hosts share, are described as `hosts`, ports by their far end.
+        """
         if name in self.vlan_interfaces.values():
             if text != "hosts":
                 self.add_wrong(line, f"description {text}")
@@ -141,11 +150,11 @@ class RouterText:
 
     def separate_leaked(self) -> None:
         """Move the routes of the default VRF whose next hops name another VRF to `leaked`."""
-        # `reworded` keeps the routes whose next hops it is given.
+        # `with_next_hops` keeps the routes whose next hops it is given.
         leaked = {next_hop for next_hop in self.transit.next_hops if states_vrf(next_hop)}
-        self.leaked = self.transit.reworded({next_hop: next_hop for next_hop in leaked})
+        self.leaked = self.transit.with_next_hops({next_hop: next_hop for next_hop in leaked})
         others = [next_hop for next_hop in self.transit.next_hops if next_hop not in leaked]
-        self.transit = self.transit.reworded({next_hop: next_hop for next_hop in others})
+        self.transit = self.transit.with_next_hops({next_hop: next_hop for next_hop in others})
 
     def ports(self, name: str) -> list[str]:
         """The ports of the VLAN that an interface routes for; else the interface itself."""

@@ -37,8 +37,9 @@ def check_ansible(build: Build, _: object, folder: Path, *__: object) -> Emitted
     with check.noting_wrong_types():
         fabric = check.tree.get("fabric", {})
         for group in (fabric, *fabric.get("children", {}).values()):
-            for name, facts in group.get("hosts", {}).items():
-                check.node(name, [facts["polarfab_folder"]], facts.get("ansible_host", ""))
+            for name, variables in group.get("hosts", {}).items():
+                address = variables.get("ansible_host", "")
+                check.compare_node(name, [variables["polarfab_folder"]], address)
     return check.report("ansible")
 
 
@@ -53,23 +54,23 @@ def check_containerlab(build: Build, _: object, folder: Path, *__: object) -> Em
 def _compare_lab(check: _ToolCheck, build: Build) -> None:
     """Compare the nodes and the links of a lab."""
     topology = check.tree.get("topology", {})
-    for name, facts in topology.get("nodes", {}).items():
-        files = [bind.partition(":")[0] for bind in facts.get("binds", [])]
-        if "startup-config" in facts:
-            files.append(facts["startup-config"])
+    for name, settings in topology.get("nodes", {}).items():
+        files = [bind.partition(":")[0] for bind in settings.get("binds", [])]
+        if "startup-config" in settings:
+            files.append(settings["startup-config"])
         if name not in build.wiring.host_names:
-            check.node(name, [file for file in files if "/" in file])
+            check.compare_node(name, [file for file in files if "/" in file])
     ends = [end for link in topology.get("links", []) for end in link["endpoints"]]
     for end, count in Counter(ends).items():
         if count > 1:
-            check.differ(end, f"{end} in {count} links", "a port has one cable")
+            check.add_difference(end, f"{end} in {count} links", "a port has one cable")
     names = [end.partition(":")[0] for end in ends]
     # Each link has two ends, which follow each other.
     links = Counter(frozenset(pair) for pair in zip(names[::2], names[1::2], strict=True))
     cables = check.cables() if check.tree else links
     for pair in (links - cables) + (cables - links):
         nodes = " and ".join(sorted(pair))
-        check.differ(min(pair), f"{links[pair]} links of {nodes}", f"{cables[pair]}")
+        check.add_difference(min(pair), f"{links[pair]} links of {nodes}", f"{cables[pair]}")
 
 
 class _ToolCheck:
@@ -91,7 +92,7 @@ class _ToolCheck:
         self.text, self.tree = self._read()
         """The text of the file, and the mapping in it; "" and {} if it cannot be read."""
         for file_name in others:
-            self._characters(folder / file_name)
+            self._check_characters(folder / file_name)
         wiring = build.wiring
         self.management = {
             name: address
@@ -114,7 +115,7 @@ class _ToolCheck:
         self.differences.add(self.file, line, f"cannot be read: {reason}", "nodes and their files")
         return "", {}
 
-    def _characters(self, file: Path) -> None:
+    def _check_characters(self, file: Path) -> None:
         """Note the lines of a file with strange characters.
 
         Comments may have them, except in YAML: there some of them end the line, and with it the
@@ -133,32 +134,32 @@ class _ToolCheck:
             says = f"values that it never has ({error})"
             self.differences.add(self.file, 0, says, "nodes and their files")
 
-    def differ(self, name: str, says: str, should: str) -> None:
+    def add_difference(self, name: str, stated: str, in_build: str) -> None:
         """Count a difference at the line where a name occurs first."""
         line = next(iter(lines_of(self.text, [f'"{name}'])))
-        self.differences.add(self.file, line, says, should)
+        self.differences.add(self.file, line, stated, in_build)
 
-    def node(self, name: str, files: Iterable[str], address: str | None = None) -> None:
+    def compare_node(self, name: str, files: Iterable[str], address: str | None = None) -> None:
         """Compare a node with the build.
 
         Args:
-            name: of the node.
-            files: that the tool loads into it.
+            name: the name of the node.
+            files: the files that the tool loads into it.
             address: its management address, "" where the tool uses the name; None: not stated.
         """
         self.named.add(name)
         if name not in self.management:
-            self.differ(name, f"node {name}", "there is none of that name")
+            self.add_difference(name, f"node {name}", "there is none of that name")
             return
         planned = self.management[name]
         if address not in (None, planned):
-            self.differ(name, f"{name} at {address or 'its name'}", planned or "its name")
+            self.add_difference(name, f"{name} at {address or 'its name'}", planned or "its name")
         for file in files:
             parts = Path(file).parts
             if name not in parts:
-                self.differ(name, f"{name} gets {file}", f"a folder {name}")
+                self.add_difference(name, f"{name} gets {file}", f"a folder {name}")
             elif (self.folder / parts[0]).is_dir() and not (self.folder / file).exists():
-                self.differ(name, f"{name} gets {file}", "a file that is there")
+                self.add_difference(name, f"{name} gets {file}", "a file that is there")
 
     def cables(self) -> Counter[frozenset[str]]:
         """How many cables join two nodes, hosts included."""

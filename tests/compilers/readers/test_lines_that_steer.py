@@ -89,6 +89,20 @@ def test_a_line_too_few_is_seen(name, file, tmp_path):
         path.write_text(before)
 
 
+def test_a_nexthop_that_becomes_an_empty_group_is_seen(tmp_path):
+    """The second group has a member that was a nexthop and is a group without members now."""
+    build = fabric("minimal")
+    write("linux", build, tmp_path, only=[2])
+    path = tmp_path / "2/routes.batch"
+    before = path.read_text()
+    nexthop = re.search(r"nexthop replace id (\d+) via", before)[1]
+    path.write_text(
+        f"{before}nexthop replace id {nexthop} group 99999,1 protocol 80\n"
+        f"nexthop replace id 99998 group {nexthop},1 protocol 80\n"
+    )
+    assert str(path) in [e.file for e in check_switch("linux", build, tmp_path, 2).examples]
+
+
 def changed(path, change_it):
     tree = json.loads(path.read_text())
     change_it(tree)
