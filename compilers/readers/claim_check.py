@@ -1,8 +1,9 @@
 """Compares the claims of one switch's files with those that the tables expect.
 
-A *claim* is a fact besides forwarding that a line states, such as the address of a host (`Claim`).
-Each expected claim has to be made once, and no other claim may be made. `switch_check` calls
-`compare_claims`.
+A *claim* is what a line states besides forwarding, such as the address of a host (`Claim`). Each
+expected claim has to be made once, and no other claim may be made. *Plain facts* are the claims of
+some kinds (`expected_facts.FACTS`): they state a value of one thing, as the MTU of a port.
+`switch_check` calls `compare_claims`.
 """
 
 from __future__ import annotations
@@ -94,47 +95,57 @@ class _Comparison:
         """
         for kind in sorted(kinds):
             for value in sorted(self.missing[kind], key=str):
-                port = value[0]  # or something else, if the claim is not about a port
-                file, line = self.line_of_port.get(port, (folder, 0))
+                # The value of a claim about a port begins with the port; others with a text.
+                file, line = self.line_of_port.get(value[0], (folder, 0))
                 text = _claim_text(kind, self._with_port_name(value))
                 self._add(kind, file, line, "nothing of it", text)
 
     def _add_wrong(self, claim: Claim, value: Value) -> None:
         """Add a difference for a wrong or repeated claim.
 
-        If it is a wrong fact, the difference also names the right value. This value then counts as
-        missing no more, as one difference is enough for both.
+        If it is a wrong plain fact, the difference also names the right value. This value then
+        counts as missing no more, as one difference is enough for both.
 
         Args:
             claim: the claim.
             value: its value, with the numbers of ports for their names.
         """
         if value in self.expected[claim.kind]:
-            tables = "once"
+            in_tables = "once"
         elif (correct := self._correct_value(claim.kind, value)) is not None:
-            tables = _claim_text(claim.kind, self._with_port_name(correct))
+            in_tables = _claim_text(claim.kind, self._with_port_name(correct))
             self.missing[claim.kind].discard(correct)
         else:
-            tables = "none such"
+            in_tables = "none such"
         text = _claim_text(claim.kind, claim.value)
-        self._add(claim.kind, claim.file, claim.line, text, tables)
+        self._add(claim.kind, claim.file, claim.line, text, in_tables)
 
     def _correct_value(self, kind: str, value: Value) -> Value | None:
-        """The missing fact about the same thing as a wrong fact, if there is one.
+        """The missing value about the same thing as that of a wrong plain fact, if there is one.
 
-        The last part of a fact's value is what is stated; the parts before say about which thing.
+        The last part of a plain fact's value is what is stated; the parts before say about which
+        thing.
         """
         if kind not in FACTS:
             return None
         *subject, _ = value
-        return next((fact for fact in self.missing[kind] if fact[:-1] == tuple(subject)), None)
+        missing = self.missing[kind]
+        return next((other for other in missing if other[:-1] == tuple(subject)), None)
 
-    def _add(self, kind: str, file: str, line: int, says: str, tables: str) -> None:
-        """Add a difference; a plain fact may be accepted as the user's own statement."""
+    def _add(self, kind: str, file: str, line: int, stated: str, in_tables: str) -> None:
+        """Add a difference; a plain fact may be accepted as the user's own statement.
+
+        Args:
+            kind: the kind of the claim.
+            file: the file that states it.
+            line: the line; 0: only the file is known.
+            stated: what the file states, in words.
+            in_tables: what the tables have, in words.
+        """
         if kind in FACTS:
-            self.differences.add_statement(file, line, says, tables)
+            self.differences.add_statement(file, line, stated, in_tables)
         else:
-            self.differences.add(file, line, says, tables)
+            self.differences.add(file, line, stated, in_tables)
 
     def _with_port_number(self, part: str | int) -> str | int:
         """A part of a claim's value; for the name of a port its number, -1 if there is none."""

@@ -85,7 +85,7 @@ class EmittedCheck:
         try:
             emitted = self.reader(folder)
         except (OSError, ValueError, RecursionError) as error:
-            return CheckedSwitch(vertex, 1, (_unreadable(folder, error),))
+            return CheckedSwitch(vertex, differences=1, examples=(_unreadable(folder, error),))
         return SwitchCheck(
             build=self.build,
             vertex=vertex,
@@ -141,7 +141,7 @@ class EmittedCheck:
         """
         count = sum(result.differences for result in results)
         # Files that cannot be read come first: they may be why others are wrong.
-        ordered = sorted(results, key=lambda result: result.correct_destinations is not None)
+        ordered = sorted(results, key=lambda result: result.was_read)
         examples = [example for result in ordered for example in result.examples]
         among_switches = [
             *(self._folders_of_no_switch() if whole else ()),
@@ -190,7 +190,7 @@ class EmittedCheck:
     def _address_differences(
         self, by_vertex: Mapping[int, CheckedSwitch]
     ) -> Iterator[EmittedDifference]:
-        """Yield a difference for each address of two switches, and each next hop of no far end.
+        """Yield a difference for each address that two switches have, and each wrong next hop.
 
         Args:
             by_vertex: the results of switches, by vertex.
@@ -225,24 +225,30 @@ class EmittedCheck:
         wiring = self.build.wiring
         ends = {port: (far, far_port) for port, far, far_port in wiring.ends(vertex)}
         for hop in switch.next_hops:
-            far, far_port = ends.get(self.port_number(vertex, hop.port), (-1, 0))
-            if far >= 0 and far not in checked_vertices:
+            end = ends.get(self.port_number(vertex, hop.port))
+            says = f"{hop.address} behind {hop.port or 'no port'}"
+            if end is None:
+                tables = "no switch there, without that address"
+                yield EmittedDifference(hop.file, hop.line, says, tables)
+                continue
+            far, far_port = end
+            if far not in checked_vertices:
                 continue  # its addresses were not read
             is_at_far_end = any(
                 owned.vertex == far and self._hop_reaches(owned.stated, hop, far, far_port)
                 for owned in owners.get(hop.address, ())
             )
             if not is_at_far_end:
-                name = f"{wiring.names[far]} at the other end" if far >= 0 else "no switch there"
-                says = f"{hop.address} behind {hop.port or 'no port'}"
-                yield EmittedDifference(hop.file, hop.line, says, f"{name}, without that address")
+                tables = f"{wiring.names[far]} at the other end, without that address"
+                yield EmittedDifference(hop.file, hop.line, says, tables)
 
     def _hop_reaches(self, stated: OwnAddress, hop: NextHop, far: int, far_port: int) -> bool:
         """Whether a next hop leads to its address where the switch at the far end has it.
 
-        Some balances mark packets, and routers give marked packets links of their own: each port
-        has a second, virtual port for them. So a next hop for marked packets has to lead to an
-        address on such a port. A link-local address has to be on the port of the link.
+        Some load-balancing rules mark packets, to have the next switch spread them. Routers give
+        marked packets links of their own: each port has a second, virtual port for them. So a next
+        hop for marked packets has to lead to an address on such a port. A link-local address has to
+        be on the port of the link.
 
         Args:
             stated: the address, on one of the far switch's ports.

@@ -14,6 +14,13 @@ from typing import Any
 from compilers.readers.emitted_forwarding import EmittedDifference, PortSet
 from compilers.readers.exact_text import bare, visible
 
+UNEXPECTED = "unexpected: "
+"""Begins the text of a difference where the tables have nothing that a statement is about."""
+LONGEST = 400
+"""The most characters of a text that a difference shows."""
+EXAMPLES = 10
+"""How many differences are reported with place and text; all are counted."""
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class EmittedReport:
@@ -33,9 +40,9 @@ class EmittedReport:
     """The pairs whose first switch sends all packets for the second by the ports of the tables,
     whatever is down. With explicit paths or LIDs, the pairs whose packets arrive."""
     differences: int
-    """How many places differ from the tables."""
+    """How many differences from the tables there are."""
     examples: tuple[EmittedDifference, ...] = ()
-    """The first of them."""
+    """The first differences."""
     accepted: int = 0
     """How many statements of the user's own were accepted."""
     unproved: str = ""
@@ -55,19 +62,19 @@ class EmittedReport:
         """Whether the files say what the tables say."""
         return not self.differences and self.delivered == self.pairs
 
-    def with_differences(self, more: DifferenceList) -> EmittedReport:
+    def with_differences(self, further: DifferenceList) -> EmittedReport:
         """A copy of the report that also counts further differences in the same files."""
-        examples = (*self.examples, *more.examples)[:EXAMPLES]
-        count = self.differences + more.count
-        unproved = "; ".join(filter(None, (self.unproved, more.unproved)))
+        examples = (*self.examples, *further.examples)[:EXAMPLES]
+        count = self.differences + further.count
+        unproved = "; ".join(filter(None, (self.unproved, further.unproved)))
         return replace(self, differences=count, examples=examples, unproved=unproved)
 
     def moved(self, read_in: Path, folder: Path) -> EmittedReport:
-        """A copy of the report with the paths that files will have when they are in their place.
+        """A copy of the report with the paths that files have once their folder is moved.
 
         Args:
             read_in: the folder in which the files were read.
-            folder: their place.
+            folder: the folder to which they are moved.
         """
         examples = (
             replace(example, file=str(folder / Path(example.file).relative_to(read_in)))
@@ -106,14 +113,6 @@ class EmittedWrongError(Exception):
         self.report = report
         """The report, with the differences."""
         super().__init__("\n".join(map(str, report.examples)))
-
-
-UNEXPECTED = "unexpected: "
-"""Begins the text of a difference where the tables have nothing that a statement is about."""
-LONGEST = 400
-"""The most characters of a text that a difference shows."""
-EXAMPLES = 10
-"""How many differences are reported with place and text; all are counted."""
 
 
 def _short(text: str) -> str:
@@ -161,5 +160,8 @@ class DifferenceList:
             self.add(file, line, text if tables else f"{UNEXPECTED}{text}", tables)
 
     def add_unread(self, file: Path | str, line: int, text: str) -> None:
-        """Count a line that no reader understands, unless it is accepted."""
+        """Count a line that no reader understands, unless it is accepted.
+
+        It is a statement for which the tables have no counterpart.
+        """
         self.add_statement(file, line, text)

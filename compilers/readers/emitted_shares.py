@@ -20,7 +20,7 @@ def with_emitted_shares(build: Build, report: EmittedReport) -> Build:
 
     Files that pass the check have the ports of the tables. But a system that cannot share packets
     over all alternates of a class, or cannot have weights, has other weights than the tables. The
-    result has the weights of the files.
+    result has the weights of the files, which follow no policy: so its forwarding may have any.
 
     Args:
         build: the build that was emitted.
@@ -37,9 +37,9 @@ def with_emitted_shares(build: Build, report: EmittedReport) -> Build:
         return build
     classes = build.tables.classes
     weight = np.array(classes.weight)
-    for vertex, shares in report.shares.items():
-        for egress_class, port_shares in shares.items():
-            weight_of = {unmarked(port): share for port, share in port_shares}
+    for vertex, port_set_of_class in report.shares.items():
+        for egress_class, port_set in port_set_of_class.items():
+            weight_of = {unmarked(port): port_weight for port, port_weight in port_set}
             minimal_port = int(classes.port[vertex, egress_class])
             ports = minimal_port, *classes.alternate[vertex, egress_class].tolist()
             weight[vertex, egress_class] = [weight_of.get(port, 0) if port else 0 for port in ports]

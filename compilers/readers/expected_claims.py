@@ -12,6 +12,8 @@ Valiant routing are in `expected_intermediates`, those about names, ports and se
 In marked spread (`compilers.routing.marked_spread`), a *mark* in a packet tells the next switch to
 *spread* it: to send it over any of several links, which depend on the link that brought it. Routers
 keep a VRF for each link that brings marked packets; words of claims call it a *stage*.
+
+All functions of `CLAIMS` take a build and a vertex, also those that need only one of them.
 """
 
 from __future__ import annotations
@@ -110,7 +112,7 @@ def _loopbacks(build: Build, vertex: int) -> Iterator[Value]:
 
 def _settings(build: Build, vertex: int) -> Iterator[Value]:
     """The settings of the Linux kernel."""
-    # Packets that several switches share in turn need another hash at each of them.
+    # If several switches on a path balance the same packets, each needs a hash of its own.
     shared_in_turn = build.forwarding.marks or build.forwarding.every_hop
     if shared_in_turn:
         yield "net/ipv4/fib_multipath_hash_seed", HASH_SEED + vertex
@@ -146,8 +148,8 @@ def _neighbour_answers(build: Build, vertex: int) -> Iterator[Value]:  # noqa: A
 def _forward_rows(build: Build, vertex: int) -> Iterator[Value]:
     """The rows by which packets enter the tables of routes: by address family, and by host port.
 
-    Packets of hosts need rows of their own where they have alternates, which packets in transit
-    have not.
+    Packets from hosts need rows of their own if they are spread over alternates and packets in
+    transit are not.
     """
     mac = format_mac(build.addressing.gateway_mac)
     yield from ((family, mac, 0, "") for family in row_families(build))

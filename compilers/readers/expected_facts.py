@@ -32,7 +32,7 @@ EOS_LANES = 50
 DEFAULT_JUMBO_MTU = 9216
 """The default of `system jumbomtu` on NX-OS, which its configuration does not show."""
 DEFAULT_MANAGEMENT_PORTS = {"Management1", "mgmt0", "re0:mgmt-0", "eth0"}
-"""The default ports for management of EOS, NX-OS, Junos and others, in this order."""
+"""The ports for management that EOS, NX-OS, Junos and other systems have by default."""
 LONGEST_NAME = 63
 """The most characters of a host name (RFC 1123)."""
 
@@ -59,16 +59,16 @@ class UsedPort(NamedTuple):
     """The breakout mode of the cage by SONiC's platform file; "" on other systems."""
 
     @property
-    def split(self) -> bool:
+    def is_breakout(self) -> bool:
         """Whether it is one of several ports of a cage."""
         return self.block.breakout > 1
 
     @property
-    def code(self) -> str:
+    def fec_code(self) -> str:
         """Its forward error correction by the name of the code; "" where none is stated."""
-        lane = self.block.speed / max(self.block.lanes, 1)
+        lane_speed = self.block.speed / max(self.block.lanes, 1)
         codes = {
-            "rs": "rs-544" if lane > NRZ_SPEED else "rs-528",
+            "rs": "rs-544" if lane_speed > NRZ_SPEED else "rs-528",
             "fc": "base-r",
             "off": "disabled",
         }
@@ -80,8 +80,8 @@ def _ports(build: Build, vertex: int) -> Iterator[UsedPort]:
     wiring = build.wiring
     if build.hardware is None:
         return
-    kind = int(wiring.node_type[vertex])
-    hardware = build.hardware.types[kind]
+    node_type = int(wiring.node_type[vertex])
+    hardware = build.hardware.types[node_type]
     block_of_port = [
         block
         for block in hardware.blocks
@@ -92,7 +92,7 @@ def _ports(build: Build, vertex: int) -> Iterator[UsedPort]:
         lanes = cage = mode = ""
         if hardware.platform:
             _, lanes, cage, mode, _ = hardware.platform[port - 1]
-        name = wiring.port_names[kind][port - 1]
+        name = wiring.port_names[node_type][port - 1]
         yield UsedPort(port, name, block_of_port[port - 1], lanes, cage, mode)
 
 
@@ -112,7 +112,7 @@ def _for_each_port(fact: Callable[[UsedPort], Value]) -> FactFunction:
 
 def _cage(port: UsedPort) -> str:
     """The name of the cage that a port is a part of; "" for a port with a cage of its own."""
-    return LAST_NUMBER.sub("", port.name) if port.split else ""
+    return LAST_NUMBER.sub("", port.name) if port.is_breakout else ""
 
 
 def _sonic_mode(port: UsedPort) -> str:
@@ -127,13 +127,13 @@ def _cage_with_speed(port: UsedPort) -> str:
 
 def _speed_of_part(port: UsedPort) -> int:
     """The speed of a port that is a part of a cage; 0 for other ports."""
-    return port.block.speed if port.split else 0
+    return port.block.speed if port.is_breakout else 0
 
 
 def _eos_speed(port: UsedPort) -> str:
     """The speed of a part of a cage as EOS writes it, such as `100g-2`; "" for other ports."""
     speed, lanes = port.block.speed, port.block.lanes
-    if not (port.split and speed):
+    if not (port.is_breakout and speed):
         return ""
     return f"{speed}g-{lanes}" if speed >= EOS_LANES else f"{speed}g"
 
@@ -208,9 +208,9 @@ def _as_number(build: Build, vertex: int) -> int:
     It is that of its row in the allocations, else the inventory's, else the first one plus the
     vertex.
     """
-    of_node: int | None = build.base.get("node_asn", {}).get(build.wiring.names[vertex])
+    in_inventory: int | None = build.base.get("node_asn", {}).get(build.wiring.names[vertex])
     allocated = build.allocations.of(ASN).used.get(str(vertex))
-    return allocated or of_node or build.base.get("asn", PRIVATE_AS) + vertex
+    return allocated or in_inventory or build.base.get("asn", PRIVATE_AS) + vertex
 
 
 def _sessions(build: Build, vertex: int) -> Iterator[Value]:
@@ -234,7 +234,7 @@ FACTS: dict[str, FactFunction] = {
     "mtu of the hosts": _shared_mtu,
     "jumbo mtu": _jumbo_mtu,
     "fec": _for_each_port(lambda port: (port.number, port.block.fec)),
-    "code": _for_each_port(lambda port: (port.number, port.code)),
+    "code": _for_each_port(lambda port: (port.number, port.fec_code)),
     "speed": _for_each_port(lambda port: (port.number, port.block.speed * MEGABITS)),
     "speed of a part": _for_each_port(lambda port: (port.number, _speed_of_part(port))),
     "speed and lanes": _for_each_port(lambda port: (port.number, _eos_speed(port))),

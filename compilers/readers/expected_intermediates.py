@@ -114,10 +114,10 @@ def _intermediates(build: Build) -> list[int]:
     return vertices
 
 
-def _mac(build: Build, number: int) -> str:
-    """The MAC address that names an intermediate, by its place among the intermediates."""
+def _intermediate_mac(build: Build, index: int) -> str:
+    """The MAC address that names an intermediate, by its index among the intermediates."""
     first = (build.addressing.gateway_mac ^ BIT_OF_INTERMEDIATES) >> NUMBER_BITS << NUMBER_BITS
-    return format_mac(first + number)
+    return format_mac(first + index)
 
 
 def row_families(build: Build) -> tuple[str, ...]:
@@ -145,7 +145,7 @@ def _drawn_claims(build: Build, vertex: int) -> Iterator[Value]:
     """Yield the claims of the rows that draw an intermediate for packets of a host."""
     gateway = format_mac(build.addressing.gateway_mac)
     if count := len(_intermediates(build)):
-        first_mac = _mac(build, 0)
+        first_mac = _intermediate_mac(build, 0)
         for number, port in enumerate(build.wiring.host_port[vertex].tolist()):
             if not port:
                 continue
@@ -175,7 +175,7 @@ def _with_intermediate_claims(build: Build, vertex: int) -> Iterator[Value]:  # 
     """Yield the claims of the rows that recognise packets which name an intermediate."""
     if _intermediates(build):
         for family in row_families(build):
-            yield WithIntermediate(family, _mac(build, 0))
+            yield WithIntermediate(family, _intermediate_mac(build, 0))
 
 
 def _to_intermediate_claims(build: Build, vertex: int) -> Iterator[Value]:
@@ -186,28 +186,31 @@ def _to_intermediate_claims(build: Build, vertex: int) -> Iterator[Value]:
     egress_of, lowest_network = _lowest_networks(build, vertex)
     aggregate = build.tables.routes.aggregate
     port_to = dict(zip(wiring.far[vertex].tolist(), wiring.port[vertex].tolist(), strict=True))
-    for number, intermediate in enumerate(intermediates):
+    for index, intermediate in enumerate(intermediates):
         if intermediate != vertex:
-            exact = egress_of[intermediate]
-            egress = int(exact if exact >= 0 else egress_of[aggregate[intermediate]])
+            own_class = egress_of[intermediate]
+            has_own_route = own_class >= 0
+            egress = int(own_class if has_own_route else egress_of[aggregate[intermediate]])
             network = str(IPv4Address(lowest_network[egress]))
+            # A neighbour is given up if its link is down, so the row needs the port.
             up_port = port_to.get(intermediate, 0) if build.forwarding.repairs else 0
-            yield ToIntermediate(_mac(build, number), network, up_port)
+            yield ToIntermediate(_intermediate_mac(build, index), network, up_port)
 
 
 def _lowest_networks(build: Build, vertex: int) -> tuple[NDArray[np.int64], dict[int, int]]:
     """The egress class of each prefix (-1: none), and the lowest network of each class."""
     routes = build.tables.routes
-    number, egress = routes.prefixes(vertex), routes.egress[vertex].astype(np.int64)
-    routed = egress < no_route(routes.egress)
+    # For each row of the switch: the number of its prefix, and its egress class.
+    prefix, egress = routes.prefixes(vertex), routes.egress[vertex].astype(np.int64)
+    has_route = egress < no_route(routes.egress)
     network = _networks(build.addressing)
-    egress_of = np.full(len(network), -1, np.int64)
-    egress_of[number[routed]] = egress[routed]
+    egress_of_prefix = np.full(len(network), -1, np.int64)
+    egress_of_prefix[prefix[has_route]] = egress[has_route]
     lowest_network = {
-        int(egress_class): int(network[number[routed & (egress == egress_class)]].min())
-        for egress_class in np.unique(egress[routed])
+        int(egress_class): int(network[prefix[has_route & (egress == egress_class)]].min())
+        for egress_class in np.unique(egress[has_route])
     }
-    return egress_of, lowest_network
+    return egress_of_prefix, lowest_network
 
 
 @lru_cache(2)
@@ -220,7 +223,7 @@ def _reached_claims(build: Build, vertex: int) -> Iterator[Value]:
     """Yield the claim of the row that removes an intermediate's address at the intermediate."""
     intermediates = _intermediates(build)
     if vertex in intermediates:
-        mac = _mac(build, intermediates.index(vertex))
+        mac = _intermediate_mac(build, intermediates.index(vertex))
         yield IntermediateReached(mac, format_mac(build.addressing.gateway_mac))
 
 
@@ -238,6 +241,7 @@ INTERMEDIATE_CLAIMS: dict[str, FactFunction] = {
     "intermediate reached": _reached_claims,
     "intermediate given up": _given_up_claims,
 }
-"""The claims of each kind that a switch has to make, in the form of the named tuples above. The
-kinds are those that the grammar of the rendered files names: `own block` is for packets to hosts of
-the same switch, and `carried` for packets of hosts with their intermediate."""
+"""The claims of each kind that a switch has to make. The kinds have the names that the grammar of
+the rendered files gives them. Their values are the named tuples above: `own block` has those of
+`OwnHosts`, `carried` (packets that carry an intermediate) those of `WithIntermediate`, and
+`intermediate` those of `ToIntermediate`."""

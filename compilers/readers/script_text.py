@@ -1,8 +1,8 @@
 """The check of scripts, systemd units and sysctl settings against their templates.
 
-They are rendered once more, with variables that were read from other files of the switch, and have
-to have the same lines in the same order. Comments and empty lines may differ, except behind a line
-that ends in a backslash: there they would end the command.
+The template of a file is rendered once more, with variables that were read from other files of the
+switch. The file has to have the same lines in the same order. Comments and empty lines may differ,
+except behind a line that ends in a backslash: there they would end the command.
 """
 
 from __future__ import annotations
@@ -18,36 +18,44 @@ COMMON_VARIABLES = {"identity": "", "protocol": 80}
 """Variables that all templates use. The identity is only in comments, which may differ."""
 SETTING_COMMENT = "#;"
 """The characters with which comments begin in sysctl.d(5) and systemd.syntax(7)."""
-Lines = Iterable[tuple[int, str]]
-"""Lines with their numbers."""
+NumberedLines = Iterable[tuple[int, str]]
+"""The numbers and the texts of lines."""
 
 
-def differing_lines(lines: Lines, template: str, **variables: object) -> Iterator[tuple[int, str]]:
-    """The lines that differ from the template: number and text, or `no line TEXT`.
+def differing_lines(
+    lines: NumberedLines, template: str, **variables: object
+) -> Iterator[tuple[int, str]]:
+    """Yield the number and the text of each line that differs from the template.
+
+    The text of a missing line is `no line TEXT`, with the number of the line before which it is
+    missing.
 
     Args:
-        lines: those of a file.
+        lines: the lines of a file.
         template: the name of its template, TARGET/FILE.j2.
-        variables: of the template.
+        variables: the variables of the template.
     """
     rendered = environment().get_template(template).render(COMMON_VARIABLES | variables)
-    actual = list(_effective(lines, template))
-    expected = [line for _, line in _effective(enumerate(exact_lines(rendered), 1), template)]
-    if [line for _, line in actual] == expected:
+    actual = list(_without_comments(lines, template))
+    rendered_lines = enumerate(exact_lines(rendered), 1)
+    expected_texts = [text for _, text in _without_comments(rendered_lines, template)]
+    actual_texts = [text for _, text in actual]
+    if actual_texts == expected_texts:
         return
-    last = actual[-1][0] if actual else 0
-    match = SequenceMatcher(None, [line for _, line in actual], expected, autojunk=False)
-    for operation, begin, end, missing_begin, missing_end in match.get_opcodes():
+    last_number = actual[-1][0] if actual else 0
+    matcher = SequenceMatcher(None, actual_texts, expected_texts, autojunk=False)
+    for operation, start, end, missing_start, missing_end in matcher.get_opcodes():
         if operation != "equal":
-            yield from actual[begin:end]
-            number = actual[begin][0] if begin < len(actual) else last
-            yield from ((number, f"no line {line}") for line in expected[missing_begin:missing_end])
+            yield from actual[start:end]
+            number = actual[start][0] if start < len(actual) else last_number
+            for text in expected_texts[missing_start:missing_end]:
+                yield number, f"no line {text}"
 
 
 def differing_lines_of_file(
     file: Path, template: str, **variables: object
 ) -> Iterator[tuple[int, str]]:
-    """The lines of a file that differ from its template; see `differing_lines`.
+    """Yield the lines of a file that differ from its template, as `differing_lines` does.
 
     Raises:
         OSError: it cannot be read.
@@ -55,12 +63,14 @@ def differing_lines_of_file(
     yield from differing_lines(enumerate(exact_lines(read_exact(file)), 1), template, **variables)
 
 
-def _effective(lines: Lines, template: str) -> Iterator[tuple[int, str]]:
-    """The lines that have an effect: no comments, but the `#!` of the first line."""
-    comment = "#" if template.endswith(".sh.j2") else SETTING_COMMENT
-    continued = False
+def _without_comments(lines: NumberedLines, template: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines that have an effect: no comments, but the `#!` of the first line."""
+    comment_characters = "#" if template.endswith(".sh.j2") else SETTING_COMMENT
+    is_continuation = False
     for number, line in lines:
         text = bare(line)
-        if continued or (text and text[0] not in comment) or (number == 1 and line[:2] == "#!"):
+        is_comment = text.startswith(tuple(comment_characters))
+        is_interpreter = number == 1 and line.startswith("#!")
+        if is_continuation or is_interpreter or (text and not is_comment):
             yield number, line
-        continued = line.endswith("\\") and not text.startswith(tuple(comment))
+        is_continuation = line.endswith("\\") and not is_comment

@@ -19,6 +19,14 @@ class JsonError(ValueError):
         line of the second text of that name, which may be in another object."""
 
 
+class _RepeatedKeyError(Exception):
+    """An object has a key twice; `parse`, which has the text, makes a `JsonError` of it."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(key)
+        self.key = key
+
+
 def parse(text: str) -> Any:
     """The value of a JSON text.
 
@@ -35,12 +43,11 @@ def parse(text: str) -> Any:
         raise JsonError(f"no JSON: {error.msg}", error.lineno) from error
     except RecursionError as error:
         raise JsonError("no JSON that anything reads: it is too deep", 0) from error
-    except KeyError as error:
+    except _RepeatedKeyError as error:
         # The hook of `json.loads` knows no lines, so the key is searched in the text.
-        key = str(error.args[0])
-        first = text.find(f'"{key}"')
-        line = text.count("\n", 0, text.find(f'"{key}"', first + 1)) + 1
-        raise JsonError(f"the key {key} twice in an object", line) from error
+        first = text.find(f'"{error.key}"')
+        line = text.count("\n", 0, text.find(f'"{error.key}"', first + 1)) + 1
+        raise JsonError(f"the key {error.key} twice in an object", line) from error
     except JsonError:
         raise
     except ValueError as error:
@@ -56,10 +63,10 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """The object with some pairs of a key and a value.
 
     Raises:
-        KeyError: (key) it occurs twice; `parse`, which has the text, makes a `JsonError` of it.
+        _RepeatedKeyError: a key occurs twice.
     """
     value = dict(pairs)
     if len(value) < len(pairs):
         keys = [key for key, _ in pairs]
-        raise KeyError(next(key for key in keys if keys.count(key) > 1))
+        raise _RepeatedKeyError(next(key for key in keys if keys.count(key) > 1))
     return value

@@ -78,7 +78,7 @@ class CheckedSwitch:
     files of other switches. With static routes they are among `differences`."""
     correct_destinations: int | None = None
     """The number of destinations with hosts to which packets of both families go by the tables;
-    None: files could not be read."""
+    None: files could not be read (`was_read`)."""
     next_hops: tuple[NextHop, ...] = ()
     """The neighbours to which its files send packets by address."""
     addresses: tuple[OwnAddress, ...] = ()
@@ -90,6 +90,11 @@ class CheckedSwitch:
     shares: Mapping[int, PortSet] = field(default_factory=dict)
     """The ports that share packets from hosts, with their weights, by class; classes whose shares
     are those of the tables are left out."""
+
+    @property
+    def was_read(self) -> bool:
+        """Whether the files of the switch could be read."""
+        return self.correct_destinations is not None
 
 
 class _IngressGroup(NamedTuple):
