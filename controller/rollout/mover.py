@@ -6,7 +6,8 @@ it the mover has:
 
 - a *record*, which says how far a move is: each step waits until its record is written
   (`controller.rollout.fabric_record`), so that another controller can go on;
-- a *trial*, a move that has to be confirmed in time, else the fabric falls back to the old build;
+- a *trial*, a move that has to be confirmed in time, else the fabric falls back to the old build
+  (`controller.rollout.trial`);
 - a *survey*, which reads from the switches which build they hold, after a start without a usable
   record;
 - the build folder and the history, to which the fabric's build is written in a thread
@@ -19,9 +20,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from math import floor, inf
+from math import inf
 from time import monotonic, time
 from typing import Any, NamedTuple
 
@@ -35,6 +36,7 @@ from controller.rollout.build_history import LIST, BuildHistory
 from controller.rollout.fabric_record import LONGEST_WRITE, FabricRecord, MoveJournal, Record
 from controller.rollout.file_writes import FileWrites, ignore_error
 from controller.rollout.rollout import MOST_NAMED, Rollout
+from controller.rollout.trial import RETURN_PATIENCE, Trial, seconds_left_of
 from controller.switches import events
 from controller.switches.current import Current, read_build
 from controller.switches.reconcile import IDENTITY_DIGITS, named_identity
@@ -44,17 +46,8 @@ from controller.upkeep.repair_keeper import Keeper
 from controller.upkeep.table_repairs import Detour
 from inventory.problems import InputError, Problem
 
-FALL_BACK_RETRY = 30.0
-"""Seconds until a fall back that failed, or a write of the folder that failed, is tried again."""
-LEFT_STEP = 5.0
-"""Seconds between two records of the time that is left of a trial."""
-LEAST_LEFT = 0.001
-"""The least seconds left that are recorded: 0 means that the time is not known."""
-MOST_LEFT = 3600.0
-"""The most seconds left of a trial in a record of an earlier version, which has the time of day at
-which the trial ends."""
-RETURN_PATIENCE = 30.0
-"""Most seconds that a fall back waits for missing switches, for example after a restart."""
+FOLDER_RETRY = 30.0
+"""Seconds until a write of the folder that failed is tried again."""
 SURVEY_PATIENCE = 30.0
 """Seconds from the first switch read until a survey is decided by the switches read so far."""
 WRITE_POLL = 0.005
@@ -69,23 +62,6 @@ SWITCHES_ALLOWED = 100
 """Switches that a received build may have, however small the fabric is."""
 GROWTH = 4
 """A received build may have so many times the switches of the fabric, if that is more."""
-
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """A build on trial."""
-
-    build: str
-    """The identity of the build. The trial ends where the fabric holds another one."""
-    before: str
-    """The identity of the build before it."""
-    ends: float
-    """When the build before comes back, by the fabric's monotonic clock."""
-    until: float
-    """When the build before comes back, in seconds since the epoch, as it was computed when the
-    trial began."""
-    current: Current | None = None
-    """The build before it, as it was read; None if it could not be."""
 
 
 class _UnverifiedRecord(NamedTuple):
@@ -157,10 +133,6 @@ class Mover:
         self._previous = ""
         """The identity of the build that the fabric held before its last move; "" if that is not
         known."""
-        self._fall_back_not_before = -inf
-        """When the fabric may fall back from a trial at the earliest."""
-        self._trial_over_since = inf
-        """Since when the time of the trial is over; inf while it is not."""
         self._survey_ends_at = inf
         """When a survey is decided by the switches that were read; inf before the first was."""
         self._first_build_noted = False
@@ -197,7 +169,7 @@ class Mover:
         if self.trial:
             seconds_left = self.trial.ends - self.fabric.clock()
             trial = {
-                "before": self.trial.before,
+                "before": self.trial.fallback,
                 "until": round(self._time_of_day() + seconds_left),
             }
         return progress | trial | {"waits_for": self.waits_for, "unwritten": self._writes.trouble}
@@ -271,10 +243,8 @@ class Mover:
         self.require_settled()
         keep = self.history.keep_both
         if target.identity != self.fabric.identity and within:
-            before = self.fabric.current
-            self.trial = self._new_trial(target.identity, before.identity, within, before)
-            self._trial_over_since = inf
-            self._fall_back_not_before = -inf  # the attempts of an earlier trial do not delay it
+            fallback = self.fabric.current
+            self.trial = self._new_trial(target.identity, fallback.identity, within, fallback)
         try:
             self._move(target, accept_loss, by, all_or_none, keep)
         except InputError:
@@ -298,7 +268,7 @@ class Mover:
             all_or_none: as in `move`.
             keep: writes the builds before and after the move to the history.
         """
-        ends_trial = self.trial is not None and target.identity == self.trial.before
+        ends_trial = self.trial is not None and target.identity == self.trial.fallback
         if not ends_trial and self.fabric.is_of_others(target):
             connected = len(self.fabric.present)
             raise InputError.of(
@@ -500,10 +470,10 @@ class Mover:
             return
         self._require_idle()
         trial = self.trial
-        identity = build or (trial.before if trial else self._previous)
+        identity = build or (trial.fallback if trial else self._previous)
         identity = identity or self.history.before(self.fabric.identity)
-        if trial and identity == trial.before and trial.current:
-            target = trial.current  # it need not be read: the disk may hang
+        if trial and identity == trial.fallback and trial.fallback_build:
+            target = trial.fallback_build  # it need not be read: the disk may hang
         else:
             target = self.history.read(identity)
         self._move(target, True, by, all_or_none=False, keep=self._keep_later)
@@ -516,37 +486,30 @@ class Mover:
         """
         self._last_record = record
         if self._unverified_record is not None:
-            return self._record.ensure_stored(self._on_trial(self._unverified_record.record))
+            return self._record.ensure_stored(self._with_trial(self._unverified_record.record))
         folder_build = self._stale_folder_build if self._record.needed else ""
         known, previous = self.keeper.links_record(), self._previous
         record = replace(record, known=known, folder=folder_build, previous=previous)
-        record = self._on_trial(record)
+        record = self._with_trial(record)
         return self._record.ensure_stored(record, self._leads_back(record))
 
-    def _on_trial(self, record: Record) -> Record:
+    def _with_trial(self, record: Record) -> Record:
         """A record with the trial, if there is one."""
-        if self.trial is None:
-            return record
-        # Rounded down, so that controllers that restart again and again do not prolong a trial.
-        steps = floor((self.trial.ends - self.fabric.clock()) / LEFT_STEP)
-        before, until = self.trial.before, self.trial.until
-        return replace(record, before=before, until=until, left=max(steps * LEFT_STEP, LEAST_LEFT))
+        return self.trial.added_to(record, self.fabric.clock()) if self.trial else record
 
     def _leads_back(self, record: Record) -> bool:
         """Whether the next step leads back to the last build that was confirmed.
 
         Such a step does not wait for the disk.
         """
-        if self.trial is None:
-            return False
-        undoes = record.direction == "back" and record.build == self.trial.before
-        is_over = self.fabric.clock() >= self.trial.ends and (undoes or not record.to)
-        return is_over or record.to == self.trial.before
+        return self.trial is not None and self.trial.step_leads_back(record, self.fabric.clock())
 
-    def _new_trial(self, build: str, before: str, seconds: float, current: Current | None) -> Trial:
+    def _new_trial(
+        self, build: str, fallback: str, seconds: float, fallback_build: Current | None
+    ) -> Trial:
         """A trial of so many seconds from now."""
-        until = round(self._time_of_day() + seconds, 3)
-        return Trial(build, before, self.fabric.clock() + seconds, until, current)
+        time_of_day = round(self._time_of_day() + seconds, 3)
+        return Trial(build, fallback, self.fabric.clock() + seconds, time_of_day, fallback_build)
 
     def go_on(self, record: Record, read: Callable[[str], Current]) -> None:
         """Go on where an earlier controller stopped; called before switches connect.
@@ -589,13 +552,12 @@ class Mover:
         """The trial of a record; None if it has none."""
         if not record.before:
             return None
-        # No clock of another machine, or of before a restart, says how much time has passed.
-        left = record.left or min(max(record.until - self._time_of_day(), 0.0), MOST_LEFT)
-        current, before = self.fabric.current, None
+        seconds, fallback_build = seconds_left_of(record, self._time_of_day()), None
         with suppress(InputError, LookupError):
-            before = current if record.before == current.identity else read(record.before)
+            is_current = record.before == self.fabric.identity
+            fallback_build = self.fabric.current if is_current else read(record.before)
         build = record.to if record.build == record.before else record.build
-        return self._new_trial(build, record.before, left, before)
+        return self._new_trial(build, record.before, seconds, fallback_build)
 
     def _foreseen(self, current: Current) -> Build:
         """A build of a move as it will be once loaded."""
@@ -693,7 +655,7 @@ class Mover:
         """
         self._record.needed = True
         self._stale_folder_build = folder_build
-        self._install_retry_at = self.fabric.clock() + FALL_BACK_RETRY
+        self._install_retry_at = self.fabric.clock() + FOLDER_RETRY
 
     def survey(self) -> None:
         """Begin a survey: read which build the switches hold; called before they connect.
@@ -782,7 +744,7 @@ class Mover:
             record: the record.
             go_on: goes on with it.
         """
-        record = replace(self._on_trial(record), known={})  # `known` has been taken over before
+        record = replace(self._with_trial(record), known={})  # `known` has been taken over before
         self._unverified_record = self.trial = None
         has_fallen_back = build == record.before != record.build
         try:
@@ -828,13 +790,13 @@ class Mover:
     def _undo_overdue_move(self, rollout: Rollout) -> None:
         """Undo a move whose trial is over while its next round waits for the disk."""
         trial = self.trial
-        if trial is None or rollout.over or rollout.target.identity == trial.before:
+        if trial is None or rollout.over or rollout.target.identity == trial.fallback:
             return
         waits_for_disk = rollout.seconds_waiting > LONGEST_WRITE and not rollout.awaited
-        is_overdue = waits_for_disk and self.fabric.clock() >= trial.ends
+        is_overdue = waits_for_disk and trial.is_over(self.fabric.clock())
         if is_overdue and not rollout.reason:
             rollout.reason = "not confirmed in time, as the next round could not be written down"
-            self.fabric.tell(events.TrialOver(rollout.target.identity, trial.before))
+            self.fabric.tell(events.TrialOver(rollout.target.identity, trial.fallback))
 
     def _report_wait(self, rollout: Rollout) -> None:
         """Report once that the next step waits for its record, until it has been taken."""
@@ -893,9 +855,8 @@ class Mover:
         ):
             self._write_build(self._stale_folder_build)  # the disk may have room by now
         if self.record_state() and self.trial:
-            self._end_trial(self.trial)
+            self._fall_back_in_time(self.trial)
 
-    @property
     def _is_in_place(self) -> bool:
         """Whether all switches hold their programs, and none of these is being changed."""
         return self.fabric.complete and self.keeper.is_settled
@@ -918,7 +879,7 @@ class Mover:
         fabric = self.fabric
         if fabric.in_sync:
             self._move_to_folder_by = min(self._move_to_folder_by, fabric.clock() + RETURN_PATIENCE)
-        if not self._is_in_place and fabric.clock() < self._move_to_folder_by:
+        if not self._is_in_place() and fabric.clock() < self._move_to_folder_by:
             return
         self._moves_to_folder = False
         current = fabric.current
@@ -949,16 +910,11 @@ class Mover:
         except InputError as error:
             fabric.tell(events.BuildKept(fabric.identity, str(error)))
 
-    def _end_trial(self, trial: Trial) -> None:
-        """Fall back if the trial is over; wait `RETURN_PATIENCE` at most for missing switches."""
-        now = self.fabric.clock()
-        if now < max(trial.ends, self._fall_back_not_before):
+    def _fall_back_in_time(self, trial: Trial) -> None:
+        """Fall back once the time of the trial is over."""
+        if not trial.should_fall_back(self.fabric.clock(), self._is_in_place):
             return
-        self._trial_over_since = min(self._trial_over_since, now)
-        if not self._is_in_place and now < self._trial_over_since + RETURN_PATIENCE:
-            return
-        self._fall_back_not_before = now + FALL_BACK_RETRY
-        self.fabric.tell(events.TrialOver(self.fabric.identity, trial.before))
+        self.fabric.tell(events.TrialOver(self.fabric.identity, trial.fallback))
         try:
             self.roll_back(by="not confirmed")
         except InputError as error:
@@ -969,8 +925,8 @@ class Mover:
         """The builds that the history keeps whatever their age: that before a trial, and that
         before the last move.
         """
-        before = self.trial.before if self.trial else ""
-        return {before, self._previous} - {""}
+        fallback = self.trial.fallback if self.trial else ""
+        return {fallback, self._previous} - {""}
 
     def _keep_first(self, current: Current, spare: set[str]) -> None:
         """List the first build that the fabric holds in the history, and keep it there.
@@ -1019,7 +975,7 @@ class Mover:
         if self._writes.will_call(self._take_folder_result):
             return  # a later write puts another build there
         self._record.needed = error is not None
-        self._install_retry_at = self.fabric.clock() + FALL_BACK_RETRY
+        self._install_retry_at = self.fabric.clock() + FOLDER_RETRY
 
 
 def _votes(cookies: Iterable[int | None], builds: Iterable[str]) -> Counter[str]:

@@ -33,8 +33,9 @@ from controller.cluster.store import Unavailable
 from controller.openflow import messages as wire
 from controller.rollout.build_history import BuildHistory
 from controller.rollout.fabric_record import Record, record_to_json
-from controller.rollout.mover import LEFT_STEP, Mover
+from controller.rollout.mover import Mover
 from controller.rollout.rollout import SETTLE
+from controller.rollout.trial import LEFT_STEP
 from controller.settings import StoreGroup
 from controller.switches.current import read_build
 from controller.switches.session import LiveFabric
@@ -558,7 +559,7 @@ def test_a_first_store_gets_what_the_journal_of_a_lone_controller_says(tmp_path)
     trial = Record(site.new.identity, before=site.old.identity, left=60.0)
     journal.write_bytes(record_to_json(trial))
     site.until(lambda: a.fabric.complete and read(site.store) is not None)
-    assert a.several.mover.trial.before == read(site.store).before == site.old.identity
+    assert a.several.mover.trial.fallback == read(site.store).before == site.old.identity
     waited(site, lambda: not journal.exists())
     assert journal.with_name(".build.journal.old").exists()
     waited(site, lambda: "journal-retired" in [event.kind for event in a.fabric.take_events()])

@@ -28,15 +28,9 @@ from controller.rollout import build_history, fabric_record
 from controller.rollout.build_history import BuildHistory
 from controller.rollout.fabric_record import LONGEST_WRITE
 from controller.rollout.folder_lock import FolderLock
-from controller.rollout.mover import (
-    FALL_BACK_RETRY,
-    LEFT_STEP,
-    MOST_LEFT,
-    RETURN_PATIENCE,
-    SURVEY_PATIENCE,
-    mover_with_journal,
-)
+from controller.rollout.mover import FOLDER_RETRY, SURVEY_PATIENCE, mover_with_journal
 from controller.rollout.rollout import ROLLOUT_PATIENCE, SETTLE
+from controller.rollout.trial import FALL_BACK_RETRY, LEFT_STEP, MOST_LEFT, RETURN_PATIENCE
 from controller.switches.current import read_build
 from controller.switches.session import LiveFabric
 from controller.upkeep.background import InOrder, at_once, in_thread
@@ -1107,7 +1101,7 @@ def test_the_next_process_tries_to_write_the_folder_again(site, monkeypatch):
     assert load(site.folder).identity == site.new.identity, "it could not be replaced"
     site.start()
     site.until(lambda: site.holds(site.old.identity))
-    site.now += FALL_BACK_RETRY
+    site.now += FOLDER_RETRY
     site.until(lambda: load(site.folder).identity == site.old.identity)
     site.step()
     assert not site.journal.exists()
