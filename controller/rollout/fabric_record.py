@@ -103,14 +103,14 @@ class FabricRecord:
         where: the store, in words for people.
         damaged: whether the stored record is unusable or was lost, and `put_aside` was not called
             yet. Until then nothing is written.
-        needed: whether the folder has another build than the fabric. Then the next process needs
-            the record to know which build the fabric has.
+        folder_is_stale: whether the folder has another build than the fabric, which is to be
+            replaced. Then the next process needs the record to know which build the fabric has.
     """
 
     where = "the disk"
 
     def __init__(self) -> None:
-        self.needed = self.damaged = False
+        self.folder_is_stale = self.damaged = False
         self._stored: Record | None = None
         """The record that the store has; None if it has none, or if that is not known."""
         self._writing: Record | None = None
@@ -243,8 +243,8 @@ class MoveJournal(FabricRecord):
         self._record_in_file: Record | None = None
         """The record that the file has. Unlike `_stored` it is known while a write is under way.
         None where the file has none, or where a write failed that had to replace it."""
-        self._needed_at_last_write = False
-        """The value of `needed` when the file was written last."""
+        self._was_stale_at_last_write = False
+        """The value of `folder_is_stale` when the file was written last."""
         self._failed_record: Record | None = None
         """The record whose last write failed; None if the last write did not fail."""
         self._failure_was_reported = False
@@ -295,7 +295,7 @@ class MoveJournal(FabricRecord):
         if self.damaged:
             return True
         self._take_answer()
-        if self.needed is not self._needed_at_last_write:
+        if self.folder_is_stale is not self._was_stale_at_last_write:
             self._stored = None  # the same record may have to be written now, or removed
         super().ensure_stored(record)
         self._take_answer()
@@ -331,12 +331,12 @@ class MoveJournal(FabricRecord):
 
     def _write(self, record: Record) -> None:
         """Start to write the record, or to remove the file where the next process needs none."""
-        is_needed = record.to or record.before or record.known or self.needed
+        is_needed = record.to or record.before or record.known or self.folder_is_stale
         misleads, began = self._misleads(record), self.fabric.clock()
         renames, self._will_rename_damaged = self._will_rename_damaged, False
         content = record_to_json(record) if is_needed else None
         work = partial(_put, self.file, content, misleads, renames)
-        self._unanswered_write = _Write(self._start(work), self.needed, misleads, began)
+        self._unanswered_write = _Write(self._start(work), self.folder_is_stale, misleads, began)
 
     def _take_answer(self) -> None:
         """Take the result of the write under way, if it has ended.
@@ -359,7 +359,7 @@ class MoveJournal(FabricRecord):
             if write.misleads:
                 self._record_in_file = None
         else:
-            self._record_in_file, self._needed_at_last_write = record, write.needed
+            self._record_in_file, self._was_stale_at_last_write = record, write.folder_is_stale
             self._failed_record, self._failure_was_reported = None, False
         self._written(error is None)
 
@@ -376,7 +376,7 @@ class MoveJournal(FabricRecord):
         process would load the folder's build on all switches at once.
         """
         if self._record_in_file is None:
-            return bool(record.to) or self.needed
+            return bool(record.to) or self.folder_is_stale
         return record.position != self._record_in_file.position
 
 
@@ -386,8 +386,8 @@ class _Write:
 
     error: Future[OSError | None]
     """Why it has failed; None if it has not."""
-    needed: bool
-    """Whether the record was needed then."""
+    folder_is_stale: bool
+    """`MoveJournal.folder_is_stale`, as it was then."""
     misleads: bool
     """Whether the file that was there would mislead the next process."""
     began: float

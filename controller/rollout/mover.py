@@ -11,7 +11,7 @@ it the mover has:
 - a *survey*, which reads from the switches which build they hold, after a start without a usable
   record;
 - the build folder and the history, to which the fabric's build is written in a thread
-  (`controller.rollout.file_writes`).
+  (`controller.rollout.folder_sync`).
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from compilers.update.slots import BEGINNING
 from controller.rollout.build_history import LIST, BuildHistory
 from controller.rollout.fabric_record import LONGEST_WRITE, FabricRecord, MoveJournal, Record
 from controller.rollout.file_writes import FileWrites, ignore_error
+from controller.rollout.folder_sync import FolderSync
 from controller.rollout.rollout import MOST_NAMED, Rollout
 from controller.rollout.trial import RETURN_PATIENCE, Trial, seconds_left_of
 from controller.switches import events
@@ -46,8 +47,6 @@ from controller.upkeep.repair_keeper import Keeper
 from controller.upkeep.table_repairs import Detour
 from inventory.problems import InputError, Problem
 
-FOLDER_RETRY = 30.0
-"""Seconds until a write of the folder that failed is tried again."""
 SURVEY_PATIENCE = 30.0
 """Seconds from the first switch read until a survey is decided by the switches read so far."""
 WRITE_POLL = 0.005
@@ -126,6 +125,8 @@ class Mover:
         """The record that waits for a survey; None without one."""
         self._writes = FileWrites(fabric, history, files)
         """The writes to the folder and the history."""
+        self._folder = FolderSync(fabric, history, self._record, self._writes)
+        """Whether the folder follows the fabric, or the fabric the folder."""
         self._prepared: list[str] = []
         """The identities of builds that are being written to the history, to move to them."""
         self._last_record = Record(fabric.identity)
@@ -139,16 +140,6 @@ class Mover:
         """Whether the build that the fabric came to hold first is in the history."""
         self._majority_since = inf
         """Since when most switches have been in sync; inf while they are not."""
-        self._stale_folder_build = ""
-        """The identity of the folder's build, until the fabric's build is written there."""
-        self._install_retry_at = inf
-        """When the fabric's build is written into the folder again."""
-        self._moves_to_folder = False
-        """Whether the fabric is to move to a build that was put into the folder while no controller
-        ran."""
-        self._move_to_folder_by = inf
-        """When that move begins without the switches that are missing; inf before the first was
-        read."""
 
     @property
     def busy(self) -> bool:
@@ -283,7 +274,8 @@ class Mover:
             )
         old, new = _with_current_tables(self.fabric.current), target.build
         if old is None or new is None or target.identity == self.fabric.identity:
-            self.by, self._moves_to_folder, self.rollout = by, False, None
+            self.by, self.rollout = by, None
+            self._folder.moves_to_folder = False
             self.fabric.load(target)
             return
         update = plan(old, self.keeper.foresee(new))
@@ -291,7 +283,7 @@ class Mover:
             raise InputError(loss_problem(lost))
         keep(self.fabric.current, target)
         self._first_build_noted = True
-        self.by, self._moves_to_folder = by, False
+        self.by, self._folder.moves_to_folder = by, False
         self.ensure_recorded(Record(self.fabric.identity, target.identity, BEGINNING))
         self.rollout = Rollout(
             self.fabric,
@@ -487,9 +479,12 @@ class Mover:
         self._last_record = record
         if self._unverified_record is not None:
             return self._record.ensure_stored(self._with_trial(self._unverified_record.record))
-        folder_build = self._stale_folder_build if self._record.needed else ""
-        known, previous = self.keeper.links_record(), self._previous
-        record = replace(record, known=known, folder=folder_build, previous=previous)
+        record = replace(
+            record,
+            known=self.keeper.links_record(),
+            folder=self._folder.stale_build,
+            previous=self._previous,
+        )
         record = self._with_trial(record)
         return self._record.ensure_stored(record, self._leads_back(record))
 
@@ -533,7 +528,7 @@ class Mover:
         self._last_record, self._previous = record, record.previous
         self.trial = trial
         if current.identity not in (record.build, record.to):
-            self._record.needed = True
+            self._folder.note_other_build()
             self.fabric.tell(events.BuildInherited(record.to or record.build, current.identity))
         if old is not current:
             self.fabric.load(old)
@@ -542,7 +537,7 @@ class Mover:
         if record.round >= update.last:
             self.fabric.load(new)
             self._previous = old.identity
-            self._write_build(old.identity)
+            self._write_folder(old.identity)
         elif record.direction == "forth" or record.round > 0:
             self.rollout = Rollout(
                 self.fabric, SwitchPrograms(update), new, self.ensure_recorded, record
@@ -593,11 +588,11 @@ class Mover:
                 self.go_on(record, self.history.read)
                 if folder_build not in (record.build, record.to):
                     if folder_build in (record.folder, last):
-                        self._inherits_folder(folder_build)
+                        self._folder.write_later(folder_build)
                     elif is_of_others:
-                        self._record.needed = False  # what the folder has is the operator's
+                        self._folder.leave_as_is()
                     else:
-                        self._follow_folder()
+                        self._folder.follow_folder()
             except InputError as error:
                 reason = f"what {journal.file.name} says cannot be continued: {error}"
                 self.fabric.tell(events.BuildKept(self.fabric.identity, reason))
@@ -612,7 +607,7 @@ class Mover:
             is_new = bool(entries) and folder_build not in held
             may_follow = is_new and last in self.history.kept_builds() and not journal.damaged
             if may_follow and not is_of_others:
-                self._follow_folder()
+                self._folder.follow_folder()
                 self.survey()
             # Nothing is recorded before the survey is decided: another leader would believe it.
             self._record.damaged |= shares_record
@@ -636,7 +631,7 @@ class Mover:
             if ours.isdisjoint(held.programs.by_datapath_id):
                 folder_build = self.fabric.identity
                 self.go_on(Record(last), {last: held}.__getitem__)
-                self._record.needed = False  # what the folder has is the operator's
+                self._folder.leave_as_is()
                 reason = (
                     f"build {folder_build} of the folder has none of the switches that the fabric "
                     f"had; if it is for another fabric from now on, remove {self.history.place}"
@@ -644,18 +639,6 @@ class Mover:
                 self.fabric.tell(events.BuildKept(last, reason))
                 return True
         return False
-
-    def _inherits_folder(self, folder_build: str) -> None:
-        """Write the fabric's build into the folder, repeatedly until that succeeds.
-
-        An earlier process could not write it there.
-
-        Args:
-            folder_build: the identity of the build in the folder.
-        """
-        self._record.needed = True
-        self._stale_folder_build = folder_build
-        self._install_retry_at = self.fabric.clock() + FOLDER_RETRY
 
     def survey(self) -> None:
         """Begin a survey: read which build the switches hold; called before they connect.
@@ -685,14 +668,6 @@ class Mover:
         self._unverified_record = _UnverifiedRecord(record, go_on)
         self.survey()
 
-    def _follow_folder(self) -> None:
-        """Move to the folder's build, which was compiled while no controller ran.
-
-        Loaded on all switches at once it would lose packets, so the fabric moves to it in rounds.
-        """
-        self._record.needed = False
-        self._moves_to_folder, self._move_to_folder_by = True, inf
-
     def _decide_survey(self, cookies: dict[int, int | None]) -> None:
         """Decide the survey once enough switches were read.
 
@@ -715,12 +690,12 @@ class Mover:
         if self._unverified_record is not None:
             self._go_on_surveyed(build, *self._unverified_record)
             return
-        moves_to_folder, self._moves_to_folder = self._moves_to_folder, False
+        moves_to_folder, self._folder.moves_to_folder = self._folder.moves_to_folder, False
         if build != folder_build:
             try:
                 if moves_to_folder:
                     self.go_on(Record(build), self.history.read)
-                    self._follow_folder()
+                    self._folder.follow_folder()
                 else:
                     self._inherit(build)
             except InputError as error:
@@ -767,7 +742,7 @@ class Mover:
         before, history = self.fabric.current, self.history
         self.go_on(Record(build), history.read)
         self._writes.add(partial(history.keep, before), self._writes.report)
-        self._write_build(before.identity, spare=before.identity)
+        self._write_folder(before.identity, spare=before.identity)
 
     def tick(self) -> None:
         """Take the next steps of a move, a trial or a survey; called a few times a second."""
@@ -783,7 +758,7 @@ class Mover:
             self._replan_around_failures(self.rollout)
             if self.rollout.state == "done":
                 self._previous = self.rollout.status()["from"]
-                self._write_build(self._previous)
+                self._write_folder(self._previous)
         if not self.busy:
             self._tick_between_moves()
 
@@ -844,16 +819,12 @@ class Mover:
         if self._unverified_record is not None:
             self.record_state()
             return
-        if self._moves_to_folder and self.fabric.survey is None:
-            self._move_to_folder_in_time()
+        if self.fabric.survey is None and self._folder.move_is_due(self._is_in_place):
+            self._prepare_move_to_folder()
         if self.trial and self.fabric.identity != self.trial.build:
             self.trial = None
-        if (
-            self._stale_folder_build
-            and self._record.needed
-            and self.fabric.clock() >= self._install_retry_at
-        ):
-            self._write_build(self._stale_folder_build)  # the disk may have room by now
+        if self._folder.write_is_due():
+            self._write_folder(self._folder.stale_build)
         if self.record_state() and self.trial:
             self._fall_back_in_time(self.trial)
 
@@ -871,17 +842,10 @@ class Mover:
         self._majority_since = min(self._majority_since, fabric.clock()) if is_majority else inf
         return fabric.complete or fabric.clock() >= self._majority_since + RETURN_PATIENCE
 
-    def _move_to_folder_in_time(self) -> None:
-        """Move to the build that was put into the folder while no controller ran.
-
-        The move begins once all switches were read, or `RETURN_PATIENCE` after the first.
-        """
+    def _prepare_move_to_folder(self) -> None:
+        """Read the folder's build, and write it to the history, to move to it."""
         fabric = self.fabric
-        if fabric.in_sync:
-            self._move_to_folder_by = min(self._move_to_folder_by, fabric.clock() + RETURN_PATIENCE)
-        if not self._is_in_place() and fabric.clock() < self._move_to_folder_by:
-            return
-        self._moves_to_folder = False
+        self._folder.moves_to_folder = False
         current = fabric.current
         try:
             target = read_build(self.history.folder, self.history.unverified)
@@ -944,38 +908,14 @@ class Mover:
         """Write the builds before and after a return to the history; the return does not wait."""
         self._writes.add(partial(self.history.keep_both, old, target), self._writes.report)
 
-    def _write_build(self, before: str, spare: str = "") -> None:
-        """Write the fabric's new build into the folder and the history.
-
-        Until that is done, the record names the build in the folder.
+    def _write_folder(self, before: str, spare: str = "") -> None:
+        """Write the fabric's build into the folder and the history.
 
         Args:
-            before: the build that the fabric held before.
-            spare: a build that the history keeps whatever its age.
+            before: the identity of the build that the fabric held before.
+            spare: the identity of a build that the history keeps whatever its age; "" for none.
         """
-        # If earlier writes have failed, the folder still has the build from before these.
-        instead_of = {before, self._stale_folder_build} if self._record.needed else {before}
-        if not (self._record.needed and self._stale_folder_build):
-            self._stale_folder_build = before
-        self._record.needed, self._install_retry_at = True, inf
-        current, by, stamp = self.fabric.current, self.by, self.history.stamp()
-        installs, spared = self.history.has_one_of(instead_of), {spare, *self._spared_builds}
-
-        def write() -> None:
-            self.history.note(current, by, spared)
-            # Not where somebody has put another build there meanwhile, or the same one again.
-            if installs:
-                self.history.install(current.identity, instead_of, stamp)
-
-        self._writes.add(write, self._take_folder_result)
-
-    def _take_folder_result(self, error: InputError | None) -> None:
-        """Note whether the folder was written; if not, that is tried again later."""
-        self._writes.report(error)
-        if self._writes.will_call(self._take_folder_result):
-            return  # a later write puts another build there
-        self._record.needed = error is not None
-        self._install_retry_at = self.fabric.clock() + FOLDER_RETRY
+        self._folder.write(before, self.by, {spare, *self._spared_builds})
 
 
 def _votes(cookies: Iterable[int | None], builds: Iterable[str]) -> Counter[str]:

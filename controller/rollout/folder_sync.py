@@ -1,0 +1,149 @@
+"""Keeps the controller's folder the same as the fabric's build.
+
+The next process of the controller starts with the build of the folder. So after each move the
+fabric's build is written there, in a thread (`controller.rollout.file_writes`). The other way
+round, if people have put a build into the folder while no controller ran, the fabric moves to it.
+`controller.rollout.mover` says which of the two has to follow, and carries out the moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from math import inf
+
+from controller.rollout.build_history import BuildHistory
+from controller.rollout.fabric_record import FabricRecord
+from controller.rollout.file_writes import FileWrites
+from controller.rollout.trial import RETURN_PATIENCE
+from controller.switches.session import LiveFabric
+from inventory.problems import InputError
+
+FOLDER_RETRY = 30.0
+"""Seconds until a write of the folder that failed is tried again."""
+
+
+class FolderSync:
+    """Whether the folder follows the fabric, or the fabric the folder.
+
+    `FabricRecord.folder_is_stale` says whether the folder is to follow the fabric. The record of
+    the fabric then names the folder's build, and the next process goes on with the write. The
+    folder is in one of these states:
+
+    - *not stale*: it has the fabric's build, or one that people put there and that stays
+      (`leave_as_is`);
+    - *stale, and being written* (`write`): `_retry_at` is inf;
+    - *stale, and to be written again* at `_retry_at`: the last write has failed, or was that of an
+      earlier process (`write_later`);
+    - *stale, and not written before the next move* (`note_other_build`): `stale_build` is "".
+
+    Apart from that, `moves_to_folder` says whether the fabric is to follow the folder.
+
+    Args:
+        fabric: the fabric.
+        history: the builds that the fabric held, and the controller's folder.
+        record: the record of the fabric.
+        writes: the writes to the folder and the history.
+
+    Attributes:
+        moves_to_folder: whether the fabric is to move to the folder's build.
+    """
+
+    def __init__(
+        self, fabric: LiveFabric, history: BuildHistory, record: FabricRecord, writes: FileWrites
+    ) -> None:
+        self._fabric, self._history = fabric, history
+        self._record, self._writes = record, writes
+        self.moves_to_folder = False
+        self._move_by = inf
+        """When the move to the folder's build begins without the switches that are missing; inf
+        before the first switch was read."""
+        self._build = ""
+        """The identity of the folder's build; it counts only while the folder is stale."""
+        self._retry_at = inf
+        """When a stale folder is written again."""
+
+    # The folder follows the fabric
+
+    @property
+    def stale_build(self) -> str:
+        """The identity of the build in the folder, if it is to be replaced; else ""."""
+        return self._build if self._record.folder_is_stale else ""
+
+    def note_other_build(self) -> None:
+        """Note that the folder has another build than the fabric has come to hold."""
+        self._record.folder_is_stale = True
+
+    def leave_as_is(self) -> None:
+        """Leave the folder's build there, although the fabric has another one: people want it."""
+        self._record.folder_is_stale = False
+
+    def write_later(self, stale_build: str) -> None:
+        """Write the fabric's build into the folder in a while, as an earlier process could not.
+
+        Args:
+            stale_build: the identity of the build in the folder.
+        """
+        self._record.folder_is_stale = True
+        self._build = stale_build
+        self._retry_at = self._fabric.clock() + FOLDER_RETRY
+
+    def write_is_due(self) -> bool:
+        """Whether a write that has failed is to be tried again now: the disk may have room."""
+        return bool(self.stale_build) and self._fabric.clock() >= self._retry_at
+
+    def write(self, before: str, by: str, spare: Collection[str]) -> None:
+        """Write the fabric's build into the folder and the history.
+
+        Args:
+            before: the identity of the build that the fabric held before.
+            by: the name of the token that requested the build.
+            spare: the identities of builds that the history keeps whatever their age.
+        """
+        # If earlier writes have failed, the folder still has the build from before these.
+        replaceable = {before, self._build} if self._record.folder_is_stale else {before}
+        self._build = self.stale_build or before
+        self._record.folder_is_stale, self._retry_at = True, inf
+        current, stamp = self._fabric.current, self._history.stamp()
+        may_install = self._history.has_one_of(replaceable)
+
+        def write() -> None:
+            self._history.note(current, by, spare)
+            # Not where somebody has put another build there meanwhile, or the same one again.
+            if may_install:
+                self._history.install(current.identity, replaceable, stamp)
+
+        self._writes.add(write, self._take_result)
+
+    def _take_result(self, error: InputError | None) -> None:
+        """Note whether the folder was written; if not, that is tried again later."""
+        self._writes.report(error)
+        if self._writes.will_call(self._take_result):
+            return  # a later write puts another build there
+        self._record.folder_is_stale = error is not None
+        self._retry_at = self._fabric.clock() + FOLDER_RETRY
+
+    # The fabric follows the folder
+
+    def follow_folder(self) -> None:
+        """Have the fabric move to the folder's build, compiled while no controller ran.
+
+        Loaded on all switches at once it would lose packets, so the fabric moves to it in rounds.
+        """
+        self._record.folder_is_stale = False
+        self.moves_to_folder, self._move_by = True, inf
+
+    def move_is_due(self, is_in_place: Callable[[], bool]) -> bool:
+        """Whether the move to the folder's build is to begin now.
+
+        It begins once all switches are in place, or `RETURN_PATIENCE` after the first was read.
+
+        Args:
+            is_in_place: returns whether all switches hold their programs, and none of these is
+                being changed.
+        """
+        if not self.moves_to_folder:
+            return False
+        now = self._fabric.clock()
+        if self._fabric.in_sync:
+            self._move_by = min(self._move_by, now + RETURN_PATIENCE)
+        return now >= self._move_by or is_in_place()
