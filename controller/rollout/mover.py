@@ -9,15 +9,14 @@ it the mover has:
 - a *trial*, a move that has to be confirmed in time, else the fabric falls back to the old build
   (`controller.rollout.trial`);
 - a *survey*, which reads from the switches which build they hold, after a start without a usable
-  record;
+  record (`controller.rollout.survey`);
 - the build folder and the history, to which the fabric's build is written in a thread
   (`controller.rollout.folder_sync`).
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
@@ -37,18 +36,16 @@ from controller.rollout.fabric_record import LONGEST_WRITE, FabricRecord, MoveJo
 from controller.rollout.file_writes import FileWrites, ignore_error
 from controller.rollout.folder_sync import FolderSync
 from controller.rollout.rollout import MOST_NAMED, Rollout
+from controller.rollout.survey import FolderAtStart, Survey, UnverifiedRecord
 from controller.rollout.trial import RETURN_PATIENCE, Trial, seconds_left_of
 from controller.switches import events
 from controller.switches.current import Current, read_build
-from controller.switches.reconcile import IDENTITY_DIGITS, named_identity
 from controller.switches.session import LiveFabric
 from controller.upkeep.background import Start, at_once, in_thread
 from controller.upkeep.repair_keeper import Keeper
 from controller.upkeep.table_repairs import Detour
 from inventory.problems import InputError, Problem
 
-SURVEY_PATIENCE = 30.0
-"""Seconds from the first switch read until a survey is decided by the switches read so far."""
 WRITE_POLL = 0.005
 """Seconds between two checks of a request whether the write that it waits for has ended."""
 SETTLE_PATIENCE = 10.0
@@ -61,15 +58,6 @@ SWITCHES_ALLOWED = 100
 """Switches that a received build may have, however small the fabric is."""
 GROWTH = 4
 """A received build may have so many times the switches of the fabric, if that is more."""
-
-
-class _UnverifiedRecord(NamedTuple):
-    """The record of a trial that the fabric may have outrun: it may have fallen back already."""
-
-    record: Record
-    """The record."""
-    go_on: Callable[[Record], None]
-    """Goes on with the record once the switches have been surveyed."""
 
 
 class _PlannedDetour(NamedTuple):
@@ -121,8 +109,8 @@ class Mover:
         """What a thread computes because the move waits for its record; None while it does not."""
         self._wait_reported = False
         """Whether an event has said that the next step waits for its record."""
-        self._unverified_record: _UnverifiedRecord | None = None
-        """The record that waits for a survey; None without one."""
+        self._survey = Survey(fabric, history)
+        """The survey of what the switches hold."""
         self._writes = FileWrites(fabric, history, files)
         """The writes to the folder and the history."""
         self._folder = FolderSync(fabric, history, self._record, self._writes)
@@ -134,8 +122,6 @@ class Mover:
         self._previous = ""
         """The identity of the build that the fabric held before its last move; "" if that is not
         known."""
-        self._survey_ends_at = inf
-        """When a survey is decided by the switches that were read; inf before the first was."""
         self._first_build_noted = False
         """Whether the build that the fabric came to hold first is in the history."""
         self._majority_since = inf
@@ -421,7 +407,7 @@ class Mover:
         Raises:
             InputError: there is no trial, or a move is in progress.
         """
-        if self.busy or self.trial is None or self._unverified_record is not None:
+        if self.busy or self.trial is None or self._survey.unverified is not None:
             given = "none" if self.trial is None else "a move in progress, or one to be read"
             raise InputError.of("a build on trial", given, "`confirm_within` begins a trial")
         self.trial = None
@@ -477,8 +463,8 @@ class Mover:
             Whether the next step may be taken: the record is stored, or need not be.
         """
         self._last_record = record
-        if self._unverified_record is not None:
-            return self._record.ensure_stored(self._with_trial(self._unverified_record.record))
+        if self._survey.unverified is not None:
+            return self._record.ensure_stored(self._with_trial(self._survey.unverified.record))
         record = replace(
             record,
             known=self.keeper.links_record(),
@@ -576,88 +562,91 @@ class Mover:
             InputError: the journal cannot be read.
         """
         folder_build, entries = self.fabric.identity, self.history.entries()
-        last = entries[-1].build if entries else folder_build
+        last_build = entries[-1].build if entries else folder_build
         record = journal.read()
-        ours = {last}
+        known_builds = {last_build}
         if record:
-            ours |= {record.build, record.to, record.before, record.folder}
-        is_of_others = folder_build not in ours and self._keeps_instead_of_others(last)
-
-        def go_on(record: Record) -> None:
-            try:
-                self.go_on(record, self.history.read)
-                if folder_build not in (record.build, record.to):
-                    if folder_build in (record.folder, last):
-                        self._folder.write_later(folder_build)
-                    elif is_of_others:
-                        self._folder.leave_as_is()
-                    else:
-                        self._folder.follow_folder()
-            except InputError as error:
-                reason = f"what {journal.file.name} says cannot be continued: {error}"
-                self.fabric.tell(events.BuildKept(self.fabric.identity, reason))
-                self.trial, self._record.damaged = None, True
-
+            known_builds |= {record.build, record.to, record.before, record.folder}
+        is_foreign = folder_build not in known_builds and self._keeps_last_build(last_build)
+        at_start = FolderAtStart(journal.file.name, folder_build, last_build, is_foreign)
         if record and record.before:
-            self.survey_trial(record, go_on)
+            self._survey_trial(record, at_start)
         elif record:
-            go_on(record)
+            self._go_on_from_folder(record, at_start)
         else:
-            held = {entry.build for entry in entries} if shares_record else {last}
+            held = {entry.build for entry in entries} if shares_record else {last_build}
             is_new = bool(entries) and folder_build not in held
-            may_follow = is_new and last in self.history.kept_builds() and not journal.damaged
-            if may_follow and not is_of_others:
+            may_follow = is_new and last_build in self.history.kept_builds()
+            if may_follow and not journal.damaged and not is_foreign:
                 self._folder.follow_folder()
-                self.survey()
+                self._survey.begin()
             # Nothing is recorded before the survey is decided: another leader would believe it.
             self._record.damaged |= shares_record
         if journal.damaged or self._record.damaged:
-            self.survey()
+            self._survey.begin()
 
-    def _keeps_instead_of_others(self, last: str) -> bool:
-        """Keep the last build where that of the folder has none of its switches.
+    def _go_on_from_folder(self, record: Record, at_start: FolderAtStart) -> None:
+        """Go on with the record of an earlier process of this folder.
+
+        The folder may have a third build, beside those of the record. If an earlier process could
+        not replace it, that is tried again. If people put it there, it stays where it is of another
+        fabric, else the fabric moves to it. If the record cannot be continued, the switches have to
+        be surveyed, which `FabricRecord.damaged` says.
+
+        Args:
+            record: the record.
+            at_start: what this process has found beside it.
+        """
+        try:
+            self.go_on(record, self.history.read)
+            if at_start.folder_build in (record.build, record.to):
+                return
+            if at_start.folder_build in (record.folder, at_start.last_build):
+                self._folder.write_later(at_start.folder_build)
+            elif at_start.is_foreign:
+                self._folder.leave_as_is()
+            else:
+                self._folder.follow_folder()
+        except InputError as error:
+            reason = f"what {at_start.journal} says cannot be continued: {error}"
+            self.fabric.tell(events.BuildKept(self.fabric.identity, reason))
+            self.trial, self._record.damaged = None, True
+
+    def _keeps_last_build(self, last_build: str) -> bool:
+        """Keep the fabric's last build where the folder's has none of its switches.
 
         The folder's build is then of another fabric, or of another plane of this one.
 
         Args:
-            last: the identity of the build that the fabric held last; the history may have it.
+            last_build: the identity of the build that the fabric held last. The history may have
+                it.
 
         Returns:
             Whether it was kept.
         """
         ours = set(self.fabric.current.programs.by_datapath_id)
         with suppress(InputError, LookupError):
-            held = self.history.read(last)
+            held = self.history.read(last_build)
             if ours.isdisjoint(held.programs.by_datapath_id):
                 folder_build = self.fabric.identity
-                self.go_on(Record(last), {last: held}.__getitem__)
+                self.go_on(Record(last_build), {last_build: held}.__getitem__)
                 self._folder.leave_as_is()
                 reason = (
                     f"build {folder_build} of the folder has none of the switches that the fabric "
                     f"had; if it is for another fabric from now on, remove {self.history.place}"
                 )
-                self.fabric.tell(events.BuildKept(last, reason))
+                self.fabric.tell(events.BuildKept(last_build, reason))
                 return True
         return False
 
-    def survey(self) -> None:
-        """Begin a survey: read which build the switches hold; called before they connect.
-
-        The cookie of a switch's marker names its build. Until all switches have been read, or
-        `SURVEY_PATIENCE` after the first, nothing is changed, and no move begins. Then the build
-        that most switches name becomes the fabric's, if the history has it; else the build of the
-        folder. If most switches were read and name none, that is decided at once.
-        """
-        self.fabric.survey, self._survey_ends_at = {}, inf
-
-    def survey_trial(self, record: Record, go_on: Callable[[Record], None]) -> None:
-        """Go on with the record of a trial after a survey; called before switches connect.
+    def _survey_trial(self, record: Record, at_start: FolderAtStart) -> None:
+        """Survey the switches before going on with the record of a trial.
 
         The fabric may have fallen back to the old build without a record, if the disk took none.
 
         Args:
             record: the record.
-            go_on: goes on with it.
+            at_start: what this process has found beside it.
         """
         named_by = self.fabric.current
         with suppress(InputError, LookupError):
@@ -665,33 +654,18 @@ class Mover:
                 named_by = self.history.read(record.build)
         self.keeper.take_over(record.known, named_by.build)
         self.trial = self._trial_of(record, self.history.read)
-        self._unverified_record = _UnverifiedRecord(record, go_on)
-        self.survey()
+        self._survey.unverified = UnverifiedRecord(record, at_start)
+        self._survey.begin()
 
-    def _decide_survey(self, cookies: dict[int, int | None]) -> None:
-        """Decide the survey once enough switches were read.
+    def _follow_survey(self, build: str) -> None:
+        """Make the build that most switches hold the fabric's, after a survey without a record.
 
         Args:
-            cookies: the cookie of the marker of each switch that was read, by vertex.
+            build: the identity of the build.
         """
-        fabric, now = self.fabric, self.fabric.clock()
-        majority = fabric.expected // 2 + 1
-        if cookies:
-            self._survey_ends_at = min(self._survey_ends_at, now + SURVEY_PATIENCE)
-        # With a trial's record it is one of two builds, so a majority of the switches decides.
-        quorum = fabric.expected if self._unverified_record is None else majority
-        is_new = sum(cookie is None for cookie in cookies.values()) >= majority
-        if len(cookies) < quorum and not is_new and now < self._survey_ends_at:
-            return
-        fabric.survey, folder_build = None, fabric.identity
-        votes = _votes(cookies.values(), [*self.history.kept_builds(), folder_build])
-        build = max(votes, key=votes.__getitem__) if votes else folder_build
-        fabric.tell(events.BuildSurveyed(build, votes[build], len(cookies)))
-        if self._unverified_record is not None:
-            self._go_on_surveyed(build, *self._unverified_record)
-            return
+        fabric = self.fabric
         moves_to_folder, self._folder.moves_to_folder = self._folder.moves_to_folder, False
-        if build != folder_build:
+        if build != fabric.identity:
             try:
                 if moves_to_folder:
                     self.go_on(Record(build), self.history.read)
@@ -708,7 +682,7 @@ class Mover:
         for switch in self.fabric.present.values():
             switch.request_reading()
 
-    def _go_on_surveyed(self, build: str, record: Record, go_on: Callable[[Record], None]) -> None:
+    def _go_on_surveyed(self, build: str, unverified: UnverifiedRecord) -> None:
         """Go on with the record, unless most switches name the build that the fabric fell back to.
 
         A switch names the build that it comes to only in the last round, so the others hold the
@@ -716,21 +690,21 @@ class Mover:
 
         Args:
             build: the identity of the build that most switches name.
-            record: the record.
-            go_on: goes on with it.
+            unverified: the record that has waited for the survey.
         """
-        record = replace(self._with_trial(record), known={})  # `known` has been taken over before
-        self._unverified_record = self.trial = None
-        has_fallen_back = build == record.before != record.build
+        # The dead links and drains have been taken over before.
+        record = replace(self._with_trial(unverified.record), known={})
+        self._survey.unverified = self.trial = None
+        has_fallen_back = build == record.before and build != record.build
         try:
             if not has_fallen_back:
-                go_on(record)
+                self._go_on_from_folder(record, unverified.at_start)
             elif build != self.fabric.identity:
                 self._inherit(build)
         except InputError as error:
             self.fabric.tell(events.BuildKept(self.fabric.identity, str(error)))
         if self._record.damaged:
-            self.survey()
+            self._survey.begin()
         self._correct_all()
 
     def _inherit(self, build: str) -> None:
@@ -749,8 +723,12 @@ class Mover:
         self._writes.take_results()
         if damage := self.history.damage():
             self.fabric.tell(events.HistoryDamaged(str(self.history.place / LIST), damage))
-        if self.fabric.survey is not None:
-            self._decide_survey(self.fabric.survey)
+        surveyed_build = self._survey.decide()
+        if surveyed_build is not None:
+            if self._survey.unverified is not None:
+                self._go_on_surveyed(surveyed_build, self._survey.unverified)
+            else:
+                self._follow_survey(surveyed_build)
         if self.rollout is not None and not self.rollout.over:
             self.rollout.tick()
             self._undo_overdue_move(self.rollout)
@@ -816,7 +794,7 @@ class Mover:
             self._first_build_noted = True
             keep = partial(self._keep_first, self.fabric.current, self._spared_builds)
             self._writes.add(keep, self._writes.report)
-        if self._unverified_record is not None:
+        if self._survey.unverified is not None:
             self.record_state()
             return
         if self.fabric.survey is None and self._folder.move_is_due(self._is_in_place):
@@ -916,18 +894,6 @@ class Mover:
             spare: the identity of a build that the history keeps whatever its age; "" for none.
         """
         self._folder.write(before, self.by, {spare, *self._spared_builds})
-
-
-def _votes(cookies: Iterable[int | None], builds: Iterable[str]) -> Counter[str]:
-    """How many switches name each of these builds, by its identity.
-
-    Args:
-        cookies: the cookies of the switches' markers; None for a switch without one.
-        builds: the identities of the builds.
-    """
-    build_of_digits = {identity[:IDENTITY_DIGITS]: identity for identity in builds}
-    named = [named_identity(cookie) for cookie in cookies if cookie]
-    return Counter(build_of_digits[digits] for digits in named if digits in build_of_digits)
 
 
 def _plan_detour(work: Callable[[], Detour]) -> _PlannedDetour:
