@@ -106,7 +106,7 @@ class BuildCopies:
             self._next_at = now + COPY_RETRY
             self._report(self._fault)
         self.found_record |= record is not None
-        if record is not None and not record.to:  # no move is under way
+        if record is not None and not record.target:  # no move is under way
             held = [build for build in (record.previous, record.build) if build]
             write = partial(self.history.follow, held, record.named, only_if_empty=not is_follower)
             self._list_write = self._start_write(write)

@@ -25,7 +25,7 @@ from controller.cluster.roles import Roles
 from controller.cluster.shared_record import Inherited, SharedRecord
 from controller.cluster.store import Etcd, Unavailable
 from controller.rollout.build_history import BuildHistory
-from controller.rollout.fabric_record import MoveJournal
+from controller.rollout.move_journal import MoveJournal
 from controller.rollout.mover import Mover
 from controller.settings import Settings
 from controller.switches import events

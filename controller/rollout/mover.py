@@ -32,9 +32,10 @@ from compilers.update.move_plan import plan
 from compilers.update.programs import SwitchPrograms
 from compilers.update.slots import BEGINNING
 from controller.rollout.build_history import LIST, BuildHistory
-from controller.rollout.fabric_record import LONGEST_WRITE, FabricRecord, MoveJournal, Record
+from controller.rollout.fabric_record import LONGEST_WRITE, FabricRecord, Record
 from controller.rollout.file_writes import FileWrites, ignore_error
 from controller.rollout.folder_sync import FolderSync
+from controller.rollout.move_journal import MoveJournal
 from controller.rollout.rollout import MOST_NAMED, Rollout
 from controller.rollout.survey import FolderAtStart, Survey, UnverifiedRecord
 from controller.rollout.trial import RETURN_PATIENCE, Trial, seconds_left_of
@@ -428,7 +429,7 @@ class Mover:
 
     def records_links(self) -> bool:
         """Whether the stored record has all dead links and drains; if not, start writing it."""
-        return self.record_state() and self._record.knows(self.keeper.links_record())
+        return self.record_state() and self._record.has_link_state(self.keeper.links_record())
 
     def roll_back(self, build: str = "", by: str = "") -> None:
         """Return to a build of the history; a trial ends once the fabric holds it.
@@ -467,8 +468,8 @@ class Mover:
             return self._record.ensure_stored(self._with_trial(self._survey.unverified.record))
         record = replace(
             record,
-            known=self.keeper.links_record(),
-            folder=self._folder.stale_build,
+            link_state=self.keeper.links_record(),
+            folder_build=self._folder.stale_build,
             previous=self._previous,
         )
         record = self._with_trial(record)
@@ -505,17 +506,17 @@ class Mover:
         current = self.fabric.current
         old, new = (
             current if name == current.identity else read(name)
-            for name in (record.build, record.to or record.build)
+            for name in (record.build, record.target or record.build)
         )
-        self.keeper.take_over(record.known, old.build)
+        self.keeper.take_over(record.link_state, old.build)
         trial = self._trial_of(record, read)
         # Planned as the move was, around what is dead or drained: its switches hold such rows.
-        update = plan(self._foreseen(old), self._foreseen(new)) if record.to else None
+        update = plan(self._foreseen(old), self._foreseen(new)) if record.target else None
         self._last_record, self._previous = record, record.previous
         self.trial = trial
-        if current.identity not in (record.build, record.to):
+        if current.identity not in (record.build, record.target):
             self._folder.note_other_build()
-            self.fabric.tell(events.BuildInherited(record.to or record.build, current.identity))
+            self.fabric.tell(events.BuildInherited(record.target or record.build, current.identity))
         if old is not current:
             self.fabric.load(old)
         if update is None:
@@ -531,14 +532,14 @@ class Mover:
 
     def _trial_of(self, record: Record, read: Callable[[str], Current]) -> Trial | None:
         """The trial of a record; None if it has none."""
-        if not record.before:
+        if not record.fallback:
             return None
         seconds, fallback_build = seconds_left_of(record, self._time_of_day()), None
         with suppress(InputError, LookupError):
-            is_current = record.before == self.fabric.identity
-            fallback_build = self.fabric.current if is_current else read(record.before)
-        build = record.to if record.build == record.before else record.build
-        return self._new_trial(build, record.before, seconds, fallback_build)
+            is_current = record.fallback == self.fabric.identity
+            fallback_build = self.fabric.current if is_current else read(record.fallback)
+        build = record.target if record.build == record.fallback else record.build
+        return self._new_trial(build, record.fallback, seconds, fallback_build)
 
     def _foreseen(self, current: Current) -> Build:
         """A build of a move as it will be once loaded."""
@@ -566,10 +567,10 @@ class Mover:
         record = journal.read()
         known_builds = {last_build}
         if record:
-            known_builds |= {record.build, record.to, record.before, record.folder}
+            known_builds |= {record.build, record.target, record.fallback, record.folder_build}
         is_foreign = folder_build not in known_builds and self._keeps_last_build(last_build)
         at_start = FolderAtStart(journal.file.name, folder_build, last_build, is_foreign)
-        if record and record.before:
+        if record and record.fallback:
             self._survey_trial(record, at_start)
         elif record:
             self._go_on_from_folder(record, at_start)
@@ -599,9 +600,9 @@ class Mover:
         """
         try:
             self.go_on(record, self.history.read)
-            if at_start.folder_build in (record.build, record.to):
+            if at_start.folder_build in (record.build, record.target):
                 return
-            if at_start.folder_build in (record.folder, at_start.last_build):
+            if at_start.folder_build in (record.folder_build, at_start.last_build):
                 self._folder.write_later(at_start.folder_build)
             elif at_start.is_foreign:
                 self._folder.leave_as_is()
@@ -652,7 +653,7 @@ class Mover:
         with suppress(InputError, LookupError):
             if record.build != named_by.identity:
                 named_by = self.history.read(record.build)
-        self.keeper.take_over(record.known, named_by.build)
+        self.keeper.take_over(record.link_state, named_by.build)
         self.trial = self._trial_of(record, self.history.read)
         self._survey.unverified = UnverifiedRecord(record, at_start)
         self._survey.begin()
@@ -693,9 +694,9 @@ class Mover:
             unverified: the record that has waited for the survey.
         """
         # The dead links and drains have been taken over before.
-        record = replace(self._with_trial(unverified.record), known={})
+        record = replace(self._with_trial(unverified.record), link_state={})
         self._survey.unverified = self.trial = None
-        has_fallen_back = build == record.before and build != record.build
+        has_fallen_back = build == record.fallback and build != record.build
         try:
             if not has_fallen_back:
                 self._go_on_from_folder(record, unverified.at_start)

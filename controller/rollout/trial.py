@@ -85,9 +85,9 @@ class Trial:
         steps_left = floor((self.ends - now) / LEFT_STEP)
         return replace(
             record,
-            before=self.fallback,
-            until=self.ends_at_time_of_day,
-            left=max(steps_left * LEFT_STEP, LEAST_LEFT),
+            fallback=self.fallback,
+            trial_ends=self.ends_at_time_of_day,
+            trial_seconds_left=max(steps_left * LEFT_STEP, LEAST_LEFT),
         )
 
     def step_leads_back(self, record: Record, now: float) -> bool:
@@ -96,8 +96,8 @@ class Trial:
         Such a step does not wait for the disk.
         """
         undoes_move = record.direction == "back" and record.build == self.fallback
-        moves_to_fallback = record.to == self.fallback
-        return moves_to_fallback or (self.is_over(now) and (undoes_move or not record.to))
+        moves_to_fallback = record.target == self.fallback
+        return moves_to_fallback or (self.is_over(now) and (undoes_move or not record.target))
 
 
 def seconds_left_of(record: Record, time_of_day: float) -> float:
@@ -111,4 +111,4 @@ def seconds_left_of(record: Record, time_of_day: float) -> float:
         record: the record.
         time_of_day: seconds since the epoch.
     """
-    return record.left or min(max(record.until - time_of_day, 0.0), MOST_LEFT)
+    return record.trial_seconds_left or min(max(record.trial_ends - time_of_day, 0.0), MOST_LEFT)

@@ -270,7 +270,7 @@ def test_a_successor_whose_clock_is_ahead_ends_no_trial_early(tmp_path):
     a, b = site.instances["a"], site.start("b", "old", ahead=7200.0)
     site.until(lambda: a.fabric.complete)
     a.several.mover.move(read_build(site.folder / "new", unverified=True), True, within=120.0)
-    site.until(lambda: a.rollout.over and read(site.store).to == "")
+    site.until(lambda: a.rollout.over and read(site.store).target == "")
     site.kill("a")
     site.until(lambda: b.several.state == "leader", seconds=LEADER_PERIOD)
     site.until(lambda: b.fabric.complete)
@@ -432,7 +432,7 @@ def test_a_record_whose_answer_was_lost_may_be_in_the_store():
     """What is known went back to what it was: the store kept what it had got meanwhile."""
     etcd = Etcd()
     etcd.key = (1, "a", 7)
-    store, calm, drained = Store(etcd), Record("a"), Record("a", known={"asked": [["3"]]})
+    store, calm, drained = Store(etcd), Record("a"), Record("a", link_state={"asked": [["3"]]})
     record = SharedRecord(
         store, SimpleNamespace(packed=lambda _: None, is_verified=lambda _: True), Later
     )
@@ -556,10 +556,10 @@ def test_a_first_store_gets_what_the_journal_of_a_lone_controller_says(tmp_path)
     a = restarted(site, "a", "new")
     lost_store(site)
     journal = a.several.record.history.folder.with_name(".build.journal")
-    trial = Record(site.new.identity, before=site.old.identity, left=60.0)
+    trial = Record(site.new.identity, fallback=site.old.identity, trial_seconds_left=60.0)
     journal.write_bytes(record_to_json(trial))
     site.until(lambda: a.fabric.complete and read(site.store) is not None)
-    assert a.several.mover.trial.fallback == read(site.store).before == site.old.identity
+    assert a.several.mover.trial.fallback == read(site.store).fallback == site.old.identity
     waited(site, lambda: not journal.exists())
     assert journal.with_name(".build.journal.old").exists()
     waited(site, lambda: "journal-retired" in [event.kind for event in a.fabric.take_events()])
@@ -569,7 +569,7 @@ def test_a_first_store_gets_what_the_journal_of_a_lone_controller_says(tmp_path)
 def test_a_journal_older_than_the_record_is_put_away(tmp_path):
     site = Site(tmp_path, *PAIRS["policy"]())
     journal = tmp_path / "a" / ".build.journal"
-    journal.write_bytes(record_to_json(Record(site.old.identity, before=site.new.identity)))
+    journal.write_bytes(record_to_json(Record(site.old.identity, fallback=site.new.identity)))
     site.store.values["record"] = record_to_json(Record(site.old.identity))
     a = site.instances["a"]
     site.until(lambda: a.fabric.complete)
@@ -583,7 +583,7 @@ def test_a_follower_puts_its_journal_away_when_the_store_has_a_record(tmp_path):
     site, a = moving(tmp_path, "policy")
     b = site.start("b", "old")
     journal = tmp_path / "b" / ".build.journal"
-    journal.write_bytes(record_to_json(Record(site.old.identity, known={"asked": [["n1"]]})))
+    journal.write_bytes(record_to_json(Record(site.old.identity, link_state={"asked": [["n1"]]})))
     site.until(lambda: a.rollout.over and read(site.store) == Record(site.new.identity))
     waited(site, lambda: not journal.exists())
     waited(site, lambda: "as the store has a record" in told(b, "journal-retired"))

@@ -809,7 +809,7 @@ def test_a_drain_is_answered_when_the_store_has_it(tmp_path, repairing, monkeypa
     node = {"what": fabric.names[3]}
     answer = Client(app).post("/api/drain", json=node, headers=bearer(OPERATOR))
     assert (answer.status_code, breaths) == (202, [1, 1, 1])
-    assert read(store).known["asked"] == [[node["what"]]]
+    assert read(store).link_state["asked"] == [[node["what"]]]
 
     mover.rollout = None
     monkeypatch.setattr(http_api, "RECORD_PATIENCE", 0.0)

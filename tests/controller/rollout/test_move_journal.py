@@ -24,7 +24,7 @@ from compilers.targets.openflow import protocol as of
 from compilers.update.move_plan import plan
 from compilers.update.slots import BEGINNING
 from controller.management.action_log import ActionLog
-from controller.rollout import build_history, fabric_record
+from controller.rollout import build_history, move_journal
 from controller.rollout.build_history import BuildHistory
 from controller.rollout.fabric_record import LONGEST_WRITE
 from controller.rollout.folder_lock import FolderLock
@@ -642,13 +642,13 @@ def test_a_journal_that_cannot_be_written_is_told_once(site):
 @pytest.fixture
 def hung(site, monkeypatch):
     """A disk that answers once this event is set."""
-    answers, replace_file = Event(), fabric_record.replace_file
+    answers, replace_file = Event(), move_journal.replace_file
 
     def late(file, pieces):
         assert answers.wait(60.0), "the loop waits for the disk"
         return replace_file(file, pieces)
 
-    monkeypatch.setattr(fabric_record, "replace_file", late)
+    monkeypatch.setattr(move_journal, "replace_file", late)
     site.start_write = lambda work: (at_once if answers.is_set() else in_thread)(work)
     yield answers
     answers.set()
@@ -1129,7 +1129,7 @@ def test_the_folder_follows_the_next_move_after_a_return_on_a_full_disk(site, mo
 
 def test_a_move_that_a_full_disk_leaves_without_a_journal_has_switches_asked(site, monkeypatch):
     """The next process took the folder's build for theirs, and loaded it on all at once."""
-    monkeypatch.setattr(fabric_record, "replace_file", Mock(side_effect=OSError(28, "full")))
+    monkeypatch.setattr(move_journal, "replace_file", Mock(side_effect=OSError(28, "full")))
     site.move()
     site.until(lambda: site.mover.rollout.round == site.update.last)
     site.step()
