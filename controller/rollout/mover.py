@@ -23,11 +23,11 @@ from dataclasses import replace
 from functools import partial
 from math import inf
 from time import monotonic, time
-from typing import Any, NamedTuple
+from typing import Any
 
 from compilers.tables.build import Build
 from compilers.targets.openflow.encoder import Encoder
-from compilers.update.loss import PairLoss, loss
+from compilers.update.loss import loss
 from compilers.update.move_plan import plan
 from compilers.update.programs import SwitchPrograms
 from compilers.update.slots import BEGINNING
@@ -35,7 +35,9 @@ from controller.rollout.build_history import LIST, BuildHistory
 from controller.rollout.fabric_record import LONGEST_WRITE, FabricRecord, Record
 from controller.rollout.file_writes import FileWrites, ignore_error
 from controller.rollout.folder_sync import FolderSync
+from controller.rollout.move_detour import MoveDetour
 from controller.rollout.move_journal import MoveJournal
+from controller.rollout.move_loss import loss_problem
 from controller.rollout.rollout import MOST_NAMED, Rollout
 from controller.rollout.survey import FolderAtStart, Survey, UnverifiedRecord
 from controller.rollout.trial import RETURN_PATIENCE, Trial, seconds_left_of
@@ -44,8 +46,7 @@ from controller.switches.current import Current, read_build
 from controller.switches.session import LiveFabric
 from controller.upkeep.background import Start, at_once, in_thread
 from controller.upkeep.repair_keeper import Keeper
-from controller.upkeep.table_repairs import Detour
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError
 
 WRITE_POLL = 0.005
 """Seconds between two checks of a request whether the write that it waits for has ended."""
@@ -59,15 +60,6 @@ SWITCHES_ALLOWED = 100
 """Switches that a received build may have, however small the fabric is."""
 GROWTH = 4
 """A received build may have so many times the switches of the fabric, if that is more."""
-
-
-class _PlannedDetour(NamedTuple):
-    """What a thread computes for a move that waits."""
-
-    detour: Detour
-    """The tables of both builds around failures."""
-    programs: SwitchPrograms
-    """The programs of the move between them."""
 
 
 class Mover:
@@ -106,8 +98,8 @@ class Mover:
         """The name of the token that requested the last move."""
         self._record, self._start = record or FabricRecord(), start
         self._time_of_day = time_of_day
-        self._detour: Future[_PlannedDetour] | None = None
-        """What a thread computes because the move waits for its record; None while it does not."""
+        self._detour = MoveDetour(keeper, start)
+        """Leads the tables of a move that waits around new failures."""
         self._wait_reported = False
         """Whether an event has said that the next step waits for its record."""
         self._survey = Survey(fabric, history)
@@ -734,7 +726,7 @@ class Mover:
             self.rollout.tick()
             self._undo_overdue_move(self.rollout)
             self._report_wait(self.rollout)
-            self._replan_around_failures(self.rollout)
+            self._detour.tick(self.rollout)
             if self.rollout.state == "done":
                 self._previous = self.rollout.status()["from"]
                 self._write_folder(self._previous)
@@ -759,33 +751,6 @@ class Mover:
             build, round, rounds = status["to"], status["round"], status["rounds"]
             self.fabric.tell(events.MoveWaits(build, self.waits_for, round, rounds))
         self._wait_reported = bool(self.waits_for)
-
-    def _replan_around_failures(self, rollout: Rollout) -> None:
-        """Lead the tables of both builds around new failures while the move waits.
-
-        That needs no record: the next process starts from the rows of the recorded round, and
-        repairs them again.
-        """
-        waits, computing = rollout.waits, self._detour
-        if computing is None:
-            target = rollout.target.build
-            if waits and target and (work := self.keeper.detour_work(target)):
-                self._detour = self._start(partial(_plan_detour, work))
-            return
-        if not computing.done():
-            return
-        self._detour = None
-        try:
-            detour, programs = computing.result()
-        except Exception as error:
-            if self.keeper.discard_detour(error):
-                raise
-            return
-        if waits:
-            self.keeper.take_detour(detour)
-            rollout.replan(programs, self.keeper.report_detour)
-        else:
-            self.keeper.discard_detour()
 
     def _tick_between_moves(self) -> None:
         """Do what is due between moves: write builds and the record, begin a move to the folder's
@@ -897,36 +862,9 @@ class Mover:
         self._folder.write(before, self.by, {spare, *self._spared_builds})
 
 
-def _plan_detour(work: Callable[[], Detour]) -> _PlannedDetour:
-    """Compute the tables of both builds around failures, and plan the move between them."""
-    detour = work()
-    return _PlannedDetour(detour, SwitchPrograms(plan(detour.old, detour.new)))
-
-
 def _with_current_tables(current: Current) -> Build | None:
     """The build with its current tables: repaired, and with shifted weights."""
     return current.programs.build if isinstance(current.programs, Encoder) else current.build
-
-
-def loss_problem(lost: PairLoss) -> Problem:
-    """The problem of a move that loses packets: it lists losses, and how to proceed."""
-    parts = []
-    if lost.pairs:
-        parts.append(
-            f"{lost.pairs:,} that lose packets: {len(lost.hosts):,} hosts are removed, moved or "
-            f"renumbered ({', '.join(lost.hosts[:3])}{', …' if len(lost.hosts) > 3 else ''})"
-        )
-    if lost.exposed:
-        start, end = lost.cables[0]
-        parts.append(
-            f"{lost.exposed:,} whose packets may take {len(lost.cables):,} cables that the new "
-            f"build has not ({start} to {end}{', …' if len(lost.cables) > 1 else ''})"
-        )
-    return Problem(
-        required="a move in which no pair of hosts loses a packet",
-        given="; ".join(parts),
-        todo="leave the cables in until the move is over; or accept the loss with `accept_loss`",
-    )
 
 
 def mover_with_journal(

@@ -1,0 +1,88 @@
+"""Leads the tables of a move around new failures while the move waits between two rounds.
+
+`controller.rollout.mover` calls this at each tick of a move. The keeper
+(`controller.upkeep.repair_keeper`) knows the failures, and a thread computes the detour: the tables
+of both builds around these failures, and the programs of the move between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from functools import partial
+from typing import NamedTuple
+
+from compilers.update.move_plan import plan
+from compilers.update.programs import SwitchPrograms
+from controller.rollout.rollout import Rollout
+from controller.upkeep.background import Start
+from controller.upkeep.repair_keeper import Keeper
+from controller.upkeep.table_repairs import Detour
+
+
+class _PlannedDetour(NamedTuple):
+    """A detour, and the move that takes it."""
+
+    detour: Detour
+    """The tables of both builds around failures."""
+    programs: SwitchPrograms
+    """The programs of the move between them."""
+
+
+class MoveDetour:
+    """Computes a detour for a move that waits, and has the move take it.
+
+    Args:
+        keeper: knows which links and switches are dead.
+        start: runs the computation in a thread.
+    """
+
+    def __init__(self, keeper: Keeper, start: Start) -> None:
+        self._keeper, self._start = keeper, start
+        self._computing: Future[_PlannedDetour] | None = None
+        """The detour that a thread computes; None while none is computed."""
+
+    def tick(self, rollout: Rollout) -> None:
+        """Begin to compute a detour if the move waits and something has failed, or take the result.
+
+        Taking a detour needs no record: the next process starts from the rows of the recorded
+        round, and repairs them again.
+
+        Args:
+            rollout: the move.
+
+        Raises:
+            Exception: the detour could not be computed, for another reason than the last time.
+        """
+        if self._computing is None:
+            self._begin(rollout)
+        elif self._computing.done():
+            computing, self._computing = self._computing, None
+            self._take(computing, rollout)
+
+    def _begin(self, rollout: Rollout) -> None:
+        """Begin to compute a detour, if the move waits and something has failed."""
+        target = rollout.target.build
+        if rollout.waits and target and (compute := self._keeper.detour_work(target)):
+            self._computing = self._start(partial(_plan_detour, compute))
+
+    def _take(self, computing: Future[_PlannedDetour], rollout: Rollout) -> None:
+        """Have the move take the computed detour, unless it has gone on meanwhile."""
+        try:
+            detour, programs = computing.result()
+        except Exception as error:
+            is_new_error = self._keeper.discard_detour(error)
+            if is_new_error:
+                raise
+            return
+        if rollout.waits:
+            self._keeper.take_detour(detour)
+            rollout.replan(programs, self._keeper.report_detour)
+        else:
+            self._keeper.discard_detour()
+
+
+def _plan_detour(compute: Callable[[], Detour]) -> _PlannedDetour:
+    """Compute the tables of both builds around failures, and plan the move between them."""
+    detour = compute()
+    return _PlannedDetour(detour, SwitchPrograms(plan(detour.old, detour.new)))
