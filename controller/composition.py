@@ -27,7 +27,7 @@ from controller.reporter import Reporter
 from controller.rollout.build_archive import MOST_BUILD
 from controller.rollout.build_history import BuildHistory
 from controller.rollout.folder_lock import FolderLock
-from controller.rollout.mover import mover_with_journal
+from controller.rollout.resumption import mover_with_journal
 from controller.settings import Settings
 from controller.state import Overview, State
 from controller.switches import events

@@ -27,6 +27,7 @@ from controller.cluster.store import Etcd, Unavailable
 from controller.rollout.build_history import BuildHistory
 from controller.rollout.move_journal import MoveJournal
 from controller.rollout.mover import Mover
+from controller.rollout.resumption import Resumption
 from controller.settings import Settings
 from controller.switches import events
 from controller.switches.connections.tls_files import TlsFiles
@@ -262,7 +263,7 @@ class ClusterMember:
                 self.mover.go_on(record, builds.__getitem__)
                 self._journal_use = UNUSED
             else:
-                self.mover.begin(self._journal, shares_record=True)
+                Resumption(self.mover, self._journal).begin(shares_record=True)
                 damaged = self._journal.damaged
                 self._journal_use = "it is damaged" if damaged else "the store has what it says"
         except (InputError, Unavailable) as error:

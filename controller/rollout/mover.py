@@ -1,8 +1,9 @@
 """Moves a running fabric between builds, one move at a time.
 
-`controller.composition` makes the `Mover` and calls `tick`; the management API calls `receive`,
-`move`, `confirm` and `roll_back`. A move itself is a `controller.rollout.rollout.Rollout`. Beside
-it the mover has:
+`controller.rollout.resumption` makes the `Mover` of a controller without a store, and lets it go on
+where an earlier process stopped. `controller.composition` calls `tick`; the management API calls
+`receive`, `move`, `confirm` and `roll_back`. Each move is a `controller.rollout.rollout.Rollout`.
+Beside it the mover has:
 
 - a *record*, which says how far a move is: each step waits until its record is written
   (`controller.rollout.fabric_record`), so that another controller can go on;
@@ -11,7 +12,9 @@ it the mover has:
 - a *survey*, which reads from the switches which build they hold, after a start without a usable
   record (`controller.rollout.survey`);
 - the build folder and the history, to which the fabric's build is written in a thread
-  (`controller.rollout.folder_sync`).
+  (`controller.rollout.folder_sync`);
+- a *detour*, which leads the tables of a move that waits around new failures
+  (`controller.rollout.move_detour`).
 """
 
 from __future__ import annotations
@@ -36,15 +39,14 @@ from controller.rollout.fabric_record import LONGEST_WRITE, FabricRecord, Record
 from controller.rollout.file_writes import FileWrites, ignore_error
 from controller.rollout.folder_sync import FolderSync
 from controller.rollout.move_detour import MoveDetour
-from controller.rollout.move_journal import MoveJournal
 from controller.rollout.move_loss import loss_problem
 from controller.rollout.rollout import MOST_NAMED, Rollout
-from controller.rollout.survey import FolderAtStart, Survey, UnverifiedRecord
+from controller.rollout.survey import Survey
 from controller.rollout.trial import RETURN_PATIENCE, Trial, seconds_left_of
 from controller.switches import events
 from controller.switches.current import Current, read_build
 from controller.switches.session import LiveFabric
-from controller.upkeep.background import Start, at_once, in_thread
+from controller.upkeep.background import Start, at_once
 from controller.upkeep.repair_keeper import Keeper
 from inventory.problems import InputError
 
@@ -96,18 +98,19 @@ class Mover:
         """The build on trial that the fabric holds or is moved to; None without one."""
         self.by = ""
         """The name of the token that requested the last move."""
-        self._record, self._start = record or FabricRecord(), start
-        self._time_of_day = time_of_day
+        self.record = record or FabricRecord()
+        """The record of the fabric, in a store."""
+        self.survey = Survey(fabric, history)
+        """The survey of what the switches hold."""
+        self.writes = FileWrites(fabric, history, files)
+        """The writes to the folder and the history."""
+        self.folder_sync = FolderSync(fabric, history, self.record, self.writes)
+        """Whether the folder follows the fabric, or the fabric the folder."""
+        self._start, self._time_of_day = start, time_of_day
         self._detour = MoveDetour(keeper, start)
         """Leads the tables of a move that waits around new failures."""
         self._wait_reported = False
         """Whether an event has said that the next step waits for its record."""
-        self._survey = Survey(fabric, history)
-        """The survey of what the switches hold."""
-        self._writes = FileWrites(fabric, history, files)
-        """The writes to the folder and the history."""
-        self._folder = FolderSync(fabric, history, self._record, self._writes)
-        """Whether the folder follows the fabric, or the fabric the folder."""
         self._prepared: list[str] = []
         """The identities of builds that are being written to the history, to move to them."""
         self._last_record = Record(fabric.identity)
@@ -133,7 +136,7 @@ class Mover:
         """The progress of the last move; the state is "none" if there was none."""
         no_move = {"state": "none", "build": self.fabric.identity}
         progress = self.rollout.status() if self.rollout else no_move
-        if progress["state"] == "done" and self._writes.is_under_way:
+        if progress["state"] == "done" and self.writes.is_under_way:
             progress["state"] = "writing"
         trial: dict[str, Any] = {"before": "", "until": None}
         if self.trial:
@@ -142,7 +145,7 @@ class Mover:
                 "before": self.trial.fallback,
                 "until": round(self._time_of_day() + seconds_left),
             }
-        return progress | trial | {"waits_for": self.waits_for, "unwritten": self._writes.trouble}
+        return progress | trial | {"waits_for": self.waits_for, "unwritten": self.writes.trouble}
 
     @property
     def waits_for(self) -> str:
@@ -152,7 +155,7 @@ class Mover:
         rollout = self.rollout
         if rollout is None or not self.busy or rollout.seconds_waiting <= LONGEST_WRITE:
             return ""
-        return rollout.awaited or self._record.where
+        return rollout.awaited or self.record.where
 
     def require_settled(self) -> None:
         """Refuse where a move is in progress, or a build is on trial.
@@ -254,7 +257,7 @@ class Mover:
         old, new = _with_current_tables(self.fabric.current), target.build
         if old is None or new is None or target.identity == self.fabric.identity:
             self.by, self.rollout = by, None
-            self._folder.moves_to_folder = False
+            self.folder_sync.moves_to_folder = False
             self.fabric.load(target)
             return
         update = plan(old, self.keeper.foresee(new))
@@ -262,7 +265,7 @@ class Mover:
             raise InputError(loss_problem(lost))
         keep(self.fabric.current, target)
         self._first_build_noted = True
-        self.by, self._folder.moves_to_folder = by, False
+        self.by, self.folder_sync.moves_to_folder = by, False
         self.ensure_recorded(Record(self.fabric.identity, target.identity, BEGINNING))
         self.rollout = Rollout(
             self.fabric,
@@ -308,7 +311,7 @@ class Mover:
             return
         self._prepared.append(target.identity)
         try:
-            write = self._writes.add(partial(self.history.keep_both, current, target), ignore_error)
+            write = self.writes.add(partial(self.history.keep_both, current, target), ignore_error)
             required = "a history that can be written before a move"
             self._await(write, pause, LONGEST_WRITE, required)
         finally:
@@ -336,7 +339,7 @@ class Mover:
         """
         self.require_settled()
         spare = {*self._prepared, *self._spared_builds}
-        tidy = self._writes.add(partial(self.history.tidy, spare), ignore_error)
+        tidy = self.writes.add(partial(self.history.tidy, spare), ignore_error)
         self._await(tidy, pause, LONGEST_WRITE, "a history that can be written")
         tidy.result()
         most = max(SWITCHES_ALLOWED, GROWTH * len(self.fabric.names))  # planned nodes, too
@@ -400,7 +403,7 @@ class Mover:
         Raises:
             InputError: there is no trial, or a move is in progress.
         """
-        if self.busy or self.trial is None or self._survey.unverified is not None:
+        if self.busy or self.trial is None or self.survey.unverified_record is not None:
             given = "none" if self.trial is None else "a move in progress, or one to be read"
             raise InputError.of("a build on trial", given, "`confirm_within` begins a trial")
         self.trial = None
@@ -415,13 +418,13 @@ class Mover:
     def finish(self, patience: float) -> None:
         """Write the current record at the end of the process, for so many seconds at most."""
         until = monotonic() + patience
-        self._writes.wait(patience)
-        while not self.record_state() and self._record.wait(until - monotonic()):
+        self.writes.wait(patience)
+        while not self.record_state() and self.record.wait(until - monotonic()):
             pass  # the write of an earlier record was waited for
 
     def records_links(self) -> bool:
         """Whether the stored record has all dead links and drains; if not, start writing it."""
-        return self.record_state() and self._record.has_link_state(self.keeper.links_record())
+        return self.record_state() and self.record.has_link_state(self.keeper.links_record())
 
     def roll_back(self, build: str = "", by: str = "") -> None:
         """Return to a build of the history; a trial ends once the fabric holds it.
@@ -456,18 +459,18 @@ class Mover:
             Whether the next step may be taken: the record is stored, or need not be.
         """
         self._last_record = record
-        if self._survey.unverified is not None:
-            return self._record.ensure_stored(self._with_trial(self._survey.unverified.record))
+        if self.survey.unverified_record is not None:
+            return self.record.ensure_stored(self.with_trial(self.survey.unverified_record))
         record = replace(
             record,
             link_state=self.keeper.links_record(),
-            folder_build=self._folder.stale_build,
+            folder_build=self.folder_sync.stale_build,
             previous=self._previous,
         )
-        record = self._with_trial(record)
-        return self._record.ensure_stored(record, self._leads_back(record))
+        record = self.with_trial(record)
+        return self.record.ensure_stored(record, self._leads_back(record))
 
-    def _with_trial(self, record: Record) -> Record:
+    def with_trial(self, record: Record) -> Record:
         """A record with the trial, if there is one."""
         return self.trial.added_to(record, self.fabric.clock()) if self.trial else record
 
@@ -501,13 +504,13 @@ class Mover:
             for name in (record.build, record.target or record.build)
         )
         self.keeper.take_over(record.link_state, old.build)
-        trial = self._trial_of(record, read)
+        trial = self.trial_of(record, read)
         # Planned as the move was, around what is dead or drained: its switches hold such rows.
         update = plan(self._foreseen(old), self._foreseen(new)) if record.target else None
         self._last_record, self._previous = record, record.previous
         self.trial = trial
         if current.identity not in (record.build, record.target):
-            self._folder.note_other_build()
+            self.folder_sync.note_other_build()
             self.fabric.tell(events.BuildInherited(record.target or record.build, current.identity))
         if old is not current:
             self.fabric.load(old)
@@ -516,13 +519,13 @@ class Mover:
         if record.round >= update.last:
             self.fabric.load(new)
             self._previous = old.identity
-            self._write_folder(old.identity)
+            self.write_folder(old.identity)
         elif record.direction == "forth" or record.round > 0:
             self.rollout = Rollout(
                 self.fabric, SwitchPrograms(update), new, self.ensure_recorded, record
             )
 
-    def _trial_of(self, record: Record, read: Callable[[str], Current]) -> Trial | None:
+    def trial_of(self, record: Record, read: Callable[[str], Current]) -> Trial | None:
         """The trial of a record; None if it has none."""
         if not record.fallback:
             return None
@@ -539,189 +542,12 @@ class Mover:
             raise ValueError("a move needs two builds")
         return self.keeper.foresee(current.build)
 
-    def begin(self, journal: MoveJournal, shares_record: bool = False) -> None:
-        """Go on where an earlier process of this folder stopped; called before switches connect.
-
-        Without a journal, the folder may have a build that was compiled while no controller ran.
-
-        Args:
-            journal: the folder's journal.
-            shares_record: whether several controllers share a record, which is not there, be it
-                that it was lost or that there was none. Then the switches are asked what they hold,
-                and the folder's build counts as new only if the fabric never held it: a move by
-                another controller does not change this folder.
-
-        Raises:
-            InputError: the journal cannot be read.
-        """
-        folder_build, entries = self.fabric.identity, self.history.entries()
-        last_build = entries[-1].build if entries else folder_build
-        record = journal.read()
-        known_builds = {last_build}
-        if record:
-            known_builds |= {record.build, record.target, record.fallback, record.folder_build}
-        is_foreign = folder_build not in known_builds and self._keeps_last_build(last_build)
-        at_start = FolderAtStart(journal.file.name, folder_build, last_build, is_foreign)
-        if record and record.fallback:
-            self._survey_trial(record, at_start)
-        elif record:
-            self._go_on_from_folder(record, at_start)
-        else:
-            held = {entry.build for entry in entries} if shares_record else {last_build}
-            is_new = bool(entries) and folder_build not in held
-            may_follow = is_new and last_build in self.history.kept_builds()
-            if may_follow and not journal.damaged and not is_foreign:
-                self._folder.follow_folder()
-                self._survey.begin()
-            # Nothing is recorded before the survey is decided: another leader would believe it.
-            self._record.damaged |= shares_record
-        if journal.damaged or self._record.damaged:
-            self._survey.begin()
-
-    def _go_on_from_folder(self, record: Record, at_start: FolderAtStart) -> None:
-        """Go on with the record of an earlier process of this folder.
-
-        The folder may have a third build, beside those of the record. If an earlier process could
-        not replace it, that is tried again. If people put it there, it stays where it is of another
-        fabric, else the fabric moves to it. If the record cannot be continued, the switches have to
-        be surveyed, which `FabricRecord.damaged` says.
-
-        Args:
-            record: the record.
-            at_start: what this process has found beside it.
-        """
-        try:
-            self.go_on(record, self.history.read)
-            if at_start.folder_build in (record.build, record.target):
-                return
-            if at_start.folder_build in (record.folder_build, at_start.last_build):
-                self._folder.write_later(at_start.folder_build)
-            elif at_start.is_foreign:
-                self._folder.leave_as_is()
-            else:
-                self._folder.follow_folder()
-        except InputError as error:
-            reason = f"what {at_start.journal} says cannot be continued: {error}"
-            self.fabric.tell(events.BuildKept(self.fabric.identity, reason))
-            self.trial, self._record.damaged = None, True
-
-    def _keeps_last_build(self, last_build: str) -> bool:
-        """Keep the fabric's last build where the folder's has none of its switches.
-
-        The folder's build is then of another fabric, or of another plane of this one.
-
-        Args:
-            last_build: the identity of the build that the fabric held last. The history may have
-                it.
-
-        Returns:
-            Whether it was kept.
-        """
-        ours = set(self.fabric.current.programs.by_datapath_id)
-        with suppress(InputError, LookupError):
-            held = self.history.read(last_build)
-            if ours.isdisjoint(held.programs.by_datapath_id):
-                folder_build = self.fabric.identity
-                self.go_on(Record(last_build), {last_build: held}.__getitem__)
-                self._folder.leave_as_is()
-                reason = (
-                    f"build {folder_build} of the folder has none of the switches that the fabric "
-                    f"had; if it is for another fabric from now on, remove {self.history.place}"
-                )
-                self.fabric.tell(events.BuildKept(last_build, reason))
-                return True
-        return False
-
-    def _survey_trial(self, record: Record, at_start: FolderAtStart) -> None:
-        """Survey the switches before going on with the record of a trial.
-
-        The fabric may have fallen back to the old build without a record, if the disk took none.
-
-        Args:
-            record: the record.
-            at_start: what this process has found beside it.
-        """
-        named_by = self.fabric.current
-        with suppress(InputError, LookupError):
-            if record.build != named_by.identity:
-                named_by = self.history.read(record.build)
-        self.keeper.take_over(record.link_state, named_by.build)
-        self.trial = self._trial_of(record, self.history.read)
-        self._survey.unverified = UnverifiedRecord(record, at_start)
-        self._survey.begin()
-
-    def _follow_survey(self, build: str) -> None:
-        """Make the build that most switches hold the fabric's, after a survey without a record.
-
-        Args:
-            build: the identity of the build.
-        """
-        fabric = self.fabric
-        moves_to_folder, self._folder.moves_to_folder = self._folder.moves_to_folder, False
-        if build != fabric.identity:
-            try:
-                if moves_to_folder:
-                    self.go_on(Record(build), self.history.read)
-                    self._folder.follow_folder()
-                else:
-                    self._inherit(build)
-            except InputError as error:
-                fabric.tell(events.BuildKept(fabric.identity, str(error)))
-        self._record.put_aside()
-        self._correct_all()
-
-    def _correct_all(self) -> None:
-        """Read all switches again, and correct them to the build that has been decided on."""
-        for switch in self.fabric.present.values():
-            switch.request_reading()
-
-    def _go_on_surveyed(self, build: str, unverified: UnverifiedRecord) -> None:
-        """Go on with the record, unless most switches name the build that the fabric fell back to.
-
-        A switch names the build that it comes to only in the last round, so the others hold the
-        round before at least.
-
-        Args:
-            build: the identity of the build that most switches name.
-            unverified: the record that has waited for the survey.
-        """
-        # The dead links and drains have been taken over before.
-        record = replace(self._with_trial(unverified.record), link_state={})
-        self._survey.unverified = self.trial = None
-        has_fallen_back = build == record.fallback and build != record.build
-        try:
-            if not has_fallen_back:
-                self._go_on_from_folder(record, unverified.at_start)
-            elif build != self.fabric.identity:
-                self._inherit(build)
-        except InputError as error:
-            self.fabric.tell(events.BuildKept(self.fabric.identity, str(error)))
-        if self._record.damaged:
-            self._survey.begin()
-        self._correct_all()
-
-    def _inherit(self, build: str) -> None:
-        """Take the build that the switches hold as the fabric's, and write it into the folder.
-
-        Else the next process would load the folder's build on all switches at once. The build is
-        one of the history.
-        """
-        before, history = self.fabric.current, self.history
-        self.go_on(Record(build), history.read)
-        self._writes.add(partial(history.keep, before), self._writes.report)
-        self._write_folder(before.identity, spare=before.identity)
-
     def tick(self) -> None:
         """Take the next steps of a move, a trial or a survey; called a few times a second."""
-        self._writes.take_results()
+        self.writes.take_results()
         if damage := self.history.damage():
             self.fabric.tell(events.HistoryDamaged(str(self.history.place / LIST), damage))
-        surveyed_build = self._survey.decide()
-        if surveyed_build is not None:
-            if self._survey.unverified is not None:
-                self._go_on_surveyed(surveyed_build, self._survey.unverified)
-            else:
-                self._follow_survey(surveyed_build)
+        self.survey.tick()
         if self.rollout is not None and not self.rollout.over:
             self.rollout.tick()
             self._undo_overdue_move(self.rollout)
@@ -729,7 +555,7 @@ class Mover:
             self._detour.tick(self.rollout)
             if self.rollout.state == "done":
                 self._previous = self.rollout.status()["from"]
-                self._write_folder(self._previous)
+                self.write_folder(self._previous)
         if not self.busy:
             self._tick_between_moves()
 
@@ -759,16 +585,16 @@ class Mover:
         if not self._first_build_noted and self._is_held():
             self._first_build_noted = True
             keep = partial(self._keep_first, self.fabric.current, self._spared_builds)
-            self._writes.add(keep, self._writes.report)
-        if self._survey.unverified is not None:
+            self.writes.add(keep, self.writes.report)
+        if self.survey.unverified_record is not None:
             self.record_state()
             return
-        if self.fabric.survey is None and self._folder.move_is_due(self._is_in_place):
+        if self.fabric.survey is None and self.folder_sync.move_is_due(self._is_in_place):
             self._prepare_move_to_folder()
         if self.trial and self.fabric.identity != self.trial.build:
             self.trial = None
-        if self._folder.write_is_due():
-            self._write_folder(self._folder.stale_build)
+        if self.folder_sync.write_is_due():
+            self.write_folder(self.folder_sync.stale_build)
         if self.record_state() and self.trial:
             self._fall_back_in_time(self.trial)
 
@@ -789,7 +615,7 @@ class Mover:
     def _prepare_move_to_folder(self) -> None:
         """Read the folder's build, and write it to the history, to move to it."""
         fabric = self.fabric
-        self._folder.moves_to_folder = False
+        self.folder_sync.moves_to_folder = False
         current = fabric.current
         try:
             target = read_build(self.history.folder, self.history.unverified)
@@ -797,7 +623,7 @@ class Mover:
             fabric.tell(events.BuildKept(fabric.identity, str(error)))
             return
         keep = partial(self.history.keep_both, current, target)
-        self._writes.add(keep, partial(self._move_to_folder, current, target))
+        self.writes.add(keep, partial(self._move_to_folder, current, target))
 
     def _move_to_folder(self, current: Current, target: Current, error: InputError | None) -> None:
         """Begin the move to the folder's build, unless another move came first.
@@ -850,45 +676,18 @@ class Mover:
 
     def _keep_later(self, old: Current, target: Current) -> None:
         """Write the builds before and after a return to the history; the return does not wait."""
-        self._writes.add(partial(self.history.keep_both, old, target), self._writes.report)
+        self.writes.add(partial(self.history.keep_both, old, target), self.writes.report)
 
-    def _write_folder(self, before: str, spare: str = "") -> None:
+    def write_folder(self, before: str, spare: str = "") -> None:
         """Write the fabric's build into the folder and the history.
 
         Args:
             before: the identity of the build that the fabric held before.
             spare: the identity of a build that the history keeps whatever its age; "" for none.
         """
-        self._folder.write(before, self.by, {spare, *self._spared_builds})
+        self.folder_sync.write(before, self.by, {spare, *self._spared_builds})
 
 
 def _with_current_tables(current: Current) -> Build | None:
     """The build with its current tables: repaired, and with shifted weights."""
     return current.programs.build if isinstance(current.programs, Encoder) else current.build
-
-
-def mover_with_journal(
-    fabric: LiveFabric,
-    history: BuildHistory,
-    keeper: Keeper,
-    start: Start = in_thread,
-    files: Start = at_once,
-) -> Mover:
-    """The mover of a controller without a store; it goes on where an earlier one was killed.
-
-    Called before switches connect.
-
-    Args:
-        fabric: as in `Mover`.
-        history: as in `Mover`.
-        keeper: as in `Mover`.
-        start: runs in a thread what takes long, also writes of the journal.
-        files: as in `Mover`.
-
-    Raises:
-        InputError: the journal cannot be read.
-    """
-    journal = MoveJournal(history.folder, fabric, start)
-    mover = Mover(fabric, keeper, history, journal, start=start, files=files)
-    mover.begin(journal)
-    return mover

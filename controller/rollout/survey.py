@@ -1,16 +1,15 @@
 """A survey reads from the switches which build they hold, after a start without a usable record.
 
 Each switch has a build marker, whose cookie names the build that it holds. A survey only reads.
-`controller.rollout.mover` begins one before switches connect, and then makes the build that most
-switches name the fabric's.
+`controller.rollout.resumption` begins one before switches connect, and then makes the build that
+most switches name the fabric's.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from math import inf
-from typing import NamedTuple
 
 from controller.rollout.build_history import BuildHistory
 from controller.rollout.fabric_record import Record
@@ -22,30 +21,6 @@ SURVEY_PATIENCE = 30.0
 """Seconds from the first switch read until a survey is decided by the switches read so far."""
 
 
-class FolderAtStart(NamedTuple):
-    """What a process has found in its folder and history at its start."""
-
-    journal: str
-    """The name of the folder's journal."""
-    folder_build: str
-    """The identity of the folder's build."""
-    last_build: str
-    """The identity of the build that the fabric held last, as the history says; that of the folder
-    if the history has none."""
-    is_foreign: bool
-    """Whether the folder's build has none of the fabric's switches, so that the last build was kept
-    instead."""
-
-
-class UnverifiedRecord(NamedTuple):
-    """The record of a trial that the fabric may have outrun: it may have fallen back already."""
-
-    record: Record
-    """The record."""
-    at_start: FolderAtStart
-    """What the process has found beside the record at its start."""
-
-
 class Survey:
     """The survey of what the switches hold, of which there is one at most.
 
@@ -54,8 +29,7 @@ class Survey:
     1. *Begun*: `LiveFabric.survey` is empty, as no switch was read yet.
     2. *Reading*: `LiveFabric.survey` has cookies, and `_ends_at` says when the survey ends at the
        latest.
-    3. *Decided*: `decide` has returned the build. `LiveFabric.survey` is None, as it is without a
-       survey.
+    3. *Decided*: `LiveFabric.survey` is None, as it is without a survey.
 
     While `LiveFabric.survey` is not None, no switch is changed, and no move begins.
 
@@ -64,21 +38,33 @@ class Survey:
         history: the builds among which the survey decides.
 
     Attributes:
-        unverified: the record that waits for the survey; None without one. It stays until the mover
-            has gone on with it, after the survey.
+        unverified_record: the record of a trial that the fabric may have outrun, as it may have
+            fallen back already; it waits for the survey. None without one.
     """
 
     def __init__(self, fabric: LiveFabric, history: BuildHistory) -> None:
         self._fabric, self._history = fabric, history
-        self.unverified: UnverifiedRecord | None = None
+        self.unverified_record: Record | None = None
+        self._on_decided: Callable[[str], None] | None = None
+        """Takes the identity of the build that is decided on; None before the first survey."""
         self._ends_at = inf
         """When the survey is decided by the switches that were read; inf before the first was."""
 
-    def begin(self) -> None:
-        """Begin a survey, or begin it again; called before switches connect."""
-        self._fabric.survey, self._ends_at = {}, inf
+    def begin(self, on_decided: Callable[[str], None]) -> None:
+        """Begin a survey, or begin it again.
 
-    def decide(self) -> str | None:
+        Args:
+            on_decided: takes the identity of the build that is decided on.
+        """
+        self._fabric.survey, self._ends_at, self._on_decided = {}, inf, on_decided
+
+    def tick(self) -> None:
+        """End the survey if enough switches were read; called a few times a second."""
+        build = self._decide()
+        if build is not None and self._on_decided is not None:
+            self._on_decided(build)
+
+    def _decide(self) -> str | None:
         """End the survey if enough switches were read.
 
         All have to be read, or `SURVEY_PATIENCE` has to be over since the first. Where an
@@ -96,7 +82,7 @@ class Survey:
         now, majority = fabric.clock(), fabric.expected // 2 + 1
         if cookies:
             self._ends_at = min(self._ends_at, now + SURVEY_PATIENCE)
-        quorum = majority if self.unverified else fabric.expected
+        quorum = majority if self.unverified_record else fabric.expected
         are_new = sum(cookie is None for cookie in cookies.values()) >= majority
         if len(cookies) < quorum and not are_new and now < self._ends_at:
             return None

@@ -28,7 +28,8 @@ from controller.management.metrics import Metrics
 from controller.management.site import MOST_GUESSES, STALE
 from controller.management.tokens import Token, Tokens
 from controller.rollout.build_history import BuildHistory
-from controller.rollout.mover import Mover, mover_with_journal
+from controller.rollout.mover import Mover
+from controller.rollout.resumption import mover_with_journal
 from controller.rollout.rollout import Rollout
 from controller.state import Overview, State
 from controller.switches.current import read_build

@@ -29,7 +29,7 @@ from controller.rollout.build_history import BuildHistory
 from controller.rollout.fabric_record import LONGEST_WRITE
 from controller.rollout.folder_lock import FolderLock
 from controller.rollout.folder_sync import FOLDER_RETRY
-from controller.rollout.mover import mover_with_journal
+from controller.rollout.resumption import mover_with_journal
 from controller.rollout.rollout import ROLLOUT_PATIENCE, SETTLE
 from controller.rollout.survey import SURVEY_PATIENCE
 from controller.rollout.trial import FALL_BACK_RETRY, LEFT_STEP, MOST_LEFT, RETURN_PATIENCE
