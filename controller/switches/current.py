@@ -54,7 +54,8 @@ class Current:
     programs: ProgramSource
     """The programs of the switches."""
     build: Build | None = None
-    """The complete build, for display."""
+    """The complete build, from which moves and repairs are planned. None where only programs are
+    known, as in tests of the sessions."""
     proved: Proved = UNPROVED
     """What verification proved of the build, for display."""
 
@@ -94,6 +95,8 @@ class Upkeep:
     def answered(self, vertex: int, turn: int) -> None:
         """A switch answers the echo request that followed the probe frames of a turn.
 
+        To discover links, each switch sends probe frames over its links, in turns of its own.
+
         Args:
             vertex: the switch.
             turn: the number of the turn, from the echo request.
@@ -117,7 +120,12 @@ class Upkeep:
         return False
 
     def program_read(self, vertex: int, is_held: bool) -> None:
-        """A switch was read to hold its program (`is_held`), or it is known not to."""
+        """A switch was read, or has refused its program.
+
+        Args:
+            vertex: the switch.
+            is_held: whether it holds its program.
+        """
 
     def left(self, vertex: int) -> None:
         """A switch has left."""
@@ -127,7 +135,9 @@ class Upkeep:
         return False
 
     def is_cabled(self, vertex: int) -> bool:  # noqa: ARG002
-        """Whether a switch that is not in sync may forward, as far as its neighbours report."""
+        """Whether a switch that is not in sync may forward all the same: its neighbours report that
+        cables to it are up.
+        """
         return False
 
     def tick(self) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from compilers.targets.openflow import protocol
 from compilers.targets.openflow.protocol import MessageType
-from controller.cluster.roles import ROLE_RETRY, ControllerRole, Roles, request
+from controller.cluster.roles import ROLE_RETRY, ControllerRole, Roles, role_request
 from controller.openflow.messages import SessionXid
 
 
@@ -57,7 +57,7 @@ def error(kind, code, quoted=b""):
 def test_the_request_is_as_the_standard_has_it():
     """§7.3.9: header, role, 4 bytes of padding, generation id."""
     assert (
-        request(ControllerRole.MASTER, 0x0102).hex()
+        role_request(ControllerRole.MASTER, 0x0102).hex()
         == "04180018ffffff0300000002000000000000000000000102"
     )
 
@@ -66,12 +66,12 @@ def test_a_follower_is_a_slave_and_its_fabric_hears_nothing(world):
     world.roles.connected("a", 1, "1.2.3.4:5")
     assert world.take() == [], "nobody leads yet"
     world.roles.follow(7)
-    assert world.take() == [("a", request(ControllerRole.SLAVE, 7))]
+    assert world.take() == [("a", role_request(ControllerRole.SLAVE, 7))]
     world.roles.follow(7)
     world.roles.received("a", reply(ControllerRole.SLAVE, 7))
     world.roles.received("a", protocol.message(MessageType.PORT_STATUS, 0))
     world.roles.connected("b", 2)
-    assert world.take() == [("b", request(ControllerRole.SLAVE, 7))]
+    assert world.take() == [("b", role_request(ControllerRole.SLAVE, 7))]
     world.roles.closed("a")
     assert world.fabric.seen == []
     assert len(world.roles) == 1
@@ -81,7 +81,7 @@ def test_the_fabric_hears_of_a_switch_once_that_says_that_we_are_master(world):
     world.roles.connected("a", 1, "peer")
     world.roles.follow(7)
     world.roles.lead(8)
-    assert world.take()[-1] == ("a", request(ControllerRole.MASTER, 8))
+    assert world.take()[-1] == ("a", role_request(ControllerRole.MASTER, 8))
     for other in (
         reply(ControllerRole.SLAVE, 7),
         reply(ControllerRole.MASTER, 7),
@@ -113,7 +113,7 @@ def test_a_stale_term_is_told_and_tried_again(world):
     assert world.take() == []
     world.now += ROLE_RETRY + 0.1
     world.roles.tick()
-    assert world.take() == [("a", request(ControllerRole.MASTER, 8))]
+    assert world.take() == [("a", role_request(ControllerRole.MASTER, 8))]
 
 
 def test_a_switch_with_another_master_is_cut_off(world):
@@ -137,7 +137,7 @@ def test_no_role_is_requested_of_a_switch_of_another_fabric(world):
     assert (world.take(), world.fabric.seen) == ([], [("unknown", 9, "1.2.3.4:5")])
     world.fabric.current.programs.by_datapath_id[9] = 3  # of a build that the fabric moves to
     world.roles.tick()
-    assert world.take() == [("a", request(ControllerRole.MASTER, 8))]
+    assert world.take() == [("a", role_request(ControllerRole.MASTER, 8))]
 
 
 def test_the_end_of_one_connection_ends_no_wait_for_the_role_of_the_other(world):

@@ -15,7 +15,7 @@ from compilers.targets.openflow import group_and_flow_bytes, protocol
 from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.flow_tables import MARKERS
 from compilers.targets.openflow.protocol import ControllerRole, MessageType
-from controller.cluster.roles import request
+from controller.cluster.roles import role_request
 from controller.openflow import messages
 from mininet_scenarios.engines.inner_child import RUN
 from mininet_scenarios.scenario.outage import ControllerChange
@@ -207,18 +207,18 @@ def test_open_vswitch_refuses_a_deposed_master(tmp_path, switches):
         switches.vsctl("add-br", "sy", "--", *bridge, "protocols=OpenFlow13", "--", *controllers)
         one, other = Session(old), Session(new)
         before = dump(switches, "y")
-        assert one.says(request(ControllerRole.MASTER, 10)) == (MessageType.ROLE_REPLY, None)
+        assert one.says(role_request(ControllerRole.MASTER, 10)) == (MessageType.ROLE_REPLY, None)
         one.socket.sendall(group_and_flow_bytes.opening())
-        assert one.says(request(ControllerRole.MASTER, 10)) == (MessageType.ROLE_REPLY, None)
-        assert other.says(request(ControllerRole.MASTER, 11)) == (MessageType.ROLE_REPLY, None)
+        assert one.says(role_request(ControllerRole.MASTER, 10)) == (MessageType.ROLE_REPLY, None)
+        assert other.says(role_request(ControllerRole.MASTER, 11)) == (MessageType.ROLE_REPLY, None)
         for message in (
             group_and_flow_bytes.opening(),
             program.flows[0].tobytes(),
             group_and_flow_bytes.commit(),
         ):
             assert one.says(message) == (MessageType.ERROR, (1, 10))
-        assert one.says(request(ControllerRole.MASTER, 10)) == (MessageType.ERROR, (11, 0))
-        assert one.says(request(ControllerRole.SLAVE, 11)) == (MessageType.ROLE_REPLY, None)
+        assert one.says(role_request(ControllerRole.MASTER, 10)) == (MessageType.ERROR, (11, 0))
+        assert one.says(role_request(ControllerRole.SLAVE, 11)) == (MessageType.ROLE_REPLY, None)
         assert dump(switches, "y") == before
         one.socket.close()
         other.socket.close()
