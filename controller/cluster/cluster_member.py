@@ -4,23 +4,19 @@
 leader whose lease has ended (`lapsed`) restarts its process, which drops all its pending work. No
 I/O here: calls to the store run in threads.
 
-The instance that creates the leader's key in the store leads until its lease ends. A leader renews
-its lease; it counts the lease from before its request, less a margin, so it stops before the store
-lets another one lead. Switches refuse its late messages: each leadership has a *term*, which only
-grows and is the generation id of its OpenFlow role (`controller.cluster.roles`).
+Who leads is decided by an election (`controller.cluster.election`). Each leadership has a *term*, a
+number that only grows. It is the generation id of the leader's OpenFlow role
+(`controller.cluster.roles`), so switches refuse late messages of an earlier leader.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
 from math import inf
-from threading import Event, Thread
-from time import CLOCK_BOOTTIME, clock_gettime
 from typing import Any, Literal
 
 from controller.cluster.build_copies import BuildCopies
+from controller.cluster.election import Election
 from controller.cluster.roles import Roles
 from controller.cluster.shared_record import Inherited, SharedRecord
 from controller.cluster.store import Etcd, Unavailable
@@ -36,125 +32,11 @@ from controller.upkeep.background import NO_LIMIT, InOrder, in_thread
 from controller.upkeep.repair_keeper import Keeper
 from inventory.problems import InputError
 
-LEASE_SECONDS = 5
-"""Seconds of a lease: the longest time a fabric is without a controller when its leader dies."""
-LEASE_MARGIN = 1.0
-"""Seconds by which a leader stops before its lease ends."""
-LEADER_PERIOD = 0.5
-"""Seconds between two requests to the store."""
-THREAD_PATIENCE = 5.0
-"""Most seconds to wait at the end for the thread of the election."""
 WORKS_AFTER = 2.0
 """Seconds for which the store has to answer until it counts as working again."""
 MOST_FAULTS = 4
 """Most faults of the store that are reported until it works again."""
-STUCK = 30.0
-"""Seconds without a tick after which the controller's event loop counts as stuck: then the lease is
-not renewed."""
-
-
-def boottime() -> float:
-    """Seconds of a monotonic clock that runs on while the machine sleeps."""
-    return clock_gettime(CLOCK_BOOTTIME)
-
-
-@dataclass(frozen=True, slots=True)
-class Leadership:
-    """The leader, as far as an instance knows it."""
-
-    leader: str = ""
-    """The leader's name; "" while it is unknown."""
-    term: int = 0
-    """The leader's term; 0 while it is unknown."""
-    until: float = -inf
-    """When this instance's leadership ends unless it renews its lease, by the election's clock."""
-    trouble: str = ""
-    """Why the store does not answer; "" while it does."""
-
-
-class Election:
-    """One instance's part in an election, in a thread for as long as the event loop ticks."""
-
-    def __init__(self, store: Etcd, name: str, clock: Callable[[], float] = boottime) -> None:
-        self.name = name
-        """This instance's name in the store."""
-        self.view = Leadership()
-        """The leader as this instance knows it. Other threads may read it: it is replaced whole."""
-        self._store, self._clock = store, clock
-        self._lease: int | None = None
-        """This instance's lease; None without one."""
-        self._last_tick = clock()
-        """When the controller's event loop ticked last."""
-        self._ended = Event()
-        """Set once this instance has left the election."""
-        self._thread = Thread(target=self._work, daemon=True, name="election")
-
-    def start(self) -> None:
-        """Take part in the election until `end`."""
-        self._thread.start()
-
-    def note_tick(self) -> None:
-        """Note that the controller's event loop is not stuck."""
-        self._last_tick = self._clock()
-
-    def end(self) -> None:
-        """Resign, and leave the election."""
-        self._ended.set()
-        self._thread.join(THREAD_PATIENCE)
-        self.resign()
-
-    def _work(self) -> None:
-        """Take a step every `LEADER_PERIOD`, in a thread, while the event loop is not stuck."""
-        while not self._ended.wait(LEADER_PERIOD):
-            if self._clock() - self._last_tick < STUCK:
-                self.step()
-
-    def leads(self, term: int) -> bool:
-        """Whether this instance still leads in this term."""
-        view = self.view
-        return view.term == term and self._clock() < view.until
-
-    @property
-    def term(self) -> int:
-        """The term in which this instance leads now; 0 if it does not."""
-        term = self.view.term
-        return term if self.leads(term) else 0
-
-    def step(self) -> None:
-        """Renew the lease and read the leader; called every `LEADER_PERIOD`."""
-        try:
-            self.view = self._step()
-        except Unavailable as error:
-            self.view = replace(self.view, trouble=str(error))
-        except (LookupError, ValueError, TypeError) as error:
-            self.view = replace(self.view, trouble=f"cannot be understood: {error!r}")
-
-    def resign(self) -> None:
-        """Resign, so that another instance leads at once."""
-        lease, self._lease = self._lease, None
-        self.view = Leadership()
-        if lease is not None:
-            try:
-                self._store.revoke(lease)
-            except Unavailable:
-                return  # the lease ends by itself
-
-    def _step(self) -> Leadership:
-        """Renew the lease, or get another one, and claim the leadership."""
-        requested_at, seconds = self._clock(), 0.0
-        if self._lease is not None:
-            seconds = self._store.renew(self._lease)
-            if not seconds:
-                self._lease = None
-                self.view = Leadership()
-        if self._lease is None:
-            self._lease, seconds = self._store.grant(LEASE_SECONDS)
-        claimed = self._store.claim(self._lease, self.name)
-        until = requested_at + seconds - LEASE_MARGIN if claimed.is_ours else -inf
-        return Leadership(claimed.leader, claimed.term, until)
-
-
-UNUSED = "it is not used, as the store has a record"
+JOURNAL_UNUSED = "it is not used, as the store has a record"
 """What becomes of a journal where the store already has a record."""
 RECORD_RETRY = 2.0
 """Seconds between a new leader's attempts to read its predecessor's record."""
@@ -186,8 +68,9 @@ class ClusterMember:
         self._election, self._copies = election, copies
         self._reported_wait = ""
         """Why this leader cannot begin yet, as the last event said it."""
-        self._reread_at: float | None = None
-        """When the predecessor's record is read again; None if it is being read, or was read."""
+        self._read_record_at: float | None = None
+        """When a leader that is preparing reads its predecessor's record, again if that failed.
+        None while the record is being read, and for a follower and a leader."""
         self._reported_leader = ""
         """The leader, as the last event named it."""
         self._reported_faults: set[str] = set()
@@ -198,10 +81,10 @@ class ClusterMember:
         """The folder's journal, of a time in which this controller ran without a store."""
         self._journal_use = ""
         """What became of the journal, in words; "" before it is known."""
-        self._retiring: Future[bool] | None = None
-        """Whether there was a journal to rename; None before it is renamed, and afterwards."""
-        self._retired_journal = False
-        """Whether the journal was renamed, or there was none."""
+        self._renaming: Future[bool] | None = None
+        """The renaming of the journal (`MoveJournal.retire`); None before it and afterwards."""
+        self._has_retired_journal = False
+        """Whether the renaming has ended."""
 
     @property
     def lapsed(self) -> bool:
@@ -229,9 +112,9 @@ class ClusterMember:
         self._copies.tick(is_follower=self.state == "follower")
         term = self._election.term
         if term and not self.term:
-            self.term, self.state, self._reread_at = term, "preparing", self.fabric.clock()
-        if self._reread_at is not None and self.fabric.clock() >= self._reread_at:
-            self._reread_at = None
+            self.term, self.state, self._read_record_at = term, "preparing", self.fabric.clock()
+        if self._read_record_at is not None and self.fabric.clock() >= self._read_record_at:
+            self._read_record_at = None
             self.record.inherit(self.fabric.identity, self._inherited)
         if not self.term:
             self.roles.follow(self._election.view.term)
@@ -254,14 +137,14 @@ class ClusterMember:
         Args:
             inherited: the record and its builds, or why the store does not give them.
         """
-        self._reread_at = self.fabric.clock() + RECORD_RETRY
+        self._read_record_at = self.fabric.clock() + RECORD_RETRY
         try:
             if isinstance(inherited, Unavailable):
                 raise inherited
             record, builds = inherited
             if record is not None:
                 self.mover.go_on(record, builds.__getitem__)
-                self._journal_use = UNUSED
+                self._journal_use = JOURNAL_UNUSED
             else:
                 Resumption(self.mover, self._journal).begin(shares_record=True)
                 damaged = self._journal.damaged
@@ -271,7 +154,7 @@ class ClusterMember:
                 self._reported_wait = str(error)
                 self.fabric.tell(events.LeaderWaits(self._election.name, self._reported_wait))
             return
-        self._reread_at, self.state = None, "leader"
+        self._read_record_at, self.state = None, "leader"
         self.record.lead(self.term, record)
         self.roles.lead(self.term)
         self.mover.keeper.expect()
@@ -282,23 +165,23 @@ class ClusterMember:
         A follower does so, too: if it came to lead after the store has lost its data, it would go
         on from a journal that may be months old.
         """
-        if self._retired_journal:
+        if self._has_retired_journal:
             return
         if self.state == "follower" and self._copies.found_record:
-            self._journal_use = UNUSED
+            self._journal_use = JOURNAL_UNUSED
         is_stored = self.record.is_stored or self.state == "follower"
-        if self._journal_use and self._retiring is None and is_stored:
-            self._retiring = self._journal.retire()
-        if self._retiring is None or not self._retiring.done():
+        if self._journal_use and self._renaming is None and is_stored:
+            self._renaming = self._journal.retire()
+        if self._renaming is None or not self._renaming.done():
             return
         try:
-            if self._retiring.result():
+            if self._renaming.result():
                 file = str(self._journal.retired_file)
                 self.fabric.tell(events.JournalRetired(file, self._journal_use))
         except OSError as error:
             reason = error.strerror or str(error)
             self.fabric.tell(events.FileUnwritable(str(self._journal.file), reason))
-        self._retired_journal, self._retiring = True, None
+        self._has_retired_journal, self._renaming = True, None
 
     def _tell_changes(self) -> None:
         """Report that another instance leads, or that the store has failed or works again."""
@@ -316,14 +199,14 @@ class ClusterMember:
         Args:
             fault: what is wrong now; "" while the store answers.
         """
-        told, now = self._reported_faults, self.fabric.clock()
+        reported, now = self._reported_faults, self.fabric.clock()
         if fault:
             self._last_fault_at = now
-            if fault not in told and len(told) < MOST_FAULTS:
-                told.add(fault)
+            if fault not in reported and len(reported) < MOST_FAULTS:
+                reported.add(fault)
                 self.fabric.tell(events.StoreChanged(fault))
-        elif told and now >= self._last_fault_at + WORKS_AFTER:
-            told.clear()
+        elif reported and now >= self._last_fault_at + WORKS_AFTER:
+            reported.clear()
             self.fabric.tell(events.StoreChanged(""))
 
 
@@ -337,10 +220,10 @@ def join(
     """Join a cluster of controllers, by settings with a group.
 
     Args:
-        settings: of the controller.
+        settings: the controller's settings.
         fabric: the switches.
         keeper: repairs the tables.
-        history: of the builds on this machine.
+        history: the builds on this machine.
         tls: the TLS files, which may change; None for plain text.
     """
     group = settings.group

@@ -1,6 +1,6 @@
 """A client of etcd, the store of a cluster of controllers, by its JSON gateway (v3, etcd 3.4 on).
 
-`controller.cluster.cluster_member` claims leadership here, and `controller.cluster.shared_record`
+`controller.cluster.election` claims leadership here, and `controller.cluster.shared_record`
 writes here while its controller leads.
 
 No Python client makes this shorter: gRPC's threads conflict with eventlet; etcd3gw, which is
@@ -29,6 +29,10 @@ EPOCH_SHIFT = 32
 """Bits of a term below its epoch. The epoch is the second in which the store was first used, and
 the lower bits are the revision of etcd at which the leader's key was created. So terms still grow
 where a store is made anew, whose revisions begin again."""
+
+
+Operation = dict[str, Any]
+"""An operation of a transaction of etcd, by its kind, such as `request_put`."""
 
 
 class Unavailable(Exception):
@@ -61,8 +65,8 @@ class Etcd:
     """An etcd cluster by the URLs of its members, tried in turn. For one thread.
 
     Args:
-        urls: of the members.
-        prefix: of all keys.
+        urls: the URLs of the members.
+        prefix: the prefix of all keys.
         context: returns the TLS context for a new connection, which changes with certificates;
             None for plain text, or certificates of the authorities that the machine knows.
 
@@ -84,9 +88,9 @@ class Etcd:
         self._epoch = 0
         """The second in which the store was first used; 0 before it is known."""
 
-    def grant(self, ttl: int) -> tuple[int, float]:
-        """Take a lease of about `ttl` seconds; returns the lease and how many seconds it lasts."""
-        answer = self._call("lease/grant", {"TTL": ttl})
+    def grant(self, seconds: int) -> tuple[int, float]:
+        """Take a lease of about so many seconds; returns the lease and how many it lasts."""
+        answer = self._call("lease/grant", {"TTL": seconds})
         self._epoch = 0  # read it again: the store may have been made anew
         return int(answer["ID"]), float(answer["TTL"])
 
@@ -115,13 +119,14 @@ class Etcd:
         """Write a value if this term still lasts; returns whether it was written."""
         return self._in_term(term, _put(self._key(key), value))
 
-    def delete(self, key: str, term: int) -> bool:
-        """Delete all keys with this prefix if this term still lasts; returns whether it did."""
-        return self._in_term(term, {"request_delete_range": self._range(key)})
+    def delete(self, key_prefix: str, term: int) -> bool:
+        """Delete all keys that begin so if this term still lasts; returns whether it did."""
+        return self._in_term(term, {"request_delete_range": self._range(key_prefix)})
 
-    def keys(self, start: str) -> list[str]:
-        """The keys with this prefix."""
-        entries = self._call("kv/range", self._range(start) | {"keys_only": True}).get("kvs", ())
+    def keys(self, key_prefix: str) -> list[str]:
+        """The keys that begin so."""
+        request = self._range(key_prefix) | {"keys_only": True}
+        entries = self._call("kv/range", request).get("kvs", ())
         return [b64decode(kv["key"]).decode().removeprefix(f"{self._prefix}/") for kv in entries]
 
     def close(self) -> None:
@@ -130,7 +135,7 @@ class Etcd:
             self._connection.close()
             self._connection = None
 
-    def _in_term(self, term: int, operation: dict[str, Any]) -> bool:
+    def _in_term(self, term: int, operation: Operation) -> bool:
         """Run an operation of etcd if this term still lasts; returns whether it did."""
         revision = term - (self._read_epoch() << EPOCH_SHIFT)
         return bool(self._if_created_at(revision, "leader", operation).get("succeeded"))
@@ -144,7 +149,8 @@ class Etcd:
 
     def _get_or_create(self, key: str, value: bytes, lease: int = 0) -> _Entry:
         """The entry of a key, which is created with this value where there is none."""
-        # Read first: a store that is full refuses all that could write, but still renews leases.
+        # Read first: a store that is full refuses every transaction that could write, even one that
+        # would not, but it still renews leases.
         entry = next(iter(self._call("kv/range", {"key": self._key(key)}).get("kvs", ())), None)
         if entry is None:
             read = {"request_range": {"key": self._key(key)}}
@@ -156,7 +162,9 @@ class Etcd:
             b64decode(entry["value"]), int(entry["create_revision"]), int(entry.get("lease", 0))
         )
 
-    def _if_created_at(self, revision: int, key: str, success: Any, *failure: Any) -> Any:
+    def _if_created_at(
+        self, revision: int, key: str, success: Operation, *failure: Operation
+    ) -> Any:
         """Run a transaction of etcd, and return its answer.
 
         Args:
@@ -174,10 +182,10 @@ class Etcd:
         """A key below the prefix, in base64 as requests need it."""
         return b64encode(f"{self._prefix}/{name}".encode()).decode()
 
-    def _range(self, start: str) -> dict[str, Any]:
-        """The range of all keys that start so."""
-        end = f"{self._prefix}/{start}".encode() + b"\xff"
-        return {"key": self._key(start), "range_end": b64encode(end).decode()}
+    def _range(self, key_prefix: str) -> dict[str, Any]:
+        """The range of all keys that begin so."""
+        end = f"{self._prefix}/{key_prefix}".encode() + b"\xff"
+        return {"key": self._key(key_prefix), "range_end": b64encode(end).decode()}
 
     def _call(self, path: str, body: dict[str, Any]) -> Any:
         """Send a request to the members in turn until one answers; returns its answer."""
@@ -218,6 +226,6 @@ class Etcd:
         return answer
 
 
-def _put(key: str, value: bytes, lease: int = 0) -> dict[str, Any]:
+def _put(key: str, value: bytes, lease: int = 0) -> Operation:
     """The operation of etcd that writes a value under a key, which is in base64."""
     return {"request_put": {"key": key, "value": b64encode(value).decode(), "lease": str(lease)}}

@@ -5,7 +5,7 @@ from itertools import count
 import numpy as np
 import pytest
 
-from controller.cluster.cluster_member import (
+from controller.cluster.election import (
     LEADER_PERIOD,
     LEASE_MARGIN,
     LEASE_SECONDS,
@@ -165,7 +165,7 @@ def test_a_leader_counts_from_before_it_asked():
     world.wires[0].renew = renew
     asked = world.now
     world.instances[0].step()
-    assert world.instances[0].view.until == asked + LEASE_SECONDS - LEASE_MARGIN
+    assert world.instances[0].view.ends == asked + LEASE_SECONDS - LEASE_MARGIN
 
 
 def test_a_lease_that_ended_and_is_had_again_is_another_term():
@@ -189,9 +189,9 @@ def test_a_store_that_answers_nonsense_is_one_that_does_not_answer():
     world = World()
     world.step(0, 1)
     world.wires[0].renew = lambda _: {}["result"]
-    until = world.instances[0].view.until
+    until = world.instances[0].view.ends
     world.step(0, 1)
-    assert world.instances[0].view.until == until
+    assert world.instances[0].view.ends == until
     assert "cannot be understood: KeyError('result')" in world.instances[0].view.trouble
     world.until("c1", 0, 1)
 

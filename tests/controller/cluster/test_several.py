@@ -21,7 +21,8 @@ from compilers.update.move_plan import plan
 from compilers.update.programs import SwitchPrograms
 from compilers.update.slots import BEGINNING, messages
 from controller.cluster.build_copies import COPY_PERIOD, COPY_RETRY, BuildCopies
-from controller.cluster.cluster_member import LEADER_PERIOD, ClusterMember, Election
+from controller.cluster.cluster_member import ClusterMember
+from controller.cluster.election import LEADER_PERIOD, Election
 from controller.cluster.shared_record import (
     RECORD_CHUNK_BYTES,
     SharedRecord,
