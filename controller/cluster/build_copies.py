@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import NamedTuple
 
-from controller.cluster.shared_record import read, receive_build
+from controller.cluster.shared_record import read_record, receive_build
 from controller.cluster.store import Etcd, Unavailable
 from controller.rollout.build_history import BuildHistory
 from controller.rollout.fabric_record import Record
@@ -45,7 +45,7 @@ class BuildCopies:
         store: the store, which nobody else uses: its connection is for one thread.
         history: the builds on this machine.
         start: runs a job in a thread.
-        files: starts a write to the list of the history in a thread; writes run one after the
+        start_write: runs a write to the list of the history in a thread; writes run one after the
             other.
 
     Attributes:
@@ -58,10 +58,10 @@ class BuildCopies:
         store: Etcd,
         history: BuildHistory,
         start: Start = in_thread,
-        files: Start = in_thread,
+        start_write: Start = in_thread,
     ) -> None:
         self.fabric, self.history = fabric, history
-        self._store, self._start, self._start_write = store, start, files
+        self._store, self._start, self._start_write = store, start, start_write
         self.found_record = False
         self._copying: Future[Copied] | None = None
         """The round of copying under way; None while there is none."""
@@ -75,28 +75,36 @@ class BuildCopies:
         """Why builds could not be copied or listed, as was reported since both worked last."""
 
     def tick(self, is_follower: bool) -> None:
-        """Take the result of the last round of copying, or begin the next; called at intervals.
+        """Take the next step of a round of copying; called at intervals.
 
-        After a round, the builds that the record says the fabric has held are added to the list of
-        the history.
+        A round has three steps: the builds are copied in a thread; the result is taken, and builds
+        that the record says the fabric has held are added to the list of the history, also in a
+        thread; the next round begins at `_next_at`.
 
         Args:
             is_follower: whether another controller leads. A leader adds to the list itself what it
                 moves to, so here builds are added only while the list is empty.
         """
-        now = self.fabric.clock()
         if self._list_write is not None:
             if not self._list_write.done():
                 return
             error, self._list_write = self._list_write.exception(), None
             self._report(str(error) if error else self._fault)
         if self._copying is None:
-            if now >= self._next_at:
+            if self.fabric.clock() >= self._next_at:
                 self._copying = self._start(partial(copy_builds, self._store, self.history))
-            return
-        if not self._copying.done():
-            return
-        copying, self._copying = self._copying, None
+        elif self._copying.done():
+            copying, self._copying = self._copying, None
+            self._take_copies(copying, is_follower)
+
+    def _take_copies(self, copying: Future[Copied], is_follower: bool) -> None:
+        """Take the result of a round of copying, and list the builds that the fabric has held.
+
+        Args:
+            copying: the round, which has ended.
+            is_follower: whether another controller leads.
+        """
+        now = self.fabric.clock()
         self._next_at = now + COPY_PERIOD
         try:
             record, self._fault = copying.result()
@@ -129,7 +137,7 @@ def copy_builds(store: Etcd, history: BuildHistory) -> Copied:
         Unavailable: the store does not answer.
     """
     try:
-        record = read(store)
+        record = read_record(store)
     except (ValueError, TypeError, RecursionError) as error:
         return Copied(None, f"the store's record cannot be read: {error!r}")
     fault = ""

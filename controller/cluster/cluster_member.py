@@ -239,5 +239,5 @@ def join(
     election.start()
     files = InOrder(NO_LIMIT, "build history").add
     mover = Mover(fabric, keeper, history, record, start=in_thread, files=files)
-    copies = BuildCopies(fabric, store(), history, files=files)
+    copies = BuildCopies(fabric, store(), history, start_write=files)
     return ClusterMember(mover, record, election, copies)

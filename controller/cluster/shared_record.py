@@ -15,7 +15,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from controller.cluster.store import Etcd, Unavailable
 from controller.rollout.build_history import BuildHistory
@@ -27,7 +27,8 @@ from inventory.problems import InputError
 RECORD_CHUNK_BYTES = 512 * 1024
 """Most bytes of a value: etcd takes requests of 1.5 MiB, and base64 lengthens them."""
 UNVERIFIED = "unverified"
-"""The key beside the parts of a build which says that the leader was told to take it unverified."""
+"""The last part of the key beside a build which says that the leader was told to take the build
+unverified."""
 FASTEST_COMPRESSION = 1
 """The level of zlib for builds in the store."""
 
@@ -35,6 +36,15 @@ FASTEST_COMPRESSION = 1
 Inherited = tuple[Record | None, dict[str, Current]]
 """A predecessor's record, None if there is none; and by identity the builds that it names, proved,
 without the build that runs here."""
+
+
+class _Job(NamedTuple):
+    """A job for the store."""
+
+    answer: Future[Any]
+    """The store's answer."""
+    deliver: Callable[[Any], None]
+    """Takes the answer, or why there is none (`Unavailable`)."""
 
 
 class SharedRecord(FabricRecord):
@@ -51,25 +61,27 @@ class SharedRecord(FabricRecord):
 
     def __init__(self, store: Any, history: BuildHistory, start: Start = in_thread) -> None:
         super().__init__()
-        self.history, self.term = history, 0
+        self.history = history
+        self.term = 0
+        """The term in which this controller leads; 0 while it does not."""
         self._store, self._start = store, start
-        self._job: tuple[Future[Any], Callable[[Any], None]] | None = None
-        """The job under way, and the function that takes its result; None without one."""
+        self._job: _Job | None = None
+        """The job under way; None without one."""
         self.trouble = ""
         """Why the record could not be written last; "" if it could."""
 
     def poll(self) -> None:
         """Deliver the store's answer, or why there is none, if it has arrived."""
-        if self._job is None or not self._job[0].done():
+        if self._job is None or not self._job.answer.done():
             return
-        (future, deliver), self._job = self._job, None
+        job, self._job = self._job, None
         try:
-            answer = future.result()
+            answer = job.answer.result()
         except Unavailable as error:
             answer = error
         except Exception as error:
             answer = Unavailable(f"the store's content cannot be used: {error!r}")
-        deliver(answer)
+        job.deliver(answer)
 
     def inherit(self, identity: str, deliver: Callable[[Inherited | Unavailable], None]) -> None:
         """Begin to read a predecessor's record and the builds that it names.
@@ -78,7 +90,8 @@ class SharedRecord(FabricRecord):
             identity: the identity of the build that runs here, which is not read.
             deliver: takes the record and the builds, or why they cannot be had.
         """
-        self._job = self._start(partial(_inherit, self._store, identity, self.history)), deliver
+        work = partial(_inherit, self._store, identity, self.history)
+        self._job = _Job(self._start(work), deliver)
 
     def lead(self, term: int, record: Record | None) -> None:
         """Write records from now on, as the leader of this term.
@@ -94,16 +107,16 @@ class SharedRecord(FabricRecord):
         if not self.term:
             self._written(False)
             return
-        job = partial(
-            write, self._store, self.term, record, self._archive, self.history.is_verified
+        work = partial(
+            write_record, self._store, self.term, record, self._archive, self.history.is_verified
         )
-        self._job = self._start(job), self._take_result
+        self._job = _Job(self._start(work), self._take_result)
 
     def _take_result(self, result: bool | Unavailable) -> None:
         """Note whether the store has the record.
 
         Args:
-            result: as `write` returns it, or why the store could not be written.
+            result: as `write_record` returns it, or why the store could not be written.
         """
         self.trouble = str(result) if isinstance(result, Unavailable) else ""
         self._written(result is True)
@@ -128,7 +141,7 @@ def _inherit(store: Etcd, identity_here: str, history: BuildHistory) -> Inherite
     Raises:
         Unavailable: the store does not answer, or a build is nowhere or cannot be used.
     """
-    record = read(store)
+    record = read_record(store)
     builds = {}
     for identity in sorted(record.builds - {identity_here}) if record else ():
         if identity in history.kept_builds():
@@ -155,20 +168,20 @@ def receive_build(store: Etcd, identity: str, history: BuildHistory) -> Current 
         Unavailable: the store does not answer.
         InputError: the build cannot be used, or cannot be written.
     """
-    packed = fetch(store, identity)
+    packed = fetch_archive(store, identity)
     if packed is None:
         return None
-    unverified = store.get(f"builds/{identity}/{UNVERIFIED}") is not None
-    return history.receive(packed, unverified, expect=identity)
+    is_unverified = store.get(f"builds/{identity}/{UNVERIFIED}") is not None
+    return history.receive(packed, is_unverified, expect=identity)
 
 
-def read(store: Etcd) -> Record | None:
+def read_record(store: Etcd) -> Record | None:
     """The record, or None if there is none."""
     stored = store.get("record")
     return record_from_json(stored) if stored else None
 
 
-def write(
+def write_record(
     store: Etcd,
     term: int,
     record: Record,
@@ -194,8 +207,8 @@ def write(
         packed = pack(identity)
         if packed is None:
             continue
-        unverified = f"builds/{identity}/{UNVERIFIED}"
-        if not is_verified(identity) and not store.put(unverified, b"1", term):
+        unverified_key = f"builds/{identity}/{UNVERIFIED}"
+        if not is_verified(identity) and not store.put(unverified_key, b"1", term):
             return False
         if not _put_build(store, term, identity, packed):
             return False
@@ -204,7 +217,7 @@ def write(
     return all(store.delete(f"builds/{identity}/", term) for identity in sorted(stored - needed))
 
 
-def fetch(store: Etcd, identity: str) -> bytes | None:
+def fetch_archive(store: Etcd, identity: str) -> bytes | None:
     """The archive of a build in the store; None if the store does not have it."""
     count = store.get(f"builds/{identity}/parts")
     if count is None:
@@ -214,7 +227,11 @@ def fetch(store: Etcd, identity: str) -> bytes | None:
 
 
 def _put_build(store: Etcd, term: int, identity: str, packed: bytes) -> bool:
-    """Write the archive of a build in parts, then their number; returns as `write`."""
+    """Write the archive of a build in parts, then their number.
+
+    Returns:
+        Whether all was written; False if another controller leads by now.
+    """
     data = zlib.compress(packed, FASTEST_COMPRESSION)
     parts = [
         data[start : start + RECORD_CHUNK_BYTES]

@@ -26,9 +26,9 @@ from controller.cluster.election import LEADER_PERIOD, Election
 from controller.cluster.shared_record import (
     RECORD_CHUNK_BYTES,
     SharedRecord,
-    fetch,
-    read,
-    write,
+    fetch_archive,
+    read_record,
+    write_record,
 )
 from controller.cluster.store import Unavailable
 from controller.openflow import messages as wire
@@ -224,7 +224,7 @@ def test_a_successor_goes_on_with_a_move(tmp_path, case, part, place):
     b = site.instances["b"]
     site.until(lambda: b.several.state == "leader", seconds=LEADER_PERIOD)
     site.until(lambda: b.fabric.identity == site.new.identity and b.fabric.complete)
-    site.until(lambda: read(site.store) == Record(site.new.identity))
+    site.until(lambda: read_record(site.store) == Record(site.new.identity))
     # Each switch in the numbers that it happens to have: both are right.
     both = zip(site.moving.new, Moving(site.update, generation=1).new, strict=True)
     ends = [site.ends[number].walked for number in site.update.nodes.datapath_id.tolist()]
@@ -271,7 +271,7 @@ def test_a_successor_whose_clock_is_ahead_ends_no_trial_early(tmp_path):
     a, b = site.instances["a"], site.start("b", "old", ahead=7200.0)
     site.until(lambda: a.fabric.complete)
     a.several.mover.move(read_build(site.folder / "new", unverified=True), True, within=120.0)
-    site.until(lambda: a.rollout.over and read(site.store).target == "")
+    site.until(lambda: a.rollout.over and read_record(site.store).target == "")
     site.kill("a")
     site.until(lambda: b.several.state == "leader", seconds=LEADER_PERIOD)
     site.until(lambda: b.fabric.complete)
@@ -293,13 +293,13 @@ def test_a_successor_goes_on_taking_back(tmp_path):
     site.until(lambda: a.rollout.state == "back" and a.rollout.round == 1)
     site.step(only=sorted(site.ends)[: len(site.ends) // 2])
     site.kill("a")
-    assert read(site.store).direction == "back"
+    assert read_record(site.store).direction == "back"
     b = site.instances["b"]
     site.until(lambda: b.several.state == "leader", seconds=LEADER_PERIOD)
     site.until(lambda: b.fabric.complete and not b.several.mover.busy)
     assert b.fabric.identity == site.old.identity
     assert site.holds(site.moving.old)
-    site.until(lambda: read(site.store) == Record(site.old.identity))
+    site.until(lambda: read_record(site.store) == Record(site.old.identity))
 
 
 def test_a_successor_that_misses_a_switch_takes_back_what_was_done(tmp_path):
@@ -323,7 +323,7 @@ def test_a_successor_that_misses_a_switch_takes_back_what_was_done(tmp_path):
 
 def test_a_late_comer_takes_the_build_that_the_fabric_holds(tmp_path):
     site, a = moving(tmp_path, "policy")
-    site.until(lambda: a.rollout.over and read(site.store) == Record(site.new.identity))
+    site.until(lambda: a.rollout.over and read_record(site.store) == Record(site.new.identity))
     b = site.start("b", "old")
     site.kill("a")
     site.until(lambda: b.fabric.complete, seconds=LEADER_PERIOD)
@@ -400,7 +400,7 @@ def test_a_leader_takes_a_build_over_that_its_predecessor_was_told_to_take_unver
     made, packed = sent(tmp_path / "bad", wrong_route(build(SMALL)))
     free, site.etcd.key = site.etcd.key, (1, "z", 1)
     archive = {made.identity: packed}.get
-    assert write(site.store, 1, Record(made.identity), archive, is_verified=lambda _: False)
+    assert write_record(site.store, 1, Record(made.identity), archive, is_verified=lambda _: False)
     site.etcd.key = free
     a = site.instances["a"]
     site.until(lambda: a.fabric.complete and a.fabric.identity == made.identity, LEADER_PERIOD)
@@ -414,7 +414,7 @@ def test_nothing_goes_on_without_the_store(tmp_path):
     for _ in range(50):
         site.step()
     assert a.rollout.round == 1
-    assert read(site.store).round == 1
+    assert read_record(site.store).round == 1
 
 
 def test_a_move_that_has_not_begun_is_stopped_by_a_switch_that_leaves(tmp_path):
@@ -454,10 +454,10 @@ def test_a_record_whose_answer_was_lost_may_be_in_the_store():
     record.poll()
     del store.put
     assert record.trouble == "no answer in time"
-    assert read(store) == drained
+    assert read_record(store) == drained
     assert agreed(calm)
     assert record.trouble == ""
-    assert read(store) == calm
+    assert read_record(store) == calm
 
 
 def test_a_record_that_is_none_is_said_to_who_would_inherit_it():
@@ -478,13 +478,13 @@ def test_builds_larger_than_a_value_come_back_whole():
     etcd = Etcd()
     etcd.key = (1, "a", 7)
     store, data = Store(etcd), Random(1).randbytes(3 * RECORD_CHUNK_BYTES)  # noqa: S311
-    assert write(store, 7, Record("a"), lambda _: data)
-    assert fetch(store, "a") == data
+    assert write_record(store, 7, Record("a"), lambda _: data)
+    assert fetch_archive(store, "a") == data
     assert max(map(len, store.values.values())) <= RECORD_CHUNK_BYTES
-    assert write(store, 7, Record("b"), lambda _: b"small")
-    assert (fetch(store, "a"), fetch(store, "b")) == (None, b"small")
-    assert not write(store, 6, Record("z"), lambda _: b"late")
-    assert read(store) == Record("b")
+    assert write_record(store, 7, Record("b"), lambda _: b"small")
+    assert (fetch_archive(store, "a"), fetch_archive(store, "b")) == (None, b"small")
+    assert not write_record(store, 6, Record("z"), lambda _: b"late")
+    assert read_record(store) == Record("b")
 
 
 def test_urls_of_a_store():
@@ -516,18 +516,18 @@ def restarted(site, name, which):
 def test_a_leader_whose_store_lost_all_data_asks_the_switches_what_they_hold(tmp_path):
     """It loaded its folder's old build on all switches at once."""
     site, a = moving(tmp_path, "policy")
-    site.until(lambda: a.rollout.over and read(site.store) == Record(site.new.identity))
+    site.until(lambda: a.rollout.over and read_record(site.store) == Record(site.new.identity))
     a = restarted(site, "a", "old")
     lost_store(site)
     absent = max(site.ends)
     a.several.roles.closed(absent)
     for _ in range(10):
         site.step()
-    assert read(site.store) is None, "another leader would load this build"
+    assert read_record(site.store) is None, "another leader would load this build"
     a.several.roles.connected(absent, absent)
     site.until(lambda: a.fabric.complete)
     assert (a.fabric.identity, a.fabric.differences["none"]) == (site.new.identity, len(site.ends))
-    site.until(lambda: read(site.store) == Record(site.new.identity))
+    site.until(lambda: read_record(site.store) == Record(site.new.identity))
     assert read_build(a.several.record.history.folder, True).identity == site.new.identity
 
 
@@ -553,14 +553,14 @@ def test_a_new_build_in_the_folder_is_moved_to_although_the_store_lost_all_data(
 def test_a_first_store_gets_what_the_journal_of_a_lone_controller_says(tmp_path):
     """The journal was ignored: what was on trial stayed, and what was drained was used."""
     site, a = moving(tmp_path, "policy")
-    site.until(lambda: a.rollout.over and read(site.store) == Record(site.new.identity))
+    site.until(lambda: a.rollout.over and read_record(site.store) == Record(site.new.identity))
     a = restarted(site, "a", "new")
     lost_store(site)
     journal = a.several.record.history.folder.with_name(".build.journal")
     trial = Record(site.new.identity, fallback=site.old.identity, trial_seconds_left=60.0)
     journal.write_bytes(record_to_json(trial))
-    site.until(lambda: a.fabric.complete and read(site.store) is not None)
-    assert a.several.mover.trial.fallback == read(site.store).fallback == site.old.identity
+    site.until(lambda: a.fabric.complete and read_record(site.store) is not None)
+    assert a.several.mover.trial.fallback == read_record(site.store).fallback == site.old.identity
     waited(site, lambda: not journal.exists())
     assert journal.with_name(".build.journal.old").exists()
     waited(site, lambda: "journal-retired" in [event.kind for event in a.fabric.take_events()])
@@ -585,7 +585,7 @@ def test_a_follower_puts_its_journal_away_when_the_store_has_a_record(tmp_path):
     b = site.start("b", "old")
     journal = tmp_path / "b" / ".build.journal"
     journal.write_bytes(record_to_json(Record(site.old.identity, link_state={"asked": [["n1"]]})))
-    site.until(lambda: a.rollout.over and read(site.store) == Record(site.new.identity))
+    site.until(lambda: a.rollout.over and read_record(site.store) == Record(site.new.identity))
     waited(site, lambda: not journal.exists())
     waited(site, lambda: "as the store has a record" in told(b, "journal-retired"))
     rest(site, 2 * COPY_PERIOD)
@@ -635,7 +635,7 @@ def after_a_takeover(tmp_path, which, seconds):
     """A controller that leads after another one has moved the fabric, and died."""
     site, a = moving(tmp_path, "policy")
     b = site.start("b", which)
-    site.until(lambda: a.rollout.over and read(site.store) == Record(site.new.identity))
+    site.until(lambda: a.rollout.over and read_record(site.store) == Record(site.new.identity))
     rest(site, seconds)
     site.kill("a")
     site.until(lambda: b.several.state == "leader", seconds=LEADER_PERIOD)
@@ -666,7 +666,7 @@ def test_undo_leads_to_the_build_before_the_last_move_of_another_controller(tmp_
     other = BuildHistory(tmp_path / "third")
     free, site.etcd.key = site.etcd.key, (1, "z", 1)
     packs = {third.identity: other.packed, site.old.identity: a.several.record.history.packed}
-    assert write(site.store, 1, stored, lambda build: packs[build](build), lambda _: False)
+    assert write_record(site.store, 1, stored, lambda build: packs[build](build), lambda _: False)
     site.etcd.key = free
     a = restarted(site, "a", "new")
     site.until(lambda: a.fabric.complete and a.fabric.identity == third.identity)
@@ -678,7 +678,7 @@ def test_a_follower_keeps_the_fabrics_builds_although_the_store_loses_them(tmp_p
     """It loaded its folder's old build on all switches at once."""
     site, a = moving(tmp_path, "policy")
     b = site.start("b", "old")
-    site.until(lambda: a.rollout.over and read(site.store) == Record(site.new.identity))
+    site.until(lambda: a.rollout.over and read_record(site.store) == Record(site.new.identity))
     rest(site, 2 * COPY_PERIOD)
     history = b.several.record.history
     assert [held.build for held in history.entries()] == [site.old.identity, site.new.identity]
@@ -693,7 +693,7 @@ def test_a_build_that_cannot_be_copied_is_reported_once(tmp_path):
     site = Site(tmp_path, *PAIRS["policy"]())
     a = site.instances["a"]
     site.until(lambda: a.fabric.complete)
-    site.until(lambda: read(site.store) is not None)
+    site.until(lambda: read_record(site.store) is not None)
     name = "0" * 16
     site.store.values["record"] = record_to_json(Record(site.old.identity, previous=name))
     site.store.values |= {
@@ -711,7 +711,7 @@ def test_a_build_that_cannot_be_copied_holds_up_no_other(tmp_path):
     """The build of the fabric was not copied, as the one before it was damaged in the store."""
     site, a = moving(tmp_path, "policy")
     b = site.start("b", "old")
-    site.until(lambda: a.rollout.over and read(site.store) == Record(site.new.identity))
+    site.until(lambda: a.rollout.over and read_record(site.store) == Record(site.new.identity))
     name = "0" * 16
     site.store.values["record"] = record_to_json(Record(site.new.identity, previous=name))
     site.store.values |= {f"builds/{name}/parts": b"1", f"builds/{name}/000000": b"damaged"}
@@ -726,7 +726,7 @@ def test_a_history_that_cannot_follow_is_reported_once(tmp_path):
     """Nobody looked at the result of the write."""
     site, a = moving(tmp_path, "policy")
     b = site.start("b", "old")
-    site.until(lambda: a.rollout.over and read(site.store) == Record(site.new.identity))
+    site.until(lambda: a.rollout.over and read_record(site.store) == Record(site.new.identity))
 
     def follow(*_, **__):
         raise InputError.of("a disk with room", "a full one")
@@ -742,7 +742,7 @@ def test_a_damaged_copy_keeps_no_controller_from_leading(tmp_path):
     """It waited for ever, and no other one could lead meanwhile: the store had the build."""
     site, a = moving(tmp_path, "policy")
     b = site.start("b", "old")
-    site.until(lambda: a.rollout.over and read(site.store) == Record(site.new.identity))
+    site.until(lambda: a.rollout.over and read_record(site.store) == Record(site.new.identity))
     rest(site, 2 * COPY_PERIOD)
     damaged = b.several.record.history.place / site.new.identity / "arrays/far.npy"
     damaged.write_bytes(damaged.read_bytes()[:-1])

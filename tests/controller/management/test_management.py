@@ -20,7 +20,7 @@ from prometheus_client import generate_latest
 from compilers.update.move_plan import plan
 from compilers.update.programs import SwitchPrograms
 from controller import state as fabric_state
-from controller.cluster.shared_record import SharedRecord, read
+from controller.cluster.shared_record import SharedRecord, read_record
 from controller.management import action_log, http_api
 from controller.management.action_log import ActionLog, Actor
 from controller.management.http_api import Api
@@ -810,7 +810,7 @@ def test_a_drain_is_answered_when_the_store_has_it(tmp_path, repairing, monkeypa
     node = {"what": fabric.names[3]}
     answer = Client(app).post("/api/drain", json=node, headers=bearer(OPERATOR))
     assert (answer.status_code, breaths) == (202, [1, 1, 1])
-    assert read(store).link_state["asked"] == [[node["what"]]]
+    assert read_record(store).link_state["asked"] == [[node["what"]]]
 
     mover.rollout = None
     monkeypatch.setattr(http_api, "RECORD_PATIENCE", 0.0)
