@@ -26,7 +26,8 @@ class Kind:
     """A kind of event. Called with a value for each field it gives an event."""
 
     name: str
-    """The kind's name in JSON and in metrics."""
+    """The kind's name in JSON and in metrics. Clients know it, so it stays where the name in Python
+    has come to say more: `status` is a `FileUnwritable`."""
     fields: str
     """The name and JSON type of each field, with semicolons between them; one without a type is
     text.
@@ -128,52 +129,52 @@ ProgramRefused = Kind(
     FAULT,
     "A switch has refused its program and keeps its old tables. Traffic between other switches "
     "avoids it.",
-    "switch {node} refused its program and keeps what it had: {text}",
+    line="switch {node} refused its program and keeps what it had: {text}",
 )
 ProfileLowered = Kind(
     "profile",
     "switch; profile; lacks",
     "A switch lacks a feature of its OpenFlow profile, and gets the program for another profile. "
     "lacks: the feature.",
-    "switch {node} has OpenFlow profile {text}",
-    "{profile}: {lacks}",
+    line="switch {node} has OpenFlow profile {text}",
+    text="{profile}: {lacks}",
 )
 ProgrammedFault = Kind(
     "error",
     FAULT,
     "A switch reports an error after it was programmed.",
-    "switch {node} reports an error after it was programmed: {text}",
+    line="switch {node} reports an error after it was programmed: {text}",
 )
 BundleGivenUp = Kind(
     "given-up",
     "switch",
     "A busy switch has discarded a bundle because the next message of the bundle came too late. "
     "The controller sends the bundle again.",
-    "switch {node} has given up a bundle, and gets it again",
+    line="switch {node} has given up a bundle, and gets it again",
 )
 RowsShadowed = Kind(
     "shadowed",
     "switch; rows integer; table integer; priority integer",
     "Foreign rows take packets away from the rows of the program. rows: how many foreign rows. "
     "table, priority: those of one foreign row.",
-    "switch {node} does not forward as compiled: {text}",
-    "foreign rows over its program ({rows}), one in table {table}, priority {priority}",
+    line="switch {node} does not forward as compiled: {text}",
+    text="foreign rows over its program ({rows}), one in table {table}, priority {priority}",
 )
 GroupsBorrowed = Kind(
     "borrowed",
     "switch; groups integer; numbers",
     "Foreign rows send packets to groups with numbers of polarfab (1 to 2,048). The controller "
     "keeps the rows and the groups. But the next program may use the number for another group.",
-    "rows of others at switch {node} use group numbers that are ours: {text}",
-    "{numbers}",
+    line="rows of others at switch {node} use group numbers that are ours: {text}",
+    text="{numbers}",
 )
 DriftFound = Kind(
     "drift",
     "switch; added integer; changed integer; removed integer",
     "A switch that was in sync no longer holds its program, and gets it again. added, changed, "
     "removed: how many rows and groups were missing, were altered, or were too many.",
-    "switch {node} has drifted, and gets its program again: {text}",
-    "{added} rows and groups missing, {changed} altered, {removed} too many",
+    line="switch {node} has drifted, and gets its program again: {text}",
+    text="{added} rows and groups missing, {changed} altered, {removed} too many",
 )
 ProgramForgotten = Kind(
     "forgotten",
@@ -181,31 +182,33 @@ ProgramForgotten = Kind(
     "A switch confirms its program, but several readings in a row show that it does not hold it. "
     "Traffic between other switches avoids it until it does. times: how many readings. added, "
     "changed, removed: how many rows and groups were missing, were altered, or were too many.",
-    "switch {node} {text}; it gets no transit",
-    "confirms its program and does not keep it, as it was read {times} times in a row: "
+    line="switch {node} {text}; it gets no transit",
+    text="confirms its program and does not keep it, as it was read {times} times in a row: "
     "{added} rows and groups missing, {changed} altered, {removed} too many",
 )
-SwitchLeft = Kind("left", "switch", "The connection of a switch has ended.", "switch {node} left")
+SwitchLeft = Kind(
+    "left", "switch", "The connection of a switch has ended.", line="switch {node} left"
+)
 SwitchSilent = Kind(
     "silent",
     "switch; seconds number",
     "A switch has not answered for this many seconds. The controller closes its connection.",
-    "switch {node} does not answer and is disconnected",
+    line="switch {node} does not answer and is disconnected",
 )
 MalformedMessage = Kind(
     "malformed",
     "switch; reason",
     "A switch has sent malformed data. The controller closes its connection.",
-    "switch {node} is disconnected for malformed data: {text}",
+    line="switch {node} is disconnected for malformed data: {text}",
 )
 DuplicateDatapath = Kind(
     "duplicate",
     "switch; datapath_id; peers list of text",
     "Two switches use the same datapath id. The switch that answers stays connected. peers: the "
     "address of this switch, and the address of the switch that is disconnected.",
-    "switch {node} {text}",
-    "connected twice under one datapath id, from {peers[0]}, which stays, and from {peers[1]}; "
-    "give each switch a datapath id of its own",
+    line="switch {node} {text}",
+    text="connected twice under one datapath id, from {peers[0]}, which stays, and from "
+    "{peers[1]}; give each switch a datapath id of its own",
 )
 SwitchReaddressed = Kind(
     "readdressed",
@@ -213,14 +216,14 @@ SwitchReaddressed = Kind(
     "A switch connects from another host than before. Without TLS the controller cannot tell "
     "whether it is the switch, or another machine with the datapath id of the switch. peer: its "
     "address. before: the host that the switch connected from last.",
-    "switch {node} connects from another host: {text}",
-    "{peer}, before {before}; without TLS it may be another machine",
+    line="switch {node} connects from another host: {text}",
+    text="{peer}, before {before}; without TLS it may be another machine",
 )
 UnknownDatapath = Kind(
     "unknown",
     "datapath_id; peer",
     "A switch has connected with a datapath id that is not in the build.",
-    "datapath id {node} is not in this build and gets no program",
+    line="datapath id {node} is not in this build and gets no program",
 )
 
 
@@ -241,30 +244,30 @@ UnnamedPeer = Kind(
     PEER,
     "A peer connected, but did not identify itself as an OpenFlow 1.3 switch. times: how often "
     "since the last report.",
-    "a peer on {node} did not identify itself as an OpenFlow 1.3 switch: {text}",
-    _times,
+    line="a peer on {node} did not identify itself as an OpenFlow 1.3 switch: {text}",
+    text=_times,
 )
 PeerRejected = Kind(
     "barred",
     PEER,
     "A peer failed the TLS handshake. times: how often since the last report.",
-    "a peer on {node} failed the TLS handshake: {text}",
-    _times,
+    line="a peer on {node} failed the TLS handshake: {text}",
+    text=_times,
 )
 PeerMisnamed = Kind(
     "misnamed",
     PEER,
     "The certificate of a peer is revoked, or does not name the switch that has the peer's "
     "datapath id.",
-    "a peer on {node} is turned away: {text}",
-    _times,
+    line="a peer on {node} is turned away: {text}",
+    text=_times,
 )
 TokenRefused = Kind(
     "token-refused",
     PEER,
     "A client of the API has sent a token that is not in the token file.",
-    "a client on {node} is refused: {text}",
-    _times,
+    line="a client on {node} is refused: {text}",
+    text=_times,
 )
 
 
@@ -274,38 +277,38 @@ TokensLoaded = Kind(
     "tokens",
     "file; tokens integer",
     "The token file was read again. tokens: how many tokens it has.",
-    "tokens were read again, {text} in {node}",
-    "{tokens}",
+    line="tokens were read again, {text} in {node}",
+    text="{tokens}",
 )
 TokensKept = Kind(
     "tokens-kept",
     "file; reason",
     "The token file was read again, but has a mistake. The old tokens stay valid.",
-    "the tokens known stay, the file cannot be used: {text}",
+    line="the tokens known stay, the file cannot be used: {text}",
 )
 ControllerEnded = Kind(
     "ended",
     "signal",
     "The controller ends because of this signal. The switches keep their tables.",
-    "ended by {node}; switches keep what they hold",
+    line="ended by {node}; switches keep what they hold",
 )
 BugFound = Kind(
     "bug",
     "step; reason",
     "A step of the controller has failed because of a bug in polarfab. The controller goes on.",
-    "internal error in: {node}: {text}",
+    line="internal error in: {node}: {text}",
 )
 CertificatesLoaded = Kind(
     "certificates",
     "file",
     "TLS files have changed and are used for new connections.",
-    "new certificates are in use: {node}",
+    line="new certificates are in use: {node}",
 )
 CertificatesKept = Kind(
     "certificates-kept",
     "file; reason",
     "TLS files have changed, but cannot be used. The old files stay in use.",
-    "the certificates in use stay, the new ones cannot be used: {text}",
+    line="the certificates in use stay, the new ones cannot be used: {text}",
 )
 
 
@@ -321,21 +324,21 @@ BuildLoaded = Kind(
     "build; proved",
     "A build is loaded. The controller reads the switches again, and programs them with this "
     "build. proved: what `verify` proved of the build.",
-    "build {node} is loaded; {text}",
-    "proved: {proved}",
+    line="build {node} is loaded; {text}",
+    text="proved: {proved}",
 )
 BuildKept = Kind(
     "kept",
     "build; reason",
     "A new build cannot be used, or the move to it was undone. The old build stays. build: the old "
     "build.",
-    "build {node} stays, the new one cannot be used: {text}",
+    line="build {node} stays, the new one cannot be used: {text}",
 )
 RoundStarted = Kind(
     "round",
     "build; round integer; rounds integer",
     "A round of a move begins. The first round is 1.",
-    "round {node}",
+    line="round {node}",
     node="{round} of {rounds}",
 )
 MoveWaits = Kind(
@@ -345,52 +348,52 @@ MoveWaits = Kind(
     "store does not answer; or a switch that is absent or refuses its rows still marks packets, or "
     "gives them an intermediate, which the next step forgets. Meanwhile dead links are repaired. "
     "round: the round that was begun last.",
-    "the move to build {node} waits for {text}",
-    "{waits_for} after round {round} of {rounds}; repairs go on",
+    line="the move to build {node} waits for {text}",
+    text="{waits_for} after round {round} of {rounds}; repairs go on",
 )
 MoveFinished = Kind(
     "moved",
     "build",
     "All switches hold the target build of the move.",
-    "all switches hold build {node}; they are read again",
+    line="all switches hold build {node}; they are read again",
 )
 BuildInherited = Kind(
     "inherited",
     "build; folder_build",
     "The fabric holds the build of an earlier controller, not the build in the folder of this "
     "controller.",
-    "the fabric holds build {node}, the folder {text}",
-    "{folder_build}",
+    line="the fabric holds build {node}, the folder {text}",
+    text="{folder_build}",
 )
 FolderFollowed = Kind(
     "folder-followed",
     "build; before",
     "A build was put into the controller's folder while no controller ran. The fabric moves to it. "
     "before: the build that the fabric holds.",
-    "the fabric moves to build {node} of the folder, from build {text}",
-    "{before}",
+    line="the fabric moves to build {node} of the folder, from build {text}",
+    text="{before}",
 )
 JournalDamaged = Kind(
     "journal-damaged",
     "file; reason",
     "The journal cannot be read. The controller asks the switches which build they hold, and then "
     "renames the journal.",
-    "{node} is damaged ({text}); switches are read, nothing is changed",
+    line="{node} is damaged ({text}); switches are read, nothing is changed",
 )
 HistoryDamaged = Kind(
     "history-damaged",
     "file; reason",
     "The list of the builds that the fabric held cannot be read. The controller removes no build "
     "that is kept, renames the list, and begins another one.",
-    "{node} cannot be read ({text}); all builds that are kept stay",
+    line="{node} cannot be read ({text}); all builds that are kept stay",
 )
 BuildSurveyed = Kind(
     "surveyed",
     "build; switches integer; read integer",
     "The controller has asked the switches which build they hold, and takes this build for the "
     "build of the fabric. read: how many switches answered. switches: how many of these hold it.",
-    "the fabric has build {node}: {text}",
-    "{switches} of {read} switches hold it",
+    line="the fabric has build {node}: {text}",
+    text="{switches} of {read} switches hold it",
 )
 
 
@@ -405,45 +408,45 @@ ActionTaken = Kind(
     "action",
     "who; role; address; action; what; outcome",
     "A client requested a change. outcome: `asked`, or the reason why the change was refused.",
-    "{node}: {text}",
-    lambda event: f"{_requested(event)}: {event['outcome']}",
+    line="{node}: {text}",
+    text=lambda event: f"{_requested(event)}: {event['outcome']}",
 )
 TrialOver = Kind(
     "unconfirmed",
     "build; before",
     "Nobody confirmed a build on trial, so the fabric moves back. before: the build to which it "
     "moves back.",
-    "build {node} was not confirmed: the fabric goes back to build {text}",
-    "{before}",
+    line="build {node} was not confirmed: the fabric goes back to build {text}",
+    text="{before}",
 )
 ApiOpened = Kind(
     "api",
     "url; access",
     "The controller serves the management API and the status page. access: what clients may do.",
-    "API and status page at {node}: {text}",
-    "{access}",
+    line="API and status page at {node}: {text}",
+    text="{access}",
 )
 ApiClosed = Kind(
     "api-closed",
     "address; reason",
     "The management API cannot be served at its default address. The controller runs without the "
     "API.",
-    "no API at {node}: {text}",
+    line="no API at {node}: {text}",
 )
 ApiRestarted = Kind(
     "api-restarted",
     "reason; seconds number",
     "The process that serves the management API has ended. The controller starts it again after "
     "this many seconds. Repairs do not wait for it.",
-    "the process of the API has ended ({text}); it is started again in {node} s",
-    "{reason}",
-    "{seconds:.0f}",
+    line="the process of the API has ended ({text}); it is started again in {node} s",
+    text="{reason}",
+    node="{seconds:.0f}",
 )
 FileUnwritable = Kind(
     "status",
     "file; reason",
     "A file or folder of the controller cannot be written.",
-    "cannot write {node}: {text}",
+    line="cannot write {node}: {text}",
 )
 
 
@@ -457,23 +460,23 @@ LinkDown = Kind(
     "Traffic avoids a link. reason: `port down` if the port at one end is down, `port set to` and "
     "what it is set to if that port drops packets, `not seen` if LLDP frames do not pass the link "
     "or the cable leads elsewhere, `drained` if the link is drained by request.",
-    "link {node} is down: {text}",
+    line="link {node} is down: {text}",
     node=ENDS,
 )
-LinkUp = Kind("link-up", LINK, "A link carries packets again.", "link {node} is up", node=ENDS)
+LinkUp = Kind("link-up", LINK, "A link carries packets again.", line="link {node} is up", node=ENDS)
 LinkSuppressed = Kind(
     "suppressed",
     f"{LINK}; seconds number",
     "A link goes down and up again too often, so traffic avoids it for this many seconds.",
-    "link {node} flaps and is not used {text}",
-    "for {seconds:.0f} s, or longer if it flaps again",
-    ENDS,
+    line="link {node} flaps and is not used {text}",
+    text="for {seconds:.0f} s, or longer if it flaps again",
+    node=ENDS,
 )
 LinkReused = Kind(
     "reused",
     LINK,
     "A suppressed link has been stable for long enough. Traffic uses it again if it is up.",
-    "link {node} is stable and is used again if it is up",
+    line="link {node} is stable and is used again if it is up",
     node=ENDS,
 )
 SwitchDrained = Kind(
@@ -481,14 +484,14 @@ SwitchDrained = Kind(
     "switch; reason",
     "Traffic is routed around a switch, because the switch is disconnected, does not hold its "
     "program, flaps, or is drained by request.",
-    "switch {node} {text}: traffic is routed around it",
+    line="switch {node} {text}: traffic is routed around it",
 )
 SwitchReturned = Kind(
     "back",
     "switch",
     "A switch is not avoided any more: the controller has read that it holds its program, and it "
     "neither flaps nor is drained by request. Traffic is routed through it again.",
-    "switch {node} is back: traffic is routed through it again",
+    line="switch {node} is back: traffic is routed through it again",
 )
 
 
@@ -521,9 +524,9 @@ TablesRepaired = Kind(
     "many differ from the build. cut_off_pairs: how many pairs of switches have no path. computed: "
     "seconds to compute the tables. seconds: the time from the detection of the failure until all "
     "switches hold the tables.",
-    "tables for {node}: {text}",
-    _extent,
-    _failures,
+    line="tables for {node}: {text}",
+    text=_extent,
+    node=_failures,
 )
 SwitchesKept = Kind(
     "not-drained",
@@ -531,9 +534,9 @@ SwitchesKept = Kind(
     "Some switches are disconnected, flap, do not hold their program, or are drained by request. "
     "But traffic still goes through them, because without them other switches would have no path. "
     "They may still forward packets. switches: how many.",
-    "{node} cannot be drained: {text}",
-    "without {sentence}, other switches would have no path",
-    lambda event: f"{event['switches']} {'switch' if event['switches'] == 1 else 'switches'}",
+    line="{node} cannot be drained: {text}",
+    text="without {sentence}, other switches would have no path",
+    node=lambda event: f"{event['switches']} {'switch' if event['switches'] == 1 else 'switches'}",
 )
 LinksKept = Kind(
     "not-suppressed",
@@ -541,9 +544,9 @@ LinksKept = Kind(
     "Some links go down and up again too often, or are drained by request. But traffic uses them "
     "whenever they are up, because without them switches would have no path to others. links: how "
     "many.",
-    "{node} cannot be avoided: {text}",
-    "without {sentence}, switches would have no path to others",
-    lambda event: f"{event['links']} {'link' if event['links'] == 1 else 'links'}",
+    line="{node} cannot be avoided: {text}",
+    text="without {sentence}, switches would have no path to others",
+    node=lambda event: f"{event['links']} {'link' if event['links'] == 1 else 'links'}",
 )
 LinksDoubtful = Kind(
     "doubtful",
@@ -551,16 +554,16 @@ LinksDoubtful = Kind(
     "LLDP frames are missing on some links. The links stay in use, because it is not certain that "
     "they are dead: many links fell silent at once, one end sees none of its links, or packets "
     "still arrive. links: how many.",
-    "{node} missed by discovery, and in use all the same: {text}",
-    "{sentence}",
-    lambda event: f"{event['links']} {'link' if event['links'] == 1 else 'links'}",
+    line="{node} missed by discovery, and in use all the same: {text}",
+    text="{sentence}",
+    node=lambda event: f"{event['links']} {'link' if event['links'] == 1 else 'links'}",
 )
 LinksCertain = Kind(
     "certain",
     "",
     "No link is doubtful any more. On each link LLDP frames arrive again, or the link is known to "
     "be dead.",
-    "no link is doubtful any more",
+    line="no link is doubtful any more",
 )
 CableMisplaced = Kind(
     "miswired",
@@ -568,15 +571,15 @@ CableMisplaced = Kind(
     "Cables are not as planned. Each event has one step that helps to restore the plan. misplaced: "
     "the number of wrong cables in all. action: swap, move, add or remove the plugs at the two "
     "ports.",
-    "miswired, {node}: {text}",
-    "{sentence}",
-    "{misplaced} cables misplaced",
+    line="miswired, {node}: {text}",
+    text="{sentence}",
+    node="{misplaced} cables misplaced",
 )
 CablesRight = Kind(
     "wired",
     "",
     "All cables that the controller sees are as planned again.",
-    "all cables that are seen are as planned",
+    line="all cables that are seen are as planned",
 )
 
 
@@ -587,28 +590,28 @@ LeaderChanged = Kind(
     "leader; term integer",
     "Another controller leads now. leader: its name; empty if none leads. term: a number that "
     "grows with each new leader.",
-    "{node} leads",
-    "{term}",
-    lambda event: event["leader"] or "nobody",
+    line="{node} leads",
+    text="{term}",
+    node=lambda event: event["leader"] or "nobody",
 )
 LeadershipLost = Kind(
     "deposed",
     "instance",
     "This controller was the leader, but its lease has ended. Its process restarts.",
-    "{node} no longer leads and restarts",
+    line="{node} no longer leads and restarts",
 )
 LeaderWaits = Kind(
     "not-ready",
     "instance; reason",
     "A controller is the leader, but cannot begin yet.",
-    "{node} leads but cannot begin: {text}",
+    line="{node} leads but cannot begin: {text}",
 )
 StoreChanged = Kind(
     "store",
     "trouble",
     "The store fails, or answers again. Until it does, each fault is reported once, and at most "
     "four. trouble: what fails; empty if the store answers again.",
-    "the store: {node}",
+    line="the store: {node}",
     node=lambda event: event["trouble"] or "answers",
 )
 JournalRetired = Kind(
@@ -617,13 +620,13 @@ JournalRetired = Kind(
     "The folder has a journal of a time in which the controller ran without a store. The "
     "controller has renamed it, and does not read it again. file: its new name. reason: whether "
     "the store got what the journal says.",
-    "the journal of a time without a store is called {node} now: {text}",
+    line="the journal of a time without a store is called {node} now: {text}",
 )
 RoleContested = Kind(
     "contested",
     "datapath_id",
     "A switch does not accept this controller as its master.",
-    "datapath id {node} does not accept this controller as its master",
+    line="datapath id {node} does not accept this controller as its master",
 )
 
 OF_A_SWITCH = (
