@@ -8,17 +8,14 @@ With bundles there are two steps. The first opens an ONF bundle and fills it. Th
 which is atomic; it is sent only if the switch has found no fault in the first. In a single step
 Open vSwitch would skip a message that it cannot read, and commit the rest.
 
-Without bundles the order is the one in which no packet is lost: groups before the rows that use
-them; rows from the last table to the first; the marker; then removals, rows from the first table to
-the last, groups at the end. Before all these, the rows that lead packets from hosts to groups of
-their own are removed: these packets then take the paths of transit. If the switch refuses a step,
-`controller.switches.switch` undoes the earlier steps.
+Without bundles there are more steps (`controller.switches.unbundled_steps`). If the switch refuses
+one, `controller.switches.switch` undoes the earlier ones.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
@@ -27,17 +24,9 @@ from time import monotonic
 
 from compilers.readers.openflow.rows import Malformed
 from compilers.targets.openflow import group_and_flow_bytes as rows
-from compilers.targets.openflow.class_groups import GroupRole
 from compilers.targets.openflow.flow_tables import RowKind
 from compilers.targets.openflow.group_and_flow_bytes import MOST_NUMBER, ROLE_SHIFT, XID_BITS
 from compilers.targets.openflow.protocol import (
-    ALL_TABLES,
-    FLOW_MOD,
-    GROUP_MOD,
-    HEADER,
-    WRAPPER_BYTES,
-    FlowCommand,
-    GroupCommand,
     MessageType,
     Multipart,
     header,
@@ -45,9 +34,15 @@ from compilers.targets.openflow.protocol import (
 from controller.openflow import multipart
 from controller.openflow.messages import Error, SessionXid, committed_bundle
 from controller.switches.connections.sending import SendPriority
+from controller.switches.unbundled_steps import unbundled_steps
 
 OPENING, COMMIT, DISCARD = rows.opening(), rows.commit(), rows.discard(SessionXid.DISCARD)
 """The messages that open a bundle, commit it, and discard it."""
+REQUEST = 0xA0
+"""The kind of a message, in the upper 8 bits of its xid, of multipart requests. The kinds of a
+program's messages (`RowKind`) are smaller."""
+MOST_REPLY = 64 << 20
+"""Largest reply in bytes, all its messages together; a switch that sends more is disconnected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +77,12 @@ class ChangeOutcome:
 
 Done = Callable[[ChangeOutcome], None]
 """Called once with the result of a change."""
+Send = Callable[[SendPriority, bytes], None]
+"""Puts bytes into a connection's queue."""
+Answer = Callable[[bytes | None], None]
+"""Called once with the body of the reply to a request, or None if there is no reply."""
+Answers = Callable[[Mapping[Multipart, bytes | None]], None]
+"""Called once with the replies to several requests."""
 
 
 @dataclass(slots=True)
@@ -124,7 +125,7 @@ class ChangeInProgress:
         if self.bundled:
             self._unsent.extend([(OPENING, *parts), (COMMIT,)])
         else:
-            self._unsent.extend((step,) for step in steps(parts))
+            self._unsent.extend((step,) for step in unbundled_steps(parts))
             self._confirmed = True
         return self._next()
 
@@ -180,66 +181,6 @@ class ChangeInProgress:
             self.over = True
             first_errors = tuple(self._first_errors.values())
             self.done(ChangeOutcome(committed, first_errors, self._error_count, lost))
-
-
-PREPARATION, GROUPS, ROWS, MARKER, OLD_ROWS, OLD_GROUPS = range(6)
-"""The steps of a change without bundles, in order; see the module's docstring."""
-
-
-def steps(parts: Sequence[bytes]) -> list[bytes]:
-    """Bundled messages as plain ones: for each step, in order, the bytes of its messages."""
-    by_step: dict[tuple[int, int], list[bytes]] = {}
-    has_addition = False
-    for message in _plain(parts):
-        step = _step(message, has_addition)
-        has_addition |= step[0] in (GROUPS, ROWS, MARKER)
-        by_step.setdefault(step, []).append(message)
-    return [b"".join(by_step[step]) for step in sorted(by_step)]
-
-
-def _plain(parts: Sequence[bytes]) -> Iterator[bytes]:
-    """The messages in bundled adds."""
-    for part in parts:
-        offset = 0
-        while offset < len(part):
-            _, length, _ = header(part, offset)
-            yield part[offset + WRAPPER_BYTES : offset + length]
-            offset += length
-
-
-def _step(message: bytes, follows_addition: bool) -> tuple[int, int]:
-    """The step of a message, and its order within the step.
-
-    Args:
-        message: a flow-mod or a group-mod.
-        follows_addition: whether a message before it adds something. A removal before all additions
-            makes room in a full table.
-    """
-    kind, _, xid = header(message)
-    if kind == MessageType.GROUP_MOD:
-        removed = GROUP_MOD.read(message, HEADER.size).command == GroupCommand.DELETE
-        return (OLD_GROUPS if removed else GROUPS, 0)
-    row = FLOW_MOD.read(message, HEADER.size)
-    row_kind, role = xid >> XID_BITS, (xid & MOST_NUMBER) >> ROLE_SHIFT
-    if row.command == FlowCommand.ADD:
-        return (MARKER, 0) if row_kind == RowKind.MARKER else (ROWS, ALL_TABLES - row.table)
-    is_for_hosts = row_kind == RowKind.CLASS and role in (GroupRole.ENTER, GroupRole.FALLBACK)
-    makes_room = row_kind == RowKind.CLEAR and not follows_addition
-    return (PREPARATION, 0) if is_for_hosts or makes_room else (OLD_ROWS, row.table)
-
-
-REQUEST = 0xA0
-"""The kind of a message, in the upper 8 bits of its xid, of multipart requests. The kinds of a
-program's messages (`RowKind`) are smaller."""
-MOST_REPLY = 64 << 20
-"""Largest reply in bytes, all its messages together; a switch that sends more is disconnected."""
-
-Send = Callable[[SendPriority, bytes], None]
-"""Puts bytes into a connection's queue."""
-Answer = Callable[[bytes | None], None]
-"""Called once with the body of the reply to a request, or None if there is no reply."""
-Answers = Callable[[Mapping[Multipart, bytes | None]], None]
-"""Called once with the replies to several requests."""
 
 
 @dataclass(slots=True)
