@@ -89,15 +89,18 @@ class Framework:
         with self._app_errors(apps, output):
             # An app is the names of its modules, with commas, then its options. An empty text has
             # the module "", which the framework refuses with a message.
-            words = [shlex.split(app) or [""] for app in apps]
-            names = [name for modules, *_ in words for name in modules.split(",")]
-            manager.load_apps([handler, *names])
+            modules: list[str] = []
+            options: list[str] = []
+            for app in apps:
+                modules_of_app, *options_of_app = shlex.split(app) or [""]
+                modules += modules_of_app.split(",")
+                options += options_of_app
+            manager.load_apps([handler, *modules])
             loaded = {context.__module__ for context in manager.contexts_cls.values()}
             loaded |= {*manager.applications_cls}
-            without_app = [name for name in names if name not in loaded]
+            without_app = [module for module in modules if module not in loaded]
             if without_app:
                 raise ImportError(f"no class of an app in {without_app[0]}")
-            options = [option for _, *options_of_app in words for option in options_of_app]
             with redirect_stderr(output):  # else it prints all options that there are
                 self.conf(args=options, project=_PACKAGES[self.name], default_config_files=[])
         if apps:  # their log goes to standard error, as under ryu-manager

@@ -23,7 +23,8 @@ from controller.switches.connections.sending import Outbox, SendPriority
 from controller.switches.conversation import ChangeOutcome, Conversation
 from controller.switches.current import Current, Upkeep
 from controller.switches.events import Event, Kind
-from controller.switches.peers import ListeningClock, RejectedPeers
+from controller.switches.listening_clock import ListeningClock
+from controller.switches.peers import RejectedPeers
 from controller.switches.reconcile import Difference
 from controller.switches.switch import (
     MOST_DRIFTS,
@@ -34,6 +35,8 @@ from controller.switches.switch import (
     most_at_once,
 )
 
+GROUPS_NAMED = 3
+"""Most borrowed groups that an event names."""
 MOST_UNKNOWN = 1000
 """Most datapath ids for the status that are not in the build."""
 SWITCH_PATIENCE = 120.0
@@ -59,6 +62,16 @@ BUSY_SWITCHES = 64
 are multiplied by one more: all these switches may be one process."""
 WORK_RATE = 200_000
 """Bytes of a change (a thousand rows) for which a switch gets a second more to answer a probe."""
+ANSWER_TYPES = frozenset(
+    {
+        MessageType.ERROR,
+        MessageType.MULTIPART_REPLY,
+        MessageType.BARRIER_REPLY,
+        MessageType.EXPERIMENTER,
+    }
+)
+"""The types of messages that answer a change or a request: replies to bundles are experimenter
+messages."""
 
 
 @dataclass(slots=True)
@@ -199,7 +212,7 @@ class LiveFabric:
             switch.connection.probe_sent_at = None
         if answers_probe:
             self._reject_claimant(switch, switch.vertex)
-        elif kind in _ANSWER_TYPES:
+        elif kind in ANSWER_TYPES:
             switch.talk.received(message)
         elif kind == MessageType.PORT_STATUS:
             self.upkeep.port_status(switch.vertex, message)
@@ -436,9 +449,9 @@ class LiveFabric:
 
     def _assign(self, switch: Switch, vertex: int) -> None:
         """Make a connection that of a vertex's switch, and queue it for reading."""
-        before = self._hosts.get(switch.datapath_id, switch.host)
-        if before != switch.host and switch.certificate is None:
-            self.tell(events.SwitchReaddressed(self.names[vertex], switch.peer, before))
+        last_host = self._hosts.get(switch.datapath_id, switch.host)
+        if last_host != switch.host and switch.certificate is None:
+            self.tell(events.SwitchReaddressed(self.names[vertex], switch.peer, last_host))
         self._hosts[switch.datapath_id] = switch.host
         switch.vertex = vertex
         self.present[vertex] = switch
@@ -478,16 +491,16 @@ class LiveFabric:
             difference: the difference between the switch and its program.
             corrects: whether the switch gets the difference now; else it is only compared.
         """
-        before, switch.last_read_at = switch.foreign, self.clock()
+        foreign_before, switch.last_read_at = switch.foreign, self.clock()
         shadowing_rows, borrowed = len(difference.shadowing), difference.borrowed
         switch.foreign = ForeignEntries(difference.foreign, shadowing_rows, borrowed)
-        if shadowing_rows > before.shadowing_rows and switch.vertex is not None:
+        if shadowing_rows > foreign_before.shadowing_rows and switch.vertex is not None:
             name = self.names[switch.vertex]
             self.tell(events.RowsShadowed(name, shadowing_rows, *difference.shadowing[-1]))
-        if not {*borrowed} <= {*before.borrowed_groups} and switch.vertex is not None:
-            numbers = ", ".join(map(str, borrowed[:3]))
-            count = len(borrowed)
-            self.tell(events.GroupsBorrowed(self.names[switch.vertex], count, numbers))
+        if not {*borrowed} <= {*foreign_before.borrowed_groups} and switch.vertex is not None:
+            first_numbers = ", ".join(map(str, borrowed[:GROUPS_NAMED]))
+            name, count = self.names[switch.vertex], len(borrowed)
+            self.tell(events.GroupsBorrowed(name, count, first_numbers))
         if not corrects:
             return
         for correction in ("added", "changed", "removed"):
@@ -557,9 +570,7 @@ class LiveFabric:
             outcome: the outcome of its change; None if it does not say what it holds.
         """
         name = self.names[vertex]
-        # The fields of the event: the error's type and code, the program's entry, and the number of
-        # errors.
-        fault: tuple[Any, ...] = None, None, "", 0
+        fault: dict[str, Any] = {"error_type": None, "error_code": None, "entry": "", "errors": 0}
         if outcome is None:
             reason = "does not answer requests for its flows and groups"
         elif (error := outcome.error) is None:
@@ -569,17 +580,12 @@ class LiveFabric:
             noun = "errors" if more > 1 else "error"
             and_more = f", and {more} more {noun}" if more else ""
             reason = f"{error.words(self.error_names)} ({entry}){and_more}"
-            fault = error.type, error.code, entry, outcome.error_count
+            fault = {
+                "error_type": error.type,
+                "error_code": error.code,
+                "entry": entry,
+                "errors": outcome.error_count,
+            }
         if self.errors.get(name) != reason:
             self.errors[name] = reason
-            self.tell(kind(name, reason, *fault))
-
-
-_ANSWER_TYPES = frozenset(
-    {
-        MessageType.ERROR,
-        MessageType.MULTIPART_REPLY,
-        MessageType.BARRIER_REPLY,
-        MessageType.EXPERIMENTER,
-    }
-)
+            self.tell(kind(name, reason, **fault))

@@ -25,7 +25,8 @@ from inventory.problems import InputError
 BACKLOG = 4096
 """Connections that may wait to be accepted: all switches of a fabric connect at once."""
 HELLO_PATIENCE = 10.0
-"""Most seconds of a TLS handshake, and most seconds until the peer has identified itself then."""
+"""Most seconds of a TLS handshake. A peer has as many seconds to identify itself, after the handshake
+where there is one."""
 EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 """Errors of accept that pass when other connections end."""
 EXHAUSTED_PAUSE = 0.1
@@ -40,21 +41,21 @@ class Entrance:
     """The connections that were accepted, from the first byte to the last.
 
     Args:
-        most: how many of them may be half-open.
+        half_open_room: how many of them may be half-open.
         tls: the files of TLS; None for plain text.
         rejected: counts the peers that are rejected.
-        listening_clock: see `controller.switches.peers.ListeningClock`.
+        listening_clock: see `controller.switches.listening_clock.ListeningClock`.
     """
 
     def __init__(
         self,
-        most: int,
+        half_open_room: int,
         tls: TlsFiles | None,
         rejected: RejectedPeers,
         listening_clock: Callable[[], float],
     ) -> None:
         self.tls, self._rejected = tls, rejected
-        self._half_open = HalfOpen(most, listening_clock)
+        self._half_open = HalfOpen(half_open_room, listening_clock)
         """The connections whose peers have not identified themselves."""
         self._sockets: dict[Any, Any] = {}
         """The socket of each connection, by its address."""
@@ -90,8 +91,9 @@ class Entrance:
 
     def tick(self) -> None:
         """End the connections whose peers have not identified themselves in time."""
-        # With TLS the handshake may take as long before the silence that is reported.
-        for address in self._half_open.late(2 * HELLO_PATIENCE if self.tls else HELLO_PATIENCE):
+        # With TLS the handshake comes first. It has the same limit, and is not what is reported.
+        patience = 2 * HELLO_PATIENCE if self.tls else HELLO_PATIENCE
+        for address in self._half_open.late(patience):
             self._end(address, UnnamedPeer, f"it was silent for {HELLO_PATIENCE:.0f} s")
 
     def end_revoked(self) -> None:
@@ -149,9 +151,12 @@ class Entrance:
 
 
 def half_open_room(switches: int) -> int:
-    """Raise the limit of open files as far as it goes; returns the room for half-open connections.
+    """Raise this process's limit of open files to its hard limit, for connections of switches.
 
     Every switch has room for two connections: one that is dead and one with which it returns.
+
+    Returns:
+        How many half-open connections there may be.
 
     Raises:
         InputError: the hard limit is too low.

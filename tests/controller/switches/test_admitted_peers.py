@@ -15,11 +15,11 @@ from controller.app import MOST_CONNECTION_BYTES, MOST_WAITING_BYTES, Inbox
 from controller.switches.connections import listening
 from controller.switches.connections.listening import Entrance
 from controller.switches.events import PeerRejected
+from controller.switches.listening_clock import ListeningClock
 from controller.switches.peers import (
     MOST_REASONS,
     REPORT_PERIOD,
     HalfOpen,
-    ListeningClock,
     RejectedPeers,
     TokenBucket,
 )
