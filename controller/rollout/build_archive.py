@@ -11,12 +11,12 @@ import io
 import json
 import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from hashlib import sha256
 from lzma import LZMAError
 from math import inf
 from pathlib import Path
-from zipfile import BadZipFile, ZipFile
+from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from compilers.tables.folders.folder_contents import MANIFEST, SUM, VERIFIED, identity_of, sum_of
 from inventory.problems import InputError
@@ -27,8 +27,11 @@ MOST_MANIFEST = 4 << 20
 """Largest manifest in bytes."""
 UNPACKED_AT_ONCE = 1 << 20
 """Bytes that are unpacked before other work goes on."""
-LEAST_ROOM, BYTES_A_PAIR = 8 << 20, 64
-"""Bytes that any build may have unpacked, and more for each pair of its switches."""
+SMALL_BUILD = 8 << 20
+"""Bytes that any build may have unpacked, however few switches it has."""
+BYTES_A_PAIR = 64
+"""Bytes more that a build may have unpacked for each pair of its switches: its tables have entries
+by switch and destination."""
 ZIP_ERRORS = OSError, EOFError, RuntimeError, zlib.error, LZMAError
 """The exceptions of `zipfile` for damaged files, besides `BadZipFile`."""
 BUILD_FILE = re.compile(r"(manifest|fabric|verified)\.json|allocations\.csv|arrays/[a-z0-9_]+\.npy")
@@ -73,29 +76,51 @@ def unpack(
     """
     try:
         with ZipFile(io.BytesIO(data)) as archive:
-            entries = archive.infolist()
             digests, most_bytes = _digests_and_size(archive, switches)
-            names = [entry.filename for entry in entries]
-            if len(set(names)) < len(names) or not {*names} <= {*digests, MANIFEST, VERIFIED}:
-                raise BadZipFile("files that its manifest does not name")
-            if not all(map(BUILD_FILE.fullmatch, names)):
-                raise BadZipFile("files that do not belong to a build")
-            if sum(entry.file_size for entry in entries) > most_bytes:
-                raise BadZipFile(f"more than {most_bytes:,} bytes")
+            _require_files_of_build(archive, digests, most_bytes)
             (folder / "arrays").mkdir(parents=True)
-            for entry in entries:
-                digest = sha256()
-                with archive.open(entry) as packed, (folder / entry.filename).open("wb") as file:
-                    while piece := packed.read(UNPACKED_AT_ONCE):
-                        digest.update(piece)
-                        file.write(piece)
-                        yield_to_others()
-                # The manifest has no digest of itself.
-                if digest.hexdigest() != digests.get(entry.filename, digest.hexdigest()):
+            for entry in archive.infolist():
+                digest = _unpack_file(archive, entry, folder, yield_to_others)
+                has_digest = entry.filename in digests  # the manifest has none of itself
+                if has_digest and digest != digests[entry.filename]:
                     raise BadZipFile(f"{entry.filename} with another digest than in its manifest")
             (folder / SUM).write_text(sum_of(_manifest_text(archive)))
     except (BadZipFile, ValueError, *ZIP_ERRORS) as error:
         raise _archive_error("a ZIP file of a build folder", error) from error
+
+
+def _require_files_of_build(archive: ZipFile, digests: Collection[str], most_bytes: int) -> None:
+    """Require that the archive has only files of a build, each once, and not too large.
+
+    Args:
+        archive: the archive.
+        digests: the names of the files that have digests in the manifest.
+        most_bytes: the most bytes that all files may have.
+
+    Raises:
+        BadZipFile: it has others.
+    """
+    entries = archive.infolist()
+    names = [entry.filename for entry in entries]
+    if len(set(names)) < len(names) or not {*names} <= {*digests, MANIFEST, VERIFIED}:
+        raise BadZipFile("files that its manifest does not name")
+    if not all(map(BUILD_FILE.fullmatch, names)):
+        raise BadZipFile("files that do not belong to a build")
+    if sum(entry.file_size for entry in entries) > most_bytes:
+        raise BadZipFile(f"more than {most_bytes:,} bytes")
+
+
+def _unpack_file(
+    archive: ZipFile, entry: ZipInfo, folder: Path, yield_to_others: Callable[[], None]
+) -> str:
+    """Unpack a file into the folder; returns its SHA-256 digest in hexadecimal."""
+    digest = sha256()
+    with archive.open(entry) as packed, (folder / entry.filename).open("wb") as file:
+        while piece := packed.read(UNPACKED_AT_ONCE):
+            digest.update(piece)
+            file.write(piece)
+            yield_to_others()
+    return digest.hexdigest()
 
 
 def identity_in(data: bytes) -> str:
@@ -139,7 +164,7 @@ def _digests_and_size(archive: ZipFile, most_switches: float) -> tuple[dict[str,
         raise BadZipFile("a manifest that is none")
     if switches > most_switches:
         raise BadZipFile(f"{switches:,} switches, where this fabric takes {most_switches:,}")
-    return files, min(MOST_BUILD, LEAST_ROOM + BYTES_A_PAIR * switches**2)
+    return files, min(MOST_BUILD, SMALL_BUILD + BYTES_A_PAIR * switches**2)
 
 
 def _archive_error(required: str, given: object) -> InputError:

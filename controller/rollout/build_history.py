@@ -47,11 +47,15 @@ ENTRIES_KEPT = 100
 """Entries of the list that are kept."""
 LIST = "history.json"
 """The file with the list."""
-LATEST = 253_402_300_800
-"""The end of the year 9999, in seconds since the epoch: no entry is from a later time."""
-BLOCK, ROOM = 4096, 1 << 20
-"""Bytes that a file may take on the disk beyond its size, and bytes that are left for the journal,
-the list and the action log."""
+MISSING, EMPTY = "it is missing", "it is empty"
+"""Why the list cannot be read, in the two cases in which there may have been none."""
+TIME_LIMIT = 253_402_300_800
+"""The end of the year 9999, in seconds since the epoch. Python's dates end there, so an entry of a
+later time could not be shown."""
+FILE_OVERHEAD = 4096
+"""Bytes that a file may take on the disk beyond its size: most file systems fill whole blocks."""
+RESERVED_ROOM = 1 << 20
+"""Bytes that have to be left for the journal, the list and the action log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +197,7 @@ class BuildHistory:
     def require_room(self, identity: str) -> None:
         """Refuse where a build that is kept could not be put into the controller's folder."""
         files = (self.place / identity).rglob("*")
-        needed = sum(file.stat().st_size + BLOCK for file in files) + ROOM
+        needed = sum(file.stat().st_size + FILE_OVERHEAD for file in files) + RESERVED_ROOM
         free = disk_usage(self.folder.parent).free
         if free < needed:
             raise InputError.of(
@@ -351,9 +355,9 @@ class BuildHistory:
         try:
             if file.is_fifo():  # reading it would wait for ever
                 raise ValueError("it is a named pipe")
-            entries, damage = _entries(file.read_text()), "it is empty"
+            entries, damage = _entries(file.read_text()), EMPTY
         except FileNotFoundError:
-            entries, damage = [], "it is missing"
+            entries, damage = [], MISSING
         except (OSError, ValueError, TypeError, RecursionError) as error:
             entries, damage = [], getattr(error, "strerror", "") or str(error) or repr(error)
         else:
@@ -361,8 +365,8 @@ class BuildHistory:
                 return entries, ""
         ages = {build: (self.place / build).stat().st_mtime for build in self.kept_builds()}
         builds = sorted(ages.keys() - {*noted}, key=lambda build: (ages[build], build))
-        missing = damage in ("it is missing", "it is empty")
-        if missing and not builds:
+        is_new_history = damage in (MISSING, EMPTY) and not builds
+        if is_new_history:
             return [], ""
         return [HeldBuild(build, "", ages[build], "", "") for build in builds], damage
 
@@ -425,7 +429,7 @@ def _entries(text: str) -> list[HeldBuild]:
             raise ValueError("it has builds whose identity, name or origin is no text")
         "".join(texts).encode()  # an error where half of a surrogate pair stands alone
         is_number = isinstance(held.at, int | float)
-        if not is_number or not 0 <= held.at < LATEST:
+        if not is_number or not 0 <= held.at < TIME_LIMIT:
             raise ValueError(f"it has a build with the time {shown(held.at)}")
     return builds
 

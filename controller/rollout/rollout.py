@@ -22,90 +22,21 @@ docs/how-to/move.md explains why no packet is lost either way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any, Literal
 
-import numpy as np
-
-from compilers.targets.openflow.encoder import FlowProgram
-from compilers.targets.openflow.flow_tables import RowKind
-from compilers.targets.openflow.group_and_flow_bytes import kind_of
-from compilers.targets.openflow.message_parts import Block
-from compilers.targets.openflow.profiles import Profile
 from compilers.update.programs import SwitchPrograms
-from compilers.update.slots import BEGINNING, messages
+from compilers.update.slots import BEGINNING
 from controller.rollout.fabric_record import Record
+from controller.rollout.round_programs import RoundPrograms
 from controller.switches.conversation import ChangeOutcome
 from controller.switches.current import Current
 from controller.switches.events import BuildKept, MoveFinished, RoundStarted
 from controller.switches.rounds import Messages, Rounds
 from controller.switches.session import LiveFabric
 from controller.switches.switch import AMISS
-
-
-class RoundPrograms:
-    """The programs of the new build's switches during the move, after the last round of each.
-
-    The fabric takes it in the place of an `Encoder`. Switches of the old build keep their vertices;
-    new ones follow. Switches that only the old build has are left unchanged.
-
-    Attributes:
-        node: by vertex, the number of the node in the update.
-        names: the nodes' names by vertex.
-        by_datapath_id: the vertex of each datapath id.
-        done: the last completed round of each vertex.
-        generation_before: by vertex, the generation of class and group numbers before the update.
-    """
-
-    def __init__(self, programs: SwitchPrograms) -> None:
-        self.programs, update = programs, programs.update
-        nodes = update.nodes
-        names = list(update.old.wiring.names)
-        self.node: dict[int, int] = {}
-        for node in np.flatnonzero(nodes.new_vertex >= 0).tolist():
-            vertex = int(nodes.old_vertex[node])
-            if vertex < 0:
-                vertex = len(names)
-                names.append(update.new.wiring.names[nodes.new_vertex[node]])
-            self.node[vertex] = node
-        self.names: Sequence[str] = tuple(names)
-        self.by_datapath_id: Mapping[int, int] = {
-            int(nodes.datapath_id[node]): vertex for vertex, node in self.node.items()
-        }
-        self.done = dict.fromkeys(self.node, BEGINNING)
-        self.generation_before: dict[int, int] = {}
-
-    def program(self, vertex: int, generation: int) -> FlowProgram:
-        """The vertex's program after its last completed round."""
-        generation_before = self.generation_before.get(vertex, generation)
-        blocks: list[Block] = []
-        for slots in self.programs.slots(self.node[vertex], generation_before):
-            blocks += slots.held_after(self.done[vertex])
-        groups = tuple(block for block in blocks if kind_of(block) == RowKind.GROUP)
-        flows = tuple(block for block in blocks if kind_of(block) != RowKind.GROUP)
-        return FlowProgram(groups, flows)
-
-    def profile(self, vertex: int) -> Profile:
-        """What the vertex's switch can do."""
-        return self.programs.profile(self.node[vertex])
-
-    def restrict(self, vertex: int, able: Profile) -> None:
-        """Note that the vertex's switch can do no more than this profile."""
-        self.programs.restrict(self.node[vertex], able)
-
-    def step(self, vertex: int, back: bool) -> list[bytes]:
-        """The messages of a vertex's next round, or those that undo its last one."""
-        slots = self.programs.slots(self.node[vertex], self.generation_before.get(vertex, 0))
-        in_direction = [slot.way_back() for slot in slots] if back else slots
-        sent_round = self.done[vertex] if back else self.done[vertex] + 1
-        return [block.tobytes() for block in messages(in_direction, sent_round)]
-
-    def describe(self, number: int) -> str:
-        """A description of the program entry behind the message with this xid."""
-        return self.programs.describe(number)
-
 
 SETTLE = 0.05
 """Seconds between two rounds: longer than a packet stays on a link and in its queue."""
@@ -176,7 +107,7 @@ class Rollout:
     _waits_since: float = field(init=False, default=inf)
     """Since when the next step has waited for its record or for switches; inf while it does not."""
     _awaited: list[int] = field(init=False, default_factory=list)
-    """The switches that the next step waits for (`_awaits`)."""
+    """The switches that the next step waits for (`_has_to_await`)."""
     _may_hold_last: frozenset[int] = field(init=False, default=frozenset())
     """The switches that may have got the last round."""
     _on_replanned: Callable[[], None] | None = field(init=False, default=None)
@@ -302,14 +233,14 @@ class Rollout:
         if self.all_or_none:
             is_read = fabric.complete or bool(fabric.errors)
         else:
-            is_read = all(fabric.state(v) in ("in sync", *AMISS) for v in connected)
-            is_read &= not self._awaits_transit()
+            are_read = all(fabric.state(v) in ("in sync", *AMISS) for v in connected)
             # A leader requests its role of switches that the move adds only now.
-            is_read &= not fabric.awaits_role(self._round_programs.by_datapath_id)
+            have_role = not fabric.awaits_role(self._round_programs.by_datapath_id)
+            is_read = are_read and have_role and not self._misses_transit()
         if not (is_read or late):
-            done = len(fabric.in_sync)
-            if done > self._switches_read:
-                self._switches_read, self._last_progress = done, fabric.clock()
+            switches_read = len(fabric.in_sync)
+            if switches_read > self._switches_read:
+                self._switches_read, self._last_progress = switches_read, fabric.clock()
             return
         self._round_programs.generation_before = {
             v: connected[v].generation for v in self._round_programs.node if v in connected
@@ -319,8 +250,8 @@ class Rollout:
             self._left_out = frozenset(self._round_programs.node) - fabric.in_sync
             # Traffic was led around the switches that were amiss at the start, where that was
             # possible.
-            new = self._left_out - self._amiss_at_start
-            if amiss := [v for v in self._transit_among(new) if fabric.state(v) in AMISS]:
+            left_out_since = self._transit_among(self._left_out - self._amiss_at_start)
+            if amiss := [v for v in left_out_since if fabric.state(v) in AMISS]:
                 names = ", ".join(fabric.names[v] for v in amiss[:MOST_NAMED])
                 self._stop(f"{names} became amiss: ask again, traffic is led around it first")
                 return
@@ -331,14 +262,18 @@ class Rollout:
         else:
             self._give_up_beginning()
 
-    def _awaits_transit(self) -> bool:
+    def _misses_transit(self) -> bool:
         """Whether a switch is absent that traffic leads through: it may be about to connect."""
         return bool(self._transit_among(self._round_programs.node.keys() - self.fabric.present))
 
     def _transit_among(self, vertices: Iterable[int]) -> list[int]:
         """The switches among these that the move's tables lead traffic through."""
-        old = len(self.programs.update.old.wiring.names)
-        return sorted(v for v in self._transit_switches.intersection(vertices) if v < old)
+        transit_switches = self._transit_switches.intersection(vertices)
+        return sorted(filter(self._is_of_old_build, transit_switches))
+
+    def _is_of_old_build(self, vertex: int) -> bool:
+        """Whether a switch is of the old build: those that the move adds have later vertices."""
+        return vertex < len(self.programs.update.old.wiring.names)
 
     def _give_up_beginning(self) -> None:
         """Stop a move that cannot begin after reading; undo one that another controller began."""
@@ -346,8 +281,8 @@ class Rollout:
         missing = fabric.missing()
         more = f" and {len(missing) - MOST_NAMED} more" if len(missing) > MOST_NAMED else ""
         named = ", ".join(missing[:MOST_NAMED]) + more
-        first = next(iter(fabric.errors.items()), None)
-        reason = f"{first[0]}: {first[1]}" if first else f"not in sync: {named}"
+        first_error = next((f"{name}: {text}" for name, text in fabric.errors.items()), None)
+        reason = first_error or f"not in sync: {named}"
         if self.inherited is None:
             self._stop(reason)
             return
@@ -373,24 +308,24 @@ class Rollout:
         """Start the next round once its record is written; finish after the last one."""
         update = self.programs.update
         forgets = self.round + 1 == update.forgetting_round()
-        if self._awaits(self._left_out if forgets else ()):
+        if self._has_to_await(self._left_out if forgets else ()):
             return
         if self.round == update.last:
             self._finish()
         elif self._may_step(self.round + 1, "forth"):
             self._send_round(self.round + 1)
 
-    def _awaits(self, vertices: Iterable[int]) -> bool:
+    def _has_to_await(self, vertices: Iterable[int]) -> bool:
         """Whether the next step waits for some of these switches; while it does, none is late.
 
         They may write into packets what is forgotten in that step. It waits for those that have
         lost their connection or refuse their rows, but forward all the same.
         """
-        fabric, old = self.fabric, len(self.programs.update.old.wiring.names)
+        fabric = self.fabric
         self._awaited = [
             vertex
             for vertex in sorted(vertices)
-            if vertex < old
+            if self._is_of_old_build(vertex)
             and fabric.state(vertex) != "in sync"
             and fabric.upkeep.is_cabled(vertex)
         ]
@@ -501,7 +436,7 @@ class Rollout:
     def _awaits_way_back(self) -> bool:
         """Whether undoing this round waits for switches that may hold the last one."""
         forgets = self.round == self.programs.update.forgetting_round(back=True)
-        return self._awaits(self._may_hold_last if forgets else ())
+        return self._has_to_await(self._may_hold_last if forgets else ())
 
     def _stop(self, reason: str) -> None:
         """Keep the old build; every switch is read again and reconciled."""
@@ -525,14 +460,14 @@ class Rollout:
         """Why a round has not ended: switches have left, or do not answer."""
         lost = [self._round_programs.names[v] for v in self._lost_switches()]
         names = lost or [self._round_programs.names[v] for v in sorted(self._rounds.sent)]
-        what = "left" if lost else "did not answer in time"
-        return f"{', '.join(names[:MOST_NAMED])} {what} in round {self.round + 1}"
+        fault = "left" if lost else "did not answer in time"
+        return f"{', '.join(names[:MOST_NAMED])} {fault} in round {self.round + 1}"
 
     def _failure_reason(self, vertex: int, outcome: ChangeOutcome) -> str:
         """Why a switch did not do a round: it has left, or refused."""
         name = self._round_programs.names[vertex]
         if outcome.lost or outcome.error is None:
             return f"{name} left in round {self.round + 1}"
-        what = self._round_programs.describe(outcome.error.xid)
-        words = outcome.error.words(self.fabric.error_names)
-        return f"{name} refused round {self.round + 1}: {words} ({what})"
+        entry = self._round_programs.describe(outcome.error.xid)
+        error = outcome.error.words(self.fabric.error_names)
+        return f"{name} refused round {self.round + 1}: {error} ({entry})"

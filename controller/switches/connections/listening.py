@@ -25,8 +25,8 @@ from inventory.problems import InputError
 BACKLOG = 4096
 """Connections that may wait to be accepted: all switches of a fabric connect at once."""
 HELLO_PATIENCE = 10.0
-"""Most seconds of a TLS handshake. A peer has as many seconds to identify itself, after the handshake
-where there is one."""
+"""Most seconds of a TLS handshake; then a peer has as many seconds to identify itself. Without TLS
+there is no handshake."""
 EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 """Errors of accept that pass when other connections end."""
 EXHAUSTED_PAUSE = 0.1

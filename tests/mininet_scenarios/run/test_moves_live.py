@@ -20,7 +20,7 @@ if "controller" in sys.orig_argv:
     from dataclasses import replace
     import numpy as np
     from controller.rollout import mover, rollout
-    from controller.rollout.rollout import RoundPrograms
+    from controller.rollout.round_programs import RoundPrograms
     right, begin, forth = mover.plan, rollout.Rollout.__post_init__, RoundPrograms.step
     def backwards(old, new):
         update = right(old, new)
