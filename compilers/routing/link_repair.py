@@ -55,7 +55,7 @@ class Repaired:
     classes: NDArray[np.int64]
     """int64[m, 2], the switch and the number of each class that changed."""
     diameter: int
-    """The most links of a shortest path that is left."""
+    """The most links of a shortest path that is left, and at least the diameter before failures."""
     cut_off: int = 0
     """How many pairs of a switch and a destination no path joins any more, as `cut_off_pairs`."""
     cables: NDArray[np.int32] | None = None
@@ -80,8 +80,7 @@ def repaired(
 ) -> Repaired:
     """Return the tables around failed links.
 
-    Rows are repaired first, then classes, whose repairs depend on the paths of the new rows. What
-    packets on detours avoid comes last.
+    Rows are repaired first, then classes, whose repairs depend on the paths of the new rows.
 
     Args:
         intact: the build.
@@ -101,13 +100,23 @@ def repaired(
     if not len(at_failures):
         none = np.zeros((0, 2), np.int64)
         return Repaired(
-            intact.tables, intact.fib, none, none, intact.diameter, cut_off, cables=cables
+            tables=intact.tables,
+            fib=intact.fib,
+            rows=none,
+            classes=none,
+            diameter=intact.diameter,
+            cut_off=cut_off,
+            cables=cables,
         )
+
+    # Rows.
     routes, removed = without_rows(intact, avoided, dead, at_failures)
     ends = covered_destinations(routes, removed[:, 1])
     remaining = RemainingLinks.of(intact, routes, avoided, live, repairable, is_drained)
     rows = remaining.new_rows(ends[intact.endpoints[ends]])
     routes = with_rows(routes, rows.switch, rows.destination, rows.new_class)
+
+    # Classes.
     avoided_by_detours = Avoided(avoided, dead, is_drained) if intact.has_detours else None
     tables = replace(intact.tables, routes=routes, avoided=avoided_by_detours)
     damaged = DamagedFabric(
@@ -127,6 +136,7 @@ def repaired(
     if intact.marks and avoided_by_detours:
         classes, spared = _without_dead_ends(intact.wiring, classes, avoided_by_detours)
         changed = distinct(np.concatenate((changed, spared)))
+
     added = np.column_stack((rows.switch, rows.destination))
     return Repaired(
         tables=replace(tables, classes=classes),

@@ -74,7 +74,8 @@ class NewRows:
     new_class: NDArray[np.int64]
     """int64[n], the class of each row."""
     depth: int
-    """The most links of a shortest path that is left."""
+    """The most links of a shortest path that is left; of all rows together, at least the diameter
+    before failures."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -154,10 +155,11 @@ class RemainingLinks:
         distance = distances(self.neighbour_table, ends).T
         after = self.fib.next_switch(ends)
         self._measure_drained(after, ends, distance)
+        # The rows that have to change, as far as their switches may change, with their new links.
         rows = nearer_links(after, self.far, ends, distance)
-        changes = self.repairable[rows.switch]
-        switch, end = rows.switch[changes], rows.destination[changes]
-        link = self.link[switch, rows.link[changes]]
+        may_change = self.repairable[rows.switch]
+        switch, end = rows.switch[may_change], rows.destination[may_change]
+        link = self.link[switch, rows.link[may_change]]
         # The classes are chosen by the paths after the change.
         after[switch, np.searchsorted(ends, end)] = self.intact.wiring.far[switch, link]
         reached = distance != BEYOND

@@ -32,6 +32,7 @@ def count_cut_off(
     """
     intact = neighbour_table(walks.build.topology.graph)
     count = 0
+    # A search over the fabric that is left, once for each case in which pairs are lost.
     for number in np.unique(case).tolist():
         component = components(_without(intact, walks, cases.failed(number)))
         of_case = case == number

@@ -96,7 +96,7 @@ class FailureReport:
 
     @property
     def lost_share(self) -> float:
-        """The part of all pairs that loses packets, from 0 to 1."""
+        """The fraction of all pairs that loses packets, from 0 to 1."""
         return self.lost_pairs / self.pairs if self.pairs else 0.0
 
 

@@ -97,14 +97,16 @@ def prove_states(
         np.empty(switches, np.int32),  # entry
         np.zeros(switches, np.int8),  # entry_hops
     )
-    failed = np.empty(1, np.int64)
+    failed = np.empty(1, np.int64)  # scratch for all calls
     all_listed = len(rows.listed) == switches
+    # While all is up: the minimal paths arrive, and are shortest paths.
     if not follow_defaults(states, rows, paths):
         findings.delivers[:] = False
         return
     write_next_hops(states, rows, paths, findings)
     follow_listed(states, rows, paths, findings)
     if not all_listed and not findings.delivers.all():
+        # Packets of a switch that is not listed take one path for all destinations of the block.
         findings.delivers[:] = False
         return
     most_hops = count_pairs(states, rows, paths, findings)
@@ -112,6 +114,7 @@ def prove_states(
         # A detour has one link, or two with a mark, before a minimal path begins.
         raise_longest(findings, most_hops + 1 + states.marks)
     require_shortest(states, rows, paths, findings, most_hops)
+    # All other packets, and all failures: state by state.
     prove_listed(states, rows, paths, may_fail, findings, most_hops, failed)
     if not all_listed:
         united = np.empty((len(rows.listed), states.balanced_links.shape[2]), np.uint8)
