@@ -1,9 +1,11 @@
 """Reader of bird.conf, and of the files for `ip -batch` next to it, as target bird renders them.
 
-The check of emitted files asks for an `EmittedSwitch`, or a `BgpSwitch` with eBGP: how the switch
-forwards, as its files say it, and what is wrong with them. BIRD reads a statement up to its `;`.
-The template has one statement a line, so that a line-based grammar can read it, as for other
-systems. The statements about BGP are compared with those of `templates/bird/bird.conf.speaker`.
+The check of emitted files asks for an `EmittedSwitch` (`read_bird`), or with eBGP for a `BgpSwitch`
+(`read_bird_speaker`): how the switch forwards by its files, and what is wrong with them.
+
+BIRD reads a statement up to its `;`. The template has one statement a line, so that a line-based
+grammar can read it, as for other systems. The statements about BGP are compared with those of
+`templates/bird/bird.conf.speaker`.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from pathlib import Path
+from typing import NamedTuple
 
 from compilers.readers.bgp.bgp_dialects import dialect, statement_templates
 from compilers.readers.bgp.bgp_files import with_ports
@@ -36,15 +39,21 @@ from compilers.readers.grammar.text_engine import Statement, TextEngine
 from compilers.readers.route_tables import RouteHop, RouteLines
 from compilers.readers.routers.iproute_marks import port_to
 from compilers.readers.routers.iproute_reader import KERNEL_MAIN, RouterFiles
-from compilers.readers.routers.kernel_actor import LARGEST_WEIGHT, KernelActor, read_file
+from compilers.readers.routers.kernel_actor import (
+    LARGEST_WEIGHT,
+    ONE_TABLE,
+    KernelActor,
+    read_file,
+)
 from compilers.readers.statements import BETWEEN, Statements
 
-TARGET, NAME = "bird", "bird.conf"
-"""The target whose files are read, and the name of its file."""
-NUMBERED = "bird.links"
-"""The name of the statements about BGP if links have addresses."""
-STATIC = "bird.conf.static"
-"""The statements besides routes of a configuration without BGP."""
+TARGET = "bird"
+"""The target whose files are read."""
+BIRD_CONF = "bird.conf"
+"""The name of BIRD's configuration, and of the statements in it about BGP
+(`templates/bird/bird.conf.speaker`)."""
+NUMBERED_DIALECT = "bird.links"
+"""The name of these statements where links have addresses."""
 NEXT_HOP = re.compile(r"via ([0-9a-f:]+)%'([^']+)'(?: weight (0|[1-9][0-9]{0,8}))?( bfd)?")
 """A next hop of a static route: gateway, interface, weight, and whether BFD watches it."""
 FILTER = re.compile(r"filter '([^']+)' \{ / (.+)")
@@ -79,15 +88,34 @@ STEP_PATTERNS = (
 """The step of a statement is that of the first pattern that it matches."""
 
 
+class _StaticTemplates(NamedTuple):
+    """The statements of a configuration without BGP, except its routes.
+
+    They are in `templates/bird/bird.conf.static`.
+    """
+
+    switch: tuple[str, ...]
+    """For the whole switch. Field: `id`, its router id."""
+    family: tuple[str, ...]
+    """For each address family. Field: `family`, its name."""
+    bfd_switch: tuple[str, ...]
+    """For the whole switch, where BFD watches links."""
+    bfd_link: tuple[str, ...]
+    """For each link that BFD watches. Fields: `port`, and `gateway`, the neighbour's address."""
+
+
 @dataclass(slots=True)
 class BirdActor(KernelActor):
     """What the verbs of the grammar of bird.conf do, one method for each verb."""
 
-    watched: bool = False
+    bfd: bool = False
     """Whether BFD watches every link."""
 
     def static(self, statement: Statement) -> RouteHop | None:
-        """A static route; None: BIRD would refuse a next hop, or BFD does not watch it."""
+        """The next hops of a static route; None where BIRD would refuse one.
+
+        None also stands for a route that BFD does not watch as the option says.
+        """
         matches = list(NEXT_HOP.finditer(statement.fields["hops"]))
         if " ".join(match[0] for match in matches) != statement.fields["hops"]:
             return None
@@ -95,7 +123,7 @@ class BirdActor(KernelActor):
         for match in matches:
             gateway, interface, weight_text, bfd = match.groups()
             weight = exact_number(weight_text or "1")
-            if bool(bfd) is not self.watched or not 0 < weight <= LARGEST_WEIGHT:
+            if bool(bfd) is not self.bfd or not 0 < weight <= LARGEST_WEIGHT:
                 return None
             try:
                 next_hops.append((port_to(interface, address_text(gateway)), weight))
@@ -127,22 +155,23 @@ class BirdFiles:
             ValueError: an address makes no sense.
         """
         files = RouterFiles(folder)
-        actor = BirdActor(files, NAME, watched=bfd)
-        engine = read_file(files, TARGET, NAME, actor)
+        actor = BirdActor(files, BIRD_CONF, bfd=bfd)
+        engine = read_file(files, TARGET, BIRD_CONF, actor)
         for name in ("links.batch", "addresses.batch"):
             read_file(files, TARGET, name)
         files.read_settings(TARGET)
+        # Templates of statements leave out the sign at the end.
         lines = {text.rstrip(",;"): line for text, line in engine.statements.items()}
         return cls(files, actor, engine, Statements(_innermost(lines)))
 
     @property
     def file(self) -> str:
         """The path of bird.conf."""
-        return str(self.files.folder / NAME)
+        return str(self.files.folder / BIRD_CONF)
 
     def switch(self) -> EmittedSwitch:
-        """The switch as its files say, except for BGP."""
-        hops: dict[tuple[str, str], NextHop] = {}
+        """The forwarding of the switch by its files, except for BGP."""
+        next_hops: dict[tuple[str, str], NextHop] = {}
         malformed: list[tuple[str, int, str]] = []
         for statement, line in self.statements.lines.items():
             match = NEIGHBOUR.fullmatch(statement)
@@ -150,24 +179,22 @@ class BirdFiles:
                 continue
             gateway, port = match.groups()
             if covering(gateway):
-                hops[port, gateway] = NextHop(port, address_text(gateway), self.file, line)
+                next_hops[port, gateway] = NextHop(port, address_text(gateway), self.file, line)
             else:
                 malformed.append((self.file, line, f"neighbor {gateway}, which is no address"))
-        tables = self.files.read_tables(NAME, self.engine, self.actor.next_hops)
-        routes = next(iter(self.engine.routes.values()), RouteLines())
+        tables = self.files.read_tables(BIRD_CONF, self.engine, self.actor.next_hops)
+        routes = self.engine.routes.get(ONE_TABLE, RouteLines())
         for text, line in routes.first_lines().items():
-            for gateway, port, _, _ in NEXT_HOP.findall(text):
-                hop = NextHop(port, address_text(gateway), self.file, line)
-                hops.setdefault((port, gateway), hop)
-        switch = self.files.finish(self.file, tables, list(hops.values()))
+            for gateway, port, _weight, _bfd in NEXT_HOP.findall(text):
+                next_hop = NextHop(port, address_text(gateway), self.file, line)
+                next_hops.setdefault((port, gateway), next_hop)
+        switch = self.files.finish(self.file, tables, list(next_hops.values()))
         return replace(switch, wrong=[*switch.wrong, *malformed])
 
-    def port_fields(self) -> Iterator[dict[str, str]]:
-        """For each port to another switch the field `port` of statements."""
-        for claim in self.files.claims:
-            if claim.kind == "far end":
-                port = claim.value[0]
-                yield {"port": str(port)}
+    def need_for_each_link(self, templates: tuple[str, ...]) -> None:
+        """Look for statements with the field `port`, which each link has to have."""
+        for port in self.files.far_ends():
+            self.statements.need(templates, {"port": port})
 
 
 def _innermost(lines: dict[str, int]) -> dict[str, int]:
@@ -191,19 +218,21 @@ def read_bird(folder: Path, bfd: bool) -> EmittedSwitch:
         ValueError: an address makes no sense.
     """
     config = BirdFiles.read(folder, bfd)
-    statements, templates = config.statements, statement_templates(STATIC)
-    fields = statements.need(templates["once"], {})
+    statements = config.statements
+    templates = _StaticTemplates(**statement_templates("bird.conf.static"))
+    fields = statements.need(templates.switch, {})
     if not is_router_id(fields["id"]):
         statements.missing.append(f"a router id, not {fields['id']}")
     for family in FAMILIES:
-        if family["family"] == "ipv4" or any(statements.find(templates["family"][0], family)):
-            statements.need(templates["family"], family)
+        # Every fabric has IPv4. It has IPv6 if there is a statement about it.
+        if family["family"] == "ipv4" or any(statements.find(templates.family[0], family)):
+            statements.need(templates.family, family)
     if bfd:
-        for fields_of_link in config.port_fields():
-            statements.need(templates["links"], fields_of_link)
-        statements.need(templates["bfd"], {})
+        config.need_for_each_link(templates.bfd_link)
+        statements.need(templates.bfd_switch, {})
     switch = config.switch()
-    wrong = [(config.file, 0, text) for text in statements.missing_texts()]  # 0: no line
+    # Line 0: a statement that is missing has no line.
+    wrong = [(config.file, 0, text) for text in statements.missing_texts()]
     unread = [(config.file, line, text) for line, text in statements.unread()]
     return replace(switch, wrong=[*switch.wrong, *wrong], unread=[*switch.unread, *unread])
 
@@ -216,10 +245,10 @@ def read_bird_speaker(folder: Path, options: SpeakerOptions) -> BgpSwitch:
         ValueError: an address makes no sense.
     """
     config = BirdFiles.read(folder, options.bfd)
-    words = dialect(NUMBERED if options.numbered else NAME)
-    speaker = Speaker.read(config.statements, words, options)
-    for fields_of_link in config.port_fields() if options.bfd else ():
-        config.statements.need(speaker.dialect.bfd_link, fields_of_link)
+    bgp_statements = dialect(NUMBERED_DIALECT if options.numbered else BIRD_CONF)
+    speaker = Speaker.read(config.statements, bgp_statements, options)
+    if options.bfd:
+        config.need_for_each_link(bgp_statements.bfd_link)
     without_bgp = config.switch()
     wrong = [(config.file, line, text) for line, text in _late_statements(config.statements)]
     without_bgp = replace(without_bgp, wrong=[*without_bgp.wrong, *wrong])
@@ -238,13 +267,13 @@ def _late_statements(statements: Statements) -> Iterator[tuple[int, str]]:
     Yields:
         The line of the statement, and what is wrong with it.
     """
-    last_name, last_step = "", FilterStep.PATH_LENGTH
+    filter_above, step_above = "", FilterStep.PATH_LENGTH
     for statement, line in statements.lines.items():
         match = FILTER.fullmatch(statement)
         if match is None:
             continue
-        name, text = match.groups()
+        filter_name, text = match.groups()
         step = next(step for step, pattern in STEP_PATTERNS if pattern.match(statement))
-        if name == last_name and step < last_step:
+        if filter_name == filter_above and step < step_above:
             yield line, f"{text}, which is tried too late"
-        last_name, last_step = name, step
+        filter_above, step_above = filter_name, step

@@ -40,7 +40,7 @@ from compilers.readers.routers.kernel_actor import ONE_TABLE, KernelActor, read_
 from compilers.readers.statements import Statements
 from compilers.targets.frr.tracked_links import TrackedLinks
 
-NAME = "frr.conf"
+FRR_CONF = "frr.conf"
 """The name of the file."""
 LARGEST_DISTANCE = 254
 """The largest distance of a route that FRR uses."""
@@ -50,7 +50,7 @@ LARGEST_DISTANCE = 254
 class FrrActor(KernelActor):
     """What the verbs of the grammar of frr.conf do, one method for each verb."""
 
-    watched: bool = False
+    bfd: bool = False
     """Whether BFD watches every link."""
     tracked: bool = False
     """Whether static routes have tracked next hops."""
@@ -80,7 +80,7 @@ class FrrActor(KernelActor):
             resolved_by_bgp = self.tracked or (table != KERNEL_MAIN and "distance" not in fields)
             next_hop = ((port_via(gateway), 1),)
             return RouteHop(table, distance, next_hop) if resolved_by_bgp else None
-        if self.tracked or ("bfd" in fields) is not self.watched:
+        if self.tracked or ("bfd" in fields) is not self.bfd:
             return None
         if "." in gateway and "onlink" not in fields:
             return None  # links have no IPv4 network in which FRR could look the gateway up
@@ -120,16 +120,16 @@ def read_frr(
     files, actor, engine = frr_files
     # Without BGP, frr.conf has no statements but those that a verb takes.
     for text, line in engine.statements.items():
-        files.add_unread(NAME, line, text)
+        files.add_unread(FRR_CONF, line, text)
     next_hops = _next_hops(frr_files)
-    tables = files.read_tables(NAME, engine, actor.next_hops)
-    return files.finish(str(folder / NAME), tables, next_hops)
+    tables = files.read_tables(FRR_CONF, engine, actor.next_hops)
+    return files.finish(str(folder / FRR_CONF), tables, next_hops)
 
 
 def _next_hops(frr_files: FrrFiles) -> list[NextHop]:
     """The gateways of static routes and the ports to them, each once."""
     files, actor, engine = frr_files
-    file = str(files.folder / NAME)
+    file = str(files.folder / FRR_CONF)
     next_hops: dict[tuple[str, str], NextHop] = {}
     for text, line in engine.routes.get(ONE_TABLE, RouteLines()).first_lines().items():
         discards = not actor.next_hops[text].ports
@@ -144,7 +144,7 @@ def _next_hops(frr_files: FrrFiles) -> list[NextHop]:
 def _with_tracked_links(frr_files: FrrFiles, gtsm: bool) -> EmittedSwitch:
     """The forwarding of a switch whose static routes have tracked next hops."""
     files, actor, engine = frr_files
-    file = str(files.folder / NAME)
+    file = str(files.folder / FRR_CONF)
     links = TrackedLinks.read(file, engine.statements, files.far_ends(), gtsm)
     # A route names the address of a neighbour, and the links say by which port BGP reaches it.
     port_of: dict[Port, Port] = {port_via(address): port for address, port in links.ports.items()}
@@ -154,7 +154,7 @@ def _with_tracked_links(frr_files: FrrFiles, gtsm: bool) -> EmittedSwitch:
         )
         for text, next_hop in actor.next_hops.items()
     }
-    return links.finish(files.finish(file, files.read_tables(NAME, engine, next_hops), ()))
+    return links.finish(files.finish(file, files.read_tables(FRR_CONF, engine, next_hops), ()))
 
 
 def read_frr_files(folder: Path, bfd: bool, tracked: bool = False) -> FrrFiles:
@@ -164,8 +164,8 @@ def read_frr_files(folder: Path, bfd: bool, tracked: bool = False) -> FrrFiles:
         OSError: a file is not there.
     """
     files = RouterFiles(folder)
-    actor = FrrActor(files, NAME, watched=bfd, tracked=tracked)
-    engine = read_file(files, "frr", NAME, actor)
+    actor = FrrActor(files, FRR_CONF, bfd=bfd, tracked=tracked)
+    engine = read_file(files, "frr", FRR_CONF, actor)
     for name in ("links.batch", "rules.batch"):
         read_file(files, "frr", name)
     files.read_settings("frr")
@@ -179,9 +179,9 @@ def read_frr_speaker(folder: Path, options: SpeakerOptions) -> BgpSwitch:
         OSError: a file is not there.
     """
     files, actor, engine = read_frr_files(folder, options.bfd)
-    file = str(folder / NAME)
-    speaker = Speaker.read(Statements(engine.statements), dialect(NAME), options)
-    tables = files.read_tables(NAME, engine, actor.next_hops)
+    file = str(folder / FRR_CONF)
+    speaker = Speaker.read(Statements(engine.statements), dialect(FRR_CONF), options)
+    tables = files.read_tables(FRR_CONF, engine, actor.next_hops)
     without_bgp = files.finish(file, tables, ())
     # The kernel goes on to the policy rule of table main if a port's own table has no route.
     switch = replace(speaker.switch(file, without_bgp), falls_through=True)
