@@ -182,3 +182,13 @@ def test_rows_beside_them_tell_a_wrong_decoding() -> None:
     assert not report.passed
     assert report.local is None
     assert "local proof" in report.unsound.texts()[0]
+
+
+def test_a_port_without_a_cable_is_no_way_to_a_switch_s_own_hosts() -> None:
+    build = computed(5)
+    egress = np.asarray(build.tables.routes.egress).copy()
+    # The last link of a quadric does not exist, so that class has no port.
+    quadrics = np.flatnonzero(build.wiring.far[:, -1] < 0)
+    egress[quadrics, quadrics] = build.wiring.far.shape[1] - 1
+    assert sampled_rows_minimal(stored(build), 1)
+    assert not sampled_rows_minimal(with_rows(build, egress), 1)
