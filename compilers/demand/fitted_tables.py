@@ -62,15 +62,14 @@ def with_demand(build: Build, file: TextFile | None, largest: float) -> Build:
         paths = _flow_paths(fluid, traffic, MOST_CROSSINGS, file.name)
         weights = round_shares(paths, fit(paths, largest), largest).weights
     classes = build.tables.classes
-    alternate, weight = np.asarray(classes.alternate), np.array(classes.weight)
+    weight = np.array(classes.weight)
     # Class number s·(C + 2) + c is class c of switch s (`ManyPackets`).
     numbers_a_switch = fluid.forwarding.class_numbers_a_switch
     switch, egress_class = np.divmod(paths.class_number, numbers_a_switch)
     weight[switch, egress_class] = weights.astype(np.uint16)
-    fitted = replace(classes, alternate=alternate, weight=weight)
     return replace(
         build,
-        tables=replace(build.tables, classes=fitted),
+        tables=replace(build.tables, classes=replace(classes, weight=weight)),
         forwarding=replace(build.forwarding, weights="fitted"),
     )
 
