@@ -90,7 +90,7 @@ FIRST_ROWS = 64
 class Cases(NamedTuple):
     """Sets of failures."""
 
-    down: Array
+    failed: Array
     """int64[n, F], the failed elements of each case; E + S, which is no element, fills the row."""
     first: Array
     """int64[E + S + 1], where the cases with each element begin in `of_element`: the elements of
@@ -131,7 +131,7 @@ class Scratch(NamedTuple):
 def scratch_for(p: Program, cases: Cases) -> Scratch:
     """The scratch arrays for walks of a program under these sets of failures."""
     switches, all_states = len(p.far), count_states(p)
-    count, at_once = cases.down.shape
+    count, at_once = cases.failed.shape
     return Scratch(
         depth=np.full(all_states, -1, np.int8),
         states=np.empty(all_states, np.int32),
@@ -323,7 +323,7 @@ def packets_lost(
         int64[m, 4], the states whose packets are lost, with the columns CASE to FOR_EVER. The last
         row of each case is in `Scratch.last_row`.
     """
-    no_failures, at_once = np.empty(0, np.int64), cases.down.shape[1]
+    no_failures, at_once = np.empty(0, np.int64), cases.failed.shape[1]
     lost, count = np.empty((FIRST_ROWS, FOR_EVER + 1), np.int64), 0
     for i in range(len(states)):
         s, ingress, tag = packet_in(p, states[i])
@@ -339,7 +339,7 @@ def packets_lost(
                 if scratch.last_stamp[case] == stamp + i:
                     continue  # a case with several elements that this packet needs
                 scratch.last_stamp[case] = stamp + i
-                failed = cases.down[case]
+                failed = cases.failed[case]
                 if not meets_failures(p, s, ingress, egress[s], d, failed):
                     continue
                 links = longest_path(
@@ -423,7 +423,7 @@ def pairs_lost(
             reached = add_lost_states(lost, scratch.last_row[case], for_ever, scratch, reached)
             reached = add_earlier(
                 p,
-                cases.down[case],
+                cases.failed[case],
                 begins,
                 edges,
                 scratch.visited,
@@ -463,7 +463,7 @@ def any_lost(
 
     The arguments are those of `packets_lost`. `Scratch.last_row` is left as it was.
     """
-    representatives = representative_states(p, egress, scratch.depth, states, cases.down.shape[1])
+    representatives = representative_states(p, egress, scratch.depth, states, cases.failed.shape[1])
     lost = packets_lost(
         p, egress, d, cases, EACH_LINK, representatives, stamp, scratch, figures, longest
     )
@@ -494,7 +494,7 @@ def losses_towards(
         int64[m, 3], with the columns LOSS_CASE to LOSS_FOR_EVER.
     """
     no_pairs = np.empty((0, LOSS_FOR_EVER + 1), np.int64)
-    if not len(cases.down):
+    if not len(cases.failed):
         return no_pairs
     if each_link and not p.every_hop:
         if not any_lost(p, egress, d, cases, states, stamp, scratch, figures, longest):

@@ -74,7 +74,7 @@ class BackwardPackets(NamedTuple):
     """int64[n], the switch that each packet leaves."""
     link: Array
     """int64[n], the link by which it leaves."""
-    links: Array
+    distance: Array
     """int64[n], the number of links from this one to the link in question, both counted."""
     share: Array
     """float64[n], the share of these packets that crosses the link in question."""
@@ -108,7 +108,7 @@ class Pairs(NamedTuple):
         """No pairs yet, and room for those of S switches with K links and D destinations."""
         # A packet on the stack is replaced by at most one for each ingress link, MOST_HOPS times.
         stacked, entries = MOST_HOPS * most_links, 2 * switches * ends
-        switch, link, links = np.zeros((3, stacked), np.int64)
+        switch, link, distance = np.zeros((3, stacked), np.int64)
         source, destination, merged_destination = np.empty((3, entries), np.int32)
         share, merged_share = np.empty((2, entries))
         merged = MergedPairs(
@@ -119,7 +119,7 @@ class Pairs(NamedTuple):
             last_place=np.zeros(ends, np.int64),
         )
         backward = BackwardPackets(
-            switch, link, links, np.zeros(stacked), np.zeros(stacked, np.bool_)
+            switch, link, distance, np.zeros(stacked), np.zeros(stacked, np.bool_)
         )
         return cls(source, destination, share, np.zeros(1, np.int64), merged, backward)
 
@@ -264,12 +264,12 @@ def collect_in_transit(
     stack.
     """
     classes, most_links = leaving.host.shape[1], leaving.host.shape[2]
-    has_marks, (switch, link, links, share, counts) = marks(p), pairs.backward
-    switch[0], link[0], share[0], links[0], n = s, k, 1.0, 1, 1
+    has_marks, (switch, link, distance, share, counts) = marks(p), pairs.backward
+    switch[0], link[0], share[0], distance[0], n = s, k, 1.0, 1, 1
     counts[0] = not leaving.only_returned
     while n > 0:
         n -= 1
-        t, leaves_by, links_so_far = switch[n], link[n], links[n]
+        t, leaves_by, distance_of_t = switch[n], link[n], distance[n]
         share_so_far, counts_so_far = share[n], counts[n]
         c = destinations.egress[d, t]
         entry = (t * most_links + leaves_by) * classes + c
@@ -288,8 +288,8 @@ def collect_in_transit(
                 add_pair(pairs, sender, d, part * (of_hosts - marked))
                 if has_marks and spreads(p, sender_class):
                     collect_marked(p, leaving, destinations, sender, sender_link, d, part, pairs)
-            if links_so_far < MOST_HOPS:
-                switch[n], link[n], links[n] = sender, sender_link, links_so_far + 1
+            if distance_of_t < MOST_HOPS:
+                switch[n], link[n], distance[n] = sender, sender_link, distance_of_t + 1
                 share[n], counts[n] = part, does_count
                 n += 1
 

@@ -167,10 +167,10 @@ class ManyPackets:
         two_classes_more = (0, 0), (0, 2), (0, 0)
         # [S, C + 2, N + NAMED], the next hops by class and ingress place. A next hop of `tabulate`
         # says where the packet comes in; it leaves by the far end of that arc.
-        step = self.walks.tabulation.step[..., WITHOUT_FAILURE]
-        comes_in_by = (step >> LINK_BITS) * self.arcs_a_switch + (step & LINK_MASK)
-        leaves_by = self.far_arc[np.where(step >= 0, comes_in_by, 0)]
-        next_arc = np.pad(np.where(step >= 0, leaves_by, DROP), two_classes_more)
+        next_hop = self.walks.tabulation.next_hop[..., WITHOUT_FAILURE]
+        comes_in_by = (next_hop >> LINK_BITS) * self.arcs_a_switch + (next_hop & LINK_MASK)
+        leaves_by = self.far_arc[np.where(next_hop >= 0, comes_in_by, 0)]
+        next_arc = np.pad(np.where(next_hop >= 0, leaves_by, DROP), two_classes_more)
         # DROP and DELIVER are -2 and -1, and as indices they stand for the last two classes.
         next_arc[:, DROP], next_arc[:, DELIVER] = DROP, DELIVER
         # [S, C + 2, N], the arcs of the links that classes name.

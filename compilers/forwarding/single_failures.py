@@ -12,7 +12,9 @@ It is the fast walk of `verify`; `Walks.follow_single_failures` calls `walk_path
 one destination that are in the same switch, and came in by links that the switch treats alike, are
 one *state*. The *ingress place* of a state stands for these links (`tabulation`). A packet that
 meets a failed element travelled up to there as without failures. So each state without failures,
-with its next link or its next switch down, is a case, and each case has one path.
+with its next link or its next switch down, is a case, and each case has one path. For example, if
+packets in switch s go to v next, one case is that the link from s to v is down, and another that v
+is down. In both cases `follow_detour` follows a packet from s to its end.
 
 Where any packet is lost, the destination is only marked as SUSPECT. The slower loops of
 `failure_sets` then count the losses exactly.
@@ -61,11 +63,11 @@ PATHS, LONGEST, SUSPECT, LINK_LONGEST, LINK_ADDED, NODE_LONGEST, NODE_ADDED = ra
 COLUMNS = 7
 """The number of these columns."""
 LINK_DOWN, NODE_DOWN = False, True
-"""What `links_around` takes down: the next link of a packet, or the next switch."""
+"""What `follow_detour` takes down: the next link of a packet, or the next switch."""
 
 
 class StateLayout(NamedTuple):
-    """How a state is one number: switch << bits | place, with the ingress place at the switch."""
+    """How a state is packed into one number: switch << bits | ingress place (`packed_state`)."""
 
     bits: int
     """The number of bits of a place."""
@@ -156,6 +158,18 @@ def buffers_for(program: Program, layout: StateLayout) -> Buffers:
     )
 
 
+@inlined_loop
+def packed_state(layout: StateLayout, s: int, place: int) -> int:
+    """The state of packets in switch s with an ingress place there."""
+    return (s << layout.bits) + place
+
+
+@inlined_loop
+def switch_and_place(layout: StateLayout, state: int) -> tuple[int, int]:
+    """The switch and the ingress place of a state."""
+    return state >> layout.bits, state & ((1 << layout.bits) - 1)
+
+
 @loop
 def write_minimal_hops(d: int, next_switch: Array, minimal_hops: Array) -> None:
     """Write the number of links of every switch's minimal path to d.
@@ -188,9 +202,9 @@ def write_minimal_hops(d: int, next_switch: Array, minimal_hops: Array) -> None:
 
 
 @loop
-def links_around(
+def follow_detour(
     order: Array,
-    step: Array,
+    next_hop: Array,
     egress: Array,
     d: int,
     s: int,
@@ -202,7 +216,7 @@ def links_around(
 
     Args:
         order: of `Program`.
-        step: of `Tabulation`.
+        next_hop: of `Tabulation`.
         egress: int16[S], the class of each switch for d.
         d: the destination.
         s: the switch that the packet is in.
@@ -215,14 +229,14 @@ def links_around(
         if c < 0:
             arrives = c == DELIVER and t == d
             return Detour(links if arrives else DROP, times_met > 1)
-        hop = step[t, c, place, WITHOUT_FAILURE]
+        hop = next_hop[t, c, place, WITHOUT_FAILURE]
         u = switch_of(hop)
         if u == v:
             times_met += 1
             if node_fails or t == s:
-                hop = step[t, c, place, WHILE_DOWN]
+                hop = next_hop[t, c, place, WHILE_DOWN]
         elif u == s and t == v and not node_fails:  # the failed link, from its other end
-            hop = step[t, c, place, WHILE_DOWN]
+            hop = next_hop[t, c, place, WHILE_DOWN]
         if hop < 0:
             return Detour(DROP, times_met > 1)
         t = switch_of(hop)
@@ -232,17 +246,17 @@ def links_around(
 
 
 @inlined_loop
-def state_in_transit(order: Array, bits: int, egress: Array, t: int, ingress: int) -> int:
+def state_in_transit(order: Array, layout: StateLayout, egress: Array, t: int, ingress: int) -> int:
     """The state of packets that come in at switch t from another switch, without a mark.
 
     Args:
         order: of `Program`.
-        bits: of `StateLayout`.
+        layout: of the states.
         egress: int16[S], the class of each switch for the destination.
         t: the switch.
         ingress: the link by which they come in.
     """
-    return (t << bits) + place_of(order, t, egress[t], ingress)
+    return packed_state(layout, t, place_of(order, t, egress[t], ingress))
 
 
 @loop
@@ -320,10 +334,10 @@ def write_states_of_one_hop(
         How many states are reached.
     """
     c = egress[s]
-    hop = tabulation.step[s, c, FROM_HOST, WITHOUT_FAILURE]
-    count = reach(b.depth, b.reached, count, s << layout.bits, 0)
+    hop = tabulation.next_hop[s, c, FROM_HOST, WITHOUT_FAILURE]
+    count = reach(b.depth, b.reached, count, packed_state(layout, s, FROM_HOST), 0)
     if tabulation.share_count[s, c] == 0 and hop >= 0:  # no share: they leave as packets in transit
-        state = state_in_transit(p.order, layout.bits, egress, switch_of(hop), ingress_of(hop))
+        state = state_in_transit(p.order, layout, egress, switch_of(hop), ingress_of(hop))
         count = reach(b.depth, b.reached, count, state, 1)
     return count
 
@@ -343,9 +357,9 @@ def write_states_by_shares(
             continue
         t, ingress = p.far[s, k], p.far_link[s, k]
         if marking and i > 0 and spreads(p, egress[t]):
-            state = (t << layout.bits) + layout.marked_from + ingress
+            state = packed_state(layout, t, layout.marked_from + ingress)
         else:
-            state = state_in_transit(p.order, layout.bits, egress, t, ingress)
+            state = state_in_transit(p.order, layout, egress, t, ingress)
         count = reach(b.depth, b.reached, count, state, 1)
     return count
 
@@ -375,7 +389,7 @@ def write_states_by_ingress(
     if c >= 0:
         for i in range(p.order.shape[2]):
             ingress = p.order[s, c, i]
-            state = (s << layout.bits) + NAMED + i
+            state = packed_state(layout, s, NAMED + i)
             if (
                 ingress >= 0
                 and b.depth[state] < 0
@@ -388,7 +402,8 @@ def write_states_by_ingress(
             and place_of(p.order, s, c, ingress) == FROM_OTHER
         ):
             # One link that the class does not name stands for all of them.
-            return reach(b.depth, b.reached, count, (s << layout.bits) + FROM_OTHER, 1)
+            state = packed_state(layout, s, FROM_OTHER)
+            return reach(b.depth, b.reached, count, state, 1)
     return count
 
 
@@ -413,7 +428,7 @@ def leave_hosts(
                 lost += 1
             else:
                 paths += tabulation.share_count[s, c]
-                hop = tabulation.step[s, c, FROM_HOST, WITHOUT_FAILURE]
+                hop = tabulation.next_hop[s, c, FROM_HOST, WITHOUT_FAILURE]
                 if hop != SEVERAL:  # hosts have one next hop, or none
                     count = write_states_of_one_hop(p, tabulation, layout, egress, s, b, count)
                     if hop < 0:
@@ -440,7 +455,7 @@ def add_onward(p: Program, s: int, ingress: int, leaves: Array) -> bool:
 @loop
 def send_marked(
     p: Program,
-    bits: int,
+    layout: StateLayout,
     egress: Array,
     b: Buffers,
     spreaders: int,
@@ -453,7 +468,7 @@ def send_marked(
 
     Args:
         p: what switches hold.
-        bits: of `StateLayout`.
+        layout: of the states.
         egress: int16[S], the class of each switch for the destination.
         b: the first `spreaders` entries of its `spreaders` are the switches.
         spreaders: how many these are.
@@ -472,7 +487,7 @@ def send_marked(
             if b.leaves[s, k]:
                 b.leaves[s, k] = False
                 t = p.far[s, k]
-                state = state_in_transit(p.order, bits, egress, t, p.far_link[s, k])
+                state = state_in_transit(p.order, layout, egress, t, p.far_link[s, k])
                 count, waiting = move_to(b.depth, b.reached, count, later, waiting, state, links)
     return count, waiting
 
@@ -480,7 +495,7 @@ def send_marked(
 @loop
 def follow_without_failures(
     p: Program,
-    step: Array,
+    next_hop: Array,
     layout: StateLayout,
     egress: Array,
     d: int,
@@ -491,14 +506,13 @@ def follow_without_failures(
 
     Args:
         p: what switches hold.
-        step: of `Tabulation`.
+        next_hop: of `Tabulation`.
         layout: of the states.
         egress: int16[S], the class of each switch for d.
         d: the destination.
         b: with the states after `leave_hosts`.
         count: how many these are.
     """
-    bits, mask = layout.bits, (1 << layout.bits) - 1
     lost, longest, links, waiting = 0, 0, 1, 0
     current, later = b.current, b.later
     for i in range(count):
@@ -510,7 +524,7 @@ def follow_without_failures(
         links += 1
         moving, waiting, spreaders = waiting, 0, 0
         for i in range(moving):
-            s, place = current[i] >> bits, current[i] & mask
+            s, place = switch_and_place(layout, current[i])
             c = egress[s]
             if c < 0:  # the path ends here
                 lost += c != DELIVER or s != d
@@ -523,20 +537,20 @@ def follow_without_failures(
                     spreaders += 1
                 lost += not add_onward(p, s, place - layout.marked_from, b.leaves)
                 continue
-            hop = step[s, c, place, WITHOUT_FAILURE]
+            hop = next_hop[s, c, place, WITHOUT_FAILURE]
             if hop < 0 or s == d:
                 lost += 1
                 continue
-            state = state_in_transit(p.order, bits, egress, switch_of(hop), ingress_of(hop))
+            state = state_in_transit(p.order, layout, egress, switch_of(hop), ingress_of(hop))
             count, waiting = move_to(b.depth, b.reached, count, later, waiting, state, links)
-        count, waiting = send_marked(p, bits, egress, b, spreaders, count, later, waiting, links)
+        count, waiting = send_marked(p, layout, egress, b, spreaders, count, later, waiting, links)
     return Followed(count, longest, lost + waiting)
 
 
 @loop
 def meet_failures(
     p: Program,
-    step: Array,
+    next_hop: Array,
     layout: StateLayout,
     egress: Array,
     d: int,
@@ -550,7 +564,7 @@ def meet_failures(
 
     Args:
         p: what switches hold.
-        step: of `Tabulation`.
+        next_hop: of `Tabulation`.
         layout: of the states.
         egress: int16[S], the class of each switch for d.
         d: the destination.
@@ -560,25 +574,26 @@ def meet_failures(
         count: how many these are.
         figures: int64[COLUMNS], raised: the columns from LINK_LONGEST on.
     """
-    lost, mask = False, (1 << layout.bits) - 1
+    lost = False
     for state in b.reached[:count]:
-        s, place = state >> layout.bits, state & mask
+        s, place = switch_and_place(layout, state)
         c = egress[s]
         if c < 0 or place >= layout.marked_from:
             continue  # another link is up for marked packets
-        hop = step[s, c, place, WITHOUT_FAILURE]
+        hop = next_hop[s, c, place, WITHOUT_FAILURE]
         if hop < 0:
             continue
         v = switch_of(hop)
         if place >= NAMED and p.order[s, c, place - NAMED] == p.far_link[v, ingress_of(hop)]:
             continue  # it goes back over its ingress link, which was up when it came
         depth, minimal = b.depth[state], b.minimal_hops[s]
-        detour = links_around(p.order, step, egress, d, s, place, v, LINK_DOWN)
+        detour = follow_detour(p.order, next_hop, egress, d, s, place, v, LINK_DOWN)
         if link_fails:
             lost |= raise_lengths(figures, LINK_LONGEST, depth, detour.links, minimal)
         if node_fails and v != d:
-            if detour.meets_again:  # else the failed switch is as good as the failed link
-                detour = links_around(p.order, step, egress, d, s, place, v, NODE_DOWN)
+            # A packet that would come to v once has the same detour if v is down.
+            if detour.meets_again:
+                detour = follow_detour(p.order, next_hop, egress, d, s, place, v, NODE_DOWN)
             lost |= raise_lengths(figures, NODE_LONGEST, depth, detour.links, minimal)
     return lost
 
@@ -640,13 +655,13 @@ def walk_paths(
         write_minimal_hops(d, b.next_switch, b.minimal_hops)
         of_hosts = leave_hosts(p, tabulation, layout, has_hosts, egress, d, b)
         followed = follow_without_failures(
-            p, tabulation.step, layout, egress, d, b, of_hosts.reached
+            p, tabulation.next_hop, layout, egress, d, b, of_hosts.reached
         )
         suspect = of_hosts.lost + followed.lost > 0
         if (link_fails or node_fails) and not suspect:
             suspect = meet_failures(
                 p,
-                tabulation.step,
+                tabulation.next_hop,
                 layout,
                 egress,
                 d,

@@ -35,8 +35,8 @@ LINK_BITS = 12
 LINK_MASK = (1 << LINK_BITS) - 1
 """The bits of the ingress link."""
 WITHOUT_FAILURE, WHILE_DOWN = 0, 1
-"""Indices in the last axis of `Tabulation.step`: the next hop without failures, and the next hop
-while that one is down."""
+"""Indices in the last axis of `Tabulation.next_hop`: the next hop without failures, and the one
+that is taken while it is down."""
 SEVERAL = -3
 """In place of a next hop: hosts choose among several shares. DROP is -2."""
 
@@ -44,7 +44,7 @@ SEVERAL = -3
 class Tabulation(NamedTuple):
     """The next hops of S switches with C classes, K links and P protecting links a class."""
 
-    step: Array
+    next_hop: Array
     """int32[S, C, NAMED + 1 + P, 2], by ingress place the next hop WITHOUT_FAILURE, and the one
     WHILE_DOWN; DROP or SEVERAL in place of a next hop."""
     shared: Array
@@ -95,7 +95,7 @@ def write_shares(p: Program, s: int, c: int, shared: Array, share_count: Array) 
 def tabulate(p: Program) -> Tabulation:
     """Ask the rule for the next hop of every switch, class and ingress place."""
     switches, classes, named = p.order.shape
-    step = np.full((switches, classes, NAMED + named, 2), DROP, np.int32)
+    next_hop = np.full((switches, classes, NAMED + named, 2), DROP, np.int32)
     shared = np.zeros((switches, classes, p.far.shape[1]), np.bool_)
     share_count = np.zeros((switches, classes), np.int16)
     failed = np.empty(1, np.int64)
@@ -113,19 +113,19 @@ def tabulate(p: Program) -> Tabulation:
                 if place == FROM_HOST:
                     share = write_shares(p, s, c, shared, share_count)
                     if share_count[s, c] > 1:
-                        step[s, c, place, WITHOUT_FAILURE] = SEVERAL
-                        step[s, c, place, WHILE_DOWN] = SEVERAL
+                        next_hop[s, c, place, WITHOUT_FAILURE] = SEVERAL
+                        next_hop[s, c, place, WHILE_DOWN] = SEVERAL
                         continue
                     if share >= 0:  # a host's only share goes before the rule of transit
                         usual = share
                 if usual < 0:
                     continue
-                step[s, c, place, WITHOUT_FAILURE] = packed_hop(p, s, usual)
+                next_hop[s, c, place, WITHOUT_FAILURE] = packed_hop(p, s, usual)
                 failed[0] = p.cable[s, usual]
                 while_down = transit(p, s, ingress, c, failed)
                 if while_down >= 0:
-                    step[s, c, place, WHILE_DOWN] = packed_hop(p, s, while_down)
-    return Tabulation(step, shared, share_count)
+                    next_hop[s, c, place, WHILE_DOWN] = packed_hop(p, s, while_down)
+    return Tabulation(next_hop, shared, share_count)
 
 
 @loop

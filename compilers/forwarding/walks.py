@@ -57,7 +57,7 @@ LEAST_BLOCKS = 4
 Progress = Callable[[int, int], None]
 """Called with the number of destinations that are done, and the number of all."""
 T = TypeVar("T")
-NO_ROWS = np.zeros((0, 4), np.int64)
+NO_LOST_PAIRS = np.zeros((0, 4), np.int64)
 """No lost pairs, in the form of `walk_cases`."""
 
 
@@ -323,9 +323,9 @@ class Walks:
         )
         loses = np.flatnonzero(figures[:, pairs_of_failures.LOSES])
         if not len(loses):
-            return lengths, NO_ROWS
+            return lengths, NO_LOST_PAIRS
         # Only now are the pairs tried one by one, to name the switches that lose packets.
-        blocks = [NO_ROWS]
+        blocks = [NO_LOST_PAIRS]
         for failed in self._pairs_of_elements():
             lost = self.follow_cases(destinations[loses], failed).lost
             # So far cases count in `failed`, and destinations among those that lose packets.

@@ -29,7 +29,7 @@ from compilers.forwarding.failure_sets import (
 )
 from compilers.forwarding.walks import (
     NO_CASES,
-    NO_ROWS,
+    NO_LOST_PAIRS,
     BlockWalk,
     HostPathFigures,
     Lengths,
@@ -264,7 +264,7 @@ def _report(
     kind: str,
     cases: FailureCases,
     lengths: Lengths = Lengths(),  # noqa: B008 (a frozen value)
-    lost: Numbers = NO_ROWS,
+    lost: Numbers = NO_LOST_PAIRS,
     block: Numbers = NO_DESTINATIONS,
 ) -> FailureReport:
     """The report on a block of destinations; by default no packet was followed, or none was lost.
