@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ipaddress import ip_address
 
-from compilers.proof.failures.risk_cases import elements
+from compilers.proof.failures.risk_cases import elements_of_group
 from compilers.tables.build import Build
 from compilers.wiring.shared_risk import GROUP_KINDS, rack_in_words, resolve_name
 from inventory.problems import InputError, did_you_mean
@@ -75,7 +75,7 @@ def find_failures(build: Build, name: str) -> tuple[int, ...]:
         # It can only be a node. Racks are written `rack:NAME`, so for one the error says this.
         todo = rack_in_words(build.hardware, name)
         return (len(build.wiring.link_ends()) + find_switch(build, name, todo=todo),)
-    return elements(build, resolve_name(build.wiring, build.hardware, name))
+    return elements_of_group(build, resolve_name(build.wiring, build.hardware, name))
 
 
 def find_failure(build: Build, name: str) -> int:

@@ -163,5 +163,7 @@ def _exchange_fixed_links(bounced: NDArray[np.int16], degree: NDArray[np.int64])
 
 
 def _scattered(switch: int) -> int:
-    """A number by which switches with numbers close together choose different links."""
+    """A hash of a switch's number, by which switches with numbers close together choose different
+    links. The numbers of bounced paths on a link that the module text states hold with this one.
+    """
     return switch * switch + switch // 7

@@ -80,12 +80,12 @@ class FailureCases:
         kinds = kinds_at_once(kind)
         # For each kind, the names of its groups and the elements of each group.
         groups = [cls._groups(walks, single_kind) for single_kind in kinds]
-        names = [list(elements_of_group) for elements_of_group in groups]
-        elements = [list(elements_of_group.values()) for elements_of_group in groups]
+        names = [list(groups_of_kind) for groups_of_kind in groups]
+        elements = [list(groups_of_kind.values()) for groups_of_kind in groups]
         most = sample if len(kinds) > 1 else len(names[0])
         # A choice has the index of a group of each kind.
         choices, all_cases = _choices_of_groups(
-            [len(groups_of_kind) for groups_of_kind in names],
+            [len(groups_of_kind) for groups_of_kind in groups],
             is_one_kind=len({*kinds}) == 1,
             sample=most,
             seed=seed,

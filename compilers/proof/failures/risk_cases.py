@@ -103,20 +103,13 @@ def kind_words(kind: str) -> str:
     return words_of_kind.get(kind, f"{kind} failures")
 
 
-def elements(build: Build, group: RiskGroup) -> Elements:
-    """The links and switches of a group, as elements of `Program`."""
-    return _elements_of_group(group, element_of_links(build))
+def elements_of_group(build: Build, group: RiskGroup) -> Elements:
+    """The elements of a group: its links, then its switches."""
+    return _elements(group, element_of_links(build))
 
 
-def _elements_of_group(
-    group: RiskGroup, element_of_link: Mapping[tuple[int, int], int]
-) -> Elements:
-    """The elements of a group: its links, then its switches.
-
-    Args:
-        group: its links and switches.
-        element_of_link: the element of each link, of `element_of_links`.
-    """
+def _elements(group: RiskGroup, element_of_link: Mapping[tuple[int, int], int]) -> Elements:
+    """The elements of a group, with `element_of_links` of its build."""
     cable_count = len(element_of_link)
     links = (element_of_link[link] for link in group.links)
     return (*links, *(cable_count + s for s in group.switches))
@@ -137,7 +130,7 @@ def named_elements(build: Build, kind: str) -> dict[str, Elements]:
     wiring, hardware = build.wiring, build.hardware
     groups = _groups_in_file(build, kind) if is_file(kind) else risk_groups(wiring, hardware, kind)
     element_of_link = element_of_links(build)
-    return {group.name: _elements_of_group(group, element_of_link) for group in groups}
+    return {group.name: _elements(group, element_of_link) for group in groups}
 
 
 def fail_alike(build: Build, compared: Build, kinds: Sequence[str]) -> bool:

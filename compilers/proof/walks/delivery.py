@@ -131,9 +131,8 @@ class _Proofs:
 
 
 def _uses_proofs(build: Build, options: ProofOptions) -> bool:
-    """Whether proofs take the place of walks.
-
-    The options say so. With the method `auto`, proofs are used where a walk takes long.
+    """Whether proofs take the place of walks: always (`local`), never (`walk`), or, with `auto`,
+    where a walk takes long.
     """
     if options.method == "auto":
         return packet_count(build) > WALKED_UP_TO
