@@ -53,7 +53,7 @@ Progress = Callable[[int, int], None] | None
 NEEDS_ALL = "only the files of all switches together can be read back"
 """Why the files of some switches cannot be read back."""
 Page = tuple[str, "DataclassInstance"]
-"""The path of a folder below OUT, and the variables of the templates of its files."""
+"""A folder that a target fills: its path below OUT, and the variables of its files' templates."""
 
 
 class Target(ABC):
@@ -76,6 +76,8 @@ class Target(ABC):
     agreements: ClassVar[Options] = NO_OPTIONS
     """The agreements that the system supports. Their values come from fabric.yaml
     (`CONTROL_KEYS`)."""
+    is_default: ClassVar[bool] = False
+    """Whether tools take this system where the user names none."""
     whole_fabric: ClassVar[bool] = False
     """Whether it writes files for the whole fabric, and none for each switch."""
     is_tool: ClassVar[bool] = False
@@ -84,7 +86,7 @@ class Target(ABC):
     hier_config: ClassVar[Mapping[str, str]] = {}
     """The platform of the library hier_config for each file that hier_config can read."""
 
-    # Names and links
+    # Names
 
     interfaces: ClassVar[Interfaces | None] = None
     """How the system names its ports; None: as the build does."""
@@ -92,11 +94,12 @@ class Target(ABC):
     """Makes the host name of a node from its name."""
     description: ClassVar[str] = PORT_DESCRIPTION
     """The description of a port, with fields for the node and the port at the other end."""
-    is_default: ClassVar[bool] = False
-    """Whether tools take this system where the user names none."""
+
+    # How switches forward
+
     unnumbered: ClassVar[Mapping[str, str] | None] = None
-    """How links work without addresses, by the value of the option `routing`. Two systems
-    interoperate over such links if they have the same text. For a value of `routing` that is
+    """How links work without addresses, in words, by the value of the option `routing`. Two systems
+    interoperate over such links if they have the same words. For a value of `routing` that is
     missing, links need addresses. None: the system is no router, and cannot be in a fabric of
     several systems."""
     only_unnumbered: ClassVar[frozenset[str]] = frozenset()
@@ -123,8 +126,8 @@ class Target(ABC):
 
     fabric_check: ClassVar[FabricCheck | None] = None
     """Compares the files of all switches at once, where the files of one switch alone say too
-    little; None: switches are compared one by one. Its arguments are the build, the options, the
-    folder, progress, and what to accept."""
+    little; None: switches are compared one by one. Its arguments are those of `read_back` without
+    `only`: the build, the value of every option, the folder, progress, and what to accept."""
 
     @property
     def additions(self) -> tuple[Addition[Any, Any], ...]:
@@ -204,8 +207,9 @@ class Target(ABC):
         """
         if problems := list(self._unsupported(build.control)):
             raise InputError(problems)
-        users = choose(self.name, self.all_options, options)
-        return {**choose(self.name, self.agreements, self.agreement_values(build)), **users}
+        user_values = choose(self.name, self.all_options, options)
+        agreed = choose(self.name, self.agreements, self.agreement_values(build))
+        return {**agreed, **user_values}
 
     def _unsupported(self, control: Mapping[str, str]) -> Iterator[Problem]:
         """The settings of `control_plane` in fabric.yaml that the system does not support.
@@ -266,8 +270,8 @@ class Target(ABC):
 
     def pages(self, build: Build, chosen: Chosen) -> Callable[[int], Iterable[Page]]:
         """A function from a vertex to the pages of the switch: by default its own folder only."""
-        of_switch = self.variables(build, chosen)
-        return lambda vertex: [(build.wiring.names[vertex], of_switch(vertex))]
+        variables_of = self.variables(build, chosen)
+        return lambda vertex: [(build.wiring.names[vertex], variables_of(vertex))]
 
     def check(self, build: Build, options: Chosen | None = None) -> tuple[Build, Chosen]:
         """The build with the system's port names, and the value of every option.
@@ -401,6 +405,7 @@ class Target(ABC):
         accepted = tuple(accept)
         if only is None or not isinstance(self.reader_of(system_build, chosen), BgpReader):
             return self.read_back(system_build, chosen, folder, only, progress, accepted)
+        # The paths that BGP chooses depend on all switches, also on those without files.
         with TemporaryDirectory() as temporary:
             complete = Path(temporary)
             self._complete_folder(build, folder, complete, options, only)
@@ -416,8 +421,6 @@ class Target(ABC):
         only: Collection[int],
     ) -> None:
         """Fill a folder with the files of some switches, and with rendered files of all others.
-
-        The paths that BGP chooses depend on all switches.
 
         Args:
             build: what was rendered.

@@ -45,7 +45,7 @@ NO_ROW = -2
 class GroupRole(IntEnum):
     """The packets that a group of a class is for, which decide the order of its ports.
 
-    ASIDE is the first of several roles, which have consecutive numbers and no names of their own.
+    The roles from ASIDE on have consecutive numbers, and no names of their own.
     """
 
     TRANSIT = 0
@@ -58,8 +58,8 @@ class GroupRole(IntEnum):
     """Packets from hosts, where TRANSIT has ports that ENTER does not have: the group of ENTER
     first, then the ports of TRANSIT."""
     ASIDE = 4
-    """Packets that came in on the first port of protection. The roles from 5 on are for the other
-    ports of protection: ASIDE + i is for port i, from 0."""
+    """Packets that came in on the first port of protection: the minimal port and the other ports of
+    protection, then this port. ASIDE + i is the role for port i of protection, from 0."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -405,7 +405,7 @@ def _first_ports(order: Numbers, count: int | None) -> Numbers:
     """int[n, count]: the first ports of each order; all of them if `count` is None."""
     if count is None:
         return order
-    return _packed(order, order > 0)[:, :count]
+    return _packed(order, order > 0)[:, :count]  # without zeros between the ports
 
 
 def _widened(ports: Numbers, width: int) -> Numbers:

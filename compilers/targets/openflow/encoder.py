@@ -286,12 +286,13 @@ class Encoder:
         """
         self._class_count = self.build.tables.classes.port.shape[1]
         self._group_layouts: dict[tuple[int, GroupType, tuple[int, ...], int], Template] = {}
-        """The layouts of groups, by role, type, which buckets mark packets, and generation."""
+        """The layout of groups, by role, type, which buckets mark packets, and generation."""
         self._layouts_by_masks: dict[bool, TwoTableLayouts] = {}
         """The layouts of routes and classes, by whether switches match parts of metadata."""
         self._entrance_layouts: dict[tuple[bool, bool], list[Template]] = {}
         """By the arguments of `_entrances`, what it returns."""
         self._single_table_layouts: SingleTableLayouts | None = None
+        """The layouts for switches with one table, once a switch has needed them."""
         self._markers = [
             row_layouts.marker(marker_cookie(self.build, generation))
             for generation in range(GENERATIONS)

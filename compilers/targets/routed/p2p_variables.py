@@ -1,8 +1,8 @@
 """The variables of templates for routers whose links have addresses: router, links, routes.
 
-`P2pFabric` computes them from a build and describes the VRFs: the default one, that of hosts, which
-packets *enter* the fabric by, and one for marked packets from each link (a *stage*). The templates
-of all systems whose class derives from `P2pTarget` print them.
+`P2pFabric` computes them from a build and describes the VRFs: the default one, that of hosts, whose
+packets *enter* the fabric, and one for marked packets from each link (a *stage*). The templates of
+all systems whose class derives from `P2pTarget` print these variables.
 """
 
 from __future__ import annotations
@@ -65,9 +65,10 @@ class MarkedStage:
     """The routes of the VRF by address family, those to the router's own hosts last."""
 
     def families(self) -> Iterator[tuple[str, str, list[SharedRoute]]]:
-        """For each address family: its first word in commands, "", and the routes of the VRF.
+        """For each address family: its first word in commands, a pool, and the routes of the VRF.
 
-        The "" is in the place of a pool whose other addresses are discarded: a stage discards none.
+        A VRF discards packets to addresses of the pool without a route. A stage discards none, so
+        its pool is "".
         """
         for word, routes in zip(("ip", "ipv6"), self.routes, strict=False):
             yield word, "", routes

@@ -18,7 +18,7 @@ class BgpPeer:
     interface: str
     """The name of the switch's port to the neighbour."""
     number: int
-    """The AS number of the neighbour (ASN)."""
+    """The neighbour's AS number (ASN)."""
     address: str
     """The neighbour's address on the link; "" where links have no addresses."""
     description: str
@@ -94,7 +94,7 @@ class BgpSpeaker:
     """Whether links have addresses. Then each address family has a session of its own. Otherwise
     one session is for both."""
     paths: int
-    """How many paths to a prefix the switch uses at once."""
+    """How many paths to a prefix the switch uses at once (the maximum of multipath)."""
     wcmp: bool
     """Whether the switch announces with each route how many next hops it has for it, so that
     neighbours can weigh it."""
@@ -112,9 +112,10 @@ class BgpSpeaker:
     of its neighbours' static routes on all sessions before the later neighbours have sent it
     theirs, and drops packets."""
     interval: ClassVar[int] = 300
-    """Milliseconds between packets of BFD."""
+    """Milliseconds between packets of BFD (the interval of RFC 5880)."""
     multiplier: ClassVar[int] = 3
-    """How many packets of BFD have to be missed in a row for a link to count as dead."""
+    """How many packets of BFD have to be missed in a row for a link to count as dead (the detection
+    multiplier of RFC 5880)."""
 
     def groups(self) -> Iterator[tuple[str, tuple[BgpFamily, ...]]]:
         """The peer groups, each with the families of its sessions."""
