@@ -29,14 +29,12 @@ from compilers.targets.routed.linux_tables import HOSTS_TABLE, KERNEL_MAIN, mark
 from compilers.targets.routed.route_rows import PrefixTexts, RoutePart, RouteRows, RouteTail
 from compilers.targets.routed.static_routes import (
     ALL_NEXT_HOPS,
+    IPV4_FAMILY,
     BuildRouters,
     MultipathGroup,
     Numbers,
     PortHops,
 )
-
-IPV4_FAMILY, IPV6_FAMILY = 0, 1
-"""The address families, as indices of `BuildRouters.prefix_texts` and `BuildRouters.pools`."""
 
 
 def is_tracked(chosen: Chosen) -> bool:

@@ -46,8 +46,6 @@ from compilers.targets.frr import routing_tables
 from compilers.targets.frr.device import FrrDevice
 from compilers.targets.frr.reader import read_frr, read_frr_speaker
 from compilers.targets.frr.static_routes import (
-    IPV4_FAMILY,
-    IPV6_FAMILY,
     FrrFabric,
     frr_routers,
     gateway_field,
@@ -95,6 +93,8 @@ from compilers.targets.routed.route_rows import RouteRows
 from compilers.targets.routed.router_problems import link_problems
 from compilers.targets.routed.static_routes import (
     FIXED_LINK_LOCAL,
+    IPV4_FAMILY,
+    IPV6_FAMILY,
     BuildRouters,
     Numbers,
     StaticSwitch,

@@ -9,7 +9,8 @@ where such a table has no route, main decides. Packets from hosts, which some ba
 several ports, have a table as well, and so have marked packets (`kernel_marks`).
 
 The targets ask for the orders and rules to print. `check routes` asks `kernel_tables` what the
-kernel of a switch has to hold. `family` is 0 for IPv4 and 1 for IPv6; an *IP version* is 4 or 6.
+kernel of a switch has to hold. A *family* is the index of an address family,
+`IPV4_FAMILY` or `IPV6_FAMILY`; an *IP version* is 4 or 6.
 """
 
 from __future__ import annotations

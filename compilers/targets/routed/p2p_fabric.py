@@ -2,8 +2,7 @@
 
 `P2pTarget` makes a `P2pFabric` for a network operating system. `P2pFabric.variables` gives
 templates their variables, and `routes_held` the routes that a router has to hold, which `check
-routes` compares with a device. Links, neighbours and ports are those of the build's wiring;
-`family` is 0 for IPv4 and 1 for IPv6 everywhere.
+routes` compares with a device. Links, neighbours and ports are those of the build's wiring.
 
 A router has up to three kinds of VRFs. A packet without a route in one VRF is not looked up in
 another, so each VRF has routes for all hosts of the fabric.
@@ -57,7 +56,12 @@ from compilers.targets.routed.p2p_variables import (
     VrfNextHop,
 )
 from compilers.targets.routed.router_problems import link_problems, name_problems
-from compilers.targets.routed.static_routes import ALL_NEXT_HOPS, BuildRouters, Numbers
+from compilers.targets.routed.static_routes import (
+    ALL_NEXT_HOPS,
+    IPV6_FAMILY,
+    BuildRouters,
+    Numbers,
+)
 from compilers.targets.system_names import SystemNames, hostname
 from inventory.problems import InputError, Problem, few
 
@@ -236,7 +240,7 @@ class P2pFabric:
 
     @property
     def _families(self) -> range:
-        """The address families of the fabric, 0 for IPv4 and 1 for IPv6."""
+        """The address families of the fabric: IPV4_FAMILY, and IPV6_FAMILY if it has IPv6."""
         return range(len(self.routers.prefixes))
 
     def _common_routes(
@@ -246,7 +250,7 @@ class P2pFabric:
 
         Args:
             vertex: of the router.
-            family: 0 for IPv4, 1 for IPv6.
+            family: IPV4_FAMILY or IPV6_FAMILY.
             neighbours: the neighbour at each port.
             links: the links by port.
         """
@@ -260,7 +264,7 @@ class P2pFabric:
         to_hosts = {
             prefix: ((gateway, interface, self.vrf),)
             for prefix, gateway, interface in self._leaked_host_routes(vertex)
-            if (":" in prefix) == bool(family)  # IPv6 has a colon
+            if (":" in prefix) == (family == IPV6_FAMILY)  # IPv6 has a colon
         }
         return [*to_neighbours.items(), *to_hosts.items()]
 
@@ -344,7 +348,7 @@ class P2pFabric:
 
         Args:
             vertex: of the router.
-            family: 0 for IPv4, 1 for IPv6.
+            family: IPV4_FAMILY or IPV6_FAMILY.
             links: its links by port.
             stages: its VRFs of marked packets by port.
             announced_by: the BGP whose announced next hops the routes of the VRF of hosts have, if
@@ -384,7 +388,7 @@ class P2pFabric:
 
         Args:
             vertex: of the router.
-            family: 0 for IPv4, 1 for IPv6.
+            family: IPV4_FAMILY or IPV6_FAMILY.
             host_order: int64[C, 1], the orders of egress classes for packets from hosts.
             bgp: the BGP of the switches.
         """
@@ -426,8 +430,8 @@ def _numbers_in_name(end: P2pLink | MarkedStage) -> list[int]:
 
 
 def _gateway(end: P2pLink | MarkedStage, family: int) -> str:
-    """The address at the other end of a link, in family 0 (IPv4) or 1 (IPv6)."""
-    return end.gateway6 if family else end.gateway4
+    """The address at the other end of a link, in an address family."""
+    return end.gateway6 if family == IPV6_FAMILY else end.gateway4
 
 
 def _next_hop(link: P2pLink, family: int) -> VrfNextHop:

@@ -35,6 +35,8 @@ from inventory.problems import InputError, Problem, few
 
 Numbers = NDArray[np.integer]
 Network = TypeVar("Network", IPv4Network, IPv6Network)
+IPV4_FAMILY, IPV6_FAMILY = 0, 1
+"""The numbers of address families, as indices of `BuildRouters.prefixes` and of pools."""
 LINK_LOCAL = 0xFE80 << 112
 """fe80::, as a number."""
 FIXED_LINK_LOCAL = "fixed link-local addresses"
@@ -121,7 +123,7 @@ class MultipathGroup:
 
 @dataclass(frozen=True, slots=True)
 class BuildRouters:
-    """The routers of a build. In its methods an address family is 0 for IPv4, 1 for IPv6."""
+    """The routers of a build."""
 
     build: Build
     """The build, with ports named as the system names them."""
@@ -308,7 +310,7 @@ class BuildRouters:
 
         Args:
             vertex: of the switch.
-            family: 0 for IPv4, 1 for IPv6.
+            family: IPV4_FAMILY or IPV6_FAMILY.
             order: int64[C, M], the ports that each class tries, as in `orders`, or `ALL_NEXT_HOPS`.
             hops: the next hop at every port.
             marked: the next hop at every port for packets that the port marks.

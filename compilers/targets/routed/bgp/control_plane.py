@@ -49,7 +49,8 @@ from inventory.problems import InputError, Problem, few
 BLOCK_OF_DESTINATIONS = 256
 """How many destinations `ControlPlane.of` counts the hops to at once, which bounds memory."""
 FAMILIES = (("ipv4", "ip"), ("ipv6", "ipv6"))
-"""For IPv4 and IPv6, the families 0 and 1: the name, and the first word of commands about it."""
+"""By address family (`IPV4_FAMILY`, `IPV6_FAMILY`): its name, and the first word of commands about
+it."""
 IPV6_LENGTH = 64
 """The length of the IPv6 prefixes of switches."""
 
@@ -156,7 +157,7 @@ class ControlPlane:
 
         Args:
             vertex: of the switch.
-            family: 0 for IPv4, 1 for IPv6.
+            family: IPV4_FAMILY or IPV6_FAMILY.
             table: its routes by prefix.
         """
         if not self.wcmp:
@@ -229,7 +230,7 @@ class ControlPlane:
         far_ends: Mapping[int, tuple[str, ...]],
         descriptions: Mapping[int, str],
     ) -> BgpFamily:
-        """The BGP of a switch in an address family, 0 for IPv4; see `at` for the arguments."""
+        """The BGP of a switch in an address family; see `at` for the other arguments."""
         build = self.routers.build
         name, word = FAMILIES[family]
         prefix = self.routers.prefixes[family][vertex]

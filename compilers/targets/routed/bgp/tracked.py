@@ -120,7 +120,7 @@ class TrackedHops:
 
         Args:
             vertex: of the switch.
-            family: 0 for IPv4, 1 for IPv6.
+            family: IPV4_FAMILY or IPV6_FAMILY.
             marked: whether the next hop is for marked packets, not for all others.
         """
         ends = self.routers.build.wiring.ends(vertex)
