@@ -29,7 +29,7 @@ from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import Egress, Tables, local, no_route
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.options import Chosen, Option
-from compilers.targets.rendering.renderer import Renderer, nodes
+from compilers.targets.rendering.renderer import Renderer, installed_nodes
 from compilers.targets.target import Progress, Target
 from compilers.topology import polarity
 from extensions.infiniband import ibnetdiscover, lfts
@@ -305,7 +305,7 @@ class _Tables:
     def blocks(self, progress: Progress) -> Iterator[bytes]:
         """The file, a switch after the other."""
         yield f"# polarfab build {self.build.identity}\n".encode()
-        for vertex, _ in nodes(self.build, progress):
+        for vertex, _ in installed_nodes(self.build, progress):
             yield self.layout.block(int(self.guids.switch[vertex]), self.port(vertex))
 
 
@@ -357,7 +357,7 @@ def _hosts(build: Build, guids: Guids) -> Iterator[dict[str, Any]]:
 def _switches(build: Build, guids: Guids) -> Iterator[dict[str, Any]]:
     """The switches with their cables, for the templates; see `OpensmVariables`."""
     wiring = build.wiring
-    for v, name in nodes(build):
+    for v, name in installed_nodes(build):
         ports = len(wiring.port_names[int(wiring.node_type[v])])
         links = np.flatnonzero(wiring.far[v] >= 0)
         columns = wiring.port[v, links], wiring.far[v, links], wiring.far_port[v, links]

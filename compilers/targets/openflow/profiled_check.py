@@ -33,7 +33,7 @@ def profiled_check(
         folder: the folder with a folder for each switch.
         profiles: what each switch can do, by vertex.
         accept: beginnings of statements that the user has added, see `DifferenceList`.
-        text: reads the rows and groups of a switch from its folder.
+        text: reads the rows and groups of a switch from its folder, which has the switch's name.
     """
     profile_of = dict(zip(build.wiring.names, profiles, strict=True))
 

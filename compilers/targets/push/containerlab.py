@@ -111,7 +111,7 @@ class Containerlab(PushTarget):
         if chosen["image"] and len({*build.systems}) > 1:
             required = "no image where switches have several systems: each has its usual one"
             raise InputError.of(required, chosen["image"], key=f"{SET} image")
-        ends = {end for link in links(build, chosen) for end in link}
+        ends = {end for link in lab_links(build, chosen) for end in link}
         problems = [
             Problem(
                 key="hosts",
@@ -153,8 +153,8 @@ class Containerlab(PushTarget):
             host_image=chosen["host_image"],
             nodes=node_list(build, chosen),
             # Hosts need addresses only, which do not depend on the names of a system's ports.
-            hosts=list(hosts(BuildRouters.of(build, INTERFACES[systems[0]]))),
-            links=list(links(build, chosen)),
+            hosts=list(lab_hosts(BuildRouters.of(build, INTERFACES[systems[0]]))),
+            links=list(lab_links(build, chosen)),
         )
         return lambda _: values  # the same at every vertex, as the files are for the whole fabric
 
@@ -165,7 +165,7 @@ def _lab_kind(system: str, image: str) -> LabKind:
     return LabKind(kind, image or kind.image)
 
 
-def links(build: Build, chosen: Chosen) -> Iterator[tuple[str, str]]:
+def lab_links(build: Build, chosen: Chosen) -> Iterator[tuple[str, str]]:
     """Both ends of every link, NODE:INTERFACE: first those of switches, then those of hosts."""
     wiring, systems = build.wiring, system_of_each(build, chosen)
 
@@ -187,7 +187,7 @@ def links(build: Build, chosen: Chosen) -> Iterator[tuple[str, str]]:
         yield end(vertex, int(wiring.host_port[vertex, host])), f"{host_name}:eth1"
 
 
-def hosts(routers: BuildRouters) -> Iterator[dict[str, Any]]:
+def lab_hosts(routers: BuildRouters) -> Iterator[dict[str, Any]]:
     """Every host: its name, and commands that give it addresses and routes to the fabric."""
     wiring, addressing, pools = routers.build.wiring, routers.build.addressing, routers.pools()
     most_hosts = wiring.host_port.shape[1]

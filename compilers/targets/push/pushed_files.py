@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from compilers.tables.build import Build
 from compilers.targets.options import Chosen, Option, Options
-from compilers.targets.rendering.renderer import nodes
+from compilers.targets.rendering.renderer import installed_nodes
 from compilers.targets.routed.router_problems import node_name_problems
 from compilers.targets.target import Target
 from inventory.problems import InputError, few
@@ -85,7 +85,7 @@ def node_list(build: Build, chosen: Chosen) -> list[PushedNode]:
             folder=f"{configs}/{name}",
             system=systems[vertex],
         )
-        for vertex, name in nodes(build)
+        for vertex, name in installed_nodes(build)
     ]
 
 

@@ -15,7 +15,7 @@ from compilers.spec.target_names import SHIPPED
 from compilers.tables.build import Build
 from compilers.targets.node_systems import SYSTEMS, builds_for, system_target
 from compilers.targets.rendering.rendered_folder import plane_prefixes, rendered_lists
-from compilers.targets.rendering.renderer import nodes
+from compilers.targets.rendering.renderer import installed_nodes
 from compilers.targets.target_lookup import target as target_of
 from inventory.problems import InputError
 
@@ -97,7 +97,7 @@ def _vertices_with_files(build: Build, folder: Path, listed: set[str]) -> list[i
         folder: the folder of a plane.
         listed: the names of the nodes whose files the manifest lists.
     """
-    vertices = list(nodes(build))
+    vertices = list(installed_nodes(build))
     selected = [v for v, name in vertices if name in listed or (folder / name).is_dir()]
     if not listed or len(selected) == len(vertices):
         return None
@@ -152,7 +152,7 @@ def _require_files_of(build: Build, folder: Path, target: str) -> None:
 
 def _file_names(build: Build, folder: Path) -> set[str]:
     """The names of the files in a folder, and in it in the folders of one switch and one host."""
-    names = [name for _, name in nodes(build)]
+    names = [name for _, name in installed_nodes(build)]
     switch = next((folder / name for name in names if (folder / name).is_dir()), folder)
     host = next(folder.glob("hosts/*"), folder)
     return {path.name for parent in (folder, switch, host) for path in parent.glob("*")}

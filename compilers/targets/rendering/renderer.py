@@ -1,7 +1,8 @@
 """Renders the templates of a target with Jinja, and writes the files of every node.
 
 A target computes the variables and calls a `Renderer`, which does not know what the variables mean.
-If there are templates of the user or of another package, all templates run in Jinja's sandbox.
+If there are templates of the user or of another package, all templates run in Jinja's sandbox: they
+see no internals of Python, and change no value.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ UNSAFE = "print only what the target gives"
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The number of files that a target wrote, and of their bytes."""
+    """How much a target wrote."""
 
     files: int = 0
     """The number of files."""
@@ -45,7 +46,7 @@ class Written:
         return Written(self.files - other.files, self.bytes - other.bytes)
 
 
-def nodes(
+def installed_nodes(
     build: Build, progress: Callable[[int, int], None] | None = None
 ) -> Iterator[tuple[int, str]]:
     """The vertex and the name of every node of a build that is installed.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from compilers.tables.build import Build
-from compilers.targets.rendering.renderer import nodes
+from compilers.targets.rendering.renderer import installed_nodes
 from inventory.problems import InputError, Problem, did_you_mean, few, shown
 
 
@@ -17,7 +17,7 @@ def selected_vertices(builds: Sequence[Build], names: Sequence[str]) -> list[lis
     """
     if not names:
         return [None] * len(builds)
-    vertices = [{name: vertex for vertex, name in nodes(build)} for build in builds]
+    vertices = [{name: vertex for vertex, name in installed_nodes(build)} for build in builds]
     all_names = set().union(*vertices)
     problems = [
         Problem(
@@ -55,7 +55,7 @@ def nodes_with_systems(
     system_of: dict[str, str] = {}
     for build in builds:
         if build.systems:
-            system_of |= {name: build.systems[vertex] for vertex, name in nodes(build)}
+            system_of |= {name: build.systems[vertex] for vertex, name in installed_nodes(build)}
     _require_systems(systems, set(system_of.values()))
     # A name without a system is no switch. It stays, so that `selected_vertices` refuses it.
     selected = [

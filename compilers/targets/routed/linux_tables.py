@@ -94,7 +94,7 @@ def orders_by_table(
             listed again, singly, after the group, for when the kernel has removed the whole group.
     """
     orders = routers.orders(vertex)
-    tables = {
+    tables = {  # the order of port 0 is for packets from any port
         INGRESS_TABLES + port if port else KERNEL_MAIN: order for port, order in orders.items()
     }
     multipath_classes = routers.multipath_classes(vertex)
@@ -105,6 +105,7 @@ def orders_by_table(
         tables[KERNEL_MAIN] = np.column_stack((minimal, *members, protection))
         tables[KERNEL_MAIN][multipath_classes, 0] = ALL_NEXT_HOPS
     elif multipath_classes.size and routers.build.wiring.host_port[vertex].any():
+        # Packets from hosts to prefixes of other classes have no route here, and main decides.
         tables[HOSTS_TABLE] = np.zeros((len(orders[0]), 1), np.int64)
         tables[HOSTS_TABLE][multipath_classes] = ALL_NEXT_HOPS
     return tables
