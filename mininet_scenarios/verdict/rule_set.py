@@ -25,13 +25,14 @@ from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.flow_tables import GROUP_SPACE, RowKind
 from compilers.targets.openflow.group_and_flow_bytes import (
     CARRIED_NUMBER,
-    DRAWN_NUMBER,
+    DRAWING_NUMBER,
     FAMILY_NUMBERS,
     FROM_HOSTS_NUMBER,
     IPV6_NUMBER,
     MARKED_NUMBER,
     MOST_NUMBER,
     ROLE_SHIFT,
+    SAME_SWITCH_HOSTS_NUMBER,
     SAME_SWITCH_NUMBER,
     XID_BITS,
 )
@@ -274,13 +275,12 @@ class RuleSet:
         """Add the rows that draw an intermediate for the packets of a host, or none, as due."""
         for switch, host in self._hosts():
             for family, version in enumerate(self.versions):
-                # The rows of hosts follow those for packets within the switch, `DRAWN_NUMBER` on.
-                drawn = _number_of_host(DRAWN_NUMBER + FAMILY_NUMBERS, family, host)
+                drawn = _number_of_host(DRAWING_NUMBER, family, host)
                 sent = {pair for pair in _of_version(pairs, version) if pair.source == switch}
                 self._add_due(switch, RowKind.FORWARD, drawn, sent)
-                within = DRAWN_NUMBER + family
+                within = SAME_SWITCH_NUMBER + family
                 if self.pipeline.checks_sources(switch):
-                    within = _number_of_host(SAME_SWITCH_NUMBER, family, host)
+                    within = _number_of_host(SAME_SWITCH_HOSTS_NUMBER, family, host)
                 within_switch = {SwitchPair(version, switch, switch)}
                 self._add_due(switch, RowKind.FORWARD, within, within_switch)
 

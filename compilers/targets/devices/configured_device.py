@@ -100,7 +100,11 @@ class _Policies(NamedTuple):
 
 
 class ConfiguredDevice(RouterDevice):
-    """A router whose routes are in a configuration of lines."""
+    """A router whose routes are in a configuration of lines.
+
+    Three configurations occur, each as a text: the one that polarfab has `rendered`, the `running`
+    one, and the `saved` one, which a reboot would load.
+    """
 
     can_overrule = frozenset({PORTS_SHUT, LINES})
     ports_start_shut: ClassVar[bool] = False
@@ -213,12 +217,7 @@ class ConfiguredDevice(RouterDevice):
         missing = self._missing_lines(sections, shut)
         if is_drained:  # what the drain withdrew stays withdrawn until its end
             missing = [(section, line) for section, line in missing if not WITHDRAWN.match(line)]
-        foreign = [
-            (section, line)
-            for section in sections.rendered
-            for line in sections.present[section]
-            if self._is_foreign(line, section, sections) and line not in sections.routes
-        ]
+        foreign = self._foreign_lines(sections)
         to_remove = [
             (section, line)
             for section, line in foreign
@@ -226,13 +225,12 @@ class ConfiguredDevice(RouterDevice):
         ]
         to_keep = [line for line in foreign if line not in to_remove]
         removals = ((section, _removal(line)) for section, line in to_remove)
+        still_shut = () if self.opens_ports else shut
         return DevicePlan(
             add=tuple(lines_to_type(missing, sections.rendered.keys())),
             remove=tuple(lines_to_type(removals, ())),
             kept=tuple(": ".join((*section, line)) for section, line in to_keep),
-            shut=frozenset(
-                () if self.opens_ports else (port[-1].removeprefix(PORT_HEAD) for port in shut)
-            ),
+            shut=frozenset(section[-1].removeprefix(PORT_HEAD) for section in still_shut),
             drained=is_drained,
         )
 
@@ -266,6 +264,15 @@ class ConfiguredDevice(RouterDevice):
         if self.opens_ports:  # `no shutdown` is not rendered where ports start open
             missing += [(port, OPEN) for port in shut if OPEN not in sections.rendered[port]]
         return missing
+
+    def _foreign_lines(self, sections: _ComparedSections) -> list[tuple[Section, str]]:
+        """The foreign lines of the device in sections that are rendered, each with its section."""
+        return [
+            (section, line)
+            for section in sections.rendered
+            for line in sections.present[section]
+            if self._is_foreign(line, section, sections) and line not in sections.routes
+        ]
 
     def _types_no_shutdown(self, is_shut: bool) -> bool:
         """Whether a push types the rendered `no shutdown` of a port, if the device lacks the line.

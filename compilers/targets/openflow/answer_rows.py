@@ -74,8 +74,8 @@ def arp_answer_by_moves(gateway: int, length: int) -> Template:
 def arp_answers_by_address(gateway: int, rows: int) -> Template:
     """Rows that answer a host's ARP request for one address, on switches that move no fields.
 
-    The columns `port`, `mac` and `own` are the port, the MAC address and the IPv4 address of the
-    host that asks, and `target` is the address for which it asks.
+    The columns `port`, `mac` and `address` are those of the host that asks: its port, its MAC
+    address and its IPv4 address. `target` is the address for which it asks.
 
     Args:
         gateway: the MAC address of the gateway.
@@ -88,7 +88,7 @@ def arp_answers_by_address(gateway: int, rows: int) -> Template:
         parts.set_field("arp_sha", gateway),
         parts.set_field("arp_spa", "target"),
         parts.set_field("arp_tha", "mac"),
-        parts.set_field("arp_tpa", "own"),
+        parts.set_field("arp_tpa", "address"),
         parts.output(IN_PORT),
     )
     place = RowPlace(Table.DISPATCH, FlowPriority.ANSWER, RowKind.ANSWER)

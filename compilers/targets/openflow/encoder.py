@@ -405,7 +405,7 @@ class Encoder:
             np.zeros(count * count, np.int64),
             port=self._host_ports(vertex)[asking],
             mac=self._host_macs(vertex)[asking],
-            own=address[asking],
+            address=address[asking],
             target=target,
         )
 

@@ -65,10 +65,9 @@ ALL_METADATA = (1 << 64) - 1
 #   MARKED_NUMBER               marked packets, by family
 #   CARRIED_NUMBER              packets that carry an intermediate, by family
 #   FROM_HOSTS_NUMBER           packets from hosts, by family and host
-#   DRAWN_NUMBER                to any host of the same switch, by family
-#   DRAWN_NUMBER + 1 or 2       packets from hosts that draw an intermediate, by family and host
-#     FAMILY_NUMBERS
-#   SAME_SWITCH_NUMBER          to a host of the same switch, by family and host
+#   SAME_SWITCH_NUMBER          to any host of the same switch, by family
+#   DRAWING_NUMBER              packets from hosts that draw an intermediate, by family and host
+#   SAME_SWITCH_HOSTS_NUMBER    from one host to hosts of the same switch, by family and host
 XID_BITS = 24
 """The bits of an xid for the number of the message."""
 MOST_NUMBER = (1 << XID_BITS) - 1
@@ -86,10 +85,13 @@ CARRIED_NUMBER = 4
 """The first number of dispatch rows for packets that carry an intermediate."""
 FROM_HOSTS_NUMBER = FAMILY_NUMBERS
 """The first number of dispatch rows for packets from hosts."""
-DRAWN_NUMBER = 1 << 20
-"""The first number of dispatch rows by which packets from hosts draw an intermediate, or none."""
-SAME_SWITCH_NUMBER = DRAWN_NUMBER + 3 * FAMILY_NUMBERS
-"""The first number of dispatch rows for packets to a host of the same switch."""
+SAME_SWITCH_NUMBER = 1 << 20
+"""The first number of dispatch rows for packets from any host to hosts of the same switch, which
+get no intermediate."""
+DRAWING_NUMBER = SAME_SWITCH_NUMBER + FAMILY_NUMBERS
+"""The first number of dispatch rows by which packets from hosts draw an intermediate."""
+SAME_SWITCH_HOSTS_NUMBER = DRAWING_NUMBER + 2 * FAMILY_NUMBERS
+"""The first number of dispatch rows for packets from one host to hosts of the same switch."""
 
 
 def is_number_of_other_macs(number: int) -> bool:
@@ -105,7 +107,7 @@ def is_number_of_intermediate_choice(number: int) -> bool:
 
     Some of these rows give a host's packet an intermediate, others exempt packets from that.
     """
-    return number >= DRAWN_NUMBER
+    return number >= SAME_SWITCH_NUMBER
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -347,10 +349,10 @@ def rows_to_same_switch(
     is_ipv6 = ethertype == IPV6
     mask = IPV6_MASK if is_ipv6 else prefix_mask(32, length)
     block = parts.oxm("ipv6_dst" if is_ipv6 else "ipv4_dst", "block", mask)
-    number: int | NDArray[np.int64] = DRAWN_NUMBER + (1 if is_ipv6 else 0)
+    number: int | NDArray[np.int64] = SAME_SWITCH_NUMBER + (1 if is_ipv6 else 0)
     fields: tuple[Parts, ...] = parts.oxm("eth_dst", gateway), parts.oxm("eth_type", ethertype)
     if checked:
-        number = _family_number(SAME_SWITCH_NUMBER, ethertype) + np.arange(hosts)
+        number = _family_number(SAME_SWITCH_HOSTS_NUMBER, ethertype) + np.arange(hosts)
         fields = _from_host(gateway, ethertype, checked)
     return flow_rows(
         RowPlace(Table.DISPATCH, FlowPriority.SAME_SWITCH, RowKind.FORWARD),
@@ -376,7 +378,7 @@ def drawing_rows(
         count: the number of intermediates.
         checked: whether the source address has to be the host's.
     """
-    first = _family_number(DRAWN_NUMBER + FAMILY_NUMBERS, ethertype)
+    first = _family_number(DRAWING_NUMBER, ethertype)
     fields = _from_host(gateway, ethertype, checked)
     actions = parts.apply_actions(
         parts.dec_ttl(),
