@@ -70,7 +70,8 @@ class Groups:
 
     - It has no buckets (`exists` is False). No switch gets it, and no row leads to it.
     - A row of table 2 leads to it (`has_row`), for packets from `ingress_of_row`.
-    - Only another group leads to it (`has_row` is False).
+    - No row of these `Groups` leads to it (`has_row` is False). Another group does, or rows of the
+      same group in later `Groups` that are not new.
     """
 
     role: int

@@ -96,19 +96,20 @@ class StaticSwitch:
     mtu: Mapping[str, int]
     """The MTU of ports for which the inventory says it."""
 
-    def hops(self, gateway: str) -> PortHops:
+    def hops(self, gateway_field: str) -> PortHops:
         """The next hop at every port.
 
         Args:
-            gateway: the field of the link with the neighbour's address, `ipv4` or `ipv6`.
+            gateway_field: the field of the link with the neighbour's address, `ipv4` or `ipv6`.
         """
-        return {link.port: (getattr(link, gateway), link.interface) for link in self.links}
+        return {link.port: (getattr(link, gateway_field), link.interface) for link in self.links}
 
 
 @dataclass(frozen=True, slots=True)
 class MultipathGroup:
-    """The ports of an egress class that share packets: those from hosts, or, where every hop shares
-    packets (`every_hop`), all packets.
+    """The ports of an egress class that share packets.
+
+    Where every hop shares packets (`every_hop`) they share all packets, elsewhere those from hosts.
     """
 
     egress: int
