@@ -65,7 +65,7 @@ class CarriedRows:
 
 
 def require_numbers(build: Build) -> None:
-    """Pass when there is a MAC address for every intermediate.
+    """Check that there is a MAC address for every intermediate.
 
     Raises:
         InputError: there are too many intermediates.

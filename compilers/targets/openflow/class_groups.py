@@ -150,7 +150,7 @@ def role_count(classes: Classes, every_hop: bool = False) -> int:
     """The number of roles that the classes of a fabric may need, counted from the first.
 
     Args:
-        classes: of the fabric.
+        classes: the egress classes of the fabric.
         every_hop: whether packets in transit share the next hops of their class, too. Then there is
             one more role, the last: for packets that came in by a next hop that is no port of the
             bounce.
@@ -203,7 +203,7 @@ def class_groups(
     group when that port fails.
 
     Args:
-        classes: of the fabric.
+        classes: the egress classes of the fabric.
         switch: int64[n], the switch of each of these classes, or one switch for all.
         egress: int64[n], the numbers of the classes at their switches.
         profile: what these switches can do.

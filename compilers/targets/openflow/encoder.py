@@ -223,7 +223,7 @@ class Encoder:
 
         Args:
             vertex: the switch.
-            generation: of its class numbers.
+            generation: the generation of its class numbers.
             before: the encoder of the rows that the switch has; only rows that differ are added.
                 None: all rows are added.
         """
@@ -243,7 +243,7 @@ class Encoder:
 
         Args:
             vertex: the switch.
-            generation: of its class numbers.
+            generation: the generation of its class numbers.
             before: the encoder of the rows that the switch has; only rows that differ are added.
                 None: all rows are added.
 

@@ -62,7 +62,7 @@ def shared_ports(
     These are the minimal port and the alternates of greatest weight, the first among equals.
 
     Args:
-        classes: of the fabric.
+        classes: the egress classes of the fabric.
         switch: int64[n], the switch of each class, or one switch for all.
         egress: int64[n], the numbers of the classes at their switches.
         profile: says how many buckets a group can have.

@@ -73,7 +73,7 @@ class Template:
     """n messages of one kind and length, with columns to fill.
 
     Args:
-        parts: of each message. Columns of one name are filled with the same values.
+        parts: the parts of each message. Columns of one name are filled with the same values.
         count: the number of messages n.
         columns: the values of columns that are the same for every switch.
     """
@@ -398,7 +398,7 @@ def buckets(
     """The B buckets of each of n groups, as one value of a column.
 
     Args:
-        template: of a bucket.
+        template: the template of a bucket.
         port: int[n, B], the port that each bucket watches.
         output: int[n, B], the port to which it sends.
         weight: int[n, B], its weight.

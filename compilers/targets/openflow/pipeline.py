@@ -244,7 +244,7 @@ class Pipeline:
 
 
 def require(build: Build, target: str = "openflow") -> None:
-    """Pass when OpenFlow switches can do all that the build asks for.
+    """Check that OpenFlow switches can do all that the build asks for.
 
     Args:
         build: the build.
@@ -271,7 +271,7 @@ def _beyond_profile(key: str, possible: str, profile: str, given: str, todo: str
     """The error of a policy that switches of a profile cannot have.
 
     Args:
-        key: of the policy.
+        key: the key of the policy.
         possible: the value that such switches can have.
         profile: the name of the profile.
         given: the value of the build.

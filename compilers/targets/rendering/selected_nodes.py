@@ -68,7 +68,7 @@ def nodes_with_systems(
 
 
 def _require_systems(systems: Collection[str], systems_of_build: set[str]) -> None:
-    """Pass when some switch has each of the systems.
+    """Check that some switch has each of the systems.
 
     Raises:
         InputError: no switch has one of them.

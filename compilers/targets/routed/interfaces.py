@@ -233,7 +233,7 @@ class Interfaces:
 
         Args:
             block: the block that the cage is of.
-            pattern: of the names of its ports.
+            pattern: the pattern of the names of its ports.
             numbers: what stands for each placeholder but `{lane}` at the first port of the cage.
         """
         cage_name = self._name(LANE_PART.sub("", pattern), numbers)

@@ -87,7 +87,7 @@ def kernel_marks(
 
     Args:
         routers: the routers of the build.
-        vertex: of the switch.
+        vertex: the vertex of the switch.
         has_ipv4_hops: whether next hops of IPv4 routes are IPv4 addresses.
     """
     build = routers.build

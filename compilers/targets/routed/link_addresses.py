@@ -113,7 +113,7 @@ class LinkPlan:
         """The addresses of a router's links, in the order of its neighbours.
 
         Args:
-            vertex: of the router.
+            vertex: the vertex of the router.
             marked: whether to give the addresses of subinterfaces for marked packets instead.
         """
         neighbours = self.build.wiring.far[vertex]

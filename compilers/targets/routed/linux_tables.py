@@ -89,7 +89,7 @@ def orders_by_table(
 
     Args:
         routers: the routers of the build.
-        vertex: of the switch.
+        vertex: the vertex of the switch.
         repeat_members: whether the members of the multipath group for packets in transit are
             listed again, singly, after the group, for when the kernel has removed the whole group.
     """
@@ -121,7 +121,7 @@ def discard_routes(
 
     Args:
         routers: the routers of the build.
-        vertex: of the switch.
+        vertex: the vertex of the switch.
         orders: the orders of classes, by table.
         first_prefixes: the number of the first prefix of each address family.
 
@@ -172,7 +172,7 @@ def kernel_tables(
 
     Args:
         routers: the routers of the build.
-        vertex: of the switch.
+        vertex: the vertex of the switch.
         gateway_fields: by IP version, the field of a link with the neighbour's address, `ipv4` or
             `ipv6`; ANY where the address is not known.
         by_batch: whether `ip -batch` loads the routes. A routing daemon installs no `throw` routes,
@@ -240,7 +240,7 @@ def marked_hops(routers: BuildRouters, vertex: int, hops: PortHops, gateway_fiel
 
     Args:
         routers: the routers of the build.
-        vertex: of the switch.
+        vertex: the vertex of the switch.
         hops: the next hop at every port.
         gateway_field: `ipv4` or `ipv6`, the field of a link with the neighbour's address.
     """

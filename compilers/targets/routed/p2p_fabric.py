@@ -204,7 +204,7 @@ class P2pFabric:
         """The VRFs of marked packets, by the port of the link on which these come in.
 
         Args:
-            vertex: of the router.
+            vertex: the vertex of the router.
             links: its links by port.
         """
         build, wiring = self.routers.build, self.routers.build.wiring
@@ -249,7 +249,7 @@ class P2pFabric:
         """The routes that all VRFs of marked packets have: to neighbours, and to local hosts.
 
         Args:
-            vertex: of the router.
+            vertex: the vertex of the router.
             family: IPV4_FAMILY or IPV6_FAMILY.
             neighbours: the neighbour at each port.
             links: the links by port.
@@ -347,7 +347,7 @@ class P2pFabric:
         """The routes of a router in one address family.
 
         Args:
-            vertex: of the router.
+            vertex: the vertex of the router.
             family: IPV4_FAMILY or IPV6_FAMILY.
             links: its links by port.
             stages: its VRFs of marked packets by port.
@@ -387,7 +387,7 @@ class P2pFabric:
         """The routes of the VRF of hosts whose next hops BGP resolves, by prefix.
 
         Args:
-            vertex: of the router.
+            vertex: the vertex of the router.
             family: IPV4_FAMILY or IPV6_FAMILY.
             host_order: int64[C, 1], the orders of egress classes for packets from hosts.
             bgp: the BGP of the switches.

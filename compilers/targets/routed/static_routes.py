@@ -310,7 +310,7 @@ class BuildRouters:
         """The routes of a table: by prefix the choices of next hops, in the order of the class.
 
         Args:
-            vertex: of the switch.
+            vertex: the vertex of the switch.
             family: IPV4_FAMILY or IPV6_FAMILY.
             order: int64[C, M], the ports that each class tries, as in `orders`, or `ALL_NEXT_HOPS`.
             hops: the next hop at every port.
@@ -341,7 +341,7 @@ class BuildRouters:
         """By egress class that shares packets its only choice: all next hops, by weight.
 
         Args:
-            vertex: of the switch.
+            vertex: the vertex of the switch.
             hops: the next hop at every port.
             marked: the next hop at every port for packets that the port marks.
         """

@@ -156,7 +156,7 @@ class ControlPlane:
         """A table with the weights of BGP: with `wcmp`, how many shortest paths each next hop has.
 
         Args:
-            vertex: of the switch.
+            vertex: the vertex of the switch.
             family: IPV4_FAMILY or IPV6_FAMILY.
             table: its routes by prefix.
         """
@@ -198,7 +198,7 @@ class ControlPlane:
         """The speaker of a switch.
 
         Args:
-            vertex: of the switch.
+            vertex: the vertex of the switch.
             far_ends: the IPv4 and IPv6 address at the other end of each port's link; None: links
                 have no addresses.
             descriptions: the description of each port; None: the node and the port at its far end.

@@ -46,7 +46,7 @@ def maintenance_lines(
     """The lines to type on a switch to drain it.
 
     Args:
-        build: of the fabric.
+        build: the build of the fabric.
         target_name: the name of the target; "": the system of the switch.
         options: the options of the target with which the switch was rendered.
         node: the name of the switch.

@@ -119,7 +119,7 @@ class TrackedHops:
         It is an address without an interface, "", as BGP resolves the address to the port.
 
         Args:
-            vertex: of the switch.
+            vertex: the vertex of the switch.
             family: IPV4_FAMILY or IPV6_FAMILY.
             marked: whether the next hop is for marked packets, not for all others.
         """
