@@ -41,7 +41,7 @@ class Capabilities:
     groups: int | None = None
     """How many groups a switch can hold; None: no limit."""
     why: Mapping[str, str] = field(default_factory=dict)
-    """Why features are missing, by their names, for messages."""
+    """Why the target has not some features, by their names, for messages."""
 
     def require(self, build: Build, target: str, groups: int | None = None) -> None:
         """Check that the target can do all that the build asks for.

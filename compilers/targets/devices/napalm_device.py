@@ -36,7 +36,7 @@ class NapalmSession:
     """
 
     kind: str
-    """The name of the driver."""
+    """The name of the driver, such as `eos`."""
     address: str
     """The address of the device."""
     user: str
@@ -125,6 +125,7 @@ class NapalmDevice(ConfiguredDevice):
             raise DeviceError(f"required no commit that waits for its confirmation; {todo}")
         plan = super().plan(wanted)
         if plan.lines and self.has_commit_timer:
+            # A dry run of the commit: the device says what the lines would change.
             if self._load_candidate(plan.lines):
                 self.shell.call("discard_config")
             else:

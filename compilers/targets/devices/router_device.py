@@ -40,7 +40,7 @@ class DevicePlan:
     kept: tuple[str, ...] = ()
     """Lines of others in sections of the fabric, which stay."""
     shut: frozenset[str] = frozenset()
-    """The names of ports that somebody has shut, and that stay so."""
+    """The names of ports that somebody has shut, and that stay shut."""
     drained: bool = False
     """Whether the switch is drained."""
     save: tuple[str, ...] = ()

@@ -285,10 +285,10 @@ class Interfaces:
             The number of a node type, and the finding.
         """
         wiring, types = build.wiring, build.hardware.types if build.hardware else ()
-        for number, (type_name, names) in enumerate(
+        for type_number, (type_name, names) in enumerate(
             zip(wiring.type_names, wiring.port_names, strict=True)
         ):
-            is_of_type = wiring.node_type == number
+            is_of_type = wiring.node_type == type_number
             ports = wiring.port[is_of_type].ravel(), wiring.host_port[is_of_type].ravel()
             port_numbers = np.unique(np.concatenate(ports))  # from 1; 0 is no port
             in_use = [names[port - 1] for port in port_numbers[port_numbers > 0].tolist()]
@@ -296,8 +296,8 @@ class Interfaces:
             repeated = [name for name, count in Counter(in_use).items() if count > 1]
             if bad_names := impossible or repeated:
                 more = f" and {len(bad_names) - 1} more" if len(bad_names) > 1 else ""
-                port_type = types[number] if types else None
-                advice = self._names_advice(port_type, names.index(bad_names[0]))
+                facts = types[type_number] if types else None
+                advice = self._names_advice(facts, names.index(bad_names[0]))
                 finding = Finding(
                     path=("node_types", type_name, "names"),
                     required=self.required if impossible else "names that differ",
@@ -305,14 +305,14 @@ class Interfaces:
                     todo=f"say what the switch calls them, such as {advice}, "
                     "or choose another target",
                 )
-                yield number, finding
+                yield type_number, finding
 
-    def _names_advice(self, facts: NodeTypeFacts | None, number: int) -> str:
+    def _names_advice(self, facts: NodeTypeFacts | None, port_index: int) -> str:
         """What to write into the inventory for the names of a node type's ports.
 
         Args:
             facts: the node type; None where it is not known.
-            number: the number of the port whose name is refused, from 0.
+            port_index: the index of the port whose name is refused, from 0.
         """
         if facts is None:
             return f'`names: {{{self.system}: "{self.advice}"}}`'
@@ -321,7 +321,7 @@ class Interfaces:
             for block in facts.blocks
             for _ in range(block.modules * block.count * block.breakout)
         ]
-        pattern, where = pattern_of_port[number], ""
+        pattern, where = pattern_of_port[port_index], ""
         # Some blocks need a pattern with lanes, and others one without.
         if len({*pattern_of_port}) > 1:
             if self.by_serdes:
