@@ -217,7 +217,7 @@ class ConfiguredDevice(RouterDevice):
         missing = self._missing_lines(sections, shut)
         if is_drained:  # what the drain withdrew stays withdrawn until its end
             missing = [(section, line) for section, line in missing if not WITHDRAWN.match(line)]
-        foreign = self._foreign_lines(sections)
+        foreign = self._foreign_in_sections(sections)
         to_remove = [
             (section, line)
             for section, line in foreign
@@ -265,7 +265,7 @@ class ConfiguredDevice(RouterDevice):
             missing += [(port, OPEN) for port in shut if OPEN not in sections.rendered[port]]
         return missing
 
-    def _foreign_lines(self, sections: _ComparedSections) -> list[tuple[Section, str]]:
+    def _foreign_in_sections(self, sections: _ComparedSections) -> list[tuple[Section, str]]:
         """The foreign lines of the device in sections that are rendered, each with its section."""
         return [
             (section, line)
