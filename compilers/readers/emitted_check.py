@@ -76,7 +76,7 @@ class EmittedCheck:
         self.accept, self.abilities = accept, abilities
         self.build, self.folder, self.reader = build, folder, reader
         texts = chain.from_iterable(build.addressing.prefix_texts())
-        self.numbers = {text: number for number, text in enumerate(texts)}
+        self.prefix_numbers = {text: number for number, text in enumerate(texts)}
         """The number of each prefix of the fabric."""
 
     def switch(self, vertex: int) -> CheckedSwitch:
@@ -90,7 +90,7 @@ class EmittedCheck:
             build=self.build,
             vertex=vertex,
             emitted=emitted,
-            numbers=self.numbers,
+            prefix_numbers=self.prefix_numbers,
             folder=str(folder),
             accept=self.accept,
             ability=self.abilities[vertex] if self.abilities else FULL_ABILITY,

@@ -6,8 +6,9 @@ names in the text. `switch_check` compares it with the tables of the build.
 A *port set* has ports that share packets by weight. A *chain* is the sequence of port sets that a
 switch tries until one has a port that is up; behind the last set packets are dropped. A port set
 without ports drops as well. A *mark* is a bit in a packet that tells the next switch to send it on
-as a detour. A port for packets that get a mark is told from the same port for others: by its
-number (`marked`), or by its name (`with_mark`).
+as a detour. A port for packets that get a mark is told from the same port for others. Readers know
+ports by name (`with_mark`, `without_mark`); the check numbers them (`marked`, `gets_mark`,
+`unmarked`).
 """
 
 from __future__ import annotations
@@ -34,8 +35,11 @@ LineText: TypeAlias = tuple[str, int, str]
 Discard: TypeAlias = tuple[str, str, int]
 """A prefix whose packets are dropped unless a longer prefix matches, and its file and line."""
 MARKED = 1 << 20
-"""Added to the number of a port for packets that get a mark (`marked`, `gets_mark`, `unmarked`).
-It is more than any port's number."""
+"""Added to the number of a port for packets that get a mark. It is more than any port's number."""
+WITH_A_MARK = " with a mark"
+"""Behind the name of an interface: packets to it get a mark. Names of interfaces have no blanks."""
+VIA = "via "
+"""Before an address that stands for the port to it (`port_via`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,20 +97,20 @@ class Lookup:
     chains: Sequence[Chain]
     """The chains of ports that the entries stand for."""
     number: NDArray[np.int64]
-    """int64[E]: the index in `chains` of each entry."""
+    """int64[E]: for each entry, the index of its chain in `chains`."""
     places: Sequence[tuple[str, int]] = ()
     """The file and the line where each chain is stated; () where the rows state it."""
 
 
 class Interface(str):
-    """The name of a port in a claim, told from other texts so that the check puts its number."""
+    """The name of a port in a claim. By this type the check knows it among other texts."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A plain fact that a line states, such as the port of a host."""
+    """What a line states besides forwarding, such as the port of a host."""
 
     kind: str
     """A key of `expected_claims.CLAIMS`."""
@@ -158,7 +162,7 @@ class EmittedSwitch:
     claimed_kinds: frozenset[str] = frozenset()
     """The kinds of claims that these files have to make in full."""
     claims: Sequence[Claim] = ()
-    """The facts that the files state besides forwarding."""
+    """What the files state besides forwarding."""
     next_hops: Sequence[NextHop] = ()
     """The neighbours to which packets are sent by address."""
     addresses: Sequence[OwnAddress] = ()
@@ -166,14 +170,14 @@ class EmittedSwitch:
     discards: Sequence[Discard] = ()
     """The prefixes that are discarded."""
     unread: Sequence[LineText] = ()
-    """The statements that no reader understands."""
+    """The statements that no rule reads."""
     unused: Sequence[LineText] = ()
     """The names of tables and groups to which nothing leads."""
     wrong: Sequence[LineText] = ()
     """The faults: statements that are missing or wrong."""
     converged: bool = False
-    """Whether the tables are the outcome of a protocol, so that a fault in the files of one switch
-    shows at others."""
+    """Whether the tables are what a routing protocol converges to. Then a fault in the files of one
+    switch may show in the tables of others."""
     class_entries: Mapping[int, int] | None = None
     """The entry of each egress class by its number in the build's tables, in files of OpenFlow;
     None: the files do not state these numbers."""
@@ -217,22 +221,14 @@ def canonical(chain: Chain, in_port: Port) -> Chain:
     return tuple(result)
 
 
-WITH_A_MARK = " with a mark"
-"""Behind the name of an interface: packets to it get a mark."""
-
-
 def with_mark(port: str) -> str:
-    """The name of an interface for packets that get a mark; names of interfaces have no blanks."""
+    """The name of an interface for packets that get a mark."""
     return f"{port}{WITH_A_MARK}"
 
 
 def without_mark(port: Port) -> Port:
     """The interface, whether packets get a mark or not; the inverse of `with_mark`."""
     return port if isinstance(port, int) else port.removesuffix(WITH_A_MARK)
-
-
-VIA = "via "
-"""Before an address that stands for the port to it."""
 
 
 def port_via(address: str) -> str:

@@ -74,8 +74,8 @@ class CheckedSwitch:
     examples: tuple[EmittedDifference, ...]
     """The first differences."""
     path_differences: DifferenceList = field(default_factory=DifferenceList)
-    """Differences of packets' paths, if a protocol finds the routes: their cause may be in the
-    files of other switches. With static routes they are among `differences`."""
+    """Differences of packets' paths, if a routing protocol finds the routes. Their cause may be in
+    the files of other switches. With static routes they are among `differences`."""
     correct_destinations: int | None = None
     """The number of destinations with hosts to which packets of both families go by the tables;
     None: files could not be read (`was_read`)."""
@@ -193,12 +193,12 @@ class SwitchCheck:
 
     Args:
         build: the plane, with ports named as the system names them.
-        vertex: of the switch.
+        vertex: the vertex of the switch.
         emitted: the contents of its files.
-        numbers: the number of every prefix of the fabric, the IPv6 ones behind the IPv4 ones; other
-            texts of the same prefixes are added.
+        prefix_numbers: the number of every prefix of the fabric, the IPv6 ones behind the IPv4
+            ones; other texts of the same prefixes are added.
         folder: where its files are.
-        accept: see `DifferenceList`.
+        accept: beginnings of statements, or names of files, that count as the user's own.
         ability: what the switch can do of the tables.
     """
 
@@ -207,13 +207,13 @@ class SwitchCheck:
         build: Build,
         vertex: int,
         emitted: EmittedSwitch,
-        numbers: dict[str, int],
+        prefix_numbers: dict[str, int],
         folder: str,
         accept: tuple[str, ...] = (),
         ability: Ability = FULL_ABILITY,
     ) -> None:
         self.build, self.vertex, self.emitted = build, vertex, emitted
-        self.numbers, self.folder = numbers, folder
+        self.prefix_numbers, self.folder = prefix_numbers, folder
         self.families = 1 if build.addressing.ipv6 is None else 2
         """F, the number of address families."""
         self.prefix_count = len(build.addressing.ipv4_prefixes()[0])
@@ -294,14 +294,14 @@ class SwitchCheck:
         for prefix, file, line in self.emitted.discards:
             if not (shorter := covering(prefix)):
                 self.differences.add(file, line, f"{prefix} is discarded", "a prefix")
-            elif any(self.number_of(containing) >= 0 for containing in shorter):
+            elif any(self.prefix_number(containing) >= 0 for containing in shorter):
                 self.differences.add(file, line, f"{prefix} is discarded", "it is forwarded")
 
-    def number_of(self, prefix: str) -> int:
+    def prefix_number(self, prefix: str) -> int:
         """The number of a prefix, -1 where the fabric does not have it."""
-        number = self.numbers.get(prefix)
+        number = self.prefix_numbers.get(prefix)
         if number is None:
-            number = self.numbers[prefix] = self.numbers.get(prefix_text(prefix), -1)
+            number = self.prefix_numbers[prefix] = self.prefix_numbers.get(prefix_text(prefix), -1)
         return number
 
     def _compare_forwarding(self) -> int:
@@ -321,8 +321,8 @@ class SwitchCheck:
         return int(np.count_nonzero(is_correct))
 
     def _ingress_groups(self, ports: Sequence[int]) -> Iterator[_IngressGroup]:
-        """Group ingress ports by the rows of their tables."""
-        # For each combination of rows, by their `id`: the tables of each port.
+        """Yield the groups of ingress ports whose tables have the same rows."""
+        # By the `id` of the rows of each table: the tables of each port.
         groups: dict[tuple[int, ...], dict[int, tuple[Lookup, ...]]] = {}
         for port in ports:
             by_ingress = self.emitted.by_ingress
@@ -341,7 +341,7 @@ class SwitchCheck:
             yield _IngressGroup.of(tables_of_port, rows, egress)
 
     def _rows_of_destinations(self, table: Lookup) -> Integers:
-        """As `_find_rows`, computed once for tables with the same rows."""
+        """int64[F * S]: see `_find_rows`, which is called once for tables with the same rows."""
         return self._rows_by_destination.get(table.rows, lambda: self._find_rows(table))
 
     def _find_rows(self, table: Lookup) -> Integers:
@@ -350,7 +350,7 @@ class SwitchCheck:
         Rows of other prefixes, and second rows of a prefix, are differences.
         """
         rows, routes = table.rows, self.build.tables.routes
-        prefix = self._prefix_numbers(rows.names)
+        prefix = self._numbers_of(rows.names)
         prefix = prefix if rows.prefix is None else prefix[rows.prefix]
         row_of_prefix = np.full(self.prefix_count * self.families, -1, np.int64)
         known = np.flatnonzero(prefix >= 0)
@@ -370,15 +370,15 @@ class SwitchCheck:
         of_destinations[:, self.vertex] = of_prefixes[:, self.vertex]
         return of_destinations.ravel()
 
-    def _prefix_numbers(self, names: Sequence[str]) -> Integers:
+    def _numbers_of(self, names: Sequence[str]) -> Integers:
         """int64[n]: the numbers of prefixes, -1 for prefixes that the fabric does not have."""
         return self._numbers_of_prefixes.get(names, lambda: self._find_prefixes(names))
 
     def _find_prefixes(self, names: Sequence[str]) -> Integers:
-        """As `_prefix_numbers`, computed anew."""
-        numbers = list(map(self.numbers.get, names))
+        """int64[n]: the numbers of prefixes, see `_numbers_of`."""
+        numbers = list(map(self.prefix_numbers.get, names))
         if None in numbers:  # a prefix that is written in another way, or another prefix
-            numbers = list(map(self.number_of, names))
+            numbers = list(map(self.prefix_number, names))
         return np.array(numbers, np.int64)
 
     def _chains_of(self, table: Lookup) -> Integers:
@@ -543,7 +543,10 @@ class SwitchCheck:
         destination: int,
         correct_entries: set[int],
     ) -> tuple[str, int]:
-        """The file and the line of a difference: of the entry, unless other kinds go right by it.
+        """The file and the line of a difference.
+
+        They are those of the chain, unless the entry is right for other kinds of destinations: then
+        the row is wrong, which leads to this entry.
 
         Args:
             group: the ingress ports.

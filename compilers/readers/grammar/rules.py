@@ -127,13 +127,13 @@ class GrammarRule:
     """The blanks before the rule, and before its statements."""
     in_ipv6: bool | None = None
     """For routes: whether their prefixes are IPv6 ones; None: either."""
-    routes: bool = False
+    is_of_routes: bool = False
     """Whether it is a rule for routes, with a field `prefix`."""
     takes_all: bool = False
     """Whether all lines of its section are taken as statements for other readers."""
 
     @property
-    def head(self) -> str:
+    def text_before_fields(self) -> str:
         """The text before the first field."""
         return TOKEN.split(self.text, maxsplit=1)[0]
 
@@ -176,16 +176,16 @@ class Grammar:
     heads: tuple[RouteHead, ...]
     """The beginnings of lines of routes, the longest first."""
     statement_heads: tuple[str, ...]
-    """The beginnings of statements that are no routes, and begin as routes do."""
+    """The beginnings of statements that are no routes, where these begin as routes do."""
     facts: tuple[tuple[str, str], ...] = ()
-    """The kinds of facts that the file has to state in full, each with a definition: only if this
-    is defined; "" for always."""
+    """The kinds of facts that the file has to state in full, each with its condition: a definition
+    that the file has; "" for none."""
     tree: str = ""
     """`json`, `yaml`, or "" for a text of lines."""
     whole: tuple[str, ...] = ()
-    """The keys of a tree whose entries are one line each (`tree_lines`)."""
+    """The keys of a tree whose entries are one line each (see `tree_lines`)."""
     keys: Mapping[str, str] = field(default_factory=dict)
-    """The keys that name the entries of lists in a tree (`tree_lines`)."""
+    """By list of a tree, the key that names its entries (see `tree_lines`)."""
 
     def all_rules(self) -> list[GrammarRule]:
         """The rules, and those of their sections."""
@@ -300,14 +300,15 @@ def _rule(line: RuleLine, section_rules: tuple[GrammarRule, ...]) -> GrammarRule
         section_rules=section_rules,
         indent=line.indent,
         in_ipv6={"4": False, "6": True}.get(prefix[1]) if prefix else None,
-        routes=prefix is not None,
+        is_of_routes=prefix is not None,
         takes_all=takes_all,
     )
 
 
 def _regex(text: str) -> str:
     """The regular expression of a pattern; a field that is there twice has the same text twice."""
-    regex, end, names = "", 0, set[str]()
+    regex, end = "", 0
+    captured: set[str] = set()
     for token in TOKEN.finditer(text):
         regex += re.escape(text[end : token.start()])
         end = token.end()
@@ -315,11 +316,15 @@ def _regex(text: str) -> str:
             regex += "(?:"
         elif token[0] == "]":
             regex += ")?"
-        elif field_of_rule := FIELD.fullmatch(token[0]):
-            name, kind = field_of_rule[1], field_of_rule[2] or ""
-            inner = kind.removeprefix("=") if kind.startswith("=") else FIELD_PATTERNS[kind]
-            regex += f"(?P={name})" if name in names else f"(?P<{name}>{inner})"
-            names.add(name)
+        elif field_match := FIELD.fullmatch(token[0]):
+            name, suffix = field_match[1], field_match[2] or ""
+            if name in captured:
+                regex += f"(?P={name})"
+            else:
+                is_regex = suffix.startswith("=")
+                field_regex = suffix.removeprefix("=") if is_regex else FIELD_PATTERNS[suffix]
+                regex += f"(?P<{name}>{field_regex})"
+                captured.add(name)
     return regex + re.escape(text[end:])
 
 
@@ -328,8 +333,8 @@ def _heads(rules: tuple[GrammarRule, ...], section: GrammarRule | None) -> list[
     by_text: dict[str, list[GrammarRule]] = {}
     heads: list[RouteHead] = []
     for rule in rules:
-        if rule.routes:
-            by_text.setdefault(" " * rule.indent + rule.head, []).append(rule)
+        if rule.is_of_routes:
+            by_text.setdefault(" " * rule.indent + rule.text_before_fields, []).append(rule)
         heads += _heads(rule.section_rules, rule)
     heads += [RouteHead(text, section, tuple(of_text)) for text, of_text in by_text.items()]
     return sorted(heads, key=lambda head: -len(head.text))
@@ -340,5 +345,9 @@ def _statement_heads(
 ) -> tuple[str, ...]:
     """The beginnings of statements that are no routes, and begin as routes do."""
     beginnings = tuple(head.text for head in heads)
-    others = [" " * rule.indent + rule.head for rule in _with_sections(rules) if not rule.routes]
+    others = [
+        " " * rule.indent + rule.text_before_fields
+        for rule in _with_sections(rules)
+        if not rule.is_of_routes
+    ]
     return tuple(text for text in others if text.startswith(beginnings))

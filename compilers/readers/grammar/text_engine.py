@@ -308,7 +308,7 @@ class TextEngine:
             section: the innermost of these.
         """
         self._matched.add((rule, section.key if section else ""))
-        if rule.routes:
+        if rule.is_of_routes:
             head = next(head for head in self.grammar.heads if rule in head.rules)
             routes = self._single_routes.setdefault((head, self._section_fields()), [])
             routes.append((line.number, line.text))
@@ -568,7 +568,7 @@ def _check_verbs(grammar: Grammar, actor: type[GrammarActor]) -> None:
         InputError: a rule has a verb that nobody carries out.
     """
     for rule in grammar.all_rules():
-        for verb, *_ in () if rule.routes else rule.verbs:
+        for verb, *_ in () if rule.is_of_routes else rule.verbs:
             if not callable(getattr(actor, verb, None)):
                 methods = (word for word in dir(actor) if word[0] != "_")
                 near = get_close_matches(verb, [*ENGINE_VERBS, *methods], n=1)

@@ -202,7 +202,7 @@ def _rules(form: str) -> tuple[_RowRule, ...]:
     rules = grammar("ovs", "flows.txt").rules
     # The first verb of a rule names the forms of pipelines that have such rows.
     return tuple(
-        _RowRule(rule.head, rule.pattern, rule.verbs[1])
+        _RowRule(rule.text_before_fields, rule.pattern, rule.verbs[1])
         for rule in rules
         if form in rule.verbs[0][1:]
     )

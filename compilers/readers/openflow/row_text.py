@@ -125,9 +125,9 @@ NICIRA = 0x2320
 NICIRA_BODY = 10
 """The bytes before the body of such an action: type, length, experimenter and kind."""
 HASHED = "symmetric_l3l4+udp"
-"""NX_HASH_FIELDS_SYMMETRIC_L3L4_UDP, which is 3."""
+"""The fields of a hash in the words of `ovs-ofctl`; SYMMETRIC_L3L4_UDP is their number."""
 SYMMETRIC_L3L4_UDP, OFPORT = 3, 2
-"""The fields of a hash, and the kind of a bundle's members: numbers of nicira-ext.h."""
+"""Numbers of nicira-ext.h: the fields of a hash, and the kind of a bundle's members."""
 MODULO_N, ACTIVE_BACKUP, HIGHEST_RANDOM_WEIGHT = 0, 0, 1
 """Algorithms that choose a link: of `multipath`, and, the last two, of a bundle."""
 AS_IT_CAME = 0xFFF8
@@ -152,8 +152,8 @@ def row_text(row: FlowRow) -> str:
     """
     if row.idle_timeout or row.hard_timeout or row.flags:
         raise Malformed("required a row that stays, and without flags")
-    head = f"table={row.table},priority={row.priority},cookie={row.cookie:#x}"
-    return f"{head}{_match(row.match)},actions={_instructions(row.instructions)}"
+    place = f"table={row.table},priority={row.priority},cookie={row.cookie:#x}"
+    return f"{place}{_match(row.match)},actions={_instructions(row.instructions)}"
 
 
 def group_text(group: Group) -> str:
@@ -162,16 +162,16 @@ def group_text(group: Group) -> str:
     Raises:
         Malformed: the group has a part that no group of polarfab has.
     """
-    kind = GROUP_TYPES.get(group.type)
-    if kind is None:
+    group_type = GROUP_TYPES.get(group.type)
+    if group_type is None:
         raise Malformed(f"required a group of a known type, given {group.type}")
-    buckets = (f",bucket={_bucket(bucket, kind)}" for bucket in group.buckets)
-    return f"group_id={group.number},type={kind}{''.join(buckets)}"
+    buckets = (f",bucket={_bucket(bucket, group_type)}" for bucket in group.buckets)
+    return f"group_id={group.number},type={group_type}{''.join(buckets)}"
 
 
-def _bucket(bucket: Bucket, kind: str) -> str:
+def _bucket(bucket: Bucket, group_type: str) -> str:
     """A bucket of a group of some type."""
-    weight = f"weight:{bucket.weight}," if kind == "select" else ""
+    weight = f"weight:{bucket.weight}," if group_type == "select" else ""
     port = f"watch_port:{bucket.watch_port}," if bucket.watch_port != ANY else ""
     group = f"watch_group:{bucket.watch_group}," if bucket.watch_group != ANY else ""
     return f"{weight}{port}{group}actions={_actions(bucket.actions)}"
@@ -370,13 +370,14 @@ def _bits(bits: int, target: int) -> str:
     """Bits of a field, such as `NXM_NX_REG0[0..15]`.
 
     Args:
-        bits: 64 times the first bit, plus the number of bits less one.
+        bits: the first bit in the upper 10 of 16 bits, the number of bits less one in the lower 6.
         target: the header of the field as a number.
     """
     field = _header(target)
     if field not in WRITTEN:
         raise Malformed(f"required a known field, given bits of {_field_name(field)}")
-    first, last = bits >> 6, (bits >> 6) + (bits & 63)
+    first = bits >> 6
+    last = first + (bits & 0x3F)
     if last - first + 1 == 8 * field[2]:
         return f"{WRITTEN[field]}[]"
     return f"{WRITTEN[field]}[{first}..{last}]"

@@ -35,6 +35,8 @@ STEERING_FILES = ("routes.batch", "rules.batch")
 """The files in which every line changes where packets go."""
 DISCARD_METRIC = 4_000_000_000
 """The metric of routes that discard, behind all others."""
+NO_NUMBER = -1
+"""In place of a number: the text is none."""
 ONE_TABLE = ""
 """The engine's name for the table of all routes: `RouteHop` has the number of the kernel's."""
 
@@ -151,10 +153,9 @@ class KernelActor:
         has_wrong_member = False
         for member in members.split("/"):
             id_text, _, weight_text = member.partition(",")
-            nexthop = (
-                self.nexthop_objects.get(exact_number(id_text)) if is_number(id_text) else None
-            )
-            weight = exact_number(weight_text) if is_number(weight_text) else 0
+            object_id = exact_number(id_text) if is_number(id_text) else NO_NUMBER
+            weight = exact_number(weight_text) if is_number(weight_text) else NO_NUMBER
+            nexthop = self.nexthop_objects.get(object_id)
             if nexthop and 0 < weight <= LARGEST_WEIGHT:
                 port_set.append((port_to(str(nexthop.port), nexthop.address), weight))
             else:

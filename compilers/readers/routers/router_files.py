@@ -74,13 +74,13 @@ class RouterFolder:
     other_formats: Mapping[str, Compare] = field(default_factory=dict)
     """By name, the files that have the contents of the first file in another format, each with the
     function that compares their texts."""
-    without_additions: tuple[Callable[[str], str], ...] = ()
+    comment_out_additions: tuple[Callable[[str], str], ...] = ()
     """Functions that replace the lines of additions (`compilers.targets.addition`) by comments: the
     additions have readers of their own."""
 
-    def without_added_lines(self, text: str) -> str:
+    def without_additions(self, text: str) -> str:
         """A configuration with comments in the place of the lines of additions."""
-        for comment_out in self.without_additions:
+        for comment_out in self.comment_out_additions:
             text = comment_out(text)
         return text
 
@@ -193,7 +193,7 @@ def read_text(
     actor = RouterActor(router)
     engine = TextEngine(rules, actor, dict.fromkeys(definitions, 0))
     if not rules.tree:
-        text = system.without_added_lines(text)
+        text = system.without_additions(text)
     engine.read(rules.lines(text))
     router.complete_kinds = frozenset(
         kind for kind, condition in rules.facts if not condition or condition in engine.defined
@@ -216,9 +216,11 @@ def _read_commands(
         line: the line of the file where the commands are.
         text: the commands.
     """
-    if system.without_additions:
-        text = re.sub(r"^!$", "", system.without_added_lines(text), flags=re.M)
+    if system.comment_out_additions:
+        # The lines of additions are `!` now. They become empty, as no rule reads a comment here.
+        text = re.sub(r"^!$", "", system.without_additions(text), flags=re.M)
     router = actor.router
+    # The data of the file defines what the commands refer to.
     definitions = [f"vrf {name}" for name in (router.vrf, *router.marked_routes, "default") if name]
     definitions += [f"routing6 {name}" for name in router.marked_routes]
     if "bgp" in engine.defined:

@@ -72,8 +72,8 @@ def _by_first_words(rules: tuple[GrammarRule, ...]) -> dict[str, list[GrammarRul
     """
     by_first_words: dict[str, list[GrammarRule]] = {}
     for rule in rules:
-        words = rule.head.split(" ")  # `head` is the pattern up to its first field
-        has_fields = rule.head != rule.text
+        words = rule.text_before_fields.split(" ")
+        has_fields = rule.text_before_fields != rule.text
         if has_fields and len(words) <= 2:
             words = words[:-1]  # a field begins within the last word
         by_first_words.setdefault(" ".join(words[:2]), []).append(rule)

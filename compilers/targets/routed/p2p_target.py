@@ -87,10 +87,10 @@ class P2pTarget(Target):
 
     def folder_with(self, chosen: Chosen) -> RouterFolder:
         """The files of a router, read with the lines of requested additions as comments."""
-        without_additions = tuple(
+        comment_out_additions = tuple(
             addition.commented_out for addition in self.requested_additions(chosen)
         )
-        return replace(self.folder, without_additions=without_additions)
+        return replace(self.folder, comment_out_additions=comment_out_additions)
 
     def grammar_facts(self, chosen: Chosen) -> tuple[str, ...]:
         """The names of facts that some lines of its grammars depend on, such as `bgp`.
