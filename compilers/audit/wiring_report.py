@@ -8,29 +8,26 @@ the inventory have the names of sockets under the key `port`.
 from __future__ import annotations
 
 from bisect import bisect
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from compilers.audit.adopted_cables import Adopted, adopted
+from compilers.audit.merged_planes import merge_planes
 from compilers.audit.neighbour_file import read_facts
 from compilers.audit.resolve import resolve
-from compilers.audit.socket_numbers import Cable, CableSet, SocketNumbers
+from compilers.audit.socket_numbers import CableSet, SocketNumbers
 from compilers.audit.wiring_audit import WiringAudit, check
 from compilers.cabling.panel_plan import PanelPlan, panel_plan
 from compilers.tables.build import Build
 from compilers.targets.target_lookup import installed_systems
-from compilers.wiring.hardware import Hardware
-from compilers.wiring.wiring import Wiring
 from inventory.problems import InputError
 
-Link = tuple[int, int]
-"""The two vertices of a link, the smaller first."""
 NO_TRUNK = -1
 """In place of a trunk: the socket's link does not run through cassettes."""
 
@@ -233,133 +230,3 @@ def _with_inventory_values(
         values = {key: inventory_entry.get(key) for key in ("label", "type", "length")}
         entries.append({**cable, **{key: value for key, value in values.items() if value}})
     return entries
-
-
-def merge_planes(builds: Sequence[Build]) -> tuple[Wiring, Hardware | None]:
-    """The wiring of all planes as one, since a plug may be in the wrong plane.
-
-    Vertices are numbered plane by plane. Planes have the same node types. Of the hardware only the
-    names of nodes and ports are merged; it is None where a plane has none.
-    """
-    if len(builds) == 1:
-        return builds[0].wiring, builds[0].hardware
-    wirings = [build.wiring for build in builds]
-    first_vertices = accumulate((len(wiring.names) for wiring in wirings[:-1]), initial=0)
-    far = [
-        np.where(wiring.far >= 0, wiring.far + first, -1)
-        for wiring, first in zip(wirings, first_vertices, strict=True)
-    ]
-    merged = Wiring(
-        names=tuple(name for wiring in wirings for name in wiring.names),
-        management=tuple(address for wiring in wirings for address in wiring.management),
-        host_names=tuple(name for wiring in wirings for name in wiring.host_names),
-        datapath_id=np.concatenate([wiring.datapath_id for wiring in wirings]),
-        port=_stack_rows([wiring.port for wiring in wirings], fill=0),
-        far=_stack_rows(far, fill=-1),
-        far_port=_stack_rows([wiring.far_port for wiring in wirings], fill=0),
-        host_port=_stack_rows([wiring.host_port for wiring in wirings], fill=0),
-        node_type=np.concatenate([wiring.node_type for wiring in wirings]),
-        type_names=wirings[0].type_names,
-        port_names=wirings[0].port_names,
-    )
-    hardware = [build.hardware for build in builds if build.hardware]
-    if len(hardware) < len(builds):
-        return merged, None
-    serial = tuple(text for of_plane in hardware for text in of_plane.serial)
-    guid = tuple(text for of_plane in hardware for text in of_plane.guid)
-    return merged, replace(hardware[0], serial=serial, guid=guid)
-
-
-def _stack_rows(arrays: Sequence[NDArray[np.int32]], fill: int) -> NDArray[np.int32]:
-    """The rows of all arrays, padded with a value: a damaged plane may have fewer columns."""
-    widest = max(array.shape[1] for array in arrays)
-    padded = [
-        np.pad(array, ((0, 0), (0, widest - array.shape[1])), constant_values=fill)
-        for array in arrays
-    ]
-    return np.concatenate(padded).astype(np.int32)
-
-
-@dataclass(frozen=True, slots=True)
-class Adopted:
-    """Entries of the inventory for the cables that exist, as plain data."""
-
-    vertex: dict[str, int]
-    """The vertices of nodes that are in another place than planned."""
-    cables: tuple[dict[str, str], ...]
-    """The cables of each link that exists. A link exists if all its parallel cables run between the
-    same two ports, socket to socket."""
-    dead_links: tuple[dict[str, str], ...]
-    """The links that do not exist."""
-    useless: tuple[Cable, ...]
-    """Cables that serve no link: between nodes that the fabric does not join, or too few or too
-    many for a link."""
-
-
-def adopted(audit: WiringAudit, sockets: SocketNumbers) -> Adopted:
-    """The entries of the inventory for the cables that exist.
-
-    Links survive where plugs are exchanged at one node, or nodes are exchanged. Cables between
-    nodes that no link joins are useless. Cables of which tables say nothing count as planned.
-    """
-    names = list(sockets.wiring.names)
-    vertex_of_moved = {}
-    for cycle in audit.swapped:
-        # Each node of a cycle is in the place of the next.
-        for node, place in zip(cycle, cycle[1:] + cycle[:1], strict=True):
-            vertex_of_moved[sockets.wiring.names[node]] = place
-    for name, place in vertex_of_moved.items():
-        names[place] = name
-    planned = sockets.planned()
-    existing = audit.wired.cables | audit.unseen
-    cables_of_link = _cables_of_links(existing, planned, sockets)
-    useful = {cable for cables in cables_of_link.values() for cable in cables}
-    links = {_link(cable, sockets) for cable in planned}
-    return Adopted(
-        vertex=vertex_of_moved,
-        cables=tuple(_cable_entry(cable, sockets, names) for cable in sorted(useful)),
-        dead_links=tuple(
-            {"a": names[u], "b": names[v]} for u, v in sorted(links - set(cables_of_link))
-        ),
-        useless=tuple(sorted(existing - useful)),
-    )
-
-
-def _cables_of_links(
-    existing: CableSet, planned: CableSet, sockets: SocketNumbers
-) -> dict[Link, list[Cable]]:
-    """The cables that serve each link; planned ones are preferred."""
-    cables_per_link = Counter(_link(cable, sockets) for cable in planned)
-    # Cables that join the same two ports serve one link together.
-    candidates: dict[tuple[Link, Cable], list[Cable]] = defaultdict(list)
-    for cable in sorted(existing):
-        candidates[_link(cable, sockets), sockets.first_cable(cable)].append(cable)
-    cables_of_link: dict[Link, list[Cable]] = {}
-    planned_first = sorted(candidates.items(), key=lambda item: planned.isdisjoint(item[1]))
-    for (link, _), cables in planned_first:
-        if link not in cables_of_link and len(cables) == cables_per_link.get(link):
-            cables_of_link[link] = cables
-    return cables_of_link
-
-
-def _link(cable: Cable, sockets: SocketNumbers) -> Link:
-    """The two vertices that a cable joins."""
-    u, v = sorted(map(sockets.vertex, cable))
-    return u, v
-
-
-def _cable_entry(cable: Cable, sockets: SocketNumbers, names: list[str]) -> dict[str, str]:
-    """The entry of the inventory for a cable.
-
-    Args:
-        cable: the cable.
-        sockets: the sockets of the plan.
-        names: the name of the node at each vertex.
-    """
-    a, b = cable
-    return {
-        "a": names[sockets.vertex(a)],
-        "a_port": sockets.name(a),
-        "b": names[sockets.vertex(b)],
-        "b_port": sockets.name(b),
-    }

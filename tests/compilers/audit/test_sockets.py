@@ -1,4 +1,4 @@
-"""Sockets of ports with several, nodes that stay where they are, planes merge_planes."""
+"""Sockets of ports with several, nodes that stay where they are, and planes that are merged."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from compilers.audit.merged_planes import merge_planes
 from compilers.audit.resolve import Wired
 from compilers.audit.socket_numbers import SocketNumbers
 from compilers.audit.wiring_audit import swapped_cycles
-from compilers.audit.wiring_report import merge_planes
 from tests.compilers.routed import routed
 
 

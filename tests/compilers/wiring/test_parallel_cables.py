@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from compilers.audit.adopted_cables import adopted
 from compilers.audit.resolve import Wired, resolve
 from compilers.audit.socket_numbers import CableSet, SocketNumbers
 from compilers.audit.wiring_audit import check
-from compilers.audit.wiring_report import adopted
 from compilers.cabling.bill import bill
 from compilers.cabling.cable_formats import as_csv
 from compilers.cabling.cable_plan import Cables, cables_of
