@@ -125,23 +125,23 @@ class _CabledPaths:
     @classmethod
     def of(cls, classes: StarClasses) -> _CabledPaths:
         """Follow the links by which supernodes are cabled."""
-        cabled = classes.members
-        program, k = cabled.program, cabled.program.members
+        cables = classes.cables
+        program, k = cables.program, cables.program.members
         neighbours = program.around.shape[1]
         next_member = np.full((2, k, k), -1)
         comes_back = np.zeros((2, k, k, k), np.bool_)
         turns_to = np.zeros((2, k, neighbours), np.bool_)
-        for kind in cabled.inner:
-            step_to = cabled.behind(kind, program.step[kind])
+        for kind in cables.inner:
+            step_to = cables.member_at(kind, program.step[kind])
             next_member[kind] = step_to
             # Member `start` sends packets for `end` over a third member m. They come back from each
             # r whose own next member towards `end` is `start`.
-            two_links = ~cabled.joined(kind) & (step_to >= 0) & ~np.eye(k, dtype=np.bool_)
+            two_links = ~cables.joined(kind) & (step_to >= 0) & ~np.eye(k, dtype=np.bool_)
             start, end = np.nonzero(two_links)
             pair, r = np.nonzero(start[:, None] == step_to[:, end].T)
             m = step_to[start[pair], end[pair]]
             comes_back[kind, start[pair], m, r] = True
-        for arc, bijection in cabled.bijection.items():
+        for arc, bijection in cables.bijection.items():
             # By member x' and destination in y: whether the path from x''s neighbour leaves y.
             leaves_y = next_member[0][bijection] < 0
             member, end = np.nonzero((program.case[arc] == OVER_Z) & leaves_y)
@@ -167,7 +167,7 @@ class _CabledPaths:
         """The links whose paths do not meet v, bool[k, 3, K, K], as if there were no apexes."""
         outer, inner = group.outer_links[:, None], group.inner_links[:, None]
         inner_members = self._inner_members(group)
-        joined = self.classes.members.joined(group.kind)
+        joined = self.classes.cables.joined(group.kind)
         serves = group.no_links()
         serves[:, BEYOND, :, group.outer_links] = True
         serves[:, BESIDE, outer, inner.T] = True
@@ -178,7 +178,7 @@ class _CabledPaths:
 
     def _inner_members(self, group: SupernodeGroup) -> Members:
         """The member at the far end of each inner link, by the cables, int[k, L]."""
-        return self.classes.members.inner[group.kind][:, : len(group.inner_links)]
+        return self.classes.cables.inner[group.kind][:, : len(group.inner_links)]
 
     def enter_apexes(self, group: SupernodeGroup, loop_free: Sets, node_protecting: Sets) -> None:
         """Correct the sets of a group, uint8[g, k, 3, K, B], for the links to apexes.
@@ -205,7 +205,7 @@ class _CabledPaths:
             supernodes: int[n], places of supernodes x in the group.
             apex_link: int[n], the link of each to its apex.
         """
-        program, place = self.classes.members.program, np.searchsorted(group.outer_links, apex_link)
+        program, place = self.classes.cables.program, np.searchsorted(group.outer_links, apex_link)
         x = group.supernodes[supernodes]
         apex_lines = program.around[program.around[x, place]]
         place_of_x = np.count_nonzero(apex_lines < x[:, None], axis=1)

@@ -60,6 +60,7 @@ from compilers.tables.build_parts import classes_of, switch_blocks
 from extensions.scale.loop_free_links import LoopFreeLinks
 from extensions.scale.star_choices import BESIDE, BEYOND, DIRECT
 from extensions.scale.star_classes import StarClasses
+from extensions.scale.star_program import hop_counts
 from extensions.scale.two_link_classes import first_alternatives
 
 LONGEST = 3
@@ -82,7 +83,7 @@ def star_certificate(build: Build, kinds: tuple[str, ...]) -> LocalProof | None:
     choice_counts = np.zeros(build.tables.classes.port.shape, np.int64)
     has_detours = False
     for block in switch_blocks(build):
-        part, use = classes_of(build, block), classes.use.part(block)
+        part, use = classes_of(build, block), classes.port_use.part(block)
         minimal = use.links(part.tables.classes.port).astype(np.int16)
         balanced = balanced_links_of(part, use, minimal)
         choice_counts[block] = balanced.choices
@@ -97,7 +98,7 @@ def star_certificate(build: Build, kinds: tuple[str, ...]) -> LocalProof | None:
     return LocalProof.of_all(
         switches=switches,
         choices=_count_choices(classes, choice_counts),
-        hop_counts=classes.members.hop_counts(),
+        hop_counts=hop_counts(classes.cables),
         longest=LONGEST + has_detours,
         stretch={kind: np.full(switches, STRETCH[kind]) for kind in kinds},
     )
@@ -110,7 +111,7 @@ def _count_choices(classes: StarClasses, choice_counts: Numbers) -> int:
         classes: the classes of the whole fabric.
         choice_counts: int64[S, C], how many choices packets of hosts have in each class.
     """
-    program = classes.members.program
+    program = classes.cables.program
     k, choices = program.members, 0
     for supernode in range(len(program.around)):
         of_members = choice_counts[supernode * k : (supernode + 1) * k]
@@ -153,7 +154,7 @@ class _Repairs:
         minimal = use.links(classes.port)
         repairs = first_alternatives(use.links(classes.protection), minimal)
         bounces = first_alternatives(use.links(classes.bounce), minimal)
-        k = loop_free_links.classes.members.program.members
+        k = loop_free_links.classes.cables.program.members
         supernode = np.arange(block.start, block.start + len(far)) // k
         shape = len(far), 3, -1
         return cls(
@@ -228,8 +229,8 @@ class _Repairs:
             class_link: int[n], the link from each to its v.
             repair_link: int[n], the link from each to its (w, ·).
         """
-        members = self.loop_free_links.classes.members
-        program, k = members.program, members.program.members
+        program = self.loop_free_links.classes.cables.program
+        k = program.members
         v = self.far[switch, class_link]
         w, w_member = np.divmod(self.far[switch, repair_link], k)
         arc = (w < v // k).astype(np.intp)

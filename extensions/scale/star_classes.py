@@ -24,11 +24,8 @@ from compilers.proof.soundness.port_use import PortUse
 from compilers.tables.build import Build
 from compilers.tables.star_rows import StarProgram
 from extensions.scale.star_choices import BESIDE, DIRECT
-from extensions.scale.star_program import (
-    SupernodeMembers,
-    program_of,
-    proved_members,
-)
+from extensions.scale.star_program import program_of, proved_cables
+from extensions.scale.supernode_cables import SupernodeCables
 from extensions.scale.supernode_groups import SupernodeGroup
 
 
@@ -41,9 +38,9 @@ class StarClasses:
 
     build: Build
     """The build that has these classes."""
-    members: SupernodeMembers
+    cables: SupernodeCables
     """How the members of all supernodes are cabled, which is as the program takes them to be."""
-    use: PortUse
+    port_use: PortUse
     """What each port is used for."""
 
     @classmethod
@@ -59,28 +56,28 @@ class StarClasses:
             return None
         # The rows of all switches are computed from one program, and are proved to deliver.
         program = _three_class_program(build, most_links)
-        members = proved_members(build, program) if program else None
+        cables = proved_cables(build, program) if program else None
         # The cables join the members of supernodes as the program takes them to be joined.
-        if members is None or not members.as_programmed():
+        if cables is None or not cables.are_as_programmed():
             return None
-        classes = cls(build, members, PortUse.of(build.wiring))
+        classes = cls(build, cables, PortUse.of(build.wiring))
         # Class c has the port of link c mod K, and no port (-1) where that link has no cable.
-        for block in classes.use.blocks():
+        for block in classes.port_use.blocks():
             cabled_link = np.where(far[block] >= 0, np.arange(most_links), -1)
-            class_link = classes.use.part(block).links(ports[block])
+            class_link = classes.port_use.part(block).links(ports[block])
             if not np.array_equal(class_link, np.tile(cabled_link, 3)):
                 return None
-        # Without groups, members of a supernode have different numbers of inner links.
-        has_groups = any(True for _ in classes.groups())
+        # There are no groups if members of a supernode have different numbers of inner links.
+        has_groups = next(classes.groups(), None) is not None
         return classes if has_groups else None
 
     def groups(self) -> Iterator[SupernodeGroup]:
         """The supernodes, grouped by how their links are numbered."""
-        return SupernodeGroup.all_of(self.members.program)
+        return SupernodeGroup.all_of(self.cables.program)
 
     def destination_counts(self, supernode: int) -> NDArray[np.int64]:
         """How many destinations each class of a supernode's switches serves, int64[k, C]."""
-        routes, k = self.build.tables.routes, self.members.program.members
+        routes, k = self.build.tables.routes, self.cables.program.members
         classes = self.build.tables.classes.port.shape[1]
         switches = slice(supernode * k, (supernode + 1) * k)
         # Values that are no class (local delivery, no route) are counted in one extra column.

@@ -2,7 +2,7 @@
 
 The rows of `compilers.tables.star_rows` are a function of the program and of the cables, and that
 function is the same for all supernodes of a kind: ordinary, or of a quadric. So the proof computes
-no row. It checks four conditions of the program and the cables.
+no row. It checks four conditions of the program and the cables (`supernode_cables`).
 
 *Words.* A *supernode* x has k switches, its *members* x'. A link within it is an *inner link*, and
 its *place* is its number among the inner links of its switch. Supernodes are *next to each other*
@@ -50,21 +50,14 @@ take the loop link), y itself if y is one, else a supernode next to both, in any
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from compilers.proof.soundness.link_sets import Numbers
-from compilers.proof.soundness.port_use import PortUse
+from compilers.proof.soundness.link_sets import Bits, Numbers
 from compilers.tables.build import Build
-from compilers.tables.intermediate_form import no_route
 from compilers.tables.star_rows import (
-    AGAINST,
-    ALONG,
     OVER_Z,
     TO_Y,
     WITHIN,
@@ -72,10 +65,11 @@ from compilers.tables.star_rows import (
     StarPrefixes,
     StarProgram,
 )
+from extensions.scale.supernode_cables import SupernodeCables
+from extensions.scale.supernode_groups import ORDINARY, QUADRIC
 
-NO_MEMBER = -1
-"""Stands for the member behind a link that does not exist."""
-Bits = NDArray[np.bool_]
+DIAMETER = 3
+"""The most links between two switches, by the consequence above."""
 
 
 def proved_program(build: Build) -> tuple[int, ...] | None:
@@ -89,13 +83,13 @@ def proved_program(build: Build) -> tuple[int, ...] | None:
         condition does not hold, which proves nothing.
     """
     program = program_of(build)
-    members = proved_members(build, program) if program else None
-    return members.hop_counts() if members else None
+    cables = proved_cables(build, program) if program else None
+    return hop_counts(cables) if cables else None
 
 
 @lru_cache(maxsize=1)
-def proved_members(build: Build, program: StarProgram) -> SupernodeMembers | None:
-    """The members of supernodes, if the program has minimal paths for all pairs; else None.
+def proved_cables(build: Build, program: StarProgram) -> SupernodeCables | None:
+    """The cables of supernodes, if the program has minimal paths for all pairs; else None.
 
     Args:
         build: the build, whose rows are computed from the program.
@@ -103,31 +97,36 @@ def proved_members(build: Build, program: StarProgram) -> SupernodeMembers | Non
     """
     if not build.topology.endpoints.all() or not _one_common_neighbour(program):
         return None
-    members = SupernodeMembers.of(build, program)
-    if members is None or not members.inner_links_differ():
+    cables = SupernodeCables.of(build, program)
+    if cables is None or not cables.inner_links_differ():
         return None
-    return members if members.serve_neighbours() and members.serve_each_other() else None
+    are_served = _neighbours_are_served(cables) and _members_are_served(cables)
+    return cables if are_served else None
 
 
 def program_of(build: Build) -> StarProgram | None:
-    """The program that all rows of a build are computed from; None if there is none."""
+    """The program that all rows of a build are computed from.
+
+    None if rows are stored, or if the program does not fit the prefixes or switches of the build.
+    """
     routes = build.tables.routes
     if not isinstance(routes.egress, StarEgress) or not isinstance(routes.prefix, StarPrefixes):
         return None
     program: StarProgram = routes.egress.packed
     supernodes, k = len(program.around), program.members
+    # The prefixes of aggregates follow those of switches, one for each supernode.
     aggregate = supernodes * k + np.arange(supernodes).repeat(k)
-    is_sound = (
+    fits_build = (
         np.array_equal(routes.prefix.packed.around, program.around)
         and routes.prefix.packed.members == k == build.topology.hierarchy
         and len(build.wiring.far) == supernodes * k
         and np.array_equal(routes.aggregate, aggregate)
     )
-    return program if is_sound else None
+    return program if fits_build else None
 
 
 def _one_common_neighbour(program: StarProgram) -> bool:
-    """Condition 2."""
+    """Whether condition 2 holds: any two supernodes have one z, which the program names."""
     lines, supernodes = program.around, len(program.around)
     on_line = np.zeros((supernodes, supernodes), np.bool_)
     on_line[np.arange(supernodes)[:, None], lines] = True
@@ -147,216 +146,106 @@ def _one_common_neighbour(program: StarProgram) -> bool:
     return True
 
 
-class _Supernode(NamedTuple):
-    """What the links of the members of one supernode lead to."""
-
-    kind: int
-    """1 for a quadric, else 0."""
-    across: dict[int, Numbers]
-    """int[k, n] by arc, the member of each of n other supernodes behind each member's link."""
-    inner: Numbers
-    """int[k, L], as `SupernodeMembers.inner` has it."""
-
-    @classmethod
-    def of(
-        cls, program: StarProgram, x: int, behind: Numbers, link_counts: Numbers
-    ) -> _Supernode | None:
-        """Read supernode x; None if its links do not lead to the supernodes that they have to.
-
-        Args:
-            program: the program of all switches.
-            x: the supernode.
-            behind: int[k, C], the switch behind each class of its members, -1 for none.
-            link_counts: int[k], how many links its members have.
-        """
-        k, neighbours = program.members, program.neighbours(x)
-        outer_count = len(neighbours)
-        kind = int(outer_count < program.around.shape[1])  # a quadric is on its own line
-        inner_counts = program.links[kind].astype(np.int64)
-        if (inner_counts < 0).any() or (link_counts != outer_count + inner_counts).any():
-            return None
-        most_inner = int(inner_counts.max())
-        if outer_count + most_inner > behind.shape[1]:
-            return None
-        # A switch numbers its links to smaller supernodes first, then inner ones, then the others.
-        smaller = int(np.searchsorted(neighbours, x))
-        outer_links = program.links_to(x, np.arange(outer_count), np.arange(k))
-        outer = np.take_along_axis(behind, outer_links, axis=1) - neighbours * k
-        inner = behind[:, smaller : smaller + most_inner] - x * k
-        has_link = np.arange(most_inner) < inner_counts[:, None]
-        if ((outer < 0) | (outer >= k)).any() or (has_link & ((inner < 0) | (inner >= k))).any():
-            return None
-        across = {AGAINST: outer[:, :smaller], ALONG: outer[:, smaller:]}
-        return cls(kind, across, np.where(has_link, inner, NO_MEMBER))
+def _neighbours_are_served(cables: SupernodeCables) -> bool:
+    """Whether condition 3 holds. Two quadrics are never next to each other."""
+    return all(
+        _neighbour_is_served(cables, kind_x, kind_y, arc)
+        for kind_x in cables.inner
+        for kind_y in cables.inner
+        for arc in cables.bijection
+        if not kind_x == kind_y == QUADRIC
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class SupernodeMembers:
-    """How the k members of every supernode are cabled, each with at most L inner links."""
+def _neighbour_is_served(cables: SupernodeCables, kind_x: int, kind_y: int, arc: int) -> bool:
+    """Condition 3 from supernodes x of one kind to supernodes y of another, over one arc.
 
-    program: StarProgram
-    """The program of all switches."""
-    bijection: dict[int, Numbers]
-    """int[k] by arc (ALONG or AGAINST): the member of the other supernode behind each member's link
-    to that supernode. An arc that no two supernodes have is left out."""
-    inner: dict[int, Numbers]
-    """int[k, L] by kind (1 for quadrics, else 0), the member behind each inner link; NO_MEMBER
-    after the last one."""
+    All arrays are bool[k, k]: by member x', and by member y', which is the destination.
+    """
+    program, bijection = cables.program, cables.bijection[arc]
+    first_hop, member = program.case[arc], np.arange(len(bijection))
+    has_link = bijection[:, None] == member
+    # Whether two links lead to the destination, by their first hop.
+    by_to_y = cables.joined(kind_y)[bijection]
+    by_within = _joined_across(cables.member_at(kind_x, program.within[kind_x, arc]), bijection)
+    if kind_x == QUADRIC:  # z is x itself
+        by_over_z = _joined_across(cables.member_at(kind_x, program.loop[:, None]), bijection)
+    elif kind_y == QUADRIC:  # z is y itself
+        by_over_z = by_to_y
+    else:
+        by_over_z = _always_joined_over_z(cables)
+    served = np.select(
+        [has_link, first_hop == TO_Y, first_hop == WITHIN, first_hop == OVER_Z],
+        [first_hop == TO_Y, by_to_y, by_within, by_over_z],
+        False,
+    )
+    return bool(served.all())
 
-    @classmethod
-    def of(cls, build: Build, program: StarProgram) -> SupernodeMembers | None:
-        """Read all supernodes; None unless those of a kind are cabled alike (condition 1)."""
-        port_use = PortUse.of(build.wiring)
-        bijection, inner = dict[int, Numbers](), dict[int, Numbers]()
-        classes = min(build.tables.classes.port.shape[1], no_route(build.tables.routes.egress))
-        for x in range(len(program.around)):
-            switches = slice(x * program.members, (x + 1) * program.members)
-            link = port_use.part(switches).links(build.tables.classes.port[switches, :classes])
-            far = build.wiring.far[switches]
-            behind = np.where(link < 0, -1, np.take_along_axis(far, np.maximum(link, 0), axis=1))
-            supernode = _Supernode.of(program, x, behind, np.count_nonzero(far >= 0, axis=1))
-            if supernode is None:
-                return None
-            # The first supernode with an arc, and the first of a kind, is the pattern for others.
-            for arc, members in supernode.across.items():
-                if members.size:
-                    pattern = bijection.setdefault(arc, members[:, 0])
-                    if (members != pattern[:, None]).any():
-                        return None
-            pattern = inner.setdefault(supernode.kind, supernode.inner)
-            if not np.array_equal(supernode.inner, pattern):
-                return None
-        return cls(program, bijection, inner)
 
-    def behind(self, kind: int, place: Numbers) -> Numbers:
-        """The member behind the inner link of each member at a place, both int[k, n].
+def _joined_across(members: Numbers, bijection: Numbers) -> Bits:
+    """Whether members exist, and are joined over an arc to each member y', bool[k, k].
 
-        NO_MEMBER where a member has no link at this place.
-        """
-        inner = np.pad(self.inner[kind], ((0, 0), (0, 1)), constant_values=NO_MEMBER)
-        last = inner.shape[1] - 1
-        place = np.where((place < 0) | (place > last), last, place)
-        return np.take_along_axis(inner, place.astype(np.intp), axis=1)
+    Args:
+        members: int[k, n], members of x, or NO_MEMBER; n is 1 or k.
+        bijection: int[k], that of the arc.
+    """
+    joined: Bits = (members >= 0) & (bijection[members] == np.arange(len(bijection)))
+    return joined
 
-    def joined(self, kind: int) -> Bits:
-        """Which members of a supernode of a kind have a link to each other, bool[k, k]."""
-        inner, k = self.inner[kind], self.program.members
-        matrix = np.zeros((k, k + 1), np.bool_)
-        matrix[np.arange(k)[:, None], inner] = True  # NO_MEMBER stands for the last column
-        return matrix[:, :k]
 
-    def inner_links_differ(self) -> bool:
-        """Whether no two inner links of a member lead to the same member.
+def _always_joined_over_z(cables: SupernodeCables) -> Bits:
+    """Whether the path x', z, y leads to y' however x, y and z are numbered, bool[k, k].
 
-        Then each member is joined to as many others as it has inner links.
-        """
-        return all(
-            np.array_equal(self.joined(kind).sum(axis=1), self.program.links[kind])
-            for kind in self.inner
-        )
+    Their numbers say which arc leads from x to z, and which from z to y. So the destination has to
+    be at the end for all pairs of arcs.
+    """
+    ends = [
+        from_z_to_y[from_x_to_z]
+        for from_x_to_z, from_z_to_y in product(cables.bijection.values(), repeat=2)
+    ]
+    member = np.arange(cables.program.members)
+    always: Bits = (np.stack(ends, axis=1)[:, :, None] == member).all(axis=1)
+    return always
 
-    def as_programmed(self) -> bool:
-        """Whether the program states the same inner links and bijections as the cables have."""
-        program = self.program
-        return all(
-            np.array_equal(program.along[arc], member) for arc, member in self.bijection.items()
-        ) and all(np.array_equal(program.joined[kind], self.joined(kind)) for kind in self.inner)
 
-    def serve_neighbours(self) -> bool:
-        """Condition 3; two quadrics are never next to each other."""
-        kinds = [
-            (kind_x, kind_y)
-            for kind_x in self.inner
-            for kind_y in self.inner
-            if not (kind_x and kind_y)  # 1 is the kind of quadrics
-        ]
-        return all(
-            self._serve_neighbour(kind_x, kind_y, arc)
-            for kind_x, kind_y in kinds
-            for arc in self.bijection
-        )
+def _members_are_served(cables: SupernodeCables) -> bool:
+    """Whether condition 4 holds."""
+    return all(_members_of_kind_are_served(cables, kind) for kind in cables.inner)
 
-    def _serve_neighbour(self, kind_x: int, kind_y: int, arc: int) -> bool:
-        """Condition 3 from supernodes x of one kind to supernodes y of another, over one arc.
 
-        Below, `to_y`, `over_z` and so on say of each member of x and each member of y, the
-        destination, whether that first hop brings packets to it in two links, bool[k, k].
-        """
-        program, bijection = self.program, self.bijection[arc]
-        case, member = program.case[arc], np.arange(len(bijection))
-        # Whether the link to y leads to the destination itself.
-        direct = bijection[:, None] == member
-        to_y = self.joined(kind_y)[bijection]
-        # The member of x behind the inner link of WITHIN, int[k, k].
-        within_x = self.behind(kind_x, program.within[kind_x, arc])
-        within = self._joined_across(within_x, bijection)
-        if kind_x:  # z is x itself
-            behind_loop = self.behind(kind_x, program.loop[:, None])
-            over_z = self._joined_across(behind_loop, bijection)
-        elif kind_y:
-            over_z = to_y  # z is y itself
-        else:
-            # From x to z, and from z to y, either arc may be taken: the destination has to be
-            # behind the second link for all four pairs of arcs.
-            member_of_y = [
-                from_z_to_y[from_x_to_z]
-                for from_x_to_z, from_z_to_y in product(self.bijection.values(), repeat=2)
-            ]
-            over_z = (np.stack(member_of_y, axis=1)[:, :, None] == member).all(axis=1)
-        served = np.select(
-            [direct, case == TO_Y, case == WITHIN, case == OVER_Z],
-            [case == TO_Y, to_y, within, over_z],
-            False,
-        )
-        return bool(served.all())
+def _members_of_kind_are_served(cables: SupernodeCables, kind: int) -> bool:
+    """Condition 4 within supernodes of one kind."""
+    joined, member = cables.joined(kind), np.arange(cables.program.members)
+    # The place of the inner link to take from x' to y'; negative where packets leave x.
+    place = cables.program.step[kind]
+    next_member = cables.member_at(kind, place)
+    served = np.select(
+        [joined, joined @ joined],
+        [next_member == member, (next_member >= 0) & joined[next_member, member]],
+        place < 0,
+    )
+    np.fill_diagonal(served, True)
+    return bool(served.all())
 
-    def _joined_across(self, members: Numbers, bijection: Numbers) -> Bits:
-        """Whether members exist, and are joined over an arc to each member y', bool[k, k].
 
-        Args:
-            members: int[k, n], members of x, or NO_MEMBER; n is 1 or k.
-            bijection: int[k], that of the arc.
-        """
-        joined: Bits = (members >= 0) & (bijection[members] == np.arange(len(bijection)))
-        return joined
-
-    def serve_each_other(self) -> bool:
-        """Condition 4."""
-        return all(self._serve_each_other(kind) for kind in self.inner)
-
-    def _serve_each_other(self, kind: int) -> bool:
-        """Condition 4 within supernodes of one kind."""
-        joined, member = self.joined(kind), np.arange(self.program.members)
-        # The place of the inner link to take from x' to y'; negative where packets leave x.
-        place = self.program.step[kind]
-        behind = self.behind(kind, place)
-        served = np.select(
-            [joined, joined @ joined],
-            [behind == member, (behind >= 0) & joined[behind, member]],
-            place < 0,
-        )
-        np.fill_diagonal(served, True)
-        return bool(served.all())
-
-    def hop_counts(self) -> tuple[int, ...]:
-        """How many pairs of switches are 0, 1, 2 and 3 links apart, if all conditions hold."""
-        program, k = self.program, self.program.members
-        supernodes, lines = program.around.shape
-        counts = np.zeros(4, np.int64)
-        quadrics = int(np.count_nonzero(program.quadric))
-        for kind, supernodes_of_kind in enumerate((supernodes - quadrics, quadrics)):
-            if not supernodes_of_kind:
-                continue
-            joined = self.joined(kind)
-            two_apart = joined @ joined & ~joined & ~np.eye(k, dtype=np.bool_)
-            at_one, at_two = int(joined.sum()), int(two_apart.sum())  # within the supernode
-            next_to_it = lines - kind  # supernodes
-            remote = supernodes - 1 - next_to_it
-            counts_of_supernode = [
-                0,
-                at_one + next_to_it * k,
-                at_two + (next_to_it * (k - 1) + remote) * k,
-                k * (k - 1) - at_one - at_two + remote * k * (k - 1),
-            ]
-            counts += supernodes_of_kind * np.array(counts_of_supernode)
-        return tuple(np.trim_zeros(counts, "b").tolist())
+def hop_counts(cables: SupernodeCables) -> tuple[int, ...]:
+    """How many pairs of switches are 0, 1, 2 and 3 links apart, if all conditions hold."""
+    program, k = cables.program, cables.program.members
+    supernodes, line_length = program.around.shape
+    quadrics = int(np.count_nonzero(program.quadric))
+    supernodes_of_kind = {ORDINARY: supernodes - quadrics, QUADRIC: quadrics}
+    # A switch is no pair with itself, so the number of pairs 0 links apart stays 0.
+    counts = np.zeros(DIAMETER + 1, np.int64)
+    for kind in cables.inner:
+        joined = cables.joined(kind)
+        two_apart = joined @ joined & ~joined & ~np.eye(k, dtype=np.bool_)
+        within_at_one, within_at_two = int(joined.sum()), int(two_apart.sum())
+        neighbours = line_length - 1 if kind == QUADRIC else line_length
+        remote = supernodes - 1 - neighbours
+        # Of each neighbour supernode, one member is one link away, and the others two. Of each
+        # remote supernode, one member is two links away, and the others three.
+        at_one = within_at_one + neighbours * k
+        at_two = within_at_two + (neighbours * (k - 1) + remote) * k
+        at_three = k * (k - 1) - within_at_one - within_at_two + remote * k * (k - 1)
+        counts += supernodes_of_kind[kind] * np.array([0, at_one, at_two, at_three])
+    return tuple(np.trim_zeros(counts, "b").tolist())
