@@ -52,6 +52,5 @@ class Spread(Balance):
         del routing, parameters
         if family.name == REFUSED_FAMILY:
             required = f"another balance in a {family.name}"
-            yield Finding(
-                ROUTING, required, self.name, "write valiant: it carries every permutation"
-            )
+            todo = "write valiant: it carries every permutation"
+            yield Finding(ROUTING, required, self.name, todo)

@@ -444,7 +444,7 @@ def flag_crossing_pairs(
     leaving: LinkShares,
     destinations: DestinationClasses,
     arcs: Array,
-    flags: Array,
+    flagged: Array,
     pairs: Pairs,
     changed: Array,
 ) -> None:
@@ -455,7 +455,7 @@ def flag_crossing_pairs(
         leaving: the shares by which packets leave.
         destinations: the destinations.
         arcs: int64[n, 2], the arcs, each as switch and link.
-        flags: bool[n, D], the destinations of each arc.
+        flagged: bool[n, D], the destinations of each arc.
         pairs: a buffer.
         changed: bool[S, D], written: True for these pairs.
     """
@@ -463,7 +463,7 @@ def flag_crossing_pairs(
         pairs.entry_count[0] = 0
         collect_pairs(p, leaving, destinations, arcs[i, 0], arcs[i, 1], pairs)
         for x in range(pairs.entry_count[0]):
-            if flags[i, pairs.destination[x]]:
+            if flagged[i, pairs.destination[x]]:
                 changed[pairs.source[x], pairs.destination[x]] = True
 
 
@@ -473,7 +473,7 @@ def flag_changed_rows(
     after: FabricState,
     switches: Array,
     classes: Array,
-    flags: Array,
+    flagged: Array,
     changed: Array,
 ) -> None:
     """Mark the packets whose next hop depends on changed rows or classes of some switches.
@@ -483,7 +483,7 @@ def flag_changed_rows(
         after: the state after it.
         switches: int64[n], the switches.
         classes: bool[n, C], the changed classes of each switch.
-        flags: bool[n, K, D], written: the ingress links and destinations of packets in transit.
+        flagged: bool[n, K, D], written: the ingress links and destinations of packets in transit.
         changed: bool[S, D], written: the pairs of switch and destination whose hosts' packets
             depend on them.
     """
@@ -493,14 +493,14 @@ def flag_changed_rows(
             c = before.egress[d, s]
             if c != after.egress[d, s]:
                 # Where packets were delivered, s is d itself, and its hosts send none over links.
-                flags[i, :, d], changed[s, d] = True, c != DELIVER
+                flagged[i, :, d], changed[s, d] = True, c != DELIVER
             elif c >= 0 and classes[i, c]:
                 changed[s, d] = True
-                for ingress in range(flags.shape[1]):
+                for ingress in range(flagged.shape[1]):
                     for m in range(before.next_hops.transit.shape[3]):
                         link_before = before.next_hops.transit[s, c, ingress, m]
                         if link_before != after.next_hops.transit[s, c, ingress, m]:
-                            flags[i, ingress, d] = True
+                            flagged[i, ingress, d] = True
 
 
 class ChangeEffect(NamedTuple):
@@ -541,16 +541,16 @@ class IntactPaths(NamedTuple):
         # bool[n, C], the changed classes of each of these switches.
         is_changed = np.zeros((len(switches), p.order.shape[1]), np.bool_)
         is_changed[np.searchsorted(switches, classes[:, 0]), classes[:, 1]] = True
-        flags = np.zeros((len(switches), most_links, ends), np.bool_)
+        flagged = np.zeros((len(switches), most_links, ends), np.bool_)
         mark_next_hops = for_packets(self.packets, flag_changed_rows)
-        mark_next_hops(self.state, after, switches, is_changed, flags, changed)
+        mark_next_hops(self.state, after, switches, is_changed, flagged, changed)
         # Packets in transit that come in by a flagged link have left its far end by that link.
-        place, ingress = np.nonzero(flags.any(axis=2) & (p.far[switches] >= 0))
+        place, ingress = np.nonzero(flagged.any(axis=2) & (p.far[switches] >= 0))
         s = switches[place]
         into = np.stack((p.far[s, ingress], p.far_link[s, ingress]), axis=1).astype(np.int64)
         changed_arcs = np.concatenate((arcs, into))
         changed_destinations = np.concatenate(
-            (np.ones((len(arcs), ends), np.bool_), flags[place, ingress])
+            (np.ones((len(arcs), ends), np.bool_), flagged[place, ingress])
         )
         pairs = Pairs.buffer(switch_count, ends, most_links)
         mark = for_packets(self.packets, flag_crossing_pairs)

@@ -117,9 +117,8 @@ class IngressLinks(NamedTuple):
         leaves = (shares.host[s, egress] > 0) & sends
         if not len(shares.marked):
             return self.behind_links(leaves)
-        spread = np.array([spreads(p, c) for c in range(shares.host.shape[1])] + [False])
-        # No packets are spread where the class is negative; spread[-1] is False.
-        far_spreads = np.where(egress >= 0, spread[egress], False)[:, p.far]
+        switch_spreads = (egress >= 0) & _spread_classes(p)[np.maximum(egress, 0)]
+        far_spreads = switch_spreads[:, p.far]
         marked = (shares.marked[s, egress] > 0) & sends & far_spreads
         plain = leaves & (~marked | (shares.host[s, egress] > shares.marked[s, egress]))
         # [S, n, K] times [S, K, K]: from the ingress links of marked packets to the links by which
@@ -170,6 +169,11 @@ def _leaving(
     for link in transit.reshape(-1, transit.shape[3])[state].T:  # the i-th next link of each state
         leaves.reshape(-1, most_links)[row[link >= 0], link[link >= 0]] = True
     return leaves
+
+
+def _spread_classes(p: Program) -> NDArray[np.bool_]:
+    """bool[C], the classes whose marked packets a switch spreads."""
+    return np.array([spreads(p, c) for c in range(p.order.shape[1])])
 
 
 class SymmetryCheck:
@@ -267,10 +271,10 @@ class MovedTables(NamedTuple):
             c: int64[n], classes.
             image_class: int64[n], the image of each class.
         """
-        spread = np.array([spreads(p, a_class) for a_class in range(p.order.shape[1])])
+        is_spread = _spread_classes(p)
         s, ingress, k = np.nonzero(p.onward)
         onward_of_image = p.onward[self.switch[s], self.link[s, ingress], self.link[s, k]]
-        return bool(onward_of_image.all() and (spread[c] == spread[image_class]).all())
+        return bool(onward_of_image.all() and (is_spread[c] == is_spread[image_class]).all())
 
     def keeps_transit(self, crossings: LinkCrossings, met: NDArray[np.bool_]) -> bool:
         """Whether packets in transit leave the image of a switch by the images of their links.

@@ -36,7 +36,7 @@ LOOPS_VARIABLE = "POLARFAB_LOOPS"
 LOOPS_VALUES = ("python", "machine")
 """The values that the environment variable may have."""
 
-DAMAGED = (
+ERRORS_OF_DAMAGE = (
     UnpicklingError,
     EOFError,
     AttributeError,
@@ -159,7 +159,7 @@ def _cached(function: Callable[..., Any], types: tuple[Any, ...]) -> Any:
         note(f"machine code of {name} is made, once on this machine, in up to half a minute")
     try:
         dispatcher.compile(types)
-    except DAMAGED:
+    except ERRORS_OF_DAMAGE:
         note(f"machine code of {name} was damaged in {folder}; it is made again")
         for file in folder.glob(f"{files}.nb[ci]"):
             file.unlink()

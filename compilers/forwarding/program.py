@@ -25,7 +25,7 @@ Egress = NDArray[np.int16]
 """int16[D, S], the class of each switch for each destination, as `egress_classes` returns it."""
 
 
-def program_of(build: Build, only: int | None = None, *, shares: bool = True) -> Program:
+def program_of(build: Build, switch: int | None = None, *, shares: bool = True) -> Program:
     """The program of all switches of a build, or of one switch.
 
     A port without a cable is no link, and only links with a weight are shares. In the program of
@@ -34,19 +34,19 @@ def program_of(build: Build, only: int | None = None, *, shares: bool = True) ->
 
     Args:
         build: its tables and wiring.
-        only: the number of the one switch; None: all.
+        switch: the number of the one switch; None: all.
         shares: whether the program has shares and marks. Without them it forwards as if the balance
             were minimal.
 
     Raises:
         InputError: a link's ends do not name each other, as in an edited build.
     """
-    wiring, rows = build.wiring, slice(None) if only is None else slice(only, only + 1)
+    wiring, rows = build.wiring, slice(None) if switch is None else slice(switch, switch + 1)
     # A copy: arrays of a folder are read-only, of which numba would make machine code anew.
     far = np.array(wiring.far[rows], np.int32, order="C")
     link_at = links_by_port(far, wiring.port[rows])
     most_links = far.shape[1]
-    if only is None:
+    if switch is None:
         far_link = far_links(wiring, link_at)
         cable, cable_count = cable_numbers(far, far_link)
     else:
@@ -54,7 +54,7 @@ def program_of(build: Build, only: int | None = None, *, shares: bool = True) ->
         cable = np.arange(most_links, dtype=np.int32)[None]
     onward = np.zeros((0, most_links, most_links), np.bool_)
     if build.forwarding.marks and shares:
-        onward = _onward(build, only)
+        onward = _onward(build, switch)
     classes = build.tables.classes
     return Program(
         far=far,
@@ -106,12 +106,12 @@ def _shares(
     return links
 
 
-def _onward(build: Build, only: int | None) -> NDArray[np.bool_]:
+def _onward(build: Build, switch: int | None) -> NDArray[np.bool_]:
     """bool[S, K, K], `Program.onward` of all switches; bool[1, K, K] of one."""
     wiring, avoided = build.wiring, build.tables.avoided
     switches, most_links = wiring.far.shape
-    if only is not None:
-        ports = onward_ports(wiring, only, avoided)
+    if switch is not None:
+        ports = onward_ports(wiring, switch, avoided)
         return np.broadcast_to(ports > 0, (1, most_links, most_links)).copy()
     onward = np.zeros((switches, most_links, most_links), np.bool_)
     for block, usable in onward_links(wiring):
