@@ -169,9 +169,8 @@ class SonicDevice(ConfiguredDevice):
             save = self.save_commands  # they stop the timer of a push that broke off
         is_drained = any(map(DRAINED.match, running_frr.splitlines()))
         plan = replace(plan, save=save, drained=is_drained)
-        if _route_and_session_lines(present_conf) == _route_and_session_lines(
-            self._new_conf(present_conf)
-        ):
+        new_lines = _route_and_session_lines(self._new_conf(present_conf))
+        if new_lines == _route_and_session_lines(present_conf):
             return plan
         if is_drained:
             return replace(plan, kept=(*plan.kept, "frr.conf: waits for the end of the drain"))

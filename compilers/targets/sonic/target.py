@@ -63,7 +63,7 @@ class SonicTables:
     tables: Mapping[str, Table]
     """Further tables of CONFIG_DB, by name."""
     ipv6_routes: tuple[Route, ...] = ()
-    """Further static routes, which follow those to prefixes of switches."""
+    """Further static routes, behind those to prefixes of switches."""
 
 
 class Sonic(P2pTarget):
