@@ -38,7 +38,7 @@ DEGREE = 3
 """The degree d' of the supernode that is drawn."""
 Q = 3
 """The q of the structure graph ER_q of figures 3 and 5."""
-SMALL: dict[str, int | str | None] = {"q": Q, "supernode": IQ, "degree": DEGREE}
+SMALL_POLARSTAR: dict[str, int | str | None] = {"q": Q, "supernode": IQ, "degree": DEGREE}
 """The parameters of the PolarStar of figures 3 and 5."""
 CASES = ("y' = x'", "y' = f(x')", "x' ~ y'", "f(x') ~ f(y')")
 """The cases of Property R*, (a) to (d), for two members x' and y' of a supernode."""
@@ -108,10 +108,10 @@ def products(_quick: bool) -> Evidence:
 
 def paths(_quick: bool) -> Evidence:
     """Figure 3: paths of at most three links between supernodes, in the cases of Property R*."""
-    topology = build_topology("polarstar", SMALL)
+    topology = build_topology("polarstar", SMALL_POLARSTAR)
     adjacency, quad = matrix_of(topology.graph), supernode(IQ, DEGREE)
     pairs = np.argwhere(np.ones((quad.order, quad.order), np.bool_))
-    holds = _cases(quad.adjacency(), quad.forward, pairs)
+    holds = _cases_that_hold(quad.adjacency(), quad.forward, pairs)
     paths_by_case = [_paths(topology, quad, case, pairs[holds[case]]) for case in range(len(CASES))]
     fewest = int(holds.sum(0).min())
     says = "at least one case holds for two members: fewest"
@@ -145,7 +145,9 @@ def paths(_quick: bool) -> Evidence:
     return Evidence(tuple(claims), diagrams=diagrams, setup=setup)
 
 
-def _cases(joined: NDArray[np.bool_], image: NDArray[np.int32], pairs: Pairs) -> NDArray[np.bool_]:
+def _cases_that_hold(
+    joined: NDArray[np.bool_], image: NDArray[np.int32], pairs: Pairs
+) -> NDArray[np.bool_]:
     """bool[4, P]: which of `CASES` hold for pairs of members x' and y'.
 
     Args:
@@ -197,7 +199,7 @@ def _paths(topology: Topology, quad: Supernode, case: int, pairs: Pairs) -> Path
         steps = [(x, first), (w, image[first]), (middle, member), (y, last)]
     elif case == JOINED:
         steps = [(x, first), (x, last), (z, image[last]), (y, last)]
-    else:
+    else:  # IMAGES_JOINED
         steps = [(x, first), (z, image[first]), (z, image[last]), (y, last)]
     return np.stack([node * quad.order + member for node, member in steps], axis=1)
 
@@ -239,13 +241,15 @@ def _path_diagram(topology: Topology, paths_of_case: Paths, case: int) -> Diagra
 
 def construction(_quick: bool) -> Evidence:
     """Figure 5: ER_q with its loops, a supernode, and their star product."""
-    topology, quad = build_topology("polarstar", SMALL), supernode(IQ, DEGREE)
+    topology, quad = build_topology("polarstar", SMALL_POLARSTAR), supernode(IQ, DEGREE)
     structure = build_topology("polarfly", {"q": Q})
     q, d = Q, DEGREE
     degrees, edges = topology.graph.degrees, topology.graph.edges()
+    # The supernode and the member in it of both ends of each link. Links inside a supernode are its
+    # own, or come from the loop of a quadric: these join x' and f(x').
     nodes, members = np.divmod(edges, quad.order)
     is_inside = nodes[:, 0] == nodes[:, 1]
-    from_loops = is_inside & (quad.forward[members[:, 0]] == members[:, 1])
+    is_from_loop = is_inside & (quad.forward[members[:, 0]] == members[:, 1])
     claims = (
         PaperClaim(
             says="order, (q²+q+1)(2d'+2)",
@@ -259,7 +263,7 @@ def construction(_quick: bool) -> Evidence:
         PaperClaim(
             says="links from self-loops, d' + 1 at each quadric",
             printed=4 * (d + 1),
-            computed=int(from_loops.sum()),
+            computed=int(is_from_loop.sum()),
         ),
         PaperClaim(says="diameter", printed=3, computed=diameter_of(matrix_of(topology.graph))),
     )
@@ -297,7 +301,7 @@ def inductive_quads(_quick: bool) -> Evidence:
         quad = supernode(IQ, d)
         degrees = quad.graph.degrees
         pairs = np.argwhere(np.ones((quad.order, quad.order), np.bool_))
-        holds = _cases(quad.adjacency(), quad.forward, pairs)
+        holds = _cases_that_hold(quad.adjacency(), quad.forward, pairs)
         claims += [
             PaperClaim(says=f"d' = {d}: vertices, 2d' + 2", printed=2 * d + 2, computed=quad.order),
             PaperClaim(says=f"d' = {d}: least degree", printed=d, computed=int(degrees.min())),
@@ -380,11 +384,11 @@ def modules(_quick: bool) -> Evidence:
     bundles = np.argwhere(links_of_pairs > 0)
     bundle_sizes = links_of_pairs[links_of_pairs > 0]
     clusters = layout(topology, "clusters")
-    bundles_shared = np.triu(links_between(topology.graph, clusters), 1) / k
-    bundles_of_pairs = bundles_shared[np.triu_indices(len(bundles_shared), 1)]
+    bundles_between = np.triu(links_between(topology.graph, clusters), 1) / k
+    bundles_of_pairs = bundles_between[np.triu_indices(len(bundles_between), 1)]
     fewest, most = bundles_of_pairs.min(), bundles_of_pairs.max()
     bundles_at_31 = _bundles_between_clusters(31)
-    about = (
+    reading = (
         "About q is read as q ± 2. Two fans share q - 2 bundles, and each shares q + 1 with the"
         f" quadrics. It is of q = 31; our picture has q = {q}, where they are {fewest:g} to"
         f" {most:g}."
@@ -411,7 +415,7 @@ def modules(_quick: bool) -> Evidence:
                 printed=31,
                 computed=count,
                 reading_error=2,
-                interpretation=about,
+                interpretation=reading,
             )
             for end, count in (
                 ("fewest", int(bundles_at_31.min())),
@@ -427,9 +431,9 @@ def modules(_quick: bool) -> Evidence:
 
 def _bundles_between_clusters(q: int) -> NDArray[np.int64]:
     """The bundles between each two clusters; each link of the structure graph is one bundle."""
-    graph = build_topology("polarfly", {"q": q})
-    bundles_shared = links_between(graph.graph, layout(graph))
-    bundles_of_pairs: NDArray[np.int64] = bundles_shared[np.triu_indices(len(bundles_shared), 1)]
+    structure = build_topology("polarfly", {"q": q})
+    bundles_between = links_between(structure.graph, layout(structure))
+    bundles_of_pairs: NDArray[np.int64] = bundles_between[np.triu_indices(len(bundles_between), 1)]
     return bundles_of_pairs
 
 
