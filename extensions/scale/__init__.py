@@ -85,11 +85,11 @@ class ConstructedStar:
 
         return with_choices(tables, topology, wiring, forwarding)
 
-    def alternates(self, topology: Topology, links: int) -> NDArray[np.uint8]:
+    def alternates(self, topology: Topology, most_links: int) -> NDArray[np.uint8]:
         """The alternates of each class as sets of links, uint8[S, 3K, ⌈K/8⌉]."""
         from extensions.scale.star_choices import star_alternates
 
-        return star_alternates(topology, links)
+        return star_alternates(topology, most_links)
 
 
 PROOF = ScaleProof()

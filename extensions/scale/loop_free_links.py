@@ -6,7 +6,7 @@ destinations of a class, so no destination is looked at.
 
 *Words.* Switch u = (x, x') is member x' of supernode x. Its links lead to members (x, m) of x, and
 to one member (w, ·) of each supernode w next to x. A class is a link together with the destinations
-that it serves (`star_choices`): the neighbour v itself (*direct*), other switches of the supernodes
+that it serves (`class_parts`): the neighbour v itself (*direct*), other switches of the supernodes
 next to x (*beside*), or all other destinations (*beyond*). If v is outside x, its supernode is z,
 and the *apex* is the supernode that is next to both x and z.
 
@@ -44,7 +44,7 @@ from numpy.typing import NDArray
 
 from compilers.proof.soundness.link_sets import Bits, Sets, byte_and_bit
 from compilers.tables.star_rows import OVER_Z
-from extensions.scale.star_choices import BESIDE, BEYOND
+from extensions.scale.class_parts import BESIDE, BEYOND
 from extensions.scale.star_classes import StarClasses
 from extensions.scale.supernode_groups import SupernodeGroup
 
@@ -106,8 +106,8 @@ def _packed_sets(serves: Bits, group: SupernodeGroup) -> Sets:
 class _CabledPaths:
     """The first links of paths between members of a supernode, as the cables are.
 
-    `star_choices.MemberPaths` has the same from the program, to choose the links that are judged
-    here. A proof does not ask what it judges.
+    `member_paths` has the same from the program, to choose the links that are judged here. A proof
+    does not ask what it judges.
     """
 
     classes: StarClasses

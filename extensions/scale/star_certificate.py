@@ -57,8 +57,8 @@ from compilers.proof.soundness.link_sets import Bits, Numbers, byte_and_bit, con
 from compilers.proof.soundness.port_use import PortUse
 from compilers.tables.build import Build
 from compilers.tables.build_parts import classes_of, switch_blocks
+from extensions.scale.class_parts import BESIDE, BEYOND, DIRECT
 from extensions.scale.loop_free_links import LoopFreeLinks
-from extensions.scale.star_choices import BESIDE, BEYOND, DIRECT
 from extensions.scale.star_classes import StarClasses
 from extensions.scale.star_program import hop_counts
 from extensions.scale.two_link_classes import first_alternatives

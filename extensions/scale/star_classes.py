@@ -1,13 +1,9 @@
 """The egress classes of a whole PolarStar, three for each link, and how much each of them serves.
 
-A class is a link together with the destinations that it serves: the neighbour itself (*direct*),
-other switches of the supernodes next to the switch's own (*beside*), or all other destinations
-(*beyond*). `star_program` proves that the rows of a `StarProgram` deliver all packets over minimal
-paths.
-
-A switch with at most K links has 3K classes. Link k has class k for destinations beyond, K + k for
-the neighbour itself, and 2K + k for those beside. `StarProgram.shift` has what is added to k: 2K
-and K.
+`class_parts` says which destinations the three classes of a link serve: direct, beside and beyond.
+`StarClasses.of` gives the classes of a build only if all its rows are computed from one program,
+if `star_program` proves that they deliver all packets over minimal paths, and if the cables are as
+the program takes them to be.
 """
 
 from __future__ import annotations
@@ -22,8 +18,7 @@ from numpy.typing import NDArray
 from compilers.families import polarstar
 from compilers.proof.soundness.port_use import PortUse
 from compilers.tables.build import Build
-from compilers.tables.star_rows import StarProgram
-from extensions.scale.star_choices import BESIDE, DIRECT
+from extensions.scale.class_parts import has_three_classes
 from extensions.scale.star_program import program_of, proved_cables
 from extensions.scale.supernode_cables import SupernodeCables
 from extensions.scale.supernode_groups import SupernodeGroup
@@ -55,8 +50,10 @@ class StarClasses:
         if not polarstar.is_whole(build.topology) or ports.shape[1] != 3 * most_links:
             return None
         # The rows of all switches are computed from one program, and are proved to deliver.
-        program = _three_class_program(build, most_links)
-        cables = proved_cables(build, program) if program else None
+        program = program_of(build)
+        if program is None or not has_three_classes(program, most_links):
+            return None
+        cables = proved_cables(build, program)
         # The cables join the members of supernodes as the program takes them to be joined.
         if cables is None or not cables.are_as_programmed():
             return None
@@ -94,10 +91,3 @@ class StarClasses:
         exact_rows = rows_by_class(slice(first_aggregate))
         aggregate_rows = rows_by_class(slice(first_aggregate, None))
         return exact_rows + aggregate_rows * k
-
-
-def _three_class_program(build: Build, most_links: int) -> StarProgram | None:
-    """The program of all rows of a build, if it has three classes for each of so many links."""
-    program = program_of(build)
-    shift = np.array([BESIDE * most_links, DIRECT * most_links], np.uint16)
-    return program if program and np.array_equal(program.shift, shift) else None

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.tables.star_rows import StarProgram
+from compilers.tables.star_rows import AGAINST, ALONG, StarProgram
 from compilers.topology.triangles import apex_links
 
 ORDINARY, QUADRIC = 0, 1
@@ -36,8 +36,7 @@ class SupernodeGroup:
     inner_links: Numbers
     """int[L], the numbers of the links within the supernode, ascending."""
     arc: Numbers
-    """int[D], for each outer link: 0 if it leads to a supernode of a larger number, 1 if smaller.
-    """
+    """int[D], by outer link: ALONG to a supernode with a larger number, AGAINST to a smaller."""
     outer_members: Numbers
     """int[k, D], the member of the other supernode at the far end of each outer link."""
     inner_members: Numbers
@@ -90,7 +89,7 @@ class SupernodeGroup:
             apex_places = np.delete(apex_places, smaller_neighbours, axis=1)
         place = np.arange(outer_count)
         outer_links = np.where(place >= smaller_neighbours, place + inner_count, place)
-        arc = (place < smaller_neighbours).astype(np.intp)
+        arc = np.where(place < smaller_neighbours, AGAINST, ALONG)
         inner_members = np.nonzero(program.joined[kind])[1]
         return cls(
             kind=kind,
@@ -121,6 +120,15 @@ class SupernodeGroup:
         return (self.supernodes[:, None] * k + np.arange(k)).ravel()
 
     def no_links(self) -> NDArray[np.bool_]:
-        """bool[k, 3, K, K], all False: by member, part of the classes, class's link, other link."""
+        """An empty set of links for each class, bool[k, 3, K, K], all False.
+
+        By member, part of the classes (`class_parts`), the class's link, and the link in the set.
+        """
         shape = len(self.outer_members), 3, self.link_count, self.link_count
         return np.zeros(shape, np.bool_)
+
+    def without_own_link(self, links: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Links by class, bool[k, 3, K, K] as `no_links`, without the class's own link; written."""
+        own_link = np.arange(self.link_count)
+        links[:, :, own_link, own_link] = False
+        return links
