@@ -1,6 +1,6 @@
 """Follows packets to every LID through the tables and cables that files state.
 
-`extensions.infiniband.subnet_check` reads the files and makes a `LidWalk` of them. The walk answers
+`extensions.infiniband.subnet_check` makes a `LidWalk` of the files. The walk answers
 two questions: between which switches packets arrive, and whether a lane has a *credit loop*. For
 that it collects the channel dependencies of each lane: a packet that came over a link depends on
 credits for the next link of its path. A cycle of dependencies within a lane is a credit loop, which
@@ -63,7 +63,7 @@ class LidEnds:
         )
 
     @property
-    def of_host(self) -> NDArray[np.int64]:
+    def first_of_host(self) -> NDArray[np.int64]:
         """int64[H], the first LID of each host."""
         return np.flatnonzero((self.port > 0) & (self.layer == 0))
 
@@ -78,6 +78,16 @@ class LidDelivery:
     dependencies: Flags
     """bool[LANES, S, ports + 1, ports + 1], the channel dependencies by lane, switch and port:
     whether a packet that the switch sent by the first port left the next switch by the second."""
+
+
+@dataclass(frozen=True, slots=True)
+class CreditLoop:
+    """A lane with a cycle of channel dependencies."""
+
+    lane: int
+    """The lane."""
+    vertex: int
+    """A switch at a link of the cycle."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,9 +150,9 @@ class LidWalk:
 
         -1 for switches without hosts.
         """
-        of_host = self.ends.of_host
+        first_lid = self.ends.first_of_host
         host_number = np.cumsum((self.ends.port > 0) & (self.ends.layer == 0)) - 1
-        vertices, first_host = np.unique(self.ends.vertex[of_host], return_index=True)
+        vertices, first_host = np.unique(self.ends.vertex[first_lid], return_index=True)
         lane = np.full((len(self.far), len(block)), -1)
         lane[vertices] = self.level[first_host[:, None], host_number[block]]
         return lane
@@ -168,13 +178,3 @@ class LidWalk:
             if remains.any():
                 loops.append(CreditLoop(lane, int(switch[remains][0])))
         return loops
-
-
-@dataclass(frozen=True, slots=True)
-class CreditLoop:
-    """A lane with a cycle of channel dependencies."""
-
-    lane: int
-    """The lane."""
-    vertex: int
-    """A switch at a link of the cycle."""

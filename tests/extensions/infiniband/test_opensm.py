@@ -20,7 +20,7 @@ from compilers.tables.fib import Fib
 from compilers.targets.target_lookup import target
 from extensions.infiniband import opensm
 from extensions.infiniband.guids import Guids
-from extensions.infiniband.subnet_text import read_tables
+from extensions.infiniband.table_text import read_tables
 from extensions.lossless.layers import layers
 from inventory.problems import InputError
 from tests.compilers.routed import routed
@@ -122,6 +122,19 @@ def test_guids_are_those_of_the_inventory(tmp_path: Path) -> None:
     assert known.host.tolist() == [[0x0002C9030000AA00 + v] for v in number]
     report = target("opensm").check_emitted(build, tmp_path)
     assert (report.differences, report.delivered) == (0, 42)
+
+
+def test_a_line_for_no_port_is_one_difference(tmp_path: Path) -> None:
+    build = with_guids({})
+    target("opensm").render(build, tmp_path)
+    file = tmp_path / "lfts.txt"
+    lines = file.read_text().splitlines(keepends=True)
+    # Before the first entry, which is for a GUID, a line for the number before that GUID.
+    entry = next(number for number, line in enumerate(lines) if "portguid" in line)
+    before = int(lines[entry].split()[-1], 16) - 1
+    lines.insert(entry, f"0x0fff 001 portguid {before:#018x}\n")
+    file.write_text("".join(lines))
+    assert target("opensm").check_emitted(build, tmp_path).differences == 1
 
 
 def test_a_host_whose_port_is_disabled_is_in_no_file(tmp_path: Path) -> None:

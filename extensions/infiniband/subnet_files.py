@@ -1,0 +1,47 @@
+"""The files of target opensm, and what they are compared with: a build and its LID layers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from compilers.readers.emitted_report import DifferenceList
+from compilers.tables.build import Build
+from extensions.infiniband.lid_layers import LidLayers
+from extensions.lossless.layers import Layers, layers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SubnetFiles:
+    """A folder of files for OpenSM, the build that they were written for, and how they differ."""
+
+    build: Build
+    """The build of one plane."""
+    folder: Path
+    """The folder of the files."""
+    differences: DifferenceList
+    """Collects the differences between the files and the build."""
+    lid_layers: LidLayers | None
+    """The layers of the LIDs of hosts; None if each host has one LID."""
+
+    @property
+    def lids(self) -> int:
+        """How many LIDs a host has."""
+        return len(self.lid_layers.tables) if self.lid_layers else 1
+
+    @property
+    def lanes(self) -> Layers:
+        """The lane of each pair of switches, as the layers of the build have it."""
+        return self.lid_layers.lanes if self.lid_layers else layers(self.build)
+
+    def vertices(self) -> dict[str, int]:
+        """The vertex of each switch by its name, but for switches that are missing."""
+        present = np.flatnonzero(self.build.topology.present).tolist()
+        return {self.build.wiring.names[vertex]: vertex for vertex in present}
+
+    def port_count(self, vertex: int) -> int:
+        """How many ports a switch has by its node type."""
+        wiring = self.build.wiring
+        return len(wiring.port_names[int(wiring.node_type[vertex])])

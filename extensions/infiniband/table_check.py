@@ -1,0 +1,125 @@
+"""The check of the forwarding tables that OpenSM gets, `lfts.txt`, against those of a build."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.tables.fib import Fib
+from compilers.tables.intermediate_form import Egress, local, no_route
+from extensions.infiniband.cable_check import CheckedCables
+from extensions.infiniband.lid_walk import LidEnds
+from extensions.infiniband.subnet_files import SubnetFiles
+from extensions.infiniband.table_text import TableText, read_tables
+
+LFTS = "lfts.txt"
+"""The file of the forwarding tables."""
+NO_PORT = -1
+"""In place of a port: packets for the LID are dropped."""
+NO_ROW = -1
+"""In place of the row of a LID in a table: the table has none for it."""
+Progress = Callable[[int, int], None] | None
+"""Called with (switches done, all switches)."""
+
+
+def checked_ports(
+    files: SubnetFiles, cables: CheckedCables, progress: Progress
+) -> NDArray[np.int16]:
+    """Read the forwarding table of every switch, and compare it with the routes.
+
+    Returns:
+        int16[S, n], the port of each switch towards each LID, as the tables state it; NO_PORT where
+        they state none.
+    """
+    build, file, ends = files.build, files.folder / LFTS, cables.ends
+    port = np.full((len(build.wiring.names), len(ends.guid)), NO_PORT, np.int16)
+    # Packets to switches take the minimal tables, those to hosts the tables of their LID's layer.
+    layer_tables = files.lid_layers.tables if files.lid_layers else ()
+    switches, wiring_cables = np.arange(build.tables.switches), build.wiring.cables()
+    egress = [
+        Fib.of(tables, wiring_cables).egress(switches) for tables in (build.tables, *layer_tables)
+    ]
+    vertices, compared = set(files.vertices().values()), set[int]()
+    for table in read_tables(file, files.differences):
+        vertex = cables.vertex_of_id.get(f"S-{table.switch:016x}")
+        if vertex is None or vertex in compared:
+            stated = f"{table.switch:#x}"
+            files.differences.add(file, table.line, stated, "one table a switch")
+            continue
+        compared.add(vertex)
+        lids = _lids_of_lines(files, ends, table)
+        port[vertex, lids.number[lids.exists]] = table.port[lids.exists]
+        expected = _expected_ports(
+            files, ends, vertex, np.stack([of_layer[vertex] for of_layer in egress])
+        )
+        row = np.full(len(ends.guid), NO_ROW)
+        row[lids.number] = np.arange(len(lids.number))
+        for lid in np.flatnonzero(port[vertex] != expected).tolist():
+            of_layer = f" (LID {ends.layer[lid]})" if files.lid_layers else ""
+            stated = (
+                f"{build.wiring.names[vertex]} to {ends.guid[lid]:#x}{of_layer} "
+                f"by port {port[vertex, lid]}"
+            )
+            # A LID without a row is reported at the head of the table.
+            line = table.line + 1 + int(row[lid])
+            files.differences.add(file, line, stated, f"by port {expected[lid]}")
+        if progress:
+            progress(len(compared), len(vertices))
+    for vertex in vertices - compared:
+        files.differences.add(file, 0, "no table", f"one of {build.wiring.names[vertex]}")
+    return port
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _LidsOfLines:
+    """The LIDs that n lines of a table are for."""
+
+    number: NDArray[np.int64]
+    """int64[n], the number of each line's LID among all LIDs; any where there is no such LID."""
+    exists: NDArray[np.bool_]
+    """bool[n], whether there is such a LID."""
+
+
+def _lids_of_lines(files: SubnetFiles, ends: LidEnds, table: TableText) -> _LidsOfLines:
+    """The LIDs that the lines of a table are for; lines for none and repeated lines differ."""
+    file, last = files.folder / LFTS, len(ends.guid) - 1
+    # The first LID of each line's port. OpenSM may give a port other LIDs than the file has, but
+    # the lowest bits stay: they say which of the port's LIDs the line is for.
+    number = np.searchsorted(ends.guid, table.guid).clip(0, last)
+    number = np.where(ends.port[number] > 0, number + table.lid % files.lids, number)
+    number = number.clip(0, last)
+    exists = ends.guid[number] == table.guid
+    for row in np.flatnonzero(~exists).tolist():
+        line = table.line + 1 + row
+        files.differences.add(file, line, f"{table.guid[row]:#x}", "no such port")
+    existing_rows = np.flatnonzero(exists)
+    _, first_of_lid = np.unique(number[existing_rows], return_index=True)
+    for row in np.delete(existing_rows, first_of_lid).tolist():
+        line, stated = table.line + 1 + row, f"{table.guid[row]:#x} again"
+        files.differences.add(file, line, stated, "one line for each LID")
+    return _LidsOfLines(number, exists)
+
+
+def _expected_ports(
+    files: SubnetFiles, ends: LidEnds, vertex: int, egress: Egress
+) -> NDArray[np.int64]:
+    """The port of a switch towards each LID by the routes, int64[n]; NO_PORT: none.
+
+    Args:
+        files: the files, and the build with the routes.
+        ends: the n LIDs.
+        vertex: the switch.
+        egress: [1 + layers, S], its egress values, the minimal ones first.
+    """
+    forwards = egress < no_route(egress)
+    port = np.full(egress.shape, NO_PORT, np.int64)
+    port[forwards] = files.build.tables.classes.port[vertex, egress[forwards]]
+    # Packets to the LIDs of hosts are forwarded by the layers, those to switches minimally.
+    tables_of_lid = np.where(ends.port > 0, ends.layer + 1, 0) if files.lid_layers else 0
+    expected: NDArray[np.int64] = port[tables_of_lid, ends.vertex]
+    is_local = (egress[0] == local(egress))[ends.vertex]
+    expected[is_local] = ends.port[is_local]
+    return expected
