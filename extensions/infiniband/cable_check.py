@@ -16,6 +16,7 @@ from extensions.infiniband.lid_walk import LidEnd, LidEnds
 from extensions.infiniband.settings_text import ABSENT
 from extensions.infiniband.subnet_files import SubnetFiles
 from extensions.infiniband.subnet_text import CableEnd, DevicePort, SubnetText, read_subnet
+from extensions.infiniband.subnet_variables import ADAPTER, system_of
 from extensions.infiniband.topology_text import read_definition, read_topology
 
 SUBNET, TOPOLOGY = "fabric.net", "fabric.topo"
@@ -104,9 +105,9 @@ def _topology_cables(files: SubnetFiles) -> Cables:
     """The cables of the topology file; what it says of kinds of systems is compared."""
     file, differences, vertices = files.folder / TOPOLOGY, files.differences, files.vertices()
     topology = read_topology(file, differences)
-    kinds = {name: f"switch_{files.port_count(vertex)}" for name, vertex in vertices.items()}
+    kinds = {name: system_of(files.port_count(vertex)) for name, vertex in vertices.items()}
     for mention in topology.mentions:
-        expected = kinds.get(mention.name, "adapter")
+        expected = kinds.get(mention.name, ADAPTER)
         if mention.kind != expected:
             stated = f"{mention.name} is {mention.kind}"
             differences.add(file, mention.line, stated, expected)
@@ -143,9 +144,9 @@ def _compare_cables(files: SubnetFiles, cables: Cables, file: str) -> None:
 
 def check_definitions(files: SubnetFiles) -> None:
     """Compare the definitions of the systems in the topology file: switches and the adapter."""
-    systems = {"adapter": ("CA", 1)}
+    systems = {ADAPTER: ("CA", 1)}
     for names in files.build.wiring.port_names:
-        systems[f"switch_{len(names)}"] = "SW", len(names)
+        systems[system_of(len(names))] = "SW", len(names)
     for name, (kind, ports) in systems.items():
         file = files.folder / f"{name}.ibnl"
         system = read_definition(file, files.differences)

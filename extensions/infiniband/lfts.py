@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+LFTS = "lfts.txt"
+"""The name of the file."""
 MOST_LIDS = 0xBFFF
 """The last unicast LID (InfiniBand Architecture Specification, volume 1, section 4.1.3)."""
 _LINE = b"0x%04x 000 portguid 0x%016x\n"

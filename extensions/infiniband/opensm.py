@@ -11,46 +11,46 @@ InfiniBand names them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from operator import itemgetter
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from compilers.families import polarstar
 from compilers.readers.emitted_report import EmittedReport
 from compilers.spec.features import AGGREGATES, CHANNELS
 from compilers.tables.build import Build
-from compilers.tables.fib import Fib
-from compilers.tables.intermediate_form import Egress, Tables, local, no_route
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.options import Chosen, Option
-from compilers.targets.rendering.renderer import Renderer, installed_nodes
+from compilers.targets.rendering.renderer import Renderer
 from compilers.targets.target import Progress, Target
 from compilers.topology import polarity
 from extensions.infiniband import ibnetdiscover, lfts
 from extensions.infiniband.guids import Guids
+from extensions.infiniband.lft_tables import LftTables
 from extensions.infiniband.lid_layers import LidLayers, lid_layers
 from extensions.infiniband.star_layers import LAYERS, MOST_SWITCHES, UNSET
 from extensions.infiniband.subnet_check import check_subnet
+from extensions.infiniband.subnet_variables import (
+    HostVariables,
+    LaneRule,
+    PortGroup,
+    SwitchVariables,
+    host_variables,
+    policy_variables,
+    switch_variables,
+    system_files,
+)
 from extensions.lossless.layers import Layers as Lanes
 from extensions.lossless.layers import layers as lanes_of_build
 from inventory.problems import InputError, Problem
 
-LFTS = "lfts.txt"
-"""The file of the linear forwarding tables."""
 LANES = (1, 2, 4, 8, 15)
 """How many data lanes a port can run (InfiniBand Architecture Specification, volume 1, 3.5.7)."""
 MOST_SWITCH_PORTS = 254
 """The most ports of a switch in InfiniBand."""
-GUIDS_A_LINE = 8
-"""The GUIDs in a line of a port group."""
-HERE = -2
-"""In place of a port: the packets are for this switch or its hosts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +73,14 @@ class OpensmVariables:
     """The weights of the virtual lanes."""
     sl2vl: str
     """The virtual lane of each service level."""
-    groups: list[dict[str, Any]]
+    groups: list[PortGroup]
     """The port groups of the QoS policy: `name`, and `guids` in lines."""
-    rules: list[dict[str, Any]]
+    rules: list[LaneRule]
     """The rules of the QoS policy: `source`, `destination` and `lane`."""
-    switches: list[dict[str, Any]]
+    switches: list[SwitchVariables]
     """`name`, `guid`, `digits`, `id`, `system` and `ports` of each switch, and its `cables`, each
     with `number`, `far`, `far_port`, `name`, `peer` and `system`."""
-    hosts: list[dict[str, Any]]
+    hosts: list[HostVariables]
     """`name`, `guid`, `port_guid`, `id`, `switch`, `node` and `port` of each host."""
 
 
@@ -129,7 +129,7 @@ class Opensm(Target):
         lid_layering = _lid_layers(build, chosen)
         lanes = lid_layering.lanes if lid_layering else lanes_of_build(build)
         _require_lanes(lanes, chosen)
-        groups, rules = _policy(build, guids, lanes)
+        policy = policy_variables(build, guids, lanes)
         values = OpensmVariables(
             identity=build.identity,
             folder=chosen["folder"],
@@ -139,10 +139,10 @@ class Opensm(Target):
             max_vls=min(n for n in LANES if n >= lanes.count),
             arbitration=",".join(f"{lane}:64" for lane in range(lanes.count)),
             sl2vl=",".join(str(sl if sl < lanes.count else 0) for sl in range(16)),
-            groups=groups,
-            rules=rules,
-            switches=list(_switches(build, guids)),
-            hosts=list(_hosts(build, guids)),
+            groups=policy.groups,
+            rules=policy.rules,
+            switches=list(switch_variables(build, guids)),
+            hosts=list(host_variables(build, guids)),
         )
         return lambda _: values
 
@@ -150,14 +150,14 @@ class Opensm(Target):
         self, renderer: Renderer, build: Build, chosen: Chosen, out: Path, progress: Progress
     ) -> None:
         """See `Target.write_fabric`."""
-        renderer.refuse_template(LFTS)
+        renderer.refuse_template(lfts.LFTS)
         super().write_fabric(renderer, build, chosen, out, None)
-        for name, text in definitions(build):
+        for name, text in system_files(build):
             renderer.write_bytes(out, f"{name}.ibnl", [text])
         lid_layering = _lid_layers(build, chosen)
         layer_tables = lid_layering.tables if lid_layering else ()
-        tables = _Tables(build, _guids(build, chosen), layer_tables)
-        renderer.write_bytes(out, LFTS, tables.blocks(progress))
+        tables = LftTables(build, _guids(build, chosen), layer_tables)
+        renderer.write_bytes(out, lfts.LFTS, tables.blocks(progress))
 
 
 def _guids(build: Build, chosen: Chosen) -> Guids:
@@ -248,180 +248,3 @@ def _too_many_problem(what: str, count: int, limit: int) -> Problem:
         given=f"{count:,}",
         todo="choose a smaller fabric or another target",
     )
-
-
-class _Tables:
-    """The linear forwarding tables of a build: the port of every switch towards every LID.
-
-    The LID of a switch has the minimal routes. Each LID of a host has the routes of its layer.
-    """
-
-    def __init__(self, build: Build, guids: Guids, layers: Sequence[Tables]) -> None:
-        self.build, self.guids = build, guids
-        # bool[S, P], whether a switch has a host of this number.
-        has_host = build.wiring.host_port > 0
-        has_host &= build.topology.present[:, None]
-        switch, number = np.nonzero(has_host)
-        present = np.flatnonzero(build.topology.present)
-        # The ends that have LIDs: all switches, and then all hosts.
-        vertex = np.concatenate((present, switch))
-        ports = build.wiring.host_port[switch, number].astype(np.int64)
-        host_port = np.concatenate((np.zeros(len(present), np.int64), ports))
-        guid = np.concatenate((guids.switch[present], guids.host[switch, number]))
-        # A host's first LID is a multiple of their number, so hosts that have several come first.
-        ends_by_lid = np.lexsort((host_port, vertex, (host_port == 0) & (len(layers) > 0)))
-        lids = np.where(host_port[ends_by_lid] > 0, max(1, len(layers)), 1)
-        # int64[L] each: the end that has a LID, and the index of the end's first LID.
-        end, first_lid = np.repeat(ends_by_lid, lids), np.repeat(np.cumsum(lids) - lids, lids)
-        layer = np.arange(len(end)) - first_lid
-        self.vertex = vertex[end]
-        """int64[L], the switch of each LID, or the switch of its host."""
-        self.host_port = host_port[end]
-        """int64[L], the port of that switch to the LID; 0 is the switch itself."""
-        self.table = np.where((host_port[end] > 0) & (len(layers) > 0), layer + 1, 0)
-        """int64[L], the tables of each LID, an index in `_egress`."""
-        self.layout = lfts.LftLayout.of(np.arange(len(end)) + max(1, len(layers)), guid[end])
-        everywhere = np.arange(build.tables.switches)
-        cables = build.wiring.cables()
-        self._egress = [
-            Fib.of(tables, cables).egress(everywhere) for tables in (build.tables, *layers)
-        ]
-        """The egress values of the minimal tables, and of each layer."""
-
-    def port(self, vertex: int) -> NDArray[np.int64]:
-        """int64[L]: where a switch sends packets for each LID; -1: nowhere."""
-        towards = np.stack([self._towards(vertex, egress[vertex]) for egress in self._egress])
-        port = towards[self.table, self.vertex]
-        return np.where(port == HERE, self.host_port, port)
-
-    def _towards(self, vertex: int, egress: Egress) -> NDArray[np.int64]:
-        """int64[S]: the port towards each switch, -1 or HERE, of a row of egress values."""
-        forwards = egress < no_route(egress)
-        port = np.full(len(egress), -1, np.int64)
-        port[forwards] = self.build.tables.classes.port[vertex, egress[forwards]]
-        port[egress == local(egress)] = HERE
-        return port
-
-    def blocks(self, progress: Progress) -> Iterator[bytes]:
-        """The file, a switch after the other."""
-        yield f"# polarfab build {self.build.identity}\n".encode()
-        for vertex, _ in installed_nodes(self.build, progress):
-            yield self.layout.block(int(self.guids.switch[vertex]), self.port(vertex))
-
-
-def _policy(
-    build: Build, guids: Guids, lanes: Lanes
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Port groups, and the rules that give pairs of hosts their lane where it is not 0."""
-    names, ends = build.wiring.names, np.flatnonzero(build.topology.endpoints)
-    groups, rules = [], []
-    for source in ends.tolist():
-        lane = lanes.layer[source, ends]  # by destination
-        other_lanes = np.unique(lane[lane > 0]).tolist()
-        if other_lanes:
-            groups.append({"name": names[source], "guids": _lines(guids.host[source])})
-        for number in other_lanes:
-            name = f"{names[source]} lane {number}"
-            groups.append({"name": name, "guids": _lines(guids.host[ends[lane == number]])})
-            rules.append({"source": names[source], "destination": name, "lane": number})
-    return groups, rules
-
-
-def _lines(guids: NDArray[np.uint64]) -> list[str]:
-    """GUIDs in lines of a port group."""
-    texts = [_hex(guid) for guid in guids[guids > 0].tolist()]
-    return [", ".join(texts[i : i + GUIDS_A_LINE]) for i in range(0, len(texts), GUIDS_A_LINE)]
-
-
-def _hex(guid: int) -> str:
-    """A GUID as OpenSM writes it."""
-    return f"{guid:#018x}"
-
-
-def _hosts(build: Build, guids: Guids) -> Iterator[dict[str, Any]]:
-    """The host adapters, for the templates; the GUID of a node is that of its port less one."""
-    wiring = build.wiring
-    for v, h in np.argwhere(guids.host > 0).tolist():
-        port_guid = int(guids.host[v, h])
-        yield {
-            "name": wiring.host_names[v * guids.host.shape[1] + h],
-            "guid": _hex(port_guid - 1),
-            "port_guid": f"{port_guid:x}",
-            "id": _adapter(port_guid),
-            "switch": _switch(int(guids.switch[v])),
-            "node": wiring.names[v],
-            "port": int(wiring.host_port[v, h]),
-        }
-
-
-def _switches(build: Build, guids: Guids) -> Iterator[dict[str, Any]]:
-    """The switches with their cables, for the templates; see `OpensmVariables`."""
-    wiring = build.wiring
-    for v, name in installed_nodes(build):
-        ports = len(wiring.port_names[int(wiring.node_type[v])])
-        links = np.flatnonzero(wiring.far[v] >= 0)
-        columns = wiring.port[v, links], wiring.far[v, links], wiring.far_port[v, links]
-        cables = [
-            {
-                "number": port,
-                "far": _switch(int(guids.switch[far])),
-                "far_port": far_port,
-                "name": wiring.names[far],
-                "peer": wiring.names[far],
-                "system": system(len(wiring.port_names[int(wiring.node_type[far])])),
-            }
-            for port, far, far_port in np.stack(columns, axis=1).tolist()
-        ]
-        cables += [
-            {
-                "number": int(wiring.host_port[v, h]),
-                "far": _adapter(int(guids.host[v, h])),
-                "far_port": 1,
-                "name": name,
-                "peer": wiring.host_names[v * guids.host.shape[1] + h],
-                "system": ADAPTER,
-            }
-            for h in np.flatnonzero(guids.host[v]).tolist()
-        ]
-        yield {
-            "name": name,
-            "guid": _hex(int(guids.switch[v])),
-            "digits": f"{int(guids.switch[v]):x}",
-            "id": _switch(int(guids.switch[v])),
-            "system": system(ports),
-            "ports": ports,
-            "cables": sorted(cables, key=itemgetter("number")),
-        }
-
-
-def _switch(guid: int) -> str:
-    """The id of a switch in the subnet."""
-    return f"S-{guid:016x}"
-
-
-def _adapter(port_guid: int) -> str:
-    """The id of a host's adapter in the subnet."""
-    return f"H-{port_guid - 1:016x}"
-
-
-ADAPTER = "adapter"
-"""The system of a host: one adapter with one port."""
-
-
-def system(ports: int) -> str:
-    """The name of a switch's system. It may not begin with SW."""
-    return f"switch_{ports}"
-
-
-def definitions(build: Build) -> Iterator[tuple[str, bytes]]:
-    """The name and the definition of each system: switches, and the adapter."""
-    for ports in sorted({len(names) for names in build.wiring.port_names}):
-        yield system(ports), _definition(system(ports), "SW", ports)
-    yield ADAPTER, _definition(ADAPTER, "CA", 1)
-
-
-def _definition(name: str, kind: str, ports: int) -> bytes:
-    """The IBNL file of a kind of systems with one node."""
-    lines = [f"TOPSYSTEM {name}", "", f"NODE {kind} {ports} {name} U1"]
-    lines += [f"{port} -> P{port}" for port in range(1, ports + 1)]
-    return "\n".join([*lines, "", ""]).encode()

@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import Egress, local, no_route
 from extensions.infiniband.cable_check import CheckedCables
+from extensions.infiniband.lfts import LFTS
 from extensions.infiniband.lid_walk import LidEnds
 from extensions.infiniband.subnet_files import SubnetFiles
 from extensions.infiniband.table_text import TableText, read_tables
 
-LFTS = "lfts.txt"
-"""The file of the forwarding tables."""
 NO_PORT = -1
 """In place of a port: packets for the LID are dropped."""
 NO_ROW = -1

@@ -18,8 +18,8 @@ from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from compilers.tables.fib import Fib
 from compilers.targets.target_lookup import target
-from extensions.infiniband import opensm
 from extensions.infiniband.guids import Guids
+from extensions.infiniband.lfts import LFTS
 from extensions.infiniband.table_text import read_tables
 from extensions.lossless.layers import layers
 from inventory.problems import InputError
@@ -84,7 +84,7 @@ def test_rules_give_every_pair_its_layer(tmp_path: Path, parameters: dict[str, i
 
 def test_golden_files(tmp_path: Path, golden) -> None:
     rendered(replace(routed(q=2), identity="0123456789abcdef"), tmp_path)
-    for name in (opensm.LFTS, *target("opensm").files):
+    for name in (LFTS, *target("opensm").files):
         golden((tmp_path / name).read_text().replace(str(tmp_path), "DIR"), f"opensm_q2_{name}")
 
 
