@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 ENTRY_POINTS = {
     "polarfab.verbs": {"hosts": "extensions.host_paths.hosts_verb:command"},
     "polarfab.targets": {"srv6": "extensions.host_paths.srv6:Srv6"},
-    "polarfab.additions": {"sonic.srv6": "extensions.host_paths.sonic_srv6:SonicSegments"},
+    "polarfab.additions": {"sonic.srv6": "extensions.host_paths.sonic_srv6:SonicSrv6"},
     "polarfab.functions": {
         "host_paths": "extensions.host_paths:host_paths",
         "probing": "extensions.host_paths:probing",
@@ -54,7 +54,7 @@ def host_paths(
 
 
 def probing(fabric: Fabric, options: Mapping[str, str] | None = None) -> Probing:
-    """The fewest probes over all links of all planes: `.probes`, `.localise(lost, arrived)`.
+    """A small set of probes over all links of all planes: `.probes`, `.localise(lost, arrived)`.
 
     Args:
         fabric: the fabric; it is compiled if it is not yet.

@@ -10,14 +10,15 @@ path. The *entropy value* of a path is its index in the `HostPathSet`: hosts has
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from ipaddress import IPv4Address, ip_address
-from itertools import pairwise
+from itertools import islice, pairwise
 from string import digits
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,14 +32,13 @@ from extensions.host_paths.path_sets import (
     HostPath,
     crosses,
     every_path,
-    path_set,
     repaired,
     usids,
 )
 from extensions.host_paths.srv6 import Srv6
-from extensions.host_paths.srv6_sids import (
-    Usids,
-    own_block,
+from extensions.host_paths.usid_blocks import (
+    UsidBlock,
+    block_of_plane,
     require_numbers,
     required_block,
 )
@@ -96,16 +96,16 @@ class Carriers:
     Their form follows the options of target srv6.
     """
 
-    usids: tuple[Usids, ...]
-    """The uSIDs of every plane, in a block of its own."""
+    blocks: tuple[UsidBlock, ...]
+    """The block of the uSIDs of every plane."""
     at_host: bool
-    """Whether hosts take the outer header off, not their switches."""
+    """Whether hosts take the outer header off; otherwise their switches do."""
     interface: str
     """The interface of hosts to the first plane."""
 
     @classmethod
     def of(cls, builds: Sequence[Build], options: Chosen | None) -> Carriers:
-        """Check the options, and that the numbers suffice.
+        """The carriers of a fabric with the options of target srv6.
 
         Raises:
             InputError: no such option or value; the fabric is too large, or has no IPv6 pool.
@@ -120,14 +120,16 @@ class Carriers:
                     given="none",
                     todo='add one, for instance addressing: {ipv6: "fd00::/48"}',
                 )
-        block = required_block(chosen["block"])
-        numbers = tuple(Usids(own_block(block, plane)) for plane in range(len(builds)))
-        return cls(numbers, chosen["decap"] == "host", chosen["interface"])
+        first_block = required_block(chosen["block"])
+        planes = range(len(builds))
+        blocks = tuple(UsidBlock(block_of_plane(first_block, plane)) for plane in planes)
+        return cls(blocks, chosen["decap"] == "host", chosen["interface"])
 
     @property
     def longest(self) -> int:
-        """The most links of a path: a carrier has room for so many uSIDs besides those at the
-        end.
+        """The most links of a path: so many uSIDs of switches fit into a carrier.
+
+        Those of the host and of decapsulation, or that of decapsulation alone, come after them.
         """
         return CARRIER - (2 if self.at_host else 1)
 
@@ -136,8 +138,11 @@ class Carriers:
 
         With `eth0` to plane 0, it is `eth1` to plane 1.
         """
-        head = self.interface.rstrip(digits)
-        return f"{head}{int(self.interface[len(head) :] or 0) + plane}" if plane else self.interface
+        if not plane:
+            return self.interface  # as it was chosen, also if it has no number
+        name = self.interface.rstrip(digits)
+        first_number = int(self.interface[len(name) :] or 0)
+        return f"{name}{first_number + plane}"
 
     def of_path(self, plane: int, nodes: Sequence[int], host: int) -> str:
         """The carrier along a path to a host.
@@ -147,7 +152,7 @@ class Carriers:
             nodes: the switches of the path.
             host: the host's number at the last of them.
         """
-        return self.usids[plane].carrier(*usids(nodes, host if self.at_host else None))
+        return self.blocks[plane].carrier(*usids(nodes, host if self.at_host else None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,23 +170,18 @@ class HostEnd:
     def of(cls, builds: Sequence[Build], word: str | int) -> HostEnd:
         """The end that a node, a vertex, a host or an address of some plane names.
 
+        A node stands for its first host with a port to some plane.
+
         Raises:
             InputError: no plane has it, or its switch has no hosts.
         """
-        for build in builds:
-            try:
-                switch = find_switch(build, word)
-            except InputError:
-                if build is builds[-1]:
-                    raise
-                continue
-            break
-        # The loop has ended at the first plane that has the word.
+        build, switch = _first_plane_with(builds, word)
         wiring, number = build.wiring, _host_number(build, switch, str(word))
         width = wiring.host_port.shape[1]
+        named = range(width) if number is None else [number]
         hosts = [
             host
-            for host in (range(width) if number is None else [number])
+            for host in named
             if host < width and any(cls(switch, host, "").has_port(plane) for plane in builds)
         ]
         if not hosts:
@@ -194,8 +194,22 @@ class HostEnd:
         return bool(plane.wiring.host_port[self.switch, self.host] > 0)
 
 
+def _first_plane_with(builds: Sequence[Build], word: str | int) -> tuple[Build, int]:
+    """The first plane that has a node, a vertex, a host or an address, and the switch it leads to.
+
+    Raises:
+        InputError: no plane has it.
+    """
+    for build in builds[:-1]:
+        with suppress(InputError):
+            return build, find_switch(build, word)
+    return builds[-1], find_switch(builds[-1], word)
+
+
 def _host_number(build: Build, switch: int, word: str) -> int | None:
-    """The number at its switch of the host that a word names; None if it names the switch.
+    """The number at its switch of the host that a word names; None if it names no host.
+
+    It names no host if it is a node's name or vertex, or the address of the switch itself.
 
     Args:
         build: the build of a plane.
@@ -208,8 +222,9 @@ def _host_number(build: Build, switch: int, word: str) -> int | None:
     if word in wiring.host_names:
         return wiring.host_names.index(word) % int(wiring.host_port.shape[1])
     address = ip_address(word)
-    first = addressing.host if isinstance(address, IPv4Address) else addressing.host6
-    number = int(address) - int(first(switch, 0))
+    host_address = addressing.host if isinstance(address, IPv4Address) else addressing.host6
+    # The addresses of a switch's hosts are consecutive, and the switch's own comes before them.
+    number = int(address) - int(host_address(switch, 0))
     return number if number >= 0 else None
 
 
@@ -230,7 +245,8 @@ class HostPathSet:
     weights: tuple[int, ...]
     """The weight of each path."""
     dropped: tuple[tuple[int, HostPath], ...] = ()
-    """The paths that failures have removed, each with its entropy value; empty without failures."""
+    """The entropy value and the path of each path that failures have removed; () without failures.
+    """
 
     def __repr__(self) -> str:
         """`<HostPathSet h0 to h12: 8 paths>`."""
@@ -242,20 +258,29 @@ class HostPathSet:
         return self.carriers.of_path(path.plane, path.nodes, self.destination.host)
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON; planes count from 1."""
+        """For JSON, with the keys `source`, `destination`, `paths` and `dropped`.
+
+        The first two are the names of the hosts. `paths` and `dropped` are lists with the keys of
+        `shown` and `entropy`, those of `paths` also with `weight`.
+        """
         rows = zip(self.paths, self.weights, strict=True)
         return {
             "source": self.source.name,
             "destination": self.destination.name,
             "paths": [
-                {"entropy": i, **self.shown(path), "weight": weight}
-                for i, (path, weight) in enumerate(rows)
+                {"entropy": entropy, **self.shown(path), "weight": weight}
+                for entropy, (path, weight) in enumerate(rows)
             ],
-            "dropped": [{"entropy": i, **self.shown(path)} for i, path in self.dropped],
+            "dropped": [{"entropy": entropy, **self.shown(path)} for entropy, path in self.dropped],
         }
 
     def shown(self, path: HostPath) -> dict[str, Any]:
-        """A path by names: its switches, the port that each leaves by, its carrier."""
+        """A path for JSON.
+
+        The keys are `plane` (from 1), `nodes` (the names of its switches), `ports` (the one by
+        which the path leaves each switch but the last), `sids` (its carrier, as a list) and
+        `disjoint`.
+        """
         wiring = self.builds[path.plane].wiring
         egress_ports = [
             wiring.port_name(switch, int(wiring.port[switch, wiring.far[switch] == next_switch][0]))
@@ -300,11 +325,13 @@ def host_paths(
         raise InputError.of(
             "hosts of two switches", same_switch, "hosts of one switch need no path"
         )
-    common_planes = _with_ports(builds, _planes(builds, planes), (start, end))
+    common_planes = _with_ports(builds, _chosen_planes(builds, planes), (start, end))
     graphs = [TabledGraph(builds[plane]) for plane in common_planes]
-    chosen_paths = path_set(graphs, start.switch, end.switch, count, carriers.longest)
-    paths = [_in_plane(path, common_planes) for path in chosen_paths]
-    intact = HostPathSet(
+    # `path_sets` numbers the planes that it is given; here they get their own numbers again.
+    every = every_path(graphs, start.switch, end.switch, carriers.longest)
+    candidates = (path._replace(plane=common_planes[path.plane]) for path in every)
+    paths = list(islice(candidates, count))
+    path_set = HostPathSet(
         builds=tuple(builds),
         carriers=carriers,
         source=start,
@@ -312,30 +339,41 @@ def host_paths(
         paths=tuple(paths),
         weights=_weights(builds[0], paths),
     )
-    if not failures:
-        return intact
-    failed = [element for word in failures for element in _elements(builds, word)]
+    return _without_failures(path_set, candidates, failures) if failures else path_set
+
+
+def _without_failures(
+    path_set: HostPathSet, candidates: Iterable[HostPath], failures: Sequence[str]
+) -> HostPathSet:
+    """The path set with other paths in the places of those that failures take.
+
+    Args:
+        path_set: the set without failures.
+        candidates: further paths of the pair, in their order.
+        failures: nodes, and links as `A-B`.
+
+    Raises:
+        InputError: a word names nothing, or no path is left.
+    """
+    failed = [element for word in failures for element in _failed_elements(path_set.builds, word)]
 
     def lost(path: HostPath) -> bool:
         """Whether a path needs what has failed."""
-        return any(crosses(path, plane, element) for plane, element in failed)
+        return any(crosses(path, element.plane, element.vertices) for element in failed)
 
-    all_paths = every_path(graphs, start.switch, end.switch, carriers.longest)
-    candidates = (_in_plane(path, common_planes) for path in all_paths)
-    live = repaired(paths, candidates, lost)
+    live = repaired(path_set.paths, candidates, lost)
     if not live:
-        required = f"a path from {start.name} to {end.name} that lives"
+        required = f"a path from {path_set.source.name} to {path_set.destination.name} that lives"
         raise InputError.of(required, f"{' and '.join(failures)} down", key="fail")
-    dropped = tuple((i, path) for i, path in enumerate(paths) if lost(path))
-    return replace(intact, paths=tuple(live), weights=_weights(builds[0], live), dropped=dropped)
+    return replace(
+        path_set,
+        paths=tuple(live),
+        weights=_weights(path_set.builds[0], live),
+        dropped=tuple((entropy, path) for entropy, path in enumerate(path_set.paths) if lost(path)),
+    )
 
 
-def _in_plane(path: HostPath, planes: Sequence[int]) -> HostPath:
-    """The path with the number of its plane among all planes."""
-    return path._replace(plane=planes[path.plane])
-
-
-def _planes(builds: Sequence[Build], requested: Sequence[int]) -> list[int]:
+def _chosen_planes(builds: Sequence[Build], requested: Sequence[int]) -> list[int]:
     """The planes that are asked for, from 0; all if none is named.
 
     Raises:
@@ -350,7 +388,7 @@ def _planes(builds: Sequence[Build], requested: Sequence[int]) -> list[int]:
 def _with_ports(
     builds: Sequence[Build], planes: Sequence[int], ends: Sequence[HostEnd]
 ) -> list[int]:
-    """The planes to which both hosts have a port.
+    """Those of the planes to which both hosts have a port.
 
     Raises:
         InputError: there are none.
@@ -365,9 +403,10 @@ def _with_ports(
 def _weights(build: Build, paths: Sequence[HostPath]) -> tuple[int, ...]:
     """The weight of each path: the minimal paths together get the minimal share of the build.
 
-    With a share p of minimal traffic, m minimal paths of weight a and n others of weight b have to
-    fulfil m·a / (m·a + n·b) = p. So a / b = p·n / (m·(1 - p)), rounded to whole numbers up to
-    LARGEST_WEIGHT. Without a minimal share all paths have the same weight.
+    Minimal are the shortest ones among the edge-disjoint paths. With a share p of minimal traffic,
+    m minimal paths of weight a and n others of weight b have to fulfil m·a / (m·a + n·b) = p. So
+    a / b = p·n / (m·(1 - p)), rounded to whole numbers up to LARGEST_WEIGHT. Without a minimal
+    share all paths have the same weight.
     """
     minimal_share = build.forwarding.minimal_share
     fewest_nodes = min((len(path.nodes) for path in paths), default=0)
@@ -377,30 +416,40 @@ def _weights(build: Build, paths: Sequence[HostPath]) -> tuple[int, ...]:
     if minimal_share is not None and 0 < minimal_share < 1 and longer:
         ratio = minimal_share * longer / (sum(minimal) * (1 - minimal_share))
     limited = min(max(ratio, Fraction(1, LARGEST_WEIGHT)), Fraction(LARGEST_WEIGHT))
+    # a is at most LARGEST_WEIGHT too, if b is at most that divided by the ratio.
     weight = limited.limit_denominator(int(LARGEST_WEIGHT / max(limited, Fraction(1))))
     return tuple(weight.numerator if is_minimal else weight.denominator for is_minimal in minimal)
 
 
-def _elements(builds: Sequence[Build], word: str) -> list[tuple[int, tuple[int, ...]]]:
-    """The failed link or node that a word names, in each plane that has it.
+class _FailedElement(NamedTuple):
+    """A link or node of one plane that has failed."""
 
-    Returns:
-        The number of the plane, from 0, and the vertices there: both ends of a link, or a node.
+    plane: int
+    """The plane, from 0."""
+    vertices: tuple[int, ...]
+    """Both ends of a link, or the node, as `path_sets.crosses` takes them."""
+
+
+def _failed_elements(builds: Sequence[Build], word: str) -> list[_FailedElement]:
+    """The link or node that a word names, in each plane that has it.
 
     Raises:
         InputError: no plane has a link or node of this name.
     """
-    elements: list[tuple[int, tuple[int, ...]]] = []
-    problem = None
+    elements: list[_FailedElement] = []
+    first_error = None
     for plane, build in enumerate(builds):
         try:
             with at_key("fail"):
                 element = find_failure(build, word)
         except InputError as error:
-            problem = problem or error
+            first_error = first_error or error
             continue
-        ends = [*build.wiring.link_ends().tolist(), *([v] for v in range(build.tables.switches))]
-        elements.append((plane, tuple(ends[element])))
-    if problem and not elements:
-        raise problem
+        link_ends = build.wiring.link_ends().tolist()
+        # Elements are numbered: links first, then switches.
+        is_link = element < len(link_ends)
+        vertices = tuple(link_ends[element]) if is_link else (element - len(link_ends),)
+        elements.append(_FailedElement(plane, vertices))
+    if first_error and not elements:
+        raise first_error
     return elements

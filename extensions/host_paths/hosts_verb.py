@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -33,6 +33,11 @@ if TYPE_CHECKING:
     from extensions.host_paths.host_path_set import HostPathSet
     from extensions.host_paths.localisation import Probing
     from polarfab.fabric import Fabric
+
+PATH_FORMATS = ("linux", "frr", "fabric", "library")
+"""The values of `--format` of `hosts paths`, besides table and JSON."""
+FABRIC_FORMATS = ("fabric", "library")
+"""Those that are for all hosts, and name none."""
 
 
 @click.command("localise")
@@ -59,12 +64,12 @@ def localise(
         polarfab hosts localise build report.csv   (columns probe,result: 17,lost)
     """
     from compilers.targets.options import read
-    from extensions.host_paths import probing as probing_of
+    from extensions.host_paths import probing as probing_of_fabric
     from extensions.host_paths.probe_report import ProbeReport
     from polarfab.fabric import Fabric
 
     output_format = chosen_format(form, as_json)
-    probing = probing_of(Fabric.load(folder), read(option_words))
+    probing = probing_of_fabric(Fabric.load(folder), read(option_words))
     if report is None:
         _print_probing(probing, output_format)
         return
@@ -93,12 +98,12 @@ def localise(
 def _print_probing(probing: Probing, form: str) -> None:
     """Print the probes as CSV, as JSON or as a table, with what no report can distinguish."""
     rows = [probing.as_dict(probe) for probe in probing.probes]
-    links = len(probing.links)
+    links, alike = len(probing.links), probing.alike()
     switches = sum(int(build.topology.present.sum()) for build in probing.builds)
     if form == "csv":
+        # A cell has a text: the names of all switches, and the only carrier.
         print_csv([row | {"nodes": " ".join(row["nodes"]), "sids": row["sids"][0]} for row in rows])
         return
-    alike = probing.alike()
     if form == "json":
         counts = {"links": links, "switches": switches, "fewest": probing.fewest}
         print_json({**counts, "alike": alike, "probes": rows})
@@ -119,11 +124,7 @@ def _print_probing(probing: Probing, form: str) -> None:
         say(f"no report distinguishes these: {', '.join(names)}")
 
 
-PATH_FORMATS = ("linux", "frr", "fabric", "library")
-"""The values of `--format` of `hosts paths`, besides table and JSON."""
-
-
-def _planes(_ctx: click.Context, _param: click.Parameter, text: str) -> tuple[int, ...]:
+def _read_planes(_ctx: click.Context, _param: click.Parameter, text: str) -> tuple[int, ...]:
     """Read the option --planes: numbers from 1, separated by commas; () for `all`.
 
     Raises:
@@ -148,7 +149,7 @@ def _planes(_ctx: click.Context, _param: click.Parameter, text: str) -> tuple[in
     "--planes",
     metavar="all|P,…",
     default="all",
-    callback=_planes,
+    callback=_read_planes,
     help="The planes that paths may take, from 1.",
 )
 @shared("--fail", "", "failures")
@@ -185,7 +186,7 @@ def paths(
 
     fabric, options = Fabric.load(folder), read(option_words)
     output_format = chosen_format(form, as_json)
-    if output_format in ("fabric", "library"):
+    if output_format in FABRIC_FORMATS:
         if source is not None:
             raise click.UsageError(f"--format {output_format} is for all hosts: name none")
         text = (
@@ -239,7 +240,7 @@ def _fabric_json(fabric: Fabric, planes: tuple[int, ...], options: Chosen) -> It
         given = ", ".join(map(str, chosen))
         raise InputError.of(required, given, "name one, as in --planes 1", key="--planes")
     plane = chosen[0] - 1
-    document = fabric_document(fabric.builds[plane], carriers.usids[plane])
+    document = fabric_document(fabric.builds[plane], carriers.blocks[plane])
     return [json.dumps(document, indent=2), "\n"]
 
 
@@ -277,7 +278,12 @@ def _write(text: Iterable[str], output: Path | None) -> None:
 
 
 def _print_paths(path_set: HostPathSet, failed: str) -> None:
-    """Print paths as a table; with failures, which are new and which paths were dropped."""
+    """Print paths as a table; with failures, which are new and which paths were dropped.
+
+    Args:
+        path_set: the paths; `HostPathSet.as_dict` names the keys of a path.
+        failed: what has failed, in words; "" for nothing.
+    """
     document = path_set.as_dict()
     dropped_entropies = {path["entropy"] for path in document["dropped"]}
     title = f"{path_set.source.name} to {path_set.destination.name}: {_path_count(path_set)}"
@@ -304,10 +310,9 @@ def _path_count(path_set: HostPathSet) -> str:
     return f"{count} paths" if count > 1 else f"{count} path"
 
 
-def _node_names(path: dict[str, object]) -> str:
-    """The names of the nodes of a path."""
-    nodes = path["nodes"]
-    return " ".join(nodes) if isinstance(nodes, list) else ""
+def _node_names(path: Mapping[str, Any]) -> str:
+    """The names of the nodes of a path, in one text."""
+    return " ".join(path["nodes"])
 
 
 command = Words(

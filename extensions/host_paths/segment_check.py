@@ -14,41 +14,47 @@ from compilers.readers.emitted_report import DifferenceList, EmittedReport
 from compilers.readers.exact_text import bare, exact_lines, read_exact
 from compilers.tables.build import Build
 from extensions.host_paths.carrier_check import CarrierCheck, Progress
-from extensions.host_paths.segment_text import (
+from extensions.host_paths.switch_segment_text import (
     SegmentTable,
     read_segments,
     read_sonic_segments,
 )
-from extensions.host_paths.switch_segments import BRIDGE, SwitchSegments, row_text
+from extensions.host_paths.switch_segments import (
+    BRIDGE,
+    SwitchSegments,
+    host_interface,
+    row_text,
+)
 
-HOSTS = "hosts"
-"""The folder of the hosts' folders."""
+HOSTS_FOLDER = "hosts"
+"""The folder that has a folder for each host, in the output of target srv6."""
 SONIC_VLAN = "Vlan2"
 """The interface of several hosts of a switch on SONiC."""
 
 
 def check_segments(
-    build: Build, _: object, folder: Path, progress: Progress, accept: tuple[str, ...]
+    build: Build, _options: object, folder: Path, progress: Progress, accept: tuple[str, ...]
 ) -> EmittedReport:
     """Compare the files of target srv6 with the tables; see `Target.fabric_check`.
 
-    The second argument is the options of the target, which the check does not need.
+    The check needs no options of the target, as the files show which were chosen.
     """
     differences = DifferenceList(accept)
     tables: dict[int, SegmentTable] = {}
     for vertex in np.flatnonzero(build.topology.present).tolist():
-        of_switch = folder / build.wiring.names[vertex]
+        switch_folder = folder / build.wiring.names[vertex]
         try:
-            tables[vertex] = read_segments(of_switch / "srv6.batch", differences)
-            _check_settings(build, vertex, of_switch / "srv6-sysctl.conf", differences)
-            for_frr = read_segments(of_switch / "srv6.conf", differences)
-            _compare_files(tables[vertex], for_frr, differences)
+            tables[vertex] = read_segments(switch_folder / "srv6.batch", differences)
+            _check_settings(build, vertex, switch_folder / "srv6-sysctl.conf", differences)
+            frr_table = read_segments(switch_folder / "srv6.conf", differences)
+            _compare_files(tables[vertex], frr_table, differences)
         except (OSError, UnicodeDecodeError) as error:
-            file = Path(getattr(error, "filename", of_switch))
+            # An OSError names its file; a UnicodeDecodeError does not.
+            file = Path(getattr(error, "filename", switch_folder))
             differences.add(file, 0, "cannot be read", "a file of SIDs")
     segments = SwitchSegments(build, tables, differences)
     segments.check()
-    pairs = CarrierCheck(segments).check(folder / HOSTS, progress)
+    pairs = CarrierCheck(segments).check(folder / HOSTS_FOLDER, progress)
     return EmittedReport(
         "srv6",
         switches=len(tables),
@@ -61,12 +67,15 @@ def check_segments(
 
 
 def _check_settings(build: Build, vertex: int, file: Path, differences: DifferenceList) -> None:
-    """Compare the settings of a kernel, without which it drops packets with segments."""
+    """Compare the settings of a kernel, without which it drops packets with segments.
+
+    Each interface that packets come in by has one: those of links, and that of the hosts.
+    """
     wiring = build.wiring
-    names = wiring.port_names[int(wiring.node_type[vertex])]
-    hosts = [names[port - 1] for port in wiring.host_port[vertex].tolist() if port]
-    ports = [names[port - 1] for port in wiring.port[vertex][wiring.far[vertex] >= 0].tolist()]
-    interfaces = ["all", *ports, *(hosts if len(hosts) < 2 else [BRIDGE])]
+    link_ports = wiring.port[vertex][wiring.far[vertex] >= 0].tolist()
+    links = [wiring.port_name(vertex, port) for port in link_ports]
+    hosts = host_interface(build, vertex, BRIDGE)
+    interfaces = ["all", *links, *([hosts] if hosts else [])]
     expected = {f"net/ipv6/conf/{name}/seg6_enabled = 1" for name in interfaces}
     expected.add("net/ipv6/conf/all/forwarding = 1")
     missing = set(expected)
@@ -99,11 +108,11 @@ def check_sonic_segments(build: Build, folder: Path) -> DifferenceList:
 def _compare_files(
     expected: SegmentTable, table: SegmentTable, differences: DifferenceList
 ) -> None:
-    """Note where the second file of a switch differs from the first.
+    """Note where a file of a switch differs from its other file, for the other routing software.
 
     Args:
-        expected: the segment routes of the first file.
-        table: the segment routes of the second file.
+        expected: the segment routes of the file that is compared with the tables.
+        table: the segment routes of the other file.
         differences: gets what differs.
     """
     if expected.rows == table.rows:

@@ -1,10 +1,17 @@
 """Follows carriers of SRv6 uSIDs through the segment routes of switches, all of a host at once.
 
 A *carrier* is the IPv6 destination whose uSIDs (SRv6 micro-SIDs, RFC 9800) steer a packet along a
-path: a switch acts on the first uSID, and most actions remove it. A *segment route* of a switch
-says what it does with packets whose carrier begins with one or two given uSIDs. Here the segment
-routes of all switches are the *rows* of a few arrays. `carrier_check` passes the routes that
-`segment_text` has read, and compares where carriers lead with the tables of the build.
+path. A *segment route* of a switch says what it does with packets whose carrier begins with one or
+two given uSIDs. Here the segment routes of all switches are the *rows* of a few arrays.
+`carrier_check` passes the routes that `switch_segment_text` has read, and compares where carriers
+lead with the tables of the build.
+
+For example, the carrier `fc00:0:1001:a000:e000::` comes to switch 3, a neighbour of switch 0:
+
+- The row of switch 3 for 0x1001, the uSID of switch 0, sends the packet over the cable to switch 0.
+- The row of switch 0 for 0x1001 removes this uSID, and the switch looks the carrier up again.
+- The row of switch 0 for 0xa000, the uSID of its first host, sends the packet to that host.
+- The host decapsulates by 0xa000 and 0xe000, after which the carrier ends.
 """
 
 from __future__ import annotations
@@ -17,28 +24,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.readers.text_lines import Integers
-from extensions.host_paths.segment_text import (
+from extensions.host_paths.carrier_parts import MOST_USIDS, USID_BITS, Usids
+from extensions.host_paths.switch_segment_text import (
     CROSS,
     DECAPSULATE,
     END,
-    MOST_USIDS,
-    USID_BITS,
     Segment,
     SegmentTable,
-    Usids,
 )
 
-LONGEST = 16
-"""The most switches on a path; a longer one is a loop."""
+MOST_SWITCHES = 16
+"""The most switches on a path after the first; a longer one is a loop."""
 LOOKS_AGAIN, SHIFTS, DECAPSULATES, TO_HOST, OVER_CABLE = 1, 2, 4, 8, 16
 """What a row does with a packet, as bits.
 
-- LOOKS_AGAIN: removes the first uSID of the carrier, and looks it up again.
-- SHIFTS: removes the first uSID of the carrier.
+- LOOKS_AGAIN: removes the first uSID of the carrier, and looks the next one up at the same switch.
+- SHIFTS: removes the first uSID of the carrier. It comes together with TO_HOST or OVER_CABLE.
 - DECAPSULATES: removes the outer header (decapsulation).
 - TO_HOST: sends the packet to a host.
 - OVER_CABLE: sends the packet over a cable.
+
+A row without any of these bits drops the packet.
 """
+NOT_REACHED = 0
+"""The index in `SegmentPaths.prefixes` that stands for no prefix."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,10 +55,10 @@ class Paths:
     """The paths of n carriers."""
 
     switches: Integers
-    """int64[n, LONGEST]: the switches after the first one, then -1."""
+    """int64[n, MOST_SWITCHES]: the switches after the first one, then -1."""
     reached: Integers
-    """int64[n]: the index in `SegmentPaths.prefixes` of the prefix where the carrier ends; 0: it is
-    lost."""
+    """int64[n]: the index in `SegmentPaths.prefixes` of the prefix where the carrier ends;
+    `NOT_REACHED` for a carrier that is lost."""
 
 
 class _Row(NamedTuple):
@@ -60,7 +69,11 @@ class _Row(NamedTuple):
     far: int
     """The switch to which it sends packets, -1: none."""
     prefix_number: int
-    """The index in `prefixes` of the prefix that packets reach; 0: none."""
+    """The index in `SegmentPaths.prefixes` of the prefix that packets reach, or `NOT_REACHED`."""
+
+
+_DROP = _Row(0, -1, NOT_REACHED)
+"""The row of a packet that is lost."""
 
 
 class SegmentPaths:
@@ -68,7 +81,8 @@ class SegmentPaths:
 
     Args:
         tables: the routes of each switch, by vertex.
-        far: int64[S, P], the switch at the other end of each port's cable, -1: none.
+        far: int64[S, ports + 1], the switch at the other end of each port's cable, -1: none. Ports
+            are numbered from 1; column 0 is for interfaces that are no ports, and is -1.
         port_number: the number of each port, by vertex and interface.
         host_interface: the interface to hosts, by vertex.
         host_prefixes: the prefix of the hosts of each vertex; [] where hosts decapsulate
@@ -84,16 +98,16 @@ class SegmentPaths:
         host_prefixes: list[str],
     ) -> None:
         self.prefixes = [""]
-        """The prefixes that packets reach; the first stands for none."""
-        self._numbers: dict[str, int] = {}
+        """The prefixes that packets reach, after one for `NOT_REACHED`."""
+        self._prefix_numbers: dict[str, int] = {}
         rows: dict[int, _Row] = {}
         for vertex, table in tables.items():
             for usids, segment in table.rows.items():
+                port = port_number[vertex].get(segment.interface, 0)
                 row = self._encoded(
                     segment,
-                    far=int(far[vertex, port_number[vertex].get(segment.interface, 0)]),
-                    has_port=segment.interface in port_number[vertex],
-                    to_host=segment.interface == host_interface.get(vertex),
+                    far_switch=int(far[vertex, port]),
+                    is_to_host=segment.interface == host_interface.get(vertex),
                     host_prefix=host_prefixes[vertex] if host_prefixes else "",
                 )
                 rows.setdefault(_key(vertex, usids), row)
@@ -103,38 +117,37 @@ class SegmentPaths:
         # The last row is for packets that no route matches; no packet has its key.
         self.keys = np.append(keys[by_key], np.iinfo(np.int64).max)
         """int64[rows], the `_key` of each row, ascending."""
-        self.actions, self.far, self.prefix_number = np.append(columns, [_Row(0, -1, 0)], axis=0).T
+        self.actions, self.far, self.prefix_number = np.append(columns, [_DROP], axis=0).T
         """int64[rows] each, the columns of `_Row`."""
 
     def _encoded(
-        self, segment: Segment, *, far: int, has_port: bool, to_host: bool, host_prefix: str
+        self, segment: Segment, *, far_switch: int, is_to_host: bool, host_prefix: str
     ) -> _Row:
         """A segment route as a row.
 
         Args:
             segment: the route.
-            far: the switch at the other end of its interface's cable, -1: none.
-            has_port: whether the interface is a port.
-            to_host: whether the interface leads to hosts.
+            far_switch: the switch at the other end of its interface's cable, -1: none.
+            is_to_host: whether the interface leads to hosts.
             host_prefix: the prefix of the switch's hosts.
         """
         shifts = SHIFTS if segment.action == CROSS else 0
         if segment.action == END:
-            return _Row(LOOKS_AGAIN, -1, 0)
+            return _Row(LOOKS_AGAIN, -1, NOT_REACHED)
         if segment.action == DECAPSULATE:
-            return _Row(DECAPSULATES, -1, self._number(host_prefix))
-        if has_port and far >= 0:
-            return _Row(OVER_CABLE | shifts, far, 0)
-        if to_host:
-            return _Row(TO_HOST | shifts, -1, self._number(f"{segment.address}/128"))
-        return _Row(0, -1, 0)
+            return _Row(DECAPSULATES, -1, self._prefix_number(host_prefix))
+        if far_switch >= 0:
+            return _Row(OVER_CABLE | shifts, far_switch, NOT_REACHED)
+        if is_to_host:
+            return _Row(TO_HOST | shifts, -1, self._prefix_number(f"{segment.address}/128"))
+        return _DROP
 
-    def _number(self, prefix: str) -> int:
+    def _prefix_number(self, prefix: str) -> int:
         """The index of a prefix in `prefixes`, to which it is added if it is new."""
-        if prefix not in self._numbers:
-            self._numbers[prefix] = len(self.prefixes)
+        if prefix not in self._prefix_numbers:
+            self._prefix_numbers[prefix] = len(self.prefixes)
             self.prefixes.append(prefix)
-        return self._numbers[prefix]
+        return self._prefix_numbers[prefix]
 
     def follow(self, vertex: int, usids: Integers, host_usids: Usids) -> Paths:
         """Follow carriers from a switch on.
@@ -150,38 +163,44 @@ class SegmentPaths:
         padded = np.pad(usids, ((0, 0), (0, MOST_USIDS + 2)))
         # By carrier, the switch where it is, and the index of its first uSID.
         switch, position = np.full(count, vertex), np.zeros(count, np.int64)
-        switches = np.full((count, LONGEST), -1, np.int64)
-        length, reached = np.zeros(count, np.int64), np.zeros(count, np.int64)
+        # By carrier, the switches that it came to, how many, and what it has reached.
+        switches, length = np.full((count, MOST_SWITCHES), -1, np.int64), np.zeros(count, np.int64)
+        reached = np.full(count, NOT_REACHED)
         # The indices of the carriers that have not arrived and are not lost.
         travelling = np.arange(count)
-        # In each round, each travelling packet meets one row. Names in the singular are int64[m] or
-        # bool[m], by travelling packet.
         while len(travelling):
+            # Each travelling packet meets one row. `row`, `actions` and all bool[m] are by
+            # travelling packet.
             first = padded[travelling, position[travelling]]
             second = padded[travelling, position[travelling] + 1]
             row = self._matching_rows(switch[travelling], first, second)
             actions = self.actions[row]
             position[travelling] += (actions & (LOOKS_AGAIN | SHIFTS)) > 0
+            # Packets that a switch decapsulates have reached the prefix of its hosts.
             decapsulated = actions == DECAPSULATES
             reached[travelling[decapsulated]] = self.prefix_number[row[decapsulated]]
+            # Packets to a host have reached its prefix if the host decapsulates them.
             to_host = (actions & TO_HOST) > 0
             arriving = travelling[to_host]
             host_takes_it = _decapsulates(padded[arriving], position[arriving], host_usids)
-            reached[arriving] = np.where(host_takes_it, self.prefix_number[row[to_host]], 0)
+            prefix_number = self.prefix_number[row[to_host]]
+            reached[arriving] = np.where(host_takes_it, prefix_number, NOT_REACHED)
+            # Packets over a cable come to the next switch.
             over_cable = (actions & OVER_CABLE) > 0
             crossing = travelling[over_cable]
             switch[crossing] = self.far[row[over_cable]]
             switches[crossing, length[crossing]] = switch[crossing]
             length[crossing] += 1
-            is_short_enough = over_cable & (length[travelling] < LONGEST)
-            # A row that looks again does nothing else.
+            # They travel on, as do those that are looked up again, a row that does nothing else.
+            is_short_enough = over_cable & (length[travelling] < MOST_SWITCHES)
             travelling = travelling[is_short_enough | (actions == LOOKS_AGAIN)]
         return Paths(switches, reached)
 
     def _matching_rows(self, switch: Integers, first: Integers, second: Integers) -> Integers:
         """int64[n]: the rows that match packets at switches, by the first two uSIDs of each.
 
-        A row for two uSIDs goes before a row for one. The last row stands for no row.
+        A row for two uSIDs goes before a row for one: it is the longest-prefix match. The last row
+        is for packets that no route matches.
         """
         key_of_one = switch << 2 * USID_BITS | first << USID_BITS
         row = np.full(len(switch), len(self.actions) - 1)

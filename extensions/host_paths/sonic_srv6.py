@@ -1,8 +1,11 @@
 """SRv6 uSIDs of SONiC: locators, SIDs, and routes to the other switches' locators.
 
-An addition to target sonic. Hosts put packets into an outer IPv6 header whose destination has the
-uSIDs (SRv6 micro-SIDs, RFC 9800) of a path; the last switch or the host removes this header
-(*decapsulation*). The numbers are those of target srv6, which configures the hosts.
+Hosts put packets into an outer IPv6 header whose destination has the uSIDs (SRv6 micro-SIDs, RFC
+9800) of a path; the last switch or the host removes this header (*decapsulation*). The numbers are
+those of target srv6, which configures the hosts.
+
+`SonicSrv6` is the addition to target sonic: its options and its check. `Srv6Rows` are the rows that
+it adds to the configuration of a fabric's switches.
 """
 
 from __future__ import annotations
@@ -26,11 +29,11 @@ from compilers.targets.routed.p2p_fabric import P2pFabric
 from compilers.targets.routed.p2p_variables import P2pLink, Route
 from compilers.targets.sonic.config_db import Entry, Table
 from compilers.targets.sonic.target import SonicTables
-from extensions.host_paths.path_sets import ADJACENCY, DECAPSULATE, HOST
+from extensions.host_paths.path_sets import DECAPSULATE
 from extensions.host_paths.segment_check import check_sonic_segments
 from extensions.host_paths.srv6_paths import Srv6Paths
-from extensions.host_paths.srv6_sids import (
-    Usids,
+from extensions.host_paths.usid_blocks import (
+    UsidBlock,
     options_with_block,
     parse_block,
     require_numbers,
@@ -50,30 +53,30 @@ USID_LENGTHS = {"block_len": "32", "node_len": "16", "func_len": "16", "arg_len"
 
 
 @dataclass(frozen=True, slots=True)
-class SonicSrv6:
-    """The SRv6 rows of SONiC's configuration, for the switches of a fabric."""
+class Srv6Rows:
+    """The SRv6 rows of CONFIG_DB, for the switches of a fabric."""
 
     fabric: P2pFabric
     """The fabric as SONiC's templates see it."""
     paths: Srv6Paths
     """The paths of the build."""
-    usids: Usids
-    """The uSIDs of its switches."""
+    block: UsidBlock
+    """The block of the uSIDs, with the prefixes in it."""
     at_host: bool
-    """Whether hosts decapsulate, not their switches."""
+    """Whether hosts decapsulate; otherwise their switches do."""
 
     @classmethod
-    def of(cls, fabric: P2pFabric, chosen: Chosen) -> SonicSrv6:
-        """The uSIDs of a fabric, with the options of target sonic.
+    def of(cls, fabric: P2pFabric, chosen: Chosen) -> Srv6Rows:
+        """The rows of a fabric, with the options of target sonic.
 
         Raises:
             InputError: there is no IPv6 pool, the block overlaps others, or there are too few
                 numbers.
         """
         build, block = fabric.routers.build, required_block(chosen[BLOCK])
-        hosts = build.addressing.ipv6
+        host_pool = build.addressing.ipv6
         problems = []
-        if hosts is None:
+        if host_pool is None:
             problems.append(
                 Problem(
                     key="addressing.ipv6",
@@ -82,7 +85,7 @@ class SonicSrv6:
                     todo='add one, for instance addressing: {ipv6: "fd00::/48"}, or leave srv6 off',
                 )
             )
-        for owner, pool in (("hosts", hosts), (LINKS6, fabric.addresses.pool6)):
+        for owner, pool in (("hosts", host_pool), (LINKS6, fabric.addresses.pool6)):
             if pool is not None and pool.overlaps(block):
                 problems.append(
                     Problem(
@@ -94,32 +97,37 @@ class SonicSrv6:
         if problems:
             raise InputError(problems)
         require_numbers(build.tables.switches, build.wiring.host_port.shape[1])
-        return cls(fabric, Srv6Paths.of(build), Usids(block), chosen[SRV6] == AT_HOST)
+        return cls(fabric, Srv6Paths.of(build), UsidBlock(block), chosen[SRV6] == AT_HOST)
 
     def tables(self, vertex: int) -> dict[str, Table]:
         """The locator and the SIDs of a switch as tables of CONFIG_DB."""
-        locator = {"prefix": str(self.usids.carrier(self.usids.switch(vertex))), **USID_LENGTHS}
+        locator = {"prefix": self.block.carrier(self.block.switch(vertex)), **USID_LENGTHS}
         sids = {f"{LOCATOR}|{prefix}": sid for prefix, sid in self._sids(vertex)}
         return {"SRV6_MY_LOCATORS": {LOCATOR: locator}, "SRV6_MY_SIDS": sids}
 
     def _sids(self, vertex: int) -> Iterator[tuple[str, Entry]]:
-        """The SIDs of a switch by prefix: its own, one for each link, and one to decapsulate."""
-        usid = self.usids.switch(vertex)
-        yield self.usids.prefix(usid), {"action": "uN"}
-        for k, link in enumerate(self.fabric.links(vertex).values()):
+        """Yield the SIDs of a switch by prefix: its own, its links', and that to decapsulate."""
+        block = self.block
+        own_usid = block.switch(vertex)
+        yield block.prefix(own_usid), {"action": "uN"}
+        # Links are in the order of `Wiring.far`, as target srv6 numbers them, too.
+        for rank, link in enumerate(self.fabric.links(vertex).values()):
             entry = {"action": "uA", "interface": link.interface, "adj": link.gateway6}
-            yield self.usids.prefix(ADJACENCY + k), entry
+            yield block.prefix(block.link(rank)), entry
         if not self.at_host:
-            yield self.usids.prefix(usid, DECAPSULATE), {"action": "uDT46", "decap_vrf": "default"}
+            yield block.prefix(own_usid, DECAPSULATE), {"action": "uDT46", "decap_vrf": "default"}
 
     def routes(self, vertex: int) -> Iterator[Route]:
-        """Prefix, gateway and interface of the other switches' locators, and of uSIDs of hosts."""
+        """Yield the routes to the locators of other switches, and to the uSIDs of own hosts.
+
+        Each is a prefix, a gateway and an interface.
+        """
         link_to = self._links_by_far_end(vertex)
         for destination, next_switch in self.paths.locators(vertex):
             link = link_to[next_switch]
-            yield self.usids.prefix(self.usids.switch(destination)), link.gateway6, link.interface
+            yield self.block.prefix(self.block.switch(destination)), link.gateway6, link.interface
         if self.at_host:
-            yield from self._to_hosts(vertex)
+            yield from self._host_routes(vertex)
 
     def _links_by_far_end(self, vertex: int) -> dict[int, P2pLink]:
         """The links of a switch by the vertex at the far end."""
@@ -127,22 +135,22 @@ class SonicSrv6:
         links = self.fabric.links(vertex).values()
         return dict(zip(far[far >= 0].tolist(), links, strict=True))
 
-    def _to_hosts(self, vertex: int) -> Iterator[Route]:
-        """The routes to the SIDs of a switch's hosts."""
+    def _host_routes(self, vertex: int) -> Iterator[Route]:
+        """Yield the routes to the uSIDs of a switch's hosts."""
         build = self.fabric.routers.build
         interface = self.fabric.router(vertex).host_interface
         for host in np.flatnonzero(build.wiring.host_port[vertex]).tolist():
             address: IPv6Address = build.addressing.host6(vertex, host)
-            yield self.usids.prefix(HOST + host), str(address), interface
+            yield self.block.prefix(self.block.host(host)), str(address), interface
 
 
-class SonicSegments(Addition[P2pFabric, SonicTables]):
+class SonicSrv6(Addition[P2pFabric, SonicTables]):
     """SRv6 of SONiC, for hosts that choose among paths."""
 
     option = SRV6
     capabilities = Capabilities(frozenset({AGGREGATES, INGRESS, UNEQUAL_SHARES, MULTIPATH}))
     hosts_choose_paths = True
-    grammar_facts = ("segments",)
+    grammar_facts = ("segments",)  # the grammar then reads the tables of locators and SIDs
     options = MappingProxyType(
         {
             SRV6: Option.choice(
@@ -183,5 +191,5 @@ class SonicSegments(Addition[P2pFabric, SonicTables]):
 
     def printed(self, fabric: P2pFabric, chosen: Chosen) -> Callable[[int], SonicTables]:
         """See `Addition.printed`."""
-        srv6 = SonicSrv6.of(fabric, chosen)
-        return lambda vertex: SonicTables(srv6.tables(vertex), tuple(srv6.routes(vertex)))
+        rows = Srv6Rows.of(fabric, chosen)
+        return lambda vertex: SonicTables(rows.tables(vertex), tuple(rows.routes(vertex)))

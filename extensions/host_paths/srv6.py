@@ -1,15 +1,20 @@
 """The srv6 target: hosts choose the paths of their packets (docs/targets/srv6.md).
 
-A *carrier* is an IPv6 address with a number (uSID) for each switch of a path. A host puts a packet
-into an outer header whose destination is a carrier. Each switch removes its own uSID from the
-carrier, and sends the packet by the route for the next one. The paths and weights are those of the
-tables: the minimal path and the alternates. Target linux or frr configures all else in the
-switches.
+A *carrier* is an IPv6 address with a number (uSID) for each switch of a path after the first one. A
+host puts a packet into an outer header whose destination is a carrier. Each switch removes its own
+uSID from the carrier, and sends the packet by the route for the next one. The paths and weights are
+those of the tables: the minimal path and the alternates. Target linux or frr configures all else in
+the switches.
+
+With the option `decap=host`, a carrier ends in the uSIDs of the host and of decapsulation: the host
+takes the outer header off. With `decap=switch` it ends in that of decapsulation, and the last
+switch does so. In a fabric with intermediates (Valiant's routing) a carrier names the intermediate
+only, which takes the header off whatever the option says.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv6Network
 from types import MappingProxyType
@@ -27,18 +32,23 @@ from compilers.targets.routed.linux_tables import ROUTE_PROTOCOL, require_weight
 from compilers.targets.routed.router_problems import name_problems
 from compilers.targets.routed.static_routes import BuildRouters, StaticLink, StaticSwitch
 from compilers.targets.target import Page, Target
-from extensions.host_paths.path_sets import ADJACENCY, CARRIER, DECAPSULATE, HOST
-from extensions.host_paths.segment_check import check_segments
+from extensions.host_paths.path_sets import CARRIER, DECAPSULATE
+from extensions.host_paths.segment_check import HOSTS_FOLDER, check_segments
 from extensions.host_paths.srv6_paths import Srv6Paths
-from extensions.host_paths.srv6_sids import Usids, options_with_block, parse_block, require_numbers
+from extensions.host_paths.usid_blocks import (
+    UsidBlock,
+    options_with_block,
+    parse_block,
+    require_numbers,
+)
 from inventory.problems import InputError, Problem, few, shown
 
-HOSTS_FOLDER = "hosts"
-"""The folder that has a folder for each host."""
-NEXTHOP, GROUP = 1_000_000, 1_000_000_000
-"""Nexthop objects of a host: NEXTHOP + n is a path, GROUP + n the paths to a destination."""
+FIRST_NEXTHOP = 1_000_000
+"""The id of a host's first nexthop object with a carrier. The others follow."""
+FIRST_GROUP = 1_000_000_000
+"""The id of the group of a host's first route. That of route n is FIRST_GROUP + n."""
 MOST_MEMBERS = 120
-"""Nexthop objects that iproute2 6.1 has room for in a group: 126, if their numbers are short."""
+"""The most nexthop objects of a group. iproute2 6.1 has room for 126 if their ids are short."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +56,11 @@ class Sid:
     """A local SID of a switch."""
 
     prefix: str
-    """The prefix of packets that it is for."""
+    """The prefix of the carriers that it is for."""
     behaviour: str
-    """What it does, as FRR names it."""
+    """The behaviour (RFC 8986), as FRR names it."""
     action: str
-    """What it does, as the kernel's `ip route` names it."""
+    """The behaviour, as the kernel's `ip route` names it."""
 
 
 class CarrierNexthop(NamedTuple):
@@ -116,6 +126,15 @@ class Srv6HostVariables:
     """The nexthop objects, each with the carrier that it writes."""
     routes: list[HostRoute]
     """The routes to all other hosts."""
+
+
+class _CarrierPath(NamedTuple):
+    """A path that a host may choose to a switch."""
+
+    usids: list[int]
+    """The uSIDs of its switches after the first one."""
+    weight: int
+    """Its weight among the paths to that switch."""
 
 
 class _HostRoutes(NamedTuple):
@@ -240,36 +259,34 @@ class Srv6Fabric:
     """The paths of the build."""
     chosen: Chosen
     """The options of the target."""
-    usids: Usids
-    """The uSIDs of the switches."""
+    block: UsidBlock
+    """The block of the uSIDs, with the carriers in it."""
     switch_prefixes: tuple[str, ...]
     """The prefix of the uSID of every switch, by vertex."""
 
     @classmethod
     def of(cls, build: Build, chosen: Chosen) -> Srv6Fabric:
         """Everything of a build, with options that are checked."""
-        usids = Usids(IPv6Network(chosen["block"]))
+        block = UsidBlock(IPv6Network(chosen["block"]))
         vertices = range(build.tables.switches)
         return cls(
             routers=BuildRouters.of(build),
             paths=Srv6Paths.of(build),
             chosen=chosen,
-            usids=usids,
-            switch_prefixes=tuple(usids.prefix(usids.switch(v)) for v in vertices),
+            block=block,
+            switch_prefixes=tuple(block.prefix(block.switch(v)) for v in vertices),
         )
 
     def of_switch(self, vertex: int) -> Srv6SwitchVariables:
         """The variables of a switch's templates."""
-        usids, switch = self.usids, self.routers.switch(vertex)
+        block, switch = self.block, self.routers.switch(vertex)
         addressing = self.routers.build.addressing
         link_to = dict(zip(self._neighbours(vertex), switch.links, strict=True))
-        ports = (self.routers.build.wiring.host_port[vertex] > 0).tolist()
-        at_host = not self._switches_decapsulate
         return Srv6SwitchVariables(
             switch=switch,
             identity=self.routers.build.identity,
             protocol=ROUTE_PROTOCOL,
-            block=str(usids.block),
+            block=str(block.network),
             locator=self.switch_prefixes[vertex],
             sids=list(self._sids(vertex, switch.links)),
             locators=[
@@ -277,11 +294,16 @@ class Srv6Fabric:
                 for destination, next_switch in self.paths.locators(vertex)
             ],
             hosts=[
-                (usids.prefix(HOST + h), str(addressing.host6(vertex, h)))
-                for h, has_port in enumerate(ports)
-                if has_port and at_host
+                (block.prefix(block.host(host)), str(addressing.host6(vertex, host)))
+                for host in self._hosts_at(vertex)
+                if not self._switches_decapsulate
             ],
         )
+
+    def _hosts_at(self, vertex: int) -> list[int]:
+        """The numbers of the hosts at a switch that have a port."""
+        hosts: list[int] = np.flatnonzero(self.routers.build.wiring.host_port[vertex]).tolist()
+        return hosts
 
     def _neighbours(self, vertex: int) -> list[int]:
         """The switches that a switch is cabled to."""
@@ -291,105 +313,115 @@ class Srv6Fabric:
 
     def _sids(self, vertex: int, links: tuple[StaticLink, ...]) -> Iterator[Sid]:
         """The SIDs of a switch: its own, those of its links, and that of decapsulation."""
-        usids = self.usids
+        block = self.block
         # The kernel's flavor that removes the uSID of the switch and moves the next ones up.
         flavors = "flavors next-csid lblen 32 nflen 16"
-        usid = usids.switch(vertex)
-        yield Sid(usids.prefix(usid), "uN", f"End {flavors}")
-        for k, link in enumerate(links):
+        own_usid = block.switch(vertex)
+        yield Sid(block.prefix(own_usid), "uN", f"End {flavors}")
+        for rank, link in enumerate(links):
             yield Sid(
-                usids.prefix(ADJACENCY + k),
+                block.prefix(block.link(rank)),
                 f"uA interface {link.interface} nexthop {link.ipv6}",
                 f"End.X nh6 {link.ipv6} oif {link.interface} {flavors}",
             )
         if self._switches_decapsulate:
-            yield Sid(usids.prefix(usid, DECAPSULATE), "uDT6 vrf default", "End.DT6 table main")
+            yield Sid(block.prefix(own_usid, DECAPSULATE), "uDT6 vrf default", "End.DT6 table main")
 
     def of_hosts(self, vertex: int) -> Iterator[Srv6HostVariables]:
         """The variables of the templates of each host of a switch that the option `host` allows."""
         wiring = self.routers.build.wiring
         per_switch = wiring.host_port.shape[1]
         names = {
-            h: wiring.host_names[vertex * per_switch + h]
-            for h in np.flatnonzero(wiring.host_port[vertex]).tolist()
+            host: wiring.host_names[vertex * per_switch + host] for host in self._hosts_at(vertex)
         }
-        hosts = {h: name for h, name in names.items() if self.chosen["host"] in ("", name)}
-        if not hosts:
+        chosen = {host: name for host, name in names.items() if self.chosen["host"] in ("", name)}
+        if not chosen:
             return
         carriers, routes = self._routes(vertex)
-        for h, name in hosts.items():
-            address = self.usids.prefix(HOST + h, DECAPSULATE)
+        for host, name in chosen.items():
+            sid = self.block.prefix(self.block.host(host), DECAPSULATE)
             yield Srv6HostVariables(
                 host=name,
                 identity=self.routers.build.identity,
                 protocol=ROUTE_PROTOCOL,
                 interface=self.chosen["interface"],
                 gateway=self.routers.switch(vertex).ipv6,
-                own="" if self._switches_decapsulate else address,
+                own="" if self._switches_decapsulate else sid,
                 carriers=carriers,
                 routes=routes,
             )
 
     @property
     def _switches_decapsulate(self) -> bool:
-        """Whether switches take headers off; intermediates have to."""
+        """Whether switches take headers off. Intermediates have to: they are no hosts."""
         return self.chosen["decap"] == "switch" or self.routers.build.forwarding.intermediates
 
-    def _over_intermediates(self) -> _HostRoutes:
-        """A nexthop object for each intermediate, which all hosts of the fabric share."""
-        build, usids = self.routers.build, self.usids
-        ends = enumerate(intermediates(build).tolist(), NEXTHOP)
-        carriers = [
-            CarrierNexthop(number, usids.carrier(usids.switch(end), DECAPSULATE))
-            for number, end in ends
-        ]
-        members = "/".join(f"{nexthop.number},1" for nexthop in carriers)
-        return _HostRoutes(carriers, [HostRoute(str(build.addressing.ipv6), GROUP, members)])
-
     def _routes(self, vertex: int) -> _HostRoutes:
-        """Nexthop objects with their carriers, and the paths to every destination elsewhere."""
+        """The routes of a switch's hosts, and their nexthop objects."""
         if self.routers.build.forwarding.intermediates:
-            return self._over_intermediates()
+            return self._routes_over_intermediates()
         carriers: list[CarrierNexthop] = []
         routes: list[HostRoute] = []
-        for destination, paths in self._weighted_usids(vertex):
-            for prefix, suffix in self._destinations(destination):
-                first = NEXTHOP + len(carriers)
-                for number, (usids_of_path, _) in enumerate(paths, first):
-                    carrier = self.usids.carrier(*usids_of_path, *suffix)
-                    carriers.append(CarrierNexthop(number, carrier))
+        for destination, paths in self._paths_by_destination(vertex):
+            for prefix, last_usids in self._prefixes_at(destination):
+                first = FIRST_NEXTHOP + len(carriers)
+                for nexthop_id, path in enumerate(paths, first):
+                    carrier = self.block.carrier(*path.usids, *last_usids)
+                    carriers.append(CarrierNexthop(nexthop_id, carrier))
                 if len(paths) == 1:
                     routes.append(HostRoute(prefix, first, ""))
                 else:
-                    weights = (weight for _, weight in paths)
-                    members = "/".join(f"{n},{w}" for n, w in enumerate(weights, first))
-                    routes.append(HostRoute(prefix, GROUP + len(routes), members))
+                    members = _members(first, [path.weight for path in paths])
+                    routes.append(HostRoute(prefix, FIRST_GROUP + len(routes), members))
         return _HostRoutes(carriers, routes)
 
-    def _weighted_usids(self, vertex: int) -> Iterator[tuple[int, list[tuple[list[int], int]]]]:
-        """The paths from a switch to each destination: the uSIDs of their switches, and a weight.
+    def _routes_over_intermediates(self) -> _HostRoutes:
+        """A single route to all hosts of the fabric, over each intermediate equally often.
 
-        Yields:
-            The vertex of a destination, and the paths to it.
+        All hosts have the same route.
         """
-        usids_at_end = 2 if self.chosen["decap"] == "host" else 1
-        path, weight = self.paths.weighted_paths(vertex, CARRIER - usids_at_end)
-        # int[D, W, H], the uSIDs of the switches of each path; 0 after the last.
-        path_usids = np.where(path >= 0, self.usids.switch(0) + path, 0)
-        columns = self.paths.destinations(vertex).tolist(), path_usids.tolist(), weight.tolist()
-        for destination, usids_of_paths, weights in zip(*columns, strict=True):
-            paths = [
-                ([usid for usid in usids_of_path if usid], path_weight)
-                for usids_of_path, path_weight in zip(usids_of_paths, weights, strict=True)
-                if path_weight  # a path of weight 0 stands for none
-            ]
-            yield destination, paths
+        build, block = self.routers.build, self.block
+        carriers = [
+            CarrierNexthop(nexthop_id, block.carrier(block.switch(intermediate), DECAPSULATE))
+            for nexthop_id, intermediate in enumerate(intermediates(build).tolist(), FIRST_NEXTHOP)
+        ]
+        members = _members(FIRST_NEXTHOP, [1] * len(carriers))
+        return _HostRoutes(carriers, [HostRoute(str(build.addressing.ipv6), FIRST_GROUP, members)])
 
-    def _destinations(self, vertex: int) -> Iterator[tuple[str, tuple[int, ...]]]:
-        """Prefixes behind a switch, and the uSIDs that follow the switch's own."""
+    def _paths_by_destination(self, vertex: int) -> Iterator[tuple[int, list[_CarrierPath]]]:
+        """Yield each switch that a switch has a route to, with the paths to it."""
+        usids_at_end = 1 if self._switches_decapsulate else 2
+        paths = self.paths.weighted_paths(vertex, CARRIER - usids_at_end)
+        # int[D, W, H], the uSIDs of the switches of each path; 0 after the last.
+        usids = np.where(paths.switches >= 0, self.block.switch(0) + paths.switches, 0)
+        destinations = self.paths.destinations(vertex).tolist()
+        for destination, usid_rows, weights in zip(
+            destinations, usids.tolist(), paths.weights.tolist(), strict=True
+        ):
+            yield (
+                destination,
+                [
+                    _CarrierPath([usid for usid in row if usid], weight)
+                    for row, weight in zip(usid_rows, weights, strict=True)
+                    if weight  # a path of weight 0 stands for none
+                ],
+            )
+
+    def _prefixes_at(self, vertex: int) -> Iterator[tuple[str, tuple[int, ...]]]:
+        """Yield the prefixes of hosts at a switch, each with the uSIDs that end its carriers."""
         addressing = self.routers.build.addressing
-        if self.chosen["decap"] == "switch":
+        if self._switches_decapsulate:
             yield str(addressing.network6(vertex)), (DECAPSULATE,)
             return
-        for h in np.flatnonzero(self.routers.build.wiring.host_port[vertex]).tolist():
-            yield f"{addressing.host6(vertex, h)}/128", (HOST + h, DECAPSULATE)
+        for host in self._hosts_at(vertex):
+            last_usids = (self.block.host(host), DECAPSULATE)
+            yield f"{addressing.host6(vertex, host)}/128", last_usids
+
+
+def _members(first: int, weights: Sequence[int]) -> str:
+    """The members of a group of nexthop objects with consecutive ids, as `ip nexthop` takes them.
+
+    >>> _members(1_000_000, [2, 1])
+    '1000000,2/1000001,1'
+    """
+    return "/".join(f"{nexthop_id},{weight}" for nexthop_id, weight in enumerate(weights, first))

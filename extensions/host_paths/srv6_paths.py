@@ -1,15 +1,16 @@
 """The weighted paths from a switch to every other switch, as lists of switches.
 
-The SRv6 targets write them into carriers (`srv6`, `sonic_srv6`). A path begins with a port of the
-egress class that the tables have for the destination, minimal or alternate, and has that port's
-weight; from there on it is minimal. In ER_q that gives the white paper's shortest path and its
-edge-disjoint paths of three hops, and in other fabrics what their tables say.
+Target srv6 writes them into carriers, and SRv6 of SONiC takes its routes from here. A path begins
+with a port of the egress class that the tables have for the destination, minimal or alternate, and
+has that port's weight; from there on it is minimal. In ER_q that gives the white paper's shortest
+path and its edge-disjoint paths of three hops, and in other fabrics what their tables say.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +19,17 @@ from compilers.tables.build import Build
 from compilers.tables.fib import Fib
 from inventory.problems import InputError
 
-PATHS_AT_ONCE = 256
-"""Destinations whose next hops are looked up at once."""
+DESTINATIONS_AT_ONCE = 256
+"""The destinations whose next hops are looked up at once."""
+
+
+class WeightedPaths(NamedTuple):
+    """Up to W paths of at most H links to each of D destinations."""
+
+    switches: NDArray[np.int32]
+    """int32[D, W, H], the switches of each path after the source, then -1."""
+    weights: NDArray[np.integer]
+    """int[D, W], the weight of each path; 0 for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +39,8 @@ class Srv6Paths:
     build: Build
     """The build whose paths they are."""
     next_switch: NDArray[np.int32]
-    """int32[S, S], the switch to which each switch sends a packet for each destination; negative
-    where it has no route."""
+    """int32[S, S], the switch to which each switch sends a packet for each destination: itself for
+    its own, and a negative number where it has no route."""
     cables: NDArray[np.int32]
     """int32[S, ports + 1], the switch at the other end of each port's cable."""
     egress: NDArray[np.integer]
@@ -42,7 +52,7 @@ class Srv6Paths:
         cables = build.wiring.cables()
         fib = Fib.of(build.tables, cables)
         switches = build.tables.switches
-        blocks = np.array_split(np.arange(switches), ceil(switches / PATHS_AT_ONCE))
+        blocks = np.array_split(np.arange(switches), ceil(switches / DESTINATIONS_AT_ONCE))
         return cls(
             build=build,
             next_switch=np.concatenate([fib.next_switch(block) for block in blocks], axis=1),
@@ -57,10 +67,11 @@ class Srv6Paths:
         return np.flatnonzero(has_route)
 
     def locators(self, source: int) -> list[tuple[int, int]]:
-        """The switches whose uSIDs may be a carrier's first at this switch, each with the next one.
+        """The switches that a switch needs a locator route to, each with the next hop.
 
-        These are the destinations and the neighbours: a path names each of its switches, also one
-        without hosts, which is no destination.
+        These are the destinations, by the tables, and the neighbours, by their link. A carrier
+        names each switch of a path, so it may name a neighbour without hosts, which is no
+        destination.
         """
         next_switch = self.next_switch[source].copy()
         next_switch[source] = -1
@@ -71,42 +82,34 @@ class Srv6Paths:
         destination = np.flatnonzero(next_switch >= 0)
         return list(zip(destination.tolist(), next_switch[destination].tolist(), strict=True))
 
-    def weighted_paths(
-        self, source: int, longest: int
-    ) -> tuple[NDArray[np.int32], NDArray[np.integer]]:
-        """Up to W paths to each of the D `destinations`, and their weights.
+    def weighted_paths(self, source: int, longest: int) -> WeightedPaths:
+        """The paths to each of the `destinations`.
 
         Args:
             source: the switch where the paths begin.
             longest: the most links of a path.
 
-        Returns:
-            int32[D, W, H], the switches of each path after the source, then -1; and int[D, W], the
-            weight of each path, 0 for none.
-
         Raises:
-            InputError: a path is longer.
+            InputError: a path has more links.
         """
         classes, destination = self.build.tables.classes, self.destinations(source)
         egress = self.egress[source, destination]
         # int[D, W]: the ports of each destination's class, the minimal one first; 0 for no port.
         port = np.column_stack((classes.port[source], classes.alternate[source]))[egress]
         weight = np.where(port > 0, classes.weight[source][egress], 0)
+        # The first link of each path. One that stands for none is at its destination at once.
         switch = np.where(port > 0, self.cables[source, port], destination[:, None])
-        steps = []
-        while True:
-            arrived = switch == destination[:, None]
-            steps.append(switch)
-            if arrived.all():
-                break
-            if len(steps) == longest:
+        # In each round all paths go on by a link. One that has arrived stays where it is.
+        columns = [switch]
+        while not (switch == destination[:, None]).all():
+            if len(columns) == longest:
                 raise self._too_long(source, longest)
-            # A packet at its destination is delivered there: it stays.
             switch = self.next_switch[switch, destination[:, None]]
-        path = np.stack(steps, axis=2).astype(np.int32)
+            columns.append(switch)
+        path = np.stack(columns, axis=2).astype(np.int32)
         has_arrived_before = path[:, :, :-1] == destination[:, None, None]
         path[:, :, 1:][has_arrived_before] = -1
-        return path, weight
+        return WeightedPaths(path, weight)
 
     def _too_long(self, source: int, longest: int) -> InputError:
         """The error that paths from a switch do not fit a carrier."""

@@ -1,8 +1,10 @@
 """The check of the segment routes in the rendered SRv6 files of switches, against the tables.
 
-`segment_check` reads the files (`segment_text`) and calls `SwitchSegments.check`. A *carrier* is an
-IPv6 address that names a path by uSIDs, one for each switch on it. So each switch has a route for
-every other switch that a carrier may name, by the port of the tables, and one for each link.
+`segment_check` reads the files (`switch_segment_text`) and calls `SwitchSegments.check`. A
+*carrier* is an IPv6 address that names a path by uSIDs, one for each switch on it after the first.
+So each switch has a route for every other switch that a carrier may name, by the port of the
+tables, and one for each link. The route with the action END, by which a switch removes its own
+uSID, says which uSID that is.
 """
 
 from __future__ import annotations
@@ -15,14 +17,8 @@ from compilers.readers.emitted_report import DifferenceList
 from compilers.tables.build import Build
 from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import no_route
-from extensions.host_paths.segment_text import (
-    CROSS,
-    END,
-    VIA,
-    Segment,
-    SegmentTable,
-    Usids,
-)
+from extensions.host_paths.carrier_parts import Usids
+from extensions.host_paths.switch_segment_text import CROSS, END, VIA, Segment, SegmentTable
 
 BRIDGE = "hosts"
 """The interface of several hosts of a switch on Linux."""
@@ -45,23 +41,26 @@ class SwitchSegments:
         differences: DifferenceList,
         shared: str = BRIDGE,
     ) -> None:
-        self.build, self.tables, self.differences, self.shared = build, tables, differences, shared
+        self.build, self.tables, self.differences = build, tables, differences
         self.cables = build.wiring.cables()
-        """int[S, ports + 1]: the switch at the other end of each port's cable; -1: none."""
+        """int[S, ports + 1]: the switch at the other end of each port's cable; -1: none. Column 0
+        stands for no port."""
         fib = Fib.of(build.tables, self.cables)
         self.egress = fib.egress(np.arange(build.tables.switches))
         """int[S, S]: the egress class of each switch for each destination."""
         self.block = next((table.block for table in tables.values() if table.block), b"")
         """The first 32 bits of all uSIDs, by the first file."""
         self.port_number = [
-            {name: n for n, name in enumerate(build.wiring.port_names[int(t)], 1)}
-            for t in build.wiring.node_type
+            {name: port for port, name in enumerate(build.wiring.port_names[int(node_type)], 1)}
+            for node_type in build.wiring.node_type
         ]
         """The number of each port, by vertex and name."""
+        self.host_interfaces = {vertex: host_interface(build, vertex, shared) for vertex in tables}
+        """The interface to the hosts of each switch; "" for none."""
         self.switch_of_address: dict[str, int] = {}
-        """The switch for which each next hop's address stands."""
+        """The switch that has each address of next hops, by the first route that names it."""
         self.link_local: dict[int, str] = {}
-        """The link-local address of each switch."""
+        """The link-local address of each switch, by the first route that names one."""
         self.switch_of_usid: dict[int, int] = {}
         """The switch of each uSID."""
         for vertex, table in tables.items():
@@ -87,31 +86,33 @@ class SwitchSegments:
         tables, and one for each of its links.
         """
         for vertex, table in self.tables.items():
-            port_to: dict[int, int] = {}
-            link_ports: list[int] = []
-            host_interface = self.host_interface(vertex)
             for usids, row in table.rows.items():
-                port = self.port_number[vertex].get(row.interface, 0)
-                far = int(self.cables[vertex, port]) if port else -1
-                destination = self.switch_of_usid.get(usids[0], -1)
-                if row.action == VIA and destination >= 0 and len(usids) == 1:
-                    port_to[destination] = port
-                elif row.action == CROSS:
-                    link_ports.append(port)
-                self._check_next_hop(table, usids, row, far)
-                to_hosts = row.interface == host_interface
-                if row.action in (VIA, CROSS) and far < 0 and not to_hosts:
-                    self._add_difference(table, usids, row_text(usids, row), "a port with a cable")
-            self._compare_ports(vertex, table, port_to)
-            links = self.build.wiring.port[vertex][self.build.wiring.far[vertex] >= 0]
-            if sorted(link_ports) != sorted(links.tolist()):
-                sids = f"{len(link_ports)} SIDs of links"
-                self.differences.add(table.file, 0, sids, f"{len(links)}")
+                self._check_row(vertex, table, usids, row)
+            self._compare_ports_to_switches(vertex, table)
+            self._compare_links(vertex, table)
+
+    def _port(self, vertex: int, row: Segment) -> int:
+        """The number of the port that packets of a row leave by; 0: none."""
+        return self.port_number[vertex].get(row.interface, 0)
+
+    def _check_row(self, vertex: int, table: SegmentTable, usids: Usids, row: Segment) -> None:
+        """Check where a segment route leads, and its next hop's address."""
+        far = int(self.cables[vertex, self._port(vertex, row)])
+        if far >= 0 and row.address:
+            self._check_next_hop(table, usids, row, far)
+        is_to_hosts = row.interface == self.host_interfaces[vertex]
+        if row.action in (VIA, CROSS) and far < 0 and not is_to_hosts:
+            self._add_difference(table, usids, row_text(usids, row), "a port with a cable")
 
     def _check_next_hop(self, table: SegmentTable, usids: Usids, row: Segment, far: int) -> None:
-        """Note an address that stands for two switches, or a second link-local one of a switch."""
-        if far < 0 or not row.address:
-            return
+        """Note an address that stands for two switches, or a second link-local one of a switch.
+
+        Args:
+            table: the segment routes of the switch.
+            usids: the uSIDs of the row.
+            row: the segment route, with the address of its next hop.
+            far: the switch at the other end of its cable.
+        """
         switch = self.switch_of_address.setdefault(row.address, far)
         address = row.address
         if address.startswith("fe80"):
@@ -128,50 +129,68 @@ class SwitchSegments:
         """Note a difference at the line of a segment route."""
         self.differences.add(table.file, table.lines.get(usids, 0), stated, expected)
 
-    def host_interface(self, vertex: int) -> str:
-        """The interface to the hosts of a switch: the only port, or the shared one; "" for none."""
-        ports = self.build.wiring.host_port[vertex]
-        names = [self.build.wiring.port_name(vertex, port) for port in ports[ports > 0].tolist()]
-        if not names:
-            return ""
-        return names[0] if len(names) == 1 else self.shared
+    def _compare_links(self, vertex: int, table: SegmentTable) -> None:
+        """Compare the ports of routes with the action CROSS with those of links, each once."""
+        wiring = self.build.wiring
+        stated = [self._port(vertex, row) for row in table.rows.values() if row.action == CROSS]
+        links = wiring.port[vertex][wiring.far[vertex] >= 0].tolist()
+        if sorted(stated) != sorted(links):
+            self.differences.add(table.file, 0, f"{len(stated)} SIDs of links", f"{len(links)}")
 
-    def _compare_ports(self, vertex: int, table: SegmentTable, port_to: dict[int, int]) -> None:
-        """Compare the port to each switch with that of the tables.
+    def _compare_ports_to_switches(self, vertex: int, table: SegmentTable) -> None:
+        """Compare the port of the route for each other switch with that of the tables."""
+        stated = {
+            self.switch_of_usid[usids[0]]: self._port(vertex, row)
+            for usids, row in table.rows.items()
+            if row.action == VIA and len(usids) == 1 and usids[0] in self.switch_of_usid
+        }
+        expected = self._expected_ports(vertex)
+        wiring = self.build.wiring
 
-        Args:
-            vertex: the vertex of the switch.
-            table: the segment routes of the switch.
-            port_to: by these routes, the port to each other switch.
-        """
+        def port_name(port: int | None) -> str:
+            """The name of a port; a route may name none, or there is no route."""
+            return wiring.port_name(vertex, port) if port else "no port"
+
+        for switch in expected.keys() | stated.keys():
+            if expected.get(switch) != stated.get(switch):
+                self._add_difference(
+                    table,
+                    (self.usid_of.get(switch, 0),),
+                    f"{wiring.names[vertex]} to {wiring.names[switch]} "
+                    f"by {port_name(stated.get(switch))}",
+                    f"by {port_name(expected.get(switch))}",
+                )
+
+    def _expected_ports(self, vertex: int) -> dict[int, int]:
+        """The port of a switch to each other switch that carriers may name there."""
         classes, wiring = self.build.tables.classes, self.build.wiring
         egress = self.egress[vertex]
         forwards = egress < no_route(egress)
         port = np.zeros(len(egress), np.int64)
         port[forwards] = classes.port[vertex, egress[forwards]]
-        # A neighbour without hosts has no route, but carriers may name it.
+        # A neighbour without hosts has no route in the tables, but carriers may name it.
         for far, link_port in zip(
             wiring.far[vertex].tolist(), wiring.port[vertex].tolist(), strict=True
         ):
             if far >= 0 and not port[far]:
                 port[far] = link_port
         port[vertex] = 0
-        expected = {int(switch): int(port[switch]) for switch in np.flatnonzero(port)}
-        if expected == port_to:
-            return
+        return {switch: int(port[switch]) for switch in np.flatnonzero(port).tolist()}
 
-        def port_name(port_number: int) -> str:
-            """The name of a port; 0 is no port."""
-            return wiring.port_name(vertex, port_number) if port_number else "no port"
 
-        for switch in expected.keys() | port_to.keys():
-            if expected.get(switch) != port_to.get(switch):
-                usids = (self.usid_of.get(switch, 0),)
-                by = port_name(port_to.get(switch, 0))
-                stated = f"{wiring.names[vertex]} to {wiring.names[switch]} by {by}"
-                self._add_difference(
-                    table, usids, stated, f"by {port_name(expected.get(switch, 0))}"
-                )
+def host_interface(build: Build, vertex: int, shared: str) -> str:
+    """The interface to the hosts of a switch; "" for none.
+
+    Args:
+        build: the build.
+        vertex: the switch.
+        shared: the interface of several hosts. One host has a port of its own.
+    """
+    ports = build.wiring.host_port[vertex]
+    names = [build.wiring.port_name(vertex, port) for port in ports[ports > 0].tolist()]
+    if not names:
+        return ""
+    return names[0] if len(names) == 1 else shared
 
 
 def row_text(usids: Usids, row: Segment | None) -> str:

@@ -184,7 +184,7 @@ def test_what_frr_loads():
 def test_the_fabric_json():
     """The keys and counts of q13-fabric.json in segmentrouting/polarfly, read on 2026-11-22."""
     builds = polarfly(7)
-    document = fabric_document(builds[0], Carriers.of(builds, None).usids[0])
+    document = fabric_document(builds[0], Carriers.of(builds, None).blocks[0])
     assert list(document) == [
         *("topology_id", "description", "nodes", "interfaces", "endpoints", "edges")
     ]

@@ -11,7 +11,7 @@ from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.fib import Fib
 from compilers.targets.target_lookup import target
-from extensions.host_paths.srv6_sids import Usids, require_numbers
+from extensions.host_paths.usid_blocks import UsidBlock, require_numbers
 from inventory.problems import InputError
 from tests.compilers.routed import routed
 from tests.compilers.routing.paths import graph_of, wanted
@@ -200,7 +200,7 @@ def test_no_name_of_a_host_gets_into_a_path_unchecked(tmp_path):
 
 
 def test_a_carrier_of_any_length_is_an_address():
-    usids = Usids(IPv6Network("fcbb:bb00::/32"))
+    usids = UsidBlock(IPv6Network("fcbb:bb00::/32"))
     for count in range(1, 7):
         text = "fcbb:bb00" + "".join(f":{n + 1}" for n in range(count)) + ":0" * (6 - count)
         assert IPv6Address(usids.carrier(*range(1, count + 1))) == IPv6Address(text)
