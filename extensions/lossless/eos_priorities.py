@@ -1,4 +1,4 @@
-"""Reads the lossless priorities in EOS configurations, and checks them against the proved layers.
+"""Checks the lossless priorities in EOS configurations against the proved layers.
 
 `eos_lossless` calls `check_layers` for the rendered files. In EOS a packet keeps its traffic class,
 which is its PFC priority and its queue. So it is enough that every switch takes each DSCP for the
@@ -8,140 +8,22 @@ that its pair of switches is not in (`priorities.LayerPlan`).
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
 from compilers.readers.emitted_report import DifferenceList
-from compilers.readers.exact_text import (
-    bare,
-    exact_lines,
-    exact_number,
-    exact_words,
-    read_exact,
-    strange,
-)
+from compilers.readers.exact_text import bare, exact_lines, exact_words, read_exact
 from compilers.readers.strict_json import parse
-from extensions.lossless.eos_priority_lines import QOS, SERVICE, without_priorities
+from extensions.lossless.eos_priority_lines import SERVICE, without_priorities
+from extensions.lossless.eos_priority_text import EosPriorities, MarkedPrefix
 from extensions.lossless.priorities import LayerPlan, dscp_of
 from extensions.lossless.priority_check import WrongPriority, check_statements, on_each_switch
 
 NO_CLASS = -1
 """In place of a DSCP, a traffic class or a queue: the configuration sets none."""
-HARMLESS_QUEUE = re.compile(r"      (random-detect ecn [a-z0-9 -]+|priority strict)")
-"""A line of a queue that does not change which packets are lossless, such as `priority strict`."""
-QUEUE_INDENT = "    "
-"""Begins the lines below a queue of a QoS profile; lines of the profile are indented by three."""
-ENTRY = re.compile(r"   [0-9]+ permit (ip|ipv6) any (\S+) dscp ([0-9]+)")
-"""A line of an access list: `10 permit ip any 10.0.0.8/29 dscp 26`."""
-
-
-def command_counts(commands: Iterable[str]) -> dict[str, int]:
-    """How often each command occurs."""
-    return dict(Counter(line for line in commands if bare(line) not in ("", "!")))
-
-
-def _priority_lines(text: str) -> list[str]:
-    """The lines about priorities, but for those of interfaces."""
-    # `without_priorities` keeps the number of lines, and writes "!" for those about priorities.
-    lines = zip(exact_lines(text), exact_lines(without_priorities(text)), strict=True)
-    return [line for line, remaining in lines if line != remaining and not line.startswith(SERVICE)]
-
-
-class MarkedPrefix(NamedTuple):
-    """The packets that an entry of an access list matches."""
-
-    prefix: str
-    """Their destinations."""
-    dscp: int
-    """Their DSCP."""
-
-
-@dataclass(slots=True)
-class EosPriorities:
-    """The statements of a configuration about priorities, by the names of sections."""
-
-    classes: dict[int, int] = field(default_factory=dict)
-    """The traffic class of each DSCP."""
-    queues: dict[int, int] = field(default_factory=dict)
-    """The transmit queue of each traffic class."""
-    lists: dict[str, set[MarkedPrefix]] = field(default_factory=dict)
-    """The packets that each access list matches."""
-    matches: dict[str, str] = field(default_factory=dict)
-    """The access list of each class map."""
-    policies: dict[str, dict[str, dict[str, int]]] = field(default_factory=dict)
-    """By policy map and class map, the DSCP and the traffic class that are set."""
-    profiles: dict[str, set[str]] = field(default_factory=dict)
-    """The lines of each QoS profile."""
-    ports: dict[str, str] = field(default_factory=dict)
-    """The QoS profile of each interface."""
-    unread: list[tuple[int, str]] = field(default_factory=list)
-    """Lines that cannot be read, with their numbers."""
-
-    @classmethod
-    def of(cls, text: str) -> EosPriorities:
-        """Read a configuration."""
-        priorities, head, class_name = cls(), "", ""
-        for number, line in enumerate(exact_lines(text), 1):
-            if line[:1] != " ":
-                head, class_name = line, ""
-            if line.startswith("   class "):
-                class_name = exact_words(line)[1]
-            is_relevant = line.startswith(SERVICE) or QOS.match(head)
-            if is_relevant and bare(line) != "!" and not priorities._read(head, class_name, line):
-                priorities.unread.append((number, line))
-        return priorities
-
-    def _read(self, head: str, class_name: str, line: str) -> bool:
-        """Enter what a line states; False if it makes no sense, or names a missing section.
-
-        Args:
-            head: the first line of the section.
-            class_name: the class map of a policy map that the line is below; "" for none.
-            line: the line.
-        """
-        try:
-            return not strange(line) and self._enter(head, class_name, line)
-        except (LookupError, ValueError):
-            return False
-
-    def _enter(self, head: str, class_name: str, line: str) -> bool:
-        """Enter what a line states; False if it makes no sense."""
-        match exact_words(head), exact_words(line):
-            case ["interface", port], ["service-profile", profile]:
-                self.ports[port] = profile
-            case _, ["qos", "map", "dscp", *dscps, "to", "traffic-class", number]:
-                self.classes |= dict.fromkeys(map(exact_number, dscps), exact_number(number))
-            case _, ["qos", "map", "traffic-class", number, "to", "tx-queue", queue]:
-                self.queues[exact_number(number)] = exact_number(queue)
-            case [_, "access-list", name], [*_] if entry := ENTRY.fullmatch(line):
-                self.lists[name].add(MarkedPrefix(entry[2], exact_number(entry[3])))
-            case ["class-map", *_, name], ["match", "ip" | "ipv6", "access-group", access_list]:
-                self.matches[name] = access_list
-            case ["policy-map", *_, name], ["class", _]:
-                self.policies[name][class_name] = {}
-            case ["policy-map", *_, name], ["set", word, value] if class_name:
-                self.policies[name][class_name][word] = exact_number(value)
-            case ["qos", "profile", _], [*_] if line.startswith(QUEUE_INDENT):
-                return HARMLESS_QUEUE.fullmatch(line) is not None
-            case ["qos", "profile", name], [*words] if line != head:
-                self.profiles[name].add(" ".join(words))
-            case [_, "access-list", name], _ if line == head:
-                self.lists[name] = set()
-            case ["class-map", *_, name], _ if line == head:
-                self.matches[name] = ""
-            case ["policy-map", *_, name], _ if line == head:
-                self.policies[name] = {}
-            case ["qos", "profile", name], _ if line == head:
-                self.profiles[name] = set()
-            case _:
-                return False
-        return True
 
 
 def check_layers(
@@ -163,19 +45,19 @@ def check_layers(
         """Compare the files of a switch."""
         file, avd = of_switch / "eos.cfg", of_switch / "avd.json"
         text, tree = read_exact(file), parse(read_exact(avd))
-        priorities, expected = EosPriorities.of(text), command_counts(commands(vertex))
-        for number, line in priorities.unread:
-            differences.add_unread(file, number, line)
+        priorities, expected = EosPriorities.of(text), _command_counts(commands(vertex))
+        for line in priorities.unread:
+            differences.add_unread(file, line.number, line.text)
         for wrong in (
             *_wrong_classes(plan, priorities),
             *_wrong_ports(plan, vertex, priorities),
         ):
-            differences.add(file, 0, wrong.says, wrong.expected)
-        check_statements(file, command_counts(_priority_lines(text)), expected, differences)
+            differences.add(file, 0, wrong.stated, wrong.expected)
+        check_statements(file, _command_counts(_priority_lines(text)), expected, differences)
         cli_lines = _priority_lines(tree.get("eos_cli", ""))
-        check_statements(avd, command_counts(cli_lines), expected, differences)
+        check_statements(avd, _command_counts(cli_lines), expected, differences)
         ports = {port["name"]: port["service_profile"] for port in tree["ethernet_interfaces"]}
-        check_statements(avd, ports, priorities.ports, differences)
+        check_statements(avd, ports, priorities.profile_of_port, differences)
 
     return on_each_switch(plan.build, folder, only, "eos.cfg", check)
 
@@ -184,8 +66,9 @@ def _wrong_classes(plan: LayerPlan, priorities: EosPriorities) -> Iterator[Wrong
     """The DSCPs whose traffic class or queue is another than their layer needs."""
     priority_of = {dscp_of(priority): priority for priority in plan.priorities}
     for dscp in range(64):
-        traffic_class = priorities.classes.get(dscp, NO_CLASS)
-        queue = priorities.queues.get(traffic_class, traffic_class)
+        traffic_class = priorities.class_of_dscp.get(dscp, NO_CLASS)
+        # By default a class has the queue of its number.
+        queue = priorities.queue_of_class.get(traffic_class, traffic_class)
         stated = f"DSCP {dscp} in class {traffic_class}, queue {queue}"
         if dscp in priority_of:
             expected = priority_of[dscp]
@@ -200,7 +83,7 @@ def _wrong_ports(
     plan: LayerPlan, vertex: int, priorities: EosPriorities
 ) -> Iterator[WrongPriority]:
     """The ports of a switch whose profile is not that of a link or of a host's port."""
-    expected = {"qos trust dscp", "priority-flow-control on"} | {
+    pfc_lines = {"qos trust dscp", "priority-flow-control on"} | {
         f"priority-flow-control priority {priority} no-drop" for priority in plan.priorities
     }
     wiring = plan.build.wiring
@@ -208,14 +91,17 @@ def _wrong_ports(
     hosts = {wiring.port_name(vertex, port) for port in host_ports}
     link_ports = wiring.port[vertex][wiring.far[vertex] >= 0].tolist()
     in_use = hosts | {wiring.port_name(vertex, port) for port in link_ports}
-    for port in sorted(in_use | priorities.ports.keys()):
-        lines = priorities.profiles.get(priorities.ports.get(port, ""), set())
+    for port in sorted(in_use | priorities.profile_of_port.keys()):
+        lines = priorities.qos_profiles.get(priorities.profile_of_port.get(port, ""), set())
         policies = [exact_words(line)[-1] for line in lines if line.startswith("service-policy ")]
-        plain = {line for line in lines if not line.startswith(("uc-tx-queue ", "service-policy "))}
-        if plain != (expected if port in in_use else set()):
-            stated = f"{port} with {', '.join(sorted(plain)) or 'nothing'}"
-            yield WrongPriority(stated, ", ".join(sorted(expected)))
-        if len(policies) != (port in hosts):
+        stated_pfc_lines = {
+            line for line in lines if not line.startswith(("uc-tx-queue ", "service-policy "))
+        }
+        if stated_pfc_lines != (pfc_lines if port in in_use else set()):
+            stated = f"{port} with {', '.join(sorted(stated_pfc_lines)) or 'nothing'}"
+            yield WrongPriority(stated, ", ".join(sorted(pfc_lines)))
+        # One policy at a port of a host, and none elsewhere.
+        if len(policies) != (1 if port in hosts else 0):
             stated = f"{port} with {len(policies)} policies"
             yield WrongPriority(stated, "one at every port of a host")
         for policy in policies:
@@ -230,26 +116,52 @@ def _wrong_policy(
     It must do so for just those packets whose DSCP belongs to a layer that their pair of switches
     does not use: these packets are remarked as lossy.
     """
-    addressing = plan.build.addressing
     made_lossy: set[MarkedPrefix] = set()
-    for name, values in priorities.policies[policy].items():
-        made_lossy |= priorities.lists[priorities.matches[name]]
-        class_of_dscp = priorities.classes.get(values.get("dscp", NO_CLASS), NO_CLASS)
-        classes_set = {class_of_dscp, values.get("traffic-class", NO_CLASS)}
-        if classes_set & {*plan.priorities, NO_CLASS}:
-            stated = f"class {name} of policy {policy} sets {values}"
+    for class_map, values in priorities.policy_maps[policy].items():
+        made_lossy |= priorities.access_lists[priorities.class_maps[class_map]]
+        # The class that the packets have here, and the one that their new DSCP has at other
+        # switches: both have to be lossy.
+        class_here = values.get("traffic-class", NO_CLASS)
+        class_elsewhere = priorities.class_of_dscp.get(values.get("dscp", NO_CLASS), NO_CLASS)
+        if {class_here, class_elsewhere} & {*plan.priorities, NO_CLASS}:
+            stated = f"class {class_map} of policy {policy} sets {values}"
             yield WrongPriority(stated, "what may be dropped")
-    expected: set[MarkedPrefix] = set()
-    for far in np.flatnonzero(plan.build.topology.endpoints).tolist():
-        prefixes = [str(addressing.network(far))]
-        if addressing.ipv6:
-            prefixes.append(str(addressing.network6(far)))
-        for layer, priority in enumerate(plan.priorities):
-            if far != vertex and layer != plan.layer[vertex, far]:
-                expected |= {MarkedPrefix(prefix, dscp_of(priority)) for prefix in prefixes}
+    expected = _other_layers_packets(plan, vertex)
     for packets in sorted(expected - made_lossy):
         stated = f"DSCP {packets.dscp} to {packets.prefix} keeps its priority"
         yield WrongPriority(stated, "it loses it")
     for packets in sorted(made_lossy - expected):
         stated = f"DSCP {packets.dscp} to {packets.prefix} loses its priority"
         yield WrongPriority(stated, "it keeps it")
+
+
+def _other_layers_packets(plan: LayerPlan, vertex: int) -> set[MarkedPrefix]:
+    """The packets whose DSCP is that of a layer that their pair of switches is not in.
+
+    Args:
+        plan: the layers and their priorities.
+        vertex: the switch of the hosts that send.
+    """
+    addressing, packets = plan.build.addressing, set[MarkedPrefix]()
+    for destination in np.flatnonzero(plan.build.topology.endpoints).tolist():
+        if destination == vertex:
+            continue
+        prefixes = [str(addressing.network(destination))]
+        if addressing.ipv6:
+            prefixes.append(str(addressing.network6(destination)))
+        for layer, priority in enumerate(plan.priorities):
+            if layer != plan.layer[vertex, destination]:
+                packets |= {MarkedPrefix(prefix, dscp_of(priority)) for prefix in prefixes}
+    return packets
+
+
+def _command_counts(commands: Iterable[str]) -> dict[str, int]:
+    """How often each command occurs, but for separators (`!`)."""
+    return dict(Counter(line for line in commands if bare(line) not in ("", "!")))
+
+
+def _priority_lines(text: str) -> list[str]:
+    """The lines about priorities, but for those of interfaces."""
+    # `without_priorities` keeps the number of lines, and writes "!" for those about priorities.
+    lines = zip(exact_lines(text), exact_lines(without_priorities(text)), strict=True)
+    return [line for line, remaining in lines if line != remaining and not line.startswith(SERVICE)]

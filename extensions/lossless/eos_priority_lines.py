@@ -1,6 +1,7 @@
 """Recognise the lines of an EOS configuration that are about lossless priorities.
 
-Both the writer (`eos_lossless`) and the check (`eos_priorities`) of these lines use this module.
+Who writes these lines (`eos_lossless`), reads them (`eos_priority_text`) and checks them
+(`eos_priorities`) uses this module.
 """
 
 from __future__ import annotations

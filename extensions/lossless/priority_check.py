@@ -23,6 +23,8 @@ from compilers.readers.routers.router_text import lines_of
 from compilers.tables.build import Build
 from extensions.lossless.priorities import PriorityPlan, dscp_of
 
+DEFAULT_CLASS = 0
+"""The traffic class of a DSCP that no map names."""
 DscpClasses = Mapping[int, int]
 """The traffic class of each DSCP."""
 ClassPriorities = Mapping[int, int]
@@ -36,7 +38,7 @@ class PortPriorities:
     """What a port does with packets by their DSCP and traffic class."""
 
     line: int
-    """The line of the configuration."""
+    """The line of the file where the port's entry begins."""
     class_of_dscp: DscpClasses
     """The traffic class of each DSCP, for packets that come in."""
     ingress_priority: ClassPriorities
@@ -55,7 +57,7 @@ def on_each_switch(
     file: str,
     check: Callable[[int, Path, DifferenceList], None],
 ) -> DifferenceList:
-    """Run a check at every switch; a file that makes no sense is a difference, too.
+    """Run a check at every switch; a file that cannot be read is a difference, too.
 
     Args:
         build: the build whose switches are checked.
@@ -74,12 +76,12 @@ def on_each_switch(
             except OSError as error:
                 differences.add(path, 0, error.strerror or "cannot be read", "a file")
             except (LookupError, TypeError, ValueError, AttributeError) as error:
-                # The argument of the error is mostly the word of the file that makes no sense.
-                word = str(error.args[0]) if error.args else ""
-                line = next(lines_of(read_exact(path), [word])) if word else 0
-                stated = (
-                    f"{word}, which is not there" if isinstance(error, KeyError) else str(error)
-                )
+                # The argument of the error is mostly what the file states wrongly: a missing name,
+                # or a text that is no number.
+                culprit = str(error.args[0]) if error.args else ""
+                line = next(lines_of(read_exact(path), [culprit])) if culprit else 0
+                is_missing = isinstance(error, KeyError)
+                stated = f"{culprit}, which is not there" if is_missing else str(error)
                 differences.add(path, line, stated, "priorities of a switch")
     return differences
 
@@ -116,9 +118,9 @@ class _CheckedPort:
     """The name of the port."""
     priorities: PortPriorities
     """What it does with packets."""
-    is_marked: bool
-    """Whether it is a marked port of the plan: packets that come in by a marked port and leave by
-    one move to the next channel. Nothing is marked in packets."""
+    advances_channel: bool
+    """Whether it is a marked port of the plan (`PriorityPlan.marked_ports`): packets that come in
+    by one and leave by one move to the next channel."""
     is_host: bool
     """Whether a host is at it."""
 
@@ -132,14 +134,14 @@ class _CheckedPort:
             priorities.egress_priority,
             priorities.egress_dscp,
         )
-        return (self.is_marked, self.is_host, *map(_hashable, maps))
+        return (self.advances_channel, self.is_host, *map(_hashable, maps))
 
 
 @dataclass(frozen=True, slots=True)
 class WrongPriority:
     """A statement of a switch about priorities that is wrong."""
 
-    says: str
+    stated: str
     """The statement in words."""
     expected: str
     """The right statement in words."""
@@ -180,9 +182,9 @@ class _ChannelCheck:
             line = self.ports[name].line
             self.differences.add(self.folder, line, f"priorities of {name}", "no port")
         for port in by_behaviour.values():
-            for statement in self._wrong_from(port, by_behaviour.values()):
+            for wrong in self._wrong_from(port, by_behaviour.values()):
                 line = port.priorities.line
-                self.differences.add(self.folder, line, statement.says, statement.expected)
+                self.differences.add(self.folder, line, wrong.stated, wrong.expected)
 
     def _wrong_from(
         self, port: _CheckedPort, others: Collection[_CheckedPort]
@@ -193,11 +195,12 @@ class _ChannelCheck:
         channels = priorities[:1] if port.is_host else priorities
         channel_of = {dscp_of(priority): channel for channel, priority in enumerate(channels)}
         for dscp in range(64):
-            traffic_class, channel = port_maps.class_of_dscp.get(dscp, 0), channel_of.get(dscp)
-            pause = port_maps.ingress_priority.get(traffic_class)
+            traffic_class = port_maps.class_of_dscp.get(dscp, DEFAULT_CLASS)
+            channel = channel_of.get(dscp)
+            paused_priority = port_maps.ingress_priority.get(traffic_class)
             expected = None if channel is None else priorities[channel]
-            if pause != expected:
-                stated = f"DSCP {dscp} into {port.name} pauses {_priority_text(pause)}"
+            if paused_priority != expected:
+                stated = f"DSCP {dscp} into {port.name} pauses {_priority_text(paused_priority)}"
                 yield WrongPriority(stated, _priority_text(expected))
                 continue
             for out in others:
@@ -231,9 +234,13 @@ class _ChannelCheck:
         priorities = self.plan.priorities
         priority = out.priorities.egress_priority.get(traffic_class)
         new_dscp = (out.priorities.egress_dscp or {}).get(traffic_class, dscp)
-        next_channel = channel + (port.is_marked and out.is_marked)
         if out.is_host and priority in priorities:
-            next_channel = priorities.index(priority)  # towards a host any channel is right
+            # Nothing depends on the buffer of a host, so towards it any channel is right.
+            next_channel = priorities.index(priority)
+        elif port.advances_channel and out.advances_channel:
+            next_channel = channel + 1
+        else:
+            next_channel = channel
         if next_channel >= len(priorities):
             return None  # by the proof no packet goes on from the last channel
         expected = priorities[next_channel]
