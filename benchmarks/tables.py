@@ -17,8 +17,9 @@ from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import Tables
 from compilers.topology.families import FAMILIES
 from compilers.topology.labelled_graph import Topology
+from compilers.wiring.generated_inventory import generated_inventory
 from compilers.wiring.wire import wire
-from compilers.wiring.wiring import Wiring, generated_inventory
+from compilers.wiring.wiring import Wiring
 from polarfab.output.verb_output import json_option
 
 
@@ -52,7 +53,7 @@ def _others(
     """What else is timed of a fabric: the work in words, and its seconds."""
     graph, order = topology.graph, topology.graph.order
     yield "memset of the same table", best(lambda: np.full((order, order), 1, np.uint8))
-    fib = Fib.of(tables, wiring.cables())
+    fib = Fib.of(tables, wiring.far_by_port())
     targets = np.arange(order)
     yield "polarfab: walk all pairs through the tables", best(lambda: minimal_hops(fib, targets))
     ends = np.ones(len(graph.targets), np.int8), graph.targets, graph.offsets

@@ -46,7 +46,8 @@ from compilers.wiring.addressing import Addressing, plan
 from compilers.wiring.as_numbers import NODE_ASNS
 from compilers.wiring.damage import Damage, damage_of, remaining_fabric, require_connected
 from compilers.wiring.hardware import Hardware
-from compilers.wiring.placed_fabric import PlacedFabric, block_findings, place_fabric
+from compilers.wiring.placed_fabric import PlacedFabric, place_fabric
+from compilers.wiring.plane_pools import block_findings
 from compilers.wiring.shared_risk import modules_of, unknown_risk_findings, uses_several_modules
 from compilers.wiring.wiring import Wiring
 from inventory.model import Inventory

@@ -17,7 +17,8 @@ from compilers.pipeline import compile_placed, require_memory, with_cables
 from compilers.policy_support import system_findings
 from compilers.spec.fabric_file import LoadedFabric
 from compilers.tables.build import Build
-from compilers.wiring.placed_fabric import block_findings, each_plane
+from compilers.wiring.fabric_planes import each_plane
+from compilers.wiring.plane_pools import block_findings
 from inventory.problems import Finding
 
 

@@ -87,8 +87,8 @@ def lost_links(fabric: Fabric) -> tuple[LostLinks, ...]:
         >>> polarfab.lost_links(fabric)[0].links
         ()
     """
+    from compilers.wiring.fabric_planes import each_plane
     from compilers.wiring.lost_links import LostLinks
-    from compilers.wiring.placed_fabric import each_plane
     from polarfab.fabric import with_installed
 
     if fabric.loaded is None:

@@ -16,7 +16,7 @@ from itertools import chain, islice
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.wiring.hardware import NodeTypeFacts
+from compilers.wiring.node_type_facts import NodeTypeFacts
 from compilers.wiring.wiring import Wiring
 
 Cable = tuple[int, int]

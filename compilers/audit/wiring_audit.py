@@ -19,7 +19,7 @@ import numpy as np
 from compilers.audit.cable_moves import Move, components
 from compilers.audit.resolve import Wired
 from compilers.audit.socket_numbers import CableSet, SocketNumbers, far_ends
-from compilers.wiring.hardware import NodeTypeFacts
+from compilers.wiring.node_type_facts import NodeTypeFacts
 from compilers.wiring.wiring import Wiring
 
 Cycle = tuple[int, ...]

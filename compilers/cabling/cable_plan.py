@@ -23,9 +23,11 @@ from compilers.cabling.cable_stock import cables_from_stock, run_length
 from compilers.tables.build import Build
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.addressing import Addressing
-from compilers.wiring.hardware import Hardware, NodeTypeFacts, hardware_of_inventory
+from compilers.wiring.generated_inventory import generated_inventory
+from compilers.wiring.hardware import Hardware, hardware_of_inventory
+from compilers.wiring.node_type_facts import NodeTypeFacts
 from compilers.wiring.placement import layout_or_whole
-from compilers.wiring.wiring import Wiring, generated_inventory
+from compilers.wiring.wiring import Wiring
 from inventory.problems import Finding, InputError, Refused, shown
 
 MOST_PARALLEL = 16

@@ -186,8 +186,8 @@ def installed_in(build: Build) -> Installed:
     return Installed(
         names=wiring.names,
         serials=hardware.serial if hardware else (),
-        port_of_link=wiring.link_ports(),
-        port_of_host=wiring.host_ports(),
+        port_of_link=wiring.port_name_of_link(),
+        port_of_host=wiring.port_name_of_host(),
         number_of_host=_host_numbers_in(build),
         allocations=numbers_in(build),
         places=_racks_and_units(hardware) if hardware else (),

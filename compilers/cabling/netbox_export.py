@@ -24,8 +24,9 @@ from compilers.cabling.schedule_columns import Rows
 from compilers.spec.allocations import Allocations
 from compilers.spec.fabric_file import LoadedFabric
 from compilers.targets.target_lookup import target
-from compilers.wiring.placed_fabric import PlacedFabric, each_plane
-from compilers.wiring.wiring import node_indexes
+from compilers.wiring.fabric_planes import each_plane
+from compilers.wiring.placed_fabric import PlacedFabric
+from compilers.wiring.vertex_nodes import node_indexes
 from inventory.model import Inventory, Node
 from inventory.netbox.device_types import export_type, manufacturer, slug
 from inventory.netbox.extras import from_comment, to_comment

@@ -30,7 +30,8 @@ from compilers.cabling.shuffle import Shuffle, shuffle
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.replicated_clusters import added_clusters
 from compilers.wiring.hardware import Hardware
-from compilers.wiring.wiring import Wiring, plane_prefix
+from compilers.wiring.plane_numbers import plane_prefix
+from compilers.wiring.wiring import Wiring
 from inventory.panels import SINGLE, TRUNK_FIBRES
 from inventory.problems import Finding, InputError, Refused
 

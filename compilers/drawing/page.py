@@ -112,7 +112,7 @@ def _node_data(
 
 def _table_data(wiring: Wiring, tables: Tables) -> dict[str, Any]:
     """The look-up tables of switches, as `page_data` describes them."""
-    egress = Fib.of(tables, wiring.cables()).egress(np.arange(len(wiring.names)))
+    egress = Fib.of(tables, wiring.far_by_port()).egress(np.arange(len(wiring.names)))
     next_link = _next_links(wiring, tables, egress)
     data: dict[str, Any] = {
         "next": _base64(next_link),

@@ -20,10 +20,11 @@ from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Tables
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import Layout, layout, layouts, places_in
+from compilers.wiring.generated_inventory import generated_inventory
 from compilers.wiring.hardware import Hardware
 from compilers.wiring.shared_risk import GROUP_KINDS, find_group
 from compilers.wiring.wire import wire
-from compilers.wiring.wiring import Wiring, generated_inventory
+from compilers.wiring.wiring import Wiring
 from inventory.problems import InputError, Problem, at_key, did_you_mean, shown
 from templates import environment
 

@@ -13,8 +13,9 @@ from ipaddress import ip_address
 from compilers.expansion.spare_ports import SpareNodes, hosts_of_spares
 from compilers.tables.build import Build
 from compilers.topology.labelled_graph import Topology
-from compilers.wiring.addressing import Addressing, default_host_macs, parse_mac
+from compilers.wiring.addressing import Addressing
 from compilers.wiring.hardware import Hardware
+from compilers.wiring.mac_addresses import default_host_macs, parse_mac
 from inventory.problems import InputError
 
 

@@ -21,8 +21,9 @@ from compilers.cabling.fabric_numbers import require_same_topology
 from compilers.expansion.grow import FITTED
 from compilers.spec.fabric_file import LoadedFabric
 from compilers.tables.build import Build
-from compilers.wiring.hardware import Hardware, NodeTypeFacts
-from compilers.wiring.wiring import first_datapath_id
+from compilers.wiring.hardware import Hardware
+from compilers.wiring.node_type_facts import NodeTypeFacts
+from compilers.wiring.plane_numbers import first_datapath_id
 from inventory.model import Node
 
 Data = dict[str, Any]

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from compilers.expansion.spare_ports import SpareNodes, hosts_of_spares
 from compilers.topology.replicated_clusters import Expansion
 from compilers.wiring.hardware import Hardware
-from compilers.wiring.wiring import Wiring, plane_prefix
+from compilers.wiring.plane_numbers import plane_prefix
+from compilers.wiring.wiring import Wiring
 
 Values = TypeVar("Values", np.int32, np.bool_)
 

@@ -22,9 +22,11 @@ from compilers.expansion.spare_ports import (
     ports_for_links,
 )
 from compilers.topology.replicated_clusters import Expansion
-from compilers.wiring.hardware import Hardware, node_type_facts
+from compilers.wiring.generated_inventory import GENERATED, generated_type
+from compilers.wiring.hardware import Hardware
 from compilers.wiring.host_names import host_names_at
-from compilers.wiring.wiring import GENERATED, Wiring, generated_type
+from compilers.wiring.node_type_facts import node_type_facts
+from compilers.wiring.wiring import Wiring
 
 
 def with_generated_ports(

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from compilers.topology.adjacency import Graph
 from compilers.topology.replicated_clusters import Expansion
-from compilers.wiring.hardware import Hardware, NodeTypeFacts, SpareHost, SpareNode
+from compilers.wiring.hardware import Hardware, SpareHost, SpareNode
+from compilers.wiring.node_type_facts import NodeTypeFacts
 from compilers.wiring.wiring import Wiring
 from inventory.problems import InputError
 

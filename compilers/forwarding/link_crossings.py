@@ -463,7 +463,7 @@ class LinkCrossings:
 def _destination_classes(build: Build, p: Program) -> DestinationClasses:
     """The destinations of a build, whose program is p, by the classes that switches have."""
     ends = np.flatnonzero(build.topology.endpoints)
-    egress = egress_classes(build, ends, Fib.of(build.tables, build.wiring.cables()))
+    egress = egress_classes(build, ends, Fib.of(build.tables, build.wiring.far_by_port()))
     # [S, D], by switch the destinations sorted by their class, and these classes.
     by_class = np.argsort(egress.T, axis=1, kind="stable")
     sorted_classes = np.take_along_axis(egress.T, by_class, axis=1)

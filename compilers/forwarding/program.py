@@ -133,7 +133,7 @@ def egress_classes(build: Build, destinations: NDArray[np.int64], fib: Fib | Non
         int16[D, S]: the class; DELIVER at the switch that delivers to its own hosts; DROP where
         there is no route, or where the route names a class that the switch does not have.
     """
-    fib = fib or Fib.of(build.tables, build.wiring.cables())
+    fib = fib or Fib.of(build.tables, build.wiring.far_by_port())
     value = fib.egress(destinations)
     classes = build.tables.classes.port.shape[1]
     number = value.astype(np.int16)

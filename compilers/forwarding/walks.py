@@ -158,7 +158,7 @@ class Walks:
             build: its tables and wiring are walked.
             destinations: to how many destinations packets are followed; None: to all.
         """
-        fib, count = Fib.of(build.tables, build.wiring.cables()), packet_count(build)
+        fib, count = Fib.of(build.tables, build.wiring.far_by_port()), packet_count(build)
         if destinations is not None:
             ends = max(1, int(np.count_nonzero(build.topology.endpoints)))
             count = count // ends * destinations

@@ -223,7 +223,7 @@ class EmittedCheck:
             owners: the switches that have each address.
         """
         wiring = self.build.wiring
-        ends = {port: (far, far_port) for port, far, far_port in wiring.ends(vertex)}
+        ends = {port: (far, far_port) for port, far, far_port in wiring.links_of(vertex)}
         for hop in switch.next_hops:
             end = ends.get(self.port_number(vertex, hop.port))
             says = f"{hop.address} behind {hop.port or 'no port'}"

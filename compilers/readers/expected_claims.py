@@ -27,7 +27,7 @@ import numpy as np
 from compilers.readers.expected_facts import FACTS, Value
 from compilers.readers.expected_intermediates import BASES, INTERMEDIATE_CLAIMS, row_families
 from compilers.tables.build import Build
-from compilers.wiring.addressing import format_mac
+from compilers.wiring.mac_addresses import format_mac
 
 HASH_SEED = 0x50460001
 """The seed of the kernel's hash at vertex 0; that of vertex v is v higher."""
@@ -219,7 +219,7 @@ def _ports_of_spread(build: Build, vertex: int) -> Iterator[tuple[int, list[int]
     as the sender.
     """
     wiring = build.wiring
-    cabled = [(port, far) for port, far, _ in wiring.ends(vertex)]
+    cabled = [(port, far) for port, far, _ in wiring.links_of(vertex)]
     for port, sender in cabled if build.forwarding.marks else ():
         excluded = {sender, *wiring.far[sender].tolist()}
         excluded |= {far for _, far in cabled if (wiring.far[far] == wiring.far[sender]).all()}
@@ -253,7 +253,7 @@ def _routes_in_vrfs(build: Build, vertex: int) -> Iterator[Value]:
     addressing, wiring = build.addressing, build.wiring
     yield from _spread_tables(build, vertex)
     ports = [port for port, _ in _ports_of_spread(build, vertex)]
-    for port, far, _ in wiring.ends(vertex):
+    for port, far, _ in wiring.links_of(vertex):
         if build.topology.endpoints[far]:
             yield from ((ingress, str(addressing.network(far)), port) for ingress in ports)
             if addressing.ipv6:
@@ -280,7 +280,7 @@ def _marked_devices(build: Build, vertex: int) -> Iterator[Value]:
     wiring = build.wiring
     mac, address = format_mac(FIRST_MARKED_MAC + vertex), f"fe80::1:0:{vertex + 1:x}"
     yield from (
-        (port, mac, address) for port, _, _ in wiring.ends(vertex) if build.forwarding.marks
+        (port, mac, address) for port, _, _ in wiring.links_of(vertex) if build.forwarding.marks
     )
 
 
@@ -332,7 +332,7 @@ def _pools(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
 def _far_ends(build: Build, vertex: int) -> Iterator[Value]:
     """The node and the port at the other end of each link."""
     wiring = build.wiring
-    for port, far, far_port in wiring.ends(vertex):
+    for port, far, far_port in wiring.links_of(vertex):
         yield port, wiring.names[far], wiring.port_name(far, far_port)
 
 

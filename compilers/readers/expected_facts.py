@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from compilers.spec.allocations import ASN
 from compilers.tables.build import Build
-from compilers.wiring.hardware import CageBlock
+from compilers.wiring.node_type_facts import CageBlock
 from inventory.asn_range import PRIVATE_AS
 
 Value = tuple[str | int, ...]
@@ -87,7 +87,7 @@ def _ports(build: Build, vertex: int) -> Iterator[UsedPort]:
         for block in hardware.blocks
         for _ in range(block.modules * block.count * block.breakout)
     ]
-    links = [port for port, _, _ in wiring.ends(vertex)]
+    links = [port for port, _, _ in wiring.links_of(vertex)]
     for port in (*links, *filter(None, wiring.host_port[vertex].tolist())):
         lanes = cage = mode = ""
         if hardware.platform:
@@ -153,7 +153,7 @@ def _hostname(build: Build, vertex: int) -> Iterator[Value]:
 def _descriptions(build: Build, vertex: int) -> Iterator[Value]:
     """Yield each port in use with the description of its far end."""
     wiring = build.wiring
-    for port, far, far_port in wiring.ends(vertex):
+    for port, far, far_port in wiring.links_of(vertex):
         yield port, f"{_name(build, far)} {wiring.port_name(far, far_port)}"
     first = vertex * wiring.host_port.shape[1]
     for number, port in enumerate(wiring.host_port[vertex].tolist(), first):
@@ -164,7 +164,7 @@ def _descriptions(build: Build, vertex: int) -> Iterator[Value]:
 def _ports_in_use(build: Build, vertex: int) -> Iterator[Value]:
     """Yield the numbers of the ports in use, as values of a fact."""
     wiring = build.wiring
-    yield from ((port,) for port, _, _ in wiring.ends(vertex))
+    yield from ((port,) for port, _, _ in wiring.links_of(vertex))
     yield from ((port,) for port in wiring.host_port[vertex].tolist() if port)
 
 
@@ -216,7 +216,7 @@ def _as_number(build: Build, vertex: int) -> int:
 def _sessions(build: Build, vertex: int) -> Iterator[Value]:
     """Yield the port, the address family and the neighbour's AS of each BGP session."""
     families = ("ipv4", "ipv6") if build.addressing.ipv6 else ("ipv4",)
-    for port, far, _ in build.wiring.ends(vertex):
+    for port, far, _ in build.wiring.links_of(vertex):
         yield from ((port, family, f"AS {_as_number(build, far)}") for family in families)
 
 

@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 from compilers.readers.expected_facts import FactFunction, Value
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import no_route
-from compilers.wiring.addressing import Addressing, format_mac
+from compilers.wiring.addressing import Addressing
+from compilers.wiring.mac_addresses import format_mac
 
 BIT_OF_INTERMEDIATES = 0x800000
 """The bit of the gateway's MAC address that is inverted in addresses that name an intermediate."""

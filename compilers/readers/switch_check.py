@@ -229,7 +229,7 @@ class SwitchCheck:
         """The names of the switch's ports, of which the first has number 1."""
         self.chains = ChainNumbers(self.names)
         """The chains of the files."""
-        self.fabric_ports = sorted(port for port, _, _ in wiring.ends(vertex))
+        self.fabric_ports = sorted(port for port, _, _ in wiring.links_of(vertex))
         """The ports with a link."""
         self.host_ports = [port for port in wiring.host_port[vertex].tolist() if port]
         """The ports with a host."""

@@ -91,7 +91,7 @@ class ClassPaths:
             every_hop: whether packets take any shortest path at every hop.
         """
         ends = np.flatnonzero(topology.endpoints)
-        fib = Fib.of(tables, wiring.cables())
+        fib = Fib.of(tables, wiring.far_by_port())
         after, egress = fib.next_switch(ends), np.ascontiguousarray(fib.egress(ends))
         # A packet at a switch without links stays there.
         after = np.where(after < 0, np.arange(len(after), dtype=np.int32)[:, None], after)

@@ -34,7 +34,7 @@ class Intact:
     diameter: int
     """The most links between two switches."""
     cables: NDArray[np.int32]
-    """int32[S, ports + 1], the switch at each port, as of `Wiring.cables()`."""
+    """int32[S, ports + 1], the switch at each port, as of `Wiring.far_by_port()`."""
     fib: Fib
     """The tables joined with the cables."""
     link_of_class: NDArray[np.int64]
@@ -85,7 +85,7 @@ class Intact:
             has_detours: whether packets are marked, or carry an intermediate.
             marks: whether packets are marked.
         """
-        classes, cables = tables.classes, wiring.cables()
+        classes, cables = tables.classes, wiring.far_by_port()
         switches, most_links = wiring.port.shape
         # int64[S, ports + 1], the link at each port, K where there is none.
         link_at_port = np.full((switches, cables.shape[1]), most_links)

@@ -85,7 +85,7 @@ def split_by_choices(paths: ClassPaths, forwarding: Forwarding) -> tuple[ClassPa
         choices_of_class[:, switch, rows.new_class, : by_choice.shape[2]] = by_choice
     routes = replace(tables.routes, egress=egress)
     split = Tables(routes=routes, classes=Classes.minimal(port))
-    class_of_end = Fib.of(split, paths.wiring.cables()).egress(paths.ends)
+    class_of_end = Fib.of(split, paths.wiring.far_by_port()).egress(paths.ends)
     new_paths = replace(paths, tables=split, egress=np.ascontiguousarray(class_of_end))
     return new_paths, LinkChoices.unstacked(choices_of_class)
 

@@ -59,7 +59,7 @@ class Repaired:
     cut_off: int = 0
     """How many pairs of a switch and a destination no path joins any more, as `cut_off_pairs`."""
     cables: NDArray[np.int32] | None = None
-    """`Wiring.cables()`, if packets are shared at every hop; else None, as nobody needs them."""
+    """`Wiring.far_by_port()` if packets are shared at every hop; else None, as nobody reads it."""
 
     @property
     def switches(self) -> NDArray[np.int64]:

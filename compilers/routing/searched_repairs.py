@@ -166,7 +166,7 @@ def _next_tries(
     switch = np.arange(len(paths.after))[:, None]
     class_number = np.minimum(paths.egress, bounce.shape[1] - 1)
     has_several = has_several_hops[switch, class_number, 0] & (paths.egress < bounce.shape[1])
-    cables = paths.wiring.cables()
+    cables = paths.wiring.far_by_port()
     bounced_to = (
         np.where(port > 0, cables[switch, port], -1)
         for port in bounce[switch, class_number].transpose(2, 0, 1)
@@ -245,7 +245,7 @@ def bouncing_links(
     """
     neighbours, next_hop = paths.neighbours(switch), paths.after[switch]
     flat_neighbours = neighbours[:, 0]
-    cables = paths.wiring.cables()
+    cables = paths.wiring.far_by_port()
     # [K, D]: the first bounce port of the neighbour behind each link, and the switch behind it.
     class_number = np.minimum(paths.egress[flat_neighbours], bounce.shape[1] - 1)
     port = bounce[neighbours, class_number, 0]

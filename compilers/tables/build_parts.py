@@ -84,7 +84,7 @@ def towards(build: Build, destinations: NDArray[np.int64]) -> Build:
     if not 0 < count < classes or build.forwarding.marks:
         return build
     # [S, D], the class of each switch for each destination.
-    whole_egress = Fib.of(tables, build.wiring.cables()).egress(destinations)
+    whole_egress = Fib.of(tables, build.wiring.far_by_port()).egress(destinations)
     egress = empty_egress(len(whole_egress), count, count)
     egress[...] = np.where(whole_egress < classes, np.arange(count), no_route(egress))
     egress[whole_egress == local(whole_egress)] = local(egress)

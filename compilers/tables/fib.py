@@ -59,7 +59,7 @@ class Fib:
 
         Args:
             tables: of S switches.
-            cables: int32[S, ports + 1], the switch at each port, as of `Wiring.cables()`.
+            cables: int32[S, ports + 1], the switch at each port, as of `Wiring.far_by_port()`.
         """
         port = tables.classes.port
         step = np.full((len(port), port.shape[1] + 3), UNCABLED, np.int32)

@@ -138,7 +138,7 @@ def _rack_place(build: Build, vertex: int) -> dict[str, Any]:
 def _links(build: Build, vertex: int) -> Iterator[NodeLink]:
     """The links of a node."""
     wiring = build.wiring
-    for port, far, far_port in wiring.ends(vertex):
+    for port, far, far_port in wiring.links_of(vertex):
         yield NodeLink(
             number=port,
             port=wiring.port_name(vertex, port),

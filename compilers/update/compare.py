@@ -27,8 +27,8 @@ from compilers.update.loss import Cable, missing_cables
 from compilers.update.matching import HostTable, Matching, find_numbers
 from compilers.update.renumbering import Renumbering, renumberings
 from compilers.update.switch_settings import SettingChange, renamed_switches, setting_changes
-from compilers.wiring.addressing import format_mac
 from compilers.wiring.as_numbers import NODE_ASNS
+from compilers.wiring.mac_addresses import format_mac
 
 Numbers = NDArray[Any]
 FACTS_OF_IDENTITY = 3

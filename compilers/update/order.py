@@ -77,7 +77,7 @@ def path_fibs(build: Build) -> tuple[Fib, ...]:
     if build.forwarding.every_hop:
         # bool[S, C, A]: the first weight of a class is that of its minimal port.
         has_share = np.asarray(build.tables.classes.weight[:, :, 1:]) > 0
-    return fibs_by_alternates(build.tables, build.wiring.cables(), has_share)
+    return fibs_by_alternates(build.tables, build.wiring.far_by_port(), has_share)
 
 
 def bounce_fibs(build: Build) -> tuple[Fib, ...]:
@@ -85,7 +85,7 @@ def bounce_fibs(build: Build) -> tuple[Fib, ...]:
 
     One `Fib` for each place in `Classes.bounce`.
     """
-    tables, cables = build.tables, build.wiring.cables()
+    tables, cables = build.tables, build.wiring.far_by_port()
     classes = tables.classes
     return tuple(
         Fib.of(replace(tables, classes=replace(classes, port=port.astype(np.int32))), cables)

@@ -18,7 +18,7 @@ import numpy as np
 from compilers.cabling.cable_plan import Cables, cables_of
 from compilers.cabling.schedule_columns import labels_of
 from compilers.tables.build import Build
-from compilers.wiring.hardware import NodeTypeFacts
+from compilers.wiring.node_type_facts import NodeTypeFacts
 
 SWITCH, NODE_TYPE, CABLE = "switch", "type", "cable"
 """What a setting is about."""

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from compilers.spec.installed import Installed
-from compilers.wiring.wiring import node_indexes
+from compilers.wiring.vertex_nodes import node_indexes
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from inventory.model import Inventory, Node

@@ -12,7 +12,6 @@ put the nodes into racks.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -24,9 +23,10 @@ from compilers.topology.families import family_of
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import Layout, layout, layouts, places_in
 from compilers.topology.partition import partition
+from compilers.wiring.generated_nodes import with_generated_nodes
+from compilers.wiring.hosts_of_file import require_switches_of_hosts, with_hosts_of_file
 from compilers.wiring.rack_room import RackRoom, fill, no_room_finding, nodes_in_racks
 from compilers.wiring.shortest_order import shortest_order
-from compilers.wiring.wiring import node_indexes, plane_prefix
 from inventory.problems import (
     Finding,
     InputError,
@@ -35,8 +35,6 @@ from inventory.problems import (
 )
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
-    from inventory.floor import Generate, GeneratedPart, Rack
-    from inventory.hosts import Host
     from inventory.model import Inventory, Node
 
 PARTITION = "partition"
@@ -120,19 +118,19 @@ def place_nodes(
     # `partition` divides what the racks hold, so it is made after the racks (`_partition`).
     layout = layout_or_whole(topology) if is_partition else _layout_of(topology, inventory)
     if inventory.generate:
-        inventory = _with_generated_nodes(topology, inventory, inventory.generate, layout, plane)
-    inventory = _with_hosts_of_file(inventory)
+        inventory = with_generated_nodes(topology, inventory, inventory.generate, layout, plane)
+    inventory = with_hosts_of_file(inventory)
     if not inventory.racks:
         if is_partition:
             path = ("placement", "layout")
             raise Refused(Finding(path, "racks, one for each part", "none", "list `racks`"))
-        _require_switches_of_hosts(inventory, topology.graph.order)
+        require_switches_of_hosts(inventory, topology.graph.order)
         return inventory
     if is_partition:
         layout = _partition(topology, inventory, others)
     sequence = _cluster_order(topology, inventory, layout, others)
     inventory = nodes_in_racks(topology, inventory, layout, sequence, others)
-    _require_switches_of_hosts(inventory, topology.graph.order)
+    require_switches_of_hosts(inventory, topology.graph.order)
     return inventory
 
 
@@ -214,107 +212,3 @@ def _findings_at(path: KeyPath) -> Iterator[None]:
     except InputError as error:
         findings = [Finding(path, p.required, p.given, p.todo) for p in error.problems]
         raise Refused(findings) from None
-
-
-def _with_generated_nodes(
-    topology: Topology, inventory: Inventory, generate: Generate, layout: Layout, plane: int
-) -> Inventory:
-    """Add the nodes that `generate` describes, and racks for them if the inventory lists none."""
-    from inventory.model import Node
-
-    prefix = plane_prefix(plane)
-    nodes = tuple(
-        Node.model_construct(
-            name=prefix + (part.name or generate.name).replace("{}", str(v)),
-            type=part.type,
-            vertex=v,
-            group=part.group,
-        )
-        for v, part in enumerate(_part_of_vertex(generate, topology.graph.order))
-    )
-    racks = inventory.racks or _generated_racks(inventory, generate, layout, plane)
-    return inventory.model_copy(update={"nodes": nodes, "racks": racks})
-
-
-def _generated_racks(
-    inventory: Inventory, generate: Generate, layout: Layout, plane: int
-) -> tuple[Rack, ...]:
-    """Return as many racks as the clusters fill, on a grid; planes are behind each other."""
-    from inventory.floor import Rack
-
-    units = generate.racks.units
-    nodes_per_rack = units // max(inventory.node_types[part.type].units for part in generate.parts)
-    sizes = np.bincount(layout.rack)
-    # As many racks as if clusters shared none; -(-a // b) rounds up.
-    most_racks = int((-(-sizes // nodes_per_rack)).sum())
-    racks_of_members = fill(sizes, np.full(most_racks, nodes_per_rack)).racks
-    count = int(np.concatenate(racks_of_members).max()) + 1
-    columns = generate.racks.columns or round(count**0.5)
-    first_row = max(plane - 1, 0) * -(-count // columns)
-    return tuple(
-        Rack.model_construct(
-            name=plane_prefix(plane) + generate.racks.name.replace("{}", str(r)),
-            row=first_row + r // columns,
-            column=r % columns,
-            units=units,
-        )
-        for r in range(count)
-    )
-
-
-def _part_of_vertex(generate: Generate, vertex_count: int) -> list[GeneratedPart]:
-    """Return the entry of `generate` that makes the node of each vertex.
-
-    Raises:
-        Refused: the entries make more or fewer nodes than there are vertices.
-    """
-    parts: list[GeneratedPart] = []
-    for i, part in enumerate(generate.parts):
-        vertices_left = vertex_count - len(parts)
-        count = vertices_left if part.count is None else part.count
-        if count > vertices_left or not count:
-            path: KeyPath = ("generate", "types", i)
-            count_in_words = "all that are left" if part.count is None else f"{count:,}"
-            given = f"{count_in_words}, where {vertices_left:,} of {vertex_count:,} are left"
-            raise Refused(Finding(path, "a part of the fabric's nodes", given, "lower the counts"))
-        parts += [part] * count
-    if len(parts) < vertex_count:
-        todo = "leave out the count of the last type, which then takes all others"
-        given = f"{len(parts):,}"
-        raise Refused(Finding(("generate", "types"), f"{vertex_count:,} nodes in all", given, todo))
-    return parts
-
-
-def _with_hosts_of_file(inventory: Inventory) -> Inventory:
-    """Put the hosts of the inventory's file at their nodes, and count those of each node."""
-    if not inventory.hosts:
-        return inventory
-    hosts_of: dict[str, list[Host]] = defaultdict(list)
-    for row in inventory.hosts:
-        hosts_of[row.switch].append(row.host)
-    nodes = []
-    for node in inventory.nodes:
-        hosts = tuple(hosts_of[node.name])
-        nodes.append(node.model_copy(update={"hosts": hosts, "host_count": len(hosts)}))
-    return inventory.model_copy(update={"nodes": tuple(nodes)})
-
-
-def _require_switches_of_hosts(inventory: Inventory, vertex_count: int) -> None:
-    """Pass when all hosts of the hosts file are at nodes that are vertices or planned.
-
-    Raises:
-        Refused: a host is at another node, or has the name of a node.
-    """
-    from inventory.hosts import switch_mistakes
-
-    if not inventory.hosts:
-        return
-    used = {inventory.nodes[i].name for i in node_indexes(vertex_count, inventory)}
-    used |= {node.name for node in inventory.nodes if node.state == "planned"}
-    node_names = [node.name for node in inventory.nodes]
-    findings = [
-        Finding(("hosts",), mistake.required, mistake.given, mistake.todo, row=(row.file, row.line))
-        for row, mistake in switch_mistakes(inventory.hosts, used, node_names)
-    ]
-    if findings:
-        raise Refused(findings)

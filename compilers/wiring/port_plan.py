@@ -19,17 +19,16 @@ from compilers.topology.families import family_of
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.polarity import is_whole
 from compilers.wiring.fixed_cables import host_rows, pins_of, pins_of_hosts, with_installed
+from compilers.wiring.generated_inventory import GENERATED
 from compilers.wiring.port_assignment import (
     FixedPorts,
     Pins,
     PortDemand,
-    PortGroups,
-    alike_rows,
     move_to_spare_ports,
     ports_of_links,
 )
+from compilers.wiring.port_groups import PortGroups, alike_rows
 from compilers.wiring.type_ports import SwitchPorts
-from compilers.wiring.wiring import GENERATED
 from compilers.wiring.wiring_checks import PlacedNodes, Shortage
 from inventory.problems import Finding
 

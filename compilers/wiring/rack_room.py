@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import Layout
-from compilers.wiring.wiring import waiting_nodes
+from compilers.wiring.vertex_nodes import waiting_nodes
 from inventory.problems import Finding, Refused
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it

@@ -20,7 +20,8 @@ from itertools import takewhile
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.wiring.hardware import Hardware, NodeTypeFacts
+from compilers.wiring.hardware import Hardware
+from compilers.wiring.node_type_facts import NodeTypeFacts
 from compilers.wiring.wiring import Wiring
 from inventory.problems import Finding, InputError, did_you_mean
 

@@ -22,9 +22,11 @@ from compilers.topology.labelled_graph import Topology
 from compilers.wiring.as_numbers import planned_as_numbers
 from compilers.wiring.fixed_cables import host_rows, unequal_port_findings
 from compilers.wiring.host_names import all_host_names
+from compilers.wiring.plane_numbers import first_datapath_id
 from compilers.wiring.port_plan import PortPlanner
 from compilers.wiring.type_ports import SwitchPorts
-from compilers.wiring.wiring import Wiring, first_datapath_id, node_indexes
+from compilers.wiring.vertex_nodes import node_indexes
+from compilers.wiring.wiring import Wiring
 from compilers.wiring.wiring_checks import PlacedNodes
 from inventory.asn_range import PRIVATE_AS
 from inventory.problems import Refused

@@ -1,29 +1,45 @@
 """Wiring: the node of each vertex, the port at both ends of each link, and the ports of hosts.
 
 Link k of a switch leads to its k-th neighbour, in ascending order; `compilers.tables` numbers
-classes by it. `compilers.wiring.wire` makes a `Wiring` of a topology and an inventory, and a build
-keeps it. Here are also the inventory that a fabric without one gets, and the choice of the node of
-each vertex.
+classes by it. A switch and a vertex are the same number. `compilers.wiring.wire` makes a `Wiring`
+of a topology and an inventory, and a build keeps it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.topology.labelled_graph import Topology
+SWITCHES_AT_ONCE = 1 << 14
+"""The most switches whose ports are looked up together, so that temporary arrays stay small."""
 
-if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
-    from inventory.model import Inventory, NodeType
 
-CABLE_ROWS_AT_ONCE = 1 << 14
-"""The most switches whose cables are looked up together."""
-GENERATED = "generated"
-"""The node type of fabrics without an inventory."""
+class LinkAtSwitch(NamedTuple):
+    """A link as a switch sees it."""
+
+    port: int
+    """The port of the switch."""
+    far: int
+    """The vertex at the far end."""
+    far_port: int
+    """The port there."""
+
+
+class CableEnds(NamedTuple):
+    """A cable, seen from the smaller of the two switches that it joins."""
+
+    switch: int
+    """The smaller switch."""
+    port: int
+    """Its port."""
+    far: int
+    """The larger switch."""
+    far_port: int
+    """The port of the larger switch."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -80,14 +96,18 @@ class Wiring:
         fields = ("port", "far", "far_port")
         return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in fields)
 
-    def link_ports(self) -> dict[tuple[int, int], str]:
-        """Return the name of each link's port at the first of the two vertices that it joins."""
+    def port_name_of_link(self) -> dict[tuple[int, int], str]:
+        """Return the name of the port at each end of each link.
+
+        The keys are the two vertices of the link. The port is at the first of them.
+        """
+        # Where ports have run out, a link has port 0.
         return {
             (u, int(self.far[u, k])): self.port_name(u, int(self.port[u, k]))
             for u, k in np.argwhere((self.far >= 0) & (self.port > 0)).tolist()
         }
 
-    def host_ports(self) -> dict[tuple[int, int], str]:
+    def port_name_of_host(self) -> dict[tuple[int, int], str]:
         """Return the name of each host's port, by its vertex and its number there."""
         hosts = np.argwhere(self.host_port > 0).tolist()
         return {(v, h): self.port_name(v, int(self.host_port[v, h])) for v, h in hosts}
@@ -97,22 +117,26 @@ class Wiring:
         width = self.host_port.shape[1]
         return {(i // width, name): i % width for i, name in enumerate(self.host_names)}
 
-    def ends(self, vertex: int) -> list[tuple[int, int, int]]:
-        """Return the links of a vertex: its port, the vertex at the far end, and the port there."""
-        cabled = self.far[vertex] >= 0
+    def links_of(self, vertex: int) -> list[LinkAtSwitch]:
+        """Return the links of a vertex, by their numbers."""
+        is_link = self.far[vertex] >= 0
         arrays = (self.port, self.far, self.far_port)
-        columns = (array[vertex][cabled].tolist() for array in arrays)
-        return list(zip(*columns, strict=True))
+        columns = (array[vertex][is_link].tolist() for array in arrays)
+        return [*map(LinkAtSwitch, *columns)]
 
-    def each_cable(self) -> Iterator[tuple[int, int, int, int]]:
-        """Yield each cable once: a switch, its port, the larger switch at the far end, its port."""
+    def each_cable(self) -> Iterator[CableEnds]:
+        """Yield each cable once, in the order of `links`."""
         switch, link = self.links()
         arrays = (self.port, self.far, self.far_port)
-        ends = (array[switch, link].tolist() for array in arrays)
-        return zip(switch.tolist(), *ends, strict=True)
+        columns = (array[switch, link].tolist() for array in arrays)
+        return map(CableEnds, switch.tolist(), *columns)
 
     def links(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return all links in order, int64[E] twice: the smaller switch, and the number there."""
+        """Return all E links in order: the smaller switch of each, and the link's number there.
+
+        Returns:
+            The switches, int64[E], ascending, and the numbers of the links, int64[E].
+        """
         switch, link = np.nonzero(self.far > np.arange(len(self.far))[:, None])
         return switch, link
 
@@ -121,22 +145,23 @@ class Wiring:
         switch, link = self.links()
         return np.stack((switch, self.far[switch, link]), axis=1).astype(np.int64)
 
-    def cables(self) -> NDArray[np.int32]:
-        """Return the vertex at the other end of each port, int32[S, ports + 1], -1 for none.
+    def far_by_port(self) -> NDArray[np.int32]:
+        """Return the vertex at the far end of each port, int32[S, ports + 1], -1 for none.
 
         Columns are port numbers, which begin with 1.
         """
         widest = max(len(names) for names in self.port_names)
         table = np.full((len(self.names), widest + 1), -1, np.int32)
-        for first in range(0, len(table), CABLE_ROWS_AT_ONCE):
-            block = slice(first, first + CABLE_ROWS_AT_ONCE)
-            switch, link = np.nonzero(self.far[block] >= 0)
-            table[block][switch, self.port[block][switch, link]] = self.far[block][switch, link]
+        for first in range(0, len(table), SWITCHES_AT_ONCE):
+            rows = slice(first, first + SWITCHES_AT_ONCE)
+            far, port = self.far[rows], self.port[rows]
+            switch, link = np.nonzero(far >= 0)
+            table[rows][switch, port[switch, link]] = far[switch, link]
         return table
 
 
 def links_by_port(far: NDArray[np.int32], port: NDArray[np.int32]) -> NDArray[np.int16]:
-    """Return the link at each port, int16[S, ports + 1], -1 for a port without a cable.
+    """Return the number of the link at each port, int16[S, ports + 1], -1 for none.
 
     Args:
         far: `Wiring.far`.
@@ -146,88 +171,3 @@ def links_by_port(far: NDArray[np.int32], port: NDArray[np.int32]) -> NDArray[np
     switch, link = np.nonzero(far >= 0)
     table[switch, port[switch, link]] = link
     return table
-
-
-def generated_inventory(
-    topology: Topology, hosts_per_node: int, plane: int = 0, names: Sequence[str] = ()
-) -> Inventory:
-    """Return an inventory that just fits a topology: one node type, and a node for each vertex.
-
-    Fabric ports come first and are as many as the largest degree, so the host ports have the same
-    numbers on every switch.
-
-    Args:
-        topology: the fabric.
-        hosts_per_node: the host ports of a node.
-        plane: from 1, where there are several; the names of nodes begin with it.
-        names: the names that a graph's file gives the vertices, () to number nodes.
-    """
-    from inventory.model import Inventory, Node
-
-    template = Node.model_construct(name="", type=GENERATED)
-    return Inventory.model_construct(
-        node_types={GENERATED: generated_type(int(topology.graph.degrees.max()), hosts_per_node)},
-        nodes=tuple(
-            template.model_copy(update={"name": f"{plane_prefix(plane)}{name}", "vertex": v})
-            for v, name in enumerate(names or range(topology.graph.order))
-        ),
-    )
-
-
-def generated_type(links: int, hosts: int, more: int = 0) -> NodeType:
-    """Return the node type `generated`: ports for links, then for hosts, then for more links."""
-    from inventory.model import NodeType, PortBlock, PortRole
-
-    counts: tuple[tuple[PortRole, int], ...] = (
-        ("fabric", links),
-        ("host", hosts),
-        ("fabric", more),
-    )
-    firsts = (1, links + 1, links + hosts + 1)
-    return NodeType.model_construct(
-        ports=tuple(
-            PortBlock.model_construct(name="eth{}", first=first, count=count, role=role)
-            for first, (role, count) in zip(firsts, counts, strict=True)
-            if count
-        )
-    )
-
-
-def plane_prefix(plane: int) -> str:
-    """Return the prefix of the names of a plane's nodes and racks; "" for 0, the only plane.
-
-    >>> plane_prefix(2)
-    'p2-'
-    """
-    return f"p{plane}-" if plane else ""
-
-
-def first_datapath_id(plane: int) -> int:
-    """Return the datapath id of vertex 0.
-
-    The plane is above the lower 48 bits, which Open vSwitch takes as a MAC address.
-    """
-    return ((max(plane, 1) - 1) << 48) + 1
-
-
-def node_indexes(vertex_count: int, inventory: Inventory) -> list[int]:
-    """Return the node of each vertex, as an index into the inventory's list of nodes.
-
-    Nodes that name a vertex are there; others get the vertices that are left, in order. There are
-    enough nodes, and they name existing vertices (`compilers.spec.cross_checks`).
-    """
-    fixed = {node.vertex: i for i, node in enumerate(inventory.nodes) if node.vertex is not None}
-    free = iter(waiting_nodes(vertex_count, inventory))
-    return [fixed[v] if v in fixed else next(free) for v in range(vertex_count)]
-
-
-def waiting_nodes(vertex_count: int, inventory: Inventory) -> list[int]:
-    """Return the nodes without a vertex that can get one, as indexes into the list of nodes.
-
-    If there are more nodes than vertices, planned nodes stay spares, the last first.
-    """
-    free = [i for i, node in enumerate(inventory.nodes) if node.vertex is None]
-    planned = [i for i in free if inventory.nodes[i].state == "planned"]
-    surplus = max(len(inventory.nodes) - vertex_count, 0)
-    spares = {*planned[max(len(planned) - surplus, 0) :]} if surplus else set()
-    return [i for i in free if i not in spares]

@@ -79,7 +79,7 @@ class TabledGraph:
     @cached_property
     def _fib(self) -> Fib:
         """The next hops of the tables."""
-        return Fib.of(self.build.tables, self.build.wiring.cables())
+        return Fib.of(self.build.tables, self.build.wiring.far_by_port())
 
     def _next_switch_to(self, destination: int) -> NDArray[np.int32]:
         """int32[S]: where every switch sends packets for this one."""

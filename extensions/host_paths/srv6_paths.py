@@ -49,7 +49,7 @@ class Srv6Paths:
     @classmethod
     def of(cls, build: Build) -> Srv6Paths:
         """Join the tables of a build with its cables."""
-        cables = build.wiring.cables()
+        cables = build.wiring.far_by_port()
         fib = Fib.of(build.tables, cables)
         switches = build.tables.switches
         blocks = np.array_split(np.arange(switches), ceil(switches / DESTINATIONS_AT_ONCE))

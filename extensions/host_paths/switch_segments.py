@@ -42,7 +42,7 @@ class SwitchSegments:
         shared: str = BRIDGE,
     ) -> None:
         self.build, self.tables, self.differences = build, tables, differences
-        self.cables = build.wiring.cables()
+        self.cables = build.wiring.far_by_port()
         """int[S, ports + 1]: the switch at the other end of each port's cable; -1: none. Column 0
         stands for no port."""
         fib = Fib.of(build.tables, self.cables)

@@ -128,7 +128,7 @@ def _compare_cables(files: SubnetFiles, cables: Cables, file: str) -> None:
     wiring, hosts = files.build.wiring, files.build.wiring.host_port.shape[1]
     expected: dict[tuple[int, int], DevicePort] = {}
     for vertex in files.vertices().values():
-        for port, far, far_port in wiring.ends(vertex):
+        for port, far, far_port in wiring.links_of(vertex):
             expected[vertex, port] = DevicePort(wiring.names[far], far_port)
         for number, port in enumerate(wiring.host_port[vertex].tolist()):
             if port:

@@ -84,7 +84,7 @@ class LftTables:
         """int64[L], the tables of each LID: an index in `egress`."""
         lid = np.arange(len(self.tables)) + per_host
         self.layout = LftLayout.of(lid, self.lids.guid)
-        everywhere, cables = np.arange(build.tables.switches), build.wiring.cables()
+        everywhere, cables = np.arange(build.tables.switches), build.wiring.far_by_port()
         self.egress = [
             Fib.of(tables, cables).egress(everywhere) for tables in (build.tables, *layers)
         ]

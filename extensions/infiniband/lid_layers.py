@@ -82,7 +82,7 @@ def lid_layers(build: Build, layers: int, lanes: int) -> LidLayers:
         lanes: the most that ports can run, an even number.
     """
     switch = np.arange(build.tables.switches)
-    fib = Fib.of(build.tables, build.wiring.cables())
+    fib = Fib.of(build.tables, build.wiring.far_by_port())
     minimal = fib.next_switch(switch).astype(np.int64)
     graph = build.topology.graph
     if family_of(build.topology.family).by_supernodes:

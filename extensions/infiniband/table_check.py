@@ -37,7 +37,7 @@ def checked_ports(
     port = np.full((len(build.wiring.names), len(ends.guid)), NO_PORT, np.int16)
     # Packets to switches take the minimal tables, those to hosts the tables of their LID's layer.
     layer_tables = files.lid_layers.tables if files.lid_layers else ()
-    switches, wiring_cables = np.arange(build.tables.switches), build.wiring.cables()
+    switches, wiring_cables = np.arange(build.tables.switches), build.wiring.far_by_port()
     egress = [
         Fib.of(tables, wiring_cables).egress(switches) for tables in (build.tables, *layer_tables)
     ]

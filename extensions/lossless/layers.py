@@ -89,7 +89,7 @@ def _shapes(build: Build, ends: NDArray[np.int64]) -> NDArray[np.uint8]:
     """The shapes of each path to an endpoint, bits of RISES_FIRST and FALLS_FIRST, uint8[S, S]."""
     rank = switch_ranks(build)
     shapes = np.zeros((len(rank), len(rank)), np.uint8)
-    fib = Fib.of(build.tables, build.wiring.cables())
+    fib = Fib.of(build.tables, build.wiring.far_by_port())
     size = max(1, LAYER_CELLS_AT_ONCE // len(rank))
     for first in range(0, len(ends), size):
         block = ends[first : first + size]
@@ -120,7 +120,7 @@ def _links(
 ) -> NDArray[np.int64]:
     """The links of each path as numbers, from·S + to, int64[n, h]; -1 beyond the last."""
     switches = build.tables.switches
-    next_switch = Fib.of(build.tables, build.wiring.cables()).next_switch(np.arange(switches))
+    next_switch = Fib.of(build.tables, build.wiring.far_by_port()).next_switch(np.arange(switches))
     at_switch, links = source, []
     while (at_switch != destination).any():
         following = next_switch[at_switch, destination].astype(np.int64)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.tables.build import Build
-from compilers.wiring.hardware import BufferFacts, NodeTypeFacts
+from compilers.wiring.node_type_facts import BufferFacts, NodeTypeFacts
 from inventory.problems import InputError, Problem
 
 HOP, VALLEY, PAIRS = "hop", "valley", "pairs"

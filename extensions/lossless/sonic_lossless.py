@@ -34,7 +34,7 @@ from compilers.targets.routed.p2p_fabric import P2pFabric
 from compilers.targets.routed.p2p_variables import HostPort, P2pLink, P2pRouter
 from compilers.targets.sonic.config_db import Entry, Table
 from compilers.targets.sonic.target import SonicTables
-from compilers.wiring.hardware import BufferFacts
+from compilers.wiring.node_type_facts import BufferFacts
 from extensions.lossless.lossless_addition import LOSSLESS as LOSSLESS_OPTION
 from extensions.lossless.lossless_addition import LosslessAddition
 from extensions.lossless.priorities import HOP, VALLEY, PriorityPlan, buffer_of, dscp_of

@@ -96,7 +96,7 @@ def files(build: Build) -> Iterator[tuple[str, str]]:
     depth = distances(table_of(far), np.arange(len(far))).astype(np.int16)  # [S, S], in links
     if (depth == BEYOND).any():
         raise InputError.of("a fabric in which all switches reach each other", "a damaged one")
-    fib = Fib.of(build.tables, build.wiring.cables())
+    fib = Fib.of(build.tables, build.wiring.far_by_port())
     minimal = fib.next_switch(np.arange(len(far)))
     pairs = build.topology.endpoints & (depth > 0)
     agreeing = pairs & (minimal == _next_routers(far, depth))

@@ -91,7 +91,7 @@ class SimulatedNetwork(NamedTuple):
     @classmethod
     def of(cls, build: Build, hosts: int) -> SimulatedNetwork:
         """The network of a build with `hosts` hosts at each switch."""
-        program, fib = program_of(build), Fib.of(build.tables, build.wiring.cables())
+        program, fib = program_of(build), Fib.of(build.tables, build.wiring.far_by_port())
         switches, links = program.far.shape
         classes, ports = program.order.shape[1], links + hosts
         # Arrays by class have two more rows a switch: class C delivers, class C + 1 drops.

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.wiring.addressing import format_mac
+from compilers.wiring.mac_addresses import format_mac
 from mininet_scenarios.engines.inner_child import OpenFlowChild, prepare, serve
 from mininet_scenarios.ovs.controller_process import CONTROLLER_ADDRESS
 from mininet_scenarios.ovs.frames import FrameWriter

@@ -20,7 +20,7 @@ from mininet.node import Host, Node, Switch
 from mininet.util import quietRun
 
 from compilers.tables.build import Build
-from compilers.wiring.addressing import format_mac
+from compilers.wiring.mac_addresses import format_mac
 from mininet_scenarios.engines.inner_child import DISABLE_IPV6, RUN, HostAddresses
 from mininet_scenarios.machine.netns import batch, widen_send_buffers
 from mininet_scenarios.ovs.configuration_database import BridgeRow, Port

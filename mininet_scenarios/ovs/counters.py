@@ -60,7 +60,7 @@ def sent_by_port(
     Raises:
         OpenVSwitchError: a bridge does not answer.
     """
-    cables = wiring.cables()
+    cables = wiring.far_by_port()
     sent = np.zeros(cables.shape, np.int64)
     bodies = replies(folder, bridges, Multipart.PORT_STATS, multipart.ports_body())
     for bridge, body in bodies.items():

@@ -434,6 +434,6 @@ def _powered_pairs(up: NDArray[np.bool_]) -> NDArray[np.bool_]:
 def by_port(wiring: Wiring, of_links: NDArray[Value]) -> NDArray[Value]:
     """[S, ports + 1], from values of the links of each switch, [S, K]."""
     switch, link = np.nonzero(wiring.port)
-    table = np.zeros(wiring.cables().shape, of_links.dtype)
+    table = np.zeros(wiring.far_by_port().shape, of_links.dtype)
     table[switch, wiring.port[switch, link]] = of_links[switch, link]
     return table

@@ -22,7 +22,7 @@ def warn_of_planned(fabric: Fabric) -> list[str]:
     Returns:
         The names of all planned switches.
     """
-    from compilers.wiring.placed_fabric import each_plane
+    from compilers.wiring.fabric_planes import each_plane
     from compilers.wiring.planned_nodes import PlannedNodes
 
     all_names: list[str] = []

@@ -14,10 +14,11 @@ from compilers.spec.fabric_file import LoadedFabric
 from compilers.spec.forwarding import PLAIN
 from compilers.tables.build import Build
 from compilers.topology.families import FAMILIES
-from compilers.wiring.addressing import Addressing, default_host_macs
+from compilers.wiring.addressing import Addressing
+from compilers.wiring.generated_inventory import generated_inventory
+from compilers.wiring.mac_addresses import default_host_macs
 from compilers.wiring.placed_fabric import place_fabric
 from compilers.wiring.wire import wire
-from compilers.wiring.wiring import generated_inventory
 
 
 @cache

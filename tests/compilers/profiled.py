@@ -2,9 +2,9 @@
 
 from dataclasses import asdict, replace
 
+from compilers.wiring.generated_inventory import generated_inventory
 from compilers.wiring.hardware import hardware_of_inventory
 from compilers.wiring.placement import layout_or_whole
-from compilers.wiring.wiring import generated_inventory
 
 
 def with_profile(build, profile):

@@ -25,9 +25,10 @@ from compilers.tables.intermediate_form import (
     no_route,
 )
 from compilers.topology.families import FAMILIES
-from compilers.wiring.addressing import Addressing, default_host_macs
+from compilers.wiring.addressing import Addressing
+from compilers.wiring.generated_inventory import generated_inventory
+from compilers.wiring.mac_addresses import default_host_macs
 from compilers.wiring.wire import wire
-from compilers.wiring.wiring import generated_inventory
 from extensions.scale.star_choices import with_choices
 
 

@@ -23,7 +23,7 @@ from compilers.spec.forwarding import Forwarding
 from compilers.tables.build import Build
 from compilers.tables.build_codec import forward_alike
 from compilers.tables.folders.build_folder import load, plane_folders, save_planes
-from compilers.wiring.placed_fabric import part_of
+from compilers.wiring.plane_pools import part_of
 from inventory.problems import InputError
 
 SPEC = "name: lab\ntopology: {family: polarfly, q: 3}\nplanes: 2\n"

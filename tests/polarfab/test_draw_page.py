@@ -125,7 +125,7 @@ def test_alternates_are_those_of_the_tables(browser: Chrome, polarfab_verb, tmp_
     tables, wiring = build.tables, build.wiring
     chosen = int(tables.routes.egress[source, destination])
     ports = tables.classes.alternate[source, chosen][tables.classes.weight[source, chosen, 1:] > 0]
-    over = [int(wiring.cables()[source, port]) for port in ports]
+    over = [int(wiring.far_by_port()[source, port]) for port in ports]
     assert 0 < len(over) < len(build.topology.graph.neighbours(source)) - 1
     shown = drawn(browser, "alternate")
     assert sorted(path[1] for path in shown) == sorted(over)

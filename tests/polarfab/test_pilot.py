@@ -206,7 +206,7 @@ def numbers(build: Build) -> Numbers:
     ):
         found["AS", name] = number
         found["block", name] = str(a.network(vertex)), str(a.network6(vertex))
-        for (port, far, _), ends in zip(w.ends(vertex), plan.at(vertex), strict=True):
+        for (port, far, _), ends in zip(w.links_of(vertex), plan.at(vertex), strict=True):
             found["cable", name, w.names[far]] = w.port_name(vertex, port)
             found["addresses", name, w.names[far]] = ends
         for number_of_host in range(w.host_port.shape[1]):
@@ -266,7 +266,7 @@ def test_nothing_changes_that_need_not(
         site / name for name in ("fabric.yaml", "inventory.yaml", "grown-fabric.yaml")
     )
     original = inventory.read_text()
-    near = [w.names[far] for _, far, _ in w.ends(w.names.index(REPLACED))]
+    near = [w.names[far] for _, far, _ in w.links_of(w.names.index(REPLACED))]
     some = [REPLACED, *near[:2], "C0-8", "C1-1"]
     before = plain(rendered, some)
 

@@ -193,5 +193,5 @@ def destination_blocks(build: Build) -> SeparateBlocks | AggregateBlocks:
     blocks = AggregateBlocks.of(build)
     if blocks is not None:
         return blocks
-    fib = Fib.of(build.tables, build.wiring.cables())
+    fib = Fib.of(build.tables, build.wiring.far_by_port())
     return SeparateBlocks(fib, build, np.flatnonzero(build.topology.endpoints))

@@ -108,7 +108,7 @@ class NeighbourPaths:
             downstream_for_all=is_candidate.copy(),
             downstream_for_some=np.zeros(is_candidate.shape, np.bool_),
         )
-        fib = Fib.of(build.tables, wiring.cables())
+        fib = Fib.of(build.tables, wiring.far_by_port())
         destinations = np.flatnonzero(build.topology.endpoints)
         step = max(1, PATH_CELLS_AT_ONCE // len(port))
         for first in range(0, len(destinations), step):

@@ -62,7 +62,7 @@ class _MinimalPaths:
     def of(cls, build: Build) -> _MinimalPaths:
         """Prepare the walk of a build."""
         sources = np.flatnonzero(build.topology.endpoints)
-        fib = Fib.of(build.tables, build.wiring.cables())
+        fib = Fib.of(build.tables, build.wiring.far_by_port())
         return cls(fib, neighbour_table(build.topology.graph), sources)
 
     def __call__(self, destinations: NDArray[np.int64]) -> Report:

@@ -19,7 +19,7 @@ from compilers.targets.openflow.carried_rows import PRIORITY as CARRIED_PRIORITY
 from compilers.targets.openflow.flow_tables import CLASS_MASK, ClassPriority, RowKind, Table
 from compilers.targets.openflow.group_and_flow_bytes import RowPlace, flow_rows
 from compilers.targets.openflow.message_parts import Block, Parts, Template
-from compilers.wiring.addressing import CARRIED_BITS
+from compilers.wiring.mac_addresses import CARRIED_BITS
 
 PORT_DOWN_NUMBER = 1 << 20
 """The number, in the xid of its message, of the row for packets whose port is down. All other rows

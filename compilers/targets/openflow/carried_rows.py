@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from compilers.routing.intermediates import intermediates
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import local, no_route
-from compilers.wiring.addressing import CARRIED_BITS, carried_mac
+from compilers.wiring.mac_addresses import CARRIED_BITS, carried_mac
 from inventory.problems import InputError
 
 PRIORITY = 200

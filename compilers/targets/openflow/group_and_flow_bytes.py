@@ -37,7 +37,7 @@ from compilers.targets.openflow.flow_tables import (
 from compilers.targets.openflow.message_parts import Block, Parts, Template
 from compilers.targets.openflow.pipeline import SpreadRow
 from compilers.targets.openflow.protocol import HEADER, Bundle, GroupType, MessageType
-from compilers.wiring.addressing import CARRIED_BITS
+from compilers.wiring.mac_addresses import CARRIED_BITS
 
 IPV4 = 0x0800
 """The EtherType of IPv4."""

@@ -38,7 +38,7 @@ from compilers.targets.openflow.flow_tables import (
     class_numbers,
 )
 from compilers.targets.openflow.profiles import Profile, profiles_of
-from compilers.wiring.addressing import MARK_IN_MAC
+from compilers.wiring.mac_addresses import MARK_IN_MAC
 from inventory.problems import InputError
 
 CAPABILITIES = Capabilities(

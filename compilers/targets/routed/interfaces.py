@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from compilers.tables.build import Build
-from compilers.wiring.hardware import CageBlock, NodeTypeFacts
+from compilers.wiring.node_type_facts import CageBlock, NodeTypeFacts
 from inventory.problems import Finding, shown
 
 BRIDGE = "hosts"

@@ -22,7 +22,7 @@ import numpy as np
 from compilers.routing.marked_spread import onward_ports
 from compilers.tables.build import Build
 from compilers.targets.routed.static_routes import LINK_LOCAL, BuildRouters
-from compilers.wiring.addressing import MARK_IN_MAC, format_mac
+from compilers.wiring.mac_addresses import MARK_IN_MAC, format_mac
 from inventory.problems import InputError
 
 IPV4, IPV6 = 4, 6

@@ -246,7 +246,7 @@ def marked_hops(routers: BuildRouters, vertex: int, hops: PortHops, gateway_fiel
     """
     ip_version = IPV4 if gateway_field == "ipv4" else IPV6
     marked = {}
-    for port, far, _ in routers.build.wiring.ends(vertex):
+    for port, far, _ in routers.build.wiring.links_of(vertex):
         _, interface = hops[port]
         marked[port] = marked_address(far, ip_version), interface
     return marked

@@ -187,7 +187,7 @@ class P2pFabric:
         """The links of a router by their ports, in the order of its neighbours."""
         wiring, links = self.routers.build.wiring, {}
         for (port, neighbour, far_port), ends in zip(
-            wiring.ends(vertex), self.addresses.at(vertex), strict=True
+            wiring.links_of(vertex), self.addresses.at(vertex), strict=True
         ):
             links[port] = P2pLink(
                 interface=wiring.port_name(vertex, port),
@@ -211,7 +211,7 @@ class P2pFabric:
         if not build.forwarding.marks:
             return {}
         is_cabled = wiring.far[vertex] >= 0
-        neighbours = {port: neighbour for port, neighbour, _ in wiring.ends(vertex)}
+        neighbours = {port: neighbour for port, neighbour, _ in wiring.links_of(vertex)}
         # For each link that may bring marked packets, the ports over which they are spread.
         onward = onward_ports(wiring, vertex)[is_cabled].tolist()
         # "Vrf-" where the system demands it before names of VRFs.

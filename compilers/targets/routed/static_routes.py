@@ -224,7 +224,7 @@ class BuildRouters:
         """The addresses at the far end of each port's link; None where links have none."""
         if not self.addresses:
             return None
-        ports = (port for port, _, _ in self.build.wiring.ends(vertex))
+        ports = (port for port, _, _ in self.build.wiring.links_of(vertex))
         ends = self.addresses.at(vertex)
         return {port: (end.gateway4, end.gateway6) for port, end in zip(ports, ends, strict=True)}
 
@@ -232,7 +232,7 @@ class BuildRouters:
         """The links of a switch."""
         wiring, unnumbered = self.build.wiring, LinkAddresses()
         addresses = self.addresses.at(vertex) if self.addresses else repeat(unnumbered)
-        for (port, far, far_port), ends in zip(wiring.ends(vertex), addresses, strict=False):
+        for (port, far, far_port), ends in zip(wiring.links_of(vertex), addresses, strict=False):
             yield StaticLink(
                 port=port,
                 interface=wiring.port_name(vertex, port),
@@ -279,7 +279,7 @@ class BuildRouters:
             np.pad(ports, ((0, 0), (0, width - ports.shape[1])))
             for ports in (order, bounce, bounce_then_minimal)
         )
-        for port, _, _ in self.build.wiring.ends(vertex):
+        for port, _, _ in self.build.wiring.links_of(vertex):
             # bool[C]: whether a class shares packets in transit over the ingress port, and whether
             # it tries the ingress port at all.
             shares = (transit_ports == port).any(axis=1)

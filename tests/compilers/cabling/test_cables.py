@@ -78,7 +78,7 @@ def test_every_link_is_one_cable_and_no_port_has_two(name):
     assert np.array_equal(edges[np.lexsort(edges.T[::-1])], build.topology.graph.edges())
     ends = np.stack((cables.ends.ravel(), cables.ports.ravel()), axis=1)
     assert len(np.unique(ends, axis=0)) == len(ends)
-    there = build.wiring.cables()
+    there = build.wiring.far_by_port()
     assert (there[cables.ends[:, 0], cables.ports[:, 0]] == cables.ends[:, 1]).all()
 
 

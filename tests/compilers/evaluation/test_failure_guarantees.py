@@ -167,11 +167,11 @@ def test_a_controller_gives_up_an_intermediate_that_is_gone() -> None:
 
 def path_to(build: Build, source: int, destination: int) -> list[int]:
     """The switches of a path, up to one without a route."""
-    fib, path = Fib.of(build.tables, build.wiring.cables()), [source]
+    fib, path = Fib.of(build.tables, build.wiring.far_by_port()), [source]
     egress = fib.egress(np.array([destination]))[:, 0]
     while path[-1] != destination and egress[path[-1]] < build.tables.classes.port.shape[1]:
         port = build.tables.classes.port[path[-1], egress[path[-1]]]
-        path.append(int(build.wiring.cables()[path[-1], port]))
+        path.append(int(build.wiring.far_by_port()[path[-1], port]))
     return path
 
 

@@ -27,7 +27,7 @@ IQ = {"family": "polarstar", "supernode": "inductive-quad"}
 
 def loads_by_hand(build: Build, pattern: str, hosts: int) -> Counter[tuple[int, int]]:
     """What each link carries each way: every flow split by the weights, every part walked."""
-    cables = build.wiring.cables()
+    cables = build.wiring.far_by_port()
     fib = Fib.of(build.tables, cables)
     traffic, classes = PATTERNS[pattern](build.topology, hosts, 0), build.tables.classes
     load: Counter[tuple[int, int]] = Counter()
@@ -119,7 +119,9 @@ def test_fit_is_near_the_linear_program(q: int, pattern: str) -> None:
     """Shares a switch and class, and the peak, as the variables of scipy's solver."""
     build = routed(q=q, spread=True)
     fluid, traffic = Fluid.of(build), PATTERNS[pattern](build.topology, 3, 0)
-    egress = Fib.of(build.tables, build.wiring.cables()).egress(np.arange(build.tables.switches))
+    egress = Fib.of(build.tables, build.wiring.far_by_port()).egress(
+        np.arange(build.tables.switches)
+    )
     switch_class = traffic.source * 1000 + egress[traffic.source, traffic.destination]
     blocks, equal = [], []
     for key in np.unique(switch_class).tolist():

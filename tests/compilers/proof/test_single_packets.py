@@ -28,7 +28,7 @@ FABRICS: list[dict[str, Any]] = [
 @pytest.mark.parametrize("words", FABRICS)
 def test_single_packets_go_where_all_packets_go(words: dict[str, Any]) -> None:
     build = routed(**words)
-    hops, fib = ManyPackets.of(build), Fib.of(build.tables, build.wiring.cables())
+    hops, fib = ManyPackets.of(build), Fib.of(build.tables, build.wiring.far_by_port())
     chance = np.random.default_rng(1)
     ends = np.flatnonzero(build.topology.endpoints)
     arcs = np.flatnonzero(hops.far_arc >= 0)

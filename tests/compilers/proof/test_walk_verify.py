@@ -20,7 +20,7 @@ from tests.compilers.fabrics import polarfly_build
 
 
 def fib(build: Build) -> Fib:
-    return Fib.of(build.tables, build.wiring.cables())
+    return Fib.of(build.tables, build.wiring.far_by_port())
 
 
 def with_egress(build: Build, changes: dict[tuple[int, int], int]) -> Build:
@@ -100,7 +100,7 @@ def test_a_class_on_a_port_without_a_cable_is_found(beyond: int) -> None:
     """A host's port, and numbers after the last port."""
     build = polarfly_build(3)
     port = build.tables.classes.port.copy()
-    last = build.wiring.cables().shape[1] - 1
+    last = build.wiring.far_by_port().shape[1] - 1
     port[4, 1] = last + beyond if beyond else build.wiring.host_port[4, 0]
     broken = replace(build, tables=replace(build.tables, classes=Classes.minimal(port)))
     if not beyond:

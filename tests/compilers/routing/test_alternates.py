@@ -207,7 +207,7 @@ def test_split_keeps_every_next_hop() -> None:
     build = routed("polarstar", q=3, supernode="paley", degree=2)
     spread = routed("polarstar", q=3, supernode="paley", degree=2, spread=True, protect="link")
     every = np.arange(build.topology.graph.order)
-    cables = build.wiring.cables()
+    cables = build.wiring.far_by_port()
     before = Fib.of(build.tables, cables).next_switch(every)
     assert (Fib.of(spread.tables, cables).next_switch(every) == before).all()
 

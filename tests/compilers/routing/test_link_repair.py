@@ -174,7 +174,7 @@ def test_alternates_of_a_row_that_changed_do_not_come_back(fabric: dict[str, obj
     for u, k in some(links_of(build), 6):
         damage = missing(build.wiring, [], [(u, k)])
         repair = repaired(intact, damage.links)
-        cables, port = build.wiring.cables(), ports(replace(build, tables=repair.tables))
+        cables, port = build.wiring.far_by_port(), ports(replace(build, tables=repair.tables))
         egress = Fib.of(repair.tables, cables).egress(everyone)
         moved = np.argwhere((port != ports(build)) & (port > 0)).tolist()
         for s, d in moved:
@@ -257,7 +257,7 @@ def test_a_drained_switch_passes_nothing_on_and_gets_what_is_its_own(
         assert drained not in repair.switches
         near = build.wiring.far[drained]
         gone = {int(s): int(p) for s, p in zip(near, build.wiring.far_port[drained], strict=True)}
-        path = Fib.of(repair.tables, build.wiring.cables())
+        path = Fib.of(repair.tables, build.wiring.far_by_port())
         ends = np.flatnonzero(build.topology.endpoints)
         after, hops = path.next_switch(ends), minimal_hops(path, ends)
         others = np.delete(np.arange(order), drained)
@@ -282,7 +282,7 @@ def test_a_drained_switch_with_a_dead_link_is_reached_by_shortest_paths() -> Non
     repair = repaired(intact, damage.links, everyone == drained)
     live = (far >= 0) & ~damage.links
     graph = nx.Graph([(s, int(far[s, k])) for s, k in np.argwhere(live).tolist()])
-    hops = minimal_hops(Fib.of(repair.tables, build.wiring.cables()), everyone)
+    hops = minimal_hops(Fib.of(repair.tables, build.wiring.far_by_port()), everyone)
     for s, length in nx.single_source_shortest_path_length(graph, drained).items():
         assert hops[s, drained] == length or s == drained
 
@@ -300,7 +300,7 @@ def test_hosts_of_a_drained_switch_are_led_around_its_dead_link(fabric: dict[str
             aside = np.isin(np.arange(order), drained)
             repair = repaired(intact, damage.links, aside)
             live = (far >= 0) & ~damage.links
-            path = Fib.of(repair.tables, build.wiring.cables())
+            path = Fib.of(repair.tables, build.wiring.far_by_port())
             after = path.next_switch(ends)[switch]
             hops = minimal_hops(path, ends)[switch]
             graph = nx.DiGraph()

@@ -240,7 +240,7 @@ def test_grown_fabrics_refuse_marks_as_packets_would_come_back(method: str, faul
         grow(marked(3), method, 1)
     larger = grow(routed(q=3, spread=True), method, 1).build
     near = [set(row[row >= 0].tolist()) for row in larger.wiring.far]
-    fib = Fib.of(larger.tables, larger.wiring.cables())
+    fib = Fib.of(larger.tables, larger.wiring.far_by_port())
     after = fib.next_switch(np.arange(len(near)))
     found = set()
     for r in range(len(near)):

@@ -10,8 +10,8 @@ from compilers.routing.minimal_routes import minimal
 from compilers.tables.intermediate_form import local, no_route
 from compilers.topology.families import FAMILIES
 from compilers.topology.polarity import cross
+from compilers.wiring.generated_inventory import generated_inventory
 from compilers.wiring.wire import wire
-from compilers.wiring.wiring import generated_inventory
 
 Q = [2, 3, 4, 5, 7, 8, 9]
 

@@ -105,7 +105,7 @@ def disjoint(paths: list[Hops], enough: int) -> int:
 def test_paths_are_those_of_the_rule(topology: Topology) -> None:
     build = compiled(topology, balance="spread", transit="minimal")
     links, order = near(build), build.tables.switches
-    after = Fib.of(build.tables, build.wiring.cables()).next_switch(np.arange(order))
+    after = Fib.of(build.tables, build.wiring.far_by_port()).next_switch(np.arange(order))
 
     def onward(path: Hops, d: int) -> Hops:
         while path[-1] != d:

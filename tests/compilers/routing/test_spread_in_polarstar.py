@@ -34,7 +34,7 @@ def loads(build: Build) -> Loads:
     any link but those to s and to neighbours of s; then minimal paths.
     """
     far, order = build.wiring.far, build.tables.switches
-    after = Fib.of(build.tables, build.wiring.cables()).next_switch(np.arange(order))
+    after = Fib.of(build.tables, build.wiring.far_by_port()).next_switch(np.arange(order))
     tail, place = np.nonzero(far >= 0)
     head, count = far[tail, place], len(tail)
     arc = np.full((order, order), -1)

@@ -140,7 +140,7 @@ def test_computed_rows_are_walked_and_proved_as_stored_ones() -> None:
         prefix=np.asarray(tables.routes.prefix),
         egress=np.asarray(tables.routes.egress),
     )
-    cables = build.wiring.cables()
+    cables = build.wiring.far_by_port()
     ours = Fib.of(tables, cables)
     theirs = Fib.of(replace(tables, routes=routes), cables)
     ends = np.arange(build.topology.graph.order)

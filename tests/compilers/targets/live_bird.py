@@ -96,8 +96,8 @@ def forged(fabric, plan, u, v):
     u sends them with its own address: as a router further away would, and as only u can.
     """
     w, kept = plan.build.wiring, {}
-    (port,) = (port for port, far, _ in w.ends(u) if far == v)
-    (ends,) = (e for (_, far, _), e in zip(w.ends(u), plan.at(u), strict=True) if far == v)
+    (port,) = (port for port, far, _ in w.links_of(u) if far == v)
+    (ends,) = (e for (_, far, _), e in zip(w.links_of(u), plan.at(u), strict=True) if far == v)
     near, far = ends.ipv4.partition("/")[0], ends.gateway4
     here, there = fabric.switches[u], fabric.switches[v]
     for ttl in (254, 255):

@@ -43,7 +43,7 @@ def test_best_paths_are_the_compiled_ones(family, parameters, ties, tmp_path):
     build = routed(family, **parameters)
     target("frr").render(agreed(build, BGP), tmp_path)
     w, order = build.wiring, build.tables.switches
-    after = Fib.of(build.tables, w.cables()).next_switch(np.arange(order))
+    after = Fib.of(build.tables, w.far_by_port()).next_switch(np.arange(order))
     graph = nx.Graph(build.topology.graph.edges().tolist())
     away = dict(nx.all_pairs_shortest_path_length(graph))
     tied = 0

@@ -34,7 +34,7 @@ def ports_by_prefix(folder):
 
 def test_packets_take_classes_beyond_a_byte():
     build = classes_from(routed(q=3), 254)
-    fib = Fib.of(build.tables, build.wiring.cables())
+    fib = Fib.of(build.tables, build.wiring.far_by_port())
     assert minimal_hops(fib, np.arange(13)).max() == 2
 
 

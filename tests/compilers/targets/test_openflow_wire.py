@@ -23,9 +23,10 @@ from compilers.targets.openflow.emitted_messages import check_messages, message_
 from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.group_and_flow_bytes import barrier, commit, opening
 from compilers.topology.families import FAMILIES
-from compilers.wiring.addressing import Addressing, default_host_macs
+from compilers.wiring.addressing import Addressing
+from compilers.wiring.generated_inventory import generated_inventory
+from compilers.wiring.mac_addresses import default_host_macs
 from compilers.wiring.wire import wire
-from compilers.wiring.wiring import generated_inventory
 from inventory.problems import InputError
 from tests.compilers.readers.framework_reader import FrameworkReader
 from tests.compilers.routed import with_alternates

@@ -333,7 +333,7 @@ def test_ports_of_spread_that_do_not_ascend_with_the_neighbours(tmp_path):
     spec["routing"] = {"balance": "spread"}
     (tmp_path / "fabric.yaml").write_text(yaml.safe_dump(spec))
     build = Fabric.from_spec(tmp_path / "fabric.yaml").build
-    ports = [[port for port, _, _ in build.wiring.ends(v)] for v in range(13)]
+    ports = [[port for port, _, _ in build.wiring.links_of(v)] for v in range(13)]
     assert any(numbers != sorted(numbers) for numbers in ports)
     target("ovs").render(build, tmp_path / "out")
     assert target("ovs").check_emitted(build, tmp_path / "out").passed

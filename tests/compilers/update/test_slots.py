@@ -132,7 +132,7 @@ def test_a_walker_for_each_of_the_paths_at_every_hop():
     steps = np.stack([each.step[:, 2 : 2 + count] for each in found], axis=2)
     used = np.concatenate((classes.port[..., None], classes.alternate), axis=2)
     used = np.where((used > 0) & (classes.weight > 0), used, classes.port[..., None])
-    behind = several.wiring.cables()[np.arange(len(used))[:, None, None], used]
+    behind = several.wiring.far_by_port()[np.arange(len(used))[:, None, None], used]
     there = classes.port > 0
     assert np.array_equal(np.sort(steps, axis=2)[there], np.sort(behind, axis=2)[there])
     assert len(path_fibs(build(topology, ("ecmp", "none")))) == 1

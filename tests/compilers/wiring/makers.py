@@ -47,7 +47,9 @@ def damaged(build: Build, damage: Damage, forwarding: Forwarding | None = None) 
 
 def ports(build: Build) -> np.ndarray:
     """int[S, S]: the port of every switch for every destination; 0: none, -1: delivered."""
-    egress = Fib.of(build.tables, build.wiring.cables()).egress(np.arange(build.tables.switches))
+    egress = Fib.of(build.tables, build.wiring.far_by_port()).egress(
+        np.arange(build.tables.switches)
+    )
     port = np.pad(build.tables.classes.port, ((0, 0), (0, 1)))
     number = np.minimum(egress, port.shape[1] - 1).astype(np.intp)
     result = np.take_along_axis(port, number, axis=1)

@@ -25,7 +25,8 @@ from compilers.tables.folders.build_folder import load, save
 from compilers.tables.intermediate_form import no_route
 from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.target_lookup import target
-from compilers.wiring.addressing import Addressing, default_host_macs
+from compilers.wiring.addressing import Addressing
+from compilers.wiring.mac_addresses import default_host_macs
 from inventory.problems import InputError
 
 STAR = "topology: {family: polarstar, q: 3, supernode: paley, degree: 2}\n"
@@ -137,7 +138,7 @@ def test_rendered_rows_by_priority_are_what_the_walker_looks_up(
     build = compiled(tmp_path, topology)
     target("ovs").render(build, tmp_path / "out")
     ends = np.flatnonzero(build.topology.endpoints)
-    table = Fib.of(build.tables, build.wiring.cables()).egress(ends)
+    table = Fib.of(build.tables, build.wiring.far_by_port()).egress(ends)
     hosts = [ip_address(build.addressing.host(v, 0)) for v in ends.tolist()]
     for switch, name in enumerate(build.wiring.names):
         text = (tmp_path / "out" / name / "flows.txt").read_text()

@@ -71,7 +71,7 @@ def hall() -> Inventory:
 
 def ports(build: Build) -> dict[tuple[int, int], str]:
     """The port of each link at the first of its vertices."""
-    return build.wiring.link_ports()
+    return build.wiring.port_name_of_link()
 
 
 @dataclass

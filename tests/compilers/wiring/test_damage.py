@@ -93,7 +93,7 @@ def test_only_rows_that_must_change_do(fabric: dict[str, object]) -> None:
         except InputError:
             continue
         before, after = ports(whole), ports(build)
-        cables = build.wiring.cables()
+        cables = build.wiring.far_by_port()
         graph = build.topology.graph
         far = distances(neighbour_table(graph), np.arange(graph.order))
         ends = np.flatnonzero(build.topology.endpoints)

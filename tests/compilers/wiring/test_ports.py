@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compilers.topology.families import FAMILIES
+from compilers.wiring.generated_inventory import generated_inventory
 from compilers.wiring.placement import layout_or_whole, place_nodes
 from compilers.wiring.type_ports import TypePorts
 from compilers.wiring.wire import wire
-from compilers.wiring.wiring import generated_inventory
 from inventory.floor import Cable, Generate, Placement, RackGrid
 from inventory.library import library_type
 from inventory.model import Inventory, Node, NodeType, PortBlock

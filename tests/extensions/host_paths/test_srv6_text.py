@@ -93,7 +93,7 @@ def test_every_carrier_is_a_path_of_the_set_and_is_followed(q, tmp_path):
 def test_other_families_by_their_tables(family, parameters, tmp_path):
     build = with_ipv6(routed(family, spread=True, **parameters))
     order = build.tables.switches
-    after = Fib.of(build.tables, build.wiring.cables()).next_switch(np.arange(order)).tolist()
+    after = Fib.of(build.tables, build.wiring.far_by_port()).next_switch(np.arange(order)).tolist()
 
     def minimal(at, there):
         path = [at]

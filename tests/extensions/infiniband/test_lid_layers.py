@@ -32,7 +32,8 @@ def paths(q: int, count: int, lanes: int = 8) -> dict[tuple[int, int], list[Path
     build, found = made(q, count, lanes)
     every = np.arange(build.tables.switches)
     steps = [
-        Fib.of(tables, build.wiring.cables()).next_switch(every).tolist() for tables in found.tables
+        Fib.of(tables, build.wiring.far_by_port()).next_switch(every).tolist()
+        for tables in found.tables
     ]
     walked: dict[tuple[int, int], list[Path]] = {}
     for s in every.tolist():

@@ -34,7 +34,7 @@ def expected(build: Build) -> dict[int, dict[int, int]]:
     """Every switch's table, switch by switch from the tables' next hop: not the encoder's way."""
     w, guids = build.wiring, Guids.made_up(build)
     every = np.arange(build.tables.switches)
-    after = Fib.of(build.tables, w.cables()).next_switch(every)
+    after = Fib.of(build.tables, w.far_by_port()).next_switch(every)
     tables: dict[int, dict[int, int]] = {}
     for s in every.tolist():
         table = tables[int(guids.switch[s])] = {}

@@ -29,7 +29,7 @@ def expected(build: Build, found: LidLayers, lids: dict[int, int]) -> dict[int, 
     w, guids = build.wiring, Guids.made_up(build)
     every = np.arange(build.tables.switches)
     minimal, *layers = (
-        Fib.of(tables, w.cables()).next_switch(every).tolist()
+        Fib.of(tables, w.far_by_port()).next_switch(every).tolist()
         for tables in (build.tables, *found.tables)
     )
     tables: dict[int, dict[int, int]] = {}

@@ -29,7 +29,7 @@ def test_paths_of_a_pair_share_no_link_and_lanes_have_no_cycle(
     build = routed("polarstar", supernode=supernode, q=q, degree=degree)
     found = lid_layers(build, 2, lanes)
     assert found.count == lanes
-    order, cables = build.tables.switches, build.wiring.cables()
+    order, cables = build.tables.switches, build.wiring.far_by_port()
     fibs = [Fib.of(tables, cables) for tables in (build.tables, *found.tables)]
     steps = [fib.next_switch(np.arange(order)).tolist() for fib in fibs]
     waits = [networkx.DiGraph() for _ in range(lanes)]

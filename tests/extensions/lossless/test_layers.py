@@ -25,7 +25,7 @@ CASES = [
 def circle(build: Build, found: Layers) -> list[tuple[int, int]]:
     """Links of one layer that wait for each other in a circle, or []."""
     order = build.tables.switches
-    after = Fib.of(build.tables, build.wiring.cables()).next_switch(np.arange(order))
+    after = Fib.of(build.tables, build.wiring.far_by_port()).next_switch(np.arange(order))
     ends = np.flatnonzero(build.topology.endpoints)
     at, to = (side.ravel() for side in np.meshgrid(ends, ends))
     layer = found.layer[at, to].astype(np.int64)

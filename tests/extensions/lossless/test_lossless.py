@@ -10,7 +10,7 @@ import pytest
 
 from compilers.targets.routed.interfaces import PhysicalPort
 from compilers.targets.target_lookup import target
-from compilers.wiring.hardware import BufferFacts
+from compilers.wiring.node_type_facts import BufferFacts
 from extensions.lossless.sonic_lossless import headroom
 from extensions.lossless.sonic_priorities import PRIORITY_TABLES
 from inventory.problems import InputError

@@ -20,8 +20,8 @@ from compilers.tables.intermediate_form import Classes, Tables
 from compilers.tables.line_rows import LineEgress, LineProgram
 from compilers.topology.adjacency import Graph
 from compilers.topology.field import field
+from compilers.wiring.generated_inventory import generated_inventory
 from compilers.wiring.wire import wire
-from compilers.wiring.wiring import generated_inventory
 from extensions.scale.plane_lines import proved_lines
 from extensions.scale.row_sample import sampled_rows_minimal
 from tests.compilers.proof.makers import swapped_cables, swapped_ports

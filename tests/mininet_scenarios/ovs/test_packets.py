@@ -6,7 +6,7 @@ import pytest
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.targets.openflow.protocol import MessageType, header
-from compilers.wiring.addressing import format_mac
+from compilers.wiring.mac_addresses import format_mac
 from mininet_scenarios.ovs.frames import HASHED, FrameWriter, frame_number, links_of
 from mininet_scenarios.ovs.management_socket import frame_out
 from mininet_scenarios.scenario.engine import HostSample

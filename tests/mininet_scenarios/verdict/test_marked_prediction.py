@@ -23,7 +23,7 @@ def test_hops_and_loads_are_bounded_by_the_paths_of_the_rule(family: str, q: int
     packets = np.random.default_rng(q).integers(0, 4, (order, order))
     packets *= build.topology.endpoints * build.topology.endpoints[:, None]
     np.fill_diagonal(packets, 0)
-    bounds = np.zeros((2, order, build.wiring.cables().shape[1]), np.int64)
+    bounds = np.zeros((2, order, build.wiring.far_by_port().shape[1]), np.int64)
     port = {
         (s, int(d)): int(build.wiring.port[s, k])
         for s in range(order)

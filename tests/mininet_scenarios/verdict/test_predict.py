@@ -16,7 +16,11 @@ from tests.compilers.routed import routed, with_alternates
 
 def walk(build, source, destination):
     """Ports a packet leaves by, one switch after the other, and whether it arrives."""
-    routes, port, cables = build.tables.routes, build.tables.classes.port, build.wiring.cables()
+    routes, port, cables = (
+        build.tables.routes,
+        build.tables.classes.port,
+        build.wiring.far_by_port(),
+    )
     at, used = source, []
     while at != destination and len(used) < MOST_HOPS:
         leaves = int(port[at, routes.egress[at, destination]])
@@ -26,7 +30,7 @@ def walk(build, source, destination):
 
 
 def brute_force(build, packets):
-    loads = np.zeros((len(packets), build.wiring.cables().shape[1]), np.int64)
+    loads = np.zeros((len(packets), build.wiring.far_by_port().shape[1]), np.int64)
     for source, destination in np.argwhere(packets):
         for switch, port in walk(build, source, destination)[0]:
             loads[switch, port] += packets[source, destination]
@@ -76,7 +80,7 @@ def spread(build):
 
 def paths(build, source, destination):
     """The links of every path that a packet from a host may take."""
-    classes, cables = build.tables.classes, build.wiring.cables()
+    classes, cables = build.tables.classes, build.wiring.far_by_port()
     egress = int(build.tables.routes.egress[source, destination])
     ports = [classes.port[source, egress], *classes.alternate[source, egress]]
     for port in map(int, ports):
@@ -92,7 +96,7 @@ def test_alternates_bound_hops_and_loads(compiled, q):
     np.fill_diagonal(packets, 0)
     predicted = Prediction.of(build)
     fewest, most = predicted.fewest_hops, predicted.most_hops
-    bounds = np.zeros((2, order, build.wiring.cables().shape[1]), np.int64)
+    bounds = np.zeros((2, order, build.wiring.far_by_port().shape[1]), np.int64)
     for s, d in np.argwhere(1 - np.eye(order, dtype=int)):
         links = list(paths(build, s, d))
         assert (fewest[s, d], most[s, d]) == (min(map(len, links)), max(map(len, links)))

@@ -87,7 +87,7 @@ class ControlPlane:
         if chosen.get(ROUTING) != "bgp":
             return None
         build = routers.build
-        fib = Fib.of(build.tables, build.wiring.cables())
+        fib = Fib.of(build.tables, build.wiring.far_by_port())
         switches = build.tables.switches
         block_count = -(-switches // BLOCK_OF_DESTINATIONS)  # rounded up
         blocks = np.array_split(np.arange(switches), block_count)
@@ -135,7 +135,7 @@ class ControlPlane:
 
         It is an address without an interface, "", as BGP resolves the address to a port.
         """
-        ends = self.routers.build.wiring.ends(vertex)
+        ends = self.routers.build.wiring.links_of(vertex)
         return {port: (self._announced_address(far, family), "") for port, far, _ in ends}
 
     def announced_hop_to(self, prefix: int, family: int) -> tuple[str, str] | None:
@@ -182,7 +182,7 @@ class ControlPlane:
         """By port of a switch, how many shortest paths its neighbour has to each destination."""
         wiring = self.routers.build.wiring
         paths_behind = {}
-        for port, neighbour, _ in wiring.ends(vertex):
+        for port, neighbour, _ in wiring.links_of(vertex):
             next_switches = wiring.far[neighbour][wiring.far[neighbour] >= 0]
             # bool[n, S]: whether each of the n next switches is nearer to each destination.
             is_nearer = self.hops[next_switches] == self.hops[neighbour] - 1

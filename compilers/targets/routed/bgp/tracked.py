@@ -123,7 +123,7 @@ class TrackedHops:
             family: IPV4_FAMILY or IPV6_FAMILY.
             marked: whether the next hop is for marked packets, not for all others.
         """
-        ends = self.routers.build.wiring.ends(vertex)
+        ends = self.routers.build.wiring.links_of(vertex)
         return {port: (self._address(far, family, marked), "") for port, far, _ in ends}
 
     def _address(self, vertex: int, family: int, marked: bool) -> str:
@@ -149,7 +149,7 @@ class TrackedHops:
         """The BGP of a switch."""
         build, wiring = self.routers.build, self.routers.build.wiring
         as_number = as_numbers(build.base, wiring.names, build.allocations).tolist()
-        neighbour_at = {port: neighbour for port, neighbour, _ in wiring.ends(vertex)}
+        neighbour_at = {port: neighbour for port, neighbour, _ in wiring.links_of(vertex)}
         links = []
         for link in self.routers.switch(vertex).links:
             neighbour = neighbour_at[link.port]
