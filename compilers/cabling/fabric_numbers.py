@@ -190,7 +190,7 @@ def installed_in(build: Build) -> Installed:
         port_of_host=wiring.port_name_of_host(),
         number_of_host=_host_numbers_in(build),
         allocations=numbers_in(build),
-        places=_racks_and_units(hardware) if hardware else (),
+        racks_and_units=_racks_and_units(hardware) if hardware else (),
         block_length=build.addressing.ipv4_length,
     )
 

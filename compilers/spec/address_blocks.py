@@ -13,7 +13,10 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_network
 
 FIRST_HOST = 2
-"""The place of the first host in a block, after the network and the gateway."""
+"""The address of the first host, counted from the block's: those of the network and the gateway
+come before it."""
+IPV6_BLOCK_LENGTH = 64
+"""The prefix length of a block of IPv6 addresses."""
 
 
 def ipv4_block_length(hosts: int) -> int:

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from compilers.spec.allocations import Allocations, read_allocations
+from compilers.spec.allocations import Allocations
+from compilers.spec.allocations_file import read_allocations
 from compilers.spec.cross_checks import check_nodes, check_spec
 from compilers.spec.fabric_spec import FabricSpec
 from compilers.spec.installed import Installed
@@ -57,8 +58,9 @@ class LoadedFabric:
     """The inventory as it was read, with its lines; None if the spec names none."""
     plane: int = 0
     """The plane, from 1, if this is one of several (`compilers.planes`); 0 for a whole fabric."""
-    places: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    """For a plane: the indexes of its nodes, cables and dead links in the lists of the file."""
+    indexes_in_file: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    """For a plane: by key (`nodes`, `cables`, `dead_links`), the index that each entry of its list
+    has in the list of the whole file."""
     demand: TextFile | None = None
     """The file that `routing.demand` names; None if it names none."""
     installed: tuple[Installed, ...] = ()
@@ -133,8 +135,8 @@ class LoadedFabric:
     def _key_in_file(self, path: KeyPath) -> KeyPath:
         """Return a key of a plane's inventory as a key of the file."""
         match path:
-            case (str(key), int(i), *rest) if key in self.places:
-                return (key, self.places[key][i], *rest)
+            case (str(key), int(i), *rest) if key in self.indexes_in_file:
+                return (key, self.indexes_in_file[key][i], *rest)
         return path
 
     def with_routing(self, **values: str) -> LoadedFabric:
@@ -232,6 +234,7 @@ def _read_demand(source: Source, document: Document, spec: FabricSpec) -> TextFi
         return read_text(_resolved(source, str(name)))
     except Unreadable as error:
         problems = document.unreadable(("routing", "demand"), error).problems
+        # `worst-case` is a keyword and no file, so a misspelt keyword is looked for as a file.
         todo = did_you_mean(str(name), (WORST_CASE,))
         raise InputError(
             replace(problem, todo=todo or problem.todo) for problem in problems
@@ -264,7 +267,9 @@ def _checked_spec(data: dict[str, Any]) -> tuple[FabricSpec | None, list[Finding
     """
     spec, findings = value_and_findings(FabricSpec, data)
     wrong_keys = {finding.path for finding in findings}
-    return spec, [*findings, *(f for f in check_spec(data, spec) if f.path not in wrong_keys)]
+    cross_findings = check_spec(data, spec)
+    findings += [finding for finding in cross_findings if finding.path not in wrong_keys]
+    return spec, findings
 
 
 def _examine(inventory_document: Document) -> ExaminedInventory:
@@ -274,9 +279,13 @@ def _examine(inventory_document: Document) -> ExaminedInventory:
     return examine(inventory_document)
 
 
-def _sorted_problems(problems: Iterable[Problem], first: Document) -> list[Problem]:
+def _sorted_problems(problems: Iterable[Problem], fabric_document: Document) -> list[Problem]:
     """Sort problems by file, that of the fabric first, and line."""
-    return sorted(problems, key=lambda p: (p.file != first.file, p.file, p.line))
+
+    def rank(problem: Problem) -> tuple[bool, str, int]:
+        return problem.file != fabric_document.file, problem.file, problem.line
+
+    return sorted(problems, key=rank)
 
 
 def _inventory_document(
@@ -286,19 +295,19 @@ def _inventory_document(
 
     Args:
         source: the fabric.
-        document: its content; an inventory in it is taken out.
+        document: its content. An inventory in it is removed, as the spec has only a name there.
         inventory: used in place of the inventory that the fabric names.
 
     Raises:
         InputError: the inventory cannot be read.
     """
-    stated = document.data.get("inventory")
-    if isinstance(source, Mapping) and isinstance(stated, dict):
+    name_or_content = document.data.get("inventory")
+    if isinstance(source, Mapping) and isinstance(name_or_content, dict):
         document.data.pop("inventory")
-        inventory = stated if inventory is None else inventory
+        inventory = name_or_content if inventory is None else inventory
     if inventory is not None:
         return read_or_take(inventory)
-    return _read_inventory(source, document) if isinstance(stated, str) else None
+    return _read_inventory(source, document) if isinstance(name_or_content, str) else None
 
 
 def _read_inventory(source: Source, document: Document) -> Document:
@@ -330,7 +339,10 @@ def _resolve_graph_file(source: Source, topology: Any) -> None:
 
 
 def _graph_file_problems(spec: FabricSpec | None) -> list[Problem]:
-    """Return the mistakes in the file of a graph, with their lines."""
+    """Return the mistakes in the file of a graph, with their lines.
+
+    `cross_checks` reports mistakes in the keys that lead to it.
+    """
     if spec is None or spec.topology.file is None:
         return []
     problems = check_topology(spec.topology.family, spec.topology.parameters())

@@ -30,7 +30,7 @@ class Installed:
     """The number of each host at its switch, by its vertex and its name."""
     allocations: Allocations = field(default_factory=Allocations)
     """The numbers of links, cables, hosts and switches."""
-    places: tuple[tuple[str, int], ...] = ()
+    racks_and_units: tuple[tuple[str, int], ...] = ()
     """The rack and the unit of the node of each vertex; () without racks."""
     block_length: int = 0
     """The length of the IPv4 block of a switch; 0 where it is not known."""
@@ -45,15 +45,14 @@ class Installed:
             names[vertex] = allocations.names.get(key, key)
             serials[vertex] = key if key in allocations.names else ""
         hosts = allocations.of(HOST)
-        number = {
-            (int(vertex), name): n
-            for key, n in (*hosts.freed.items(), *hosts.used.items())
-            for vertex, _, name in [key.partition("/")]
-        }
+        number_of_host = {}
+        for key, number in (*hosts.freed.items(), *hosts.used.items()):
+            vertex_text, _, name = key.partition("/")
+            number_of_host[int(vertex_text), name] = number
         return cls(
             names=tuple(names),
             serials=tuple(serials),
-            number_of_host=number,
+            number_of_host=number_of_host,
             allocations=allocations,
             block_length=allocations.of(POOL).used.get(LENGTH, 0),
         )
@@ -67,15 +66,25 @@ class Installed:
         Args:
             nodes: the name and the serial of each node; the serial is "" where there is none.
         """
-        pairs = list(nodes)
-        count = Counter(self.serials) | Counter(serial for _, serial in pairs)
-        by_serial = {s: v for v, s in enumerate(self.serials) if s and count[s] == 1}
-        by_name = {name: v for v, name in enumerate(self.names) if name}
-        vertices = {name: by_serial[serial] for name, serial in pairs if serial in by_serial}
-        known_by_serial = set(vertices.values())
-        for name, _ in pairs:
-            if name not in vertices and name in by_name and by_name[name] not in known_by_serial:
-                vertices[name] = by_name[name]
+        names_and_serials = list(nodes)
+        # How often a serial occurs, here or among the nodes: the larger of the two counts.
+        count = Counter(self.serials) | Counter(serial for _, serial in names_and_serials)
+        vertex_of_serial = {
+            serial: vertex
+            for vertex, serial in enumerate(self.serials)
+            if serial and count[serial] == 1
+        }
+        vertex_of_name = {name: vertex for vertex, name in enumerate(self.names) if name}
+        vertices = {
+            name: vertex_of_serial[serial]
+            for name, serial in names_and_serials
+            if serial in vertex_of_serial
+        }
+        taken_by_serial = set(vertices.values())
+        for name, _ in names_and_serials:
+            vertex = vertex_of_name.get(name)
+            if name not in vertices and vertex is not None and vertex not in taken_by_serial:
+                vertices[name] = vertex
         return vertices
 
     def reserved_hosts(self) -> dict[int, list[int]]:

@@ -44,7 +44,7 @@ def _only_plane(loaded: LoadedFabric, plane: int) -> LoadedFabric:
     """Return a plane, from 1, as a fabric by itself."""
     spec, pools = loaded.spec, pools_of_plane(loaded, plane)
     changed = {"name": f"{spec.name}-p{plane}", "planes": 1, "addressing": pools}
-    inventory, places = (
+    inventory, indexes_in_file = (
         _inventory_of_plane(loaded.inventory, plane) if loaded.inventory else (None, {})
     )
     return replace(
@@ -52,7 +52,7 @@ def _only_plane(loaded: LoadedFabric, plane: int) -> LoadedFabric:
         spec=spec.model_copy(update=changed),
         inventory=inventory,
         plane=plane,
-        places=places,
+        indexes_in_file=indexes_in_file,
     )
 
 
@@ -76,12 +76,13 @@ def _inventory_of_plane(
             return end.startswith(prefix) or (plane == 1 and not has_plane)
         return plane_of.get(end, 1) == plane
 
-    places: dict[str, tuple[int, ...]] = {
+    indexes_in_file: dict[str, tuple[int, ...]] = {
         "nodes": tuple(i for i, node in enumerate(inventory.nodes) if (node.plane or 1) == plane),
         "cables": tuple(i for i, cable in enumerate(inventory.cables) if in_plane(cable.a)),
         "dead_links": tuple(i for i, link in enumerate(inventory.dead_links) if in_plane(link.a)),
     }
     lists = {
-        key: tuple(getattr(inventory, key)[i] for i in indices) for key, indices in places.items()
+        key: tuple(getattr(inventory, key)[i] for i in indices)
+        for key, indices in indexes_in_file.items()
     }
-    return inventory.model_copy(update=lists), places
+    return inventory.model_copy(update=lists), indexes_in_file

@@ -112,7 +112,9 @@ def place_fabric(loaded: LoadedFabric, others: Sequence[Node] = ()) -> PlacedFab
                 nodes = [(node.name, node.serial or "") for node in inventory.nodes]
                 vertices = installed.vertices(nodes)
                 inventory = with_previous_vertices(inventory, vertices, vertex_count)
-                inventory = with_previous_units(inventory, vertices, installed.places, others)
+                inventory = with_previous_units(
+                    inventory, vertices, installed.racks_and_units, others
+                )
             inventory = place_nodes(topology, inventory, plane, others)
             if installed:
                 installed = _installed_at_new_vertices(

@@ -257,7 +257,7 @@ def write_allocations(fabric: Fabric, is_trial: bool) -> str:
         InputError: the file cannot be written.
     """
     from compilers.cabling.fabric_numbers import numbers_in
-    from compilers.spec.allocations import text_of
+    from compilers.spec.allocations_file import text_of
     from polarfab.output.verb_output import write_file
 
     if fabric.loaded is None or fabric.loaded.allocations_file is None:

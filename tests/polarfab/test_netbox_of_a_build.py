@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from compilers.cabling.fabric_numbers import numbers_in
-from compilers.spec.allocations import text_of
+from compilers.spec.allocations_file import text_of
 from compilers.tables.build import Build
 from polarfab.cabling import lost_links
 from polarfab.fabric import Fabric

@@ -15,7 +15,8 @@ import numpy as np
 
 from compilers.proof.soundness.unsound import Unsound, repeated, unsound_where
 from compilers.spec.address_blocks import FIRST_HOST, Blocks, block_count, member_bits
-from compilers.spec.allocations import ALLOCATIONS, LENGTH, POOL, POOL_VALUES
+from compilers.spec.allocations import LENGTH, POOL, POOL_VALUES
+from compilers.spec.allocations_file import ALLOCATIONS
 from compilers.tables.build import Build
 from compilers.wiring.mac_addresses import format_mac
 from inventory.problems import Finding, shown

@@ -35,7 +35,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.spec.allocations import ALLOCATIONS, Allocations, read_allocations, text_of
+from compilers.spec.allocations import Allocations
+from compilers.spec.allocations_file import ALLOCATIONS, read_allocations, text_of
 from compilers.spec.balances import balance_names
 from compilers.tables.build import Build
 from compilers.tables.build_codec import (

@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from compilers.spec.allocations import ALLOCATIONS
+from compilers.spec.allocations_file import ALLOCATIONS
 from compilers.tables.build import Build
 from compilers.tables.folders.folder_files import read
 from compilers.tables.folders.written_file import flush, replace_file

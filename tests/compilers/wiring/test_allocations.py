@@ -23,9 +23,8 @@ from compilers.spec.allocations import (
     Allocations,
     Numbers,
     assign_numbers,
-    read_allocations,
-    text_of,
 )
+from compilers.spec.allocations_file import read_allocations, text_of
 from compilers.tables.build import Build
 from compilers.targets.routed.link_addresses import link_pairs
 from compilers.update.compare import host_changes
