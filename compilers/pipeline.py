@@ -38,7 +38,7 @@ from compilers.spec.fabric_file import LoadedFabric, require_one_plane
 from compilers.spec.fabric_spec import BaseSpec, RoutingSpec
 from compilers.spec.forwarding import Forwarding
 from compilers.spec.node_systems import control_options, vertex_systems
-from compilers.spec.policy import share_value
+from compilers.spec.share_expression import share_value
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Tables
 from compilers.topology.labelled_graph import Topology

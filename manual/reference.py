@@ -22,7 +22,7 @@ from compilers.entry_points import FUNCTIONS, registered
 from compilers.spec.fabric_file import schema
 from compilers.spec.node_systems import CONTROL_KEYS
 from compilers.spec.target_names import target_names
-from compilers.spec.value_checks import OF_BLOCKS, OF_FABRIC, OF_INVENTORY
+from compilers.spec.value_checks import BLOCK_CHECKS, FABRIC_CHECKS, INVENTORY_CHECKS
 from compilers.tables.build import Build
 from compilers.targets.node_facts import FabricFacts, NodeFacts
 from compilers.targets.target_lookup import target
@@ -93,7 +93,7 @@ def keys() -> Iterator[str]:
                 yield f"### {kind}: {name}\n\n"
                 yield from _keys(part)
     yield "## Checks between values\n\n"
-    for check in (*OF_FABRIC, *OF_INVENTORY, *OF_BLOCKS):
+    for check in (*FABRIC_CHECKS, *INVENTORY_CHECKS, *BLOCK_CHECKS):
         yield f"- {check.line}\n"
     yield (
         "\nAddresses of management, gateways and servers are ones that an interface may have. "

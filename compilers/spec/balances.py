@@ -54,12 +54,16 @@ class HostThroughput(NamedTuple):
 
 
 class Balance:
-    """A balance. The defaults are those of Compact Valiant."""
+    """A balance. The defaults are those of Compact Valiant.
+
+    Policies, wiring and tables have the type `Any` here, as their modules import this one. The
+    balances themselves name the types.
+    """
 
     name: str
     """The value of `routing.balance`."""
     place = 100
-    """The rank in lists of balances, which ascend by it."""
+    """The rank in lists of balances, smallest first. Balances of packages come last."""
     forwarding = Forwarding(alternates="all")
     """The forwarding properties of its tables, before the other keys of a policy are added.
 
@@ -148,6 +152,8 @@ class Balance:
 def balance_in(module: ModuleType, name: str) -> type[Balance]:
     """Return the class of the balance that a file of `compilers/balances` defines.
 
+    A file defines one subclass of `Balance`, and may import others.
+
     Args:
         module: the module of the file.
         name: the name of the file, with `-` for `_`.
@@ -176,7 +182,7 @@ def balance_named(name: str) -> Balance:
         InputError: there is no such balance, its class has another name than its file, two packages
             register it, or the package that does is broken.
     """
-    if name in _FILES:  # first, as reading the list of installed packages takes 20 ms
+    if name in _FILES:  # tried first, as to read the list of installed packages takes 20 ms
         module = import_module(f"{_PACKAGE}.{_FILES[name]}")
         return _instance(balance_in(module, name))
     entries = registered(BALANCES).get(name, ())
@@ -244,8 +250,8 @@ def balance_for(traffic: str, topology: Topology) -> str:
         topology: the fabric.
     """
     family = family_of(topology.family)
-    # The last balances of the list need most of a fabric. They come first here, as the first
-    # balance needs nothing and suits everything.
+    # Balances late in the list need most of a fabric, so they are asked first. The first one in the
+    # list needs nothing and suits everything, so it is asked last.
     for name in reversed(own_balances()):
         other_keys = balance_named(name).fitting(traffic, family, topology)
         if other_keys is not None:

@@ -2,9 +2,9 @@
 
 `fabric_file` calls `check_spec` and `check_nodes` while it loads a fabric, and a compile calls
 `check_blocks` when it knows where blocks of addresses begin. All yield a `Finding` for each
-mistake. The rules are in `value_checks` (values that have no effect or are given twice),
-`policy_checks` (the `routing:` section) and `node_checks` (the inventory); here they are put in
-order, and pools of addresses are checked.
+mistake. Most rules are in other modules: `value_checks` (values that have no effect or are given
+twice), `policy_checks` (the `routing:` section), `node_checks` (the inventory) and the balances.
+Here they are run in order, and pools of addresses are checked.
 
 Each check looks at well-formed sections only, so that a mistake in one section does not hide one in
 another. If the topology is wrong, sizes are checked for the topology that was likely meant.
@@ -16,7 +16,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from compilers.spec.address_blocks import Blocks, block_count, ipv4_block_length
+from compilers.spec.address_blocks import (
+    IPV6_BLOCK_LENGTH,
+    Blocks,
+    block_count,
+    ipv4_block_length,
+)
 from compilers.spec.balances import balance_named
 from compilers.spec.fabric_spec import (
     AddressingSpec,
@@ -41,7 +46,13 @@ from compilers.spec.policy_checks import (
     policy_findings,
     transit_findings,
 )
-from compilers.spec.value_checks import OF_BLOCKS, OF_FABRIC, OF_INVENTORY, Values, findings
+from compilers.spec.value_checks import (
+    BLOCK_CHECKS,
+    FABRIC_CHECKS,
+    INVENTORY_CHECKS,
+    Values,
+    findings_of,
+)
 from compilers.topology.families import check_topology, likely_family
 from inventory.document_errors import M, well_formed
 from inventory.problems import Finding, shown
@@ -53,9 +64,9 @@ if TYPE_CHECKING:  # most fabrics name no inventory
 Data = Mapping[str, Any]
 """The content of fabric.yaml."""
 MOST_HOSTS = 1024
-"""The largest `hosts_per_node`."""
+"""The largest `hosts_per_node`, as in `FabricSpec`."""
 MOST_PLANES = 16
-"""The largest `planes`."""
+"""The largest `planes`, as in `FabricSpec`."""
 
 
 def check_spec(data: Data, spec: FabricSpec | None) -> Iterator[Finding]:
@@ -67,7 +78,7 @@ def check_spec(data: Data, spec: FabricSpec | None) -> Iterator[Finding]:
     """
 
     def section(key: str, model: type[M]) -> M | None:
-        """Return a section as a value; None where it is wrong."""
+        """Return a section as a value; None where it is wrong in itself."""
         return getattr(spec, key) if spec else well_formed(model, data.get(key, {}))
 
     routing = section("routing", RoutingSpec) or RoutingSpec()
@@ -75,12 +86,12 @@ def check_spec(data: Data, spec: FabricSpec | None) -> Iterator[Finding]:
     balance = balance_named(routing.balance)
     yield from transit_findings(routing, balance)
     yield from balance.problems(routing)
-    yield from findings(_values(data), OF_FABRIC)
+    yield from findings_of(FABRIC_CHECKS, _values(data))
     topology = section("topology", TopologySpec)
     if topology is None:
         return
     for problem in check_topology(topology.family, topology.parameters()):
-        if problem.file:  # in the file that `topology.file` names, which reports it itself
+        if problem.file:  # a mistake in the graph's own file, which `fabric_file` reports
             continue
         path = ("topology", problem.key)
         yield Finding(path, problem.required, shown(problem.given), problem.todo)
@@ -106,7 +117,7 @@ def check_nodes(data: Data, examined: ExaminedInventory) -> Iterator[Finding]:
     hosts, planes = _hosts_and_planes(data)
     types = examined.inventory.node_types if examined.inventory else {}
     values = replace(_values(data), nodes=examined.nodes, node_types=types)
-    yield from findings(values, OF_INVENTORY)
+    yield from findings_of(INVENTORY_CHECKS, values)
     yield from node_findings(examined, hosts, planes)
     inventory = examined.inventory
     if inventory is None:
@@ -134,7 +145,7 @@ def check_blocks(
         blocks: the blocks of all planes.
     """
     nodes = tuple(enumerate(inventory.nodes)) if inventory else ()
-    yield from findings(replace(_values(data), nodes=nodes, blocks=blocks), OF_BLOCKS)
+    yield from findings_of(BLOCK_CHECKS, replace(_values(data), nodes=nodes, blocks=blocks))
 
 
 def _values(data: Data) -> Values:
@@ -145,23 +156,25 @@ def _values(data: Data) -> Values:
     if likely_member:
         family, parameters = likely_member
         vertex_count = family.order(parameters)
-    section = data.get("routing", {})
-    routing = well_formed(RoutingSpec, section) or RoutingSpec()
-    if (
-        "balance" not in routing.model_fields_set
-        and isinstance(section, dict)
-        and "balance" in section
-    ):
-        # The balance is wrong, and which other keys have an effect depends on it. With all
-        # defaults, no other key is reported as having no effect.
-        routing = RoutingSpec()
     _, planes = _hosts_and_planes(data)
     return Values(
-        routing=routing,
+        routing=_routing(data.get("routing", {})),
         base=well_formed(BaseSpec, data.get("base", {})) or BaseSpec(),
         vertex_count=vertex_count,
         planes=planes,
     )
+
+
+def _routing(section: Any) -> RoutingSpec:
+    """Return the section `routing` with defaults in place of wrong values.
+
+    If the balance is wrong, all values are defaults. Which other keys have an effect depends on the
+    balance, so with defaults none of them is reported as having no effect.
+    """
+    routing = well_formed(RoutingSpec, section) or RoutingSpec()
+    states_balance = isinstance(section, dict) and "balance" in section
+    is_balance_wrong = states_balance and "balance" not in routing.model_fields_set
+    return RoutingSpec() if is_balance_wrong else routing
 
 
 def _hosts_and_planes(data: Data) -> tuple[int, int]:
@@ -185,22 +198,25 @@ def _pool_findings(
         hosts: the hosts of a node.
         planes: the number of planes.
     """
-    block, count = ipv4_block_length(hosts), block_count(switches, supernode_size)
+    count = block_count(switches, supernode_size)
     # The bits of an address that number the planes, and the blocks of a plane.
-    bits = (count - 1).bit_length() + (planes - 1).bit_length()
-    smallest_pool = block - bits  # the prefix length of the smallest pool with room for all blocks
+    block_number_bits = (planes - 1).bit_length() + (count - 1).bit_length()
+    # Prefix lengths of a block, and of the smallest pool with room for all blocks.
+    ipv4_block = ipv4_block_length(hosts)
+    ipv4_pool = ipv4_block - block_number_bits
+    ipv6_pool = IPV6_BLOCK_LENGTH - block_number_bits
     details = ""
     if supernode_size > 1:
         details += f", {supernode_size} a supernode in {count * supernode_size // switches} blocks"
     if planes > 1:
         details += f", in {planes} planes"
-    if smallest_pool < 0:
+    if ipv4_pool < 0:
         todo = "lower hosts_per_node or the topology's size: no pool is large enough"
-        given = f"{count:,} blocks of /{block}, more than IPv4 has"
+        given = f"{count:,} blocks of /{ipv4_block}, more than IPv4 has"
         yield Finding(("hosts_per_node",), "hosts that IPv4 can number", given, todo)
     for key, pool, block_length, pool_length in (
-        ("ipv4", addressing.ipv4, block, smallest_pool),
-        ("ipv6", addressing.ipv6, 64, 64 - bits),
+        ("ipv4", addressing.ipv4, ipv4_block, ipv4_pool),
+        ("ipv6", addressing.ipv6, IPV6_BLOCK_LENGTH, ipv6_pool),
     ):
         if pool is not None and pool_length >= 0 and pool.prefixlen > pool_length:
             yield Finding(

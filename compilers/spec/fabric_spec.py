@@ -17,7 +17,8 @@ from pydantic import BeforeValidator, ConfigDict, Field, PlainValidator, WithJso
 
 from compilers.spec.balances import balance_named, balance_names, own_balances
 from compilers.spec.forwarding import Forwarding
-from compilers.spec.policy import EQUAL_COST, EVERY_HOP, LONGEST_EXPRESSION, share_value
+from compilers.spec.policy import EQUAL_COST, EVERY_HOP
+from compilers.spec.share_expression import LONGEST_EXPRESSION, share_value
 from compilers.spec.target_names import SHIPPED_SYSTEMS, meant_target, system_names
 from compilers.topology.families import family_of
 from inventory.names import NAME
@@ -47,11 +48,13 @@ NOT_FOR_HOSTS = (
     ip_network("ff00::/8"),
 )
 """Networks whose addresses hosts cannot have: local, link-local, multicast and reserved ones."""
+WRITE_POOL = "write it like 10.0.0.0/8"
+"""The remedy for a text that is no pool."""
 
 
 def _system_name(value: Any) -> Any:
     """Pass the name of an installed target that forwards; refuse others."""
-    if value in SHIPPED_SYSTEMS:
+    if value in SHIPPED_SYSTEMS:  # installed packages are listed only for other names
         return value
     systems = system_names()
     if not isinstance(value, str) or value not in systems:
@@ -63,7 +66,7 @@ def _system_name(value: Any) -> Any:
 
 def _balance_name(value: Any) -> Any:
     """Pass the name of an installed balance; refuse others."""
-    if value in own_balances():
+    if value in own_balances():  # installed packages are listed only for other names
         return value
     names = balance_names()
     if not isinstance(value, str) or value not in names:
@@ -104,13 +107,11 @@ def _pool(value: Any) -> Any:
     if isinstance(value, IPv4Network | IPv6Network):
         return value
     if not isinstance(value, str) or "/" not in value or "%" in value:
-        raise refusal("a pool, an address with a prefix length", "write it like 10.0.0.0/8")
+        raise refusal("a pool, an address with a prefix length", WRITE_POOL)
     try:
         pool = ip_network(value, strict=False)
     except ValueError:
-        raise refusal(
-            "a pool, an address with a prefix length", "write it like 10.0.0.0/8"
-        ) from None
+        raise refusal("a pool, an address with a prefix length", WRITE_POOL) from None
     if ip_interface(value).ip != pool.network_address:
         raise refusal("a pool whose host bits are 0", f"did you mean {pool}?")
     for special in NOT_FOR_HOSTS:
@@ -166,8 +167,6 @@ Share = Annotated[
     ),
 ]
 """A share of traffic as text, which has its value only when q is known."""
-
-
 Parameter = Annotated[
     int | str | None,
     PlainValidator(_parameter),
@@ -214,11 +213,11 @@ class AddressingSpec(Model):
     links: Annotated[IPv4Network, BeforeValidator(_ipv4_pool), _IPV4_SCHEMA] | None = None
     """The pool of IPv4 addresses of links, where these have addresses. Default: 100.64.0.0/10."""
     links6: Annotated[IPv6Network, BeforeValidator(_ipv6_pool), _IPV6_SCHEMA] | None = None
-    """The same of IPv6. Default: fd64::/64."""
+    """The pool of IPv6 addresses of links, where these have addresses. Default: fd64::/64."""
     next_hops: Annotated[IPv4Network, BeforeValidator(_ipv4_pool), _IPV4_SCHEMA] | None = None
     """The pool of next hops that eBGP announces for alternates, IPv4. Default: 100.127.0.0/16."""
     next_hops6: Annotated[IPv6Network, BeforeValidator(_ipv6_pool), _IPV6_SCHEMA] | None = None
-    """The same of IPv6. Default: fd64:0:0:1::/64."""
+    """The pool of next hops that eBGP announces for alternates, IPv6. Default: fd64:0:0:1::/64."""
     gateway_mac: Mac = "02:50:46:00:00:01"
     """The MAC address that every switch answers to."""
     source_checks: bool = True
@@ -276,15 +275,16 @@ class RoutingSpec(Model):
     def edge_disjoint(self, family: str) -> bool:
         """Whether no alternate may share a link with the minimal path.
 
-        With `auto` that is so in families with a construction, which then leaves out one alternate
-        at most; a search would leave out most alternates that serve many destinations. Marked
-        packets are spread over all other links.
+        With `auto` that is so in families that construct their alternates, as a construction then
+        leaves out one alternate at most. A search would leave out most of the alternates that serve
+        many destinations. It is never so if packets are marked, as marked packets are spread over
+        all other links.
         """
         if balance_named(self.balance).forwarding.marks:
             return False
-        return self.disjoint == "edge" or (
-            self.disjoint == "auto" and family_of(family).constructed
-        )
+        if self.disjoint == "auto":
+            return family_of(family).constructed
+        return self.disjoint == "edge"
 
     def forwarding(self, q: int | None, family: str) -> Forwarding:
         """Return the forwarding properties of this policy's tables.
@@ -292,15 +292,16 @@ class RoutingSpec(Model):
         `Balance.chosen` may change them.
 
         Args:
-            q: the order of the field, at which shares have values; `fabric_file` checks that.
+            q: the order of the field; None without one. `policy_checks` checks that shares have
+                values at it.
             family: of the topology.
         """
-        of_balance = balance_named(self.balance).forwarding
+        balance_forwarding = balance_named(self.balance).forwarding
         forwarding = replace(
-            of_balance,
+            balance_forwarding,
             disjoint=self.edge_disjoint(family),
-            bounces=self.adjacent == "bounce" and of_balance.has_alternates,
-            every_hop=self.transit == EVERY_HOP and of_balance.alternates == "shortest",
+            bounces=self.adjacent == "bounce" and balance_forwarding.has_alternates,
+            every_hop=self.transit == EVERY_HOP and balance_forwarding.alternates == "shortest",
             protect=self.protect,
         )
         if self.minimal_share == EQUAL_COST:

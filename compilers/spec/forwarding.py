@@ -39,7 +39,10 @@ class Forwarding:
     of these.
     """
     disjoint: bool = False
-    """Alternates share no link with the minimal path. Paths of marked packets may share links."""
+    """Whether all alternates share no link with the minimal path.
+
+    False where packets are marked: their paths may share links.
+    """
     weights: Weights = "equal-cost"
     """The shares of a class's ports.
 
@@ -52,21 +55,23 @@ class Forwarding:
     Weights are whole numbers, so the part is approximate.
     """
     bounces: bool = False
-    """Packets to a host of an adjacent switch are shared over other neighbours, too.
+    """Whether packets to a host of an adjacent switch are shared over other neighbours, too.
 
     The shortest path of some of them leads back here. Such a neighbour bounces the packet: it sends
     it on over another port (a U-turn alternate).
     """
     marks: bool = False
-    """Packets that leave by an alternate are marked, and the next switch sends each of them over a
-    random link."""
+    """Whether packets that leave by an alternate are marked.
+
+    The next switch sends each marked packet over a random link.
+    """
     intermediates: bool = False
-    """Packets carry an intermediate switch, drawn at random where they enter the fabric.
+    """Whether packets carry an intermediate switch, drawn at random where they enter the fabric.
 
     There are no alternates then.
     """
     every_hop: bool = False
-    """Packets in transit are shared over the ports of a class, as packets from hosts are."""
+    """Whether packets in transit are shared over the ports of a class, as those from hosts are."""
     protect: Protect = "none"
     """The failures that switches repair themselves, one at a time.
 
@@ -112,12 +117,16 @@ class Forwarding:
 
         Where packets are shared at every hop, packets from hosts need no routes of their own.
         """
-        needs = frozenset({MULTIPATH, INGRESS} if self.has_alternates else ())
-        if self.every_hop:
-            needs -= {INGRESS}
+        features = set[str]()
+        if self.has_alternates:
+            features.add(MULTIPATH)
+        if self.intermediates or (self.has_alternates and not self.every_hop):
+            features.add(INGRESS)
         if self.marks:
-            needs |= {MARKS}
-        return needs | {INGRESS, INTERMEDIATES} if self.intermediates else needs
+            features.add(MARKS)
+        if self.intermediates:
+            features.add(INTERMEDIATES)
+        return frozenset(features)
 
     @property
     def repairs(self) -> bool:

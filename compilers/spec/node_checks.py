@@ -25,6 +25,8 @@ Data = Mapping[str, Any]
 """The content of fabric.yaml."""
 PORT_NUMBER = re.compile(r"\{port(?:\*([0-9]+))?\}")
 """The number of a port in a pattern of names, perhaps with a factor: `{port}`, `{port*4}`."""
+RAISE_OR_REMOVE_HOSTS = "raise hosts_per_node or remove hosts"
+"""The remedy for a node with too many hosts."""
 
 
 def node_findings(examined: ExaminedInventory, hosts: int, planes: int) -> Iterator[Finding]:
@@ -37,9 +39,8 @@ def node_findings(examined: ExaminedInventory, hosts: int, planes: int) -> Itera
     """
     for i, node in examined.nodes:
         if len(node.hosts) > hosts:
-            required, todo = f"at most {hosts} a node (hosts_per_node)", "raise hosts_per_node"
-            given = str(len(node.hosts))
-            yield Finding(("nodes", i, "hosts"), required, given, f"{todo} or remove hosts")
+            required, todo = f"at most {hosts} a node (hosts_per_node)", RAISE_OR_REMOVE_HOSTS
+            yield Finding(("nodes", i, "hosts"), required, str(len(node.hosts)), todo)
         if (node.plane or 1) > planes:
             required = f"a plane from 1 to {planes} (planes)"
             yield Finding(("nodes", i, "plane"), required, str(node.plane))
@@ -84,13 +85,15 @@ def plane_host_findings(inventory: Inventory) -> Iterator[Finding]:
 
     All planes have the same hosts.
     """
-    value_of_key: list[tuple[KeyPath, object]] = [
-        *((("nodes", i, "host_count"), n.host_count) for i, n in enumerate(inventory.nodes)),
-        *((("node_types", n, "host_count"), t.host_count) for n, t in inventory.node_types.items()),
-        *((("groups", n, "host_count"), v.get("host_count")) for n, v in inventory.groups.items()),
-        (("hosts",), "a file" if inventory.hosts else None),
-    ]
-    for path, given in value_of_key:
+    stated: dict[KeyPath, object] = {}
+    for i, node in enumerate(inventory.nodes):
+        stated["nodes", i, "host_count"] = node.host_count
+    for name, node_type in inventory.node_types.items():
+        stated["node_types", name, "host_count"] = node_type.host_count
+    for name, group in inventory.groups.items():
+        stated["groups", name, "host_count"] = group.get("host_count")
+    stated[("hosts",)] = "a file" if inventory.hosts else None
+    for path, given in stated.items():
         if given is not None:
             yield Finding(path, "a fabric of one plane", f"{given} in one of several", "remove it")
     if inventory.host_names:
@@ -102,11 +105,12 @@ def plane_host_findings(inventory: Inventory) -> Iterator[Finding]:
 
 def system_findings(inventory: Inventory) -> Iterator[Finding]:
     """Yield findings about systems that do not exist, of nodes or in patterns of port names."""
-    system_of_key: list[tuple[KeyPath, str | None]] = [
-        *((("node_types", n, "system"), t.system) for n, t in inventory.node_types.items()),
-        *((("nodes", i, "system"), node.system) for i, node in enumerate(inventory.nodes)),
-    ]
-    for path, system in system_of_key:
+    stated: dict[KeyPath, str | None] = {}
+    for name, node_type in inventory.node_types.items():
+        stated["node_types", name, "system"] = node_type.system
+    for i, node in enumerate(inventory.nodes):
+        stated["nodes", i, "system"] = node.system
+    for path, system in stated.items():
         if system and not _is_system(system):
             meant = meant_target(system, system_names())
             todo = f"did you mean {meant}?" if meant else ""
@@ -135,30 +139,32 @@ def lane_findings(path: KeyPath, node_type: NodeType) -> Iterator[Finding]:
     `{serdes}` in a name counts lanes, so all blocks need `lanes`. SONiC's names count lanes, so
     numbers in them must step by the lanes of a port, unless a platform file gives the names.
     """
-    with_names: tuple[NodeType | PortBlock, ...] = (node_type, *node_type.ports)
-    counts_lanes = any("{serdes" in word for part in with_names for word in part.names.values())
+    types_and_blocks: tuple[NodeType | PortBlock, ...] = (node_type, *node_type.ports)
+    patterns = (pattern for named in types_and_blocks for pattern in named.names.values())
+    counts_lanes = any("{serdes" in pattern for pattern in patterns)
     # By the path of the pattern, which several blocks may share: it gets one finding.
-    of_sonic: dict[KeyPath, Finding] = {}
+    sonic_findings: dict[KeyPath, Finding] = {}
     for b, block in enumerate(node_type.ports):
         block_path = (*path, "ports", b)
         if counts_lanes and block.lanes is None:
             todo = "say how many lanes a port has: `lanes: …`"
             yield Finding(block_path, "the key lanes, for {serdes} in names", "nothing", todo)
         pattern = block.names.get("sonic") or node_type.names.get("sonic", "")
-        number = PORT_NUMBER.search(pattern)
-        step = int(number[1] or 1) if number else 0
-        if number and block.lanes and step != block.lanes and not node_type.platform:
+        port_number = PORT_NUMBER.search(pattern)
+        step = int(port_number[1] or 1) if port_number else 0
+        if port_number and block.lanes and step != block.lanes and not node_type.platform:
             key = (*(block_path if "sonic" in block.names else path), "names", "sonic")
             required = f"numbers that follow the lanes, {block.lanes} a port"
             todo = "write Ethernet{serdes}, or name the switch's `platform` file"
-            of_sonic.setdefault(key, Finding(key, required, pattern, todo))
-    yield from of_sonic.values()
+            sonic_findings.setdefault(key, Finding(key, required, pattern, todo))
+    yield from sonic_findings.values()
 
 
 def management_findings(data: Data, inventory: Inventory) -> Iterator[Finding]:
     """Yield findings about management addresses that are not in the network of `base.management`.
 
-    The network has the address and the gateway; the address may be too short for its length.
+    The network is that of the node's address, with the stated length. The gateway has to be in it.
+    An IPv4 address has too few bits for a length that is meant for IPv6.
     """
     base = well_formed(BaseSpec, data.get("base", {}))
     management = base.management if base else None
@@ -169,9 +175,9 @@ def management_findings(data: Data, inventory: Inventory) -> Iterator[Finding]:
         if address is None:
             continue
         gateway = f" and {management.gateway}" if management.gateway else ""
-        fits = management.length <= address.max_prefixlen
-        network = ip_network(f"{address}/{management.length}", strict=False) if fits else ()
-        if not fits or (management.gateway and management.gateway not in network):
+        has_network = management.length <= address.max_prefixlen
+        network = ip_network(f"{address}/{management.length}", strict=False) if has_network else ()
+        if not has_network or (management.gateway and management.gateway not in network):
             required = (
                 f"an address in one network with /{management.length}{gateway} (base.management)"
             )
@@ -193,18 +199,22 @@ def vertex_findings(data: Data, examined: ExaminedInventory, planes: int) -> Ite
     topology = well_formed(TopologySpec, data.get("topology"))
     if topology is None or check_topology(topology.family, topology.parameters()):
         return
-    family, parameters = likely_family(topology.family, topology.parameters()) or (None, {})
-    vertices = family.order(parameters) if family else 0
+    if not examined.nodes:  # without nodes, polarfab invents one for each vertex
+        return
+    likely_member = likely_family(topology.family, topology.parameters())
+    vertices = likely_member[0].order(likely_member[1]) if likely_member else 0
     path: KeyPath = ("nodes",)
-    for plane in range(1, planes + 1) if examined.nodes else ():
-        where = f" (plane {plane})" if planes > 1 else ""
+    for plane in range(1, planes + 1):
+        in_plane = f" (plane {plane})" if planes > 1 else ""
         nodes = [(i, node) for i, node in examined.nodes if (node.plane or 1) == plane]
         if missing := max(vertices - len(nodes), 0):
             noun = "node" if missing == 1 else "nodes"
             todo = f"add {missing:,} {noun} or choose a smaller fabric"
-            yield Finding(path, f"{vertices:,} nodes, one a vertex", f"{len(nodes):,}{where}", todo)
+            yield Finding(
+                path, f"{vertices:,} nodes, one a vertex", f"{len(nodes):,}{in_plane}", todo
+            )
         for i, node in nodes:
             if (node.vertex or 0) >= vertices:
                 required = f"a vertex from 0 to {vertices - 1}"
                 todo = "correct it, or leave it out for a spare node"
-                yield Finding(("nodes", i, "vertex"), required, f"{node.vertex}{where}", todo)
+                yield Finding(("nodes", i, "vertex"), required, f"{node.vertex}{in_plane}", todo)

@@ -1,4 +1,4 @@
-"""Which system each node has, and what systems agree on, by fabric.yaml and the inventory.
+"""The system of each node, and the settings that the systems of a fabric share.
 
 A *system* is the operating system of a switch, by the name of its target. A compile calls
 `vertex_systems` and `control_options`, and the checks of fabric.yaml call
@@ -49,12 +49,13 @@ def system_of(node: Node, inventory: Inventory, default_system: str | None) -> s
 
 def systems_of(spec: FabricSpec, inventory: Inventory | None) -> tuple[str, ...]:
     """Return the systems of a fabric's nodes, each once, in the order of their names."""
-    if inventory is None or not inventory.nodes:
-        of_types = inventory.node_types.values() if inventory else ()
-        named = {node_type.system for node_type in of_types if node_type.system}
-        return tuple(sorted({*named, *([spec.system] if spec.system else ())}))
-    named = {system_of(node, inventory, spec.system) for node in inventory.nodes}
-    return tuple(sorted(named - {""}))
+    if inventory and inventory.nodes:
+        systems = {system_of(node, inventory, spec.system) for node in inventory.nodes}
+    else:
+        # polarfab invents the nodes. They are of the types, or have the system of fabric.yaml.
+        node_types = inventory.node_types.values() if inventory else ()
+        systems = {spec.system or "", *(node_type.system or "" for node_type in node_types)}
+    return tuple(sorted(systems - {""}))
 
 
 def vertex_systems(names: Iterable[str], spec: FabricSpec, inventory: Inventory) -> tuple[str, ...]:
@@ -81,19 +82,22 @@ def missing_system_findings(default_system: str | None, inventory: Inventory) ->
 
 
 def control_options(spec: FabricSpec) -> dict[str, str]:
-    """Return the settings of fabric.yaml that both ends of a link share, as options of targets."""
-    plane, pools = spec.control_plane, spec.addressing
+    """Return the settings of fabric.yaml that both ends of a link share, as options of targets.
+
+    Settings that fabric.yaml does not state are left out, but for BFD, which eBGP has by default.
+    """
+    control_plane, pools = spec.control_plane, spec.addressing
     options: dict[str, str] = {}
-    if plane.routes:
-        options["routing"] = ROUTING_VALUES[plane.routes]
-    bfd = plane.bfd
-    if bfd is None and plane.routes == "ebgp":
+    if control_plane.routes:
+        options["routing"] = ROUTING_VALUES[control_plane.routes]
+    bfd = control_plane.bfd
+    if bfd is None and control_plane.routes == "ebgp":
         bfd = True
     for name, value in (
         ("bfd", bfd),
-        ("gtsm", plane.gtsm),
-        ("unnumbered", plane.unnumbered),
-        ("wcmp", plane.wcmp),
+        ("gtsm", control_plane.gtsm),
+        ("unnumbered", control_plane.unnumbered),
+        ("wcmp", control_plane.wcmp),
     ):
         if value is not None:
             options[name] = "on" if value else "off"

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 from compilers.spec.balances import Balance, balance_named, own_balances_with
 from compilers.spec.fabric_spec import RoutingSpec
-from compilers.spec.policy import EQUAL_COST, EVERY_HOP, LARGEST_SEARCH, share_value
+from compilers.spec.policy import EQUAL_COST, EVERY_HOP, LARGEST_SEARCH
+from compilers.spec.share_expression import share_value
 from compilers.topology.family import Family
 from compilers.topology.labelled_graph import Parameters
 from inventory.problems import Finding
@@ -45,7 +46,7 @@ def policy_findings(
 
 
 def _share_findings(routing: RoutingSpec, q: int) -> Iterator[Finding]:
-    """Yield findings about shares that have no value at this q."""
+    """Yield findings about shares that have no value from 0 to 1 at this q."""
     for key in ("minimal_share", "largest_share"):
         text = getattr(routing, key)
         if (key, text) == ("minimal_share", EQUAL_COST):
@@ -54,7 +55,8 @@ def _share_findings(routing: RoutingSpec, q: int) -> Iterator[Finding]:
             share_value(text, q)
         except ValueError:
             required = f"an expression from 0 to 1 at q={q}, of numbers, q and + - * / ( )"
-            yield Finding(("routing", key), required, text, "such as 1/q" if q else "such as 1/4")
+            example = "such as 1/q" if q else "such as 1/4"
+            yield Finding(("routing", key), required, text, example)
 
 
 def _search_findings(
@@ -62,15 +64,16 @@ def _search_findings(
 ) -> Iterator[Finding]:
     """Yield findings about policies that a fabric above `LARGEST_SEARCH` switches cannot have.
 
-    To search for alternates and repairs takes too long in such a fabric. So it has only those that
+    A search for alternates and repairs takes too long in such a fabric. So it has only those that
     its family constructs.
     """
     switches = family.order(parameters)
     if switches <= LARGEST_SEARCH:
         return
-    # Families that papers compare with are searched whole, their minimal routes too. A family whose
-    # only member a file or a growth describes has no larger member.
-    is_too_large = family.compared or family.described
+    # In two kinds of families all routes are searched for, minimal ones too: in those that papers
+    # compare with, and in those whose only member a file or a growth describes. Such a fabric is
+    # too large whatever its policy is.
+    searches_minimal_routes = family.compared or family.described
     has_alternates = balance_named(routing.balance).forwarding.has_alternates
     if family.constructed:
         pass  # PolarFly constructs all alternates and repairs, for any size
@@ -84,9 +87,9 @@ def _search_findings(
         # All other families construct nothing.
         if routing.adjacent == "bounce":
             yield _no_bounce(family)
-        if not is_too_large and (has_alternates or routing.protect != "none"):
+        if not searches_minimal_routes and (has_alternates or routing.protect != "none"):
             yield _minimal_routes_only(routing, switches)
-    if is_too_large:
+    if searches_minimal_routes:
         yield _too_large(family, switches)
 
 
@@ -118,11 +121,12 @@ def _no_disjoint_alternates() -> Finding:
         ("routing", "disjoint"),
         f"auto or none for a PolarStar of more than {LARGEST_SEARCH:,} switches",
         "edge",
-        "its classes serve whole supernodes, of which some switch shares a link",
+        "remove it: one class serves all switches of a supernode, and for some of them alternates "
+        "share a link",
     )
 
 
 def _too_large(family: Family, switches: int) -> Finding:
-    """Return the finding that a fabric is too large for a search of its routes."""
+    """Return the finding that a fabric is too large to search for any of its routes."""
     required = f"at most {LARGEST_SEARCH:,} switches in a {family.name}, which is searched"
     return Finding(("topology",), required, f"{switches:,}")

@@ -23,19 +23,22 @@ TARGETS_PACKAGE = f"{__package__.removesuffix('spec')}targets"
 """The package of the targets of the core."""
 
 
-def _modules() -> dict[str, str]:
-    """Return the module of each target of the core, below `compilers.targets`, by its name."""
+def _built_in_targets() -> dict[str, str]:
+    """Return the module of each target of the core, below `compilers.targets`, by its name.
+
+    A module of the folder of tools is a target if it has templates; others are helpers of tools.
+    """
     templates = Path(__file__).parents[2] / "templates"
     targets = Path(__file__).parents[1] / "targets"
-    modules = {
-        file.parent.name: f"{file.parent.name}.target" for file in targets.glob("*/target.py")
-    }
-    tools = (file.stem for file in (targets / TOOLS_FOLDER).glob("*.py"))
-    modules |= {name: f"{TOOLS_FOLDER}.{name}" for name in tools if (templates / name).is_dir()}
-    return dict(sorted(modules.items()))
+    systems = (file.parent.name for file in targets.glob("*/target.py"))
+    modules = (file.stem for file in (targets / TOOLS_FOLDER).glob("*.py"))
+    tools = (name for name in modules if (templates / name).is_dir())
+    module_of_target = {name: f"{name}.target" for name in systems}
+    module_of_target |= {name: f"{TOOLS_FOLDER}.{name}" for name in tools}
+    return dict(sorted(module_of_target.items()))
 
 
-BUILT_IN: Mapping[str, str] = _modules()
+BUILT_IN: Mapping[str, str] = _built_in_targets()
 """The module of each target of the core, below `compilers.targets`."""
 _TOOLS = {name for name, module in BUILT_IN.items() if module.startswith(f"{TOOLS_FOLDER}.")}
 """The names of the tools."""
@@ -49,7 +52,7 @@ SHIPPED_SYSTEMS = tuple(name for name in SHIPPED if name not in _TOOLS)
 
 @cache
 def aliases() -> Mapping[str, str]:
-    """Return other names that people use for systems of the core, each with the system's name."""
+    """Return the systems of the core by other names that people use for them."""
     packages = {name: import_module(f"{TARGETS_PACKAGE}.{name}") for name in BUILT_IN_SYSTEMS}
     return {
         alias: name
@@ -58,9 +61,14 @@ def aliases() -> Mapping[str, str]:
     }
 
 
-def meant_target(word: str, names: Iterable[str]) -> str:
-    """Return the target that a word likely means, by any of its names; "" for none."""
-    nearest_name = nearest(word, [*names, *aliases()])
+def meant_target(misspelt: str, names: Iterable[str]) -> str:
+    """Return the target that is likely meant by a name that no target has; "" for none.
+
+    Args:
+        misspelt: what a user wrote.
+        names: the targets that may be meant. Aliases of systems are compared, too.
+    """
+    nearest_name = nearest(misspelt, [*names, *aliases()])
     return aliases().get(nearest_name, nearest_name)
 
 

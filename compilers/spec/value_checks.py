@@ -1,11 +1,14 @@
 """Checks between values of fabric.yaml and inventory.yaml, in three lists at the end of the file.
 
 `cross_checks` runs the lists with the `Values` of both files, and gets a `Finding` for each
-mistake.
+mistake. A check looks at well-formed values only, and has a line in the reference page of keys.
 
-Each check has its line in the reference page of keys, and looks at well-formed values only. To add
-a check, write a function, and an entry in `OF_FABRIC` or `OF_INVENTORY`, or in `OF_BLOCKS` if it
-needs to know where blocks of addresses begin: an earlier build may say so.
+To add a check, write a function and an entry in a list:
+
+- in `FABRIC_CHECKS`, if it looks at fabric.yaml only;
+- in `INVENTORY_CHECKS`, if it looks at nodes or their types;
+- in `BLOCK_CHECKS`, if it needs to know where blocks of addresses begin. Only `compile` runs these,
+  as the blocks may begin where an earlier build says.
 """
 
 from __future__ import annotations
@@ -50,7 +53,7 @@ class Values:
     node_types: Mapping[str, NodeType] = field(default_factory=dict)
     """The node types of the inventory, by name."""
     blocks: Sequence[Blocks] = ()
-    """The blocks of all planes; () as long as it is not known where they begin."""
+    """The blocks of addresses of all planes; () as long as it is not known where they begin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +62,14 @@ class ValueCheck:
 
     line: str
     """Its line in the reference page of keys."""
-    find: Callable[[Values], Findings]
+    findings: Callable[[Values], Findings]
     """Yields the mistakes."""
 
 
-def findings(values: Values, checks: tuple[ValueCheck, ...]) -> Findings:
-    """Yield the mistakes that checks find."""
+def findings_of(checks: tuple[ValueCheck, ...], values: Values) -> Findings:
+    """Yield the mistakes that checks find in these values."""
     for check in checks:
-        yield from check.find(values)
+        yield from check.findings(values)
 
 
 def _minimal_share_findings(values: Values) -> Findings:
@@ -108,12 +111,12 @@ def _gateway_findings(values: Values) -> Findings:
     if management is None or management.gateway is None:
         return
     gateway = management.gateway
-    path: KeyPath = ("base", "management", "gateway")
     if management.length > gateway.max_prefixlen:
         required = f"a length of at most {gateway.max_prefixlen}"
         yield Finding(("base", "management", "length"), required, str(management.length))
-    elif special := _special_address(gateway, management.length):
-        yield Finding(path, "an address of its network", f"{gateway}, {special}")
+    elif reason := _why_no_interface_address(gateway, management.length):
+        path = ("base", "management", "gateway")
+        yield Finding(path, "an address of its network", f"{gateway}, {reason}")
 
 
 def _as_number_findings(values: Values) -> Findings:
@@ -127,9 +130,12 @@ def _as_number_findings(values: Values) -> Findings:
         yield Finding(("base", "asn"), required, f"{first:,}, {reason}", todo)
 
 
-def _special_address(address: Address, length: int) -> str:
-    """Return in words why no interface may have an address of a network; "" if one may."""
-    if length >= address.max_prefixlen - 1:
+def _why_no_interface_address(address: Address, length: int) -> str:
+    """Return in words why no interface may have an address of a network; "" if one may.
+
+    Only IPv4 has broadcast addresses.
+    """
+    if length >= address.max_prefixlen - 1:  # in /31 and /32 every address may be an interface's
         return ""
     network: IPv4Network | IPv6Network = ip_network(f"{address}/{length}", strict=False)
     if address == network.network_address:
@@ -147,11 +153,11 @@ def _management_findings(values: Values) -> Findings:
         if address == management.gateway:
             required = "an address other than the gateway's (base.management)"
             yield Finding(path, required, str(address), "change one of them")
-        if management.length > address.max_prefixlen:  # `cross_checks` refuses this
+        if management.length > address.max_prefixlen:  # `node_checks` refuses this
             continue
-        if special := _special_address(address, management.length):
+        if reason := _why_no_interface_address(address, management.length):
             required = "an address that an interface may have (base.management)"
-            given = f"{address}, {special} of /{management.length}"
+            given = f"{address}, {reason} of /{management.length}"
             yield Finding(path, required, given, "change it")
 
 
@@ -182,14 +188,15 @@ def _block_findings(values: Values) -> Findings:
 def _numeric_name_findings(values: Values) -> Findings:
     """Yield findings about nodes with a number as name that are at another vertex.
 
-    Commands take the name or the vertex of a node, so a node called 7 must be at vertex 7.
+    Commands take the name or the vertex of a node, so a node called 7 must be at vertex 7. Nodes
+    without `vertex` get the vertices that no node states, in the order of the file.
     """
     for plane in range(1, values.planes + 1):
         nodes = [(i, node) for i, node in values.nodes if (node.plane or 1) == plane]
-        placed = {node.vertex for _, node in nodes}
-        free = (vertex for vertex in range(values.vertex_count) if vertex not in placed)
+        stated_vertices = {node.vertex for _, node in nodes}
+        unstated_vertices = (v for v in range(values.vertex_count) if v not in stated_vertices)
         for i, node in nodes:
-            vertex = next(free, None) if node.vertex is None else node.vertex
+            vertex = next(unstated_vertices, None) if node.vertex is None else node.vertex
             number = int(node.name) if node.name.isascii() and node.name.isdigit() else None
             if number is not None and number < values.vertex_count and number != vertex:
                 required = f"a name that is not the number of another vertex, {number}"
@@ -198,20 +205,20 @@ def _numeric_name_findings(values: Values) -> Findings:
 
 
 def _buffer_findings(values: Values) -> Findings:
-    """Yield findings about parts of packet buffers that are larger than the buffer."""
+    """Yield findings about cells and ECN thresholds that are larger than the packet buffer."""
     for name, node_type in values.node_types.items():
         buffer = node_type.buffer
         if buffer is None:
             continue
         for key in ("cell", "ecn_min", "ecn_max"):
-            part = getattr(buffer, key)
-            if part > buffer.size:
+            size = getattr(buffer, key)
+            if size > buffer.size:
                 path: KeyPath = ("node_types", name, "buffer", key)
                 required = f"at most size, {buffer.size:,}"
-                yield Finding(path, required, f"{part:,}", "correct one of them")
+                yield Finding(path, required, f"{size:,}", "correct one of them")
 
 
-OF_FABRIC: tuple[ValueCheck, ...] = (
+FABRIC_CHECKS: tuple[ValueCheck, ...] = (
     ValueCheck(
         "`routing.minimal_share` only with a balance that has alternates", _minimal_share_findings
     ),
@@ -229,7 +236,7 @@ OF_FABRIC: tuple[ValueCheck, ...] = (
         _as_number_findings,
     ),
 )
-OF_INVENTORY: tuple[ValueCheck, ...] = (
+INVENTORY_CHECKS: tuple[ValueCheck, ...] = (
     ValueCheck(
         "`nodes[].management` not the gateway of `base.management`, and neither the network's own "
         "address nor its broadcast address",
@@ -240,7 +247,7 @@ OF_INVENTORY: tuple[ValueCheck, ...] = (
     ),
     ValueCheck("`buffer.cell`, `ecn_min` and `ecn_max` at most `buffer.size`", _buffer_findings),
 )
-OF_BLOCKS: tuple[ValueCheck, ...] = (
+BLOCK_CHECKS: tuple[ValueCheck, ...] = (
     ValueCheck(
         "`base.ntp`, `base.syslog`, `base.management.gateway` and `nodes[].management` outside the "
         "blocks of hosts (checked by `compile`, as an earlier build may say where these begin)",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from compilers.spec.value_checks import OF_BLOCKS, OF_FABRIC, OF_INVENTORY
+from compilers.spec.value_checks import BLOCK_CHECKS, FABRIC_CHECKS, INVENTORY_CHECKS
 from polarfab.verb_list import verb_names
 
 ROOT = Path(__file__).parents[2]
@@ -66,7 +66,7 @@ def test_the_class_has_its_public_members_only(made: dict[str, str]) -> None:
 def test_keys_have_the_checks_between_values(made: dict[str, str]) -> None:
     _, _, section = made["reference/keys.md"].partition("## Checks between values\n")
     lines = re.findall(r"^- (.+)$", section, re.M)
-    assert lines == [check.line for check in (*OF_FABRIC, *OF_INVENTORY, *OF_BLOCKS)]
+    assert lines == [check.line for check in (*FABRIC_CHECKS, *INVENTORY_CHECKS, *BLOCK_CHECKS)]
 
 
 def test_types_of_variables_are_listed_down_to_the_last(made: dict[str, str]) -> None:

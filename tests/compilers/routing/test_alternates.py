@@ -21,7 +21,7 @@ from compilers.routing.choose import choices, search_choices
 from compilers.routing.minimal_routes import minimal
 from compilers.routing.split_classes import split_direct
 from compilers.spec.fabric_file import load_fabric
-from compilers.spec.policy import share_value
+from compilers.spec.share_expression import share_value
 from compilers.tables.build import Build
 from compilers.tables.fib import Fib
 from compilers.tables.folders.build_folder import load, save
