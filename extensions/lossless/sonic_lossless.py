@@ -8,14 +8,7 @@ the packet leaves. Class, priority group, queue and PFC priority of a channel ha
 Classes of packets from marked ports take numbers that are free. `pfc_to_pg_map` is left to the
 platform. The platform's map says that a priority group answers for the PFC priority of its number.
 
-Names and keys are those of sonic-yang-models. The names of pools and profiles are those of SONiC's
-buffermgrd, which otherwise would put profiles of its own in their place.
-
-Headroom is the bytes that still arrive at a port after it has asked for a pause (IEEE 802.1Q-2018,
-annex N). The pause waits behind a packet that is being sent, goes down the cable, and takes the
-other end some time. That end finishes its packet, and what is on the cable arrives. Buffers are
-allocated in cells, so that in the worst case small packets take more than their bytes (SONiC's
-buffer_headroom_mellanox.lua computes it in the same way).
+Names and keys are those of sonic-yang-models. `sonic_buffers` has the tables of buffers.
 """
 
 from __future__ import annotations
@@ -23,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from math import ceil
 from pathlib import Path
 from types import MappingProxyType
 
@@ -38,6 +30,7 @@ from compilers.wiring.node_type_facts import BufferFacts
 from extensions.lossless.lossless_addition import LOSSLESS as LOSSLESS_OPTION
 from extensions.lossless.lossless_addition import LosslessAddition
 from extensions.lossless.priorities import HOP, VALLEY, PriorityPlan, buffer_of, dscp_of
+from extensions.lossless.sonic_buffers import SwitchBuffers
 from extensions.lossless.sonic_priorities import check_priorities
 from inventory.problems import InputError, Problem
 
@@ -52,14 +45,6 @@ LOSSY_DSCP = {BEST_EFFORT_CLASS: 0, CNP_CLASS: CNP_DSCP, CONTROL_CLASS: 56}
 """The DSCP of each class that is not lossless."""
 WATCHDOG_MILLISECONDS = 200
 """Milliseconds of a pause after which the watchdog drops packets to a host."""
-MEGABITS_A_GIGABIT = 1000
-"""Speeds are in Gb/s, and in Mb/s in the names of profiles."""
-METRES_PER_NANOSECOND = 0.198
-"""The speed of light in fibre, and of signals in copper."""
-FRAME_OVERHEAD = 22
-"""Bytes of a frame around its IP packet: addresses, type, a VLAN tag, check sequence."""
-SMALLEST_FRAME = 64
-"""Bytes of the smallest frame."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +77,9 @@ class SonicQos:
         """
         router = self.fabric.router(vertex)
         ports = router.ports
-        buffer = buffer_of(self.fabric.routers.build, vertex)
-        self._require(vertex, ports, buffer)
+        facts = buffer_of(self.fabric.routers.build, vertex)
+        buffers = SwitchBuffers(ports, facts, self.plan.priorities)
+        self._require(vertex, buffers)
         tables = {
             **self._maps(),
             "PORT_QOS_MAP": dict(self._port_maps(vertex, router)),
@@ -102,14 +88,14 @@ class SonicQos:
                 "LOSSY": {"type": "DWRR", "weight": "20"},
                 "CNP": {"type": "STRICT"},
             },
-            "WRED_PROFILE": {"LOSSLESS": _wred(buffer)},
+            "WRED_PROFILE": {"LOSSLESS": _wred(facts)},
             "QUEUE": dict(self._queues(ports)),
-            **self._buffers(ports, buffer),
+            **buffers.tables(),
             "PFC_WD": dict(_watchdog(router)),
         }
         return {name: table for name, table in tables.items() if table}
 
-    def _require(self, vertex: int, ports: list[PhysicalPort], buffer: BufferFacts) -> None:
+    def _require(self, vertex: int, buffers: SwitchBuffers) -> None:
         """Require speed and MTU of all ports, and memory for their headroom.
 
         Raises:
@@ -117,7 +103,7 @@ class SonicQos:
         """
         wiring = self.fabric.routers.build.wiring
         key = f"node_types.{wiring.type_names[int(wiring.node_type[vertex])]}"
-        if incomplete := [port.name for port in ports if not (port.speed and port.mtu)]:
+        if incomplete := [port.name for port in buffers.ports if not (port.speed and port.mtu)]:
             raise InputError(
                 Problem(
                     key=f"{key}.ports",
@@ -125,37 +111,28 @@ class SonicQos:
                     given=f"none for {incomplete[0]}",
                 )
             )
-        needed = self._headroom(ports, buffer) + self._reserved(ports, buffer)
-        if needed >= buffer.size:
+        needed = buffers.total_headroom + buffers.total_reserved
+        if needed >= buffers.facts.size:
             raise InputError(
                 Problem(
                     key=f"{key}.buffer.size",
                     required=f"more than {needed:,} bytes, headroom and a packet for each priority "
-                    f"of {len(ports)} ports",
-                    given=f"{buffer.size:,}",
+                    f"of {len(buffers.ports)} ports",
+                    given=f"{buffers.facts.size:,}",
                     todo="choose a shorter cable, fewer priorities or another type",
                 )
             )
-
-    def _headroom(self, ports: list[PhysicalPort], buffer: BufferFacts) -> int:
-        """The headroom of all ports in bytes; a speed's profile is for its largest MTU."""
-        by_speed = _largest_by_speed(ports)
-        sizes = (headroom(by_speed[port.speed], buffer) for port in ports)
-        return len(self.plan.priorities) * sum(sizes)
-
-    def _reserved(self, ports: list[PhysicalPort], buffer: BufferFacts) -> int:
-        """The bytes that are reserved for the priority groups of all ports: a packet each."""
-        by_speed = _largest_by_speed(ports)
-        sizes = (packet_bytes(by_speed[port.speed], buffer) for port in ports)
-        return len(self.plan.priorities) * sum(sizes)
 
     def _classes(self) -> list[LosslessClass]:
         """The lossless classes: one for each priority, and one for each move to the next."""
         priorities = self.plan.priorities
         free = iter(sorted(set(range(1, CNP_CLASS)) - set(priorities)))
-        stay = [LosslessClass(priority, priority, priority) for priority in priorities]
-        move = [LosslessClass(next(free), *pair) for pair in pairwise(priorities)]
-        return [*stay, *move]
+        staying = [LosslessClass(priority, priority, priority) for priority in priorities]
+        moving = [
+            LosslessClass(number=next(free), priority_in=priority, priority_out=next_priority)
+            for priority, next_priority in pairwise(priorities)
+        ]
+        return [*staying, *moving]
 
     def _maps(self) -> dict[str, Table]:
         """The maps between DSCPs, classes, priority groups, queues and PFC priorities.
@@ -239,87 +216,12 @@ class SonicQos:
                 yield f"{port.name}|{priority}", queue
             yield f"{port.name}|{CNP_CLASS}", {"scheduler": "CNP"}
 
-    def _buffers(self, ports: list[PhysicalPort], buffer: BufferFacts) -> dict[str, Table]:
-        """The pools and profiles of buffers, and which of them priority groups and queues have.
-
-        The headroom pool is enough for all ports at once, so that it never runs out. A packet is
-        reserved for each priority group. The rest is shared.
-        """
-        ranges = list(_ranges(sorted(self.plan.priorities)))
-        names = {
-            port.name: f"pg_lossless_{port.speed * MEGABITS_A_GIGABIT}_{buffer.cable}m_profile"
-            for port in ports
-        }
-        total_headroom = self._headroom(ports, buffer)
-        profiles: Table = {
-            "egress_lossless_profile": {
-                "pool": "egress_lossless_pool",
-                "size": "0",
-                "static_th": str(buffer.size),
-            }
-        }
-        for port in _largest_by_speed(ports).values():
-            packet = str(packet_bytes(port, buffer))
-            profiles[names[port.name]] = {
-                "pool": "ingress_lossless_pool",
-                "size": packet,
-                "xon": packet,
-                "xon_offset": packet,
-                "xoff": str(headroom(port, buffer)),
-                "dynamic_th": "0",
-            }
-        return {
-            "CABLE_LENGTH": {"AZURE": {port.name: f"{buffer.cable}m" for port in ports}},
-            "BUFFER_POOL": {
-                "ingress_lossless_pool": {
-                    "type": "ingress",
-                    "mode": "dynamic",
-                    "size": str(buffer.size - total_headroom - self._reserved(ports, buffer)),
-                    "xoff": str(total_headroom),
-                },
-                "egress_lossless_pool": {
-                    "type": "egress",
-                    "mode": "static",
-                    "size": str(buffer.size),
-                },
-            },
-            "BUFFER_PROFILE": profiles,
-            "BUFFER_PG": {
-                f"{port.name}|{number_range}": {"profile": names[port.name]}
-                for port in ports
-                for number_range in ranges
-            },
-            "BUFFER_QUEUE": {
-                f"{port.name}|{number_range}": {"profile": "egress_lossless_profile"}
-                for port in ports
-                for number_range in ranges
-            },
-        }
-
-
-def _largest_by_speed(ports: list[PhysicalPort]) -> dict[int, PhysicalPort]:
-    """A port of the largest MTU, by speed."""
-    return {port.speed: port for port in sorted(ports, key=lambda port: port.mtu)}
-
 
 def _complete_map(keys: range, values: dict[int, int]) -> Entry:
     """A map with a value for every key, so that none of an earlier map remains: best effort for
     other keys than those of `values`.
     """
     return {str(key): str(values.get(key, BEST_EFFORT_CLASS)) for key in keys}
-
-
-def _ranges(numbers: list[int]) -> Iterator[str]:
-    """Ranges of consecutive numbers: `3-4` for 3 and 4.
-
-    >>> list(_ranges([1, 3, 4]))
-    ['1', '3-4']
-    """
-    begin = numbers[0]
-    for number, following in zip(numbers, [*numbers[1:], -1], strict=True):
-        if following != number + 1:
-            yield f"{begin}-{number}" if number > begin else str(begin)
-            begin = following
 
 
 def _wred(buffer: BufferFacts) -> Entry:
@@ -351,30 +253,6 @@ def _watchdog(router: P2pRouter) -> Iterator[tuple[str, Entry]]:
                 "restoration_time": str(WATCHDOG_MILLISECONDS),
             },
         )
-
-
-def packet_bytes(port: PhysicalPort, buffer: BufferFacts) -> int:
-    """The bytes of buffer that a port's largest packet takes."""
-    cells = ceil((port.mtu + FRAME_OVERHEAD) / buffer.cell)
-    return cells * buffer.cell
-
-
-def headroom(port: PhysicalPort, buffer: BufferFacts) -> int:
-    """The bytes of buffer that a lossless priority of a port needs above its threshold.
-
-    Args:
-        port: the port, which has a speed in Gb/s and an MTU in bytes.
-        buffer: the buffer of the port's switch.
-    """
-    nanoseconds = 2 * buffer.cable / METRES_PER_NANOSECOND + buffer.reaction
-    in_flight = nanoseconds * port.speed / 8 + port.mtu + FRAME_OVERHEAD
-    cells = -(-in_flight // _worst_frame(buffer.cell))  # the exact quotient, rounded up
-    return packet_bytes(port, buffer) + int(cells) * buffer.cell
-
-
-def _worst_frame(cell: int) -> float:
-    """The bytes of frames that a cell holds at least, on average."""
-    return SMALLEST_FRAME if cell > 2 * SMALLEST_FRAME else (cell + 1) / 2
 
 
 class SonicLossless(LosslessAddition[SonicTables]):

@@ -54,8 +54,8 @@ PORT_KEYS = {*MAPS, "pfc_enable", "pfcwd_sw_enable"}
 """The keys of a port."""
 
 
-class PortNumber(NamedTuple):
-    """A priority group or a queue of a port."""
+class PortBuffer(NamedTuple):
+    """A priority group or a queue of a port: a buffer for packets that come in, or that leave."""
 
     port: str
     """The port."""
@@ -126,11 +126,12 @@ def _ports(
             differences.add(file, lines_above + line, f"{key} of {name}", "none such")
         maps = _port_maps(tree, entry)
         enabled = {_number(number) for number in entry["pfc_enable"].split(",") if number}
-        safe_groups = {group.number for group in groups if group.port == name} & enabled
+        # By default SONiC pauses the priority that has the number of the full priority group.
+        lossless_groups = {group.number for group in groups if group.port == name} & enabled
         priority_of_queue = {
             queue: priority
             for priority, queue in maps.queue_of_priority.items()
-            if priority in enabled and PortNumber(name, queue) in queues
+            if priority in enabled and PortBuffer(name, queue) in queues
         }
         ports[name] = PortPriorities(
             line=lines_above + line,
@@ -138,7 +139,7 @@ def _ports(
             ingress_priority={
                 traffic_class: group
                 for traffic_class, group in maps.group_of_class.items()
-                if group in safe_groups
+                if group in lossless_groups
             },
             egress_priority={
                 traffic_class: priority_of_queue[queue]
@@ -162,7 +163,7 @@ def _check_pools(
     file: Path,
     text: str,
     tree: Tree,
-    groups: Mapping[PortNumber, Tree],
+    groups: Mapping[PortBuffer, Tree],
     differences: DifferenceList,
 ) -> None:
     """Note pools that are too small for the headroom, or the packets, of their priority groups."""
@@ -194,7 +195,7 @@ def _entries(tables: Mapping[str, Tree]) -> dict[str, object]:
     }
 
 
-def _lossless_profiles(tree: Tree, table: str) -> dict[PortNumber, Tree]:
+def _lossless_profiles(tree: Tree, table: str) -> dict[PortBuffer, Tree]:
     """The profiles of the priority groups, or of the queues, that drop nothing.
 
     A lossless priority group has headroom. A lossless queue may fill the whole pool, so that it
@@ -204,7 +205,7 @@ def _lossless_profiles(tree: Tree, table: str) -> dict[PortNumber, Tree]:
         tree: the document.
         table: BUFFER_PG for priority groups, BUFFER_QUEUE for queues.
     """
-    lossless: dict[PortNumber, Tree] = {}
+    lossless: dict[PortBuffer, Tree] = {}
     for key, entry in tree[table].items():
         port, _, numbers = key.partition("|")
         first, _, last = numbers.partition("-")
@@ -216,11 +217,11 @@ def _lossless_profiles(tree: Tree, table: str) -> dict[PortNumber, Tree]:
             is_lossless = _number(profile.get("static_th")) >= pool_size
         if is_lossless:
             for number in range(_number(first), _number(last or first) + 1):
-                lossless[PortNumber(port, number)] = profile
+                lossless[PortBuffer(port, number)] = profile
     return lossless
 
 
-def _sums_by_pool(tree: Tree, groups: Mapping[PortNumber, Tree], key: str) -> dict[str, int]:
+def _sums_by_pool(tree: Tree, groups: Mapping[PortBuffer, Tree], key: str) -> dict[str, int]:
     """The headroom (xoff) or the reserved bytes (size) of all groups of each pool."""
     total: dict[str, int] = dict.fromkeys(tree["BUFFER_POOL"], 0)
     for profile in groups.values():

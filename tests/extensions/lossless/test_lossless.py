@@ -11,7 +11,7 @@ import pytest
 from compilers.targets.routed.interfaces import PhysicalPort
 from compilers.targets.target_lookup import target
 from compilers.wiring.node_type_facts import BufferFacts
-from extensions.lossless.sonic_lossless import headroom
+from extensions.lossless.sonic_buffers import headroom
 from extensions.lossless.sonic_priorities import PRIORITY_TABLES
 from inventory.problems import InputError
 from tests.extensions.lossless.lossless_fabrics import (
