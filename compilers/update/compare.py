@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, NamedTuple
 
@@ -31,9 +31,6 @@ from compilers.wiring.as_numbers import NODE_ASNS
 from compilers.wiring.mac_addresses import format_mac
 
 Numbers = NDArray[Any]
-FACTS_OF_IDENTITY = 3
-"""How many of the first columns of `HostTable.facts` identify a host: datapath id, port and MAC
-address."""
 HostMove = tuple[str, str, str]
 """A host's name, and its old and its new place in words: switch, port and addresses."""
 
@@ -52,12 +49,16 @@ class HostChanges(NamedTuple):
 class _HostPlace(NamedTuple):
     """Where a host of a build is."""
 
-    identity: tuple[int, ...]
-    """The numbers that say where it is and who it is: switch, port, MAC address, vertex, number."""
+    datapath_id: int
+    """The OpenFlow datapath id of its switch."""
+    port: int
+    """The number of its port."""
+    mac: int
+    """Its MAC address."""
     vertex: int
-    """Its vertex."""
+    """The vertex of its switch, on which its address depends."""
     host: int
-    """Its number at its switch."""
+    """Its number at its switch, on which its address depends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +100,14 @@ class Comparison:
     builds: tuple[str, str]
     """Their identities."""
     facts: Mapping[str, tuple[str, str]]
-    """What the builds say of themselves (inputs, topology, policy, addresses), where they differ:
-    the old value and the new one."""
+    """The settings of the whole fabric that differ (inputs, topology, policy, addresses), as
+    `fact_changes` lists them: the old value and the new one."""
     nodes_added: tuple[str, ...]
     """The names of switches that only the new build has."""
     nodes_removed: tuple[str, ...]
     """The names of switches that only the old build has."""
     renamed: tuple[tuple[str, str], ...]
-    """Old and new names of each switch that stays, as its serial shows, under another name."""
+    """The old and the new name of each switch that has another name, and the same serial."""
     cables_added: tuple[Cable, ...]
     """Cables that only the new build has."""
     cables_removed: tuple[Cable, ...]
@@ -120,7 +121,7 @@ class Comparison:
     hosts_moved: tuple[HostMove, ...] = ()
     """The hosts that have another switch, port, number or MAC address."""
     settings: tuple[SettingChange, ...] = ()
-    """What the inventory says of switches besides, such as their systems."""
+    """The other settings of switches, cables and node types that differ, such as systems."""
     renumbered: tuple[Renumbering, ...] = ()
     """The addresses, AS numbers and labels that change."""
 
@@ -138,10 +139,14 @@ class Comparison:
         return bool(self.facts or nodes or cables or hosts or settings or any(self.switches))
 
     def as_dict(self) -> dict[str, Any]:
-        """As values for JSON, with the switches that change."""
+        """As values for JSON: all fields by name, and of `switches` those that change."""
         old, new = self.builds
-        separate = ("builds", "switches")
-        values = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in separate}
+        written_apart = ("builds", "switches")
+        values = {
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if field.name not in written_apart
+        }
         switches = [asdict(switch) for switch in self.switches if switch]
         return {"a": old, "b": new, "differ": bool(self), **values, "switches": switches}
 
@@ -155,8 +160,7 @@ def compare(old: Build, new: Build) -> Comparison:
     """
     nodes = Matching.of(old, new)
     renamed = renamed_switches(old, new)
-    nodes = nodes.as_other_switches(_replaced_rows(old, new, nodes, renamed))
-    pairs = nodes.pairs
+    nodes = nodes.as_other_switches(_replaced_nodes(old, new, nodes, renamed))
     hosts = host_changes(old, new)
     return Comparison(
         builds=(old.identity, new.identity),
@@ -170,7 +174,7 @@ def compare(old: Build, new: Build) -> Comparison:
         renamed=tuple(renamed.items()),
         cables_added=missing_cables(new, old, nodes.node_of_new, nodes.node_of_old),
         cables_removed=missing_cables(old, new, nodes.node_of_old, nodes.node_of_new),
-        switches=tuple(switch_changes(old, new, nodes, pairs)),
+        switches=tuple(switch_changes(old, new, nodes)),
         hosts_added=hosts.added,
         hosts_removed=hosts.removed,
         hosts_moved=hosts.moved,
@@ -179,62 +183,74 @@ def compare(old: Build, new: Build) -> Comparison:
     )
 
 
-def _replaced_rows(
+def _replaced_nodes(
     old: Build, new: Build, nodes: Matching, renamed: Mapping[str, str]
 ) -> list[int]:
-    """The rows of a matching in which one switch has replaced another, as its name shows.
+    """The nodes at which another switch has taken the datapath id of an old one.
 
-    A switch with a serial may have another name (`renamed`), and is the same.
+    Its name shows that. Only a switch with a serial may have another name and be the same.
+
+    Args:
+        old: the build to compare with.
+        new: the other build.
+        nodes: the matching of both.
+        renamed: the new names of switches with a serial, by the old names.
     """
     old_names, new_names = old.wiring.names, new.wiring.names
-    matched = zip(nodes.kept, nodes.pairs, strict=True)
-    names = ((row, old_names[before], new_names[after]) for row, (before, after) in matched)
-    return [row for row, old_name, name in names if renamed.get(old_name, old_name) != name]
+    return [
+        node
+        for node, (old_vertex, new_vertex) in zip(nodes.kept, nodes.pairs, strict=True)
+        if renamed.get(old_names[old_vertex], old_names[old_vertex]) != new_names[new_vertex]
+    ]
 
 
-def switch_changes(
-    old: Build, new: Build, nodes: Matching, pairs: Iterable[tuple[int, int]]
-) -> Iterator[SwitchChange]:
-    """How the rows and classes of switches change.
+def switch_changes(old: Build, new: Build, nodes: Matching) -> Iterator[SwitchChange]:
+    """How the rows and classes of the switches change that both builds have.
 
     Args:
         old: the build to compare with.
         new: the build whose additions and changes are counted.
         nodes: the matching of both.
-        pairs: the old and the new vertex of each switch.
     """
-    old_tables, new_tables = Pipeline(old), Pipeline(new)
-    return (_switch_change(old_tables, new_tables, nodes, before, after) for before, after in pairs)
+    old_pipeline, new_pipeline = Pipeline(old), Pipeline(new)
+    return (
+        _switch_change(old_pipeline, new_pipeline, nodes, old_vertex, new_vertex)
+        for old_vertex, new_vertex in nodes.pairs
+    )
 
 
 def host_changes(old: Build, new: Build) -> HostChanges:
     """The hosts that differ between two builds; a host is known by its name."""
     before, after = _hosts(old), _hosts(new)
-    places = (
-        (name, _place_in_words(old, before[name]), _place_in_words(new, place))
-        for name, place in after.items()
-        if name in before
-        and (
-            before[name].identity != place.identity
-            or _port_name(old, before[name]) != _port_name(new, place)
-        )
+    moved = []
+    for name, place in after.items():
+        if name not in before:
+            continue
+        old_place = before[name]
+        # A switch of another model may have another port under the same number.
+        port_is_renamed = _port_name(old, old_place) != _port_name(new, place)
+        if old_place != place or port_is_renamed:
+            was, now = _place_in_words(old, old_place), _place_in_words(new, place)
+            # It may also have the same port under another number: then nothing has changed.
+            if was != now:
+                moved.append((name, was, now))
+    return HostChanges(
+        added=tuple(name for name in after if name not in before),
+        removed=tuple(name for name in before if name not in after),
+        moved=tuple(moved),
     )
-    # A switch of another model may have the port of this name under another number.
-    moved = [(name, was, now) for name, was, now in places if was != now]
-    added = tuple(name for name in after if name not in before)
-    removed = tuple(name for name in before if name not in after)
-    return HostChanges(added, removed, tuple(moved))
 
 
 def _hosts(build: Build) -> dict[str, _HostPlace]:
     """The places of all hosts of a build, by their names."""
-    table, width = HostTable.of(build), build.wiring.host_port.shape[1]
-    numbers = (column.astype(np.uint64) for column in (table.vertex, table.host))
-    rows = np.column_stack((table.facts[:, :FACTS_OF_IDENTITY], *numbers)).tolist()
-    names = build.wiring.host_names
+    table, wiring = HostTable.of(build), build.wiring
+    hosts_per_switch = wiring.host_port.shape[1]
+    rows = zip(table.identity.tolist(), table.vertex.tolist(), table.host.tolist(), strict=True)
     return {
-        names[vertex * width + host]: _HostPlace((*facts, vertex, host), vertex, host)
-        for *facts, vertex, host in rows
+        wiring.host_names[vertex * hosts_per_switch + host]: _HostPlace(
+            datapath_id=datapath_id, port=port, mac=mac, vertex=vertex, host=host
+        )
+        for (datapath_id, port, mac), vertex, host in rows
     }
 
 
@@ -253,15 +269,22 @@ def _port_name(build: Build, place: _HostPlace) -> str:
 
 
 def fact_changes(old: Build, new: Build) -> dict[str, tuple[str, str]]:
-    """The facts that differ, each with its old and its new value."""
+    """The settings of the whole fabric that differ, each with its old and its new value.
+
+    Their names are those of `_build_facts`.
+    """
     before, after = _build_facts(old), _build_facts(new)
     keys = [*before, *(key for key in after if key not in before)]
     both = {key: (before.get(key, "none"), after.get(key, "none")) for key in keys}
-    return {key: pair for key, pair in both.items() if pair[0] != pair[1]}
+    return {key: (was, now) for key, (was, now) in both.items() if was != now}
 
 
 def _build_facts(build: Build) -> dict[str, str]:
-    """What a build says of itself: inputs, topology, policy and addresses."""
+    """The settings of a whole fabric in words: inputs, topology, policy and addresses.
+
+    Names are keys of fabric.yaml, with `base.` and `vars.` before values of the inventory, and
+    `input ` before the digest of an input file.
+    """
     addressing = build.addressing
     return {
         "name": build.name,
@@ -274,7 +297,11 @@ def _build_facts(build: Build) -> dict[str, str]:
         "gateway_mac": format_mac(addressing.gateway_mac),
         "source_checks": str(addressing.source_checks).lower(),
         **_control_plane_facts(build),
-        **{f"base.{key}": json.dumps(v) for key, v in build.base.items() if key != NODE_ASNS},
+        **{
+            f"base.{key}": json.dumps(value)
+            for key, value in build.base.items()
+            if key != NODE_ASNS
+        },
         **{f"vars.{key}": json.dumps(value) for key, value in build.vars.items()},
         **{f"input {role}": digest[:12] for role, digest in build.inputs.items()},
     }
@@ -283,74 +310,83 @@ def _build_facts(build: Build) -> dict[str, str]:
 def _control_plane_facts(build: Build) -> dict[str, str]:
     """What both ends of a link agree on, by the keys of fabric.yaml and with its values.
 
-    Where switches have systems, static routes are named, which fabric.yaml need not say; and GTSM:
-    where nothing is said of it, BFD and the systems of other switches turn TTL security on or off.
+    If switches have systems, two settings that fabric.yaml may leave out are added: the kind of
+    routes, static or BGP, and with BGP whether sessions use TTL security (GTSM). The default of
+    GTSM depends on BFD and on the systems of all switches, so it may change with them.
     """
     settings = dict(build.control)
     if build.systems:
         options = system_target(build).chosen(build)
-        by_default = (ROUTING, GTSM) if options.get(ROUTING) == "bgp" else (ROUTING,)
-        settings = {name: options[name] for name in by_default if name in options} | settings
-    fabric_value = {option_value: value for value, option_value in ROUTING_VALUES.items()}
+        may_be_default = (ROUTING, GTSM) if options.get(ROUTING) == "bgp" else (ROUTING,)
+        settings = {name: options[name] for name in may_be_default if name in options} | settings
     if ROUTING in settings:
+        fabric_value = {option_value: value for value, option_value in ROUTING_VALUES.items()}
         settings[ROUTING] = fabric_value[settings[ROUTING]]
     return {CONTROL_KEYS.get(name, name): value for name, value in settings.items()}
 
 
 def _switch_change(
-    old_tables: Pipeline, new_tables: Pipeline, nodes: Matching, before: int, after: int
+    old_pipeline: Pipeline,
+    new_pipeline: Pipeline,
+    nodes: Matching,
+    old_vertex: int,
+    new_vertex: int,
 ) -> SwitchChange:
     """How the rows and classes of a switch change.
 
     Args:
-        old_tables: the flow tables of the old build.
-        new_tables: the flow tables of the new build.
+        old_pipeline: the flow tables of the old build.
+        new_pipeline: the flow tables of the new build.
         nodes: the matching of both.
-        before: the vertex of the switch in the old build.
-        after: its vertex in the new build.
+        old_vertex: the switch in the old build.
+        new_vertex: the switch in the new build.
     """
-    old, new = old_tables.build, new_tables.build
+    old, new = old_pipeline.build, new_pipeline.build
     old_classes, new_classes = old.tables.classes, new.tables.classes
-    old_prefixes, old_egress = old_tables.routes(before)
-    new_prefixes, new_egress = new_tables.routes(after)
+    old_prefixes, old_egress = old_pipeline.routes(old_vertex)
+    new_prefixes, new_egress = new_pipeline.routes(new_vertex)
     # For each new row the old row of the same network, if there is one.
-    old_row, in_both = find_numbers(old_prefixes, nodes.prefix[new_prefixes])
-    old_ports = old_classes.port[before][old_egress[old_row[in_both]]]
-    new_ports = new_classes.port[after][new_egress[in_both]]
-    widths = {
+    old_row, in_both = find_numbers(old_prefixes, nodes.old_prefix[new_prefixes])
+    old_ports = old_classes.port[old_vertex][old_egress[old_row[in_both]]]
+    new_ports = new_classes.port[new_vertex][new_egress[in_both]]
+    columns = {
         part: max(getattr(classes, part).shape[2] for classes in (old_classes, new_classes))
         for part in CLASS_PARTS
     }
-    old_counts = _class_counts(old, before, widths)
-    new_counts = _class_counts(new, after, widths)
+    old_counts = _class_counts(old, old_vertex, columns)
+    new_counts = _class_counts(new, new_vertex, columns)
     only_new = (new_counts - old_counts).total()
     only_old = (old_counts - new_counts).total()
+    classes_changed = min(only_new, only_old)  # one that comes and one that goes are one change
     return SwitchChange(
-        node=new.wiring.names[after],
+        node=new.wiring.names[new_vertex],
         rows_added=int(np.count_nonzero(~in_both)),
         rows_changed=int(np.count_nonzero(old_ports != new_ports)),
         rows_removed=len(old_prefixes) - int(np.count_nonzero(in_both)),
-        classes_added=only_new - min(only_new, only_old),
-        classes_changed=min(only_new, only_old),
-        classes_removed=only_old - min(only_new, only_old),
+        classes_added=only_new - classes_changed,
+        classes_changed=classes_changed,
+        classes_removed=only_old - classes_changed,
     )
 
 
-def _class_counts(build: Build, vertex: int, widths: Mapping[str, int]) -> Counter[bytes]:
-    """How many classes of a switch do the same with packets, by their ports and weights as bytes.
+def _class_counts(build: Build, vertex: int, columns: Mapping[str, int]) -> Counter[bytes]:
+    """How often each behaviour is among the classes of a switch.
+
+    The key is what a class does with packets: its ports and weights as bytes.
 
     Args:
         build: the build.
         vertex: the switch. Only classes that rows lead to are counted.
-        widths: how many columns each part of a class gets, alike for both builds.
+        columns: how many columns each of `CLASS_PARTS` gets, the same number for both builds.
     """
     classes, egress = build.tables.classes, build.tables.routes.egress[vertex]
-    used = np.unique(egress[egress < no_route(egress)])  # above are no classes, but no_route, local
-    rows = np.zeros((len(used), 1 + sum(widths.values())), np.uint32)
-    rows[:, 0] = classes.port[vertex, used]
+    # From no_route on, values of `egress` are no classes.
+    used = np.unique(egress[egress < no_route(egress)])
+    behaviour = np.zeros((len(used), 1 + sum(columns.values())), np.uint32)
+    behaviour[:, 0] = classes.port[vertex, used]
     start = 1
-    for part, width in widths.items():
-        columns = getattr(classes, part)[vertex, used]
-        rows[:, start : start + columns.shape[1]] = columns
+    for part, width in columns.items():
+        values = getattr(classes, part)[vertex, used]
+        behaviour[:, start : start + values.shape[1]] = values
         start += width
-    return Counter(row.tobytes() for row in rows)
+    return Counter(row.tobytes() for row in behaviour)

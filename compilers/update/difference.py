@@ -1,9 +1,10 @@
 """The rows and classes that differ between two builds, and whether switches can change in place.
 
-Class numbers are in metadata and group numbers of OpenFlow. Switches hold them in one of two
-*generations*. A move is *in place* if the new tables keep the generation: then only rows and
-classes that differ are sent. Otherwise the new tables come in the other generation next to the old
-ones, and every row changes. A move is in place if
+An OpenFlow switch has the numbers of classes in metadata and in the numbers of groups. It holds
+them in one of two *generations*, two separate ranges of numbers. A move is *in place* if the new
+tables keep the generation: then only rows and classes that differ are sent. Otherwise the new
+tables come in the other generation next to the old ones, and every row changes. The
+conditions for a move in place are:
 
 - each class number means the same port before and after;
 - with paths that are shared at every hop, also no class changes;
@@ -29,19 +30,26 @@ from compilers.tables.build import Build
 from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import Classes, Egress, local, no_route
 from compilers.update.matching import Matching
-from compilers.update.order import bounce_fibs, has_own_row, path_fibs
+from compilers.update.order import ComparedCells, bounce_fibs, has_own_row, path_fibs
 
 Numbers = NDArray[Any]
-NO_ROUTE, LOCAL, NO_NETWORK = -1, -2, -3
-"""In place of an old class: no route; delivery here; the old build has no such network."""
+NO_ROUTE = -1
+"""In place of a class: the cell has no route."""
+LOCAL = -2
+"""In place of a class: the switch delivers the packet."""
+NO_NETWORK = -3
+"""In place of a class of the old build, which has no such switch or no such destination."""
 COMPARED_AT_ONCE = 256
-"""The destinations that are compared at once."""
+"""How many destinations are compared at once, so that a difference is found soon."""
 CLASS_PARTS = ("alternate", "weight", "protection", "bounce")
 """The arrays of `Classes` besides the minimal port."""
 
 
-def same_numbers(old: Classes, new: Classes, nodes: Matching) -> bool:
-    """Whether class numbers, and so group numbers, mean the same ports at all common switches."""
+def same_class_ports(old: Classes, new: Classes, nodes: Matching) -> bool:
+    """Whether each class number means the same port in both builds, at all common switches.
+
+    A number that one of the builds does not use, where the port is 0, is no contradiction.
+    """
     if old.port.shape[1] != new.port.shape[1]:
         return False
     both = nodes.both
@@ -49,13 +57,14 @@ def same_numbers(old: Classes, new: Classes, nodes: Matching) -> bool:
     return bool(((before == after) | (before == 0) | (after == 0)).all())
 
 
-def changed_by_node(old: Classes, new: Classes, nodes: Matching) -> NDArray[np.bool_]:
-    """Which classes do something else, are new, or are gone, bool[M, C] by switch and number.
+def changed_by_number(old: Classes, new: Classes, nodes: Matching) -> NDArray[np.bool_]:
+    """Which classes do something else, are new, or are gone, bool[M, C] by node and class number.
 
-    Class numbers have to mean the same ports (`same_numbers`).
+    Class numbers have to mean the same ports (`same_class_ports`).
     """
-    before, after = np.maximum(nodes.old_vertex, 0), np.maximum(nodes.new_vertex, 0)
-    differ = classes_differ(old, (before,), new, (after,))
+    # A switch that a build does not have is compared as vertex 0, and set right below.
+    old_vertex, new_vertex = np.maximum(nodes.old_vertex, 0), np.maximum(nodes.new_vertex, 0)
+    differ = classes_differ(old, (old_vertex,), new, (new_vertex,))
     differ[~nodes.both] = True
     return differ
 
@@ -76,9 +85,9 @@ def classes_differ(
     """
     differ: NDArray[np.bool_] = old.port[old_index] != new.port[new_index]
     for part in CLASS_PARTS:
-        before, after = getattr(old, part)[old_index], getattr(new, part)[new_index]
-        width = max(before.shape[-1], after.shape[-1])
-        differ |= (_with_width(before, width) != _with_width(after, width)).any(axis=-1)
+        old_part, new_part = getattr(old, part)[old_index], getattr(new, part)[new_index]
+        width = max(old_part.shape[-1], new_part.shape[-1])
+        differ |= (_with_width(old_part, width) != _with_width(new_part, width)).any(axis=-1)
     return differ
 
 
@@ -92,7 +101,10 @@ def _with_width(ports: Numbers, width: int) -> Numbers:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableDifference:
-    """Two builds, compared cell by cell."""
+    """Two builds, compared cell by cell.
+
+    What counts as a change depends on `in_place`: if it is False, every row and class changes.
+    """
 
     old: Build
     """The build to move from."""
@@ -101,7 +113,7 @@ class TableDifference:
     nodes: Matching
     """The switches that either has."""
     in_place: bool
-    """Whether rows change in place, so that the numbers of classes count."""
+    """Whether the move is in place, so that rows and classes are compared by class numbers."""
     fibs: tuple[Fib, ...]
     """Next hops by the new build, one for each path that packets may take (`order.path_fibs`)."""
     fibs_before: tuple[Fib, ...]
@@ -136,15 +148,15 @@ class TableDifference:
             bounces=bounce_fibs(new) if marks else (),
             bounces_before=bounce_fibs(old) if marks else (),
         )
-        return replace(difference, in_place=difference._can_be_in_place())
+        # The conditions ask what would change in place, so they are asked of this difference.
+        if difference._can_stay_in_place():
+            return difference
+        return replace(difference, in_place=False)
 
-    def _can_be_in_place(self) -> bool:
-        """Whether the move can be in place, by the conditions above.
-
-        `in_place` has to hold, so that classes and rows are compared by their numbers.
-        """
+    def _can_stay_in_place(self) -> bool:
+        """Whether a difference in place fulfils the conditions of this module."""
         old, new = self.old.forwarding, self.new.forwarding
-        if not same_numbers(self.old.tables.classes, self.new.tables.classes, self.nodes):
+        if not same_class_ports(self.old.tables.classes, self.new.tables.classes, self.nodes):
             return False
         if old.every_hop != new.every_hop:
             return False
@@ -155,7 +167,7 @@ class TableDifference:
         return True
 
     def _same_next_hops(self) -> bool:
-        """Whether all cables stay, and all rows lead where they led; `in_place` has to hold."""
+        """Whether all cables stay, and all rows lead where they led."""
         old, new, nodes = self.old.wiring, self.new.wiring, self.nodes
         if not np.array_equal(nodes.old_vertex, nodes.new_vertex) or not np.array_equal(
             old.far, new.far
@@ -163,43 +175,37 @@ class TableDifference:
             return False
         switches = self.new.tables.switches
         for first in range(0, switches, COMPARED_AT_ONCE):
-            changed, _ = self.compare_cells(
-                np.arange(first, min(first + COMPARED_AT_ONCE, switches))
-            )
-            if changed.any():
+            destinations = np.arange(first, min(first + COMPARED_AT_ONCE, switches))
+            if self.compare_cells(destinations).changed.any():
                 return False
         return True
 
-    def compare_cells(
-        self, destinations: NDArray[np.int64]
-    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Compare the cells, pairs of a switch and a destination, of some destinations.
+    def compare_cells(self, destinations: NDArray[np.int64]) -> ComparedCells:
+        """Compare the cells of some destinations.
 
-        Switches that are new are left out: they have their whole program before any packet is led
-        to them.
+        A cell changes if its switch is in both builds, and its row leads to another class, comes or
+        goes. Switches that are new have their whole program before any packet is led to them, so
+        their cells do not count as changed.
 
         Args:
             destinations: int64[D], vertices of the new build.
-
-        Returns:
-            bool[S, D] twice: the cells of switches that stay whose row changes; and the cells that
-            no aggregate of the old tables serves.
         """
         # bool[S], the switches that both builds have.
         stays = self.nodes.old_vertex[self.nodes.node_of_new] >= 0
         stays &= self.nodes.node_of_new >= 0
         shape = len(stays), len(destinations)
-        changed = np.broadcast_to(stays[:, None], shape)
         new, old = self.new.tables.routes, self.old.tables.routes
-        exact = new.exact and old.exact
-        had_row = np.broadcast_to(np.True_, shape) if exact else self._had_row(destinations)
+        all_have_rows = new.exact and old.exact
+        had_row = np.broadcast_to(np.True_, shape) if all_have_rows else self._had_row(destinations)
+        changed = np.broadcast_to(stays[:, None], shape)
         if self.in_place:  # otherwise all rows change
             same = _comparable(self.fib.egress(destinations)) == self.old_classes(destinations)
-            if not exact:
+            if not all_have_rows:
                 has_row = has_own_row(new, self.fib, destinations) if not new.exact else True
                 same &= has_row == had_row
             changed = changed & ~same
-        return changed, had_row | ~stays[:, None]
+        # A new switch has no old aggregate.
+        return ComparedCells(changed, not_in_old_aggregate=had_row | ~stays[:, None])
 
     def old_classes(self, destinations: NDArray[np.int64]) -> NDArray[np.int32]:
         """The class of each cell in the old build.
@@ -214,34 +220,34 @@ class TableDifference:
         egress_before = np.full((self.new.tables.switches, len(destinations)), NO_NETWORK, np.int32)
         if in_both.any():
             egress = _comparable(self.fib_before.egress(old_destination[in_both]))
-            egress_before[:, in_both] = self._by_new_vertex(egress, NO_NETWORK)
+            egress_before[:, in_both] = self._by_new_vertex(egress, of_new_switch=NO_NETWORK)
         return egress_before
 
     def _had_row(self, destinations: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether the old tables of a switch have a row for the destination alone, bool[S, D]."""
         in_both, old_destination = self._old_destinations(destinations)
-        had_row = np.zeros((self.new.tables.switches, len(destinations)), np.bool_)
+        has_row = np.zeros((self.new.tables.switches, len(destinations)), np.bool_)
         routes = self.old.tables.routes
         if routes.exact or not in_both.any():
-            had_row[:, in_both] = True
-            return had_row
-        rows = has_own_row(routes, self.fib_before, old_destination[in_both])
-        had_row[:, in_both] = self._by_new_vertex(rows, False)
-        return had_row
+            has_row[:, in_both] = True
+            return has_row
+        by_old_vertex = has_own_row(routes, self.fib_before, old_destination[in_both])
+        has_row[:, in_both] = self._by_new_vertex(by_old_vertex, of_new_switch=False)
+        return has_row
 
     def _old_destinations(self, destinations: NDArray[np.int64]) -> tuple[Numbers, Numbers]:
         """Which destinations the old build has, bool[D], and their vertices there, int64[D]."""
         # The first prefix numbers of a build are those of its vertices.
-        old_destination = self.nodes.prefix[destinations]
-        is_vertex = (old_destination >= 0) & (old_destination < self.old.tables.switches)
-        return is_vertex, old_destination
+        old_destination = self.nodes.old_prefix[destinations]
+        in_both = (old_destination >= 0) & (old_destination < self.old.tables.switches)
+        return in_both, old_destination
 
-    def _by_new_vertex(self, values: Numbers, otherwise: Any) -> Numbers:
+    def _by_new_vertex(self, values: Numbers, of_new_switch: Any) -> Numbers:
         """Values of switches by their vertices in the new build.
 
         Args:
             values: [S, D], by vertex of the old build.
-            otherwise: the value of switches that only the new build has.
+            of_new_switch: the value of switches that only the new build has.
 
         Returns:
             [S', D], by vertex of the new build.
@@ -249,20 +255,23 @@ class TableDifference:
         old_vertex = np.where(
             self.nodes.node_of_new >= 0, self.nodes.old_vertex[self.nodes.node_of_new], -1
         )
-        at_new: Numbers = np.where((old_vertex >= 0)[:, None], values[old_vertex], otherwise)
+        at_new: Numbers = np.where((old_vertex >= 0)[:, None], values[old_vertex], of_new_switch)
         return at_new
 
     def changed_classes(self) -> NDArray[np.bool_]:
         """The classes that change, bool[M, C]; all of them if the move is not in place."""
         if self.in_place:
-            return changed_by_node(self.old.tables.classes, self.new.tables.classes, self.nodes)
+            return changed_by_number(self.old.tables.classes, self.new.tables.classes, self.nodes)
         count = self.new.tables.classes.port.shape[1]
         return np.ones((len(self.nodes.datapath_id), count), np.bool_)
 
 
 def _comparable(egress: Egress) -> NDArray[np.int32]:
-    """Values of `Routes.egress` as int32 that compare between builds: class, LOCAL or NO_ROUTE."""
-    plain = egress.astype(np.int32)
-    plain[egress == local(egress)] = LOCAL
-    plain[egress == no_route(egress)] = NO_ROUTE
-    return plain
+    """Values of `Routes.egress` that compare between builds: class, LOCAL or NO_ROUTE, int32.
+
+    In `Routes.egress` the numbers for delivery and for no route depend on the type of integers.
+    """
+    comparable = egress.astype(np.int32)
+    comparable[egress == local(egress)] = LOCAL
+    comparable[egress == no_route(egress)] = NO_ROUTE
+    return comparable

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from compilers.spec.address_blocks import FIRST_HOST
 from compilers.tables.build import Build
 
-NO_VERTEX = -1
-"""In place of a vertex, of a place among the M switches, or of a prefix number: there is none."""
+NO_NUMBER = -1
+"""In place of a vertex, a node, a prefix number or a row: there is none."""
 
 
 def find_numbers(
@@ -49,41 +49,41 @@ def find_numbers(
 class Matching:
     """The M switches that either build has, in the order of their datapath ids.
 
-    A *node* is the place of a switch among the M.
+    A *node* is the number of a switch in this order, from 0 to M - 1.
     """
 
     datapath_id: NDArray[np.uint64]
     """uint64[M], the OpenFlow datapath id of each switch."""
     old_vertex: NDArray[np.int64]
-    """int64[M], its vertex in the old build; NO_VERTEX if that has no such switch."""
+    """int64[M], its vertex in the old build; NO_NUMBER if that has no such switch."""
     new_vertex: NDArray[np.int64]
-    """int64[M], its vertex in the new build; NO_VERTEX if that has no such switch."""
+    """int64[M], its vertex in the new build; NO_NUMBER if that has no such switch."""
     node_of_old: NDArray[np.int64]
-    """int64[S], by vertex of the old build the node; NO_VERTEX for a vertex that is not
+    """int64[S], by vertex of the old build the node; NO_NUMBER for a vertex that is not
     installed."""
     node_of_new: NDArray[np.int64]
-    """int64[S'], by vertex of the new build the node; NO_VERTEX for a vertex that is not
+    """int64[S'], by vertex of the new build the node; NO_NUMBER for a vertex that is not
     installed."""
-    prefix: NDArray[np.int64]
+    old_prefix: NDArray[np.int64]
     """int64[P'], by IPv4 prefix number of the new build the number of the same network in the old
-    build; NO_VERTEX if that has no such network."""
-    prefix6: NDArray[np.int64]
-    """int64[P'], by IPv6 prefix number of the new build the number in the old build."""
+    build; NO_NUMBER if that has no such network."""
+    old_prefix6: NDArray[np.int64]
+    """int64[P'], the same for IPv6: by prefix number of the new build the number in the old one."""
 
     @classmethod
     def of(cls, old: Build, new: Build) -> Matching:
         """Match two builds."""
         ids = np.union1d(*(_installed_vertices(build)[1] for build in (old, new)))
-        old_vertex, node_of_old = _vertices_and_places(old, ids)
-        new_vertex, node_of_new = _vertices_and_places(new, ids)
+        old_vertex, node_of_old = _vertices_and_nodes(old, ids)
+        new_vertex, node_of_new = _vertices_and_nodes(new, ids)
         return cls(
             datapath_id=ids,
             old_vertex=old_vertex,
             new_vertex=new_vertex,
             node_of_old=node_of_old,
             node_of_new=node_of_new,
-            prefix=_same_networks(_networks4(old), _networks4(new)),
-            prefix6=_same_networks(_networks6(old), _networks6(new)),
+            old_prefix=_same_networks(_networks4(old), _networks4(new)),
+            old_prefix6=_same_networks(_networks6(old), _networks6(new)),
         )
 
     @property
@@ -94,7 +94,7 @@ class Matching:
 
     @property
     def kept(self) -> list[int]:
-        """The nodes, places among the M, that both builds have."""
+        """The nodes that both builds have, ascending."""
         kept: list[int] = np.flatnonzero(self.both).tolist()
         return kept
 
@@ -104,7 +104,10 @@ class Matching:
         return [(int(self.old_vertex[n]), int(self.new_vertex[n])) for n in self.kept]
 
     def as_other_switches(self, nodes: Sequence[int]) -> Matching:
-        """A matching in which some switches do not match: the old one goes, and a new one comes.
+        """A matching in which some nodes are two switches: one that goes, and one that comes.
+
+        A switch may have got the datapath id of another one that it replaces. The switches that
+        come get further nodes, from M on.
 
         Args:
             nodes: some of those that both builds have.
@@ -113,12 +116,12 @@ class Matching:
             return self
         moved_vertices = self.new_vertex[nodes]
         new_vertex, node_of_new = self.new_vertex.copy(), self.node_of_new.copy()
-        new_vertex[nodes] = NO_VERTEX
+        new_vertex[nodes] = NO_NUMBER
         node_of_new[moved_vertices] = len(new_vertex) + np.arange(len(nodes))
         return replace(
             self,
             datapath_id=np.append(self.datapath_id, self.datapath_id[nodes]),
-            old_vertex=np.append(self.old_vertex, np.full(len(nodes), NO_VERTEX)),
+            old_vertex=np.append(self.old_vertex, np.full(len(nodes), NO_NUMBER)),
             new_vertex=np.append(new_vertex, moved_vertices),
             node_of_new=node_of_new,
         )
@@ -131,9 +134,9 @@ class Matching:
         """
         vertex = np.flatnonzero(new.topology.endpoints & (self.node_of_new >= 0))
         # The first prefix numbers of a build are those of its vertices.
-        old_vertex = self.prefix[vertex]
-        is_vertex = (old_vertex >= 0) & (old_vertex < old.tables.switches)
-        vertex, old_vertex = vertex[is_vertex], old_vertex[is_vertex]
+        old_vertex = self.old_prefix[vertex]
+        is_in_old = (old_vertex >= 0) & (old_vertex < old.tables.switches)
+        vertex, old_vertex = vertex[is_in_old], old_vertex[is_in_old]
         has_hosts = old.topology.endpoints[old_vertex]
         is_same_switch = self.node_of_old[old_vertex] == self.node_of_new[vertex]
         destinations: NDArray[np.int64] = vertex[has_hosts & is_same_switch]
@@ -142,7 +145,7 @@ class Matching:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HostTable:
-    """The n hosts of a build that have a port."""
+    """The n hosts of a build that have a port, in one row each."""
 
     vertex: NDArray[np.int64]
     """int64[n], the switch of each host."""
@@ -151,9 +154,9 @@ class HostTable:
     address: NDArray[np.uint64]
     """uint64[n], the IPv4 address of each host."""
     facts: NDArray[np.uint64]
-    """uint64[n, F], what has to stay the same for the traffic of a host to go on: datapath id,
-    port, MAC address, IPv6 block, the gateway's MAC address, block length, whether there is
-    IPv6."""
+    """uint64[n, 7], what has to stay the same for the traffic of a host to go on: the datapath id
+    of its switch, its port and its MAC address; the IPv6 block of its switch; and the MAC address
+    of the gateway, the length of IPv4 blocks, and whether there is IPv6."""
 
     @classmethod
     def of(cls, build: Build) -> HostTable:
@@ -172,9 +175,14 @@ class HostTable:
         )
         return cls(vertex, host, address + host.astype(np.uint64), np.column_stack(facts))
 
+    @property
+    def identity(self) -> NDArray[np.uint64]:
+        """uint64[n, 3], what is the host's own: datapath id, port and MAC address."""
+        return self.facts[:, :3]
+
 
 def kept_hosts(old: HostTable, new: HostTable) -> NDArray[np.int64]:
-    """For each host of the old build its row in the new table; NO_VERTEX if it is not kept.
+    """For each host of the old build its row in the new table; NO_NUMBER if it is not kept.
 
     A host is kept if the new build has its address with the same facts.
 
@@ -183,31 +191,31 @@ def kept_hosts(old: HostTable, new: HostTable) -> NDArray[np.int64]:
     """
     # The row of the same address in the new table; any row if there is no such address.
     order = np.argsort(new.address)
-    place = np.searchsorted(new.address, old.address, sorter=order)
-    row = order[np.minimum(place, len(order) - 1)]
+    position = np.searchsorted(new.address, old.address, sorter=order)
+    row = order[np.minimum(position, len(order) - 1)]
     same = (new.address[row] == old.address) & (new.facts[row] == old.facts).all(axis=1)
-    return np.where(same, row, NO_VERTEX)
+    return np.where(same, row, NO_NUMBER)
 
 
-def _vertices_and_places(
+def _vertices_and_nodes(
     build: Build, ids: NDArray[np.uint64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The vertex of each of M switches in a build, and the place of each vertex among the M.
+    """The vertex of each of the M nodes in a build, and the node of each of its S vertices.
 
     Args:
         build: the build.
-        ids: uint64[M], the datapath ids of the switches, ascending.
+        ids: uint64[M], the datapath ids of the nodes, ascending.
 
     Returns:
-        int64[M] and int64[S]; NO_VERTEX for none.
+        int64[M] and int64[S]; NO_NUMBER for none.
     """
-    vertex, vertex_ids = _installed_vertices(build)
-    place = np.searchsorted(ids, vertex_ids)
-    vertices = np.full(len(ids), NO_VERTEX, np.int64)
-    vertices[place] = vertex
-    places = np.full(build.tables.switches, NO_VERTEX, np.int64)
-    places[vertex] = place
-    return vertices, places
+    installed, installed_ids = _installed_vertices(build)
+    node = np.searchsorted(ids, installed_ids)
+    vertex_of_node = np.full(len(ids), NO_NUMBER, np.int64)
+    vertex_of_node[node] = installed
+    node_of_vertex = np.full(build.tables.switches, NO_NUMBER, np.int64)
+    node_of_vertex[installed] = node
+    return vertex_of_node, node_of_vertex
 
 
 def _installed_vertices(build: Build) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
@@ -231,15 +239,15 @@ def _networks6(build: Build) -> NDArray[np.void]:
 
 def _network_records(network: NDArray[np.uint64], length: NDArray[np.uint8]) -> NDArray[np.void]:
     """Networks as records that compare by address and length."""
-    pairs = np.empty(len(network), [("network", "u8"), ("length", "u1")])
-    pairs["network"], pairs["length"] = network, length
-    return pairs
+    records = np.empty(len(network), [("network", "u8"), ("length", "u1")])
+    records["network"], records["length"] = network, length
+    return records
 
 
 def _same_networks(old: NDArray[np.void], new: NDArray[np.void]) -> NDArray[np.int64]:
-    """int64[P'], for each new network the number of the same old network, or NO_VERTEX."""
+    """int64[P'], for each new network the number of the same old network, or NO_NUMBER."""
     # Equal networks get the same code, whichever build they are of.
     _, code = np.unique(np.concatenate((old, new)), return_inverse=True)
-    old_number_of_code = np.full(len(code), NO_VERTEX, np.int64)
+    old_number_of_code = np.full(len(code), NO_NUMBER, np.int64)
     old_number_of_code[code[: len(old)]] = np.arange(len(old))
     return old_number_of_code[code[len(old) :]]

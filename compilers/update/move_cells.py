@@ -4,8 +4,12 @@ What comes in are the levels of cells (`order.Levels`) and a state: the last rou
 has carried out. What goes out is a `WalkedState`, with the longest path and the faults.
 `update_proof` chooses the states, and rehearsals ask for lengths of paths (`Cells.hops`).
 
-A *cell* is a switch and a destination, and its row is the old or the new one. A *path* is one of W
-ways that packets in transit may take, where paths are shared at every hop; else W is 1.
+A *cell* is a switch and a destination, and its row is the old or the new one. A *node* is a switch
+of either build, by its number in `Matching`. A *path* is one of W ways that packets in transit may
+take, where paths are shared at every hop; else W is 1.
+
+Arrays of cells are [M + 1, D]: by node and by destination. Row M stands for no switch, so that a
+dropped packet, too, has a next switch.
 
 A marked packet may be spread to a switch whose next hop is the switch that spread it. It bounces
 there, as `compilers.forwarding.rule.transit` says, and is followed over every bounce until it goes
@@ -25,16 +29,32 @@ from compilers.forwarding.rule import DROP, spreads
 from compilers.forwarding.walks import minimal_hops
 from compilers.tables.build import Build
 from compilers.tables.fib import LOST, MOST_HOPS, Fib
-from compilers.update.move_plan import NO_ROUND, Update
+from compilers.update.matching import NO_NUMBER
+from compilers.update.move_plan import Update
 from compilers.update.order import Levels
 
 UPDATE_EXAMPLES = 10
 """The most faults that a proof names."""
 NOT_ARRIVED = 2 * MOST_HOPS
-"""In place of the number of links, for packets that have not arrived when the walk ends."""
+"""In place of the number of links, for packets that have not arrived when the walk ends. It is more
+than the links of any old and any new path together.
+"""
 NEVER = 255
 """The level of cells that stay with their old row: those of switches that the new build does not
 have.
+"""
+
+NOT_DELIVERED = "is not delivered"
+"""A fault: the packet is dropped, or does not arrive within `Cells.bound` links."""
+SENT_BACK = "is sent back to where it came from"
+"""A fault: a next hop of the packet's next hop is the switch that it is at."""
+OLD_ROW_AHEAD = "meets an old row behind a new one"
+"""A fault: the cell has changed, and a cell that its packets meet next has its old row. The packet
+may arrive in this state, but in another mixture it may loop.
+"""
+LOST_WHEN_SPREAD = "is lost on a way that it is spread over"
+"""A fault: hosts' packets are marked at the cell, and are lost at a switch to which they are
+spread.
 """
 
 
@@ -43,13 +63,13 @@ class UpdateFault:
     """A packet that does not arrive in some state of the move."""
 
     round: int
-    """The round after which it is lost."""
+    """The round at the end of which, or within which, it is lost."""
     source: str
     """The name of the switch where it begins."""
     destination: str
     """The name of the switch that it is for."""
     what: str
-    """What becomes of the packet, in words."""
+    """What becomes of the packet, such as `NOT_DELIVERED`."""
 
 
 class WalkedState(NamedTuple):
@@ -58,57 +78,53 @@ class WalkedState(NamedTuple):
     longest: int
     """The links of the longest path."""
     cells_of_fault: dict[str, NDArray[np.bool_]]
-    """bool[M, D] by fault in words, the cells whose packets have the fault."""
+    """By fault, such as `NOT_DELIVERED`, bool[M, D]: the cells whose packets have it."""
 
 
 class FollowedTransit(NamedTuple):
     """What becomes of packets in transit from each cell."""
 
     hops: NDArray[np.uint8]
-    """uint8[M, D], the most links that packets take."""
+    """uint8[M, D], the number of links of the longest path; NOT_ARRIVED if one does not arrive."""
     lost: NDArray[np.bool_]
-    """bool[M, D], whether they may be lost."""
+    """bool[M, D], whether a path does not arrive."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SwitchPlaces:
-    """The vertices of a build as places among the M switches of a move."""
+class BuildNodes:
+    """The vertices of a build as nodes of a move."""
 
-    vertex_of_place: NDArray[np.int64]
-    """int64[M], the vertex of each place; negative: the build does not have this switch."""
-    place_of_vertex: NDArray[np.int64]
-    """int64[S], the place of each vertex; negative or `NO_ROUND`: none."""
+    vertex_of_node: NDArray[np.int64]
+    """int64[M], the vertex of each node; negative: the build does not have this switch."""
+    node_of_vertex: NDArray[np.int64]
+    """int64[S], the node of each vertex; NO_NUMBER: it is not installed."""
     count: int
     """M, the number of switches that either build has."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cells:
-    """The cells of M switches and some D destinations that both builds have.
-
-    A switch is its place in `Update.nodes`. The place M stands for no switch.
-    """
+    """The cells of M nodes and some D destinations that both builds have."""
 
     update: Update
     """The rounds of the move."""
     before: NDArray[np.int32]
-    """int32[W, M + 1, D], the next switch on W paths by the old tables; the switch itself where it
+    """int32[W, M + 1, D], the next node on W paths by the old tables; the node itself where it
     delivers, M where it drops packets."""
     after: NDArray[np.int32]
-    """int32[W, M + 1, D], the next switch on W paths by the new tables."""
+    """int32[W', M + 1, D], the next node on W' paths by the new tables."""
     level: NDArray[np.uint8]
     """uint8[M + 1, D], the level of each cell, as in `Levels`."""
     changed: NDArray[np.bool_]
     """bool[M, D], cells whose next hops change."""
-    destination_place: NDArray[np.int64]
-    """int64[D], the place of each destination among the M switches."""
+    destination_node: NDArray[np.int64]
+    """int64[D], the node of each destination."""
     bounces_before: NDArray[np.int32]
-    """int32[B, M + 1, D], where old rows send a packet that came in by the link of its next hop, in
-    the order in which they try; M where there is no such port. Empty if neither build marks
-    packets.
-    """
+    """int32[B, M + 1, D], the nodes to which old rows send a packet that came in by the link of its
+    next hop, in the order in which they are tried; M where there is no such port. Empty if neither
+    build marks packets."""
     bounces_after: NDArray[np.int32]
-    """int32[B', M + 1, D], where new rows send such a packet."""
+    """int32[B', M + 1, D], the nodes to which new rows send such a packet."""
     spreads_before: NDArray[np.bool_]
     """bool[M + 1, D], whether the old row of each switch spreads marked packets; empty if the old
     build marks none."""
@@ -131,25 +147,26 @@ class Cells:
         """
         difference, nodes = update.difference, update.nodes
         new_ends, count = block.destinations[in_both], len(nodes.datapath_id)
-        old_ends = nodes.prefix[new_ends]  # the destinations as vertices of the old build
-        places_before = SwitchPlaces(nodes.old_vertex, nodes.node_of_old, count)
-        places_after = SwitchPlaces(nodes.new_vertex, nodes.node_of_new, count)
-        is_new = nodes.new_vertex >= 0
+        old_ends = nodes.old_prefix[new_ends]  # the destinations as vertices of the old build
+        old_nodes = BuildNodes(nodes.old_vertex, nodes.node_of_old, count)
+        new_nodes = BuildNodes(nodes.new_vertex, nodes.node_of_new, count)
+        is_in_new = nodes.new_vertex >= 0
         level = np.full((count + 1, len(new_ends)), NEVER, np.uint8)
-        level[:count][is_new] = block.cells[:, in_both][nodes.new_vertex[is_new]]
+        level[:count][is_in_new] = block.cells[:, in_both][nodes.new_vertex[is_in_new]]
+        # int[M, D], the links of minimal paths; of nodes that a build does not have, any number.
         hops_before = minimal_hops(difference.fib_before, old_ends)[np.maximum(nodes.old_vertex, 0)]
         hops_after = minimal_hops(difference.fib, new_ends)[np.maximum(nodes.new_vertex, 0)]
         longest_before = int(hops_before[nodes.both].max(initial=0))
         longest_after = int(hops_after[nodes.both].max(initial=0))
         return cls(
             update=update,
-            before=_next_switches(difference.fibs_before, old_ends, places_before),
-            after=_next_switches(difference.fibs, new_ends, places_after),
+            before=_next_nodes(difference.fibs_before, old_ends, old_nodes),
+            after=_next_nodes(difference.fibs, new_ends, new_nodes),
             level=level,
-            changed=block.changed[:, in_both][nodes.new_vertex] & is_new[:, None],
-            destination_place=nodes.node_of_new[new_ends],
-            bounces_before=_next_switches(difference.bounces_before, old_ends, places_before),
-            bounces_after=_next_switches(difference.bounces, new_ends, places_after),
+            changed=block.changed[:, in_both][nodes.new_vertex] & is_in_new[:, None],
+            destination_node=nodes.node_of_new[new_ends],
+            bounces_before=_next_nodes(difference.bounces_before, old_ends, old_nodes),
+            bounces_after=_next_nodes(difference.bounces, new_ends, new_nodes),
             spreads_before=_spreads(
                 difference.old, difference.fib_before, old_ends, nodes.old_vertex
             ),
@@ -166,23 +183,19 @@ class Cells:
         """
         count = len(carried_out)
         state = self._state(carried_out)
-        switch, next_cell = np.arange(count)[:, None], state.next_cell[:, :count]
+        node, next_cell = np.arange(count)[:, None], state.next_cell[:, :count]
+        hops, lost = self._follow(state.next_cell)
         # A cell meets an old row if one of its paths leads to a switch whose row is old.
         meets_old_row = (state.leaves & ~state.has_new_row.take(next_cell)).any(axis=0)
-        # A packet returns if one path leads to a switch of which one path leads back.
-        returned = np.zeros(self.changed.shape, np.bool_)
-        for next_switch in state.next_switch:
-            returned |= (state.leaves & (next_switch.take(next_cell) == switch)).any(axis=0)
-        hops, lost = self._follow(state.next_cell)
+        # A packet is sent back if one path leads to a switch of which one path leads back.
+        sent_back = np.zeros(self.changed.shape, np.bool_)
+        for next_node in state.next_node:
+            sent_back |= (state.leaves & (next_node.take(next_cell) == node)).any(axis=0)
         fault_cells = {
-            "is not delivered": lost,
-            "is sent back to where it came from": returned,
-            "meets an old row behind a new one": self.changed
-            & state.has_new_row[:count]
-            & meets_old_row,
-            "is lost on a way that it is spread over": self._spread_and_lost(
-                carried_out, state, lost
-            ),
+            NOT_DELIVERED: lost,
+            SENT_BACK: sent_back,
+            OLD_ROW_AHEAD: self.changed & state.has_new_row[:count] & meets_old_row,
+            LOST_WHEN_SPREAD: self._spread_and_lost(carried_out, state, lost),
         }
         return WalkedState(
             longest=int(hops[self.sources & ~lost].max(initial=0)),
@@ -190,7 +203,7 @@ class Cells:
         )
 
     def hops(self, carried_out: NDArray[np.uint8]) -> NDArray[np.int8]:
-        """The links of each pair's path in a state, int8[M, D]; LOST where there is none.
+        """The number of links of each pair's path in a state, int8[M, D]; LOST without a path.
 
         Args:
             carried_out: uint8[M], the last round that each switch has carried out.
@@ -204,17 +217,17 @@ class Cells:
         Args:
             carried_out: uint8[M], the last round that each switch has carried out.
         """
-        count, width = len(carried_out), len(self.destination_place)
+        count, width = len(carried_out), len(self.destination_node)
         has_new_row = np.zeros(self.level.shape, np.bool_)
         has_new_row[:count] = self.level[:count] <= carried_out[:, None]
         # Both builds get as many paths; the paths of the build with fewer are repeated.
         path = np.arange(max(len(self.before), len(self.after)))
         before, after = self.before[path % len(self.before)], self.after[path % len(self.after)]
-        next_switch = np.where(has_new_row, after, before)
-        next_cell = next_switch.astype(np.int64) * width + np.arange(width)
-        next_at_switches = next_switch[:, :count]
-        leaves = (next_at_switches != np.arange(count)[:, None]) & (next_at_switches < count)
-        return _State(has_new_row, next_switch, next_cell, leaves)
+        next_node = np.where(has_new_row, after, before)
+        next_cell = next_node.astype(np.int64) * width + np.arange(width)
+        next_of_nodes = next_node[:, :count]  # without row M
+        leaves = (next_of_nodes != np.arange(count)[:, None]) & (next_of_nodes < count)
+        return _State(has_new_row, next_node, next_cell, leaves)
 
     def _spread_and_lost(
         self, carried_out: NDArray[np.uint8], state: _State, lost: NDArray[np.bool_]
@@ -222,8 +235,8 @@ class Cells:
         """The cells whose hosts' packets are marked, and may be lost after they are spread.
 
         Old rows mark packets, and old rows spread these. New rows do so once all switches have
-        learnt to spread them. At a row of the other build a marked packet is forwarded like others
-        in transit.
+        learnt to spread them. A row of the other build forwards a marked packet like any packet in
+        transit.
 
         Args:
             carried_out: uint8[M], the last round that each switch has carried out.
@@ -233,68 +246,87 @@ class Cells:
         Returns:
             bool[M, D].
         """
-        update, nodes, fails = self.update, self.update.nodes, np.zeros(lost.shape, np.bool_)
-        old_spreads = len(self.spreads_before) > 0
-        has_learnt = update.in_place or bool((carried_out >= update.spread_round).all())
-        new_spreads = has_learnt and len(self.spreads_after) > 0
-        if not old_spreads and not new_spreads:
-            return fails
-        bounced_lost = self._bounced_and_lost(state, lost)
-        if old_spreads:
+        update, nodes = self.update, self.update.nodes
+        marks: list[_RowsOfBuild] = []
+        if len(self.spreads_before):
             neighbours = _neighbours(update.old, nodes.old_vertex, nodes.node_of_old)
-            old_rows = _RowsOfBuild(~state.has_new_row, self.spreads_before, neighbours)
-            fails |= old_rows.spread_and_lost(state, lost, bounced_lost)
-        if new_spreads:
+            marks.append(_RowsOfBuild(~state.has_new_row, self.spreads_before, neighbours))
+        has_learnt = update.in_place or bool((carried_out >= update.spread_round).all())
+        if has_learnt and len(self.spreads_after):
             neighbours = _neighbours(update.new, nodes.new_vertex, nodes.node_of_new)
-            new_rows = _RowsOfBuild(state.has_new_row, self.spreads_after, neighbours)
-            fails |= new_rows.spread_and_lost(state, lost, bounced_lost)
+            marks.append(_RowsOfBuild(state.has_new_row, self.spreads_after, neighbours))
+        fails = np.zeros(lost.shape, np.bool_)
+        if marks:
+            bounced_lost = self._bounced_and_lost(state, lost)
+            for rows in marks:
+                fails |= rows.spread_and_lost(state, lost, bounced_lost)
         return fails
 
     def _bounced_and_lost(self, state: _State, lost: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Whether a packet is lost if it comes to a switch from the next hop of this switch.
 
-        The switch bounces the packet: it sends it by its first bounce port that leads to another
-        switch than the packet came from. If it has no such port, it sends the packet to its minimal
-        next hop. A switch whose next hop is the switch that bounced the packet bounces it again.
+        The switch bounces the packet. If the next hop of the switch that it comes to is the switch
+        that bounced it, it is bounced again there, and so on.
 
         Args:
             state: the state.
             lost: bool[M, D], the cells from which packets in transit are lost.
 
         Returns:
-            bool[W, M, D], for the next switch on each of W paths.
+            bool[W, M, D], for packets from the next node on each of W paths.
         """
-        next_switch, has_new_row = state.next_switch, state.has_new_row
-        count, column = len(lost), np.arange(next_switch.shape[2])
-        switch, came_from = np.arange(count)[:, None], next_switch[:, :count]
-        towards = np.broadcast_to(next_switch[0, :count], came_from.shape)
-        # From the last bounce port to the first, so that the first one that leads on remains.
-        for choice in reversed(range(max(len(self.bounces_before), len(self.bounces_after)))):
-            old, new = (
-                bounces[choice, :count] if choice < len(bounces) else np.int32(count)
-                for bounces in (self.bounces_before, self.bounces_after)
-            )
-            bounce = np.where(has_new_row[:count], new, old)
-            towards = np.where((bounce < count) & (bounce != came_from), bounce, towards)
-        leads_back = next_switch[:, towards, column] == switch
+        count, width = lost.shape
+        column, node = np.arange(width), np.arange(count)[:, None]
+        bounced_to = self._bounce_nodes(state)
+        leads_back = state.next_node[:, bounced_to, column] == node  # bool[W, W, M, D]
         bounces_again = leads_back.any(axis=0)
         path_back = leads_back.argmax(axis=0)  # the first of the W paths that leads back
-        # In both arrays the last place stands for no switch: whatever is sent there is lost.
-        lost_in_transit = np.append(lost, np.ones((1, len(column)), np.bool_), axis=0)
-        lost_after_bounce = np.ones((len(next_switch), count + 1, len(column)), np.bool_)
+        # In both arrays the last node stands for no switch: whatever is sent there is lost.
+        lost_in_transit = np.append(lost, np.ones((1, width), np.bool_), axis=0)
+        lost_after_bounce = np.ones((len(state.next_node), count + 1, width), np.bool_)
+        # A chain of bounces is lost until it is found to end: one bounce more in each step.
         for _ in range(MOST_HOPS):
             updated = np.where(
                 bounces_again,
-                lost_after_bounce[path_back, towards, column],
-                lost_in_transit[towards, column],
+                lost_after_bounce[path_back, bounced_to, column],
+                lost_in_transit[bounced_to, column],
             )
             if np.array_equal(updated, lost_after_bounce[:, :count]):
                 break
             lost_after_bounce[:, :count] = updated
         return lost_after_bounce[:, :count]
 
+    def _bounce_nodes(self, state: _State) -> NDArray[np.int32]:
+        """The node to which a switch bounces a packet that comes from its next hop.
+
+        It sends the packet by its first bounce port that leads to another switch than the packet
+        came from. If it has no such port, it sends the packet to its minimal next hop.
+
+        Args:
+            state: the state.
+
+        Returns:
+            int32[W, M, D], for packets from the next node on each of W paths.
+        """
+        count = len(self.changed)
+        has_new_row, came_from = state.has_new_row[:count], state.next_node[:, :count]
+        bounced_to = np.broadcast_to(came_from[0], came_from.shape)
+        no_port = np.int32(count)
+        # From the last bounce port to the first, so that the first one that leads on remains.
+        for port in reversed(range(max(len(self.bounces_before), len(self.bounces_after)))):
+            old, new = (
+                bounces[port, :count] if port < len(bounces) else no_port
+                for bounces in (self.bounces_before, self.bounces_after)
+            )
+            bounce = np.where(has_new_row, new, old)
+            bounced_to = np.where((bounce < count) & (bounce != came_from), bounce, bounced_to)
+        return bounced_to
+
     def _follow(self, next_cell: NDArray[np.int64]) -> FollowedTransit:
         """Follow packets in transit by next hops.
+
+        At first only the destinations have arrived, with 0 links. In each step every cell asks the
+        cells that its packets meet next, so the n-th step finds the paths of n links.
 
         Args:
             next_cell: int64[W, M + 1, D], `_State.next_cell`.
@@ -304,31 +336,31 @@ class Cells:
         column = np.arange(width)
         # bool[D]: a destination delivers if, by every path, its own cell leads to itself.
         delivers = (
-            next_cell[:, self.destination_place, column] == self.destination_place * width + column
+            next_cell[:, self.destination_node, column] == self.destination_node * width + column
         ).all(axis=0)
-        hops[self.destination_place[delivers], column[delivers]] = 0
+        hops[self.destination_node[delivers], column[delivers]] = 0
         for _ in range(self.bound):
             most = hops.take(next_cell[0])
             for next_on_path in next_cell[1:]:
                 np.maximum(most, hops.take(next_on_path), out=most)
             most += most < NOT_ARRIVED  # one link more
-            most[self.destination_place[delivers], column[delivers]] = 0
+            most[self.destination_node[delivers], column[delivers]] = 0
             hops = most
         return FollowedTransit(hops[:count], hops[:count] == NOT_ARRIVED)
 
     def faults(self, round: int, cells_of_fault: dict[str, NDArray[np.bool_]]) -> list[UpdateFault]:
-        """The first faults in a state after or within a round.
+        """The first faults in a state.
 
         Args:
-            round: of the state.
+            round: the round that the state is within, or at the end of.
             cells_of_fault: the cells with each fault (`WalkedState.cells_of_fault`).
         """
-        vertex, examples = self.update.nodes.new_vertex, []
+        new_vertex, examples = self.update.nodes.new_vertex, []
         names = self.update.new.wiring.names
         for fault, cells in cells_of_fault.items():
-            for place, column in np.argwhere(cells)[:UPDATE_EXAMPLES].tolist():
-                source = names[vertex[place]]
-                destination = names[vertex[self.destination_place[column]]]
+            for node, column in np.argwhere(cells)[:UPDATE_EXAMPLES].tolist():
+                source = names[new_vertex[node]]
+                destination = names[new_vertex[self.destination_node[column]]]
                 examples.append(UpdateFault(round, source, destination, fault))
         return examples
 
@@ -339,24 +371,24 @@ class _State:
 
     has_new_row: NDArray[np.bool_]
     """bool[M + 1, D], whether a cell has its new row."""
-    next_switch: NDArray[np.int32]
-    """int32[W, M + 1, D], the next switch on W paths."""
+    next_node: NDArray[np.int32]
+    """int32[W, M + 1, D], the next node on W paths."""
     next_cell: NDArray[np.int64]
     """int64[W, M + 1, D], the flat index of the cell that a packet comes to next."""
     leaves: NDArray[np.bool_]
-    """bool[W, M, D], whether the next switch is another switch."""
+    """bool[W, M, D], whether packets go to another switch: they are not delivered or dropped."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _RowsOfBuild:
-    """The rows of one of the two builds in a state, in which some cells have the other build's."""
+    """The rows of one build that marks packets, in a state where some cells have the other's."""
 
     has_row: NDArray[np.bool_]
     """bool[M + 1, D], the cells whose row is of this build."""
     spreads: NDArray[np.bool_]
     """bool[M + 1, D], whether the row of each switch spreads marked packets."""
     neighbours: NDArray[np.int64]
-    """int64[M, K], the places of all neighbours of switches; -1 where there is none."""
+    """int64[M, K], the nodes that are neighbours of each node; negative where there is none."""
 
     def spread_and_lost(
         self, state: _State, lost: NDArray[np.bool_], bounced_lost: NDArray[np.bool_]
@@ -375,13 +407,13 @@ class _RowsOfBuild:
         has_row = self.has_row[:count]
         if not has_row.any():
             return np.zeros(lost.shape, np.bool_)
-        sent_back = state.leaves & self.has_row[state.next_switch[:, :count], column]
+        sent_back = state.leaves & self.has_row[state.next_node[:, :count], column]
         arrives_lost = lost | (bounced_lost & sent_back).any(axis=0)
         # A switch that spreads a marked packet may send it to any neighbour.
         spread_lost = (
             self.spreads[:count] & has_row & _any_neighbour_in(arrives_lost, self.neighbours)
         )
-        # The ingress switch may send it to any neighbour, too. That forwards or spreads it.
+        # The ingress switch may send it to any neighbour, too, which forwards or spreads it.
         return has_row & _any_neighbour_in(arrives_lost | spread_lost, self.neighbours)
 
 
@@ -404,23 +436,23 @@ def _spreads(
     spreading = class_spreads[np.minimum(fib.egress(destinations), len(classes))]
     # Switches without a neighbour that has hosts get no marked packets, such as an OFT's leaves.
     spreading &= np.any(has_hosts[far] & (far >= 0), axis=1, keepdims=True)
-    at_places = (vertex >= 0)[:, None] & spreading[vertex]
-    return np.append(at_places, np.zeros((1, spreading.shape[1]), np.bool_), 0)
+    by_node = (vertex >= 0)[:, None] & spreading[vertex]
+    return np.append(by_node, np.zeros((1, spreading.shape[1]), np.bool_), 0)
 
 
 def _neighbours(
-    build: Build, vertex_of_place: NDArray[np.int64], place_of_vertex: NDArray[np.int64]
+    build: Build, vertex_of_node: NDArray[np.int64], node_of_vertex: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """The places of all neighbours of switches, int64[M, K]; -1 where there is none.
+    """The nodes that are neighbours of each node, int64[M, K]; NO_NUMBER where there is none.
 
     Args:
         build: one of the two builds.
-        vertex_of_place: int64[M], its vertex at each place; -1: none.
-        place_of_vertex: int64[S], the place of each of its vertices.
+        vertex_of_node: int64[M], its vertex of each node; negative: none.
+        node_of_vertex: int64[S], the node of each of its vertices.
     """
-    far = build.wiring.far[vertex_of_place]
-    cabled = (far >= 0) & (vertex_of_place >= 0)[:, None]
-    neighbours: NDArray[np.int64] = np.where(cabled, place_of_vertex[far], -1)
+    far = build.wiring.far[vertex_of_node]
+    cabled = (far >= 0) & (vertex_of_node >= 0)[:, None]
+    neighbours: NDArray[np.int64] = np.where(cabled, node_of_vertex[far], NO_NUMBER)
     return neighbours
 
 
@@ -429,7 +461,7 @@ def _any_neighbour_in(cells: NDArray[np.bool_], neighbours: NDArray[np.int64]) -
 
     Args:
         cells: bool[M, D].
-        neighbours: int64[M, K], places; -1: none.
+        neighbours: int64[M, K], nodes; NO_NUMBER: none.
 
     Returns:
         bool[M, D].
@@ -441,34 +473,34 @@ def _any_neighbour_in(cells: NDArray[np.bool_], neighbours: NDArray[np.int64]) -
     return any_neighbour
 
 
-def _next_switches(
-    fibs: tuple[Fib, ...], ends: NDArray[np.int64], places: SwitchPlaces
+def _next_nodes(
+    fibs: tuple[Fib, ...], ends: NDArray[np.int64], nodes: BuildNodes
 ) -> NDArray[np.int32]:
-    """The next switches as places among the switches of the move, int32[W, M + 1, D].
+    """The next node of each cell on W paths, int32[W, M + 1, D].
 
     Args:
         fibs: the next hops of a build on W paths.
         ends: int64[D], destinations, its vertices.
-        places: of the build's vertices.
+        nodes: the build's vertices as nodes.
     """
     if not fibs:
-        return np.zeros((0, places.count + 1, len(ends)), np.int32)
-    return np.stack([_at_places(fib.next_switch(ends), places) for fib in fibs])
+        return np.zeros((0, nodes.count + 1, len(ends)), np.int32)
+    return np.stack([_as_nodes(fib.next_switch(ends), nodes) for fib in fibs])
 
 
-def _at_places(next_switch: NDArray[np.int32], places: SwitchPlaces) -> NDArray[np.int32]:
-    """The next switches as places among the switches of the move, int32[M + 1, D].
+def _as_nodes(next_switch: NDArray[np.int32], nodes: BuildNodes) -> NDArray[np.int32]:
+    """Turn next switches of a build into nodes of the move, int32[M + 1, D].
 
     Args:
-        next_switch: int32[S, D], the next switches as vertices of a build.
-        places: of these vertices.
+        next_switch: int32[S, D], by vertex of the build the next vertex; negative: none.
+        nodes: the build's vertices as nodes.
     """
-    count = places.count
-    # Dropped packets go to the last place, which index -1 finds.
-    place_of = np.append(places.place_of_vertex, np.int64(count))
-    place_of[place_of == NO_ROUND] = count
-    at_places = np.full((count + 1, next_switch.shape[1]), count, np.int32)
-    present = places.vertex_of_place >= 0
-    next_place = place_of[np.where(next_switch >= 0, next_switch, -1)]  # int64[S, D]
-    at_places[:count][present] = next_place[places.vertex_of_place[present]]
-    return at_places
+    count = nodes.count
+    # Node M stands for no switch. The entry for it is the last one, which index -1 finds.
+    node_of = np.append(nodes.node_of_vertex, np.int64(count))
+    node_of[node_of == NO_NUMBER] = count
+    next_node = node_of[np.where(next_switch >= 0, next_switch, -1)]  # int64[S, D]
+    by_node = np.full((count + 1, next_switch.shape[1]), count, np.int32)
+    present = nodes.vertex_of_node >= 0
+    by_node[:count][present] = next_node[nodes.vertex_of_node[present]]
+    return by_node

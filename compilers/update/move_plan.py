@@ -2,12 +2,20 @@
 
 `plan` compares the builds (`difference`), takes the order of route rows from `order`, and returns
 an `Update`. It sends nothing. `programs` turns an update into messages of OpenFlow, `router_move`
-into routes of routers, and `update_proof` walks every state on the way.
+into routes of routers, and `update_proof` walks states on the way.
 
 A *cell* is a switch and a destination. Its *level* is the round in which its row may change. An
-*aggregate* is the row of a prefix that covers several destinations. In shapes, S is the number of
-switches of the new build, R of the rows of a switch, M of the switches that either build has, and C
-of the classes of a switch.
+*aggregate* is the row of a prefix that covers several destinations. The rounds of a move are
+
+| round | what changes |
+|---|---|
+| 0 (`PREPARE`) | rows and groups that no packet uses yet are added |
+| 1 to the highest level | the route rows of each level |
+| one more round, in some moves | rows for marked packets, and rows by intermediates |
+| `Update.last` | hosts' packets get their alternates back; what nothing uses any more is removed |
+
+In shapes, S is the number of switches of the new build, R of the rows of a switch, M of the
+switches that either build has, and C of the classes of a switch.
 """
 
 from __future__ import annotations
@@ -28,8 +36,8 @@ from inventory.problems import InputError
 
 PREPARE = 0
 """The round that adds what no packet uses yet to what switches hold."""
-NO_ROUND = -1
-"""In place of a round, or of a cell: there is none."""
+NO_CELL = -1
+"""In place of a destination or of a cell: there is none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,26 +61,38 @@ class MergedCells:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Update:
-    """A move from one build to another, in rounds 0 to `last`."""
+    """A move from one build to another, in rounds 0 to `last`.
+
+    What builds write into packets, marks or intermediates, decides what happens besides routes:
+
+    | old build writes | new build writes | flag | one more round |
+    |---|---|---|---|
+    | intermediates | intermediates | `pauses_intermediates`, if rows change | if it is set |
+    | marks | intermediates | `swaps_mac_meaning` | yes |
+    | intermediates | marks | `swaps_mac_meaning` | yes |
+    | marks or nothing | marks | none | yes |
+    | nothing | intermediates | none | no |
+    | anything | nothing | none | no |
+    """
 
     difference: TableDifference
     """The rows and classes that change."""
-    row: NDArray[np.uint8]
+    row_round: NDArray[np.uint8]
     """uint8[S, R], the round in which every route row of the new tables changes."""
     merged: MergedCells
     """The cells that lose their own row to an aggregate."""
-    affected: NDArray[np.bool_]
+    keeps_minimal: NDArray[np.bool_]
     """bool[M, C], the classes whose packets from hosts keep to the minimal port until the last
-    round; all False if rows do not change in place."""
+    round. All are False if rows do not change in place: then all classes for packets from hosts
+    come in the last round anyway."""
     last: int
     """The number of the last round."""
-    pauses: bool = False
-    """Whether hosts' packets get no intermediate between the first round and the last, as both
-    builds have intermediates, and rows by intermediates change."""
-    swaps: bool = False
-    """Whether one build marks packets, and the other has intermediates. Both are written into the
-    MAC address, which means the one before round `last` - 1 and the other from then on. In that
-    round no packet has such an address."""
+    pauses_intermediates: bool = False
+    """Whether hosts' packets get no intermediate between the first round and the last, because rows
+    by intermediates change. No packet may carry an intermediate then."""
+    swaps_mac_meaning: bool = False
+    """Whether a MAC address means a mark in one build, and an intermediate in the other. It gets
+    its new meaning in round `last` - 1, when no packet has such an address."""
 
     @property
     def old(self) -> Build:
@@ -96,10 +116,10 @@ class Update:
 
     @property
     def spread_round(self) -> int:
-        """The round in which switches learn to spread the new tables' marked packets.
+        """The round in which switches learn to spread the packets that the new tables mark.
 
-        A switch spreads a marked packet: it sends it over a random link. All route rows are new
-        then, and no host's packet is marked by the new tables yet.
+        To spread a packet is to send it over a random link. All route rows are new by then, and the
+        new tables mark no packet before the last round.
         """
         return self.last - 1 if self.new.forwarding.marks else self.last
 
@@ -109,28 +129,29 @@ class Update:
 
         No packet carries an intermediate then.
         """
-        return self.last - 1 if self.pauses or self.swaps else PREPARE
+        has_round = self.pauses_intermediates or self.swaps_mac_meaning
+        return self.last - 1 if has_round else PREPARE
 
     def forgetting_round(self, back: bool = False) -> int | None:
-        """The round in which switches forget what one of the builds writes into packets.
+        """The round in which switches forget the meaning of marks or intermediates in packets.
 
-        They forget the meaning of its marks, or of its intermediates.
+        On the way forth they forget those of the old build. On the way back, when the move is
+        undone, they forget those of the new build, in the moment in which this round is undone.
 
         Args:
-            back: whether the move is undone: then they forget what the new build writes, when this
-                round is undone. Else they forget what the old build writes.
+            back: whether the move is undone.
 
         Returns:
-            The round; None if the other build writes the same.
+            The round; None if the build to which the fabric moves writes the same into packets.
         """
-        before, after = self.old.forwarding, self.new.forwarding
+        leaves, enters = self.old.forwarding, self.new.forwarding
         if back:
-            before, after = after, before
-        forgets_marks = before.marks and not after.marks
-        forgets_intermediates = before.intermediates and not after.intermediates
+            leaves, enters = enters, leaves
+        forgets_marks = leaves.marks and not enters.marks
+        forgets_intermediates = leaves.intermediates and not enters.intermediates
         if not (forgets_marks or forgets_intermediates):
             return None
-        if self.swaps:
+        if self.swaps_mac_meaning:
             return self.last - 1
         return PREPARE if back else self.last
 
@@ -150,7 +171,7 @@ class Update:
             int64[n].
         """
         column = np.searchsorted(self.new.tables.routes.prefixes(vertex), prefixes)
-        rounds: NDArray[np.int64] = self.row[vertex, column].astype(np.int64)
+        rounds: NDArray[np.int64] = self.row_round[vertex, column].astype(np.int64)
         return rounds
 
     def removal_rounds(
@@ -171,17 +192,18 @@ class Update:
         """
         merged = self.merged
         rounds = np.full(len(prefixes), self.last)
-        switches = self.new.tables.switches
         if not len(prefixes) or not len(merged.cell):
             return rounds
-        old_prefix = self.nodes.prefix6 if v6 else self.nodes.prefix
-        # By old prefix number the destination that has this prefix in the new build.
+        switches = self.new.tables.switches
+        # The first prefix numbers of a build are those of its vertices, so of its destinations.
+        old_prefix = (self.nodes.old_prefix6 if v6 else self.nodes.old_prefix)[:switches]
+        in_old = np.flatnonzero(old_prefix >= 0)
+        # By old prefix number, the destination that has this prefix in the new build.
         highest = int(max(old_prefix.max(initial=0), prefixes.max()))
-        destination_of = np.full(highest + 1, NO_ROUND)
-        in_old = np.flatnonzero(old_prefix[:switches] >= 0)
+        destination_of = np.full(highest + 1, NO_CELL)
         destination_of[old_prefix[in_old]] = in_old
         destination = destination_of[prefixes]
-        cell = np.where(destination >= 0, vertex * switches + destination, NO_ROUND)
+        cell = np.where(destination >= 0, vertex * switches + destination, NO_CELL)
         index, is_merged = find_numbers(merged.cell, cell)
         return np.where(is_merged, merged.round[index], rounds)
 
@@ -197,60 +219,79 @@ def plan(old: Build, new: Build) -> Update:
         InputError: no order of rows is safe.
     """
     difference = TableDifference.of(old, new)
-    row = np.zeros(new.tables.routes.egress.shape, np.uint8)
+    row_round = np.zeros(new.tables.routes.egress.shape, np.uint8)
     # bool[S, C], the classes to which rows that change lead.
-    enters = np.zeros(new.tables.classes.port.shape[:2], np.bool_)
-    deepest = 0  # the highest level of all
+    is_entered = np.zeros(new.tables.classes.port.shape[:2], np.bool_)
+    highest_level = 0
     merged: list[MergedCells] = []
     for block in _block_levels(difference):
-        write_rounds(new, difference.fib, block, row)
+        write_rounds(new, difference.fib, block, row_round)
         merged.append(_merged_cells(block, new.tables.switches))
-        if not block.changed.any():
-            continue
-        highest_cell = int(block.cells[block.changed].max())
-        highest_aggregate = int(block.aggregate_levels.max(initial=0))
-        deepest = max(deepest, highest_cell, highest_aggregate)
-        if difference.in_place:
-            egress = difference.fib.egress(block.destinations)
-            switch, column = np.nonzero(block.changed & (egress < no_route(egress)))
-            enters[switch, egress[switch, column]] = True
-    pauses = _has_pause(difference, has_levels=deepest > 0)
+        highest_level = max(highest_level, _highest_level(block))
+        if difference.in_place and block.changed.any():
+            _note_entered(is_entered, difference, block)
+    has_levels = highest_level > 0
+    pauses = _pauses_intermediates(difference, has_levels)
     swaps = (old.forwarding.marks and new.forwarding.intermediates) or (
         old.forwarding.intermediates and new.forwarding.marks
     )
-    one_more_round = new.forwarding.marks or pauses or swaps
+    has_one_more_round = new.forwarding.marks or pauses or swaps
     return Update(
         difference=difference,
-        row=row,
+        row_round=row_round,
         merged=MergedCells.joined(merged),
-        affected=_affected_classes(difference, enters, has_levels=deepest > 0),
-        last=deepest + (2 if one_more_round else 1),
-        pauses=pauses,
-        swaps=swaps,
+        keeps_minimal=_classes_that_keep_minimal(difference, is_entered, has_levels),
+        last=highest_level + (2 if has_one_more_round else 1),
+        pauses_intermediates=pauses,
+        swaps_mac_meaning=swaps,
     )
 
 
-def _affected_classes(
-    difference: TableDifference, enters: NDArray[np.bool_], has_levels: bool
+def _highest_level(block: Levels) -> int:
+    """The highest level of a row that changes; 0 if none does."""
+    if not block.changed.any():
+        return 0
+    return max(int(block.cells[block.changed].max()), int(block.aggregate_levels.max(initial=0)))
+
+
+def _note_entered(
+    is_entered: NDArray[np.bool_], difference: TableDifference, block: Levels
+) -> None:
+    """Note the classes to which the changed rows of a block of destinations lead.
+
+    Args:
+        is_entered: bool[S, C], the classes; extended.
+        difference: the two builds.
+        block: the levels of the block.
+    """
+    egress = difference.fib.egress(block.destinations)
+    switch, column = np.nonzero(block.changed & (egress < no_route(egress)))
+    is_entered[switch, egress[switch, column]] = True
+
+
+def _classes_that_keep_minimal(
+    difference: TableDifference, is_entered: NDArray[np.bool_], has_levels: bool
 ) -> NDArray[np.bool_]:
-    """The classes whose packets from hosts keep to the minimal port until the last round.
+    """The classes whose packets from hosts keep to the minimal port (`Update.keeps_minimal`).
+
+    These are the classes that change themselves, and those to which rows that change lead.
 
     Args:
         difference: the two builds.
-        enters: bool[S, C], the classes to which rows that change lead.
+        is_entered: bool[S, C], the classes to which rows that change lead.
         has_levels: whether any row changes.
 
     Returns:
         bool[M, C].
     """
     if difference.in_place and has_levels:
-        at_nodes: NDArray[np.bool_] = enters[np.maximum(difference.nodes.new_vertex, 0)]
+        at_nodes: NDArray[np.bool_] = is_entered[np.maximum(difference.nodes.new_vertex, 0)]
         return difference.changed_classes() | at_nodes
-    return np.zeros((len(difference.nodes.datapath_id), enters.shape[1]), np.bool_)
+    return np.zeros((len(difference.nodes.datapath_id), is_entered.shape[1]), np.bool_)
 
 
-def _has_pause(difference: TableDifference, has_levels: bool) -> bool:
-    """Whether hosts' packets get no intermediate during the move (`Update.pauses`).
+def _pauses_intermediates(difference: TableDifference, has_levels: bool) -> bool:
+    """Whether hosts' packets get no intermediate during the move.
 
     Args:
         difference: the two builds.
@@ -262,7 +303,10 @@ def _has_pause(difference: TableDifference, has_levels: bool) -> bool:
 
 
 def _intermediates_change(difference: TableDifference) -> bool:
-    """Whether other intermediates, or other repairs, change rows by intermediates."""
+    """Whether rows by intermediates change although no route does.
+
+    They do if other switches are intermediates, or if other failures are repaired.
+    """
     old, new, nodes = difference.old, difference.new, difference.nodes
     before, after = nodes.node_of_old[intermediates(old)], nodes.node_of_new[intermediates(new)]
     repairs_change = old.forwarding.repairs != new.forwarding.repairs
@@ -270,7 +314,7 @@ def _intermediates_change(difference: TableDifference) -> bool:
 
 
 def _block_levels(difference: TableDifference) -> Iterator[Levels]:
-    """The levels of all cells of the new tables.
+    """Yield the levels of all cells of the new tables, a block of destinations at a time.
 
     Raises:
         InputError: no order of rows is safe.
@@ -285,15 +329,15 @@ def _block_levels(difference: TableDifference) -> Iterator[Levels]:
         ) from error
 
 
-def _merged_cells(levels: Levels, switches: int) -> MergedCells:
-    """The cells that lose their own row to an aggregate.
+def _merged_cells(block: Levels, switches: int) -> MergedCells:
+    """The cells of a block of destinations that lose their own row to an aggregate.
 
     Args:
-        levels: of a block of destinations.
+        block: the levels of the block.
         switches: the number of switches.
     """
-    if not len(levels.aggregates):
+    if not len(block.aggregates):
         return MergedCells.joined([])
-    switch, column = np.nonzero(levels.merged & levels.changed)
-    cell = switch * switches + levels.destinations[column]
-    return MergedCells(cell, levels.cells[switch, column])
+    switch, column = np.nonzero(block.merged & block.changed)
+    cell = switch * switches + block.destinations[column]
+    return MergedCells(cell, block.cells[switch, column])

@@ -215,7 +215,7 @@ def _switch_state(before: int, after: int) -> str:
 def _switch_reports(update: Update, progress: Progress | None) -> list[dict[str, Any]]:
     """The changes of each switch, as in `MoveReport.switches`."""
     programs, nodes = SwitchPrograms(update), update.nodes
-    counted = switch_changes(update.old, update.new, nodes, nodes.pairs)
+    counted = switch_changes(update.old, update.new, nodes)
     tables = {change.node: change.counts() for change in counted}
     switches = []
     switch_count = len(nodes.datapath_id)

@@ -2,22 +2,26 @@
 
 A *cell* is a switch and a destination. A row may change when, for every destination that it serves,
 the cell at its new next hop does what the new tables say. So the *level* of a cell is the number of
-cells on its new path, itself included, that differ from the old tables. Rows change level by level,
-and rows of one level in any order (docs/how-to/move.md has the proof).
+cells on its new path, itself included, that differ from the old tables. Rows change level by level.
+The order within a level does not matter (docs/how-to/move.md has the proof).
 
 For example, packets from switch 1 to switch 9 went 1-2-9 and shall go 1-3-4-9. Until now switches 3
 and 4 have sent packets for 9 to switch 2. So the cells of 1, 3 and 4 for 9 differ from the old
 tables. The level of (4, 9) is 1, that of (3, 9) is 2, and that of (1, 9) is 3: switch 1 sends
 nothing to 3 before 3 sends to 4, and 4 to 9.
 
-The row of an aggregate changes many destinations at once, so its level is the largest of theirs. A
-destination that gets a row of its own first gets one that does what the old aggregate did. A
-destination that loses its own row to the aggregate does so when both may change.
+The row of an aggregate changes many destinations at once, so its level is the largest of theirs.
+Two kinds of destinations are served by an aggregate in one of the builds only:
+
+- One gets a row of its own. It gets that row in round 0, doing what the old aggregate does, and the
+  row changes in the round of its level.
+- One loses its own row to the aggregate. The row is removed in the round in which both the cell and
+  the aggregate's row may change.
 
 For example, an aggregate of the destinations 8 and 9 serves both before and after. If its cell for
 8 has level 1 and that for 9 level 3, the row changes in round 3, for both. If 9 gets a row of its
-own, the aggregate's row does not wait for 9: it changes in round 1, as packets to 9 take their own
-row, which is added before and changes in round 3.
+own, packets to 9 use that row from round 0 on. So the aggregate's row does not wait for 9: it
+changes in round 1, and the row of 9 in round 3.
 
 A *group* is consecutive switches that have rows for the same prefixes (`Routes.prefix`). In shapes,
 S is the number of switches, D of destinations, R of the rows of a switch.
@@ -31,6 +35,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,10 +45,20 @@ from compilers.tables.fib import MOST_HOPS, Fib
 from compilers.tables.intermediate_form import Routes, Tables, no_route
 
 ORDER_CELLS_AT_ONCE = 1 << 22
-"""The most cells in a block of destinations."""
-Compare = Callable[[NDArray[np.int64]], tuple[NDArray[np.bool_], NDArray[np.bool_]]]
-"""Compares the cells of D destinations: bool[S, D] twice, the cells that differ from the old
-tables, and the cells that no aggregate of the old tables serves."""
+"""The most cells in a block of destinations, which bounds memory."""
+
+
+class ComparedCells(NamedTuple):
+    """The cells of D destinations of the new build, compared with the old tables."""
+
+    changed: NDArray[np.bool_]
+    """bool[S, D], cells whose row differs from the old tables."""
+    not_in_old_aggregate: NDArray[np.bool_]
+    """bool[S, D], cells that no aggregate of the old tables serves."""
+
+
+Compare = Callable[[NDArray[np.int64]], ComparedCells]
+"""Compares the cells of some destinations, int64[D]."""
 
 
 class NoOrder(Exception):
@@ -61,7 +76,8 @@ class Levels:
     changed: NDArray[np.bool_]
     """bool[S, D], cells whose next hops change."""
     aggregates: NDArray[np.int64]
-    """int64[aggregates], the aggregates that cover the destinations."""
+    """int64[aggregates], the prefix numbers of the aggregates that cover the destinations,
+    ascending; -1 among them if some destinations have no aggregate."""
     aggregate_levels: NDArray[np.uint8]
     """uint8[S, aggregates], the level of each aggregate's row."""
     merged: NDArray[np.bool_]
@@ -83,7 +99,7 @@ def path_fibs(build: Build) -> tuple[Fib, ...]:
 def bounce_fibs(build: Build) -> tuple[Fib, ...]:
     """The next hops of packets that came in by the link of their own next hop.
 
-    One `Fib` for each place in `Classes.bounce`.
+    There is one `Fib` for each column of `Classes.bounce`.
     """
     tables, cables = build.tables, build.wiring.far_by_port()
     classes = tables.classes
@@ -100,7 +116,7 @@ def fibs_by_alternates(
 
     Args:
         tables: the tables.
-        cables: of `Wiring.cables`.
+        cables: the switch at the far end of each port (`Wiring.cables`).
         is_taken: bool[S, C, A], the alternates that packets in transit take. Where they do not take
             one, the minimal port stands in its place. None: they take no alternates.
     """
@@ -120,7 +136,7 @@ def levels(build: Build, fibs: tuple[Fib, ...], compare: Compare) -> Iterator[Le
 
     Args:
         build: the new build.
-        fibs: its next hops, of `path_fibs`.
+        fibs: its next hops (`path_fibs`).
         compare: compares its cells with the old tables.
 
     Raises:
@@ -128,28 +144,30 @@ def levels(build: Build, fibs: tuple[Fib, ...], compare: Compare) -> Iterator[Le
     """
     routes = build.tables.routes
     for destinations in _blocks(routes):
-        changed, not_in_old_aggregate = compare(destinations)
-        covers = _Covers.of(routes, fibs[0], destinations, not_in_old_aggregate)
-        after = np.stack([fib.next_switch(destinations) for fib in fibs])
-        cells, aggregate_levels = _levels(after, changed, covers)
+        compared = compare(destinations)
+        covers = _Covers.of(routes, fibs[0], destinations, compared.not_in_old_aggregate)
+        next_switch = np.stack([fib.next_switch(destinations) for fib in fibs])
+        cells, aggregate_levels = _levels(next_switch, compared.changed, covers)
         yield Levels(
             destinations=destinations,
             cells=cells,
-            changed=changed,
+            changed=compared.changed,
             aggregates=covers.aggregates,
             aggregate_levels=aggregate_levels,
-            merged=not_in_old_aggregate & ~covers.has_row,
+            merged=compared.not_in_old_aggregate & ~covers.has_row,
         )
 
 
 def write_rounds(build: Build, fib: Fib, block: Levels, rounds: NDArray[np.uint8]) -> None:
     """Write the round in which each row changes: the level of its cell or aggregate, at least 1.
 
+    Rows that do not change get a round as well, in which nothing is sent for them.
+
     Args:
         build: the build with the rows.
         fib: its next hops.
         block: the levels of some destinations.
-        rounds: uint8[S, R], the round of each row; changed.
+        rounds: uint8[S, R], the round of each row, into which is written.
     """
     routes = build.tables.routes
     cell_rounds = np.maximum(block.cells, 1)
@@ -158,7 +176,7 @@ def write_rounds(build: Build, fib: Fib, block: Levels, rounds: NDArray[np.uint8
         rounds[:, block.destinations] = cell_rounds
         return
     groups, rows = routes.prefix.shape
-    by_group = rounds.reshape(groups, -1, rows)  # [groups, switches of one, R]
+    by_group = rounds.reshape(groups, -1, rows)  # uint8[groups, switches of a group, R]
     for prefixes, rounds_of_prefixes in (
         (block.destinations, cell_rounds),
         (block.aggregates, aggregate_rounds),
@@ -176,16 +194,17 @@ class _Covers:
     """Which rows of the new tables serve D destinations: their own, or those of aggregates."""
 
     has_row: NDArray[np.bool_]
-    """bool[S, D], cells with a row for the destination alone; bool[1, 1] if all cells have one, as
-    it is broadcast."""
+    """bool[S, D], cells that wait for no aggregate: they have a row for the destination alone, or
+    no aggregate covers it. bool[1, 1] if all cells have a row, which is broadcast."""
     not_in_old_aggregate: NDArray[np.bool_]
     """bool[S, D], cells that no old aggregate serves."""
     aggregate_index: NDArray[np.int64]
     """int64[D], the aggregate of each destination, as an index into `aggregates`."""
     aggregates: NDArray[np.int64]
-    """int64[aggregates], the aggregates, ascending."""
-    first: NDArray[np.int64]
-    """int64[aggregates], the first column of the destinations of each aggregate."""
+    """int64[aggregates], as in `Levels`."""
+    first_column: NDArray[np.int64]
+    """int64[aggregates], the first column of the destinations of each aggregate. They are adjacent,
+    as `_blocks` lists destinations in ascending order."""
 
     @classmethod
     def of(
@@ -208,14 +227,14 @@ class _Covers:
             every_cell_has_row = np.ones((1, 1), np.bool_)
             return cls(every_cell_has_row, not_in_old_aggregate, none, none, none)
         aggregate = routes.aggregate[destinations].astype(np.int64)
-        aggregates, first, aggregate_index = np.unique(
+        aggregates, first_column, aggregate_index = np.unique(
             aggregate, return_index=True, return_inverse=True
         )
-        has_own = has_own_row(routes, fib, destinations)
-        # No aggregate covers these destinations, so their cells wait for none. A cell without a row
-        # of its own has no route.
-        has_own[:, aggregate < 0] = True
-        return cls(has_own, not_in_old_aggregate, aggregate_index, aggregates, first)
+        has_row = has_own_row(routes, fib, destinations)
+        # Where no aggregate covers a destination, a cell without a row of its own has no route, and
+        # waits for no aggregate either.
+        has_row[:, aggregate < 0] = True
+        return cls(has_row, not_in_old_aggregate, aggregate_index, aggregates, first_column)
 
 
 def has_own_row(routes: Routes, fib: Fib, destinations: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -223,27 +242,30 @@ def has_own_row(routes: Routes, fib: Fib, destinations: NDArray[np.int64]) -> ND
 
     Args:
         routes: the routes.
-        fib: their next hops, which know the rows of each prefix.
+        fib: their next hops, with an index of rows by prefix.
         destinations: int64[D].
     """
     groups, rows = routes.prefix.shape
     none = no_route(routes.egress)
-    by_group = routes.egress.reshape(groups, -1, rows)  # [groups, switches of one, R]
+    by_group = routes.egress.reshape(groups, -1, rows)  # [groups, switches of a group, R]
     has_row = np.zeros((len(destinations), *by_group.shape[:2]), np.bool_)
-    for j, destination in enumerate(destinations.tolist()):
+    for index, destination in enumerate(destinations.tolist()):
         entries = fib.by_prefix[fib.first[destination] : fib.first[destination + 1]]
         group, row = np.divmod(entries, rows)
-        has_row[j, group] = by_group[group, :, row] != none
+        has_row[index, group] = by_group[group, :, row] != none
     return has_row.reshape(len(destinations), -1).T
 
 
 def _levels(
-    after: NDArray[np.int32], changed: NDArray[np.bool_], covers: _Covers
+    next_switch: NDArray[np.int32], changed: NDArray[np.bool_], covers: _Covers
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     """The least levels of cells and of aggregates' rows that the rules of this module allow.
 
+    All levels begin at 0, and are raised until none is too low. Without aggregates, a level is
+    right as soon as those on its path are, so there are at most as many steps as links on a path.
+
     Args:
-        after: int32[W, S, D], the next switches of each cell on W paths.
+        next_switch: int32[W, S, D], the next switch of each cell on W paths.
         changed: bool[S, D], the cells that differ from the old tables.
         covers: which rows serve the destinations.
 
@@ -253,20 +275,18 @@ def _levels(
     Raises:
         NoOrder: aggregates wait for each other.
     """
-    _, switches, width = after.shape
-    leaves = (after >= 0) & (after != np.arange(switches)[:, None])
+    _, switches, width = next_switch.shape
+    leaves = (next_switch >= 0) & (next_switch != np.arange(switches)[:, None])
     # int64[W, S, D], the flat index of the cell that a packet meets next.
-    next_cell = np.where(leaves, after, 0).astype(np.int64) * width + np.arange(width)
-    level, is_forwarded = np.zeros((switches, width), np.uint8), leaves.any(axis=0)
+    next_cell = np.where(leaves, next_switch, 0).astype(np.int64) * width + np.arange(width)
+    is_forwarded = leaves.any(axis=0)
+    level = np.zeros((switches, width), np.uint8)
     aggregate_levels = np.zeros((switches, len(covers.aggregates)), np.uint8)
     for _ in range(MOST_HOPS):
         raised = np.where(leaves, level.take(next_cell) + changed, 0).max(axis=0).astype(np.uint8)
         if len(covers.aggregates):
-            # An aggregate's row waits only for the cells that it serves in both the old and the
-            # new tables.
-            stays_in_aggregate = ~(covers.has_row | covers.not_in_old_aggregate)
-            level_by_cell = np.where(stays_in_aggregate, raised, 0)
-            aggregate_levels = np.maximum.reduceat(level_by_cell, covers.first, axis=1)
+            aggregate_levels = _aggregate_levels(raised, covers)
+            # A cell without a row of its own changes with the row of its aggregate.
             raised = np.where(
                 covers.has_row | ~is_forwarded,
                 raised,
@@ -276,6 +296,21 @@ def _levels(
             return level, aggregate_levels
         level = raised
     raise NoOrder
+
+
+def _aggregate_levels(level: NDArray[np.uint8], covers: _Covers) -> NDArray[np.uint8]:
+    """The level of each aggregate's row, uint8[S, aggregates]: the largest of its cells' levels.
+
+    It waits only for cells that an aggregate serves both in the old and in the new tables.
+
+    Args:
+        level: uint8[S, D], the levels of cells.
+        covers: which rows serve the destinations.
+    """
+    stays_in_aggregate = ~(covers.has_row | covers.not_in_old_aggregate)
+    level_by_cell = np.where(stays_in_aggregate, level, 0)
+    largest: NDArray[np.uint8] = np.maximum.reduceat(level_by_cell, covers.first_column, axis=1)
+    return largest
 
 
 def _blocks(routes: Routes) -> Iterator[NDArray[np.int64]]:

@@ -9,15 +9,18 @@ routes change, level by level (`order`). In the last round packets from hosts ge
 back, and rows and groups that nothing uses are removed. The parts of a program (`_ProgramParts`)
 change in these rounds:
 
-- groups and classes are added in round 0, and removed in the last round;
-- routes change in the round of their level;
-- local rows, for hosts of the switch and for answers to ARP and neighbour discovery, are added in
-  round 0 and removed in the last round (exceptions: `SwitchPrograms._local_slots`);
-- spread rows, which spread marked packets, are added in `Update.spread_round`, the round before
-  the last;
-- carried rows, for packets that carry an intermediate, are added in `Update.carried_round`. While
-  such rows change, hosts' packets get no intermediate: from round 0 until the last round;
-- the marker, a row that names the build, changes in the last round.
+| part | added or changed in | removed in |
+|---|---|---|
+| groups, and rows of classes | round 0 | the last round |
+| routes | the round of their level | the last round, or that of their aggregate |
+| local rows: hosts of the switch, answers to ARP and neighbour discovery | round 0 | the last |
+| spread rows, which spread marked packets | `Update.spread_round` | the last round |
+| carried rows, for packets that carry an intermediate | `Update.carried_round` | the last round |
+| the marker, a row that names the build | the last round | |
+
+Rows for packets from hosts are the exception: some of them are removed in round 0 and come back in
+the last round, so that these packets take the minimal port, or no intermediate, in between
+(`SwitchPrograms._local_slots` and `_class_slots`).
 
 `SwitchPrograms.slots` makes the slots of a switch (`compilers.update.slots`).
 """
@@ -46,7 +49,7 @@ from compilers.targets.openflow.group_and_flow_bytes import (
 )
 from compilers.targets.openflow.message_parts import Block
 from compilers.targets.openflow.profiles import Profile
-from compilers.update.matching import find_numbers
+from compilers.update.matching import NO_NUMBER, find_numbers
 from compilers.update.move_plan import PREPARE, Update
 from compilers.update.slots import (
     NO_ROW,
@@ -61,7 +64,7 @@ from compilers.update.slots import (
 
 Numbers = NDArray[Any]
 ENTERING = (GroupRole.ENTER, GroupRole.FALLBACK)
-"""The roles of groups for packets from hosts."""
+"""The roles of groups for packets from hosts, which enter the fabric at the switch."""
 MOST_CACHED = 64
 """The most switches of an update whose slots are cached between rounds, as they take memory."""
 
@@ -69,9 +72,9 @@ MOST_CACHED = 64
 class SwitchPrograms:
     """The programs of all switches of an update, round by round.
 
-    A switch is named by `node`, its place in `update.nodes`. Its vertex in the old build is
-    `old_vertex`, and that in the new build is `new_vertex`. Switches hold class and group numbers
-    in one of two *generations*, 0 or 1. An argument `generation` is always the one that a switch
+    A switch is a `node`, its number in `update.nodes`. Its vertex in the old build is `old_vertex`,
+    and that in the new build is `new_vertex`. Switches hold class and group numbers in one of two
+    *generations*, 0 or 1. An argument `generation` is always the one that a switch
     holds before the update; `generation_after` returns the one that it holds afterwards.
     """
 
@@ -90,7 +93,12 @@ class SwitchPrograms:
         return generation if self.update.in_place else 1 - generation
 
     def slots(self, node: int, generation: int = 0) -> tuple[Slots, ...]:
-        """The slots of a switch; () if the new build does not have the switch."""
+        """The slots of a switch; () if the new build does not have the switch.
+
+        Args:
+            node: the switch.
+            generation: the one that it holds. To count changes, any will do.
+        """
         nodes = self.update.nodes
         if len(nodes.new_vertex) > MOST_CACHED:
             return self._compute_slots(node, generation)
@@ -115,6 +123,8 @@ class SwitchPrograms:
             return ()
         program = self._new.program(new_vertex, self.generation_after(generation))
         if old_vertex < 0:
+            # A new switch gets its program before any packet comes to it. Only its hosts' packets
+            # have to wait until all switches know intermediates.
             blocks = [block for block in (*program.groups, *program.flows) if len(block)]
             rounds = [update.last if _chooses_intermediate(block) else PREPARE for block in blocks]
             return tuple(map(Slots.only_after, blocks, rounds))
@@ -122,7 +132,7 @@ class SwitchPrograms:
         if self._new.profile(new_vertex).single or self._old.profile(old_vertex).single:
             return tuple(self._single_table_slots(new_vertex, old_program, program))
         old_parts, new_parts = _ProgramParts.of(old_program), _ProgramParts.of(program)
-        return tuple(self._slots(node, new_vertex, old_parts, new_parts))
+        return tuple(self._slots_of_parts(node, new_vertex, old_parts, new_parts))
 
     def profile(self, node: int) -> Profile:
         """What a switch can do in both builds, in which its node type may differ."""
@@ -136,7 +146,7 @@ class SwitchPrograms:
         return reduce(Profile.within, profiles)
 
     def restrict(self, node: int, profile: Profile) -> None:
-        """Note that a switch has shown that it can do no more than this profile."""
+        """Note that a switch of both builds has shown that it can do no more than this profile."""
         self._old.restrict(int(self.update.nodes.old_vertex[node]), profile)
         self._new.restrict(int(self.update.nodes.new_vertex[node]), profile)
 
@@ -148,14 +158,14 @@ class SwitchPrograms:
         """How many rows and groups of a switch change in all rounds, by part."""
         return counts(self.slots(node))
 
-    def _slots(
+    def _slots_of_parts(
         self, node: int, new_vertex: int, before: _ProgramParts, after: _ProgramParts
     ) -> Iterator[Slots]:
-        """Yield the slots of a switch that both builds have.
+        """Yield the slots of a switch that both builds have, part by part.
 
         Args:
-            node: its place in `update.nodes`.
-            new_vertex: the vertex of the switch in the new build.
+            node: the switch.
+            new_vertex: its vertex in the new build.
             before: its old program.
             after: its new program.
         """
@@ -178,16 +188,20 @@ class SwitchPrograms:
     def _local_slots(self, before: Sequence[Block], after: Sequence[Block]) -> Iterator[Slots]:
         """Yield the slots of rows for hosts, for answers, and for packets that hosts send.
 
-        Rows that choose intermediates are removed in round 0 and added in the last round. So are
-        rows that drop all else that hosts send: in between, packets from hosts may be taken by the
-        rows for any port.
+        Rows that choose intermediates are removed in round 0 and added in the last round. Packets
+        from hosts are then taken by the rows for packets from any port. So rows that drop all else
+        that hosts send, which come before these, are out for the same time.
+
+        Args:
+            before: the old rows.
+            after: the new rows.
         """
         update, last = self.update, self.update.last
 
         def added_in(block: Block) -> Numbers:
             """The round in which rows are added or changed."""
             round_of_rows = PREPARE
-            if _is_out_meanwhile(block):
+            if _is_out_during_move(block):
                 round_of_rows = last
             elif _admits_other_macs(block):
                 round_of_rows = update.carried_round
@@ -196,20 +210,20 @@ class SwitchPrograms:
         def removed_in(block: Block) -> Numbers:
             """The round in which rows are removed.
 
-            Rows that admit other MAC addresses go early if the same addresses will mean something
-            else (`Update.swaps`).
+            Rows that admit other MAC addresses than the gateway's go before the last round if such
+            an address gets another meaning (`Update.swaps_mac_meaning`).
             """
             round_of_rows = last
-            if _is_out_meanwhile(block):
+            if _is_out_during_move(block):
                 round_of_rows = PREPARE
-            elif update.swaps and _admits_other_macs(block):
+            elif update.swaps_mac_meaning and _admits_other_macs(block):
                 round_of_rows = update.carried_round
             return np.full(len(block), round_of_rows)
 
         for slots in slots_by_place(before, after, added_in, removed_in):
             stays = slots.exists_before.all() and slots.exists_after.all()
-            if update.pauses and stays and _is_out_meanwhile(slots.after):
-                yield from slots.split(PREPARE, last)
+            if update.pauses_intermediates and stays and _is_out_during_move(slots.after):
+                yield from slots.split(removed_in=PREPARE, added_in=last)
             else:
                 yield slots
 
@@ -256,98 +270,108 @@ class SwitchPrograms:
             return
         no_rows = np.zeros((0, max(before.shape[1], after.shape[1])), np.uint8)
         before, after = (block if len(block) else no_rows for block in (before, after))
-        old_prefix, new_prefix = (xid_numbers(block) % IPV6_NUMBER for block in (before, after))
-        # By prefix number of the new build the number of the same network in the old build.
-        old_number = update.nodes.prefix6 if v6 else update.nodes.prefix
-        index, is_kept = find_numbers(old_prefix, old_number[new_prefix])
-        partner = np.where(is_kept, index, NO_ROW)  # of each new row the old row of its network
-        gone = np.setdiff1d(np.arange(len(old_prefix)), partner)
+        prefix_before, prefix_after = (
+            xid_numbers(block) % IPV6_NUMBER for block in (before, after)
+        )
+        # Of each new row, the old row of the same network, found by its prefix number.
+        old_prefix = update.nodes.old_prefix6 if v6 else update.nodes.old_prefix
+        index, has_old_row = find_numbers(prefix_before, old_prefix[prefix_after])
+        old_row = np.where(has_old_row, index, NO_ROW)
+        removed = np.setdiff1d(np.arange(len(prefix_before)), old_row)
         rounds = (
-            update.change_rounds(new_vertex, new_prefix),
-            update.removal_rounds(new_vertex, old_prefix[gone], v6),
+            update.change_rounds(new_vertex, prefix_after),
+            update.removal_rounds(new_vertex, prefix_before[removed], v6),
         )
         rows = _RouteRows(
             before=before,
             after=after,
-            old_prefix=old_prefix,
-            new_prefix=new_prefix,
-            old_row=np.concatenate((partner, gone)),
-            new_row=np.concatenate((np.arange(len(new_prefix)), np.full(len(gone), NO_ROW))),
+            prefix_before=prefix_before,
+            prefix_after=prefix_after,
+            old_row=np.concatenate((old_row, removed)),
+            new_row=np.concatenate((np.arange(len(prefix_after)), np.full(len(removed), NO_ROW))),
             round=np.concatenate(rounds),
         )
-        yield from self._route_slots(rows, old_number)
+        yield from self._route_slots(rows, old_prefix)
 
-    def _route_slots(self, rows: _RouteRows, old_number: Numbers) -> Iterator[Slots]:
+    def _route_slots(self, rows: _RouteRows, old_prefix: Numbers) -> Iterator[Slots]:
         """Yield the slots of routes; destinations that leave an old aggregate have two slots.
 
         Args:
             rows: the routes, with their rounds.
-            old_number: by prefix number of the new build the number in the old build.
+            old_prefix: by prefix number of the new build the number in the old build.
         """
-        leaving = self._leaving_aggregates(rows, old_number)
+        leaving = self._leaving_aggregates(rows, old_prefix)
         if len(leaving.slot):
             yield from _slots_in_two_steps(rows, leaving)
         in_one_step = np.ones(len(rows.round), np.bool_)
         in_one_step[leaving.slot] = False
-        pair = rows.old_row, rows.new_row
-        yield Slots.paired(rows.before, rows.after, pair, rows.round).take(in_one_step)
+        all_slots = Slots.paired(rows.before, rows.after, (rows.old_row, rows.new_row), rows.round)
+        yield all_slots.take(in_one_step)
 
-    def _leaving_aggregates(self, rows: _RouteRows, old_number: Numbers) -> _LeavingAggregates:
+    def _leaving_aggregates(self, rows: _RouteRows, old_prefix: Numbers) -> _LeavingAggregates:
         """The destinations with a row of their own that an aggregate served before.
 
         Args:
             rows: the routes.
-            old_number: by prefix number of the new build the number in the old build.
+            old_prefix: by prefix number of the new build the number in the old build.
         """
         routes = self.update.new.tables.routes
         if not routes.aggregated:
             none = np.zeros(0, np.int64)
             return _LeavingAggregates(none, none)
-        # The first slots are those of the new rows. Here are those without an old row.
-        is_new = rows.old_row[: len(rows.new_prefix)] < 0
-        is_new &= rows.new_prefix < len(routes.aggregate)
-        added = np.flatnonzero(is_new)
-        aggregate = routes.aggregate[rows.new_prefix[added]]
-        old_aggregate = np.where(aggregate >= 0, old_number[aggregate], NO_ROW)
-        row, served = find_numbers(rows.old_prefix, old_aggregate)
-        return _LeavingAggregates(added[served], row[served])
+        # The slots of rows that are new, and those of them that are for a destination.
+        added = rows.added
+        added = added[rows.prefix_after[added] < len(routes.aggregate)]
+        aggregate = routes.aggregate[rows.prefix_after[added]]
+        old_aggregate = np.where(aggregate >= 0, old_prefix[aggregate], NO_NUMBER)
+        old_row, was_served = find_numbers(rows.prefix_before, old_aggregate)
+        return _LeavingAggregates(added[was_served], old_row[was_served])
 
     def _class_slots(
         self, node: int, before: _ProgramParts, after: _ProgramParts
     ) -> Iterator[Slots]:
         """Yield the slots of classes and groups whose numbers mean the same before and after.
 
-        Rows for packets from hosts go in round 0 and come back in the last one, if the packets of
-        their class have to keep to the minimal port meanwhile.
+        Rows for packets from hosts are removed in round 0 and added in the last round, if the
+        packets of their class have to keep to the minimal port in between (`Update.keeps_minimal`).
+
+        Args:
+            node: the switch.
+            before: its old program.
+            after: its new program.
         """
         update = self.update
         yield from slots_by_place(
             before.groups, after.groups, in_round(PREPARE), in_round(update.last)
         )
-        exists = update.new.tables.classes.port[update.nodes.new_vertex[node]] > 0
+        # bool[C], the classes that the switch has in the new build.
+        in_new_build = update.new.tables.classes.port[update.nodes.new_vertex[node]] > 0
         prepare = in_round(PREPARE)
         for slots in slots_by_place(before.classes, after.classes, prepare, prepare):
             # The number of a message (xid) holds the role of the group, then the class.
             role, egress = np.divmod(slots.numbers, 1 << ROLE_SHIFT)
-            pauses = np.isin(role, ENTERING) & update.affected[node][egress]
+            is_out = np.isin(role, ENTERING) & update.keeps_minimal[node][egress]
             # Rows of classes that are gone are removed last, as packets use them until then.
-            rounds = np.where(exists[egress] | slots.exists_after, PREPARE, update.last)
-            yield slots.take(~pauses, rounds)
-            yield from slots.take(pauses).split(PREPARE, update.last)
+            rounds = np.where(in_new_build[egress] | slots.exists_after, PREPARE, update.last)
+            yield slots.take(~is_out, rounds)
+            yield from slots.take(is_out).split(removed_in=PREPARE, added_in=update.last)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _RouteRows:
-    """The route rows of a switch and one address family, as n slots."""
+    """The route rows of a switch and one address family, as n slots.
+
+    First come the slots of all new rows, in their order, then those of old rows that are removed.
+    """
 
     before: Block
     """The messages of the old rows."""
     after: Block
     """The messages of the new rows."""
-    old_prefix: Numbers
-    """The prefix number of each old row, ascending."""
-    new_prefix: Numbers
-    """The prefix number of each new row."""
+    prefix_before: Numbers
+    """The prefix number of each old row in the old build, ascending."""
+    prefix_after: Numbers
+    """The prefix number of each new row in the new build."""
     old_row: Numbers
     """int[n], the old row of each slot, or NO_ROW."""
     new_row: Numbers
@@ -355,12 +379,17 @@ class _RouteRows:
     round: Numbers
     """int[n], the round in which each slot changes."""
 
+    @property
+    def added(self) -> Numbers:
+        """The slots of new rows whose network had no old row; each is also the new row."""
+        return np.flatnonzero(self.old_row[: len(self.prefix_after)] == NO_ROW)
+
 
 class _LeavingAggregates(NamedTuple):
     """The m destinations that leave an old aggregate."""
 
     slot: Numbers
-    """int[m], the slot of each among the `_RouteRows`, which is also its new row."""
+    """int[m], the slot of each among the `_RouteRows`, some of `_RouteRows.added`."""
     old_row: Numbers
     """int[m], the old row of its aggregate."""
 
@@ -369,15 +398,19 @@ def _slots_in_two_steps(rows: _RouteRows, leaving: _LeavingAggregates) -> Iterat
     """Yield two slots for each destination that leaves an old aggregate.
 
     It first gets a row of its own that does what the aggregate does, and in its round the new row.
+
+    Args:
+        rows: the routes.
+        leaving: these destinations.
     """
-    new_rows, last_round = rows.after[leaving.slot], rows.round[leaving.slot]
-    as_before = with_instructions(new_rows, rows.before[leaving.old_row])
-    place = np.arange(len(new_rows))
+    new_rows, change_round = rows.after[leaving.slot], rows.round[leaving.slot]
+    as_aggregate = with_instructions(new_rows, rows.before[leaving.old_row])
+    every_row = np.arange(len(new_rows))
     no_row = np.full(len(new_rows), NO_ROW)
     prepare = np.full(len(new_rows), PREPARE)
-    first = Slots.paired(rows.before[:0], as_before, (no_row, place), prepare)
-    yield replace(first, until=last_round)
-    second = Slots.paired(as_before, new_rows, (place, place), last_round)
+    first = Slots.paired(rows.before[:0], as_aggregate, (no_row, every_row), prepare)
+    yield replace(first, until=change_round)
+    second = Slots.paired(as_aggregate, new_rows, (every_row, every_row), change_round)
     yield replace(second, since=PREPARE)
 
 
@@ -426,13 +459,19 @@ class _ProgramParts:
         )
 
 
-def _is_out_meanwhile(block: Block) -> bool:
-    """Whether rows are removed in round 0 and added in the last round (`_local_slots`)."""
+def _is_out_during_move(block: Block) -> bool:
+    """Whether rows are removed in round 0 and added in the last round (`_local_slots`).
+
+    If the rows are the same in both builds, they are out only if intermediates pause.
+    """
     return _chooses_intermediate(block) or _drops_spoofed(block)
 
 
 def _admits_other_macs(block: Block) -> bool:
-    """Whether rows admit packets that are sent to another MAC address than the gateway's."""
+    """Whether rows admit packets to another MAC address than the gateway's.
+
+    Such an address means a mark or an intermediate.
+    """
     number = int(xid_numbers(block[:1])[0])
     return kind_of(block) == RowKind.FORWARD and is_number_of_other_macs(number)
 

@@ -145,7 +145,7 @@ class RouterMove:
                 row_texts = [texts[prefix] for prefix in old_prefixes.tolist()]
                 by_prefix |= dict(zip(row_texts, rounds, strict=True))
         new_prefixes, present = _rows(update.new, vertex)
-        rounds = update.row[vertex][present].tolist()
+        rounds = update.row_round[vertex][present].tolist()
         for texts in self.new_texts:
             row_texts = [texts[prefix] for prefix in new_prefixes.tolist()]
             by_prefix |= dict(zip(row_texts, rounds, strict=True))

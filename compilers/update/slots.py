@@ -8,7 +8,7 @@ and the messages of a round (`messages`). Both are selections from the same arra
 
 In shapes, n is the number of slots and L the bytes of a message. `programs` makes the slots of a
 switch, and the controller sends their messages. `slots_by_place` pairs the old and the new rows
-that have the same place.
+that have the same place. A *row* of a block is one of its messages, by its index.
 """
 
 from __future__ import annotations
@@ -38,7 +38,13 @@ Numbers = NDArray[Any]
 Part = Literal["groups", "classes", "routes", "local"]
 """A part of a switch's program, in which changes are counted."""
 BEGINNING = -1
-"""The round before the first one."""
+"""In place of a round: before the first one."""
+NO_ROW = -1
+"""In place of a row of a block: there is none."""
+NO_BLOCK = -1
+"""In place of the index of an old block: none of them has a row for the slot."""
+Rounds = Callable[[Block], Numbers]
+"""A rule that says for n messages of a block, int[n], the rounds in which they change."""
 SLOT_PARTS: dict[RowKind, Part] = {
     RowKind.GROUP: "groups",
     RowKind.CLASS: "classes",
@@ -50,7 +56,12 @@ names the build, is not counted."""
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Slots:
-    """n slots of one kind, whose messages have the same layout."""
+    """n slots of one kind, whose messages have the same layout.
+
+    Most rows or groups change once: until `round` a switch holds the old one, and from then on the
+    new one. A row that changes twice has two slots with the same place: the first with `until`, the
+    second with `since`. So in no round both say what the place holds.
+    """
 
     kind: RowKind
     """The kind of rows or groups."""
@@ -65,84 +76,96 @@ class Slots:
     round: Numbers
     """int[n], the round in which each slot changes."""
     since: int = BEGINNING
-    """The round from which `before` is held."""
+    """The round from which `before` is held; BEGINNING unless the row changes twice."""
     until: Numbers | None = None
-    """int[n], the rounds in which other slots with the same places change; None if there are no
-    such slots."""
+    """int[n], the rounds from which `after` is no longer held, as the place changes again; None if
+    it does not."""
 
     @classmethod
     def only_after(cls, block: Block, round: int) -> Slots:
         """Slots for rows that are added in a round."""
-        return cls._one_sided(block, round, new=True)
+        return cls._one_sided(block, round, is_new=True)
 
     @classmethod
     def only_before(cls, block: Block, round: int) -> Slots:
         """Slots for rows that are removed in a round."""
-        return cls._one_sided(block, round, new=False)
+        return cls._one_sided(block, round, is_new=False)
 
     @classmethod
     def unchanged(cls, block: Block) -> Slots:
         """Slots for rows that stay as they are."""
-        held = np.full(len(block), True)
-        return cls(kind_of(block), block, block, held, held, np.zeros(len(block), np.int64))
+        exists = np.full(len(block), True)
+        return cls(
+            kind=kind_of(block),
+            before=block,
+            after=block,
+            exists_before=exists,
+            exists_after=exists,
+            round=np.full(len(block), PREPARE),  # nothing differs, so nothing is sent in any round
+        )
 
     @classmethod
     def paired(
-        cls, before: Block, after: Block, pair: tuple[Numbers, Numbers], round: Numbers
+        cls, before: Block, after: Block, rows: tuple[Numbers, Numbers], round: Numbers
     ) -> Slots:
         """Slots whose messages are rows of two blocks.
 
         Args:
-            before: uint8[., L], messages that are held.
-            after: uint8[., L'], messages that will be held.
-            pair: int[n] twice, the row of each slot in these blocks; NO_ROW where there is none.
+            before: uint8[m, L], messages that are held.
+            after: uint8[m', L'], messages that will be held.
+            rows: int[n] twice, the row of each slot in `before` and in `after`; NO_ROW where there
+                is none.
             round: int[n], the round in which each slot changes.
         """
-        old_row, new_row = pair
+        old_row, new_row = rows
         return cls(
             kind=kind_of(before if len(before) else after),
             before=_rows_or_zeros(before, old_row),
             after=_rows_or_zeros(after, new_row),
-            exists_before=old_row >= 0,
-            exists_after=new_row >= 0,
+            exists_before=old_row != NO_ROW,
+            exists_after=new_row != NO_ROW,
             round=round,
         )
 
     @classmethod
-    def _one_sided(cls, block: Block, round: int, new: bool) -> Slots:
-        """Slots with a row after the move only, or before it only (`new` is False)."""
-        exists_before, exists_after = np.full(len(block), not new), np.full(len(block), new)
+    def _one_sided(cls, block: Block, round: int, is_new: bool) -> Slots:
+        """Slots with a row after the move only, or before it only (`is_new` is False)."""
         return cls(
-            kind_of(block), block, block, exists_before, exists_after, np.full(len(block), round)
+            kind=kind_of(block),
+            before=block,
+            after=block,
+            exists_before=np.full(len(block), not is_new),
+            exists_after=np.full(len(block), is_new),
+            round=np.full(len(block), round),
         )
 
     @property
     def differ(self) -> NDArray[np.bool_]:
         """bool[n], the slots whose row changes; the numbers of messages (xid) do not count."""
-        differ: NDArray[np.bool_] = self.exists_before != self.exists_after
+        comes_or_goes: NDArray[np.bool_] = self.exists_before != self.exists_after
+        stays = self.exists_before & self.exists_after
         if self.before is self.after:
-            return differ
+            return comes_or_goes
         if self.before.shape[1] != self.after.shape[1]:
-            return differ | (self.exists_before & self.exists_after)
-        return differ | (
-            self.exists_before & self.exists_after & ~same_but_xid(self.before, self.after)
-        )
+            return comes_or_goes | stays
+        return comes_or_goes | (stays & ~same_but_xid(self.before, self.after))
 
     def held_after(self, round: int) -> Iterator[Block]:
         """Yield the messages of the rows that are held after a round; BEGINNING: before all."""
-        later = self.round > round
-        before = self.exists_before & later & (self.since <= round)
-        after = self.exists_after & ~later
+        changes_later = self.round > round
+        holds_before = self.exists_before & changes_later & (self.since <= round)
+        holds_after = self.exists_after & ~changes_later
         if self.until is not None:
-            after &= self.until > round
-        for block, held in ((self.before, before), (self.after, after)):
-            if held.any():
-                yield block[held]
+            holds_after &= self.until > round
+        for block, is_held in ((self.before, holds_before), (self.after, holds_after)):
+            if is_held.any():
+                yield block[is_held]
 
     def way_back(self) -> Slots:
         """The slots of the opposite move, from the new rows to the old ones.
 
-        Use only their messages: what they hold after a round is not kept.
+        They are for `messages` and counts only. The rounds keep their numbers, but are carried out
+        from the last to the first, so `held_after` means nothing here.
         """
         return replace(
             self,
@@ -171,17 +194,17 @@ class Slots:
             round=rounds[chosen],
         )
 
-    def split(self, removed: int, added: int) -> tuple[Slots, Slots]:
+    def split(self, removed_in: int, added_in: int) -> tuple[Slots, Slots]:
         """Slots that remove the old rows in one round, and add the new ones in another."""
-        none = np.zeros(len(self.round), np.bool_)
+        nowhere = np.zeros(len(self.round), np.bool_)
         return (
-            replace(self, exists_after=none, round=np.full(len(none), removed)),
-            replace(self, exists_before=none, round=np.full(len(none), added)),
+            replace(self, exists_after=nowhere, round=np.full(len(nowhere), removed_in)),
+            replace(self, exists_before=nowhere, round=np.full(len(nowhere), added_in)),
         )
 
     @property
     def numbers(self) -> NDArray[np.int64]:
-        """int64[n], the lower 24 bits of each message's xid."""
+        """int64[n], the number in the xid of each slot's message, the new one if there is one."""
         return np.where(self.exists_after, xid_numbers(self.after), xid_numbers(self.before))
 
 
@@ -210,6 +233,10 @@ def messages(slots: Sequence[Slots], round: int) -> list[Block]:
 
     Rows lead to groups, and groups to other groups. So groups come first, then rows, then removals
     of rows, and removals of groups in the opposite order at last.
+
+    Args:
+        slots: all slots of the switch.
+        round: the round.
     """
     groups, rows = list[Block](), list[Block]()
     row_removals, group_removals = list[Block](), list[Block]()
@@ -270,12 +297,6 @@ def changes_by_round(slots: Iterable[Slots], rounds: int) -> NDArray[np.int64]:
     return changes
 
 
-Rounds = Callable[[Block], Numbers]
-"""Says for n messages of a block, int[n], the rounds in which they change."""
-NO_ROW = -1
-"""In place of a row of a block: there is none."""
-
-
 def in_round(round: int) -> Rounds:
     """The rule by which all messages change in one round."""
     return lambda block: np.full(len(block), round)
@@ -295,32 +316,34 @@ def slots_by_place(
     if len(before) == len(after) and all(map(np.array_equal, before, after)):
         yield from map(Slots.unchanged, after)
         return
-    # By the key of a slot: the number of the old block that has a row for it, and the row.
+    # By the key of a slot: the index of the old block that has a row for it, and the row.
     old_rows = {
-        key: (number, row)
-        for number, block in enumerate(before)
+        key: (index, row)
+        for index, block in enumerate(before)
         for row, key in enumerate(_slot_keys(block))
     }
     is_removed = [np.full(len(block), True) for block in before]
     for block in after:
-        pairs = [old_rows.get(key, (NO_ROW, NO_ROW)) for key in _slot_keys(block)]
-        old_block_number, row_in_old_block = np.array(pairs).T
-        for number in np.unique(old_block_number).tolist():
-            row = np.flatnonzero(old_block_number == number)
-            old_row = row_in_old_block[row]
+        matches = [old_rows.get(key, (NO_BLOCK, NO_ROW)) for key in _slot_keys(block)]
+        old_block_of_row, old_row_of_row = np.array(matches).T
+        # Slots have one old block, so there are slots for each old block that matches.
+        for index in np.unique(old_block_of_row).tolist():
+            row = np.flatnonzero(old_block_of_row == index)
+            old_row = old_row_of_row[row]
             old_block = np.zeros((0, block.shape[1]), np.uint8)
-            if number != NO_ROW:
-                old_block = before[number]
-                is_removed[number][old_row] = False
+            if index != NO_BLOCK:
+                old_block = before[index]
+                is_removed[index][old_row] = False
             yield Slots.paired(old_block, block, (old_row, row), added_in(block[row]))
     for block, removed in zip(before, is_removed, strict=True):
         if removed.any():
-            yield replace(Slots.only_before(block[removed], 0), round=removed_in(block[removed]))
+            rounds = removed_in(block[removed])
+            yield replace(Slots.only_before(block[removed], PREPARE), round=rounds)
 
 
 def _rows_or_zeros(block: Block, row: Numbers) -> Block:
     """The rows of a block with these numbers; zeros in place of NO_ROW."""
-    present = row >= 0
+    present = row != NO_ROW
     rows = np.zeros((len(row), block.shape[1]), np.uint8)
     rows[present] = block[row[present]]
     return rows

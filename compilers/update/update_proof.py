@@ -1,18 +1,27 @@
-"""Prove by walks that every state in which a fabric is during a move delivers all packets.
+"""Prove a move by walks: packets are followed in states that the fabric passes through.
 
-A *state* is the end of a round, or a mixture within a round: some switches have carried it out, and
-the others have not. `prove` walks in every state every packet between switches that both builds
-have (`move_cells`). A *cell* is a switch and a destination. On the way `prove` checks two
-invariants per cell: a cell with a new row leads to a cell with a new row, and no packet is sent
-back over its ingress link. If both hold, every other mixture delivers too, because a packet gets
-nearer by the old paths until it arrives or meets a new row, and from there nearer by the new paths
-(docs/how-to/move.md has the proof).
+Within a round some switches have carried it out, and the others have not. There are too many such
+mixtures to walk all of them. `prove` walks
 
-The *level* of a cell (`compilers.update.order`) says in which round it changes: it is the number of
-cells on its new path, itself included, that differ from the old tables.
+- the state at the end of each round but the last. After the last round the fabric is the new build,
+  which has a proof of its own;
+- some random mixtures within each of these rounds. Round 0 is left out, because no packet uses what
+  it adds.
 
-Packets get an intermediate only while all rows are old, or all are new. So in a build with
-intermediates the legs of their paths are walked.
+In each state it walks the packets between all switches that both builds have (`Cells.walk`). A
+*cell* is a switch and a destination. Its *level* (`compilers.update.order`) is the round in which
+its row changes. The walk also checks two invariants of every cell:
+
+- a cell with a changed row leads to cells that have their new rows;
+- no packet is sent back over its ingress link.
+
+If both hold, the mixtures that are not walked deliver too: a packet gets nearer by the old paths
+until it arrives or meets a new row, and from there nearer by the new paths (docs/how-to/move.md has
+the proof).
+
+In a build with intermediates, a packet takes one path to its intermediate and another from there:
+the *legs*. Packets get intermediates only while all rows are old, or all are new. So in a mixture
+it is enough to walk each leg by itself.
 """
 
 from __future__ import annotations
@@ -26,27 +35,27 @@ from numpy.typing import NDArray
 from compilers.tables.fib import LOST
 from compilers.update.move_cells import UPDATE_EXAMPLES, Cells, UpdateFault
 from compilers.update.move_plan import Update
-from compilers.update.order import levels
+from compilers.update.order import Levels, levels
 
 Progress = Callable[[int, int], None]
-"""Called with how many destinations are done, and how many there are."""
+"""Called with how many destinations are done, and how many there are. Each switch is one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """The result of walking all states.
+    """The result of walking the states of a move.
 
-    If packets go by intermediates, lengths are those of a leg.
+    If a build has intermediates, a path is a leg.
     """
 
     states: int
-    """How many states were walked: those between rounds, and mixtures within a round."""
+    """How many states were walked: ends of rounds, and mixtures within a round."""
     pairs: int
     """How many ordered pairs of switches were walked in each state."""
     max_hops: int
-    """The links of the longest path, never more than `bound`."""
+    """The number of links of the longest path in any state, never more than `bound`."""
     bound: int
-    """The links of the longest old and the longest new path together."""
+    """The number of links of the longest old path and of the longest new path together."""
     faults: tuple[UpdateFault, ...]
     """The first few packets that do not arrive."""
 
@@ -54,40 +63,68 @@ class Proof:
 def prove(
     update: Update, mixtures: int = 2, seed: int = 1, progress: Progress | None = None
 ) -> Proof:
-    """Walk the end of every round, and some mixtures within each round of routes.
+    """Walk the end of every round but the last, and some mixtures within each round of routes.
 
     Args:
         update: the move.
         mixtures: how many mixtures are walked in each round.
         seed: chooses the switches of the mixtures.
-        progress: called with destinations done and all.
+        progress: called with the number of destinations that are done, and of all.
     """
-    difference = update.difference
-    common = difference.nodes.destinations(difference.old, difference.new)
-    states = list(_move_states(update, mixtures, seed))
-    pairs = longest = bound = done = 0
+    states = list(_walked_states(update, mixtures, seed))
+    pairs = max_hops = bound = done = 0
     faults: list[UpdateFault] = []
-    for block in levels(difference.new, difference.fibs, difference.compare_cells):
-        in_both = np.isin(block.destinations, common)
-        if in_both.any():
-            cells = Cells.of(update, block, in_both)
+    for block, cells in _cells_by_block(update):
+        if cells is not None:
             bound = max(bound, cells.bound)
             pairs += int(cells.sources.sum())
             for state in states:
                 walked = cells.walk(state.carried_out)
-                longest = max(longest, walked.longest)
+                max_hops = max(max_hops, walked.longest)
                 if len(faults) < UPDATE_EXAMPLES:
                     faults += cells.faults(state.round, walked.cells_of_fault)
         done += len(block.destinations)
         if progress:
-            progress(done, difference.new.tables.switches)
+            progress(done, update.new.tables.switches)
     return Proof(
         states=len(states),
         pairs=pairs,
-        max_hops=longest,
+        max_hops=max_hops,
         bound=bound,
         faults=tuple(faults[:UPDATE_EXAMPLES]),
     )
+
+
+def hops_between(update: Update, carried_out: NDArray[np.uint8]) -> NDArray[np.int8]:
+    """The number of links between switches of both builds in a state of a move.
+
+    Args:
+        update: the move.
+        carried_out: uint8[M], the last round that each switch has carried out.
+
+    Returns:
+        int8[M, M], by source and destination; LOST where no path leads there.
+    """
+    switches = len(carried_out)
+    hops = np.full((switches, switches), LOST, np.int8)
+    for _, cells in _cells_by_block(update):
+        if cells is not None:
+            hops[:, cells.destination_node] = cells.hops(carried_out)
+    np.fill_diagonal(hops, 0)
+    return hops
+
+
+def _cells_by_block(update: Update) -> Iterator[tuple[Levels, Cells | None]]:
+    """Yield the levels of all destinations of the new build, a block at a time, with the cells.
+
+    The cells are those of destinations that both builds have; None if the block has no such
+    destination.
+    """
+    difference = update.difference
+    destinations = difference.nodes.destinations(difference.old, difference.new)
+    for block in levels(difference.new, difference.fibs, difference.compare_cells):
+        in_both = np.isin(block.destinations, destinations)
+        yield block, Cells.of(update, block, in_both) if in_both.any() else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,34 +137,14 @@ class MoveState:
     """uint8[M], the last round that each switch has carried out."""
 
 
-def _move_states(update: Update, mixtures: int, seed: int) -> Iterator[MoveState]:
-    """The states that are walked: some random mixtures of each round, and its end."""
-    count = len(update.nodes.datapath_id)
+def _walked_states(update: Update, mixtures: int, seed: int) -> Iterator[MoveState]:
+    """Yield the end of round 0, then mixtures of each further round but the last, and its end."""
+    switches = len(update.nodes.datapath_id)
     random = np.random.default_rng(seed)
-    yield MoveState(0, np.zeros(count, np.uint8))
+    yield MoveState(0, np.zeros(switches, np.uint8))
     for round in range(1, update.last):
         for _ in range(mixtures):
-            yield MoveState(round, (round - random.integers(2, size=count)).astype(np.uint8))
-        yield MoveState(round, np.full(count, round, np.uint8))
-
-
-def hops_between(update: Update, carried_out: NDArray[np.uint8]) -> NDArray[np.int8]:
-    """The links between switches of both builds in a state of a move.
-
-    Args:
-        update: the move.
-        carried_out: uint8[M], the last round that each switch has carried out.
-
-    Returns:
-        int8[M, M], by source and destination; LOST where no path leads there.
-    """
-    difference = update.difference
-    common, count = difference.nodes.destinations(difference.old, difference.new), len(carried_out)
-    table = np.full((count, count), LOST, np.int8)
-    for block in levels(difference.new, difference.fibs, difference.compare_cells):
-        in_both = np.isin(block.destinations, common)
-        if in_both.any():
-            cells = Cells.of(update, block, in_both)
-            table[:, cells.destination_place] = cells.hops(carried_out)
-    np.fill_diagonal(table, 0)
-    return table
+            # Each switch has carried out this round, or only the round before.
+            is_late = random.integers(2, size=switches)
+            yield MoveState(round, (round - is_late).astype(np.uint8))
+        yield MoveState(round, np.full(switches, round, np.uint8))

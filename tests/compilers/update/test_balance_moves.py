@@ -82,17 +82,17 @@ def test_packets_that_carry_intermediates_while_their_rows_change_would_be_lost(
     ends = next((u, v) for u in range(7) for v in sorted(near[u]) if not near[u] & near[v])
     hurt = build(SMALL, VALIANT, (tuple(names[v] for v in ends),))
     update = plan(whole, hurt)
-    assert update.pauses
+    assert update.pauses_intermediates
     assert not walked(update, 0)[1]
-    assert any(walked(replace(update, pauses=False), seed)[1] for seed in range(3))
+    assert any(walked(replace(update, pauses_intermediates=False), seed)[1] for seed in range(3))
 
 
 @pytest.mark.parametrize("pair", [(VALIANT, MARKS), (MARKS, VALIANT)])
 def test_marks_and_intermediates_are_never_in_one_fabric(pair: tuple[Policy, Policy]) -> None:
     """Both are MAC addresses, and one of them is the same."""
     update = plan(*(build(POLARFLY, policy) for policy in pair))
-    assert update.swaps
+    assert update.swaps_mac_meaning
     assert not walked(update, 0)[1]
     if pair[0] == VALIANT:
         with pytest.raises(AssertionError, match="two rows of one priority match"):
-            walked(replace(update, swaps=False), 0)
+            walked(replace(update, swaps_mac_meaning=False), 0)

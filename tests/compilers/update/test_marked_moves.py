@@ -134,7 +134,7 @@ def test_the_proof_denies_rows_that_change_too_early() -> None:
     """All rows change in round 1; half of the switches have carried it out."""
     graph = random_graph(1)
     update = plan(unchecked(build(graph, PROTECTED)), unchecked(build(graph, MINIMAL)))
-    update = replace(update, row=np.minimum(update.row, 1))
+    update = replace(update, row_round=np.minimum(update.row_round, 1))
     halfway = np.arange(20, dtype=np.uint8) % 2
     moving = Moving(update)
     for node in moving.nodes:

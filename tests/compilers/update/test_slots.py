@@ -12,7 +12,7 @@ from compilers.targets.openflow.bundled_blocks import added_groups, row_keys
 from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.flow_tables import RowKind
 from compilers.targets.openflow.group_and_flow_bytes import kind_of
-from compilers.update.difference import TableDifference, changed_by_node
+from compilers.update.difference import TableDifference, changed_by_number
 from compilers.update.order import path_fibs
 from compilers.update.slots import (
     Counts,
@@ -116,9 +116,9 @@ def test_a_class_differs_by_any_of_its_ports():
     protection = classes.protection.copy()
     protection[3, 5, 1] = protection[3, 5, 0]
     nodes = TableDifference.of(old, old).nodes
-    found = changed_by_node(classes, replace(classes, protection=protection), nodes)
+    found = changed_by_number(classes, replace(classes, protection=protection), nodes)
     assert np.argwhere(found).tolist() == [[3, 5]]
-    assert not changed_by_node(classes, classes, nodes).any()
+    assert not changed_by_number(classes, classes, nodes).any()
 
 
 def test_a_walker_for_each_of_the_paths_at_every_hop():

@@ -35,12 +35,13 @@ def test_rows_of_every_destination_are_compared_under_marks():
 
 def test_only_a_move_from_carriers_to_carriers_pauses():
     minimal, valiant = built(POLARFLY), built(POLARFLY, balance="valiant")
-    assert not plan(minimal, valiant).pauses
-    assert not plan(valiant, minimal).pauses
+    assert not plan(minimal, valiant).pauses_intermediates
+    assert not plan(valiant, minimal).pauses_intermediates
     hurt = build(dead=tuple(links_of(build())[:1]))
     assert plan(hurt, build(policy=("valiant", "none"))).last > 1
-    assert not plan(hurt, build(policy=("valiant", "none"))).pauses
-    assert plan(minimal, valiant).swaps == plan(valiant, minimal).swaps == False  # noqa: E712
+    assert not plan(hurt, build(policy=("valiant", "none"))).pauses_intermediates
+    assert not plan(minimal, valiant).swaps_mac_meaning
+    assert not plan(valiant, minimal).swaps_mac_meaning
 
 
 def test_cables_of_fabrics_with_many_switches_are_told_apart():

@@ -173,8 +173,8 @@ def hard():
 
 def test_rows_in_another_order_lose_packets(hard):
     update = plan(*hard)
-    row = np.where(update.row > 0, update.last - update.row, 0).astype(np.uint8)
-    wrong = replace(update, row=row)
+    row = np.where(update.row_round > 0, update.last - update.row_round, 0).astype(np.uint8)
+    wrong = replace(update, row_round=row)
     moving, lost = Moving(wrong), []
     for round in range(wrong.rounds):
         for node in moving.nodes:

@@ -24,8 +24,8 @@ if "controller" in sys.orig_argv:
     right, begin, forth = mover.plan, rollout.Rollout.__post_init__, RoundPrograms.step
     def backwards(old, new):
         update = right(old, new)
-        row = np.where(update.row > 0, update.last - update.row, 0).astype(np.uint8)
-        return replace(update, row=row)
+        row = np.where(update.row_round > 0, update.last - update.row_round, 0).astype(np.uint8)
+        return replace(update, row_round=row)
     def slowly(self):
         begin(self)
         self.settle = 0.5
