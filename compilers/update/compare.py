@@ -31,6 +31,8 @@ from compilers.wiring.as_numbers import NODE_ASNS
 from compilers.wiring.mac_addresses import format_mac
 
 Numbers = NDArray[Any]
+INPUT_DIGEST = "input "
+"""How the names of settings of `fact_changes` begin whose value is the digest of an input file."""
 HostMove = tuple[str, str, str]
 """A host's name, and its old and its new place in words: switch, port and addresses."""
 
@@ -283,7 +285,7 @@ def _build_facts(build: Build) -> dict[str, str]:
     """The settings of a whole fabric in words: inputs, topology, policy and addresses.
 
     Names are keys of fabric.yaml, with `base.` and `vars.` before values of the inventory, and
-    `input ` before the digest of an input file.
+    `INPUT_DIGEST` before the digest of an input file.
     """
     addressing = build.addressing
     return {
@@ -303,7 +305,7 @@ def _build_facts(build: Build) -> dict[str, str]:
             if key != NODE_ASNS
         },
         **{f"vars.{key}": json.dumps(value) for key, value in build.vars.items()},
-        **{f"input {role}": digest[:12] for role, digest in build.inputs.items()},
+        **{f"{INPUT_DIGEST}{role}": digest[:12] for role, digest in build.inputs.items()},
     }
 
 

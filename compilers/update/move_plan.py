@@ -160,12 +160,12 @@ class Update:
         """How many rounds there are."""
         return self.last + 1
 
-    def change_rounds(self, vertex: int, prefixes: NDArray[np.int64]) -> NDArray[np.int64]:
+    def change_rounds(self, vertex: int, prefixes: NDArray[np.integer]) -> NDArray[np.int64]:
         """The rounds in which rows of the new tables change at a switch.
 
         Args:
             vertex: the switch, in the new build.
-            prefixes: int64[n], prefix numbers of its rows in the new build.
+            prefixes: int[n], prefix numbers of its rows in the new build.
 
         Returns:
             int64[n].

@@ -1,8 +1,8 @@
 """Report on a move between two builds: what each switch changes, the proof, and what may be lost.
 
 `plan`, `expand` and the controller print a `MoveReport`. It plans the move (`move_plan`), counts
-the rows and groups that change at each switch (`programs`), walks every state on the way
-(`update_proof`), and names the pairs of hosts that may lose packets (`loss`).
+the rows and groups that change at each switch (`programs`), walks states on the way
+(`update_proof`), and counts the pairs of hosts that may lose packets (`loss`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,13 @@ from typing import Any
 from compilers.tables.build import Build
 from compilers.targets.node_systems import system_target
 from compilers.targets.routed.bgp.bgp_options import GTSM, ROUTING
-from compilers.update.compare import HostMove, fact_changes, host_changes, switch_changes
+from compilers.update.compare import (
+    INPUT_DIGEST,
+    HostMove,
+    fact_changes,
+    host_changes,
+    switch_changes,
+)
 from compilers.update.loss import PairLoss, loss
 from compilers.update.move_plan import Update, plan
 from compilers.update.programs import SwitchPrograms
@@ -41,14 +47,17 @@ class MoveReport:
     update: Update
     """The rounds of the move."""
     switches: tuple[dict[str, Any], ...]
-    """The changes of each switch, as values for JSON.
+    """The changes of each switch, as values for JSON, with these keys:
 
-    `node` is its name, and `state` is `new`, `gone` or `stays`. For each of `MOVE_PARTS` there are
-    the counts of OpenFlow rows or groups by `MOVE_COUNTS`. A switch that stays has also `tables`:
-    the counts of its routes and egress classes, as in `compare.SwitchChange`.
+    - `node`: the name of the switch;
+    - `state`: `new`, `gone` or `stays`;
+    - each of `MOVE_PARTS`: the counts of OpenFlow rows or groups by `MOVE_COUNTS`, all 0 if the
+      switch is gone, as it keeps its old tables;
+    - `tables`: the counts of its routes and egress classes (`compare.SwitchChange.counts`), only if
+      the switch stays.
     """
     proof: Proof
-    """The result of walking all states of the move."""
+    """The result of walking states of the move."""
     loss: PairLoss
     """The pairs of hosts that may lose packets."""
     hosts_moved: tuple[HostMove, ...] = ()
@@ -56,9 +65,10 @@ class MoveReport:
     renumbered: tuple[Renumbering, ...] = ()
     """The addresses, AS numbers and labels that change."""
     settings: tuple[SettingChange, ...] = ()
-    """What the inventory says of switches besides, such as their systems."""
+    """The names and other settings of switches, cables and node types that differ."""
     facts: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """What fabric.yaml says of the whole fabric, where it differs: the old value and the new."""
+    """The settings of the whole fabric that differ, each with the old and the new value. Digests of
+    input files (`compare.fact_changes`) are left out: what matters of them is in the settings."""
 
     @classmethod
     def of(
@@ -69,7 +79,7 @@ class MoveReport:
         seed: int = 1,
         progress: Progress | None = None,
     ) -> MoveReport:
-        """Plan a move and walk every state on the way.
+        """Plan a move and walk states on the way.
 
         Args:
             old: the build that every switch holds.
@@ -92,9 +102,9 @@ class MoveReport:
             renumbered=renumberings(old, new),
             settings=(*_name_changes(update), *setting_changes(old, new)),
             facts={
-                key: pair
-                for key, pair in fact_changes(old, new).items()
-                if not key.startswith("input ")
+                name: values
+                for name, values in fact_changes(old, new).items()
+                if not name.startswith(INPUT_DIGEST)
             },
         )
 
@@ -107,7 +117,7 @@ class MoveReport:
     def routers_lose(self) -> bool:
         """Whether routers lose packets until both ends of a link have the new settings.
 
-        Only a build whose switches have systems says how routers are set.
+        False if one of the builds names no systems: then its switches are no routers.
         """
         old, new = self.update.old, self.update.new
         if not (old.systems and new.systems):
@@ -118,12 +128,12 @@ class MoveReport:
 
     @property
     def rounds(self) -> int:
-        """How many rounds the move takes; 0 if nothing changes."""
+        """How many rounds the move takes; 0 if nothing changes, not even the build's identity."""
         same = self.update.old.identity == self.update.new.identity
-        return 0 if same and not self._changes else self.update.rounds
+        return 0 if same and not self._changes_rows else self.update.rounds
 
     @property
-    def _changes(self) -> bool:
+    def _changes_rows(self) -> bool:
         """Whether any row or group changes."""
         return any(
             switch[part][count]
@@ -139,7 +149,11 @@ class MoveReport:
         return f"<MoveReport {move}: {self.rounds} rounds, {losses}>"
 
     def as_dict(self) -> dict[str, Any]:
-        """The report as values for JSON."""
+        """The report as values for JSON.
+
+        `legs` says whether the paths of the proof are legs to and from intermediates. Rounds of
+        faults are counted from 1, as users count them.
+        """
         proof, lost = self.proof, self.loss
         return {
             "from": self.update.old.identity,
@@ -184,9 +198,10 @@ class MoveReport:
 def _name_changes(update: Update) -> Iterator[SettingChange]:
     """Yield a change for each switch with another name.
 
-    A switch that is not known by its serial counts as one that goes and one that comes.
+    A switch with the same serial is renamed. Otherwise another switch has the datapath id, and the
+    change says why it is taken for another one.
     """
-    before, after = serials(update.old), serials(update.new)
+    old_serials, new_serials = serials(update.old), serials(update.new)
     renamed = renamed_switches(update.old, update.new)
     for old_vertex, new_vertex in update.nodes.pairs:
         was, now = update.old.wiring.names[old_vertex], update.new.wiring.names[new_vertex]
@@ -194,43 +209,44 @@ def _name_changes(update: Update) -> Iterator[SettingChange]:
             continue
         what = "name"
         if renamed.get(was) != now:
-            is_known = was in before and now in after
-            why = "its serial is another" if is_known else "no serial is known"
+            both_known = was in old_serials and now in new_serials
+            why = "its serial is another" if both_known else "no serial is known"
             what = f"another switch, as {why}:"
         yield SettingChange(SWITCH, now, what, was, now)
 
 
-def _switch_state(before: int, after: int) -> str:
+def _switch_state(old_vertex: int, new_vertex: int) -> str:
     """The `state` of a switch in a report: `new`, `gone` or `stays`.
 
     Args:
-        before: its vertex in the old build; negative if it has none.
-        after: its vertex in the new build; negative if it has none.
+        old_vertex: its vertex in the old build; negative if it has none.
+        new_vertex: its vertex in the new build; negative if it has none.
     """
-    if before < 0:
+    if old_vertex < 0:
         return "new"
-    return "gone" if after < 0 else "stays"
+    return "gone" if new_vertex < 0 else "stays"
 
 
 def _switch_reports(update: Update, progress: Progress | None) -> list[dict[str, Any]]:
     """The changes of each switch, as in `MoveReport.switches`."""
     programs, nodes = SwitchPrograms(update), update.nodes
-    counted = switch_changes(update.old, update.new, nodes)
-    tables = {change.node: change.counts() for change in counted}
-    switches = []
+    table_changes = {
+        change.node: change.counts() for change in switch_changes(update.old, update.new, nodes)
+    }
+    reports = []
     switch_count = len(nodes.datapath_id)
     for node in range(switch_count):
-        after, before = int(nodes.new_vertex[node]), int(nodes.old_vertex[node])
-        names = update.new.wiring.names if after >= 0 else update.old.wiring.names
-        switch: dict[str, Any] = {
-            "node": names[after if after >= 0 else before],
-            "state": _switch_state(before, after),
-        }
+        old_vertex, new_vertex = int(nodes.old_vertex[node]), int(nodes.new_vertex[node])
+        if new_vertex >= 0:
+            name = update.new.wiring.names[new_vertex]
+        else:
+            name = update.old.wiring.names[old_vertex]
+        report: dict[str, Any] = {"node": name, "state": _switch_state(old_vertex, new_vertex)}
         for part, part_counts in programs.counts(node).items():
-            switch[part] = {count: getattr(part_counts, count) for count in MOVE_COUNTS}
-        if switch["state"] == "stays":
-            switch["tables"] = tables[switch["node"]]
-        switches.append(switch)
+            report[part] = {count: getattr(part_counts, count) for count in MOVE_COUNTS}
+        if report["state"] == "stays":
+            report["tables"] = table_changes[name]
+        reports.append(report)
         if progress:
             progress(node + 1, switch_count)
-    return switches
+    return reports

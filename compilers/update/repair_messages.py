@@ -12,7 +12,9 @@ and classes differ. `repair_messages` encodes them:
 
 Switches that can do the same and hold the same generation get their messages from one computation
 over all their classes, role by role (`_Bundles`). A *generation* is one of two sets of class and
-group numbers. A *role* is what a group does for a class, such as balancing packets from hosts.
+group numbers. A *role* says which packets of a class a group is for, such as those from hosts
+(`class_groups.GroupRole`). In shapes, m is the number of classes that change, A of the alternates
+of a class.
 """
 
 from __future__ import annotations
@@ -54,7 +56,7 @@ from compilers.update.slots import messages, single_table_slots
 Numbers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Round = dict[int, list[bytes]]
-"""The messages of a round, by vertex."""
+"""The messages of a round, by switch."""
 
 
 class SwitchKind(NamedTuple):
@@ -78,22 +80,21 @@ def repair_messages(
         generations: int64[S], the generation of class numbers that each switch holds.
     """
     rounds: list[Round] = [{} for _ in range(change.last + 1)]
+    later = encoder.with_tables(after)
     for kind, switches in _switches_by_kind(encoder, change, generations).items():
         if kind.profile.single:
-            later = encoder.with_tables(after)
             for switch in switches:
                 program_before = encoder.program(switch, kind.generation)
                 program_after = later.program(switch, kind.generation)
-                _single_table(program_before, program_after, change, switch, rounds)
+                _add_single_table(program_before, program_after, change, switch, rounds)
             continue
-        chosen = np.zeros(len(generations), np.bool_)
-        chosen[switches] = True
-        bundles = _Bundles.of(encoder, after.classes, change.at(chosen), kind)
-        later = encoder.with_tables(after)
+        is_of_kind = np.zeros(len(generations), np.bool_)
+        is_of_kind[switches] = True
+        bundles = _Bundles.of(encoder, after.classes, change.at_switches(is_of_kind), kind)
         for part in (*bundles.parts(), *bundles.carried(later), *bundles.spread(later)):
             if len(part.block):
                 part.append_to(rounds)
-    return [messages for messages in rounds if messages]
+    return [messages_of_switches for messages_of_switches in rounds if messages_of_switches]
 
 
 def _switches_by_kind(
@@ -107,7 +108,7 @@ def _switches_by_kind(
     return switches
 
 
-def _single_table(
+def _add_single_table(
     before: FlowProgram, after: FlowProgram, change: RepairRounds, switch: int, rounds: list[Round]
 ) -> None:
     """Add the messages of a switch with one table, where a route is many rows.
@@ -117,7 +118,7 @@ def _single_table(
         after: its program after the repair.
         change: the rows that change.
         switch: its vertex.
-        rounds: the messages so far, extended.
+        rounds: the messages so far, to which is added.
     """
     rows = change.rows.take(change.rows.switch == switch)
     round_of_prefix = dict(zip(rows.prefix.tolist(), rows.round.tolist(), strict=True))
@@ -128,8 +129,8 @@ def _single_table(
         return np.array([round_of_prefix.get(prefix, PREPARE) for prefix in prefixes], np.int64)
 
     slots = list(single_table_slots(before, after, round_of, round_of, change.last))
-    for number, sent in enumerate(rounds):
-        if blocks := messages(slots, number):
+    for round, sent in enumerate(rounds):
+        if blocks := messages(slots, round):
             sent.setdefault(switch, []).extend(block.tobytes() for block in blocks)
 
 
@@ -152,8 +153,8 @@ class _Part:
         starts = np.flatnonzero(is_new) + 1
         for start, end in pairwise((0, *starts.tolist(), len(order))):
             round, switch = int(round_in_order[start]), int(switch_in_order[start])
-            messages = rounds[round].setdefault(switch, [])
-            messages.append(self.block[order[start:end]].tobytes())
+            of_switch = rounds[round].setdefault(switch, [])
+            of_switch.append(self.block[order[start:end]].tobytes())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -174,30 +175,49 @@ class _Bundles:
     """The groups of the classes after the change, one entry for each role."""
     class_number: Numbers
     """int64[m], the number of each class."""
-    next_hops: tuple[Numbers, Numbers]
-    """int[m, 1 + A] before and after the change: the ports of each class, first the minimal port; 0
-    for a port without a weight."""
+    next_hops_before: Numbers
+    """int[m, 1 + A], the ports of each class before the change, first the minimal port; 0 for a
+    port without a weight."""
+    next_hops_after: Numbers
+    """int[m, 1 + A], the ports of each class after the change."""
 
     @classmethod
     def of(
         cls, encoder: Encoder, after: Classes, change: RepairRounds, kind: SwitchKind
     ) -> _Bundles:
-        """Look up the classes that differ, and those that packets enter by rows that change."""
+        """Look up the classes that differ, and those to which rows that change lead.
+
+        The latter are needed although they do the same: while routes change, their packets from
+        hosts keep to the minimal port.
+
+        Args:
+            encoder: encodes the tables that are held.
+            after: the classes that will be held.
+            change: the changes at the switches of this kind.
+            kind: the profile and the generation of these switches.
+        """
         before = encoder.build.tables.classes
-        places = tuple(change.classes.T)
-        pairs = change.classes[classes_differ(before, places, after, places)]
-        if change.last > 1:
-            pairs = distinct(np.concatenate((pairs, change.entered)))
-        switch, class_number = pairs.T
-        every_hop = encoder.build.forwarding.every_hop
+        index = tuple(change.classes.T)  # the switch and the number of each class
+        classes = change.classes[classes_differ(before, index, after, index)]
+        if change.has_route_rounds:
+            classes = distinct(np.concatenate((classes, change.entered)))
+        switch, class_number = classes.T
+        marks, every_hop = encoder.marks, encoder.build.forwarding.every_hop
         old, new = (
-            list(
-                class_groups(classes, switch, class_number, kind.profile, encoder.marks, every_hop)
-            )
-            for classes in (before, after)
+            list(class_groups(table, switch, class_number, kind.profile, marks, every_hop))
+            for table in (before, after)
         )
-        next_hops = _next_hops(before, pairs), _next_hops(after, pairs)
-        return cls(encoder, kind, change, switch, old, new, class_number, next_hops)
+        return cls(
+            encoder=encoder,
+            kind=kind,
+            change=change,
+            switch=switch,
+            old=old,
+            new=new,
+            class_number=class_number,
+            next_hops_before=_next_hops(before, switch, class_number),
+            next_hops_after=_next_hops(after, switch, class_number),
+        )
 
     def parts(self) -> Iterator[_Part]:
         """Yield groups, then rows, then removals of rows, and removals of groups.
@@ -205,24 +225,24 @@ class _Bundles:
         Groups lead to other groups. So a group that others lead to is added first and removed last.
         """
         all_roles = list(zip(self.old, self.new, strict=True))
-        with_groups = [(old, new) for old, new in all_roles if old.is_new]
-        added, removed = self._class_rows()
-        for old, new in with_groups:
+        roles_with_groups = [(old, new) for old, new in all_roles if old.is_new]
+        is_added, is_removed = self._changed_rows()
+        for old, new in roles_with_groups:
             yield from self._corrected_groups(old, new)
-        for (_, new), chosen in zip(all_roles, added, strict=True):
-            comes_last = self._from_gained(new)
+        for (_, new), is_row in zip(all_roles, is_added, strict=True):
+            comes_last = self._is_from_gained(new)
             # While routes change, packets from hosts keep to the minimal ports.
-            if new.from_hosts and self.change.last > 1:
-                comes_last = np.ones_like(chosen)
-            yield self._rows(new, chosen & ~comes_last)
-            yield self._rows(new, chosen & comes_last, self.change.last)
+            if new.from_hosts and self.change.has_route_rounds:
+                comes_last = np.ones_like(is_row)
+            yield self._rows(new, is_row & ~comes_last)
+            yield self._rows(new, is_row & comes_last, self.change.last)
         if self.encoder.build.forwarding.every_hop:
             yield from self._shared_rows()
         yield from self._routes()
-        for (old, _), chosen in zip(all_roles, removed, strict=True):
-            part = self._rows(old, chosen)
+        for (old, _), is_row in zip(all_roles, is_removed, strict=True):
+            part = self._rows(old, is_row)
             yield replace(part, block=flow_deletions(part.block))
-        for old, new in reversed(with_groups):
+        for old, new in reversed(roles_with_groups):
             for block, switch in self._groups(old, old.exists & ~new.exists):
                 yield self._part(group_deletions(block), switch, self.change.last)
 
@@ -232,7 +252,7 @@ class _Bundles:
             yield self._part(block, switch)
         differ = (old.port != new.port) | (old.weight != new.weight)
         is_changed = old.exists & new.exists & differ.any(axis=1)
-        comes_last = self._from_gained(new)
+        comes_last = self._is_from_gained(new)
         for chosen, round in (
             (is_changed & ~comes_last, PREPARE),
             (is_changed & comes_last, self.change.last),
@@ -240,36 +260,38 @@ class _Bundles:
             for block, switch in self._groups(new, chosen):
                 yield self._part(group_changes(block), switch, round)
 
-    def _from_gained(self, groups: Groups) -> Flags:
-        """The groups for packets that come in from a next hop that their class gains, bool[m].
+    def _is_from_gained(self, groups: Groups) -> Flags:
+        """Whether a group is for packets that come in from a next hop that its class gains,
+        bool[m].
 
-        A class gains next hops where paths are shared at every hop. It sends packets to them from
-        the last round on. So a packet that comes in from such a neighbour before does not come
-        back after a repair: the old rows of the neighbour lead here, and the class forwards the
-        packet as it did.
+        A class gains next hops only where paths are shared at every hop, and sends packets to them
+        from the last round on. A packet that comes in from such a neighbour in the last round has
+        been sent back by a repair. One that comes in before has not: the old rows of the neighbour
+        lead here, and the class forwards the packet as it did. So these groups change last.
         """
         if not self.encoder.build.forwarding.every_hop:
             return np.zeros(len(groups.in_port), np.bool_)
-        before, after = self.next_hops
-        is_gained = (after > 0) & (before != after)
+        after = self.next_hops_after
+        is_gained = (after > 0) & (self.next_hops_before != after)
         return np.asarray((is_gained & (after == groups.in_port[:, None])).any(axis=1))
 
     def _rows(self, groups: Groups, chosen: Flags, round: int = PREPARE) -> _Part:
         """The rows that lead to the chosen groups.
 
-        If a switch cannot carry the class in metadata, there is a row for each port of a host.
+        A row for packets from hosts matches a bit of metadata. If a switch cannot match single bits
+        (`Profile.masks`), there is a row for each port of a host instead.
         """
         profile, generation = self.kind
         chosen_groups, switch = groups.take(chosen), self.switch[chosen]
         if groups.from_hosts and not profile.masks:
             ports = self.encoder.build.wiring.host_port[switch]
-            place, host = np.nonzero(ports > 0)  # of each row, the group and the host
-            chosen_groups = replace(chosen_groups.take(place), in_port=ports[place, host])
-            switch = switch[place]
+            group, host = np.nonzero(ports > 0)  # of each row
+            chosen_groups = replace(chosen_groups.take(group), in_port=ports[group, host])
+            switch = switch[group]
         block = self.encoder.class_messages(chosen_groups, generation, profile)
         return self._part(block, switch, round)
 
-    def _class_rows(self) -> tuple[Flags, Flags]:
+    def _changed_rows(self) -> tuple[Flags, Flags]:
         """The groups whose rows are added or changed, and the groups whose rows are removed.
 
         Returns:
@@ -278,32 +300,38 @@ class _Bundles:
         # int[roles, m]: the ingress port of the row of each class, or NO_ROW.
         before = np.array([groups.ingress_of_row for groups in self.old])
         after = np.array([groups.ingress_of_row for groups in self.new])
-        added = (after != NO_ROW) & (after != before)
-        removed = (before != NO_ROW) & ~(before[:, None] == after).any(axis=1)
+        is_added = (after != NO_ROW) & (after != before)
+        # A row stays if any role has a row for this ingress port afterwards, which replaces it.
+        is_removed = (before != NO_ROW) & ~(before[:, None] == after).any(axis=1)
         if self.encoder.build.forwarding.every_hop:
-            # A row with several next hops takes the place of the row of a group.
-            _, next_hops_after = self.next_hops
-            removed[GroupRole.TRANSIT] &= np.count_nonzero(next_hops_after, axis=1) <= 1
-        if self.change.last > 1:
-            added, removed = added | (after == FROM_HOSTS), removed | (before == FROM_HOSTS)
-        return added, removed
+            # The row of a class with several next hops (`_shared_rows`) matches the same packets as
+            # the row that leads to the TRANSIT group, and replaces it.
+            next_hop_count = np.count_nonzero(self.next_hops_after, axis=1)
+            is_removed[GroupRole.TRANSIT] &= next_hop_count <= 1
+        if self.change.has_route_rounds:
+            # Rows for packets from hosts are removed in round 0 and added in the last round, so
+            # that these packets keep to the minimal ports in between.
+            is_added |= after == FROM_HOSTS
+            is_removed |= before == FROM_HOSTS
+        return is_added, is_removed
 
     def _shared_rows(self) -> Iterator[_Part]:
         """Yield rows of classes with several next hops, where paths are shared at every hop.
 
         Until the last round packets take only the next hops that the class has before and after.
         """
-        before, after = self.next_hops
-        # First the next hops that a class has before and after, then all that it has after.
-        both = np.where(before == after, after, 0)
-        for next_hops, hops_before, round in (
-            (both, before, PREPARE),
-            (after, both, self.change.last),
+        before, after = self.next_hops_before, self.next_hops_after
+        in_both = np.where(before == after, after, 0)
+        has_several = np.count_nonzero(after, axis=1) > 1
+        # From what a class has before to what it has in both, and from there to what it has after.
+        for held, sent, round in (
+            (before, in_both, PREPARE),
+            (in_both, after, self.change.last),
         ):
-            several = np.count_nonzero(after, axis=1) > 1
-            for place in np.flatnonzero((next_hops != hops_before).any(axis=1) & several).tolist():
-                switch, ports = self.switch[place : place + 1], next_hops[place]
-                basis, class_number = int(switch[0]) & MOST_BASIS, int(self.class_number[place])
+            is_changed = (held != sent).any(axis=1) & has_several
+            for index in np.flatnonzero(is_changed).tolist():
+                switch, ports = self.switch[index : index + 1], sent[index]
+                basis, class_number = int(switch[0]) & MOST_BASIS, int(self.class_number[index])
                 row = shared_class_row(class_number, ports[ports > 0], basis, self.kind.generation)
                 yield self._part(row, switch, round)
 
@@ -320,30 +348,34 @@ class _Bundles:
             yield _Part(flow_deletions(block), removed.switch, removed.round)
 
     def carried(self, later: Encoder) -> Iterator[_Part]:
-        """Yield rows by intermediates, each in the round of the route to the intermediate.
+        """Yield the rows for packets that carry an intermediate.
+
+        Each changes in the round of the route to its intermediate: the destination's own, or that
+        of its aggregate.
 
         Args:
             later: encodes the tables that will be held.
         """
-        ends = intermediates(later.build)
-        aggregate = later.build.tables.routes.aggregate[ends]
+        intermediate = intermediates(later.build)
+        aggregate = later.build.tables.routes.aggregate[intermediate]
         for switch in np.union1d(self.change.rows.switch, self.change.avoiding).tolist():
             blocks = later.carried_messages(switch, self.kind.generation, self.encoder)
             if not blocks:
                 continue
             rows = self.change.rows.take(self.change.rows.switch == switch)
-            # The round of each prefix number. Index -1, for no aggregate, finds the last entry.
-            highest = max(rows.prefix.max(initial=0), ends.max(), aggregate.max())
+            # The round of each prefix number, 0 if its row does not change. Index -1, for no
+            # aggregate, finds the last entry, which is 0.
+            highest = max(rows.prefix.max(initial=0), intermediate.max(), aggregate.max())
             round_of_prefix = np.zeros(highest + 2, np.int64)
             round_of_prefix[rows.prefix] = rows.round
-            own_round, aggregate_round = round_of_prefix[ends], round_of_prefix[aggregate]
+            own_round, aggregate_round = round_of_prefix[intermediate], round_of_prefix[aggregate]
             rounds = np.where(own_round > 0, own_round, aggregate_round)
             for block in blocks:
-                column = xid_numbers(block)  # the intermediate's place in `ends`
-                yield _Part(block, np.full(len(block), switch), rounds[column])
+                index = xid_numbers(block)  # of the intermediate in `intermediate`
+                yield _Part(block, np.full(len(block), switch), rounds[index])
 
     def spread(self, later: Encoder) -> Iterator[_Part]:
-        """Yield the rows that spread marked packets over other links than before.
+        """Yield the rows that spread marked packets over other links than before, all in round 0.
 
         Args:
             later: encodes the tables that will be held.
@@ -353,27 +385,30 @@ class _Bundles:
                 yield self._part(block, np.full(len(block), switch))
 
     def _groups(self, groups: Groups, chosen: Flags) -> Iterator[tuple[Block, Numbers]]:
-        """Yield the messages of the chosen groups by number of buckets, and the switch of each."""
+        """Yield the messages of the chosen groups, and the switch of each.
+
+        Groups with the same number of buckets are in one block.
+        """
         if not chosen.any():
             return
         switch = self.switch[chosen]
-        for form in by_buckets(groups.take(chosen)):
-            messages = self.encoder.group_messages(form.groups, self.kind.generation)
-            yield messages, switch[form.index]
+        for same_size in by_buckets(groups.take(chosen)):
+            block = self.encoder.group_messages(same_size.groups, self.kind.generation)
+            yield block, switch[same_size.index]
 
     def _part(self, block: Block, switch: Numbers, round: int = PREPARE) -> _Part:
         """Messages that are sent in one round."""
         return _Part(block, switch, np.full(len(switch), round))
 
 
-def _next_hops(classes: Classes, pairs: Numbers) -> Numbers:
+def _next_hops(classes: Classes, switch: Numbers, class_number: Numbers) -> Numbers:
     """The ports of classes that have a weight, int[n, 1 + A]; 0 for the others.
 
     Args:
         classes: of the fabric.
-        pairs: int64[n, 2], the switch and the number of each class.
+        switch: int64[n], the switch of each class.
+        class_number: int64[n], its number there.
     """
-    switch, class_number = pairs.T
     ports = np.column_stack(
         (classes.port[switch, class_number], classes.alternate[switch, class_number])
     )

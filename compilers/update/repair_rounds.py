@@ -7,7 +7,13 @@ are looked at. `repair_messages` encodes the result.
 A *cell* is a switch and a destination. The *level* of a cell is the number of cells on its new
 path, itself included, whose egress class changes. A row changes in the round with the number of the
 largest level of its cells, so after the rows that its packets meet next. This is the order of
-`compilers.update.order` (docs/how-to/move.md has the proof). Three rules are added:
+`compilers.update.order` (docs/how-to/move.md has the proof).
+
+For example, packets for switch 9 went 3-2-9 and 4-9. The link 2-9 fails, and the new path of switch
+2 is 2-3-4-9. So the cells (2, 9) and (3, 9) change. The level of (3, 9) is 1, and that of (2, 9) is
+2: if switch 2 changed first, it would send packets to 3, and 3 back to 2.
+
+Three rules are added:
 
 - The row of an aggregate is removed or added here, but never leads elsewhere. It is removed after
   its destinations have rows of their own, and added before they lose these rows.
@@ -42,14 +48,14 @@ from compilers.update.order import fibs_by_alternates
 Numbers = NDArray[Any]
 GONE = -1
 """In place of the new egress class of a row: the row is removed."""
-NO_ROW = -1
-"""In place of the index of a changed row: none."""
-CUT_OFF = 1 << 20
-"""Above any level. The levels of cells that drop packets begin here while levels are computed;
-`_without_gap` then moves them down to follow all other levels.
+NO_CHANGED_ROW = -1
+"""In place of an index of `RepairRounds.rows`: no row changes."""
+FIRST_LATE_LEVEL = 1 << 20
+"""The first level of cells that drop packets while levels are computed, above all other levels. At
+the end `_without_gap` moves these levels down, so that they follow the others.
 """
 CELLS_AT_ONCE = 1 << 20
-"""Pairs of a switch and a destination that are compared at the same time."""
+"""How many cells are compared at once, which bounds memory."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,14 +90,18 @@ class RowChanges:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RepairRounds:
-    """Rows that change, and classes that may change, in rounds 0 to `last`, as in `Update`."""
+    """Rows that change, and classes that may change, in rounds 0 to `last`.
+
+    As in a move (`move_plan.Update`), round 0 adds what no packet uses yet, routes change in the
+    rounds in between, and in the last round packets from hosts get their alternates back.
+    """
 
     rows: RowChanges
     """The rows that change, with their rounds."""
     classes: NDArray[np.int64]
     """int64[m, 2], the switch and the number of each class that may change."""
     entered: NDArray[np.int64]
-    """int64[k, 2], the switch and the new class of packets that had another class before."""
+    """int64[k, 2], the switch and the new class of each cell that changes and does not drop."""
     last: int
     """The number of the last round."""
     avoiding: NDArray[np.int64]
@@ -106,43 +116,52 @@ class RepairRounds:
 
         Args:
             classes: int64[m, 2], the switch and the number of each class.
-            avoiding: as of the rounds; None: no switches.
+            avoiding: the switches as in the field of this name; None: no switches.
         """
-        none = np.zeros(0, np.int64)
-        avoiding = none if avoiding is None else avoiding
-        return cls(RowChanges.none(), classes, np.zeros((0, 2), np.int64), 1, avoiding)
+        return cls(
+            rows=RowChanges.none(),
+            classes=classes,
+            entered=np.zeros((0, 2), np.int64),
+            last=1,
+            avoiding=np.zeros(0, np.int64) if avoiding is None else avoiding,
+        )
 
     @classmethod
     def between(cls, before: Repaired, after: Repaired) -> RepairRounds:
         """The rounds from one repair of a build to another."""
         classes = distinct(np.concatenate((before.classes, after.classes)))
-        rows = distinct(np.concatenate((before.rows, after.rows)))
-        old, new = (
-            _egress_of_rows(before.tables.routes, rows),
-            _egress_of_rows(after.tables.routes, rows),
-        )
-        rows, egress = rows[old != new], new[old != new]
         avoiding = np.union1d(before.avoiding, after.avoiding)
-        if not len(rows):
+        # Rows that one of the repairs changed may differ between the two.
+        rows = distinct(np.concatenate((before.rows, after.rows)))
+        old_egress = _egress_of_rows(before.tables.routes, rows)
+        new_egress = _egress_of_rows(after.tables.routes, rows)
+        differs = old_egress != new_egress
+        if not differs.any():
             return cls.of_classes(classes, avoiding)
+        rows, egress = rows[differs], new_egress[differs]
         cells = _Cells.of(before, after, rows)
-        switch, prefix = rows.T
-        level = cells.levels(egress == GONE)
+        level = cells.levels(is_removed=egress == GONE)
+        last = int(level[~cells.drops].max(initial=0)) + 1
         # A row changes in the round of its largest level. A row that gives no cell a new class is
         # removed in the last round, or changed in the first one.
-        rounds = np.zeros(len(rows), np.int64)
-        np.maximum.at(rounds, cells.row, level)
-        last = int(level[~cells.drops].max(initial=0)) + 1
-        rounds = np.where(rounds > 0, rounds, np.where(egress == GONE, last, 1))
+        highest_level = np.zeros(len(rows), np.int64)
+        np.maximum.at(highest_level, cells.row, level)
+        without_cells = np.where(egress == GONE, last, 1)
+        switch, prefix = rows.T
         return cls(
-            rows=RowChanges(switch=switch, prefix=prefix, egress=egress, round=rounds),
+            rows=RowChanges(
+                switch=switch,
+                prefix=prefix,
+                egress=egress,
+                round=np.where(highest_level > 0, highest_level, without_cells),
+            ),
             classes=classes,
             entered=cells.entered[~cells.drops],
             last=last,
             avoiding=avoiding,
         )
 
-    def at(self, chosen: NDArray[np.bool_]) -> RepairRounds:
+    def at_switches(self, chosen: NDArray[np.bool_]) -> RepairRounds:
         """The changes at some switches.
 
         Args:
@@ -155,6 +174,11 @@ class RepairRounds:
             last=self.last,
             avoiding=self.avoiding[chosen[self.avoiding]],
         )
+
+    @property
+    def has_route_rounds(self) -> bool:
+        """Whether there are rounds between round 0 and the last one, in which routes change."""
+        return self.last > 1
 
     @property
     def switches(self) -> NDArray[np.int64]:
@@ -174,7 +198,7 @@ class _Cells:
     has_own_row: NDArray[np.bool_]
     """bool[n], whether that row is for this destination alone."""
     aggregate_row: NDArray[np.int64]
-    """int64[n], the changed row of the destination's aggregate; NO_ROW if there is none."""
+    """int64[n], the changed row of the destination's aggregate, or NO_CHANGED_ROW."""
     next_changed_cell: NDArray[np.int64]
     """int64[n], the first of these cells that packets meet next on the new path; n if they meet
     none."""
@@ -183,7 +207,12 @@ class _Cells:
     entered: NDArray[np.int64]
     """int64[n, 2], the switch and the new class of each cell."""
     multipath_level: NDArray[np.int64]
-    """int64[n], the level of each cell if paths are shared at every hop; else 0."""
+    """int64[n], the level of each cell, at least 1, if paths are shared at every hop; else 0."""
+
+    @property
+    def shared_at_every_hop(self) -> bool:
+        """Whether paths are shared at every hop. Then routes have no aggregates."""
+        return bool(self.multipath_level.any())
 
     @classmethod
     def of(cls, before: Repaired, after: Repaired, rows: NDArray[np.int64]) -> _Cells:
@@ -194,9 +223,11 @@ class _Cells:
             after: the repair whose tables will be held.
             rows: int64[r, 2], ascending, the switch and the prefix number of each changed row.
         """
-        ends = covered_destinations(after.tables.routes, rows[:, 1])
+        destinations = covered_destinations(after.tables.routes, rows[:, 1])
         step = max(1, CELLS_AT_ONCE // len(after.tables.routes.egress))
-        blocks = [ends[first : first + step] for first in range(0, max(len(ends), 1), step)]
+        # Without destinations there is one empty block, so that there are arrays to join.
+        first_of_blocks = range(0, max(len(destinations), 1), step)
+        blocks = [destinations[first : first + step] for first in first_of_blocks]
         fibs = _common_fibs(before, after)
         return cls._joined([cls._towards(before, after, rows, block, fibs) for block in blocks])
 
@@ -206,7 +237,7 @@ class _Cells:
         before: Repaired,
         after: Repaired,
         rows: NDArray[np.int64],
-        ends: NDArray[np.int64],
+        destinations: NDArray[np.int64],
         fibs: tuple[Fib, ...],
     ) -> _Cells:
         """The cells of some destinations.
@@ -215,30 +246,34 @@ class _Cells:
             before: the repair whose tables are held.
             after: the repair whose tables will be held.
             rows: int64[r, 2], ascending, the switch and the prefix number of each changed row.
-            ends: int64[D], the destinations.
+            destinations: int64[D].
             fibs: the new next hops, as `_common_fibs` returns them.
         """
-        routes, egress = after.tables.routes, after.fib.egress(ends)
-        changed = egress != before.fib.egress(ends)
+        routes, egress = after.tables.routes, after.fib.egress(destinations)
+        changed = egress != before.fib.egress(destinations)
+        drops = egress == no_route(egress)
         switch, column = np.nonzero(changed)
-        own_row = _changed_rows(rows, switch, ends[column])
-        aggregate_row = _changed_rows(rows, switch, routes.aggregate[ends][column])
-        has_own_row = own_row != NO_ROW
+        own_row = _changed_rows(rows, switch, destinations[column])
+        aggregate_row = _changed_rows(rows, switch, routes.aggregate[destinations][column])
+        has_own_row = own_row != NO_CHANGED_ROW
+        next_switch = after.fib.next_switch(destinations)
+        multipath_levels = _multipath_levels(fibs, destinations, changed, drops)
         return cls(
             row=np.where(has_own_row, own_row, aggregate_row),
             has_own_row=has_own_row,
             aggregate_row=aggregate_row,
-            next_changed_cell=_next_changed_cells(after.fib.next_switch(ends), switch, column),
-            drops=egress[switch, column] == no_route(egress),
+            next_changed_cell=_next_changed_cells(next_switch, switch, column),
+            drops=drops[switch, column],
             entered=np.column_stack((switch, egress[switch, column])).astype(np.int64),
-            multipath_level=_multipath_levels(fibs, ends, changed, egress == no_route(egress))[
-                switch, column
-            ],
+            multipath_level=multipath_levels[switch, column],
         )
 
     @classmethod
     def _joined(cls, blocks: Sequence[_Cells]) -> _Cells:
-        """The cells of several blocks of destinations; none leads to a cell of another block."""
+        """The cells of several blocks of destinations; none leads to a cell of another block.
+
+        Cells are numbered block by block, so the next cells of a block are shifted by its start.
+        """
         sizes = [len(block.row) for block in blocks]
         total, next_cells = sum(sizes), []
         for block, size, start in zip(blocks, sizes, accumulate(sizes, initial=0), strict=False):
@@ -251,40 +286,43 @@ class _Cells:
         }
         return cls(**columns, next_changed_cell=np.concatenate(next_cells))
 
-    def levels(self, gone: NDArray[np.bool_]) -> NDArray[np.int64]:
+    def levels(self, is_removed: NDArray[np.bool_]) -> NDArray[np.int64]:
         """The level of each cell, int64[n].
 
         It is one more than the level of the cell that its packets meet next, and no less than the
-        level of a changed row of its aggregate. If aggregates wait for each other, which happens
-        only where destinations were cut off, all levels are 1, or 2 where packets are dropped.
+        level of a changed row of its aggregate. Cells that drop packets come after all others. If
+        aggregates wait for each other, which happens only where destinations were cut off, all
+        levels are 1, or 2 where packets are dropped.
 
         Args:
-            gone: bool[r], the changed rows that are removed.
+            is_removed: bool[r], the changed rows that are removed.
         """
-        if self.multipath_level.any():  # routes with paths shared at every hop have no aggregates
+        if self.shared_at_every_hop:
             return _without_gap(self.multipath_level)
         # The last entry, for no next cell, stays 0.
         level = np.zeros(len(self.row) + 1, np.int64)
         in_aggregate = ~self.has_own_row
         # The cells that change no sooner than their aggregate's row changes: it serves them now, or
         # will serve them when their own row is gone.
-        waits = (self.aggregate_row != NO_ROW) & (in_aggregate | gone[self.row])
+        has_changed_aggregate = self.aggregate_row != NO_CHANGED_ROW
+        waits = has_changed_aggregate & (in_aggregate | is_removed[self.row])
         for _ in range(MOST_HOPS):
-            raised = np.where(self.drops, CUT_OFF, 1 + level[self.next_changed_cell])
+            raised = np.where(self.drops, FIRST_LATE_LEVEL, 1 + level[self.next_changed_cell])
             if waits.any():
-                row_level = np.zeros(len(gone), np.int64)
+                row_level = np.zeros(len(is_removed), np.int64)
                 np.maximum.at(row_level, self.row[in_aggregate], raised[in_aggregate])
                 raised[waits] = np.maximum(raised[waits], row_level[self.aggregate_row[waits]])
             if (raised == level[:-1]).all():
                 return _without_gap(raised)
             level[:-1] = raised
+        # Aggregates wait for each other, so no order is safe.
         return np.where(self.drops, 2, 1)
 
 
 def _common_fibs(before: Repaired, after: Repaired) -> tuple[Fib, ...]:
-    """The new next hops by each choice that classes have before and after.
+    """The new next hops by each choice that classes have both before and after.
 
-    () where paths are not shared at every hop.
+    () where paths are not shared at every hop: then `Repaired.cables` is None.
     """
     if after.cables is None:
         return ()
@@ -294,7 +332,7 @@ def _common_fibs(before: Repaired, after: Repaired) -> tuple[Fib, ...]:
 
 def _multipath_levels(
     fibs: tuple[Fib, ...],
-    ends: NDArray[np.int64],
+    destinations: NDArray[np.int64],
     changed: NDArray[np.bool_],
     drops: NDArray[np.bool_],
 ) -> NDArray[np.int64]:
@@ -303,20 +341,21 @@ def _multipath_levels(
     The level of a cell that changes is one more than the largest level that packets meet next.
 
     Args:
-        fibs: of `_common_fibs`; without any all levels are 0.
-        ends: int64[D], destinations.
+        fibs: of `_common_fibs`; if it is empty, all levels are 0.
+        destinations: int64[D].
         changed: bool[S, D], the cells that change.
         drops: bool[S, D], the cells that drop packets.
     """
     level = np.zeros(changed.shape, np.int64)
     if not fibs:
         return level
-    column, switch = np.arange(len(ends)), np.arange(len(changed))[:, None]
-    after = np.stack([fib.next_switch(ends) for fib in fibs])
-    forwards = (after >= 0) & (after != switch)
+    column, switch = np.arange(len(destinations)), np.arange(len(changed))[:, None]
+    # int32[W, S, D], the next switches by each of W choices.
+    next_switch = np.stack([fib.next_switch(destinations) for fib in fibs])
+    forwards = (next_switch >= 0) & (next_switch != switch)
     for _ in range(MOST_HOPS):
-        next_level = np.where(forwards, level[after, column], 0).max(axis=0)
-        raised = np.where(changed & drops, CUT_OFF, next_level + changed)
+        next_level = np.where(forwards, level[next_switch, column], 0).max(axis=0)
+        raised = np.where(changed & drops, FIRST_LATE_LEVEL, next_level + changed)
         if (raised == level).all():
             break
         level = raised
@@ -324,55 +363,60 @@ def _multipath_levels(
 
 
 def _without_gap(level: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Lower the levels from CUT_OFF on, so that they follow the others without a gap."""
-    is_late = level >= CUT_OFF
+    """Lower the levels from FIRST_LATE_LEVEL on, so that they follow the others without a gap.
+
+    Levels 1, 2, FIRST_LATE_LEVEL become 1, 2, 3.
+    """
+    is_late = level >= FIRST_LATE_LEVEL
     highest = level[~is_late].max(initial=0)
-    return level - np.where(is_late, CUT_OFF - 1 - highest, 0)
+    return level - np.where(is_late, FIRST_LATE_LEVEL - 1 - highest, 0)
 
 
 def _next_changed_cells(
-    after: NDArray[np.int32], switch: Numbers, column: Numbers
+    next_switch: NDArray[np.int32], switch: Numbers, column: Numbers
 ) -> NDArray[np.int64]:
     """The changed cell that the packets of each of n cells meet next; n if they meet none.
 
+    Packets of all cells are followed at once, each until it comes to a changed cell.
+
     Args:
-        after: int32[S, D], the next switches.
+        next_switch: int32[S, D], by switch and destination.
         switch: int64[n], the switch of each cell.
-        column: int64[n], its destination, a column of `after`.
+        column: int64[n], its destination, a column of `next_switch`.
 
     Returns:
         int64[n].
     """
     count = len(switch)
     # int64[S, D], the number of the changed cell at each switch and destination; n for none.
-    cell_at = np.full(after.shape, count)
+    cell_at = np.full(next_switch.shape, count)
     cell_at[switch, column] = np.arange(count)
-    position, next_cell = switch, np.full(count, count)
+    packet_at, next_cell = switch, np.full(count, count)
     for _ in range(MOST_HOPS):
-        next_switch = after[position, column]
-        is_moving = (next_cell == count) & (next_switch >= 0) & (next_switch != position)
+        leads_to = next_switch[packet_at, column]
+        is_moving = (next_cell == count) & (leads_to >= 0) & (leads_to != packet_at)
         if not is_moving.any():
             break
-        position = np.where(is_moving, next_switch, position)
-        next_cell = np.where(is_moving, cell_at[position, column], next_cell)
+        packet_at = np.where(is_moving, leads_to, packet_at)
+        next_cell = np.where(is_moving, cell_at[packet_at, column], next_cell)
     return next_cell
 
 
 def _changed_rows(rows: NDArray[np.int64], switch: Numbers, prefix: Numbers) -> NDArray[np.int64]:
-    """The index in `rows` of each of n switches and prefixes, int64[n]; NO_ROW if it has none.
+    """The index in `rows` of each of n switches and prefixes, int64[n], or NO_CHANGED_ROW.
 
     Args:
         rows: int64[r, 2], ascending, the switch and the prefix number of each changed row.
         switch: int64[n].
         prefix: int64[n], prefix numbers; negative for no prefix.
     """
-    # A switch and a prefix as one number. It may mean another row where the prefix is no prefix of
-    # a row (negative, or `width` and above): such pairs are left out below.
+    # A switch and a prefix as one number, which is unique for prefixes from 0 to width - 1. No row
+    # has another prefix, so pairs with another one are left out.
     width = int(rows.max()) + 2
     switch_of_row, prefix_of_row = rows.T
     row_keys, keys = switch_of_row * width + prefix_of_row, switch * width + prefix
-    index, is_there = find_numbers(row_keys, keys)
-    return np.where(is_there & (prefix >= 0) & (prefix < width), index, NO_ROW)
+    index, is_found = find_numbers(row_keys, keys)
+    return np.where(is_found & (prefix >= 0) & (prefix < width), index, NO_CHANGED_ROW)
 
 
 def _egress_of_rows(routes: Routes, rows: NDArray[np.int64]) -> NDArray[np.int64]:

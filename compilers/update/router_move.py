@@ -9,18 +9,21 @@ changes after the rows that its packets meet next. Routes that are no row of the
 route that discards unknown destinations, and those to the switch's own hosts, come first and go
 last.
 
-Packets from hosts are looked up in a table of their own, with routes for their shares:
+Packets from hosts are looked up in a routing table of their own, whose routes balance them over
+several next hops. How this table is reached decides when its routes change:
 
-- In a VRF of their own these routes stay until the last round. Any first hop will do, as the packet
-  is in transit from there on, and routers may send it back over its ingress link.
-- If a rule leads to their table (FRR), the routes that change go first and come last. Meanwhile
-  their packets keep to the minimal port, which the plan requires where repair looks at the ingress
-  port.
+- If the ports of hosts are in a VRF with this table, its old routes stay until the last round. Any
+  next hop will do for the first link, as the packet is in transit from there on, and routers may
+  send it back over its ingress link.
+- If a policy rule leads to this table (FRR), a packet without a route there goes on to the main
+  table. The routes that change are removed before the first round and added in the last one.
+  Meanwhile these packets keep to the minimal port. The plan requires that where repair looks at
+  the ingress port.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_network
 from typing import TypeVar
@@ -38,23 +41,24 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, slots=True)
 class PrefixRounds:
-    """The rounds in which the routes of one switch change, 0 to `last`."""
+    """The rounds in which the routes of one switch change, from 0 to `last`."""
 
     rounds: Mapping[str, int]
-    """The round of every prefix that is a row of the old or the new tables."""
+    """By prefix as text, for every row of the old or the new tables, the round in which it
+    changes."""
     last: int
     """The number of the last round."""
     host_table: str
     """The routing table that is looked up for packets from hosts."""
     has_rule: bool
-    """Whether a rule leads to that table, so that packets without a route there go on to the main
-    table."""
+    """Whether a policy rule leads to that table, so that packets without a route there go on to the
+    main table."""
 
     def held_after(
         self,
         old: Mapping[RouteKey, Value],
         new: Mapping[RouteKey, Value],
-        number: int,
+        round: int,
         for_prefix: Callable[[Value, str], Value],
     ) -> dict[RouteKey, Value]:
         """The routes that the switch holds after a round.
@@ -62,27 +66,31 @@ class PrefixRounds:
         Args:
             old: the routes before the move, by table and prefix.
             new: the routes after the move.
-            number: the number of the round.
+            round: the round.
             for_prefix: turns the route of an aggregate into the same route of another prefix.
         """
-        held = dict(old) if number < self.last else {}
+        held = dict(old) if round < self.last else {}
         for key in dict.fromkeys((*old, *new)):
             table, prefix = key
-            if number >= self._round(key, old):
+            if round >= self._round(key, old):
                 held.pop(key, None)
                 if key in new:
                     held[key] = new[key]
             elif key not in old and (covering := self._covering_row(prefix)):
-                # The prefix gets a route of its own that does what the aggregate's route does.
+                # Until its round, a new prefix has a route that does what its old aggregate does.
                 if (table, covering) in old:
                     held[key] = for_prefix(old[table, covering], prefix)
             elif self.has_rule and table == self.host_table and old.get(key) != new.get(key):
-                # Without a route in this table, packets go on to the main table.
+                # Without a route in the table of hosts, packets go on to the main table.
                 held.pop(key, None)
         return held
 
     def _round(self, key: RouteKey, old: Mapping[RouteKey, Value]) -> int:
-        """The round in which the route of a table and a prefix changes."""
+        """The round in which the route of a table and a prefix changes.
+
+        Routes of the table of hosts, and those that are no row of the tables, have no round of
+        their own: they are added in round 0 and removed in the last round.
+        """
         table, prefix = key
         is_old = key in old
         if table == self.host_table:
@@ -93,8 +101,8 @@ class PrefixRounds:
         """The longest prefix with a round that covers a prefix; "" if there is none."""
         network = ip_network(prefix)
         for length in range(network.prefixlen - 1, -1, -1):
-            if (text := str(network.supernet(new_prefix=length))) in self.rounds:
-                return text
+            if (covering := str(network.supernet(new_prefix=length))) in self.rounds:
+                return covering
         return ""
 
 
@@ -123,7 +131,7 @@ class RouterMove:
         """The last round."""
         return self.update.last
 
-    def before(self, vertex: int) -> int:
+    def old_vertex(self, vertex: int) -> int:
         """The vertex in the old build of a switch of the new build; negative if there is none."""
         nodes = self.update.nodes
         return int(nodes.old_vertex[nodes.node_of_new[vertex]])
@@ -136,24 +144,38 @@ class RouterMove:
             host_table: the routing table that is looked up for packets from hosts.
             has_rule: whether a rule leads to that table.
         """
-        update, vertex_before = self.update, self.before(vertex)
-        by_prefix: dict[str, int] = {}
-        if vertex_before >= 0:
-            old_prefixes = _rows(update.old, vertex_before)[0].astype(np.int64)
+        update, old_vertex = self.update, self.old_vertex(vertex)
+        round_by_prefix: dict[str, int] = {}
+        if old_vertex >= 0:
+            old_prefixes = _row_prefixes(update.old, old_vertex).astype(np.int64)
+            # IPv4 prefixes come first, then those of IPv6, if there are any.
             for texts, v6 in zip(self.old_texts, (False, True), strict=False):
                 rounds = update.removal_rounds(vertex, old_prefixes, v6).tolist()
-                row_texts = [texts[prefix] for prefix in old_prefixes.tolist()]
-                by_prefix |= dict(zip(row_texts, rounds, strict=True))
-        new_prefixes, present = _rows(update.new, vertex)
-        rounds = update.row_round[vertex][present].tolist()
+                round_by_prefix |= _by_text(texts, old_prefixes, rounds)
+        # Rows that are in both builds change rather than go, so these rounds replace the others.
+        new_prefixes = _row_prefixes(update.new, vertex)
+        rounds = update.change_rounds(vertex, new_prefixes).tolist()
         for texts in self.new_texts:
-            row_texts = [texts[prefix] for prefix in new_prefixes.tolist()]
-            by_prefix |= dict(zip(row_texts, rounds, strict=True))
-        return PrefixRounds(by_prefix, self.last, host_table, has_rule)
+            round_by_prefix |= _by_text(texts, new_prefixes, rounds)
+        return PrefixRounds(round_by_prefix, self.last, host_table, has_rule)
 
 
-def _rows(build: Build, vertex: int) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-    """int32[n], the prefix numbers of a switch's rows, and bool[R], which of its R rows exist."""
+def _row_prefixes(build: Build, vertex: int) -> NDArray[np.int32]:
+    """The prefix numbers of the rows that a switch has, int32[n]."""
     routes = build.tables.routes
-    present = routes.egress[vertex] < no_route(routes.egress)
-    return routes.prefixes(vertex)[present], present
+    exists = routes.egress[vertex] < no_route(routes.egress)
+    prefixes: NDArray[np.int32] = routes.prefixes(vertex)[exists]
+    return prefixes
+
+
+def _by_text(
+    texts: Sequence[str], prefixes: NDArray[np.integer], rounds: Sequence[int]
+) -> dict[str, int]:
+    """The round of each of n rows, by the text of its prefix.
+
+    Args:
+        texts: the texts of all prefixes of a build, by number.
+        prefixes: int[n], the prefix number of each row.
+        rounds: n rounds.
+    """
+    return {texts[prefix]: round for prefix, round in zip(prefixes.tolist(), rounds, strict=True)}

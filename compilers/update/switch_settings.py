@@ -1,9 +1,11 @@
 """The settings of switches, cables and node types in an inventory, and their changes in a build.
 
 A *setting* is what the inventory says besides links and hosts: serial numbers, systems, rack units,
-management addresses, port facts, lengths of cables. A changed setting changes no row of a table.
-But a router may need another file, a switch another rack, or a link another cable. So `compile`,
-`diff` and `plan` print the changes that `setting_changes` lists.
+management addresses, properties of ports, lengths of cables. A changed setting changes no row of a
+table. But a router may need another file, a switch another rack, or a link another cable. So
+`compile`, `diff` and `plan` print the changes that `setting_changes` lists.
+
+A switch with a serial is the same switch under any name. One without is known by its name.
 """
 
 from __future__ import annotations
@@ -21,28 +23,28 @@ from compilers.tables.build import Build
 from compilers.wiring.node_type_facts import NodeTypeFacts
 
 SWITCH, NODE_TYPE, CABLE = "switch", "type", "cable"
-"""What a setting is about."""
+"""The kinds of things that have settings, as reports name them."""
 LONGEST_VALUE = 60
-"""How many characters of a value are printed."""
+"""How many characters of a value are printed, so that a change takes one line."""
 
 
 class SettingChange(NamedTuple):
-    """Something that an inventory says of a switch or cable that stays, or of a node type."""
+    """A setting that differs, of a switch or cable that stays, or of a node type."""
 
     kind: str
     """`SWITCH`, `NODE_TYPE` or `CABLE`."""
     name: str
     """The name of the switch in the new build, of the node type, or on the label of the cable."""
     what: str
-    """What is said, such as `system`."""
+    """The name of the setting, such as `system`."""
     was: str
-    """The old value in words; none where nothing was said."""
+    """The old value in words; `none` if there was none."""
     now: str
     """The new value in words."""
 
 
-class SwitchFacts(NamedTuple):
-    """What an inventory says of a switch; "" for what it does not say."""
+class _SwitchSettings(NamedTuple):
+    """The settings of a switch, by the names that reports print; "" for what is not set."""
 
     serial: str
     """Its serial number."""
@@ -76,23 +78,24 @@ TYPE_FIELDS = tuple(
     field.name for field in fields(NodeTypeFacts) if field.name not in ("blocks", *PORT_FIELDS)
 )
 """What `NodeTypeFacts` says of a whole node type."""
-SETTINGS = SwitchFacts._fields
+SETTINGS = _SwitchSettings._fields
 """The settings that are compared."""
-SETTINGS_ANYWHERE = tuple(name for name in SETTINGS if name not in ("serial", "place"))
-"""The settings that are compared with a build that was made without an inventory."""
+SETTINGS_WITHOUT_HARDWARE = tuple(name for name in SETTINGS if name not in ("serial", "place"))
+"""The settings that are compared if one of the builds was made without an inventory: only an
+inventory has serials and racks."""
 
 
-def switch_facts(build: Build) -> dict[str, SwitchFacts]:
+def _switch_settings(build: Build) -> dict[str, _SwitchSettings]:
     """The settings of each switch, by its name."""
     wiring, hardware = build.wiring, build.hardware
-    facts = {}
+    settings = {}
     for vertex, name in enumerate(wiring.names):
         serial = place = ""
         if hardware:
             serial = hardware.serial[vertex]
             place = f"{hardware.rack_names[hardware.rack[vertex]]} unit {hardware.unit[vertex]}"
         variables = build.node_vars.get(name, {})
-        facts[name] = SwitchFacts(
+        settings[name] = _SwitchSettings(
             serial=serial,
             type=wiring.type_names[wiring.node_type[vertex]],
             system=build.systems[vertex] if build.systems else "",
@@ -101,24 +104,19 @@ def switch_facts(build: Build) -> dict[str, SwitchFacts]:
             disabled=" ".join(build.disabled_ports.get(name, ())),
             vars=json.dumps(variables, sort_keys=True) if variables else "",
         )
-    return facts
+    return settings
 
 
 def serials(build: Build) -> dict[str, str]:
     """The serial of each switch, by its name; only of switches whose serial is known."""
-    of_vertices = build.hardware.serial if build.hardware else ()
-    return {
-        name: serial
-        for name, serial in zip(build.wiring.names, of_vertices, strict=False)
-        if serial
-    }
+    if not build.hardware:
+        return {}
+    names_and_serials = zip(build.wiring.names, build.hardware.serial, strict=True)
+    return {name: serial for name, serial in names_and_serials if serial}
 
 
 def renamed_switches(old: Build, new: Build) -> dict[str, str]:
-    """The new name of each switch with a serial that has another name now, by its old name.
-
-    A switch without a serial is known by its name: with another name it is another switch.
-    """
+    """The new name of each switch with a serial that has another name now, by its old name."""
     by_serial = {serial: name for name, serial in serials(new).items()}
     names = {name: by_serial.get(serial, name) for name, serial in serials(old).items()}
     return {name: new_name for name, new_name in names.items() if name != new_name}
@@ -127,7 +125,7 @@ def renamed_switches(old: Build, new: Build) -> dict[str, str]:
 def new_names(old: Build, new: Build) -> dict[str, str]:
     """The name in the new build of each switch that both builds have, by its name in the old one.
 
-    A name that another switch has taken does not name the switch any more.
+    A switch whose old name now belongs to a renamed switch is not in the new build.
     """
     renamed = renamed_switches(old, new)
     taken, names = set(renamed.values()), set(new.wiring.names)
@@ -140,21 +138,21 @@ def new_names(old: Build, new: Build) -> dict[str, str]:
 
 def setting_changes(old: Build, new: Build) -> tuple[SettingChange, ...]:
     """Settings of switches and cables that both builds have, and of types, where they differ."""
-    before, after, names = switch_facts(old), switch_facts(new), new_names(old, new)
-    both_in_racks = old.hardware is not None and new.hardware is not None
+    before, after, names = _switch_settings(old), _switch_settings(new), new_names(old, new)
+    both_have_hardware = old.hardware is not None and new.hardware is not None
     changes = list(_type_changes(old, new))
-    for earlier, name in names.items():
-        for setting in SETTINGS if both_in_racks else SETTINGS_ANYWHERE:
-            was, now = getattr(before[earlier], setting), getattr(after[name], setting)
+    for old_name, name in names.items():
+        for setting in SETTINGS if both_have_hardware else SETTINGS_WITHOUT_HARDWARE:
+            was, now = getattr(before[old_name], setting), getattr(after[name], setting)
             if was != now:
                 changes.append(SettingChange(SWITCH, name, setting, _shown(was), _shown(now)))
     return (*changes, *_length_changes(old, new, names))
 
 
 def _length_changes(old: Build, new: Build, names: Mapping[str, str]) -> Iterator[SettingChange]:
-    """The lengths that differ, of cables between the same two switches.
+    """Yield the lengths that differ, of cables between the same two switches.
 
-    Cables with labels only: links through panels have cords and trunks instead.
+    Links through panels are left out: they have cords and trunks instead of one cable with a label.
 
     Args:
         old: the build before.
@@ -169,9 +167,10 @@ def _length_changes(old: Build, new: Build, names: Mapping[str, str]) -> Iterato
     )
     if np.array_equal(before.ends, after.ends) and np.array_equal(before.length, after.length):
         return
-    # "" for a switch that is gone: another one may have its name.
-    earlier_names = [names.get(name, "") for name in old.wiring.names]
-    length_before = dict(zip(_cable_keys(before, earlier_names), before.length, strict=True))
+    # The old cables get the new names of switches; "" for one that is gone, as another switch may
+    # have its name.
+    names_now = [names.get(name, "") for name in old.wiring.names]
+    length_before = dict(zip(_cable_keys(before, names_now), before.length, strict=True))
     keys, labels = _cable_keys(after, new.wiring.names), labels_of(after, np.arange(len(after)))
     for key, label, now in zip(keys, labels, after.length, strict=True):
         was = length_before.get(key, now)
@@ -180,7 +179,7 @@ def _length_changes(old: Build, new: Build, names: Mapping[str, str]) -> Iterato
 
 
 def _cable_keys(cables: Cables, names: Sequence[str]) -> Iterator[tuple[str, str, int]]:
-    """The names of the switches at both ends of each cable, in order, and its socket."""
+    """Yield the names of the switches at both ends of each cable, in order, and its socket."""
     for (u, v), socket in zip(cables.ends.tolist(), cables.socket.tolist(), strict=True):
         first, second = sorted((names[u], names[v]))
         yield first, second, socket
@@ -198,7 +197,7 @@ def _type_changes(old: Build, new: Build) -> Iterator[SettingChange]:
 
 
 def _type_value_changes(was: NodeTypeFacts, now: NodeTypeFacts) -> Iterator[SettingChange]:
-    """The values of a whole node type that differ."""
+    """Yield the values of a whole node type that differ."""
     for field_name in TYPE_FIELDS:
         before, after = getattr(was, field_name), getattr(now, field_name)
         if before != after:
@@ -206,7 +205,10 @@ def _type_value_changes(was: NodeTypeFacts, now: NodeTypeFacts) -> Iterator[Sett
 
 
 def _port_changes(was: NodeTypeFacts, now: NodeTypeFacts) -> Iterator[SettingChange]:
-    """Yield the number of ports if it differs, and for each field the first port that differs."""
+    """Yield the number of ports if it differs, and for each field the first port that differs.
+
+    One port a field is enough to see the change, and a type may have hundreds of ports.
+    """
     if len(was.label) != len(now.label):
         counts = str(len(was.label)), str(len(now.label))
         yield SettingChange(NODE_TYPE, now.name, "ports", *counts)
@@ -237,8 +239,8 @@ def _block_changes(was: NodeTypeFacts, now: NodeTypeFacts) -> Iterator[SettingCh
 
 
 def _shown(value: Any) -> str:
-    """A value in a few words."""
+    """A value as text that is printed: `none` for no value, and shortened if it is long."""
     if isinstance(value, Mapping):
-        value = ", ".join(f"{key}={each}" for key, each in value.items())
+        value = ", ".join(f"{key}={entry}" for key, entry in value.items())
     text = str(value) if value not in ("", (), None) else "none"
     return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 1]}…"

@@ -133,7 +133,7 @@ class PushRounds:
             device: the switch's device.
             vertex: its vertex in the new build.
         """
-        old_vertex = self.move.before(vertex)  # negative where the old build lacks the switch
+        old_vertex = self.move.old_vertex(vertex)  # negative where the old build lacks the switch
         rounds = self.move.rounds(vertex, self.host_tables[vertex], self.has_policy_rules[vertex])
         routes, old = self.routes_after(vertex), dict[RouteKey, _Route]()
         new = _by_key(device.lines(device.rendered()), routes)
@@ -157,7 +157,7 @@ class PushRounds:
         """Problems for the interfaces whose links lead to another address after the move."""
         new = self.move.update.new
         for vertex in np.flatnonzero(new.topology.present).tolist():
-            old_vertex = self.move.before(vertex)
+            old_vertex = self.move.old_vertex(vertex)
             if old_vertex < 0:
                 continue
             before = _gateways(self.routes_before(old_vertex))
