@@ -19,7 +19,8 @@ from inventory.problems import InputError, Problem
 from inventory.yamlfile import Unreadable
 
 LARGEST_DIAMETER = 62
-"""The most links of a shortest path: a packet that has visited 64 switches is dropped."""
+"""The most links of a shortest path. A packet that visits a 64th switch counts as looping
+(`compilers.tables.fib.MOST_HOPS`), so a path has at most 63 switches."""
 
 
 class AnyGraph(Family):
@@ -31,11 +32,14 @@ class AnyGraph(Family):
     name = "graph"
     parameters: tuple[str, ...] = ("file",)
     place = 6  # in lists of families
-    described = True  # by a file, which is the only member
+    described = True  # its only member is in a file
     any_links = True  # switches may have different numbers of links
 
     def check(self, parameters: Parameters) -> list[Problem]:
-        """Return the problems of the file with their lines; without a file, that of the key."""
+        """Return the problems of the file, with their lines.
+
+        If the file cannot be read, the problem is about the key `file`, which names it.
+        """
         try:
             graph = _file(parameters)
         except Unreadable as error:
@@ -77,16 +81,21 @@ def _file(parameters: Parameters) -> GraphFile:
 
 
 def _path_problems(file: GraphFile, name: str) -> list[Problem]:
-    """Return the problem of a graph that is not connected, or whose diameter is too large."""
+    """Return the problem of a graph that is not connected, or whose diameter is too large.
+
+    Args:
+        file: the graph.
+        name: the name of the file.
+    """
     graph = Graph.from_edges(len(file.names), file.edges)
     table = neighbour_table(graph)
-    component = components(table)
-    if len(parts := np.unique(component)) > 1:
-        cut_off = file.names[int(np.flatnonzero(component == parts[1])[0])]
-        given = f"{len(parts)} parts: no path from {file.names[0]} to {cut_off}"
+    component_of_vertex = components(table)
+    if len(numbers := np.unique(component_of_vertex)) > 1:
+        cut_off = file.names[int(np.flatnonzero(component_of_vertex == numbers[1])[0])]
+        given = f"{len(numbers)} parts: no path from {file.names[0]} to {cut_off}"
         return [Problem("a connected graph", given, "add links", name)]
-    # The diameter is at most twice the largest distance from the first vertex. Only if that leaves
-    # it open is the diameter searched.
+    # The diameter is at most twice the largest distance from the first vertex. A search from every
+    # vertex takes long, so it is made only if this bound does not suffice.
     if int(distances(table, np.arange(1)).max()) > LARGEST_DIAMETER // 2:
         longest = diameter(graph)
         if longest > LARGEST_DIAMETER:

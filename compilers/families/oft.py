@@ -2,6 +2,7 @@
 
 Its leaves are two copies of the points of a projective plane, and its spines are the lines: both
 copies of a point are joined to the lines through it. Only leaves have hosts. Routes are by algebra.
+In shapes, n is the number of points, and N = 3n that of all vertices.
 """
 
 from __future__ import annotations
@@ -43,19 +44,21 @@ class OrthogonalFatTree(Family):
     def build(self, parameters: Parameters) -> Topology:
         """Build the OFT; coordinates, int32[N, 4], are the column 0, 1 or 2, and the vector."""
         q = int(parameters["q"])
-        n, incidence = points_of_plane(q), lines(q)
-        spine = np.repeat(np.array([0, 1, 0], np.uint8), n)
-        padded = np.full((3 * n, 2 * (q + 1)), -1, np.int32)
-        padded[:n, : q + 1] = padded[2 * n :, : q + 1] = incidence + n
-        padded[n : 2 * n] = np.concatenate((incidence, incidence + 2 * n), axis=1)
+        n, incidence = points_of_plane(q), lines(q)  # int32[n, q + 1], the points on each line
+        is_spine = np.repeat(np.array([0, 1, 0], np.uint8), n)
+        # int32[N, 2(q + 1)], the neighbours of each vertex; -1 where leaves have fewer links. By
+        # the polarity, the lines through a point have the numbers of the points on the line.
+        neighbours = np.full((3 * n, 2 * (q + 1)), -1, np.int32)
+        neighbours[:n, : q + 1] = neighbours[2 * n :, : q + 1] = incidence + n
+        neighbours[n : 2 * n] = np.concatenate((incidence, incidence + 2 * n), axis=1)
         return Topology(
             family=self.name,
             parameters={"q": q},
-            graph=Graph.from_padded(padded),
+            graph=Graph.from_padded(neighbours),
             kinds=("leaf", "spine"),
-            kind=spine,
+            kind=is_spine,
             coordinates=copied_points(q, 3),
-            endpoints=spine == 0,
+            endpoints=is_spine == 0,
             diameter=3,
         )
 
@@ -68,8 +71,15 @@ class OrthogonalFatTree(Family):
         q = radix // 2 - 1
         if radix % 2 == 0 and q <= LARGEST_Q and prime_power(q):
             n = points_of_plane(q)
-            of_leaves = {"links": 2 * n * (q + 1), "endpoints": 2 * n, "host_diameter": 2}
-            yield self.design(radix, 3 * n, 3, {"q": q}, **of_leaves)
+            yield self.design(
+                radix,
+                nodes=3 * n,
+                diameter=3,
+                parameters={"q": q},
+                links=2 * n * (q + 1),
+                endpoints=2 * n,
+                host_diameter=2,
+            )
 
     def mean_distance(self, parameters: Parameters) -> float:  # noqa: ARG002
         """Return 2, as any two leaves are 2 links apart (§VI)."""
@@ -80,7 +90,10 @@ class OrthogonalFatTree(Family):
         return 1.0
 
     def marked_share(self, parameters: Parameters, hosts: int) -> tuple[float, bool]:
-        """Return (q + 1)/2p for p hosts a leaf, and that this is exact (`marked_spread`)."""
+        """Return (q + 1)/2p for p hosts a leaf, and that some permutation gets no more.
+
+        `compilers.routing.marked_spread` has the paths of these packets.
+        """
         return (int(parameters["q"]) + 1) / (2 * hosts), True
 
     def cassette_layouts(self, topology: Topology) -> Mapping[str, Any]:  # noqa: ARG002
@@ -90,7 +103,7 @@ class OrthogonalFatTree(Family):
     def headings(self, topology: Topology) -> NDArray[np.int32] | None:
         """Return a number for each link of a switch, the same in all racks of parallel classes.
 
-        The number is that of the heading (`polarity.headings`); None if the plane is not whole.
+        These are the numbers of `polarity.headings`. None if links of the plane are missing.
         """
         q, graph = int(topology.parameters["q"]), topology.graph
         whole = graph.size == 2 * points_of_plane(q) * (q + 1)

@@ -56,6 +56,7 @@ class ProjectiveNetwork(Family):
         return Topology(
             family=self.name,
             parameters={"q": q},
+            # Neighbours of points are lines, and neighbours of lines are points.
             graph=Graph.from_padded(np.concatenate((incidence + n, incidence))),
             kinds=("point", "line"),
             kind=np.repeat(np.array([0, 1], np.uint8), n),
@@ -112,14 +113,17 @@ class ProjectiveNetwork(Family):
         return {"parallels": parallels}
 
     def headings(self, topology: Topology) -> NDArray[np.int32] | None:
-        """Return a number for each link of a switch, alike in all racks of parallel classes."""
+        """Return a number for each link of a switch, the same in all racks of parallel classes.
+
+        These are the numbers of `polarity.headings`. None if links of the plane are missing.
+        """
         q, graph = int(topology.parameters["q"]), topology.graph
         whole = graph.size == order(q) * (q + 1)
         return headings(q, graph.padded()) if whole else None
 
 
 def copied_points(q: int, copies: int) -> NDArray[np.int32]:
-    """Return the coordinates of several copies of all points, int32[copies · N, 4].
+    """Return the coordinates of several copies of all points, int32[copies · n, 4].
 
     The first coordinate is the number of the copy; the others are the vector of the point.
     """
@@ -130,25 +134,32 @@ def copied_points(q: int, copies: int) -> NDArray[np.int32]:
 def parallels(topology: Topology, start: int | None) -> Layout:
     """Return the layout of PN or OFT with one parallel class of the affine plane in each rack.
 
-    Points and lines have the coordinates (t, w) of `polarity.affine`. The lines (t, w) of one t are
-    a parallel class: they meet in one point at infinity, the centre t. A rack has the points and
-    the lines of one t, each with its centre, and for OFT also the other column of points. Point
-    (t, w) is on line (s, v) where w + v = -(s - t)², for even q where w + v = st. So all racks have
-    the same links inside (for even q, all but that of t = 0), and links between two racks depend
-    only on s - t, for even q on s/t. The point and the line P0 have a rack of their own.
+    Points and lines have the affine coordinates (t, w) of `polarity.affine`. The lines with the
+    same t are a *parallel class*: they meet in one point at infinity, the *centre* t.
+
+    - Rack 0 has the point and the line P0.
+    - Rack t + 1 has the points and the lines (t, w) for all w, and the centres t. For OFT it has
+      the other copy of the points, too.
+
+    Point (t, w) is on line (s, v) where w + v = -(s - t)² if q is odd, and where w + v = st if q is
+    even. So all racks but rack 0 have the same links inside (for even q, also rack 1 is different,
+    that of t = 0). The links between two racks depend only on s - t (for even q, on s/t).
 
     Args:
         topology: a PN or OFT.
         start: the quadric P0; None for the first.
     """
     q = int(topology.parameters["q"])
+    n = order(q)
     t, w, in_fan = affine(q, start)
-    copies = topology.graph.order // order(q)
+    copies = topology.graph.order // n
     p0 = quadrics(q)[0] if start is None else start
-    rack = np.where(np.arange(order(q)) == p0, 0, t + 1)
-    # int32[copies, N]: in each copy of the points the centre comes last.
-    place = np.where(in_fan, label_in_fan(q, t, w), q) + (q + 1) * np.arange(copies)[:, None]
-    position = np.where(rack == 0, np.arange(copies)[:, None], place)
+    rack = np.where(np.arange(n) == p0, 0, t + 1)
+    copy = np.arange(copies)[:, None]
+    # int32[copies, n]. A rack has q + 1 places for each copy, of which the last is for the centre.
+    # The rack of P0 has one.
+    place = np.where(in_fan, label_in_fan(q, t, w), q) + (q + 1) * copy
+    position = np.where(rack == 0, copy, place)
     return Layout(
         name="parallels",
         rack=np.tile(rack, copies).astype(np.int32),
@@ -161,45 +172,46 @@ def parallels(topology: Topology, start: int | None) -> Layout:
 
 
 def subplanes(q: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return a partition of G_q, q = p², into m = p²-p+1 copies of G_p (§III-A).
+    """Return a partition of G_q, q = r², into m = r² - r + 1 copies of G_r (§III-A).
 
-    A Singer cycle numbers the points 0..N-1 so that every line is a shift of one line. Shifts by m
-    map each subplane to itself, so the points of a subplane have the same residue modulo m; a line
-    belongs to the subplane that it shares p+1 points with.
+    A Singer cycle numbers the n points 0..n-1 so that every line is a shift of one line. Shifts by
+    m map each subplane to itself, so the points of a subplane have the same residue modulo m. A
+    line belongs to the subplane with which it shares r + 1 points.
 
     Returns:
-        For the points and lines of PN: the number of the copy, int32[2N], and the place in the copy
-        from 0, int32[2N], which is the same in every copy.
+        For the points and lines of PN: the number of the copy, int32[2n], and the place in the copy
+        from 0, int32[2n], which is the same in every copy.
 
     Raises:
         ValueError: q is not a square.
     """
-    p = isqrt(q)
-    if p * p != q:
+    r = isqrt(q)
+    if r * r != q:
         raise ValueError(f"{q} is not the square of a prime power")
-    n, m = order(q), q - p + 1
-    point = np.empty(n, np.int64)
-    point[_singer_cycle(q)] = np.arange(n)
+    n, m = order(q), q - r + 1
+    point_number = np.empty(n, np.int64)
+    point_number[_singer_cycle(q)] = np.arange(n)
 
-    on_line = np.sort(point[lines(q)], axis=1)
+    on_line = np.sort(point_number[lines(q)], axis=1)
     # Each line has one pair of points with consecutive numbers, which says by how much it is
     # shifted. The residue that the line with shift 0 has more than once is that of its subplane.
-    adjacent = (np.roll(on_line, -1, axis=1) - on_line) % n == 1
-    shift = on_line[adjacent]
+    is_followed = (np.roll(on_line, -1, axis=1) - on_line) % n == 1
+    shift = on_line[is_followed]
     residues = np.sort(on_line[shift == 0][0] % m)
-    repeated = residues[:-1][np.diff(residues) == 0][0]
-    line = (shift + repeated) % n
+    repeated_residue = residues[:-1][np.diff(residues) == 0][0]
+    line_number = (shift + repeated_residue) % n
 
-    numbers = np.concatenate((point, line))
-    place = numbers // m + np.repeat([0, n // m], n)
+    numbers = np.concatenate((point_number, line_number))
+    first_place = np.repeat([0, n // m], n)  # lines come after the points of their copy
+    place = numbers // m + first_place
     return (numbers % m).astype(np.int32), place.astype(np.int32)
 
 
 def _singer_cycle(q: int) -> NDArray[np.int32]:
-    """Return the points in the order in which a collineation visits them all, int32[N].
+    """Return the points in the order in which a collineation visits them all, int32[n].
 
-    The collineation is the companion matrix of a cubic x³ = a + bx + cx²: the first one, in
-    lexicographic order of (c, b, a) from (1, 0, 1), whose orbit is the whole plane.
+    The collineation is the companion matrix of a cubic x³ = a + bx + cx². Cubics are tried in
+    lexicographic order of (c, b, a) from (1, 0, 1), until the orbit of a point is the whole plane.
     """
     for c, b, a in product(range(1, q), range(q), range(1, q)):
         image = _companion(q, a, b, c).tolist()
@@ -212,16 +224,18 @@ def _singer_cycle(q: int) -> NDArray[np.int32]:
 
 
 def _companion(q: int, a: int, b: int, c: int) -> NDArray[np.int32]:
-    """Return the image (az, x+bz, y+cz) of each point (x, y, z), int32[N]."""
+    """Return the image (az, x+bz, y+cz) of each point (x, y, z), int32[n]."""
     f = field(q)
     x, y, z = points(q).T
-    u, v, w = f.mul[a, z], f.add[x, f.mul[b, z]], f.add[y, f.mul[c, z]]
-    scale = f.inv[np.where(u != 0, u, np.where(v != 0, v, w))]
-    return numbers_of(q, np.stack([f.mul[part, scale] for part in (u, v, w)], axis=-1))
+    image = f.mul[a, z], f.add[x, f.mul[b, z]], f.add[y, f.mul[c, z]]
+    # The vector of a point has 1 as its first coordinate that is not 0.
+    first_nonzero = np.where(image[0] != 0, image[0], np.where(image[1] != 0, image[1], image[2]))
+    scale = f.inv[first_nonzero]
+    return numbers_of(q, np.stack([f.mul[part, scale] for part in image], axis=-1))
 
 
 def subplane_racks(topology: Topology, start: int | None) -> Layout:
-    """Return the layout of PN for q = p²: p²-p+1 racks, each a PN of order p (§III-A)."""
+    """Return the layout of PN for q = r²: r² - r + 1 racks, each a PN of order r (§III-A)."""
     del start
     rack, position = subplanes(int(topology.parameters["q"]))
     return Layout.of_one_kind("subplanes", rack, position, "subplane")

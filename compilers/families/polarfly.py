@@ -1,7 +1,9 @@
 """The family `polarfly`: the polarity graphs ER_q (PolarFly paper).
 
-Routes, alternates and repairs are by algebra. `compilers.topology.polarity` has the graph; here are
-its formulas and its layouts, fans and stars.
+Vertices are the points of a projective plane over the field of q elements; two are joined if their
+dot product is 0. A *quadric* is orthogonal to itself. Routes, alternates and repairs are by
+algebra. `compilers.topology.polarity` has the graph; here are its formulas and its layouts, fans
+and stars.
 """
 
 from __future__ import annotations
@@ -30,11 +32,13 @@ from compilers.topology.polarity import (
 )
 from inventory.problems import InputError, Problem
 
+QUADRIC = VERTEX_KINDS.index("W")
+"""The kind of quadrics. All other vertices are *ordinary*."""
 LEAST_SPREAD = 3
 """The smallest q at which a switch has two links for marked packets."""
 LEAST_NEAR_VALIANT = 5
-"""The smallest q at which `spread` guarantees at least .85 of what `valiant` does: .75 at q
-= 3, .82 at 4, .86 at 5, .91 at 7."""
+"""The smallest q at which `spread` guarantees at least .85 of what `valiant` does. The part is .75
+at q = 3, .82 at 4, .86 at 5, .91 at 7."""
 
 
 class PolarFly(Family):
@@ -61,10 +65,10 @@ class PolarFly(Family):
         """Build ER_q, with quadrics W, their neighbours V1, and all other vertices V2."""
         q = int(parameters["q"])
         graph, quadric = structure(q)
-        kind = np.full(graph.order, 2, np.uint8)
+        kind = np.full(graph.order, VERTEX_KINDS.index("V2"), np.uint8)
         for vertex in np.flatnonzero(quadric).tolist():
-            kind[graph.neighbours(vertex)] = 1
-        kind[quadric] = 0
+            kind[graph.neighbours(vertex)] = VERTEX_KINDS.index("V1")
+        kind[quadric] = QUADRIC
         return Topology(
             family=self.name,
             parameters={"q": q},
@@ -100,10 +104,11 @@ class PolarFly(Family):
         return polarity.symmetries(int(topology.parameters["q"]))
 
     def marked_share(self, parameters: Parameters, hosts: int) -> tuple[float, bool] | None:
-        """Return the share of `compilers.routing.marked_spread`, by formula.
+        """Return (q² - 1)/(2p(2q - 1)) for p hosts a switch, and whether some permutation gets no
+        more.
 
-        If q is even, some permutation gets no more. If q is odd, tables carry a little more:
-        1.1 % at q = 3, .2 % at 5, and ever less.
+        `compilers.routing.marked_spread` has the paths of these packets. If q is even, the share is
+        exact. If q is odd, tables carry a little more: 1.1 % at q = 3, .2 % at 5, and ever less.
         """
         q = int(parameters["q"])
         share = (q * q - 1) / (2 * hosts * (2 * q - 1))
@@ -163,7 +168,10 @@ class PolarFly(Family):
         return {"fans": fans, "stars": stars} if even else {"fans": fans}
 
     def headings(self, topology: Topology) -> NDArray[np.int32] | None:
-        """Return a number for each link of a switch, alike in all fans."""
+        """Return a number for each link of a switch, the same in all fans.
+
+        These are the numbers of `polarity.headings`. None if links of ER_q are missing.
+        """
         if not polarity.is_whole(topology):
             return None
         return polarity.headings(_q(topology), topology.graph.padded())
@@ -180,7 +188,10 @@ def polarity_utilisation(q: int) -> float:
 def fan_modules(q: int, scale: int, inside: int, loop: int) -> Modules:
     """Return the sizes of the clusters of a fabric made from ER_q (PolarFly paper, §V).
 
-    For even q the nucleus is in the cluster of the quadrics.
+    A cluster is a fan: an ordinary neighbour of a quadric P0, its centre, with the ordinary
+    neighbours of the centre, which are joined in pairs. One more cluster has the quadrics. For even
+    q one of the ordinary neighbours of P0 is the *nucleus*, which is joined to all quadrics, and is
+    in their cluster.
 
     Args:
         q: the order of the field.
@@ -188,30 +199,39 @@ def fan_modules(q: int, scale: int, inside: int, loop: int) -> Modules:
         inside: the links among the nodes of one vertex.
         loop: more links among the nodes of a quadric.
     """
-    even = q % 2 == 0
-    size = q + 1 if even else q  # the vertices of a fan
-    fan = q + q // 2 if even else 3 * (q - 1) // 2  # the edges within a fan
-    count = q - 1 if even else q
-    quadrics = q + 2 if even else q + 1  # the vertices of the quadrics' cluster
-    at_nucleus = q + 1 if even else 0
+    if q % 2 == 0:
+        fan_vertices = q + 1  # the centre, and q around it
+        fan_edges = q + q // 2  # those of the centre, and those of the pairs
+        fans_count = q - 1  # one for each ordinary neighbour of P0 but the nucleus
+        edges_between_fans = q
+        last_vertices = q + 2  # the quadrics and the nucleus
+        last_edges = q + 1  # those of the nucleus
+    else:
+        fan_vertices = q  # the centre, and q - 1 around it; two of its neighbours are quadrics
+        fan_edges = 3 * (q - 1) // 2  # those of the centre, and those of the pairs
+        fans_count = q  # one for each neighbour of P0, which are all ordinary
+        edges_between_fans = q - 2
+        last_vertices = q + 1  # the quadrics
+        last_edges = 0  # no two quadrics are joined
     return Modules(
-        size=scale * size,
-        count=count,
-        inside=scale * fan + size * inside,
-        between=(q if even else q - 2) * scale,
-        rest=scale * quadrics,
-        loose=scale * at_nucleus + quadrics * inside + (q + 1) * loop,
-        bundles=comb(count + 1, 2),
+        size=scale * fan_vertices,
+        count=fans_count,
+        inside=scale * fan_edges + fan_vertices * inside,
+        between=scale * edges_between_fans,
+        rest=scale * last_vertices,
+        loose=scale * last_edges + last_vertices * inside + (q + 1) * loop,
+        bundles=comb(fans_count + 1, 2),
     )
 
 
 def triangles(topology: Topology) -> NDArray[np.int32]:
     """Return the triangles of ER_q, int32[C(q+1, 3), 3], vertices ascending.
 
-    Each link between ordinary vertices u, v is in one, with the apex u×v.
+    Each link between ordinary vertices u, v is in one, whose third vertex is u×v. So each triangle
+    is found at its three links, and kept at the link of its two smallest vertices.
     """
-    ordinary = (topology.kind[topology.graph.edges()] != 0).all(axis=1)
-    u, v = topology.graph.edges()[ordinary].T
+    is_ordinary = (topology.kind[topology.graph.edges()] != QUADRIC).all(axis=1)
+    u, v = topology.graph.edges()[is_ordinary].T
     corners = np.stack((u, v, cross(_q(topology), u, v)), axis=1)
     return corners[corners[:, 2] > corners[:, 1]]
 
@@ -219,11 +239,12 @@ def triangles(topology: Topology) -> NDArray[np.int32]:
 def fans(topology: Topology, start: int | None) -> Layout:
     """Return the layout of Algorithm 1 of the PolarFly paper.
 
-    The ordinary neighbours of a quadric P0 are the centres of fans, and the other neighbours of a
-    centre are around it. Rack C0 holds the quadrics and, for even q, the nucleus, which would be a
-    fan of its own (layout A). In affine coordinates, vertex (t, w) of fan t has its position by w,
-    for even q by w/t². So all fans have the same links inside, and links between two fans depend
-    only on the difference or the ratio of their t.
+    The ordinary neighbours of a quadric P0 are the centres of fans, and the ordinary neighbours of
+    a centre are around it. Rack 0 holds the quadrics and, for even q, the nucleus, which would be a
+    fan of its own (layout A of the paper). In the affine coordinates of `polarity.affine`, vertex
+    (t, w) of fan t has its position by w, for even q by w/t². So all fans have the same links
+    inside, and links between two fans depend only on the difference of their t, for even q on the
+    ratio.
 
     Args:
         topology: a PolarFly.
@@ -235,14 +256,15 @@ def fans(topology: Topology, start: int | None) -> Layout:
     q, quadrics = _q(topology), topology.of_kind("W")
     p0 = _quadric(quadrics, start)
     nucleus = _nucleus(q, topology)
-    near = topology.graph.neighbours(p0)
-    centres = near[~np.isin(near, nucleus)]
+    neighbours_of_p0 = topology.graph.neighbours(p0)
+    centres = neighbours_of_p0[~np.isin(neighbours_of_p0, nucleus)]
     rack = _racks_around(topology, centres)
     t, w, _ = affine(q, p0)
     label = label_in_fan(q, t, w)
     if q % 2:
+        # Each quadric but P0 is in the affine plane: it is ordered by its t.
         label = np.where(rack == 0, t, label)
-    label[p0] = q
+    label[p0] = q  # the last of its rack
     return _layout(
         "fans",
         rack,
@@ -257,10 +279,10 @@ def fans(topology: Topology, start: int | None) -> Layout:
 def _racks_around(topology: Topology, centres: NDArray[np.int32]) -> NDArray[np.int32]:
     """Return i + 1 for the i-th centre and its ordinary neighbours, 0 for others, int32[N]."""
     rack = np.zeros(topology.graph.order, np.int32)
-    near = topology.graph.padded()[centres]
-    number = np.broadcast_to(np.arange(1, len(centres) + 1)[:, None], near.shape)
-    ordinary = (near >= 0) & (topology.kind[near] != 0)
-    rack[near[ordinary]] = number[ordinary]
+    around = topology.graph.padded()[centres]
+    number = np.broadcast_to(np.arange(1, len(centres) + 1)[:, None], around.shape)
+    is_ordinary = (around >= 0) & (topology.kind[around] != QUADRIC)
+    rack[around[is_ordinary]] = number[is_ordinary]
     rack[centres] = number[:, 0]
     return rack
 
@@ -268,7 +290,12 @@ def _racks_around(topology: Topology, centres: NDArray[np.int32]) -> NDArray[np.
 def _mates(q: int, rack: NDArray[np.int32], centre: NDArray[np.int64]) -> NDArray[np.int32]:
     """Return the mate of each vertex, int32[N]: the third vertex of its triangle with its centre.
 
-    0 for centres and for vertices in no fan.
+    Of centres and of vertices in no fan it is 0, and means nothing.
+
+    Args:
+        q: the order of the field.
+        rack: int32[N], the rack of each vertex; 0 for vertices in no fan.
+        centre: int64[R], the centre of each rack.
     """
     vertex = np.arange(len(rack), dtype=np.int32)
     mate = np.zeros(len(rack), np.int32)
@@ -288,8 +315,9 @@ def stars(topology: Topology, start: int | None) -> Layout:
     q, quadrics = _q(topology), topology.of_kind("W").astype(np.int32)
     nucleus = _nucleus(q, topology)
     rack = np.zeros(topology.graph.order, np.int32)
-    near = topology.graph.padded()[quadrics, :q]
-    rack[near] = rack[quadrics, None] = np.arange(1, q + 2)[:, None]
+    # int32[q + 1, q], the neighbours of quadrics: the nucleus, and q - 1 others.
+    neighbours = topology.graph.padded()[quadrics, :q]
+    rack[neighbours] = rack[quadrics, None] = np.arange(1, q + 2)[:, None]
     rack[nucleus] = 0
     return _layout(
         "stars",
@@ -325,9 +353,10 @@ def _layout(
         mate: int32[N], the third vertex of each triangle with a centre; None without triangles.
     """
     vertex = np.arange(len(rack), dtype=np.int32)
-    # Mates are sorted by the lower of their labels, so that they are side by side.
-    lead = label if mate is None else np.where(rack == 0, label, np.minimum(label, label[mate]))
-    position = places_in(rack, label, lead, vertex != centre[rack])
+    # Mates are sorted by the lower of their labels first, so that they are side by side.
+    lower = label if mate is None else np.where(rack == 0, label, np.minimum(label, label[mate]))
+    is_centre = vertex == centre[rack]
+    position = places_in(rack, label, lower, ~is_centre)
     kind = np.zeros(len(names), np.uint8)
     kind[1:] = 1
     return Layout(name, rack, position, kinds, kind, names, np.asarray(centre, np.int32))

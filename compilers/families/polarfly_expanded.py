@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from compilers.topology.replicated_clusters import Expansion
 
 LARGEST = 8192
-"""The most switches of a fabric that grows."""
-CLUSTERS = re.compile(r"([a-z]+):([0-9]{1,4})")
+"""The most switches of the PolarFly that grows. Routes of the grown fabric are searched, for which
+one distance for each pair of switches is in memory."""
+CLUSTERS = re.compile(r"(?P<kind>[a-z]+):(?P<count>[0-9]{1,4})")
 """A kind of clusters and how many: `quadric:2`."""
 
 
@@ -50,7 +51,7 @@ class ExpandedPolarFly(Family):
         if match is None:
             required, todo = "a kind of clusters and how many", "write it like quadric:2"
             return [Problem(required, text, todo, key="clusters")]
-        return growth_problems(_first_polarfly(q), match[1], int(match[2]))
+        return growth_problems(_first_polarfly(q), match["kind"], int(match["count"]))
 
     def order(self, parameters: Parameters) -> int:
         """Return the number of switches, those of the copies included."""
@@ -66,11 +67,13 @@ class ExpandedPolarFly(Family):
 
         first = _first_polarfly(int(topology.parameters["q"]))
         egress = np.asarray(PolarFly().routes(first).egress[:]).astype(np.int64)
+        # Class k of PolarFly's routes is link k. Larger values stand for no link.
         most_links = first.graph.padded().shape[1]
-        return routes(topology, np.where(egress < most_links, egress, -1))
+        earlier_links = np.where(egress < most_links, egress, -1)
+        return routes(topology, earlier_links)
 
     def layouts(self, topology: Topology) -> Mapping[str, Any]:
-        """Return the layout `fans`, with the copies as clusters of their own."""
+        """Return the layout `fans`, with a rack of its own for each copy of a cluster."""
         q, clusters = int(topology.parameters["q"]), str(topology.parameters["clusters"])
 
         def fans(_topology: Topology, start: int | None) -> Layout:

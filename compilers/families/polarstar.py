@@ -1,8 +1,11 @@
 """The family `polarstar`: star products of ER_q with a supernode (PolarStar paper).
 
 Every vertex of the structure graph ER_q is replaced by a copy of the supernode, a small graph of k
-members. Routes are by algebra; in fabrics that are too large for a search, alternates and repairs
-are constructed by the package that registers this (`compilers.topology.family.construction`).
+members. A *structure arc* is an arc of ER_q: over it each member of one supernode is joined to one
+member of the next. In formulas, n is the number of structure vertices, N = n·k that of switches,
+and d' the degree of a member inside its supernode. Routes are by algebra; in fabrics that are too
+large for a search, alternates and repairs are constructed by the package that registers this
+(`compilers.topology.family.construction`).
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ LARGEST_DEGREE = 255
 SHORT_NAMES = {"inductive-quad": "IQ", "paley": "Paley", "complete": "K"}
 """Short names of supernodes in titles."""
 DESIGNED_KINDS = ("inductive-quad", "paley", "complete")
-"""The supernodes of `designs`."""
+"""The supernodes of `designs`: those that give the largest fabric at some radix."""
 KINDS_WITH_CLASSES = ("inductive-quad", "paley", "complete", "cayley")
 """Supernodes with enough links for constructed classes; those of BDF have too few."""
 
@@ -64,7 +67,7 @@ class PolarStar(Family):
         return int(parameters["q"]) + 1 + int(parameters["degree"])
 
     def hierarchy(self, parameters: Parameters) -> int:
-        """Return the number of members of the supernode."""
+        """Return the number of members of the supernode; 1 if no such supernode exists."""
         return _sizes(parameters)[1].order or 1
 
     def title(self, parameters: Parameters) -> str:
@@ -99,10 +102,11 @@ class PolarStar(Family):
     def headings(self, topology: Topology) -> NDArray[np.int32] | None:
         """Return a sort key for each link: links inside the supernode first, then all others."""
         far, k = topology.graph.padded(), topology.hierarchy
-        inside = far // k == np.arange(len(far))[:, None] // k
+        switches = len(far)
+        is_inside = far // k == np.arange(switches)[:, None] // k
         # The key is the neighbour's vertex. It is made negative for links inside the supernode,
         # and where there is no link it is N, which is greater than any vertex.
-        sort_key = np.where(far < 0, len(far), far - inside * len(far))
+        sort_key = np.where(far < 0, switches, far - is_inside * switches)
         return sort_key.astype(np.int32)
 
     def symmetries(self, topology: Topology) -> Iterator[NDArray[np.int32]]:
@@ -134,13 +138,15 @@ class PolarStar(Family):
     def member(self, parameters: Parameters) -> Design:
         """Return the design with these parameters."""
         q, supernode = _sizes(parameters)
-        between = q * (q + 1) ** 2 // 2 * supernode.order
+        between = q * (q + 1) ** 2 // 2 * supernode.order  # the links of structure edges
+        inside = order(q) * supernode.links
+        loop_links = (q + 1) * supernode.loops  # those of quadrics' supernodes
         return self.design(
-            self.degree(parameters),
-            order(q) * supernode.order,
-            3,
-            parameters,
-            links=between + order(q) * supernode.links + (q + 1) * supernode.loops,
+            radix=self.degree(parameters),
+            nodes=order(q) * supernode.order,
+            diameter=3,
+            parameters=parameters,
+            links=between + inside + loop_links,
             supernode=str(parameters["supernode"]),
             supernode_degree=int(parameters["degree"]),
             supernode_order=supernode.order,
@@ -224,18 +230,20 @@ class PolarStar(Family):
 
 def _check_degree(kind: str, degree: int | str) -> list[Problem]:
     """Return the problem of a degree for which this kind of supernode does not exist."""
-    number = degree if type(degree) is int else -1
+    number = (
+        degree if type(degree) is int else -1
+    )  # a text is no degree: the nearest to -1 are named
     if number <= LARGEST_DEGREE and supernodes.exists(kind, number):
         return []
     required = f"{SUPERNODE_KINDS[kind].requirement}, at most {LARGEST_DEGREE}, for {kind}"
-    near = supernodes.degrees_near(kind, min(number, LARGEST_DEGREE + 1))
-    usable = [str(d) for d in near if d <= LARGEST_DEGREE]
+    nearest = supernodes.degrees_near(kind, min(number, LARGEST_DEGREE + 1))
+    usable = [str(near_degree) for near_degree in nearest if near_degree <= LARGEST_DEGREE]
     todo = f"the nearest {'are' if len(usable) > 1 else 'is'} {' and '.join(usable)}"
     return [Problem(key="degree", required=required, given=str(degree), todo=todo)]
 
 
 def _sizes(parameters: Parameters) -> tuple[int, SupernodeShape]:
-    """Return q and the size of the supernode, for parameters that pass `check`."""
+    """Return q and the size of the supernode: all zeros if no such supernode exists."""
     size = shape(str(parameters["supernode"]), int(parameters["degree"]))
     return int(parameters["q"]), size or SupernodeShape(0, 0, 0)
 
@@ -251,17 +259,19 @@ def is_whole(topology: Topology) -> bool:
 def polarstar_distances(parameters: Parameters, links: int) -> tuple[int, int]:
     """Count the ordered pairs at distance 1 and at distance 2; all others are at distance 3.
 
-    From (x, x'), at distance 2 are: one member of each supernode two structure arcs away, all
-    members of a neighbour supernode but the neighbour, and all members of the same supernode that
-    are no neighbours.
-
     Args:
         parameters: of a PolarStar.
         links: the number of its links.
     """
     (q, supernode), degree = _sizes(parameters), int(parameters["degree"])
     n, k, arcs = order(q), supernode.order, q * (q + 1) ** 2
-    two_links = (n * (n - 1) - arcs) * k + arcs * (k * k - k) + n * k * (k - 1 - degree)
+    # Ordered pairs at distance 2. One member of each supernode that is two structure arcs away:
+    over_two_arcs = (n * (n - 1) - arcs) * k
+    # All members of a neighbour supernode but the neighbour itself:
+    in_next_supernode = arcs * k * (k - 1)
+    # All members of the same supernode that are no neighbours:
+    in_same_supernode = n * k * (k - 1 - degree)
+    two_links = over_two_arcs + in_next_supernode + in_same_supernode
     if parameters["supernode"] == "inductive-quad":
         # Each member of a quadric's supernode has a loop link, so one more member is at distance 1.
         two_links -= (q + 1) * k
@@ -274,9 +284,10 @@ def polarstar_distances(parameters: Parameters, links: int) -> tuple[int, int]:
 def _largest_load(parameters: Parameters) -> float:
     """Estimate the largest load of an arc: the mean over structure arcs or supernode arcs.
 
-    A minimal path over d structure arcs, d = 1 or 2, has one more arc in a supernode unless it has
-    reached the member already. Quadrics unbalance structure arcs as they do in ER_q. The resulting
-    u was measured against graphs up to q = 16: 6 % too low to 8 % too high for Inductive-Quad and
+    The load is the number of ordered pairs of members whose minimal path takes the arc. A minimal
+    path over d structure arcs, d = 1 or 2, has one more arc in a supernode unless it has reached
+    the member already. Quadrics unbalance structure arcs as they do in ER_q. The resulting u was
+    measured against graphs up to q = 16: 6 % too low to 8 % too high for Inductive-Quad and
     complete supernodes, at most 23 % too high for Paley.
 
     For complete supernodes the loads are known. An arc of ER_q next to a quadric is on the minimal
@@ -286,51 +297,62 @@ def _largest_load(parameters: Parameters) -> float:
     """
     (q, supernode), degree = _sizes(parameters), int(parameters["degree"])
     n, k, arcs = order(q), supernode.order, q * (q + 1) ** 2
-    distant = n * (n - 1) - arcs  # ordered pairs of structure vertices that are two arcs apart
     if parameters["supernode"] == "complete":
         return max(2 * q * k, n)
     # Members of another supernode that a path reaches over an arc within a supernode, and those
     # that it reaches by a detour over one more structure arc.
     by_inner_arc = k - 2 if parameters["supernode"] == "inductive-quad" else k - 1
     by_detour = k - 1 - by_inner_arc
-    outside = distant * k * (2 * k + by_detour) + arcs * k * (k + by_detour)
-    inside = (distant + arcs) * k * by_inner_arc + n * k * (2 * k - 2 - degree)
-    return max(outside / (arcs * k) / polarity_utilisation(q), inside / (n * k * degree))
+    # The arcs that all paths from one member take to the k members of another supernode: structure
+    # arcs, by distance of the supernodes, and supernode arcs.
+    structure_arcs_far, structure_arcs_next = 2 * k + by_detour, k + by_detour
+    # The arcs to the members of the same supernode: d' at distance 1, and all others at distance 2.
+    to_same_supernode = degree + 2 * (k - 1 - degree)
+    far_pairs = n * (n - 1) - arcs  # ordered pairs of structure vertices that are two arcs apart
+    structure_load = far_pairs * k * structure_arcs_far + arcs * k * structure_arcs_next
+    supernode_load = (far_pairs + arcs) * k * by_inner_arc + n * k * to_same_supernode
+    mean_of_structure_arc = structure_load / (arcs * k)
+    mean_of_supernode_arc = supernode_load / (n * k * degree)
+    return max(mean_of_structure_arc / polarity_utilisation(q), mean_of_supernode_arc)
 
 
 def star_product(structure: Graph, quadric: NDArray[np.bool_], supernode: Supernode) -> Graph:
     """Return the star product: a copy of the supernode for every structure vertex.
 
-    Vertex (x, x') has the number x·k + x'. Along an arc from the smaller x to the larger y, x' is
-    joined to f(x'), against it to f⁻¹(x'). For an involution the self-loop of a quadric becomes the
-    links (x, x')–(x, f(x')). Time and memory grow with the number of links.
+    Member x' of the supernode at structure vertex x is (x, x'), with the number x·k + x'. Along an
+    arc from the smaller x to the larger y, x' is joined to f(x'), against it to f⁻¹(x'). For an
+    involution the self-loop of a quadric becomes the links (x, x')–(x, f(x')). Time and memory grow
+    with the number of links.
 
     Args:
         structure: the structure graph, without loops.
-        quadric: bool[N], which of its vertices have a self-loop.
+        quadric: bool[n], which of its vertices have a self-loop.
         supernode: of k members.
     """
     k = supernode.order
-    around = structure.padded()
+    structure_neighbours = structure.padded()  # int32[n, K]; -1 for none
+    most_arcs = structure_neighbours.shape[1]
     x = np.arange(structure.order, dtype=np.int32)[:, None]
-    width = around.shape[1] + 1 + supernode.degree
-    # int32[N, k, width], the neighbours of (x, x'): outside, over the loop link, and within.
-    table = np.full((structure.order, k, width), -1, np.int32)
+    # int32[n, k, K + 1 + d'], the neighbours of (x, x'): over K structure arcs, over the loop link,
+    # and within the supernode.
+    neighbours = np.full((structure.order, k, most_arcs + 1 + supernode.degree), -1, np.int32)
 
     bijections = np.stack((supernode.forward, supernode.backward))
-    bijection_of_arc = np.where(x < around, 0, 1)
-    # int32[N, k, degree], by structure vertex, member and structure arc.
-    outside = around[:, None, :] * k + bijections[bijection_of_arc].transpose(0, 2, 1)
-    table[:, :, : around.shape[1]] = np.where(around[:, None, :] >= 0, outside, -1)
+    bijection_of_arc = np.where(x < structure_neighbours, 0, 1)
+    image = bijections[bijection_of_arc].transpose(0, 2, 1)  # int32[n, k, K]
+    over_arcs = structure_neighbours[:, None, :] * k + image
+    is_arc = structure_neighbours[:, None, :] >= 0
+    neighbours[:, :, :most_arcs] = np.where(is_arc, over_arcs, -1)
 
-    loops = supernode.loops()
+    looped_members = supernode.loops()
     looped = np.flatnonzero(quadric)[:, None]
-    table[looped, loops, around.shape[1]] = x[looped[:, 0]] * k + supernode.forward[loops]
+    over_loops = x[looped[:, 0]] * k + supernode.forward[looped_members]
+    neighbours[looped, looped_members, most_arcs] = over_loops
 
-    members = supernode.graph.padded()
-    within = x[:, :, None] * k + members
-    table[:, :, around.shape[1] + 1 :] = np.where(members >= 0, within, -1)
-    rows = table.reshape(-1, width)
+    member_neighbours = supernode.graph.padded()
+    within = x[:, :, None] * k + member_neighbours
+    neighbours[:, :, most_arcs + 1 :] = np.where(member_neighbours >= 0, within, -1)
+    rows = neighbours.reshape(structure.order * k, -1)
     rows.sort(axis=1)
     return Graph.from_padded(rows)
 
