@@ -19,7 +19,7 @@ from importlib.metadata import PackageNotFoundError, version
 from io import BytesIO
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -53,8 +53,15 @@ P = TypeVar("P")
 """The type of a piece."""
 T = TypeVar("T")
 """The type of a result."""
-BuildPlace = tuple[str, str]
-"""The folder and the identity of a build."""
+
+
+class BuildPlace(NamedTuple):
+    """Where a worker can load a build."""
+
+    folder: str
+    """The path of the build folder."""
+    identity: str
+    """The identity that the build there has to have."""
 
 
 class DaskCluster:
@@ -71,10 +78,13 @@ class DaskCluster:
             folders: builds that may be part of shared data, with their folders.
         """
         self._client, self._address = client, str(client.scheduler.address)
-        places = [(build, (str(path.resolve()), build.identity)) for build, path in folders]
-        with self._explained():
-            shared = _shared_by_all(client, [place for _, place in places])
-        self._shared = [(build, place) for build, place in places if place in shared]
+        places = [
+            (build, BuildPlace(str(path.resolve()), build.identity)) for build, path in folders
+        ]
+        with self._errors_explained():
+            seen_by_all = _seen_by_all(client, [place for _, place in places])
+        self._shared = [(build, place) for build, place in places if place in seen_by_all]
+        """The builds that every worker can load, which are not sent."""
 
     def over(
         self,
@@ -89,7 +99,7 @@ class DaskCluster:
         Raises:
             InputError: no worker is left, or several workers died at the same piece.
         """
-        with self._explained():
+        with self._errors_explained():
             job = _SentJob(self._client, _packed((prepare, shared_data), self._shared))
             window = TASKS_OF_THREAD * max(4, sum(self._client.nthreads().values()))
             try:
@@ -99,7 +109,7 @@ class DaskCluster:
                 job.cancel()
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def _errors_explained(self) -> Iterator[None]:
         """Turn errors that Dask raises in the block into messages about the cluster.
 
         Raises:
@@ -136,7 +146,7 @@ class _Submission:
     results: Future
     """Gives the results."""
     sends: int
-    """How often the job had been sent when the group was submitted."""
+    """How often the job had been sent when the group was submitted (`_SentJob._sends`)."""
 
 
 class _SentJob:
@@ -150,22 +160,25 @@ class _SentJob:
         self._client, self._job = client, job
         self._versions = _versions_and_sources()
         self._digest = sha256(job + str(self._versions).encode()).hexdigest()
+        """Of the job and the versions, by which a worker knows a job that it has prepared."""
         self._under_way: set[Future] = set()
         """The results that are awaited."""
-        self._on_workers, self._sends = self._scatter(), 1
-        """The job as Dask names it, and how often it was sent."""
+        self._on_workers = self._scatter()
+        """The job on the workers, as Dask names it."""
+        self._sends = 1
+        """How often the job has been sent."""
 
     def submit(self, group: tuple[Any, ...]) -> Callable[[], list[Any]]:
         """Let a worker compute a group of pieces; returns a function that waits for the results."""
-        return partial(self._wait_for, group, self._submitted(group))
+        return partial(self._wait_for, group, self._submit_once(group))
 
     def cancel(self) -> None:
         """Give up the groups that are not yet computed."""
         if self._under_way:
             self._client.cancel(list(self._under_way), force=True)
 
-    def _submitted(self, group: tuple[Any, ...]) -> _Submission:
-        """Let a worker compute a group of pieces."""
+    def _submit_once(self, group: tuple[Any, ...]) -> _Submission:
+        """Let a worker compute a group of pieces, by the job that was sent last."""
         future = self._client.submit(
             _run, self._on_workers, self._digest, self._versions, group, pure=False
         )
@@ -186,13 +199,16 @@ class _SentJob:
             except CancelledError:
                 self._under_way.discard(submission.results)
                 self._send_again(submission.sends)
-                submission = self._submitted(group)
+                submission = self._submit_once(group)
             else:
                 self._under_way.discard(submission.results)
                 return results
 
     def _send_again(self, sends: int) -> None:
-        """Send the job again, unless that has been done since it was sent for the `sends`-th time.
+        """Send the job again, unless that has already been done for another group.
+
+        Args:
+            sends: how often the job had been sent when the group was submitted that was lost.
 
         Raises:
             CancelledError: it was lost `MOST_SENDS`, or the client is closed.
@@ -257,10 +273,10 @@ def _require_listener(address: str) -> None:
 
     from distributed.comm.addressing import parse_address, parse_host_port
 
-    scheme, place = parse_address(address)
+    scheme, host_and_port = parse_address(address)
     if scheme not in PROTOCOLS:
         raise ValueError("another protocol")
-    with socket.create_connection(parse_host_port(place), CONNECT_TIMEOUT) as stream:
+    with socket.create_connection(parse_host_port(host_and_port), CONNECT_TIMEOUT) as stream:
         if scheme == "tcp":  # with the others, the client speaks first
             stream.settimeout(ANSWER_TIMEOUT)
             length = stream.recv(8, socket.MSG_WAITALL)
@@ -291,14 +307,19 @@ def _require_versions(
 ) -> None:
     """Pass when a worker has the required versions.
 
+    Args:
+        of_worker: its versions, by the names of packages.
+        worker: its address.
+        required: the versions that it must have, by the names of packages.
+
     Raises:
         InputError: it has others.
     """
     for name, version_here in required.items():
-        present = of_worker.get(name) or "none"
-        if present != version_here:
-            text = f"{name} {version_here} on worker {worker}, as here"
-            raise InputError.of(text, present, INSTALL_SAME_VERSION, key=SCHEDULER_OPTION)
+        version_there = of_worker.get(name) or "none"
+        if version_there != version_here:
+            expected = f"{name} {version_here} on worker {worker}, as here"
+            raise InputError.of(expected, version_there, INSTALL_SAME_VERSION, key=SCHEDULER_OPTION)
 
 
 def _versions() -> dict[str, str]:
@@ -316,15 +337,15 @@ def _versions_and_sources() -> dict[str, str]:
     return {**_versions(), "polarfab with sources": source_digest()[:16]}
 
 
-def _shared_by_all(client: Client, places: Sequence[BuildPlace]) -> set[BuildPlace]:
+def _seen_by_all(client: Client, places: Sequence[BuildPlace]) -> set[BuildPlace]:
     """Return the build folders that every worker sees."""
-    visible = client.run(_visible, places) if places else {}
-    return set(places).intersection(*visible.values())
+    seen_by_worker = client.run(_visible, places) if places else {}
+    return set(places).intersection(*seen_by_worker.values())
 
 
 def _visible(places: Sequence[BuildPlace]) -> list[BuildPlace]:
     """Return the build folders that a worker sees; runs on the worker."""
-    return [place for place in places if identity_in(Path(place[0])) == place[1]]
+    return [place for place in places if identity_in(Path(place.folder)) == place.identity]
 
 
 def _packed(job: object, shared: Sequence[tuple[Build, BuildPlace]]) -> bytes:
@@ -340,14 +361,28 @@ def _packed(job: object, shared: Sequence[tuple[Build, BuildPlace]]) -> bytes:
 def _unpacked(job: bytes) -> Any:
     """Unpickle a job, and load the builds that it names; runs on a worker."""
     unpickler = pickle.Unpickler(BytesIO(job))  # noqa: S301
-    unpickler.persistent_load = lambda place: load(Path(place[0]), place[1])  # type: ignore[method-assign]
+    unpickler.persistent_load = _load  # type: ignore[method-assign]
     return unpickler.load()
 
 
+def _load(place: BuildPlace) -> Build:
+    """Load a build from its folder; runs on a worker."""
+    return load(Path(place.folder), place.identity)
+
+
+class _PreparedJob(NamedTuple):
+    """The last job that a worker has prepared."""
+
+    digest: str
+    """The digest of the job (`_SentJob`)."""
+    work: Callable[[Any], Any]
+    """Its function of a piece."""
+
+
 _lock = Lock()
-"""On a worker: held while a job is prepared."""
-_prepared: tuple[str, Callable[[Any], Any]] | None = None
-"""On a worker: the digest of the last job, and its function of a piece; None before the first."""
+"""On a worker: held while a job is prepared, as several threads may work on its pieces."""
+_prepared: _PreparedJob | None = None
+"""On a worker: the last job; None before the first."""
 
 
 def _run(job: bytes, digest: str, versions: Mapping[str, str], group: Sequence[Any]) -> list[Any]:
@@ -355,8 +390,8 @@ def _run(job: bytes, digest: str, versions: Mapping[str, str], group: Sequence[A
 
     Args:
         job: the function and its shared data, pickled.
-        digest: of the job and the versions. A job with the digest of the last one is not prepared
-            again.
+        digest: of the job and the versions (`_SentJob`). A job with the digest of the last one is
+            not prepared again.
         versions: the versions and sources that the worker must have.
         group: the pieces.
     """
@@ -364,9 +399,9 @@ def _run(job: bytes, digest: str, versions: Mapping[str, str], group: Sequence[A
 
     global _prepared
     with _lock:
-        if _prepared is None or _prepared[0] != digest:
+        if _prepared is None or _prepared.digest != digest:
             _require_versions(_versions_and_sources(), get_worker().address, versions)
             prepare, shared_data = _unpacked(job)
-            _prepared = digest, prepare(shared_data)
-        work = _prepared[1]
+            _prepared = _PreparedJob(digest, prepare(shared_data))
+        work = _prepared.work
     return [work(piece) for piece in group]

@@ -30,7 +30,8 @@ LEAST_SWITCHES = 64
 SWITCHES_A_TASK = 8
 """The number of switches that a process takes together."""
 WAITING_A_CORE = 4
-"""For each process: how many tasks may be under way, or done and not yet taken."""
+"""How many tasks for each process may be under way, or done and not yet taken: enough that no
+process waits for the next, and few enough that results do not fill the memory."""
 GARBAGE_THRESHOLD = 100_000
 """The number of new objects after which a child process collects garbage."""
 LIVENESS_CHECK_AFTER = 2.0
@@ -38,8 +39,11 @@ LIVENESS_CHECK_AFTER = 2.0
 TERMINATION_TIMEOUT = 2.0
 """The seconds that a child process has to end when its work is no longer wanted."""
 G = TypeVar("G")
+"""The type of the shared data."""
 P = TypeVar("P")
+"""The type of a piece."""
 T = TypeVar("T")
+"""The type of a result."""
 
 _work: Callable[[Any], Any]
 """The function that child processes apply to pieces. It is set before they are forked."""
@@ -67,7 +71,7 @@ class LocalProcesses:
             return
         import multiprocessing
 
-        before = _children()
+        other_children = _children()
         global _work
         _work = work
         with warnings.catch_warnings():
@@ -76,11 +80,11 @@ class LocalProcesses:
             warnings.simplefilter("ignore", DeprecationWarning)
             pool = multiprocessing.get_context("fork").Pool(cores, _set_up_child)
         children = _children()
-        with _ending(pool, before):
+        with _ended(pool, other_children):
 
             def submit(group: tuple[P, ...]) -> Callable[[], list[T]]:
                 """Let a process compute a group; returns a function that waits for the results."""
-                result = pool.apply_async(_call, (group,))
+                result = pool.apply_async(_results_of, (group,))
                 return lambda: _wait_for(result, children)
 
             window = WAITING_A_CORE * cores
@@ -96,8 +100,8 @@ def on_all_cores(
     """Yield work(switch) for all switches, in their order, on all cores of this machine.
 
     Args:
-        work: the function.
-        switches: its arguments.
+        work: the function of a switch.
+        switches: the switches.
         progress: called with the number of switches that are done, and of all switches.
 
     Raises:
@@ -108,7 +112,7 @@ def on_all_cores(
 
 
 @contextmanager
-def _ending(pool: Pool, others: set[int | None]) -> Iterator[None]:
+def _ended(pool: Pool, other_children: set[int | None]) -> Iterator[None]:
     """End a pool after the block, and kill child processes that do not end in time.
 
     A process in a long call of a library in C does not handle SIGTERM until the call returns, and a
@@ -116,7 +120,7 @@ def _ending(pool: Pool, others: set[int | None]) -> Iterator[None]:
 
     Args:
         pool: the pool.
-        others: the ids of child processes that are not of the pool.
+        other_children: the ids of child processes that are not of the pool.
     """
     import multiprocessing
     import threading
@@ -124,7 +128,7 @@ def _ending(pool: Pool, others: set[int | None]) -> Iterator[None]:
     def kill() -> None:
         """Kill the processes of the pool, and end the pipe of their results."""
         for child in multiprocessing.active_children():
-            if child.pid not in others:
+            if child.pid not in other_children:
                 child.kill()
         # If a child ends while it writes a result, the pool waits for the rest of it. Closing the
         # last writer ends the pipe.
@@ -152,7 +156,8 @@ def _wait_for(result: AsyncResult[list[T]], children: set[int | None]) -> list[T
 
     Args:
         result: of the task.
-        children: the ids of the pool's processes.
+        children: the ids of all child processes, when the pool was made. The pool replaces a
+            process that is killed, so a missing id tells that one was.
 
     Raises:
         MemoryError: a process was killed, and its task is lost.
@@ -169,16 +174,19 @@ def _wait_for(result: AsyncResult[list[T]], children: set[int | None]) -> list[T
 
 
 def _set_up_child() -> None:
-    """Let a child process leave Ctrl-C to its parent, and end cleanly when the parent ends it."""
-    # Objects of the parent stay, and most objects of a child are freed at once by their counts of
-    # references, so garbage is rare.
+    """Let a child process leave Ctrl-C to its parent, and end cleanly when the parent ends it.
+
+    It also collects garbage rarely. A collection would look through all objects of the parent, and
+    copy their memory pages, and there is little garbage: most objects of a child are freed at once,
+    by their counts of references.
+    """
     gc.freeze()
     gc.set_threshold(GARBAGE_THRESHOLD)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
 
 
-def _call(group: tuple[Any, ...]) -> list[Any]:
+def _results_of(group: tuple[Any, ...]) -> list[Any]:
     """Apply the function to a group of pieces, in a child process."""
     return [_work(piece) for piece in group]
 

@@ -48,7 +48,8 @@ class Workers(Protocol):
             shared_data: what all pieces need, such as a build.
             pieces: small values.
             at_once: the number of pieces that a process takes together.
-            least: the number of pieces below which local processes cost more than they save.
+            least: with fewer pieces than this, local processes cost more than they save, and all
+                work is done in this process. A cluster does not look at it.
 
         Raises:
             Any exception that the function raises; pieces that are under way are dropped then.

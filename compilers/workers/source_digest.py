@@ -13,19 +13,22 @@ from pathlib import Path
 
 SOURCES = Path(__file__).parents[2]
 """The folder of polarfab's packages, in a checkout and where it is installed."""
-ROOMS = ("compilers", "extensions", "inventory", "templates")
+RESULT_PACKAGES = ("compilers", "extensions", "inventory", "templates")
 """The packages whose code can change results."""
 
 
 @cache
 def source_digest() -> str:
     """Return the SHA-256 of polarfab's sources, as they were at the first call."""
-    digests = "".join(folder_digest(SOURCES / room) for room in ROOMS)
+    digests = "".join(folder_digest(SOURCES / package) for package in RESULT_PACKAGES)
     return hashlib.sha256(digests.encode()).hexdigest()
 
 
 def folder_digest(folder: Path) -> str:
-    """Return the SHA-256 of the names and the content of all files below a folder."""
+    """Return the SHA-256 of the names and the content of all files below a folder.
+
+    Compiled Python (`__pycache__`) is left out, as it follows from the sources.
+    """
     digest = hashlib.sha256()
     for file in _files(folder):
         content = hashlib.sha256(file.read_bytes()).hexdigest()

@@ -32,7 +32,7 @@ from compilers.targets.rendering.renderer import Written
 from compilers.targets.rendering.selected_nodes import selected_vertices
 from compilers.targets.target import Target
 from compilers.targets.target_lookup import target as target_of
-from compilers.workers.source_digest import ROOMS, SOURCES, folder_digest, source_digest
+from compilers.workers.source_digest import RESULT_PACKAGES, SOURCES, folder_digest, source_digest
 from inventory.problems import InputError
 
 ARCHIVES = {".tar", ".gz", ".tgz", ".bz2", ".xz", ".zst", ".zip", ".7z"}
@@ -321,4 +321,4 @@ def recipe_of(
 
 def _is_of_polarfab(file: Path) -> bool:
     """Whether a file is among the sources that `source_digest` covers."""
-    return any(file.is_relative_to(SOURCES / room) for room in ROOMS)
+    return any(file.is_relative_to(SOURCES / package) for package in RESULT_PACKAGES)
