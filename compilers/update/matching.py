@@ -189,6 +189,8 @@ def kept_hosts(old: HostTable, new: HostTable) -> NDArray[np.int64]:
     Returns:
         int64[n].
     """
+    if not len(new.address):
+        return np.full(len(old.address), NO_NUMBER)
     # The row of the same address in the new table; any row if there is no such address.
     order = np.argsort(new.address)
     position = np.searchsorted(new.address, old.address, sorter=order)

@@ -8,7 +8,7 @@ import pytest
 from compilers.tables.intermediate_form import no_route
 from compilers.update.compare import SwitchChange, compare
 from compilers.update.difference import CLASS_PARTS, TableDifference
-from compilers.update.loss import missing_cables
+from compilers.update.loss import loss, missing_cables
 from compilers.update.matching import Matching
 from compilers.update.move_plan import plan
 from compilers.update.update_proof import hops_between
@@ -51,6 +51,14 @@ def test_cables_of_fabrics_with_many_switches_are_told_apart():
     links = int(np.count_nonzero(build.wiring.far >= 0)) // 2
     for many in (1 << 15, 1 << 16):
         assert len(missing_cables(build, build, node, node + many)) == links
+
+
+def test_a_build_without_hosts_keeps_none():
+    """Every pair of hosts loses its packets on the way to it, and none on the way back."""
+    with_hosts = built({"family": "polarfly", "q": 2})
+    without = built({"family": "polarfly", "q": 2}, {"hosts_per_node": 0})
+    assert loss(plan(with_hosts, without)).pairs == 7 * 6
+    assert loss(plan(without, with_hosts)).loses_nothing
 
 
 @pytest.mark.parametrize("word", CLASS_PARTS)
