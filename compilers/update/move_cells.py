@@ -212,7 +212,7 @@ class Cells:
         return np.where(self.sources & ~lost, hops, LOST).astype(np.int8)
 
     def _state(self, carried_out: NDArray[np.uint8]) -> _State:
-        """The rows that all cells have in a state.
+        """The rows that all cells have in a state: the new row from the round of their level on.
 
         Args:
             carried_out: uint8[M], the last round that each switch has carried out.
@@ -247,18 +247,18 @@ class Cells:
             bool[M, D].
         """
         update, nodes = self.update, self.update.nodes
-        marks: list[_RowsOfBuild] = []
+        rows_that_mark: list[_RowsOfBuild] = []
         if len(self.spreads_before):
             neighbours = _neighbours(update.old, nodes.old_vertex, nodes.node_of_old)
-            marks.append(_RowsOfBuild(~state.has_new_row, self.spreads_before, neighbours))
+            rows_that_mark.append(_RowsOfBuild(~state.has_new_row, self.spreads_before, neighbours))
         has_learnt = update.in_place or bool((carried_out >= update.spread_round).all())
         if has_learnt and len(self.spreads_after):
             neighbours = _neighbours(update.new, nodes.new_vertex, nodes.node_of_new)
-            marks.append(_RowsOfBuild(state.has_new_row, self.spreads_after, neighbours))
+            rows_that_mark.append(_RowsOfBuild(state.has_new_row, self.spreads_after, neighbours))
         fails = np.zeros(lost.shape, np.bool_)
-        if marks:
+        if rows_that_mark:
             bounced_lost = self._bounced_and_lost(state, lost)
-            for rows in marks:
+            for rows in rows_that_mark:
                 fails |= rows.spread_and_lost(state, lost, bounced_lost)
         return fails
 

@@ -5,7 +5,8 @@ for others: a new pool, another first AS number. `renumberings` compares two bui
 `compile`, `diff` and `plan` name each number that changes.
 
 The numbers of a build are in its *allocations*. A link or cable has a key there, from which
-`ends_of` gives the vertices at its ends and its index among parallel links.
+`ends_of` gives the vertices at its ends and its index among parallel links. The addresses of links
+are counted from the first address of a *pool*, by the numbers of the links.
 """
 
 from __future__ import annotations
@@ -33,17 +34,25 @@ from compilers.update.switch_settings import new_names
 from compilers.wiring.as_numbers import as_numbers
 from compilers.wiring.link_numbers import ends_of, link_numbers, numbers_by_key
 
-LINK_ADDRESSES, NEXT_HOPS = "addresses of a link", "announced next hops"
-LABEL, BUNDLE_LABEL = "label of a cable", "bundle of a cable"
-BLOCK, AS_NUMBER = "block of a switch", "AS number"
-"""The kinds of numbers, as reports name them."""
+LINK_ADDRESSES = "addresses of a link"
+"""A kind of number: the two addresses of a link."""
+NEXT_HOPS = "announced next hops"
+"""A kind of number: the addresses that BGP announces as next hops."""
+LABEL = "label of a cable"
+"""A kind of number: the one on the label of a cable."""
+BUNDLE_LABEL = "bundle of a cable"
+"""A kind of number: that of the bundle in which a cable is laid."""
+BLOCK = "block of a switch"
+"""A kind of number: the address blocks of the hosts of a switch."""
+AS_NUMBER = "AS number"
+"""A kind of number: the AS number of a switch."""
 ON_BOTH_ENDS = frozenset({LINK_ADDRESSES, NEXT_HOPS, AS_NUMBER})
 """The kinds of numbers on which both ends of a link have to agree."""
 NONE = "none"
 """In place of a pool or of a number: there is none."""
 ADDRESSES_A_LINK = "balance"
-"""The key of `_shared_settings` for how many addresses a link has. This depends on the balance, the
-rule that shares packets among next hops."""
+"""The key in `_shared_settings` of the number of addresses that a link has. It is set by the
+balance, the load-balancing rule: no option has this name."""
 
 NumberByKey = Mapping[str, int | str]
 """The number of each link or cable by its key, or `NONE`."""
@@ -55,7 +64,7 @@ class Renumbering(NamedTuple):
     kind: str
     """The kind of number, such as `LINK_ADDRESSES`."""
     what: str
-    """Whose number it is: a switch, the switches at both ends of a link, or all."""
+    """In words, what has the number: a switch, the two ends of a link, or all links or switches."""
     was: str
     """The old number or address."""
     now: str
@@ -63,7 +72,7 @@ class Renumbering(NamedTuple):
 
 
 def renumberings(old: Build, new: Build) -> tuple[Renumbering, ...]:
-    """Return the numbers that differ, of the switches and cables that both builds have.
+    """The numbers that differ, of the switches and cables that both builds have.
 
     Labels are compared only if both builds list the numbers on them.
     """
@@ -81,22 +90,25 @@ def same_switches(old: Build, new: Build) -> list[tuple[int, int]]:
     A switch is known by its serial or its name, also if it is at another vertex. A switch that is
     known by neither, and has the datapath id of an old one, replaces it and has its numbers.
     """
-    before_by_name, after_by_name = (
-        {build.wiring.names[v]: v for v in np.flatnonzero(build.topology.present).tolist()}
-        for build in (old, new)
-    )
-    pairs = [
-        (before_by_name[name], after_by_name[new_name])
+    old_vertex_of_name, new_vertex_of_name = _vertex_by_name(old), _vertex_by_name(new)
+    known = [
+        (old_vertex_of_name[name], new_vertex_of_name[new_name])
         for name, new_name in new_names(old, new).items()
-        if name in before_by_name and new_name in after_by_name
+        if name in old_vertex_of_name and new_name in new_vertex_of_name
     ]
-    known_before, known_after = {before for before, _ in pairs}, {after for _, after in pairs}
-    pairs += [
+    known_old, known_new = {before for before, _ in known}, {after for _, after in known}
+    replaced = [
         (before, after)
         for before, after in Matching.of(old, new).pairs
-        if before not in known_before and after not in known_after
+        if before not in known_old and after not in known_new
     ]
-    return sorted(pairs)
+    return sorted(known + replaced)
+
+
+def _vertex_by_name(build: Build) -> dict[str, int]:
+    """The vertex of each installed switch, by its name."""
+    vertices = np.flatnonzero(build.topology.present).tolist()
+    return {build.wiring.names[vertex]: vertex for vertex in vertices}
 
 
 def _link_renumberings(old: Build, new: Build, new_vertex: dict[int, int]) -> list[Renumbering]:
@@ -118,7 +130,9 @@ def _link_renumberings(old: Build, new: Build, new_vertex: dict[int, int]) -> li
         new_numbers = {ends_of(key): number for key, number in after.items()}
         for key, number in before.items():
             u, v, index = ends_of(key)
-            lower, upper = sorted((new_vertex.get(u, -1), new_vertex.get(v, -1)))
+            if u not in new_vertex or v not in new_vertex:
+                continue  # a switch is gone
+            lower, upper = sorted((new_vertex[u], new_vertex[v]))
             new_number = new_numbers.get((lower, upper, index), number)
             if new_number != number:
                 ends = f"{names[lower]} to {names[upper]}"
@@ -139,18 +153,19 @@ def _bundle_numbers(build: Build) -> NumberByKey:
 
 
 def _pool_renumberings(old: Build, new: Build) -> Iterator[Renumbering]:
-    """The pools and balances that change, so that all links or all switches get other addresses.
+    """Yield the pools and balances that change, so that all links or all switches get new
+    addresses.
 
     A build that does not name the operating systems of its switches does not say whether its links
-    have addresses. Then the pools of two builds are compared only where both have one.
+    have addresses. Then the pools of two builds are compared only if both have one.
     """
     before, after = _shared_settings(old), _shared_settings(new)
-    is_known = bool(old.systems) and bool(new.systems)
+    both_have_systems = bool(old.systems) and bool(new.systems)
     for kind, options in ((LINK_ADDRESSES, LINK_AGREEMENTS), (NEXT_HOPS, SHARING_AGREEMENTS)):
         what = "all links" if kind == LINK_ADDRESSES else "all switches"
         for name in options:
             was, now = before.get(name, NONE), after.get(name, NONE)
-            is_compared = is_known or NONE not in (was, now)
+            is_compared = both_have_systems or NONE not in (was, now)
             if is_compared and _first_address(was) != _first_address(now):
                 yield Renumbering(kind, f"{what} ({CONTROL_KEYS[name]})", was, now)
     was, now = before.get(ADDRESSES_A_LINK, NONE), after.get(ADDRESSES_A_LINK, NONE)
@@ -164,7 +179,11 @@ def _first_address(pool: str) -> str:
 
 
 def _shared_settings(build: Build) -> dict[str, str]:
-    """What both ends of a link must agree on: the pools, by option, and the addresses a link."""
+    """The pools of addresses, by option, and how many addresses a link has (`ADDRESSES_A_LINK`).
+
+    Both ends of a link must agree on them. Pools that are not used are left out: those of links
+    without addresses of their own, and those of next hops that BGP does not announce.
+    """
     if build.systems:
         settings = dict(system_target(build).chosen(build))
     else:
@@ -188,15 +207,15 @@ def _address_pairs(build: Build) -> dict[str, int]:
 
 
 def _switch_renumberings(old: Build, new: Build, pairs: list[tuple[int, int]]) -> list[Renumbering]:
-    """The blocks and AS numbers that differ, of switches that stay.
+    """The address blocks and AS numbers that differ, of switches that stay.
 
     Args:
         old: the build before.
         new: the build after.
         pairs: the old and the new vertex of each switch.
     """
-    old_numbers = as_numbers(old.base, old.wiring.names, old.allocations).tolist()
-    new_numbers = as_numbers(new.base, new.wiring.names, new.allocations).tolist()
+    old_as_numbers = as_numbers(old.base, old.wiring.names, old.allocations).tolist()
+    new_as_numbers = as_numbers(new.base, new.wiring.names, new.allocations).tolist()
     has_ipv6 = bool(old.addressing.ipv6 and new.addressing.ipv6)
     changes = []
     for before, after in pairs:
@@ -204,9 +223,9 @@ def _switch_renumberings(old: Build, new: Build, pairs: list[tuple[int, int]]) -
         was, now = _blocks_in_words(old, before, has_ipv6), _blocks_in_words(new, after, has_ipv6)
         if was != now:
             changes.append(Renumbering(BLOCK, name, was, now))
-        if old_numbers[before] != new_numbers[after]:
-            numbers = str(old_numbers[before]), str(new_numbers[after])
-            changes.append(Renumbering(AS_NUMBER, name, *numbers))
+        if old_as_numbers[before] != new_as_numbers[after]:
+            old_number, new_number = str(old_as_numbers[before]), str(new_as_numbers[after])
+            changes.append(Renumbering(AS_NUMBER, name, old_number, new_number))
     return changes
 
 

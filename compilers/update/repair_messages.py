@@ -91,7 +91,7 @@ def repair_messages(
         is_of_kind = np.zeros(len(generations), np.bool_)
         is_of_kind[switches] = True
         bundles = _Bundles.of(encoder, after.classes, change.at_switches(is_of_kind), kind)
-        for part in (*bundles.parts(), *bundles.carried(later), *bundles.spread(later)):
+        for part in (*bundles.groups_and_rows(), *bundles.carried(later), *bundles.spread(later)):
             if len(part.block):
                 part.append_to(rounds)
     return [messages_of_switches for messages_of_switches in rounds if messages_of_switches]
@@ -135,7 +135,7 @@ def _add_single_table(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Part:
+class _Messages:
     """n messages with the same layout, for several switches and rounds."""
 
     block: Block
@@ -219,7 +219,7 @@ class _Bundles:
             next_hops_after=_next_hops(after, switch, class_number),
         )
 
-    def parts(self) -> Iterator[_Part]:
+    def groups_and_rows(self) -> Iterator[_Messages]:
         """Yield groups, then rows, then removals of rows, and removals of groups.
 
         Groups lead to other groups. So a group that others lead to is added first and removed last.
@@ -230,7 +230,7 @@ class _Bundles:
         for old, new in roles_with_groups:
             yield from self._corrected_groups(old, new)
         for (_, new), is_row in zip(all_roles, is_added, strict=True):
-            comes_last = self._is_from_gained(new)
+            comes_last = self._from_gained_hop(new)
             # While routes change, packets from hosts keep to the minimal ports.
             if new.from_hosts and self.change.has_route_rounds:
                 comes_last = np.ones_like(is_row)
@@ -240,29 +240,28 @@ class _Bundles:
             yield from self._shared_rows()
         yield from self._routes()
         for (old, _), is_row in zip(all_roles, is_removed, strict=True):
-            part = self._rows(old, is_row)
-            yield replace(part, block=flow_deletions(part.block))
+            added = self._rows(old, is_row)
+            yield replace(added, block=flow_deletions(added.block))
         for old, new in reversed(roles_with_groups):
             for block, switch in self._groups(old, old.exists & ~new.exists):
-                yield self._part(group_deletions(block), switch, self.change.last)
+                yield self._in_round(group_deletions(block), switch, self.change.last)
 
-    def _corrected_groups(self, old: Groups, new: Groups) -> Iterator[_Part]:
+    def _corrected_groups(self, old: Groups, new: Groups) -> Iterator[_Messages]:
         """Yield the groups of a role that are added, then the groups that change."""
         for block, switch in self._groups(new, new.exists & ~old.exists):
-            yield self._part(block, switch)
+            yield self._in_round(block, switch)
         differ = (old.port != new.port) | (old.weight != new.weight)
         is_changed = old.exists & new.exists & differ.any(axis=1)
-        comes_last = self._is_from_gained(new)
+        comes_last = self._from_gained_hop(new)
         for chosen, round in (
             (is_changed & ~comes_last, PREPARE),
             (is_changed & comes_last, self.change.last),
         ):
             for block, switch in self._groups(new, chosen):
-                yield self._part(group_changes(block), switch, round)
+                yield self._in_round(group_changes(block), switch, round)
 
-    def _is_from_gained(self, groups: Groups) -> Flags:
-        """Whether a group is for packets that come in from a next hop that its class gains,
-        bool[m].
+    def _from_gained_hop(self, groups: Groups) -> Flags:
+        """Which groups are for packets from a next hop that their class gains, bool[m].
 
         A class gains next hops only where paths are shared at every hop, and sends packets to them
         from the last round on. A packet that comes in from such a neighbour in the last round has
@@ -275,7 +274,7 @@ class _Bundles:
         is_gained = (after > 0) & (self.next_hops_before != after)
         return np.asarray((is_gained & (after == groups.in_port[:, None])).any(axis=1))
 
-    def _rows(self, groups: Groups, chosen: Flags, round: int = PREPARE) -> _Part:
+    def _rows(self, groups: Groups, chosen: Flags, round: int = PREPARE) -> _Messages:
         """The rows that lead to the chosen groups.
 
         A row for packets from hosts matches a bit of metadata. If a switch cannot match single bits
@@ -289,7 +288,7 @@ class _Bundles:
             chosen_groups = replace(chosen_groups.take(group), in_port=ports[group, host])
             switch = switch[group]
         block = self.encoder.class_messages(chosen_groups, generation, profile)
-        return self._part(block, switch, round)
+        return self._in_round(block, switch, round)
 
     def _changed_rows(self) -> tuple[Flags, Flags]:
         """The groups whose rows are added or changed, and the groups whose rows are removed.
@@ -315,7 +314,7 @@ class _Bundles:
             is_removed |= before == FROM_HOSTS
         return is_added, is_removed
 
-    def _shared_rows(self) -> Iterator[_Part]:
+    def _shared_rows(self) -> Iterator[_Messages]:
         """Yield rows of classes with several next hops, where paths are shared at every hop.
 
         Until the last round packets take only the next hops that the class has before and after.
@@ -333,21 +332,21 @@ class _Bundles:
                 switch, ports = self.switch[index : index + 1], sent[index]
                 basis, class_number = int(switch[0]) & MOST_BASIS, int(self.class_number[index])
                 row = shared_class_row(class_number, ports[ports > 0], basis, self.kind.generation)
-                yield self._part(row, switch, round)
+                yield self._in_round(row, switch, round)
 
-    def _routes(self) -> Iterator[_Part]:
+    def _routes(self) -> Iterator[_Messages]:
         """Yield the route rows that are added or changed, then the removals of route rows."""
         rows = self.change.rows
         profile, generation = self.kind
         added = rows.take(rows.egress != GONE)
         for block in self.encoder.route_messages(added.prefix, added.egress, generation, profile):
-            yield _Part(block, added.switch, added.round)
+            yield _Messages(block, added.switch, added.round)
         removed = rows.take(rows.egress == GONE)
         any_class = np.zeros_like(removed.egress)
         for block in self.encoder.route_messages(removed.prefix, any_class, generation, profile):
-            yield _Part(flow_deletions(block), removed.switch, removed.round)
+            yield _Messages(flow_deletions(block), removed.switch, removed.round)
 
-    def carried(self, later: Encoder) -> Iterator[_Part]:
+    def carried(self, later: Encoder) -> Iterator[_Messages]:
         """Yield the rows for packets that carry an intermediate.
 
         Each changes in the round of the route to its intermediate: the destination's own, or that
@@ -372,9 +371,9 @@ class _Bundles:
             rounds = np.where(own_round > 0, own_round, aggregate_round)
             for block in blocks:
                 index = xid_numbers(block)  # of the intermediate in `intermediate`
-                yield _Part(block, np.full(len(block), switch), rounds[index])
+                yield _Messages(block, np.full(len(block), switch), rounds[index])
 
-    def spread(self, later: Encoder) -> Iterator[_Part]:
+    def spread(self, later: Encoder) -> Iterator[_Messages]:
         """Yield the rows that spread marked packets over other links than before, all in round 0.
 
         Args:
@@ -382,7 +381,7 @@ class _Bundles:
         """
         for switch in self.change.avoiding.tolist():
             for block in later.spread_messages(switch, self.kind.generation, self.encoder):
-                yield self._part(block, np.full(len(block), switch))
+                yield self._in_round(block, np.full(len(block), switch))
 
     def _groups(self, groups: Groups, chosen: Flags) -> Iterator[tuple[Block, Numbers]]:
         """Yield the messages of the chosen groups, and the switch of each.
@@ -396,9 +395,9 @@ class _Bundles:
             block = self.encoder.group_messages(same_size.groups, self.kind.generation)
             yield block, switch[same_size.index]
 
-    def _part(self, block: Block, switch: Numbers, round: int = PREPARE) -> _Part:
-        """Messages that are sent in one round."""
-        return _Part(block, switch, np.full(len(switch), round))
+    def _in_round(self, block: Block, switch: Numbers, round: int = PREPARE) -> _Messages:
+        """Messages that are all sent in one round."""
+        return _Messages(block, switch, np.full(len(switch), round))
 
 
 def _next_hops(classes: Classes, switch: Numbers, class_number: Numbers) -> Numbers:
