@@ -53,6 +53,9 @@ STOCK_LENGTHS = tuple(
     map(float, (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 500, 1000))
 )
 """The lengths of cables in stock by default, in metres."""
+REACH_METRES = {"dac-passive": 7, "dac-active": 15}
+"""By the medium of copper cables with fixed plugs, their most metres at 10 Gbit/s; at 100 Gbit/s
+they reach less far."""
 Position = Annotated[Whole, Field(ge=0, le=10_000)]
 """A row or a column of the floor grid, from 0."""
 

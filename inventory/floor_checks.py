@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from inventory.document_errors import value_or_none, well_formed
 from inventory.floor import (
+    REACH_METRES,
     Cable,
     Cabling,
     DeadLink,
@@ -26,9 +27,6 @@ from inventory.model import Node, Nodes, NodeType, PortBlock
 from inventory.names import NAME
 from inventory.problems import Finding, KeyPath, did_you_mean, shown
 
-REACH_METRES = {"dac-passive": 7, "dac-active": 15}
-"""By the medium of copper cables with fixed plugs, their most metres at 10 Gbit/s; at 100 Gbit/s
-they reach less far."""
 Data = Mapping[str, Any]
 """An inventory, or a part of it, as the file has it: values by key, not checked yet."""
 M = TypeVar("M", bound=BaseModel)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from inventory.document_errors import value_or_none
-from inventory.floor import Cabling
+from inventory.floor import REACH_METRES, STOCK_LENGTHS, Cabling
 from inventory.netbox.cable_types import MEDIA, media
 from inventory.netbox.netbox_tables import CABLES_BY_ID, CsvRow
 from inventory.netbox.panel_ports import Plug, far_end
@@ -220,7 +220,9 @@ def _cable_type(row: CsvRow, kinds: CableKinds, site: Site) -> str:
         site.problems.append(row.problem("type", "a type of cable that carries links", text, todo))
         return ""
     name = f"{medium}-{colour}" if colour else medium
-    kind = {"name": name, "media": medium}
+    kind: dict[str, Any] = {"name": name, "media": medium}
+    if medium in REACH_METRES:
+        kind["lengths"] = [metres for metres in STOCK_LENGTHS if metres <= REACH_METRES[medium]]
     if colour:
         kind["colour"] = colour
     return str(kinds.setdefault((medium, colour), kind)["name"])

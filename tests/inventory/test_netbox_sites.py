@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 from click.testing import CliRunner
 
 from inventory.netbox.cable_types import media
@@ -199,6 +200,21 @@ def test_servers_power_units_and_breakouts_are_left_out_and_counted(tmp_path: Pa
         f"left out, a breakout cable: {folder}/cables.csv:3 joins n0, n1, n2; write its links "
         "into `cables` yourself",
     ]
+
+
+@pytest.mark.parametrize(
+    ("medium", "lengths"),
+    [("dac-passive", [1, 2, 3, 5, 7]), ("dac-active", [1, 2, 3, 5, 7, 10, 15])],
+)
+def test_copper_is_in_stock_as_far_as_it_reaches(
+    medium: str, lengths: list[int], tmp_path: Path
+) -> None:
+    cables = CABLES.replace("Single-mode Fiber,10 m", f"{medium},2 m")
+    folder, out = site(tmp_path, devices=DEVICES, cables=cables), tmp_path / "out.yaml"
+    done = CliRunner().invoke(command, ["import", str(folder), "-o", str(out)])
+    assert done.exit_code == 0, done.output
+    cabling = yaml.safe_load(out.read_text())["cabling"]
+    assert cabling["types"] == [{"name": medium, "media": medium, "lengths": lengths}]
 
 
 def test_roles_can_be_chosen(tmp_path: Path) -> None:
