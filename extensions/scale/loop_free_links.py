@@ -31,8 +31,8 @@ does not meet v either (the terms of RFC 5286). Where that is so follows from th
 `star_certificate` says what the repairs of direct classes do.
 
 In shapes, k is the number of members of a supernode, g of supernodes of a group, K of links, and B
-of bytes of a set. An axis *kind* has 0 for ordinary supernodes, 1 for those of quadrics. An axis
-*arc* has 0 for links to supernodes with larger numbers, 1 for links to smaller ones.
+of bytes of a set. An axis *kind* has values for ORDINARY and QUADRIC supernodes. An axis *arc* has
+values for links to supernodes with larger numbers (ALONG), and with smaller ones (AGAINST).
 """
 
 from __future__ import annotations
@@ -46,10 +46,11 @@ from compilers.proof.soundness.link_sets import Bits, Sets, byte_and_bit
 from compilers.tables.star_rows import OVER_Z
 from extensions.scale.class_parts import BESIDE, BEYOND
 from extensions.scale.star_classes import StarClasses
-from extensions.scale.supernode_groups import SupernodeGroup
+from extensions.scale.supernode_cables import NO_MEMBER
+from extensions.scale.supernode_groups import ORDINARY, SupernodeGroup
 
 Members = NDArray[np.intp]
-"""Numbers of members of supernodes, or of supernodes."""
+"""Numbers of members, or of supernodes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,8 +60,8 @@ class LoopFreeLinks:
     classes: StarClasses
     """The classes of the build."""
     next_member: Members
-    """int[2, k, k], by kind of supernode: the member behind the link from one member to another, -1
-    where that link leads out of the supernode."""
+    """int[2, k, k], by kind of supernode: the next member on the path from one member to another;
+    NO_MEMBER where that path leaves the supernode."""
     loop_free: Sets
     """uint8[S, C, B], the links, the class's own left out, whose paths do not come back."""
     node_protecting: Sets
@@ -76,8 +77,10 @@ class LoopFreeLinks:
         node_protecting = np.zeros_like(loop_free)
         paths = _CabledPaths.of(classes)
         for group in classes.groups():
-            group_loop_free = _packed_sets(paths.loop_free(group), group)
-            group_protecting = _packed_sets(paths.node_protecting(group), group)
+            # First the links whose answer is the same in all supernodes of the group, then those to
+            # apexes, which differ.
+            group_loop_free = _packed_sets(paths.loop_free_but_apexes(group), group)
+            group_protecting = _packed_sets(paths.node_protecting_but_apexes(group), group)
             paths.enter_apexes(group, group_loop_free, group_protecting)
             for sets, group_sets in (
                 (loop_free, group_loop_free),
@@ -96,9 +99,7 @@ def _packed_sets(serves: Bits, group: SupernodeGroup) -> Sets:
 
     The link of a class itself is in no set.
     """
-    link = np.arange(group.link_count)
-    serves[..., link, link] = False
-    packed = np.packbits(serves, axis=3)
+    packed = np.packbits(group.without_own_link(serves), axis=3)
     return np.repeat(packed[None], len(group.supernodes), axis=0)
 
 
@@ -128,28 +129,32 @@ class _CabledPaths:
         cables = classes.cables
         program, k = cables.program, cables.program.members
         neighbours = program.around.shape[1]
-        next_member = np.full((2, k, k), -1)
+        next_member = np.full((2, k, k), NO_MEMBER)
         comes_back = np.zeros((2, k, k, k), np.bool_)
         turns_to = np.zeros((2, k, neighbours), np.bool_)
         for kind in cables.inner:
-            step_to = cables.member_at(kind, program.step[kind])
-            next_member[kind] = step_to
-            # Member `start` sends packets for `end` over a third member m. They come back from each
-            # r whose own next member towards `end` is `start`.
-            two_links = ~cables.joined(kind) & (step_to >= 0) & ~np.eye(k, dtype=np.bool_)
+            next_of_kind = cables.member_at(kind, program.step[kind])
+            next_member[kind] = next_of_kind
+            # Pairs of members, two links apart: `start` sends packets for `end` over a member m.
+            stays_inside = next_of_kind != NO_MEMBER
+            two_links = ~cables.joined(kind) & stays_inside & ~np.eye(k, dtype=np.bool_)
             start, end = np.nonzero(two_links)
-            pair, r = np.nonzero(start[:, None] == step_to[:, end].T)
-            m = step_to[start[pair], end[pair]]
+            # They come back from each r whose own next member towards `end` is `start`:
+            # bool[pairs, k], by pair and r.
+            sends_back = start[:, None] == next_of_kind[:, end].T
+            pair, r = np.nonzero(sends_back)
+            m = next_of_kind[start[pair], end[pair]]
             comes_back[kind, start[pair], m, r] = True
         for arc, bijection in cables.bijection.items():
-            # By member x' and destination in y: whether the path from x''s neighbour leaves y.
-            leaves_y = next_member[0][bijection] < 0
+            # By member x' and destination in y: whether the path from the neighbour of x' in y
+            # leaves y. An apex y is no quadric, as a quadric is in no triangle.
+            leaves_y = next_member[ORDINARY][bijection] == NO_MEMBER
             member, end = np.nonzero((program.case[arc] == OVER_Z) & leaves_y)
             # A path from a to b that leaves y takes y's neighbour number a + b, counted round.
             turns_to[arc, member, (bijection[member] + end) % neighbours] = True
         return cls(classes, next_member, comes_back, turns_to)
 
-    def loop_free(self, group: SupernodeGroup) -> Bits:
+    def loop_free_but_apexes(self, group: SupernodeGroup) -> Bits:
         """The links whose paths do not come back, bool[k, 3, K, K], without those to apexes."""
         outer, inner = group.outer_links[:, None], group.inner_links[:, None]
         inner_members = self._inner_members(group)
@@ -163,7 +168,7 @@ class _CabledPaths:
         serves[:, BESIDE, :, group.inner_links] = True
         return serves
 
-    def node_protecting(self, group: SupernodeGroup) -> Bits:
+    def node_protecting_but_apexes(self, group: SupernodeGroup) -> Bits:
         """The links whose paths do not meet v, bool[k, 3, K, K], as if there were no apexes."""
         outer, inner = group.outer_links[:, None], group.inner_links[:, None]
         inner_members = self._inner_members(group)
@@ -198,7 +203,7 @@ class _CabledPaths:
     def _apex_stays_off(
         self, group: SupernodeGroup, supernodes: Members, apex_link: Members
     ) -> Bits:
-        """Whether the apex serves destinations within itself without a turn to x, bool[n, k].
+        """Whether the apex sends no packet for its own members to x, bool[n, k] by member x'.
 
         Args:
             group: the group of the supernodes.

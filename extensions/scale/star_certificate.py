@@ -57,13 +57,16 @@ from compilers.proof.soundness.link_sets import Bits, Numbers, byte_and_bit, con
 from compilers.proof.soundness.port_use import PortUse
 from compilers.tables.build import Build
 from compilers.tables.build_parts import classes_of, switch_blocks
+from compilers.tables.star_rows import AGAINST, ALONG
 from extensions.scale.class_parts import BESIDE, BEYOND, DIRECT
+from extensions.scale.first_alternatives import first_alternatives
 from extensions.scale.loop_free_links import LoopFreeLinks
 from extensions.scale.star_classes import StarClasses
 from extensions.scale.star_program import hop_counts
-from extensions.scale.two_link_classes import first_alternatives
+from extensions.scale.supernode_cables import NO_MEMBER
+from extensions.scale.supernode_groups import ORDINARY, QUADRIC
 
-LONGEST = 3
+DIAMETER = 3
 """The most links of a minimal path."""
 STRETCH = {"link": 4, "node": 3}
 """The most links that a repair adds to a path, by the kind of failure."""
@@ -83,23 +86,23 @@ def star_certificate(build: Build, kinds: tuple[str, ...]) -> LocalProof | None:
     choice_counts = np.zeros(build.tables.classes.port.shape, np.int64)
     has_detours = False
     for block in switch_blocks(build):
-        part, use = classes_of(build, block), classes.port_use.part(block)
-        minimal = use.links(part.tables.classes.port).astype(np.int16)
-        balanced = balanced_links_of(part, use, minimal)
+        part, port_use = classes_of(build, block), classes.port_use.part(block)
+        minimal = port_use.links(part.tables.classes.port).astype(np.int16)
+        balanced = balanced_links_of(part, port_use, minimal)
         choice_counts[block] = balanced.choices
-        # 1: loop-free sets of direct classes are empty.
+        # Condition 1. The loop-free sets of direct classes are empty.
         alternates = balanced.links & ~_single_links(minimal, balanced.links.shape[2])
         has_detours |= bool(alternates.any())
         if (alternates & ~loop_free_links.loop_free[block]).any():
             return None
-        if kinds and not _Repairs.of(loop_free_links, part, use, block).hold(kinds):
+        if kinds and not _Repairs.of(loop_free_links, part, port_use, block).hold(kinds):
             return None
     switches = len(choice_counts)
     return LocalProof.of_all(
         switches=switches,
         choices=_count_choices(classes, choice_counts),
         hop_counts=hop_counts(classes.cables),
-        longest=LONGEST + has_detours,
+        longest=DIAMETER + has_detours,
         stretch={kind: np.full(switches, STRETCH[kind]) for kind in kinds},
     )
 
@@ -147,50 +150,53 @@ class _Repairs:
 
     @classmethod
     def of(
-        cls, loop_free_links: LoopFreeLinks, part: Build, use: PortUse, block: slice
+        cls, loop_free_links: LoopFreeLinks, part: Build, port_use: PortUse, block: slice
     ) -> _Repairs:
         """The repairs of a block of switches, whose classes `part` has."""
         classes, far = part.tables.classes, part.wiring.far
-        minimal = use.links(classes.port)
-        repairs = first_alternatives(use.links(classes.protection), minimal)
-        bounces = first_alternatives(use.links(classes.bounce), minimal)
+        minimal = port_use.links(classes.port)
+        repairs = first_alternatives(port_use.links(classes.protection), minimal)
+        bounces = first_alternatives(port_use.links(classes.bounce), minimal)
         k = loop_free_links.classes.cables.program.members
         supernode = np.arange(block.start, block.start + len(far)) // k
-        shape = len(far), 3, -1
+        by_part = len(far), 3, -1  # the three parts of a switch's classes, K each
         return cls(
             loop_free_links=loop_free_links,
             far=far,
             is_outer=(far >= 0) & (far // k != supernode[:, None]),
             node_protecting=loop_free_links.node_protecting[block],
-            first=repairs.first.reshape(shape),
-            second=repairs.second.reshape(shape),
-            bounce=bounces.first.reshape(shape),
+            first=repairs.first.reshape(by_part),
+            second=repairs.second.reshape(by_part),
+            bounce=bounces.first.reshape(by_part),
         )
 
     def hold(self, kinds: tuple[str, ...]) -> bool:
         """Whether conditions 2 to 5 hold for all classes and these kinds of failure."""
-        # 5: the bounces of inner classes beside, and of direct classes, may be any.
-        bounces = self._is_node_protecting(self.bounce)
-        bounces[:, BESIDE] |= ~self.is_outer
-        bounces[:, DIRECT] = True
-        is_uncabled = (self.far < 0)[:, None]
-        # 2 to 4: a class needs a first repair link; the second one may be missing.
-        by_node = [self._repairs_node(link) for link in (self.first, self.second)]
-        if "link" in kinds:
-            by_link = [
-                self._repairs_link(link, repairs_node)
-                for link, repairs_node in zip((self.first, self.second), by_node, strict=True)
-            ]
-            repaired = bounces & by_link[0] & (by_link[1] | (self.second < 0))
-            if not (repaired | is_uncabled).all():
-                return False
-        if "node" in kinds:
-            repaired = bounces & by_node[0] & (by_node[1] | (self.second < 0))
-            # A direct class serves no destination if its neighbour fails.
-            repaired[:, DIRECT] = True
-            if not (repaired | is_uncabled).all():
-                return False
-        return True
+        bounces_hold = self._bounces_hold()
+        # A class needs a first repair link; the second one may be missing.
+        first_by_node, second_by_node = map(self._repairs_node, (self.first, self.second))
+        first_by_link = self._repairs_link(self.first, first_by_node)
+        second_by_link = self._repairs_link(self.second, second_by_node)
+        has_no_second = self.second < 0
+        is_repaired = {
+            "link": bounces_hold & first_by_link & (second_by_link | has_no_second),
+            "node": bounces_hold & first_by_node & (second_by_node | has_no_second),
+        }
+        # A direct class serves no destination while its neighbour is down.
+        is_repaired["node"][:, DIRECT] = True
+        # Packets take no class whose link has no cable.
+        is_unused = (self.far < 0)[:, None]
+        return all(bool((is_repaired[kind] | is_unused).all()) for kind in kinds)
+
+    def _bounces_hold(self) -> Bits:
+        """Whether the first bounce link of each class is as condition 5 asks, bool[n, 3, K].
+
+        The bounces of inner classes beside, and of direct classes, may be any.
+        """
+        holds = self._is_node_protecting(self.bounce)
+        holds[:, BESIDE] |= ~self.is_outer
+        holds[:, DIRECT] = True
+        return holds
 
     def _is_node_protecting(self, link: NDArray[np.int32]) -> Bits:
         """Whether a link of each class is in its node-protecting set, bool[n, 3, K]."""
@@ -204,8 +210,8 @@ class _Repairs:
 
     def _repairs_node(self, link: NDArray[np.int32]) -> Bits:
         """Whether a link of each class repairs the failure of its neighbour, bool[n, 3, K]."""
-        repairs = self._is_node_protecting(link)  # 2a
-        # 2b: the inner classes beside whose repair link leads to another supernode.
+        repairs = self._is_node_protecting(link)  # condition 2a
+        # Condition 2b is for inner classes beside whose repair link leads to another supernode.
         switch, class_link = np.nonzero(self._leads_out(link)[:, BESIDE] & ~self.is_outer)
         repair_link = link[switch, BESIDE, class_link]
         repairs[switch, BESIDE, class_link] = self._has_inner_path(switch, class_link, repair_link)
@@ -215,9 +221,9 @@ class _Repairs:
         """Whether a link of each class repairs the failure of the class's link, bool[n, 3, K]."""
         repairs = repairs_node.copy()
         exists, leads_out, is_inner = link >= 0, self._leads_out(link), ~self.is_outer
-        repairs[:, BEYOND] |= exists[:, BEYOND] & self.is_outer  # 2d
-        repairs[:, BESIDE] |= (exists & ~leads_out)[:, BESIDE] & is_inner  # 2c
-        # 3 for outer classes, 4 for inner ones.
+        repairs[:, BESIDE] |= (exists & ~leads_out)[:, BESIDE] & is_inner  # condition 2c
+        repairs[:, BEYOND] |= exists[:, BEYOND] & self.is_outer  # condition 2d
+        # Condition 3 is for outer classes, condition 4 for inner ones.
         repairs[:, DIRECT] = np.where(self.is_outer, leads_out[:, DIRECT], exists[:, DIRECT])
         return repairs
 
@@ -231,10 +237,11 @@ class _Repairs:
         """
         program = self.loop_free_links.classes.cables.program
         k = program.members
-        v = self.far[switch, class_link]
+        # v = (x, m), as the class is inner, and r = (w, w').
+        x, m = np.divmod(self.far[switch, class_link], k)
         w, w_member = np.divmod(self.far[switch, repair_link], k)
-        arc = (w < v // k).astype(np.intp)
-        end = program.along[arc, v % k]
-        kind = program.quadric[w].astype(np.intp)
-        has_path: Bits = self.loop_free_links.next_member[kind, w_member, end] >= 0
+        joined_to_v = program.along[np.where(w < x, AGAINST, ALONG), m]
+        kind = np.where(program.quadric[w], QUADRIC, ORDINARY)
+        next_member = self.loop_free_links.next_member[kind, w_member, joined_to_v]
+        has_path: Bits = next_member != NO_MEMBER
         return has_path

@@ -101,12 +101,8 @@ from compilers.proof.local.registered_proofs import TwoFailures
 from compilers.proof.soundness.link_sets import Numbers, alternate_sets
 from compilers.routing.marked_spread import fewest_onward
 from compilers.tables.build import Build
-from extensions.scale.two_link_classes import (
-    FirstAlternatives,
-    Links,
-    TwoLinkClasses,
-    first_alternatives,
-)
+from extensions.scale.first_alternatives import FirstAlternatives, first_alternatives
+from extensions.scale.two_link_classes import Links, TwoLinkClasses
 
 STRETCH_WITH_APEXES = 4
 """The most links that two repairs add towards a switch all of whose links have apexes. A packet is

@@ -2,14 +2,12 @@
 
 There two switches have one path of two links at most, so conditions on classes say all about paths.
 `TwoLinkClasses` has for each class its minimal link, and the apex of that link: the third switch of
-the triangle that the link is in. `first_alternatives` has the first two repair or bounce links of
-each class. A PolarFly without some of its links has no such classes.
+the triangle that the link is in. A PolarFly without some of its links has no such classes.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,16 +23,6 @@ Links = NDArray[np.int16]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FirstAlternatives:
-    """Of the links that each class lists, the first two other than its minimal link."""
-
-    first: NDArray[Any]
-    """int[S, C], the first one; -1: there is none."""
-    second: NDArray[Any]
-    """int[S, C], the second one; -1: there is none."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class TwoLinkClasses:
     """The C classes of S switches with K links, any two of which have one path of two links."""
 
@@ -43,7 +31,7 @@ class TwoLinkClasses:
     use: PortUse
     """What each port is used for."""
     link: Links
-    """int16[S, C], the minimal link of each class, -1 where there is none."""
+    """int16[S, C], the minimal link of each class; -1 where there is none."""
     apex_link: Links
     """int16[S, K], the switch's link to the apex of each link; NO_APEX: the link is in no
     triangle."""
@@ -127,19 +115,3 @@ def has_unique_paths(far: NDArray[np.int32], apex_link: NDArray[np.int16]) -> bo
     paths_beyond = paths - np.count_nonzero(apex_link != NO_APEX, axis=1)
     switches_beyond = len(far) - 1 - degree
     return bool((apex_link != SEVERAL).all() and (paths_beyond == switches_beyond).all())
-
-
-def first_alternatives(links: NDArray[Any], minimal: NDArray[Any]) -> FirstAlternatives:
-    """Of links that classes list, the first two other than the minimal one.
-
-    Args:
-        links: int[S, C, n], in order; -1 is no link.
-        minimal: int[S, C].
-    """
-    first = np.full(minimal.shape, -1, links.dtype)
-    second = first.copy()
-    for link in np.moveaxis(links, 2, 0):
-        usable = (link >= 0) & (link != minimal) & (link != first)
-        second = np.where(usable & (first >= 0) & (second < 0), link, second)
-        first = np.where(usable & (first < 0), link, first)
-    return FirstAlternatives(first, second)
