@@ -97,9 +97,13 @@ class RoutedChild(InnerChild):
                 self.network.set_link(near, link, event.up)
 
     def settle(self, patience: float) -> None:
-        """Wait until every router has the routes that it can have."""
+        """Wait until every router has the routes that it can have, and no link carries packets.
+
+        With a probe links always carry packets, and nobody compares their counters.
+        """
         self.network.settle(patience)
-        self.network.quieten()
+        if self.probe is None:
+            self.network.quieten()
 
     def _next_hop(self, switch: int, port: int) -> PortNextHop:
         """The switch or the host behind a port."""

@@ -91,6 +91,20 @@ def test_kernels_forward_by_rendered_files(name):
     check_links(seen, "every pair", 24)
 
 
+def test_a_probe_runs_while_a_link_of_kernels_fails(tmp_path):
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text(
+        "name: probed\nengine: linux\nprove_checker: false\n"
+        "fabric: {name: probed, topology: {family: polarfly, q: 2}, routing: {protect: link}}\n"
+        "traffic: {probe: {interval: 0.1}}\n"
+        "timeline: [{link_down: 1-4, expect: {delivered: 42}}]\n"
+    )
+    done = emulate(scenario)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr
+    checks = {check["name"]: check["seen"] for check in json.loads(done.stdout)["checks"]}
+    assert checks["probe, link 1-4 down: nothing lost after 1 s"] == 42
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("topology", "hosts", "links", "pairs", "more"),
