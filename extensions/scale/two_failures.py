@@ -5,13 +5,13 @@ to which no packet is lost, and bounds on the lengths of paths. In a whole Polar
 have at most one path of two links (`TwoLinkClasses`). So conditions on classes tell which switches
 a repaired path meets. Packets are for hosts at switch d, which is up.
 
-Notation: `a ~ b` means that switches a and b are next to each other, `~d` means "next to d", and
-`a×b` is the common neighbour of a and b. A *class* of a switch is a list of ports by which it sends
-packets to some destinations. It has a minimal port; ports of *repair*, which are tried in order if
-the minimal port is down; and ports of *bounce*, for packets that came in by the minimal port. A
-class is *direct* if it leads to a neighbour v itself, and *behind* v if it leads over v to other
-switches. The *apex* of a link is the common neighbour of its two ends. A neighbour *serves* d over
-w if its minimal path to d leads over w.
+Notation: `a ~ b` means that switches a and b are neighbours, and `a×b` is their common neighbour. A
+*class* of a switch is a list of ports by which it sends packets to some destinations. It has a
+minimal port; ports of *repair*, which are tried in order if the minimal port is down; and ports of
+*bounce*, for packets that came in by the minimal port. A class is *direct* if it leads to a
+neighbour v itself, and *behind* v if it leads over v to other switches. The *apex* of a link is the
+common neighbour of its two ends. A neighbour *serves* d over w if its minimal path to d leads over
+w.
 
 The conditions:
 
@@ -24,67 +24,74 @@ The conditions:
    neighbour to which r bounces. u *sends to* y if such an x serves d over y. If u sends to y, then
    y does not send to u.
 
-Two facts are used throughout. F1: two switches have at most one common neighbour. F2: let r be a
-neighbour of u that is not next to d. Then r serves d over r×d. If u is not next to d either, r×d is
-not u, and r×d is u's minimal next hop v only if r ~ v.
+Two facts are used throughout:
+
+- F1: two switches have at most one common neighbour.
+- F2: a neighbour r of u that is not a neighbour of d serves d over r×d. If u is no neighbour of d
+  either, then r×d is not u, and it is u's minimal next hop v only if r ~ v.
 
 Proof
 -----
-Without failures no packet comes in by its minimal port; to a u ~d packets come only from switches
-that are not next to d (`_direct_classes_have_alternates`). Only failures that a packet meets change
-its path, and it meets failures of the links of the switch where it is.
+Without failures no packet comes in by its minimal port. To a neighbour u of d, packets come only
+from switches that are no neighbours of d, unless hosts use alternates
+(`_direct_classes_have_alternates`). Only failures that a packet meets change its path, and it meets
+failures of the links of the switch where it is. The cases say where the packet meets the first
+failure, at u, and where the second one.
 
-The cases say where the packet meets the first failure, at u, and where the second one.
-
-A. *u is not next to d, and u-v is down (the link, or v).*
+A. *u is no neighbour of d, and u-v is down (the link, or v).*
    By (1) a neighbour of repair is up and not the ingress, or the ingress is such a neighbour.
-   Either way the packet comes to an r ~ u that is not ~v. So r is not next to d (F1: v is u×d). It
-   sends the packet to w = r×d, which is neither u nor v.
+   Either way the packet comes to a neighbour r of u that is no neighbour of v. So r is no neighbour
+   of d, by F1, as v is u×d. It sends the packet to w = r×d, which is neither u nor v.
 
-   - *r-w is down too:* r's repair r2, not u, is not ~w, so not next to d. r2×d is not w. It is not
-     v either, as r2 ~ v would make r2 = u. The packet arrives.
-   - *w-d is down too:* this is case B.
-   - Else the packet arrives.
+   - *r-w is down too.* The repair r2 of r is not u, and no neighbour of w, so it is no neighbour of
+     d. r2×d is not w. It is not v either, as r2 ~ v would make r2 = u. The packet arrives.
+   - *w-d is down too.* This is case B.
+   - *Nothing else is down.* The packet arrives.
 
-B. *The second failure is w-d, with w ≠ v ~d, and v not ~w.*
+B. *The second failure is w-d. Here w is not v, and v is a neighbour of d, but not of w.*
 
-   - *w-d has an apex b:* b ≠ v as v is not ~w, so b-d is up. The packet arrives over b.
-   - *w-d has no apex:* the repair r' of w (not the ingress) bounces to x'. By (2) x' is not ~w. It
-     is not v, as v is not ~r' (F1: r' and d have w). y' = x'×d is not w.
-   - *As before, y' is v, and v or x'-v is down:* then x' is behind v, and its repair r3 is neither
-     ~v nor r'. r3×d is not v. It is not w either, as r3 ~ w makes r3 = r'. The packet arrives.
+   - *w-d has an apex b.* It is not v, as v is no neighbour of w. So b-d is up, and the packet
+     arrives over b.
+   - *w-d has no apex.* The repair r' of w is not the ingress, and bounces to x'. By (2) x' is no
+     neighbour of w. It is not v, as v is no neighbour of r': by F1 r' and d have only w in common.
+     So y' = x'×d is not w, and the packet arrives over y', but for the next case.
+   - *w-d has no apex, y' = v, and v or x'-v is down.* Then x' is behind v. Its repair r3 is not r',
+     and no neighbour of v. So r3×d is not v. It is not w either, as r3 ~ w would make r3 = r'. The
+     packet arrives.
 
-C. *u ~ d, and u-d is down and has an apex a.*
+C. *u is a neighbour of d, and u-d is down and has an apex a.*
    The packet goes to a, and on to d.
 
-   - *a-d is down too:* a's repair is not u, the ingress, so it is an r not next to d. r bounces to
-     x not ~a. x×d is not a, and not u, as x ~ u would make x = a.
-   - *u-a is down too:* the packet goes to another repair r, or to the ingress, which is not next to
-     d either. r bounces to x not ~u. x×d is not u, and not a, as x and u would both be between r
-     and a.
+   - *a-d is down too.* The repair of a is not u, the ingress. So it is an r that is no neighbour of
+     d. It bounces to an x that is no neighbour of a. x×d is not a, and not u, as x ~ u would make
+     x = a. The packet arrives.
+   - *u-a is down too.* The packet goes to another repair r, or to the ingress. That is no neighbour
+     of d either. r bounces to an x that is no neighbour of u. x×d is not u. It is not a either, as
+     then x and u would both be common neighbours of r and a. The packet arrives.
 
-D. *u ~ d, and u-d is down and has no apex.*
-   The packet goes to a repair r, or to the ingress if that is one. r bounces to x not ~u, and y =
-   x×d is not u.
+D. *u is a neighbour of d, and u-d is down and has no apex.*
+   The packet goes to a repair r, or to the ingress if that is one. r bounces to an x that is no
+   neighbour of u, and y = x×d is not u.
 
-   - *u-r or r-x is down too:* the next repair or bounce serves.
-   - *x-y is down too:* x's repair r3, not r, is not ~y. It is ~u only if r3 = r, so the packet
-     arrives.
-   - *y-d is down too:* if y-d has an apex, the packet goes over it. The apex is not u, or else y
-     would be an apex of u-d. If y-d has none, the packet goes by repair and bounce to y' ≠ y, and
-     y' ≠ u by (4).
+   - *u-r or r-x is down too.* The next repair or bounce serves in the same way.
+   - *x-y is down too.* The repair r3 of x is not r, and no neighbour of y. It is a neighbour of u
+     only if r3 = r. So the packet arrives.
+   - *y-d is down too.* If y-d has an apex, the packet goes over it. The apex is not u, or else y
+     would be an apex of u-d. If y-d has none, the packet goes by repair and bounce to a y' other
+     than y, which by (4) is not u.
 
 E. *Bounced paths* (`Forwarding.bounces`).
-   Hosts at s ~ d may send to any r ~ s. If r is not next to d, its minimal next hop is s. So r
-   bounces the packet to w, or to w', both not ~s by (2), or returns it to s if both are down. From
-   there on the packet is on minimal paths, of which the above holds. Two things are new:
+   Hosts at a neighbour s of d may send to any neighbour r of s. If r is no neighbour of d, its
+   minimal next hop is s. So r bounces the packet to w, or to w'. By (2) neither is a neighbour of
+   s. If both are down, r returns it to s. From there on the packet is on minimal paths, of which
+   the above holds. Two things are new:
 
    - *The packet comes in from the apex a of u-d, and u-d is down.* u takes another repair r, which
-     bounces to x not ~u. y = x×d is not u, nor a, as x ~ a would make x = u. Or u returns the
-     packet to a, with d next. If y-d is down as well, y sends to y' ≠ y. If y' is u, a is no
-     ingress now and comes first.
-   - *r-w is down, and then y-d, y = w'×d.* y's repairs serve as above: none of them is r, or y
-     would be r×d, which is s. If one bounces to r, the packet goes on to s and d.
+     bounces to an x that is no neighbour of u. y = x×d is not u. It is not a either, as x ~ a would
+     make x = u. Or u returns the packet to a, with d next. If y-d is down as well, y sends to a y'
+     other than y. If y' is u, the ingress is not a now, and a comes first.
+   - *r-w is down, and then y-d, where y = w'×d.* The repairs of y serve as above: none of them is
+     r, or y would be r×d, which is s. If one bounces to r, the packet goes on to s and d.
 
 The bounds on lengths are those of these paths. Each condition is one of the class that d is in. So
 a condition that does not hold names the destinations that it leaves open.
@@ -101,7 +108,7 @@ from compilers.proof.local.registered_proofs import TwoFailures
 from compilers.proof.soundness.link_sets import Numbers, alternate_sets
 from compilers.routing.marked_spread import fewest_onward
 from compilers.tables.build import Build
-from extensions.scale.first_alternatives import FirstAlternatives, first_alternatives
+from extensions.scale.first_alternatives import NO_LINK, FirstAlternatives, first_alternatives
 from extensions.scale.two_link_classes import Links, TwoLinkClasses
 
 STRETCH_WITH_APEXES = 4
@@ -168,13 +175,14 @@ def _proof_of_minimal_paths(classes: TwoLinkClasses) -> TwoFailures:
     d, direct, apex = far[u, link], classes.direct[u, link], classes.apex_link[u, link]
     holds[d[_violates_direct(repairs.first[u, direct], repairs.second[u, direct], apex)]] = False
 
+    # Of these, the links without an apex.
     u, d = u[apex < 0], d[apex < 0]
     sends_to = _links_sent_to(classes, repair, bounces.first, u, d)
-    holds[d[_sends_back(sends_to)]] = False
+    holds[d[_sends_to_each_other(sends_to)]] = False
 
     stretch = np.full(len(far), STRETCH_WITH_APEXES)
     stretch[d] = STRETCH_WITHOUT_APEX
-    stretch[d[(sends_to >= 0).any(axis=0)]] = STRETCH_WITH_SENDER
+    stretch[d[(sends_to != NO_LINK).any(axis=0)]] = STRETCH_WITH_SENDER
     # The longest path may take the longest detour, so it grows by as many links.
     return TwoFailures(holds, stretch=stretch, longer_than_longest=stretch)
 
@@ -191,23 +199,23 @@ def _violates_direct(first: Numbers, second: Numbers, apex: Numbers) -> NDArray[
     return violates
 
 
-def _sends_back(sends_to: Numbers) -> NDArray[np.bool_]:
-    """Whether a link without an apex sends to one that sends to it, bool[n] (condition 4).
+def _sends_to_each_other(sends_to: Numbers) -> NDArray[np.bool_]:
+    """Whether a link without an apex sends to one that sends to it, bool[n], against condition 4.
 
     Args:
         sends_to: int64[P, n], of `_links_sent_to`.
     """
     links = sends_to.shape[1]
-    # int64[P, P, n]: where the link sends that is sent to; any link, where none is.
+    # int64[P, P, n]: the links to which the link that is sent to sends; any where there is none.
     sends_on = sends_to[:, np.maximum(sends_to, 0)]
-    comes_back = (sends_on == np.arange(links)).any(axis=0) & (sends_to >= 0)
+    comes_back = (sends_on == np.arange(links)).any(axis=0) & (sends_to != NO_LINK)
     return np.asarray(comes_back.any(axis=0))
 
 
 def _violations_behind(
     classes: TwoLinkClasses, repair: Numbers, repairs: FirstAlternatives, bounces: FirstAlternatives
 ) -> NDArray[np.bool_]:
-    """The classes that serve switches behind their neighbour against condition 1 or 2, bool[S, C].
+    """The classes behind a neighbour that are against condition 1 or 2, bool[S, C].
 
     Args:
         classes: the classes of the fabric.
@@ -239,7 +247,7 @@ def _links_sent_to(
         d: int[n], the other end, where packets are to arrive.
 
     Returns:
-        int64[P, n], places among these n links; -1 if the packet is sent to none of them.
+        int64[P, n], places among these n links; NO_LINK if the packet is sent to none of them.
     """
     far, egress = classes.build.wiring.far, classes.build.tables.routes.egress
     last = classes.link.shape[1] - 1  # the last class
@@ -253,7 +261,8 @@ def _links_sent_to(
         next_one: Numbers = far[switch, links[switch, class_for_d]].astype(np.int64)
         return next_one
 
-    key = u * len(far) + d  # one number for each link u-d
+    # The links are looked up by one number each, u·S + d.
+    key = u * len(far) + d
     order = np.argsort(key)
     sends_to = []
     for repair_link in np.moveaxis(repair, 2, 0):
@@ -262,5 +271,5 @@ def _links_sent_to(
         y = next_switch(classes.link, x)
         y_key = y * len(far) + d
         place = order[np.minimum(np.searchsorted(key, y_key, sorter=order), len(key) - 1)]
-        sends_to.append(np.where(key[place] == y_key, place, -1))
+        sends_to.append(np.where(key[place] == y_key, place, NO_LINK))
     return np.array(sends_to, np.int64).reshape(repair.shape[2], len(u))
