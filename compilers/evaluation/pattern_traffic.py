@@ -15,24 +15,25 @@ import numpy as np
 
 from compilers.demand.demand_file import host_traffic
 from compilers.demand.traffic_matrix import Traffic
+from compilers.evaluation.bit_patterns import HOST_PATTERNS, pairs_of_hosts
 from compilers.evaluation.host_rates import HostRates, Reals
-from compilers.evaluation.traffic import HOST_PATTERNS, HOTSPOT_PART, PATTERNS, host_numbers
+from compilers.evaluation.traffic import HOTSPOT_PART, PATTERNS
 from compilers.tables.build import Build
 from compilers.topology.labelled_graph import Topology
 from inventory.problems import InputError, not_among
 from inventory.yamlfile import read_text
 
-FILE = ".csv"
-"""How the name of a file of traffic ends."""
+RATES_SUFFIX = ".csv"
+"""The suffix of a file of rates, by which its name is told from that of a pattern."""
 
 
 def require_pattern(pattern: str) -> None:
-    """Pass for the name of a pattern, or of a file.
+    """Pass for the name of a pattern, or of a file of rates.
 
     Raises:
         InputError: it is neither.
     """
-    if pattern not in PATTERNS and not pattern.endswith(FILE):
+    if pattern not in PATTERNS and not pattern.endswith(RATES_SUFFIX):
         raise InputError(not_among(pattern, PATTERNS, "pattern"))
 
 
@@ -50,36 +51,41 @@ def pattern_traffic(build: Build, pattern: str, rates: HostRates, seed: int) -> 
     Args:
         build: its switches.
         pattern: a name of `PATTERNS`, or that of a file of rates.
-        rates: of the hosts.
-        seed: of random patterns.
+        rates: the rates of hosts.
+        seed: the seed of the patterns that chance has a part in.
 
     Raises:
         InputError: the file has mistakes.
     """
-    if pattern.endswith(FILE):
+    if pattern.endswith(RATES_SUFFIX):
+        # Only the proportions of the rates count: the busiest host sends or receives all it can.
         traffic = host_traffic(build, read_text(pattern))
-        return replace(
-            traffic,
-            amount=traffic.amount
-            / highest_host_utilisation(traffic, relative_host_rates(build, rates)),
-        )
+        relative_rates = relative_host_rates(rates, build.tables.switches)
+        busiest = highest_host_utilisation(traffic, relative_rates)
+        return replace(traffic, amount=traffic.amount / busiest)
     endpoints = np.zeros_like(build.topology.endpoints)
     endpoints[rates.switches] = True
     topology = replace(build.topology, endpoints=endpoints)
-    if (rates.host_rate == rates.largest_host_rate).all() and (
-        rates.hosts_per_switch == rates.hosts_per_switch[0]
-    ).all():
+    rates_are_even = bool((rates.host_rate == rates.largest_host_rate).all())
+    hosts_are_even = bool((rates.hosts_per_switch == rates.hosts_per_switch[0]).all())
+    if rates_are_even and hosts_are_even:
         return PATTERNS[pattern](topology, int(rates.hosts_per_switch[0]), seed)
-    return _uneven(topology, pattern, rates, seed)
+    if pattern == "uniform":
+        return _uneven_uniform(topology, rates)
+    if pattern == "hotspot":
+        return _uneven_hotspot(topology, rates)
+    if pattern == "hosts" or pattern in HOST_PATTERNS:
+        return _uneven_host_permutation(pattern, rates, seed)
+    return _uneven_switch_permutation(topology, pattern, rates, seed)
 
 
-def relative_host_rates(build: Build, rates: HostRates) -> Reals:
-    """float64[S]: what the hosts of each switch can send, in units of `rates.largest_host_rate`."""
-    return _relative_rates(rates, build.tables.switches)
+def relative_host_rates(rates: HostRates, switches: int) -> Reals:
+    """float64[S]: what the hosts of each switch can send, in units of `rates.largest_host_rate`.
 
-
-def _relative_rates(rates: HostRates, switches: int) -> Reals:
-    """float64[S]: what the hosts of each of S switches can send, relative to the largest rate."""
+    Args:
+        rates: the rates of hosts.
+        switches: S.
+    """
     relative = np.zeros(switches)
     relative[rates.switches] = rates.host_rate / rates.largest_host_rate
     return relative
@@ -90,7 +96,7 @@ def highest_host_utilisation(traffic: Traffic, relative_rates: Reals) -> float:
 
     Args:
         traffic: in units of `HostRates.largest_host_rate`.
-        relative_rates: of `relative_host_rates`.
+        relative_rates: float64[S], of `relative_host_rates`.
     """
     switches = len(relative_rates)
     sent = np.bincount(traffic.source, traffic.amount, minlength=switches)
@@ -100,46 +106,52 @@ def highest_host_utilisation(traffic: Traffic, relative_rates: Reals) -> float:
     return float(utilisation.max(initial=0.0))
 
 
-def _uneven(topology: Topology, pattern: str, rates: HostRates, seed: int) -> Traffic:
-    """A pattern where the hosts of one switch can send more than those of another."""
-    if pattern in ("uniform", "hotspot"):
-        return _between_all(topology, rates, HOTSPOT_PART if pattern == "hotspot" else 0.0)
-    if pattern == "hosts" or pattern in HOST_PATTERNS:
-        switch = np.repeat(rates.switches, rates.hosts_per_switch)
-        rate = (
-            np.repeat(rates.host_rate / rates.hosts_per_switch, rates.hosts_per_switch)
-            / rates.largest_host_rate
-        )
-        if pattern == "hosts":
-            sender = np.arange(len(switch))
-            receiver = np.random.default_rng(seed).permutation(len(switch))
-        else:
-            sender, receiver = host_numbers(pattern, len(switch))
-        slower = np.minimum(rate[sender], rate[receiver])
-        return Traffic.of(switch[sender], switch[receiver], slower)
-    relative_rates = _relative_rates(rates, len(topology.endpoints))
-    traffic = PATTERNS[pattern](topology, 1, seed)
-    slower = np.minimum(relative_rates[traffic.source], relative_rates[traffic.destination])
-    return replace(traffic, amount=traffic.amount * slower)
-
-
-def _between_all(topology: Topology, rates: HostRates, hot: float) -> Traffic:
-    """Uniform traffic: every host sends to the hosts of all other switches, evenly by their rates.
-
-    Args:
-        topology: the fabric.
-        rates: what the hosts can send.
-        hot: the share that each host sends to the first switch instead. Where the hosts of that
-            switch would receive more than they can, all rates are less in proportion.
-    """
-    rate = _relative_rates(rates, len(topology.endpoints))
+def _uneven_uniform(topology: Topology, rates: HostRates) -> Traffic:
+    """Uniform traffic: every host sends to the hosts of all other switches, to each by its rate."""
+    rate = relative_host_rates(rates, len(topology.endpoints))
     traffic = PATTERNS["uniform"](topology, 1, 0)
     source, destination = traffic.source, traffic.destination
     amount = rate[source] * rate[destination] / (rate.sum() - rate[source])
-    if not hot:
-        return replace(traffic, amount=amount)
-    first = rates.switches[0]
-    amount *= np.where(source == first, 1, 1 - hot)
-    amount += hot * rate[source] * ((destination == first) & (source != first))
-    received = amount[destination == first].sum() / rate[first]
+    return replace(traffic, amount=amount)
+
+
+def _uneven_hotspot(topology: Topology, rates: HostRates) -> Traffic:
+    """Uniform traffic, but a part of what each host sends goes to the first switch with hosts.
+
+    If the hosts of this switch would receive more than they can, all rates are scaled down.
+    """
+    rate = relative_host_rates(rates, len(topology.endpoints))
+    traffic = _uneven_uniform(topology, rates)
+    source, destination = traffic.source, traffic.destination
+    hot = rates.switches[0]
+    amount = traffic.amount * np.where(source == hot, 1, 1 - HOTSPOT_PART)
+    amount += HOTSPOT_PART * rate[source] * ((destination == hot) & (source != hot))
+    received = amount[destination == hot].sum() / rate[hot]
     return replace(traffic, amount=amount / max(1.0, received))
+
+
+def _uneven_host_permutation(pattern: str, rates: HostRates, seed: int) -> Traffic:
+    """A permutation of hosts, each pair at the rate of the slower host.
+
+    Hosts are numbered switch by switch. `hosts` is a random permutation of them.
+    """
+    hosts = rates.hosts_per_switch
+    switch_of_host = np.repeat(rates.switches, hosts)
+    rate = np.repeat(rates.host_rate / hosts, hosts) / rates.largest_host_rate
+    if pattern == "hosts":
+        source = np.arange(len(switch_of_host))
+        destination = np.random.default_rng(seed).permutation(len(switch_of_host))
+    else:
+        source, destination = pairs_of_hosts(pattern, len(switch_of_host))
+    slower_rate = np.minimum(rate[source], rate[destination])
+    return Traffic.of(switch_of_host[source], switch_of_host[destination], slower_rate)
+
+
+def _uneven_switch_permutation(
+    topology: Topology, pattern: str, rates: HostRates, seed: int
+) -> Traffic:
+    """A permutation of switches, each pair at the rate of the hosts of the slower switch."""
+    rate = relative_host_rates(rates, len(topology.endpoints))
+    traffic = PATTERNS[pattern](topology, 1, seed)
+    slower_rate = np.minimum(rate[traffic.source], rate[traffic.destination])
+    return replace(traffic, amount=traffic.amount * slower_rate)

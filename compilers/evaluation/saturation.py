@@ -26,26 +26,28 @@ from compilers.demand.fluid import Fluid
 from compilers.demand.traffic_matrix import Traffic
 from compilers.demand.weight_fit import fit
 from compilers.evaluation.host_rates import HostRates
-from compilers.evaluation.optimum import Arcs, optimum
+from compilers.evaluation.optimum import DirectedLinks, optimum
 from compilers.evaluation.pattern_traffic import (
     highest_host_utilisation,
     pattern_traffic,
     relative_host_rates,
     require_pattern,
 )
-from compilers.evaluation.traffic import MOST_INTERMEDIATES, PATTERNS, over_intermediates, two_legs
+from compilers.evaluation.traffic import PATTERNS
+from compilers.evaluation.valiant_traffic import MOST_INTERMEDIATES, over_intermediates, two_legs
 from compilers.routing.intermediates import intermediates
 from compilers.tables.build import Build
 from compilers.workers.shards import THIS_PROCESS, Workers, reported
 from inventory.problems import InputError
 
+Numbers = NDArray[np.int64]
 Reals = NDArray[np.float64]
 PATHS_TO_FIT = 300_000
-"""The most paths of a pattern for which weights are fitted."""
+"""The most paths of a pattern for which weights are fitted. It bounds the time."""
 LEAST_SWITCHES = 256
 """Switches below which another process for a pattern costs more than it saves."""
 ROUNDING = 1e-9
-"""The relative difference of loads that are the same."""
+"""The part by which the load of a host's link may exceed its rate by a rounding error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +81,16 @@ class PatternThroughput:
     as_emitted: Saturation | None = None
     """By the tables, if these have more than minimal routes."""
     adaptive: Saturation | None = None
-    """With weights fitted to the pattern. Also None if it has more paths than PATHS_TO_FIT, or
-    packets are marked, carry an intermediate or are shared at every hop: their weights are
-    fixed."""
+    """With weights that are fitted to the pattern.
+
+    None also if there are more paths than PATHS_TO_FIT, or the weights are fixed: where packets are
+    marked, carry an intermediate, or are shared at every hop.
+    """
     valiant: Saturation | None = None
-    """Over any switch but the ends, drawn for each packet; None in fabrics of more than
-    `MOST_INTERMEDIATES`."""
+    """By Valiant's routing: each packet goes over a random switch that is neither of its ends. None
+    in fabrics with more than `MOST_INTERMEDIATES` such switches, or with none."""
     optimum: float | None = None
-    """What the best routing over any paths gets; if not exact, a share that no routing exceeds."""
+    """The share by the best routing over any paths; if not exact, a share that none exceeds."""
     optimum_exact: bool = False
     """Whether some routing reaches `optimum`."""
     share_of_optimum: float | None = None
@@ -129,22 +133,28 @@ class LinkLoads:
         Args:
             build: its tables and cables.
             pattern: its name, or a file of rates.
-            hosts: of every switch, with links of one speed; 0: as built.
-            seed: of random patterns.
+            hosts: the number of hosts to assume at every switch with hosts, all links then having
+                one speed; 0: hosts and speeds as built.
+            seed: the seed of the patterns that chance has a part in.
         """
         fluid, rates = Fluid.of(build), HostRates.of(build, hosts)
         traffic = pattern_traffic(build, pattern, rates, seed)
         capacity = link_capacity(fluid, rates)
         minimal = fluid.loads(traffic, fluid.minimal())
-        by_tables, adaptive = _loads_unless_minimal(build, fluid, traffic), None
-        paths = len(traffic.source) * len(fluid.first_arcs)
-        has_alternates = bool((fluid.table_shares[1:] > 0).any())
-        weights_adjustable = has_alternates and not fluid.marks and not build.forwarding.every_hop
-        if by_tables is not None and weights_adjustable and 0 < paths <= PATHS_TO_FIT:
+        by_tables = _loads_unless_minimal(build, fluid, traffic)
+        adaptive = None
+        if by_tables is not None and _can_fit_weights(build, fluid, traffic):
             adaptive = _fitted_loads(fluid, traffic, capacity, [minimal, by_tables])
-        busiest_host_link = highest_host_utilisation(traffic, relative_host_rates(build, rates))
-        host_limit = 1 / busiest_host_link if busiest_host_link > 1 + ROUNDING else 1.0
-        return cls(fluid, pattern, traffic, capacity, host_limit, minimal, by_tables, adaptive)
+        return cls(
+            fluid=fluid,
+            pattern=pattern,
+            traffic=traffic,
+            capacity=capacity,
+            host_limit=_host_limit(traffic, rates, build.tables.switches),
+            minimal=minimal,
+            by_tables=by_tables,
+            adaptive=adaptive,
+        )
 
     @property
     def flows(self) -> int:
@@ -152,27 +162,29 @@ class LinkLoads:
         return len(self.traffic.source)
 
     @property
-    def arcs(self) -> Arcs:
-        """The links that exist."""
+    def directed_links(self) -> DirectedLinks:
+        """Both directions of all links that exist."""
+        arc = np.flatnonzero(self.fluid.forwarding.far_arc >= 0)
+        tail, head = self._ends(arc)
+        return DirectedLinks(tail, head, self.capacity[arc])
+
+    def _ends(self, arc: Numbers) -> tuple[Numbers, Numbers]:
+        """The switches at which arcs begin and end, int64[n] twice, from int64[n]."""
         forwarding = self.fluid.forwarding
-        number = np.flatnonzero(forwarding.far_arc >= 0)
-        tail = number // forwarding.arcs_a_switch
-        head = forwarding.far_arc[number].astype(np.int64) // forwarding.arcs_a_switch
-        return Arcs(tail, head, self.capacity[number])
+        far_arc = forwarding.far_arc[arc].astype(np.int64)
+        return arc // forwarding.arcs_a_switch, far_arc // forwarding.arcs_a_switch
 
     def saturation(self, load: Reals) -> Saturation:
         """The rate at which hosts can send with one of the three loads."""
-        forwarding, utilisation = self.fluid.forwarding, load / self.capacity
-        hot = int(utilisation.argmax())
-        highest = float(utilisation[hot])
+        utilisation = load / self.capacity
+        hottest = int(utilisation.argmax())
+        highest = float(utilisation[hottest])
+        tail, head = self._ends(np.array([hottest]))
         return Saturation(
             share=min(self.host_limit, 1 / highest) if highest else self.host_limit,
-            peak=float(load[hot]),
-            mean=float(load[forwarding.far_arc >= 0].mean()),
-            hottest=(
-                hot // forwarding.arcs_a_switch,
-                int(forwarding.far_arc[hot]) // forwarding.arcs_a_switch,
-            ),
+            peak=float(load[hottest]),
+            mean=float(load[self.fluid.forwarding.far_arc >= 0].mean()),
+            hottest=(int(tail[0]), int(head[0])),
         )
 
 
@@ -190,6 +202,8 @@ def link_capacity(fluid: Fluid, rates: HostRates) -> Reals:
 def _loads_unless_minimal(build: Build, fluid: Fluid, traffic: Traffic) -> Reals | None:
     """float64[S·L]: the load of each link by the tables; None where all paths are minimal.
 
+    Packets of hosts take other paths by alternates, or over intermediates.
+
     Args:
         build: its tables.
         fluid: of the build.
@@ -198,8 +212,25 @@ def _loads_unless_minimal(build: Build, fluid: Fluid, traffic: Traffic) -> Reals
     if (fluid.table_shares[1:] > 0).any():
         return fluid.loads_by_weights(traffic)
     if build.forwarding.intermediates:
-        return fluid.loads(_over_own_intermediates(build, traffic), fluid.minimal())
+        return fluid.loads(_legs_over_intermediates(build, traffic), fluid.minimal())
     return None
+
+
+def _can_fit_weights(build: Build, fluid: Fluid, traffic: Traffic) -> bool:
+    """Whether weights can be fitted to a traffic in reasonable time.
+
+    The weights of marked packets, and of packets that are shared at every hop, are fixed.
+    """
+    has_alternates = bool((fluid.table_shares[1:] > 0).any())
+    are_weights_fixed = fluid.marks or build.forwarding.every_hop
+    paths = len(traffic.source) * len(fluid.first_arcs)
+    return has_alternates and not are_weights_fixed and 0 < paths <= PATHS_TO_FIT
+
+
+def _host_limit(traffic: Traffic, rates: HostRates, switches: int) -> float:
+    """The share of their rates that all hosts can send over their own links, at most 1."""
+    busiest = highest_host_utilisation(traffic, relative_host_rates(rates, switches))
+    return 1 / busiest if busiest > 1 + ROUNDING else 1.0
 
 
 def loads_by_tables(build: Build, fluid: Fluid, traffic: Traffic) -> Reals:
@@ -222,9 +253,8 @@ def share_by_tables(build: Build, pattern: str, hosts: int = 0, seed: int = 0) -
     fluid, rates = Fluid.of(build), HostRates.of(build, hosts)
     traffic = pattern_traffic(build, pattern, rates, seed)
     utilisation = loads_by_tables(build, fluid, traffic) / link_capacity(fluid, rates)
-    busiest_host_link = highest_host_utilisation(traffic, relative_host_rates(build, rates))
-    # A host link that is overloaded by a rounding error only limits nothing, as in `LinkLoads.of`.
-    return 1 / max(1.0, float(utilisation.max()), busiest_host_link - ROUNDING)
+    share_of_links = 1 / max(1.0, float(utilisation.max()))
+    return min(share_of_links, _host_limit(traffic, rates, build.tables.switches))
 
 
 def _fitted_loads(
@@ -248,7 +278,8 @@ def _fitted_loads(
         return best_unfitted
     is_link = np.isfinite(capacity)
     relative_capacity = capacity / capacity[is_link].max()
-    # `fit` takes links of one capacity: traffic is scaled up on smaller links, and back after.
+    # `fit` takes links of one capacity. So amounts on smaller links are raised in proportion, and
+    # the loads of these links are lowered again.
     paths = fluid.paths(traffic)
     paths = replace(paths, amount=paths.amount / relative_capacity[paths.arc])
     loads = fit(paths).loads
@@ -256,7 +287,7 @@ def _fitted_loads(
     return min(fitted, best_unfitted, key=highest_utilisation)
 
 
-def _over_own_intermediates(build: Build, traffic: Traffic) -> Traffic:
+def _legs_over_intermediates(build: Build, traffic: Traffic) -> Traffic:
     """The traffic to the intermediates that the build's packets carry, and from there.
 
     Raises:
@@ -286,11 +317,14 @@ def throughput(build: Build, pattern: str, hosts: int = 0, seed: int = 0) -> Pat
     )
     if not loads.flows:
         return result
-    legs = two_legs(loads.traffic, build.topology.endpoints)
-    valiant = loads.saturation(loads.fluid.loads(legs, loads.fluid.minimal())) if legs else None
-    routings = result.minimal, result.as_emitted, result.adaptive, valiant
-    known_share = max(routing.share for routing in routings if routing)
-    best = optimum(build.topology.graph, loads.traffic, loads.arcs, loads.host_limit, known_share)
+    valiant = None
+    if legs := two_legs(loads.traffic, build.topology.endpoints):
+        valiant = loads.saturation(loads.fluid.loads(legs, loads.fluid.minimal()))
+    saturations_by_routing = result.minimal, result.as_emitted, result.adaptive, valiant
+    known_share = max(saturation.share for saturation in saturations_by_routing if saturation)
+    best = optimum(
+        build.topology.graph, loads.traffic, loads.directed_links, loads.host_limit, known_share
+    )
     return replace(
         result,
         valiant=valiant,
@@ -313,8 +347,8 @@ def saturations(
     Args:
         build: its tables and cables.
         patterns: their names, or files of rates; none for all that have names.
-        hosts: of every switch, with links of one speed; 0: as built.
-        seed: of the patterns that chance has a part in.
+        hosts: as in `LinkLoads.of`.
+        seed: the seed of the patterns that chance has a part in.
         progress: called with (patterns done, all patterns).
         workers: that share the patterns.
 
@@ -324,12 +358,15 @@ def saturations(
     for name in patterns:
         require_pattern(name)
     names = patterns or tuple(PATTERNS)
-    follow = partial(_follower, hosts=hosts, seed=seed)
+    throughput_of_build = partial(_throughput_of_pattern, hosts=hosts, seed=seed)
+    # More than there are patterns: a small fabric is worked on in this process.
     least = 2 if build.tables.switches >= LEAST_SWITCHES else len(names) + 1
-    results = workers.over(follow, build, names, least=least)
+    results = workers.over(throughput_of_build, build, names, least=least)
     return tuple(reported(results, [(name,) for name in names], progress))
 
 
-def _follower(build: Build, hosts: int, seed: int) -> Callable[[str], PatternThroughput]:
-    """A function from a pattern to its throughput, as workers call it."""
+def _throughput_of_pattern(
+    build: Build, hosts: int, seed: int
+) -> Callable[[str], PatternThroughput]:
+    """The function from a pattern to its throughput in a build, which each worker makes once."""
     return lambda pattern: throughput(build, pattern, hosts, seed)

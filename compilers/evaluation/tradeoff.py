@@ -30,7 +30,8 @@ class TradeoffPoint:
     """The throughput of hosts with one value of `minimal_share`."""
 
     minimal_share: float | None
-    """The part; None where all paths of a pair have equal parts (`equal-cost`)."""
+    """The part of the traffic on minimal paths; None where all paths of a pair have equal parts
+    (`equal-cost`)."""
     uniform: float
     """The share of its rate that every host can send in uniform traffic."""
     guaranteed: float
@@ -46,13 +47,14 @@ def tradeoff(
     """The throughput for each value of `minimal_share`, `equal-cost` first.
 
     Args:
-        build: whose classes have alternates.
-        minimal_shares: from 0 to 1.
+        build: the build, whose classes have alternates.
+        minimal_shares: the values, from 0 to 1.
         hosts_per_node: as in `compilers.evaluation.guarantee`.
-        progress: called with (parts done, all parts).
+        progress: called with (points done, all points).
 
     Raises:
-        InputError: scipy is not installed, or the balance has no alternates of its own share.
+        InputError: scipy is not installed, or the build has no alternates that can have a share
+            different from that of the minimal path.
     """
     require_scipy()
     _require_alternates(build)
@@ -72,14 +74,15 @@ def with_minimal_share(build: Build, minimal_share: Fraction | None) -> Build:
     """The build with other weights, as it is compiled with this `minimal_share`.
 
     Args:
-        build: whose classes have alternates.
-        minimal_share: of the minimal path; None for equal parts of all paths.
+        build: the build, whose classes have alternates.
+        minimal_share: the part of the minimal path; None for equal parts of all paths.
     """
     classes = build.tables.classes
+    # [S, C, A], and [S, C, 2]: the weight of the minimal path, and that of each alternate.
     has_alternate = np.asarray(classes.alternate) > 0
-    pairs = weight_pairs(np.count_nonzero(has_alternate, axis=2), minimal_share)
-    alternates = np.where(has_alternate, pairs[..., 1:], 0)
-    weight = np.concatenate((pairs[..., :1], alternates), axis=2).astype(np.uint16)
+    weights = weight_pairs(np.count_nonzero(has_alternate, axis=2), minimal_share)
+    alternate_weight = np.where(has_alternate, weights[..., 1:], 0)
+    weight = np.concatenate((weights[..., :1], alternate_weight), axis=2).astype(np.uint16)
     forwarding = replace(
         build.forwarding,
         weights="equal-cost" if minimal_share is None else "minimal-share",
@@ -90,10 +93,10 @@ def with_minimal_share(build: Build, minimal_share: Fraction | None) -> Build:
 
 
 def _require_alternates(build: Build) -> None:
-    """Pass where `minimal_share` can be chosen.
+    """Pass where `minimal_share` can be chosen: where alternates are detours.
 
     Raises:
-        InputError: the build has no longer paths, or no alternates at all.
+        InputError: all paths are shortest paths, or there are no alternates at all.
     """
     if build.forwarding.alternates not in ("some", "all"):
         balances = own_balances_with(lambda forwarding: forwarding.alternates == "all")

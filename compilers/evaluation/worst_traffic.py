@@ -24,7 +24,7 @@ LOAD_TOLERANCE = 1e-9
 PRICE_TOLERANCE = 1e-12
 """The difference up to which two prices count as equal."""
 FEW_PAIRS = 1 << 13
-"""Pairs of switches up to which the assignment is solved without `_rows_that_matter`."""
+"""Pairs of switches up to which the assignment is faster than to look for `_rows_that_matter`."""
 MOST_UNITS = 1 << 9
 """The sum of all rates, in units, up to which an assignment is faster than a linear program."""
 
@@ -36,20 +36,20 @@ class WorstTraffic:
     load: float
     """The load of the link."""
     source: Numbers
-    """int64[n], the place of each source among the switches with hosts."""
+    """int64[n], the index of each source among the switches with hosts."""
     destination: Numbers
-    """int64[n], the place of each destination among the switches with hosts."""
+    """int64[n], the index of each destination among the switches with hosts."""
     rate: Reals
     """float64[n], the rate of each flow."""
 
 
 class SwitchFlows(NamedTuple):
-    """The flows between switches with hosts, as in `WorstTraffic`."""
+    """The n flows of `WorstTraffic`, before the load of the link is known."""
 
     source: Numbers
-    """int64[n], the place of each source among the switches with hosts."""
+    """int64[n], the index of each source among the switches with hosts."""
     destination: Numbers
-    """int64[n], the place of each destination among the switches with hosts."""
+    """int64[n], the index of each destination among the switches with hosts."""
     rate: Reals
     """float64[n], the rate of each flow."""
 
@@ -57,14 +57,17 @@ class SwitchFlows(NamedTuple):
 def worst_traffic(share: Reals, rates: HostRates) -> WorstTraffic:
     """The flows that load a link most.
 
+    The problem is solved by the first of three ways that fits: an assignment of switches if all
+    have the same rate, an assignment of units of rates if there are few units, or a linear program.
+
     Args:
-        share: float64[D, D], by source and destination, which fraction of the packets from one
+        share: float64[H, H], by source and destination, which fraction of the packets from one
             switch with hosts to another crosses the link.
-        rates: of their hosts.
+        rates: the rates of these H switches' hosts.
     """
     if not share.any():
-        none = np.zeros(0, np.int64)
-        return WorstTraffic(0.0, none, none, np.zeros(0))
+        no_switches = np.zeros(0, np.int64)
+        return WorstTraffic(0.0, no_switches, no_switches, np.zeros(0))
     if rates.are_equal:
         source, destination = best_assignment(share)
         rate = np.full(len(source), rates.host_rate[0])
@@ -95,18 +98,23 @@ def best_assignment(share: Reals) -> tuple[Numbers, Numbers]:
 def dual_prices(share: Reals, worst: WorstTraffic, rates: HostRates) -> PairPrices:
     """Prices of sources and destinations that solve the dual of the transportation problem.
 
-    The prices of the two ends of a flow of the worst traffic add up to the flow's share. The prices
-    of the two switches of any other pair add up to the pair's share or more. A source that sends
-    less than its rate has price 0. So the sum of rates times prices is the load of the link. The
-    smallest such prices are the lengths of longest paths. They are found by relaxation.
+    Prices solve the dual if these hold:
+
+    - the prices of the two ends of a flow of the worst traffic add up to the flow's share;
+    - the prices of the two switches of any other pair add up to the pair's share or more;
+    - a source that sends less than its rate has price 0.
+
+    Then the sum of rates times prices is the load of the link, which no traffic exceeds. The
+    smallest such prices are the lengths of longest paths, which are found by relaxation
+    (Bellman-Ford).
 
     Args:
-        share: float64[D, D], as in `worst_traffic`.
+        share: float64[H, H], as in `worst_traffic`.
         worst: the traffic that loads the link most.
-        rates: of the hosts.
+        rates: the rates of the H switches' hosts.
 
     Returns:
-        float64[D] twice, by the places of the switches with hosts.
+        float64[H] twice, by the index of each switch among those with hosts.
     """
     sent = np.bincount(worst.source, worst.rate, len(share))
     has_slack = sent < rates.host_rate * (1 - LOAD_TOLERANCE)
@@ -125,21 +133,30 @@ def dual_prices(share: Reals, worst: WorstTraffic, rates: HostRates) -> PairPric
 def _rows_that_matter(share: Reals) -> Numbers:
     """Rows to which the best assignment can be restricted, int64[n], ascending.
 
-    Among rows with a single entry, all in one column, the assignment takes at most one row: the one
-    with the largest entry.
+    Of all rows whose only entry is in the same column, the assignment takes at most one: that with
+    the largest entry.
     """
-    count = np.count_nonzero(share, axis=1)
-    single = np.flatnonzero(count == 1)
-    column = share[single].argmax(axis=1)
-    order = np.lexsort((-share[single, column], column))
+    entry_count = np.count_nonzero(share, axis=1)
+    single_entry_rows = np.flatnonzero(entry_count == 1)
+    column = share[single_entry_rows].argmax(axis=1)
+    # By column, the largest entry first: the first row of each column is kept.
+    order = np.lexsort((-share[single_entry_rows, column], column))
     first = np.unique(column[order], return_index=True)[1]
-    return np.sort(np.concatenate((np.flatnonzero(count > 1), single[order[first]])))
+    several_entry_rows = np.flatnonzero(entry_count > 1)
+    return np.sort(np.concatenate((several_entry_rows, single_entry_rows[order[first]])))
 
 
 def unit_assignment(share: Reals, units: Numbers) -> SwitchFlows:
     """The flows that load the link most, if each switch sends and takes a whole number of units.
 
-    A unit is assigned as a switch of its own. The rates are in units.
+    Each unit of a switch is assigned as if it were a switch of its own.
+
+    Args:
+        share: float64[H, H], as in `worst_traffic`.
+        units: int64[H], the units of each switch.
+
+    Returns:
+        The flows, with rates in units.
     """
     switch = np.repeat(np.arange(len(units)), units)
     source, destination = (switch[end] for end in best_assignment(share[np.ix_(switch, switch)]))
@@ -147,16 +164,24 @@ def unit_assignment(share: Reals, units: Numbers) -> SwitchFlows:
     return SwitchFlows(flow // len(units), flow % len(units), rate / 1.0)
 
 
-def best_transport(share: Reals, hosts: Reals) -> SwitchFlows:
-    """The flows that load the link most, if switches send and take at most the rates of hosts."""
+def best_transport(share: Reals, host_rate: Reals) -> SwitchFlows:
+    """The flows that load the link most, as the solution of a transportation problem.
+
+    Args:
+        share: float64[H, H], as in `worst_traffic`.
+        host_rate: float64[H], the most that each switch sends, and the most that it takes.
+    """
     from scipy.optimize import linprog
     from scipy.sparse import csr_matrix
 
     source, destination = np.nonzero(share)
-    flows, switches = np.arange(len(source)), len(share)
-    ends = np.concatenate((source, switches + destination))
-    sums = csr_matrix((np.ones(len(ends)), (ends, np.tile(flows, 2))), (2 * switches, len(flows)))
-    most = np.tile(hosts, 2)
-    solved = linprog(-share[source, destination], A_ub=sums, b_ub=most, method="highs")
-    positive = solved.x > 0
-    return SwitchFlows(source[positive], destination[positive], solved.x[positive])
+    flow, switches = np.arange(len(source)), len(share)
+    # Rows 0 to H - 1 sum what each switch sends, and rows H to 2H - 1 what each switch takes.
+    row = np.concatenate((source, switches + destination))
+    column = np.tile(flow, 2)
+    sums = csr_matrix((np.ones(len(row)), (row, column)), (2 * switches, len(flow)))
+    solution = linprog(
+        -share[source, destination], A_ub=sums, b_ub=np.tile(host_rate, 2), method="highs"
+    )
+    positive = solution.x > 0
+    return SwitchFlows(source[positive], destination[positive], solution.x[positive])

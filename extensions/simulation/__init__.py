@@ -59,14 +59,14 @@ def simulate(
         InputError: there is no such pattern, node or link, a setting is not allowed, or there is
             too little memory.
     """
-    from compilers.evaluation.pattern_traffic import FILE
+    from compilers.evaluation.pattern_traffic import RATES_SUFFIX
     from compilers.memory_bound import FLOW_BYTES, MemoryBound
     from compilers.workers.local_processes import workers_at
     from extensions.simulation.build_simulation import settings_for, simulate_build
 
     MemoryBound.of_build(fabric.build).storing(FLOW_BYTES).require()
     settings = settings_for(fabric.build, loads, seed, fail, options)
-    file = demand or (pattern if pattern.endswith(FILE) else None)
+    file = demand or (pattern if pattern.endswith(RATES_SUFFIX) else None)
     traffic = Path(file) if file else pattern
     with workers_at(scheduler, zip((fabric.build,), fabric.folders)) as workers:  # noqa: B905
         return simulate_build(fabric.build, traffic, hosts, settings, progress, workers)

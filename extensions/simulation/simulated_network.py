@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.demand.traffic_matrix import Traffic
-from compilers.evaluation.traffic import HOST_PATTERNS, PATTERNS, host_pairs
+from compilers.evaluation.bit_patterns import HOST_PATTERNS, host_pairs
+from compilers.evaluation.traffic import PATTERNS
 from compilers.forwarding.program import egress_classes, program_of
 from compilers.forwarding.rule import DROP, Program
 from compilers.forwarding.walks import minimal_hops

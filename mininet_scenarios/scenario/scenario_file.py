@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from compilers.choices import EngineName, FrameworkName
-from compilers.evaluation.pattern_traffic import FILE
+from compilers.evaluation.pattern_traffic import RATES_SUFFIX
 from compilers.spec.fabric_file import LoadedFabric, load_fabric
 from compilers.spec.fabric_spec import FabricSpec, RoutingSpec
 from compilers.tables.build import Build
@@ -55,7 +55,7 @@ def _parse_number(value: Any) -> Any:
 
 def _parse_pattern(value: Any) -> Any:
     """A pattern, from its name or from the name of a file of rates."""
-    if value in NAMED_PATTERNS or (isinstance(value, str) and value.endswith(FILE)):
+    if value in NAMED_PATTERNS or (isinstance(value, str) and value.endswith(RATES_SUFFIX)):
         return value
     todo = did_you_mean(str(value), NAMED_PATTERNS)
     raise refusal(f"one of {', '.join(NAMED_PATTERNS)}, or a CSV file of rates", todo)
@@ -384,7 +384,7 @@ def _load_referring(document: Document, place: str) -> LoadedScenario:
 def _with_rates_path(scenario: Scenario, file: str) -> Scenario:
     """A scenario whose file of rates is named relative to the scenario's own file."""
     flows = scenario.traffic.flows
-    if flows is None or not flows.pattern.endswith(FILE) or file == STDIN:
+    if flows is None or not flows.pattern.endswith(RATES_SUFFIX) or file == STDIN:
         return scenario
     flows = flows.model_copy(update={"pattern": str(Path(file).parent / flows.pattern)})
     traffic = scenario.traffic.model_copy(update={"flows": flows})

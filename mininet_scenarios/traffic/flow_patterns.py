@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from compilers.demand.demand_file import host_traffic
 from compilers.demand.traffic_matrix import Traffic
-from compilers.evaluation.pattern_traffic import FILE
+from compilers.evaluation.pattern_traffic import RATES_SUFFIX
 from compilers.evaluation.traffic import PATTERNS
 from compilers.tables.build import Build
 from inventory.problems import InputError
@@ -40,7 +40,7 @@ def host_flows(build: Build, hosts: HostSample, spec: FlowSpec, rate: float) -> 
     # int64[S] each: how many hosts a switch has, and the number of the first of them.
     host_counts = np.bincount(hosts.switch, minlength=build.tables.switches)
     first_host = np.cumsum(host_counts) - host_counts
-    is_file = spec.pattern.endswith(FILE)
+    is_file = spec.pattern.endswith(RATES_SUFFIX)
     if is_file:
         traffic = _of_file(build, spec.pattern)
     else:

@@ -14,7 +14,8 @@ from compilers.demand.fluid import Fluid
 from compilers.demand.traffic_matrix import Traffic
 from compilers.demand.weight_fit import GAP, fit
 from compilers.evaluation.saturation import throughput
-from compilers.evaluation.traffic import PATTERNS, two_legs
+from compilers.evaluation.traffic import PATTERNS
+from compilers.evaluation.valiant_traffic import two_legs
 from compilers.forwarding.single_packets import SinglePackets
 from compilers.tables.build import Build
 from compilers.tables.fib import MOST_HOPS, Fib

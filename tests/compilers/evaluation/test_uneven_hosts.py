@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from compilers.demand.traffic_matrix import Traffic
 from compilers.evaluation.host_rates import HostRates
-from compilers.evaluation.optimum import Arcs, concurrent_flow, optimum
+from compilers.evaluation.optimum import DirectedLinks, concurrent_flow, optimum
 from compilers.evaluation.pattern_traffic import pattern_traffic
 from compilers.evaluation.saturation import LinkLoads, saturations, throughput
 from compilers.evaluation.traffic import PATTERNS
@@ -147,7 +147,7 @@ def test_without_time_the_optimum_is_a_bound(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_slower_link_leaves_less_for_the_best_routing() -> None:
     """Two switches with a link of half the speed between them, and a way round."""
-    ring = Arcs(np.array([0, 1, 1, 2, 2, 0]), np.array([1, 0, 2, 1, 0, 2]), np.ones(6))
+    ring = DirectedLinks(np.array([0, 1, 1, 2, 2, 0]), np.array([1, 0, 2, 1, 0, 2]), np.ones(6))
     traffic = Traffic.of(np.array([0]), np.array([1]), 2.0)
     assert concurrent_flow(3, traffic, ring, 1.0) == pytest.approx(1.0)
     slow = replace(ring, capacity=np.array([0.5, 1, 1, 1, 1, 1]))
