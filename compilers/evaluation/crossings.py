@@ -2,13 +2,17 @@
 
 The guaranteed throughput (`guarantee`, `failure_guarantees`) computes the worst traffic of a link
 from these shares. There is a class for each kind of forwarding, all with the methods of
-`Crossings`: `OverTables`, `OverIntermediates` (Valiant's routing), and `OverDamagedLegs` (Valiant's
-routing while *elements*, links or switches, are down).
+`Crossings`:
+
+- `OverTables`: packets follow the egress classes of the tables;
+- `OverIntermediates`: packets take two *legs*, minimal paths to a random intermediate and from
+  there to the destination (Valiant's routing);
+- `OverDamagedLegs`: the same while *elements*, links or switches, are down.
 
 An *arc* is one direction of a link: the switch that it leaves, and the number of the link there.
 Its *arc number* is s·K + k for link k of switch s. The *destinations* are the switches with hosts.
-The intermediates are the same switches, in the same order, so the load from a switch to itself is
-set to 0 by their numbers.
+The intermediates are the same switches, in the same order. In shapes, S is the number of switches,
+K of the links of a switch, and D of the destinations.
 """
 
 from __future__ import annotations
@@ -34,15 +38,12 @@ from compilers.tables.build import Build
 Arcs = NDArray[np.int64]
 """int64[n, 2]: directions of links, each as a switch and the number of its link."""
 Reals = NDArray[np.float64]
-CELLS_AT_ONCE = 1 << 22
-"""The most pairs of switches, times links, that are in memory together."""
+SHARES_AT_ONCE = 1 << 22
+"""The most shares that are in memory together: pairs of switches, times arcs."""
 
 
 class Crossings(Protocol):
-    """The shares of pairs of switches on each link of a fabric.
-
-    S is the number of switches, and D the number of destinations: switches with hosts.
-    """
+    """The share of the packets of each pair of switches that crosses each link of a fabric."""
 
     @property
     def arcs(self) -> Arcs:
@@ -52,8 +53,8 @@ class Crossings(Protocol):
     def size(self) -> tuple[int, int]:
         """S and D."""
 
-    def loads(self, arcs: Arcs) -> Reals:
-        """float64[n, S, D]: the share of what each switch sends to each destination on each arc."""
+    def shares(self, arcs: Arcs) -> Reals:
+        """float64[n, S, D]: on each arc, the share of what switches send to each destination."""
 
     def bounds(self, arcs: Arcs, sends: Reals, takes: Reals, low_enough: float = 0.0) -> LinkBounds:
         """A load that no traffic exceeds on each arc, and what arrives.
@@ -83,7 +84,7 @@ class OverTables:
         """As in `Crossings`."""
         return self.link_crossings.size
 
-    def loads(self, arcs: Arcs) -> Reals:
+    def shares(self, arcs: Arcs) -> Reals:
         """As in `Crossings`."""
         return self.link_crossings.loads(arcs)
 
@@ -96,10 +97,11 @@ class OverTables:
 class OverIntermediates:
     """The shares on links of packets that go over an intermediate, with `balance: valiant`.
 
-    The share of a pair on a link is the mean over all intermediates of the leg from the source,
-    plus that of the leg to the destination. The first part depends on the source only, and the
-    second part on the destination only, so the sum of these parts over all switches bounds the
-    load. This class is for a fabric in which nothing is down, where all packets arrive.
+    The share of a pair on a link is a sum of two: of all intermediates, the part to which the leg
+    from the source crosses the link, and the part from which the leg to the destination does. The
+    first depends on the source only, and the second on the destination only. So the load of a link
+    is at most the sum of what all sources and all destinations add to it. This class is for a
+    fabric in which nothing is down, where all packets arrive.
     """
 
     build: Build
@@ -120,23 +122,24 @@ class OverIntermediates:
         """As in `Crossings`."""
         return self._legs.size
 
-    def loads(self, arcs: Arcs) -> Reals:
+    def shares(self, arcs: Arcs) -> Reals:
         """As in `Crossings`."""
         ends = intermediates(self.build)
         legs = self._legs.loads(arcs)
-        first, second = legs.sum(axis=2) / len(ends), legs.sum(axis=1) / len(ends)
-        load = first[:, :, None] + second[:, None, :]
-        load[:, ends, np.arange(len(ends))] = 0
-        return np.asarray(load, np.float64)
+        # float64[n, S], by source, and float64[n, D], by destination.
+        first_leg, second_leg = legs.sum(axis=2) / len(ends), legs.sum(axis=1) / len(ends)
+        shares = first_leg[:, :, None] + second_leg[:, None, :]
+        _clear_within_switches(shares, ends)
+        return np.asarray(shares, np.float64)
 
     def bounds(
         self,
         arcs: Arcs,
         sends: Reals,
         takes: Reals,
-        low_enough: float = 0.0,  # noqa: ARG002 (the bound costs no more)
+        low_enough: float = 0.0,  # noqa: ARG002 (the tight bound costs no more)
     ) -> LinkBounds:
-        """As in `Crossings`."""
+        """As in `Crossings`: each leg at what its source sends, or its destination takes."""
         fluid, ends = Fluid.of(self.build), intermediates(self.build)
         legs = (sends[ends][:, None] + takes) / len(ends)
         np.fill_diagonal(legs, 0)
@@ -147,26 +150,41 @@ class OverIntermediates:
         return LinkBounds(upper, np.ones(self.size))
 
 
+def _clear_within_switches(shares: Reals, ends: NDArray[np.int64]) -> None:
+    """Set the shares of packets within a switch to 0, as they cross no link.
+
+    Args:
+        shares: float64[n, S, D], which is changed.
+        ends: int64[D], the switch of each destination.
+    """
+    shares[:, ends, np.arange(len(ends))] = 0
+
+
+LOST = -1
+"""In place of the switch where a path ends: its packets are lost."""
+NO_ARC = -1
+"""In place of an arc number: the path has ended before, or loses packets."""
+
+
 class Legs(NamedTuple):
-    """The path from each of S switches to each of T switches."""
+    """The path from each of S switches to each of T switches, as arcs in at most H hops."""
 
     arcs: NDArray[np.int32]
-    """int32[H, S·T], the arc numbers of each path; -1 after the last, and on paths that lose
-    packets."""
+    """int32[H, S·T], the arc numbers of each path, hop by hop, then NO_ARC."""
     end: NDArray[np.int64]
-    """int64[S, T]: the switch where each path ends; -1 where packets are lost."""
+    """int64[S, T]: the switch where each path ends, or LOST."""
 
     @classmethod
     def of(cls, paths: HostPaths, arrive: NDArray[np.bool_], switches: int) -> Legs:
-        """Make an array of paths, and mark the paths on which packets are lost.
+        """The legs of pairs, without the arcs of paths on which packets are lost.
 
         Args:
             paths: the path of each pair, all those of the first source first.
-            arrive: bool[m], the paths on which packets are not lost.
+            arrive: bool[S·T], the paths on which packets are not lost.
             switches: S.
         """
-        end = np.where(arrive, paths.end, -1)
-        return cls(np.where(arrive, paths.arcs, -1), end.reshape(switches, -1))
+        end = np.where(arrive, paths.end, LOST)
+        return cls(np.where(arrive, paths.arcs, NO_ARC), end.reshape(switches, -1))
 
     def towards(self, ends: NDArray[np.int64]) -> Legs:
         """The paths to some of the T switches.
@@ -184,25 +202,25 @@ class Legs(NamedTuple):
             amount: float64[S·T], what each pair sends.
             number_count: S·K, how many arc numbers there are; some may stand for no link.
         """
-        exists = self.arcs >= 0
+        exists = self.arcs != NO_ARC
         amounts = np.broadcast_to(amount, self.arcs.shape)[exists]
         return np.asarray(np.bincount(self.arcs[exists], amounts, number_count), np.float64)
 
-    def crossing(self, arc_numbers: NDArray[np.int64], number_count: int) -> Reals:
+    def crosses(self, arc_numbers: NDArray[np.int64], number_count: int) -> Reals:
         """float64[n, S, T]: 1 where the path of a pair crosses an arc, else 0.
 
         Args:
             arc_numbers: int64[n], the arcs.
             number_count: S·K, how many arc numbers there are; some may stand for no link.
         """
-        # One entry more, which -1 in `arcs` reads.
+        # The row of each arc in the result, -1 for none. NO_ARC reads the last entry.
         row_of_arc = np.full(number_count + 1, -1)
         row_of_arc[arc_numbers] = np.arange(len(arc_numbers))
-        crossing = np.zeros((len(arc_numbers), self.end.size))
-        for row_of_pair in row_of_arc[self.arcs]:
+        crosses = np.zeros((len(arc_numbers), self.end.size))
+        for row_of_pair in row_of_arc[self.arcs]:  # int64[S·T], hop by hop
             pair = np.flatnonzero(row_of_pair >= 0)
-            crossing[row_of_pair[pair], pair] = 1
-        return crossing.reshape(-1, *self.end.shape)
+            crosses[row_of_pair[pair], pair] = 1
+        return crosses.reshape(-1, *self.end.shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,6 +228,9 @@ class OverDamagedLegs:
     """The shares on links of packets that go over an intermediate while elements are down.
 
     Some packets give up their intermediate on the way: their second leg begins where they do so.
+    The share of a pair s, d on a link is the part of the D intermediates to which the first leg
+    from s crosses the link, plus a sum over switches v: the share of what s sends whose second leg
+    begins at v (`second_leg_share`), if the second leg from v to d crosses the link.
     """
 
     arcs: Arcs
@@ -250,7 +271,7 @@ class OverDamagedLegs:
         ends = intermediates(build)  # which are the destinations, too
         no_route = walks.all_egress[np.tile(ends, switches), first_paths.end] == DROP
         first = Legs.of(first_paths, (first_paths.length >= 0) | no_route, switches)
-        # The last column takes the packets that are lost, whose end is -1.
+        # The end of packets that are lost is LOST, -1: the last column, which is left out below.
         second_leg_share = np.zeros((switches, switches + 1))
         sources = np.repeat(np.arange(switches), len(ends))
         np.add.at(second_leg_share, (sources, first.end.ravel()), 1 / len(ends))
@@ -264,30 +285,34 @@ class OverDamagedLegs:
             second=Legs.of(second_paths, second_paths.length >= 0, switches).towards(ends),
         )
 
-    def loads(self, arcs: Arcs) -> Reals:
+    def shares(self, arcs: Arcs) -> Reals:
         """As in `Crossings`."""
         numbers, number_count = self.arc_number[tuple(arcs.T)], self.arc_number.size
-        first = self.first.crossing(numbers, number_count)
-        second = self.second.crossing(numbers, number_count)
-        load = first.sum(axis=2)[:, :, None] / len(self.ends) + self.second_leg_share @ second
-        load[:, self.ends, np.arange(self.size[1])] = 0
-        return np.asarray(load, np.float64)
+        first_crosses = self.first.crosses(numbers, number_count)
+        second_crosses = self.second.crosses(numbers, number_count)
+        first_leg = first_crosses.sum(axis=2)[:, :, None] / len(self.ends)
+        shares = first_leg + self.second_leg_share @ second_crosses
+        _clear_within_switches(shares, self.ends)
+        return np.asarray(shares, np.float64)
 
     def bounds(
         self,
         arcs: Arcs,
         sends: Reals,
         takes: Reals,
-        low_enough: float = 0.0,  # noqa: ARG002 (the bound costs no more)
+        low_enough: float = 0.0,  # noqa: ARG002 (the tight bound costs no more)
     ) -> LinkBounds:
         """As in `Crossings`.
 
-        The bound takes the second legs that begin at a switch at the largest share of any source.
+        What a destination takes from a switch where second legs begin is bounded by the largest
+        `second_leg_share` that any source has at this switch.
         """
         number_count = self.arc_number.size
-        first = np.repeat(sends / len(self.ends), len(self.ends))
-        second = (self.second_leg_share[sends > 0].max(axis=0)[:, None] * takes).ravel()
-        upper = self.first.arc_loads(first, number_count)
-        upper += self.second.arc_loads(second, number_count)
+        # float64[S·D], what first legs and second legs carry at most.
+        first_amount = np.repeat(sends / len(self.ends), len(self.ends))
+        largest_share = self.second_leg_share[sends > 0].max(axis=0)
+        second_amount = (largest_share[:, None] * takes).ravel()
+        upper = self.first.arc_loads(first_amount, number_count)
+        upper += self.second.arc_loads(second_amount, number_count)
         arrives = self.second.end == self.ends
         return LinkBounds(upper[self.arc_number[tuple(arcs.T)]], self.second_leg_share @ arrives)

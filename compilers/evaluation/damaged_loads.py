@@ -10,6 +10,14 @@ bound is computed first, which is quick. The dual prices of the intact fabric
 (`worst_traffic.dual_prices`) stay a solution of the dual problem if they are raised by as much as
 the pairs' shares have grown. Mostly this bound excludes the link. The worst traffic of the links
 that are left is computed (`worst_link`).
+
+What is computed of the intact fabric depends on its size:
+
+| size | loads of links | dual prices and shares of pairs |
+|---|---|---|
+| up to `MOST_COMPUTED` | exact, of each link | stored |
+| up to `MOST_COMPUTED` with one link of each orbit | exact, by orbit | None |
+| larger | upper bounds, exact once a failure needs them | None |
 """
 
 from __future__ import annotations
@@ -19,7 +27,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.evaluation.crossings import CELLS_AT_ONCE, Arcs, OverTables
+from compilers.evaluation.crossings import SHARES_AT_ONCE, Arcs, OverTables
 from compilers.evaluation.host_rates import HostRates
 from compilers.evaluation.worst_link import WorstLink
 from compilers.evaluation.worst_traffic import LOAD_TOLERANCE, dual_prices, worst_traffic
@@ -46,7 +54,7 @@ class ChangedCrossings(OverTables):
     arc_index: Numbers
     """int64[S, K], the index of each link among `arcs`; -1 where no link is."""
     intact_shares: PairsByLink | None
-    """The shares of pairs on each link of the intact fabric; None in a large fabric."""
+    """The shares of pairs on each link of the intact fabric; None if they are not stored."""
     growth: PairsByLink
     """By how much shares have grown since elements are down; below 0 where they have fallen."""
 
@@ -78,20 +86,23 @@ class ChangedCrossings(OverTables):
         """bool[arcs], the links whose share of every pair's packets is unchanged."""
         return np.asarray(self.growth.first[:-1] == self.growth.first[1:], np.bool_)
 
-    def loads(self, arcs: Arcs) -> Reals:
-        """As in `Crossings`."""
+    def shares(self, arcs: Arcs) -> Reals:
+        """As in `Crossings`: the intact fabric's shares, to which the growth is added."""
         indexes = self.arc_index[tuple(arcs.T)]
         if self.intact_shares is None:
-            loads, intact_shares = super().loads(arcs), self.growth.without_pairs()
+            shares, stored_shares = super().shares(arcs), self.growth.without_pairs()
         else:
-            loads, intact_shares = np.zeros((len(arcs), *self.size)), self.intact_shares
+            shares, stored_shares = np.zeros((len(arcs), *self.size)), self.intact_shares
         write = for_packets(self.link_crossings.packets, write_loads)
-        write(intact_shares, self.growth, indexes, loads)
-        return loads
+        write(stored_shares, self.growth, indexes, shares)
+        return shares
 
 
 class DamagedLoads:
     """The loads of links by tables, while elements are down.
+
+    All attributes describe the intact fabric. `guarantee` changes only `load_bounds` and
+    `is_exact`, when it computes the exact load of a link that a failure has not changed.
 
     Args:
         build: the intact fabric.
@@ -119,39 +130,41 @@ class DamagedLoads:
         self.arrives = all_arrive(bounds.arrived, rates)
         """Whether all packets arrive in the intact fabric."""
         self.load_bounds = bounds.upper
-        """float64[arcs], the load of each intact link by its worst traffic, or an upper bound."""
+        """float64[arcs], the load of each link by its worst traffic, or an upper bound of it."""
         self.is_exact = np.zeros(len(self.arcs), np.bool_)
         """bool[arcs], whether `load_bounds` is the exact load."""
         self.pair_prices: PairPrices | None = None
-        """The dual prices of each intact link, float64[arcs, S] and float64[arcs, D].
-
-        None in a large fabric.
-        """
+        """The dual prices of each link, float64[arcs, S] and float64[arcs, D]; None if they are not
+        stored."""
         self.pair_shares: PairsByLink | None = None
-        """The shares of pairs on each intact link; None in a large fabric."""
-        switches, ends = self.crossings.size
-        if len(self.arcs) * switches * ends <= MOST_COMPUTED:
+        """The shares of pairs on each link; None if they are not stored."""
+        switches, destination_count = self.crossings.size
+        if len(self.arcs) * switches * destination_count <= MOST_COMPUTED:
             self._compute_each_link()
         else:
             self._compute_each_orbit()
 
     def _compute_each_link(self) -> None:
         """Find the worst traffic and prices of each link."""
-        switches, ends = self.crossings.size
-        rates, step = self.rates, max(1, CELLS_AT_ONCE // (switches * ends))
+        rates, pair_count = self.rates, int(np.prod(self.crossings.size))
+        step = max(1, SHARES_AT_ONCE // pair_count)
         self.pair_shares = self.crossings.link_crossings.pairs_by_link()
         self.pair_prices = PairPrices(*(np.zeros((len(self.arcs), n)) for n in self.crossings.size))
         for begin in range(0, len(self.arcs), step):
-            loads = self.crossings.loads(self.arcs[begin : begin + step])
-            for index, load in enumerate(map(rates.between_hosts, loads), begin):
-                worst_traffic_of_link = worst_traffic(load, rates)
-                link_prices = dual_prices(load, worst_traffic_of_link, rates)
+            shares = self.crossings.shares(self.arcs[begin : begin + step])
+            for index, share in enumerate(map(rates.between_hosts, shares), begin):
+                worst_traffic_of_link = worst_traffic(share, rates)
+                link_prices = dual_prices(share, worst_traffic_of_link, rates)
                 self.pair_prices.source[index, rates.switches] = link_prices.source
                 self.pair_prices.destination[index, rates.endpoint_index] = link_prices.destination
                 self.load_bounds[index], self.is_exact[index] = worst_traffic_of_link.load, True
 
     def _compute_each_orbit(self) -> None:
-        """Find the worst traffic of one link of each orbit, unless there are too many orbits."""
+        """Find the worst traffic of one link of each orbit, unless there are too many orbits.
+
+        Links of an orbit have the same load only if all switches have hosts of the same rate. Else
+        each link counts as an orbit of its own.
+        """
         orbit = np.arange(len(self.arcs))
         if self.rates.are_equal and len(self.rates.host_rate) == self.build.tables.switches:
             orbit = orbit_of_arc(self.build.topology, self.crossings.link_crossings)
@@ -159,9 +172,9 @@ class DamagedLoads:
         if len(representatives) * np.prod(self.crossings.size) > MOST_COMPUTED:
             return
         loads = [
-            worst_traffic(self.rates.between_hosts(load), self.rates).load
+            worst_traffic(self.rates.between_hosts(share), self.rates).load
             for arc in representatives
-            for load in self.crossings.loads(self.arcs[[arc]])
+            for share in self.crossings.shares(self.arcs[[arc]])
         ]
         self.load_bounds, self.is_exact[:] = np.array(loads)[orbit_of_link], True
 
@@ -178,21 +191,40 @@ class DamagedLoads:
         living = self.rates.without(elements[elements >= cable_count] - cable_count)
         if not (len(living.switches) and self.arrives):
             return 0.0
-        dead, after = self._dead(elements), self._state(elements, new_tables)
-        rows = new_tables.rows[:, 0] if new_tables else np.zeros(0, np.int64)
-        classes = new_tables.classes if new_tables else np.zeros((0, 2), np.int64)
-        changed = self.intact.changed_pairs(after, self.arcs[dead], rows, classes)
-        sends, takes = living.by_switch(*self.crossings.size)
-        changed &= (sends > 0)[:, None] & (takes > 0)
-        differences = self.intact.shares(after, changed)
-        if not differences.arrives:
+        is_dead = self._dead_arcs(elements)
+        crossings = self._changed_crossings(elements, new_tables, self.arcs[is_dead], living)
+        if crossings is None:
             return 0.0
-        crossings = ChangedCrossings.of(
+        return self._guarantee_by_worst_link(crossings, is_dead, living)
+
+    def _changed_crossings(
+        self, elements: Numbers, new_tables: Repaired | None, dead_arcs: Arcs, living: HostRates
+    ) -> ChangedCrossings | None:
+        """The shares of pairs on links while elements are down; None if packets are lost.
+
+        Only pairs whose paths may have changed are followed.
+
+        Args:
+            elements: as in `guarantee`.
+            new_tables: as in `guarantee`.
+            dead_arcs: int64[n, 2], the links that are down.
+            living: the hosts that are left.
+        """
+        state = self._state(elements, new_tables)
+        changed_rows = new_tables.rows[:, 0] if new_tables else np.zeros(0, np.int64)
+        changed_classes = new_tables.classes if new_tables else np.zeros((0, 2), np.int64)
+        # bool[S, D], the pairs with hosts at both ends, if their paths may have changed.
+        may_differ = self.intact.changed_pairs(state, dead_arcs, changed_rows, changed_classes)
+        sends, takes = living.by_switch(*self.crossings.size)
+        may_differ &= (sends > 0)[:, None] & (takes > 0)
+        differences = self.intact.shares(state, may_differ)
+        if not differences.arrives:
+            return None
+        return ChangedCrossings.of(
             self.crossings, self.arc_index, self.pair_shares, differences.shares
         )
-        return self._guarantee_by_worst_link(crossings, dead, living)
 
-    def _dead(self, elements: Numbers) -> NDArray[np.bool_]:
+    def _dead_arcs(self, elements: Numbers) -> NDArray[np.bool_]:
         """bool[arcs], the directions of links that are down, or whose switch is down."""
         program = self.intact.state.program
         cable, far = program.cable[tuple(self.arcs.T)], program.far[tuple(self.arcs.T)]
@@ -204,6 +236,10 @@ class DamagedLoads:
         """The state of all switches while elements are down.
 
         Only switches next to an element that is down, or with repaired classes, have new next hops.
+
+        Args:
+            elements: int64[n], the elements that are down.
+            repaired: the tables of a controller; None: those of the build.
         """
         state, build = self.intact.state, self.build
         program, cable_count = state.program, state.program.cable_count
@@ -226,16 +262,17 @@ class DamagedLoads:
     def _guarantee_by_worst_link(
         self,
         crossings: ChangedCrossings,
-        dead: NDArray[np.bool_],
+        is_dead: NDArray[np.bool_],
         living: HostRates,
     ) -> float:
         """The guarantee that the link with the highest utilisation by its worst traffic allows.
 
-        The exact loads of links whose shares have not changed are stored for the next failures.
+        Links that the failure has not changed have the load of the intact fabric. If this load is
+        known exactly, they need no search. Else it is searched, and stored for the next failures.
 
         Args:
             crossings: the shares of pairs on links while elements are down.
-            dead: bool[arcs], the links that are down.
+            is_dead: bool[arcs], the links that are down.
             living: the hosts that are left.
         """
         unchanged = crossings.unchanged
@@ -245,7 +282,7 @@ class DamagedLoads:
         has_known_load = unchanged & self.is_exact
         search = WorstLink(crossings, self.arcs, living)
         search.peak = float((self.load_bounds / self.capacity)[has_known_load].max(initial=0))
-        to_search = np.flatnonzero(~has_known_load & ~dead)
+        to_search = np.flatnonzero(~has_known_load & ~is_dead)
         search.compute(to_search, self._utilisation_bounds(crossings, living)[to_search])
         for index, load in search.loads.items():
             if unchanged[index]:
@@ -261,6 +298,7 @@ class DamagedLoads:
         """
         sent, taken = living.by_switch(*crossings.size)
         if self.pair_prices is None or self.pair_shares is None:
+            # Without stored prices, each bound grows by what the growth of shares can carry.
             intact_shares, load_bounds = crossings.growth.without_pairs(), self.load_bounds
             pair_prices = PairPrices(*(np.zeros((1, n)) for n in crossings.size))
         else:

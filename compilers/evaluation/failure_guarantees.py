@@ -11,9 +11,9 @@ Hosts of a switch that is down neither send nor take. In a large fabric the fail
 sample.
 
 An *element* is a cable or a switch: cables have the numbers 0 to E - 1 (`Wiring.link_ends`), and
-switch s has the number E + s. A failure is a set of elements that are down together. A *cell* is a
-direction of a link together with a pair of switches: the share of the pair's packets that crosses
-the link is one number in memory.
+switch s has the number E + s. A failure is a set of elements that are down together. A *share* is
+the part of the packets of a pair of switches that crosses a link in one direction. A fabric has as
+many shares as directions of links times pairs of switches.
 """
 
 from __future__ import annotations
@@ -35,22 +35,21 @@ from compilers.routing.link_repair import Repaired, repaired
 from compilers.tables.build import Build
 from inventory.problems import InputError
 
-# Limits of the time. A link that is down changes the paths of few pairs: its case goes once through
-# all pairs of switches. In every other case, all cells are computed anew: when switches are down,
-# and for all kinds of failures if packets go over intermediates.
+# The time decides how many failures are computed. A link that is down changes the paths of few
+# pairs, so only the pairs are gone through. In every other case all shares are computed anew: when
+# switches are down, and for all kinds of failures if packets go over intermediates.
 MOST_LINK_WORK = 1 << 26
-"""The most link failures times pairs of switches that are computed in minutes: up to q = 13."""
+"""The most link failures times pairs of switches that are computed in minutes: PolarFly q = 13."""
 MOST_OTHER_WORK = 1 << 33
-"""The most other failures times cells that are computed in minutes."""
+"""The most other failures times shares that are computed in minutes."""
 
-# Limits of the memory.
-MOST_CELLS = 1 << 36
-"""The most cells of a fabric, if links go down: those of PolarFly q = 32."""
-MOST_NODE_CELLS = 1 << 31
-"""The most cells if switches go down, which changes the loads of all links: PolarFly q = 19."""
-MOST_LEG_CELLS = 1 << 27
-"""The most cells if packets go over intermediates. Their paths to the intermediate and on from it
-take a gigabyte then."""
+# The memory decides how many shares a fabric may have.
+MOST_SHARES = 1 << 36
+"""The most shares if links go down: those of PolarFly q = 32."""
+MOST_NODE_SHARES = 1 << 31
+"""The most shares if switches go down, which changes the loads of all links: PolarFly q = 19."""
+MOST_LEG_SHARES = 1 << 27
+"""The most shares if packets go over intermediates: their legs take a gigabyte then."""
 Case = tuple[str, Elements]
 """The name of what is down, and its elements."""
 
@@ -60,7 +59,7 @@ class FailureGuarantee:
     """The share that every host that is left gets under any traffic while something is down."""
 
     kind: str
-    """link, node, or another kind of failures."""
+    """What is down: one of `compilers.proof.failures.risk_cases.SINGLE`, or a file of groups."""
     element: str
     """The name of what is down."""
     share: float
@@ -109,10 +108,10 @@ def failure_guarantees(
         guarantees.append(FailureGuarantee(kind, name, with_alternates, with_new_tables))
         if progress:
             progress(number, len(cases))
-    return tuple(sorted(guarantees, key=lambda case: (case.share, case.repaired)))
+    return tuple(sorted(guarantees, key=lambda failure: (failure.share, failure.repaired)))
 
 
-def failure_cases(build: Build, kind: str) -> int:
+def failure_count(build: Build, kind: str) -> int:
     """The number of single failures of a kind in a build."""
     return len(_cases(build, kind))
 
@@ -123,28 +122,31 @@ def _require_size(build: Build, kind: str) -> None:
     Raises:
         InputError: it does not.
     """
-    cells, smaller = _cells(build), "look at a smaller fabric of the family"
-    most, condition, todo = MOST_CELLS, "", f"leave `failures` out, or {smaller}"
+    shares = _share_count(build)
+    todo = "leave `failures` out, or look at a smaller fabric of the family"
     if build.forwarding.intermediates:
-        most, condition = MOST_LEG_CELLS, ", where packets go by intermediates"
-    elif kind != "link":
-        most, condition = (
-            MOST_NODE_CELLS,
-            ", where a switch that is down changes what all links carry",
-        )
-        if cells <= MOST_CELLS:
-            todo = f"try failures of links, of which a sample is drawn, or {smaller}"
-    if cells > most:
+        most, condition = MOST_LEG_SHARES, ", where packets go by intermediates"
+    elif kind == "link":
+        most, condition = MOST_SHARES, ""
+    else:
+        most = MOST_NODE_SHARES
+        condition = ", where a switch that is down changes what all links carry"
+        if shares <= MOST_SHARES:
+            todo = (
+                "try failures of links, of which a sample is drawn, or look at a smaller fabric of "
+                "the family"
+            )
+    if shares > most:
         raise InputError.of(
             f"a fabric of at most {most:,} links (each way) times pairs of switches{condition}",
-            f"{cells:,}",
+            f"{shares:,}",
             todo,
             key="failures",
         )
 
 
-def _cells(build: Build) -> int:
-    """The number of cells: directions of links times pairs of switches."""
+def _share_count(build: Build) -> int:
+    """The number of shares: directions of links times pairs of switches."""
     return int(np.count_nonzero(build.wiring.far >= 0)) * build.tables.switches**2
 
 
@@ -154,7 +156,7 @@ def _sampled_cases(build: Build, kind: str, sample: int, seed: int) -> list[Case
     if kind == "link" and not build.forwarding.intermediates:
         affordable = MOST_LINK_WORK // build.tables.switches**2
     else:
-        affordable = MOST_OTHER_WORK // max(1, _cells(build))
+        affordable = MOST_OTHER_WORK // max(1, _share_count(build))
     count = min(len(cases), sample or affordable)
     drawn = np.random.default_rng(seed).permutation(len(cases))[:count]
     return [cases[number] for number in np.sort(drawn).tolist()]
@@ -165,18 +167,18 @@ def _cases(build: Build, kind: str) -> list[Case]:
 
     Names need not differ: a link from a to b-c and a link from a-b to c are both named a-b-c.
     """
-    names, ends = build.wiring.names, build.wiring.link_ends()
+    names, link_ends = build.wiring.names, build.wiring.link_ends()
     if kind == "link":
-        links = enumerate(ends.tolist())
-        return [("-".join(names[end] for end in link), (n,)) for n, link in links]
+        cables = enumerate(link_ends.tolist())
+        return [(f"{names[u]}-{names[v]}", (cable,)) for cable, (u, v) in cables]
     if kind == "node":
         cabled = np.flatnonzero((build.wiring.far >= 0).any(axis=1)).tolist()
-        return [(names[s], (len(ends) + s,)) for s in cabled]
+        return [(names[switch], (len(link_ends) + switch,)) for switch in cabled]
     return [*named_elements(build, kind).items()]
 
 
 def _dead(build: Build, elements: Elements) -> NDArray[np.bool_]:
-    """The links that are down or have an end that is down, bool[S, K], marked at both ends."""
+    """bool[S, K]: the links that are down, or have an end that is down, marked at both ends."""
     far, ends = build.wiring.far, build.wiring.link_ends()
     dead = np.zeros(far.shape, np.bool_)
     for element in elements:

@@ -26,13 +26,18 @@ from compilers.tables.build import Build
 from inventory.problems import InputError, install_extra
 
 MOST_UNBOUNDED = 1 << 24
-"""Pairs of switches, times links, up to which all links are computed without bounds first.
+"""Pairs of switches, times links, up to which bounds of loads cost more time than they save.
 
-With bounds, many links need not be computed."""
+In larger fabrics, many links need not be computed because of their bounds.
+"""
 SAMPLE_STEP = 64
-"""In larger fabrics every so-many-th link is computed first, so that bounds exclude many others."""
-ORBIT_SIZE = 8
-"""The least mean number of links in an orbit, if tables have the automorphisms of the graph."""
+"""One link of this many is computed first in larger fabrics. The highest utilisation of this sample
+excludes all links whose bound is lower."""
+LEAST_ORBIT_SIZE = 8
+"""The mean number of links of an orbit if the tables have the automorphisms of the graph.
+
+An orbit has the links that automorphisms of the tables map to each other.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +89,11 @@ def guarantee(
     by_tables = OverTables(LinkCrossings.of(build))
     arcs, load_bounds = by_tables.arcs, None
     if rates.are_equal and len(rates.host_rate) == build.tables.switches:
+        # All links of an orbit have the same worst load, so one of them is enough. If the tables
+        # lack automorphisms of the graph, orbits are small. Then bounds exclude many of the links.
         representatives = orbit_representatives(build.topology, by_tables.link_crossings)
-        if ORBIT_SIZE * len(representatives) > len(arcs) and needs_bounds(
-            by_tables, len(representatives)
-        ):
+        has_small_orbits = LEAST_ORBIT_SIZE * len(representatives) > len(arcs)
+        if has_small_orbits and needs_bounds(by_tables, len(representatives)):
             load_bounds = bounds_by_symmetry(
                 build.topology, by_tables.link_crossings, *rates.by_switch(*by_tables.size)
             )
@@ -127,21 +133,22 @@ def guarantee_of_links(
         progress: called with (links done, all links).
         load_bounds: float64[n], upper bounds of the links' loads; None: not known.
     """
-    search, numbers = WorstLink(crossings, arcs, rates, progress), np.arange(len(arcs))
+    search, indexes = WorstLink(crossings, arcs, rates, progress), np.arange(len(arcs))
+    # The links that are computed first: those with the highest bounds, or any.
     if load_bounds is None:
-        sample = numbers[::SAMPLE_STEP]
+        sample = indexes[::SAMPLE_STEP]
         utilisation_bounds = np.full(len(arcs), np.inf)
     else:
         sample = np.argsort(-load_bounds, kind="stable")[:FIRST_BATCH]
         utilisation_bounds = load_bounds / search.capacity
     if needs_bounds(crossings, len(arcs)):
-        # The highest utilisation of the sample excludes all links with a lower bound.
+        # Tighter bounds are computed only for links that the sample does not exclude already.
         search.compute(sample, search.bounds(sample))
         not_excluded = np.flatnonzero(utilisation_bounds > search.peak)
         utilisation_bounds[not_excluded] = np.minimum(
             utilisation_bounds[not_excluded], search.bounds(not_excluded)
         )
-    search.compute(numbers, utilisation_bounds)
+    search.compute(indexes, utilisation_bounds)
     if search.worst is None:
         return Guarantee(1.0, None, ())
     switch, link_of_switch = arcs[search.worst_index].tolist()
@@ -158,7 +165,7 @@ def _flows(worst: WorstTraffic, switches: NDArray[np.int64]) -> tuple[Flow, ...]
     """The flows of the worst traffic, between the numbers of switches.
 
     Args:
-        worst: the traffic, by places among switches with hosts.
+        worst: the traffic, by indexes of switches among those with hosts.
         switches: int64[H], the switches with hosts.
     """
     sources, destinations = switches[worst.source], switches[worst.destination]

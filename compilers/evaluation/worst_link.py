@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.evaluation.crossings import CELLS_AT_ONCE, Arcs, Crossings
+from compilers.evaluation.crossings import SHARES_AT_ONCE, Arcs, Crossings
 from compilers.evaluation.host_rates import HostRates
 from compilers.evaluation.worst_traffic import LOAD_TOLERANCE, WorstTraffic, worst_traffic
 
@@ -23,7 +23,10 @@ FIRST_BATCH = 8
 
 
 class WorstLink:
-    """A search for the worst link.
+    """A search for the worst link, and the worst link so far.
+
+    `compute` may be called several times, with further links. Before a link with a load was found,
+    `peak` is 0 and `worst` is None.
 
     Args:
         crossings: the shares of pairs on links.
@@ -43,11 +46,12 @@ class WorstLink:
         self.capacity = rates.link_rate[tuple(arcs.T)]
         """float64[n], the rate of each link."""
         self.peak = 0.0
-        """The utilisation of the worst link so far."""
+        """The utilisation of the worst link so far. A caller that knows the utilisation of other
+        links may raise it, so that fewer links are computed."""
         self.worst: WorstTraffic | None = None
-        """The worst traffic of this link; None before a link has any load."""
+        """The worst traffic of the worst link so far; None before a link has any load."""
         self.worst_index = 0
-        """The index of this link."""
+        """The index of the worst link so far; meaningless as long as `worst` is None."""
         self.loads: dict[int, float] = {}
         """The load by the worst traffic of each link that was computed, by the link's index."""
 
@@ -74,29 +78,34 @@ class WorstLink:
             indexes: int64[m], of the links.
             bounds: float64[m], upper bounds of their utilisation.
         """
-        order, done_count, batch_size = np.argsort(-bounds, kind="stable"), 0, FIRST_BATCH
-        while done_count < len(order):
-            if bounds[order[done_count]] <= self.peak * (1 + LOAD_TOLERANCE):
+        by_bound = np.argsort(-bounds, kind="stable")  # the highest first
+        done_count, batch_size = 0, FIRST_BATCH
+        while done_count < len(by_bound):
+            if not self._exceeds_peak(bounds[by_bound[done_count]]):
                 return
-            batch = order[done_count : done_count + batch_size]
-            loads = self.rates.between_hosts(self.crossings.loads(self.arcs[indexes[batch]]))
-            for index, bound, load in zip(indexes[batch], bounds[batch], loads, strict=True):
-                if bound > self.peak * (1 + LOAD_TOLERANCE):
-                    self._compute_one(int(index), load)
+            batch = by_bound[done_count : done_count + batch_size]
+            shares = self.rates.between_hosts(self.crossings.shares(self.arcs[indexes[batch]]))
+            for index, bound, share in zip(indexes[batch], bounds[batch], shares, strict=True):
+                if self._exceeds_peak(bound):
+                    self._compute_link(int(index), share)
             done_count += len(batch)
-            batch_size = max(1, min(2 * batch_size, CELLS_AT_ONCE // loads[0].size))
+            batch_size = max(1, min(2 * batch_size, SHARES_AT_ONCE // shares[0].size))
             if self.progress:
-                self.progress(min(done_count, len(order)), len(order))
+                self.progress(min(done_count, len(by_bound)), len(by_bound))
 
-    def _compute_one(self, index: int, load: Reals) -> None:
+    def _exceeds_peak(self, utilisation: float) -> bool:
+        """Whether a utilisation is above that of the worst link so far."""
+        return bool(utilisation > self.peak * (1 + LOAD_TOLERANCE))
+
+    def _compute_link(self, index: int, share: Reals) -> None:
         """Compute the worst traffic of a link.
 
         Args:
-            index: of the link.
-            load: float64[H, H], the share of each pair on the link.
+            index: the index of the link.
+            share: float64[H, H], the share of each pair's packets that crosses the link.
         """
-        worst = worst_traffic(load, self.rates)
-        self.loads[index] = worst.load
-        utilisation = worst.load / float(self.capacity[index])
-        if utilisation > self.peak * (1 + LOAD_TOLERANCE):
-            self.worst, self.peak, self.worst_index = worst, utilisation, index
+        traffic = worst_traffic(share, self.rates)
+        self.loads[index] = traffic.load
+        utilisation = traffic.load / float(self.capacity[index])
+        if self._exceeds_peak(utilisation):
+            self.worst, self.peak, self.worst_index = traffic, utilisation, index

@@ -61,14 +61,14 @@ def print_after_failures(build: Build, kind: str, cases: Sequence[FailureGuarant
         kind: the kind of failures, such as "link".
         cases: the failures that were tried, the worst first.
     """
-    from compilers.evaluation.failure_guarantees import failure_cases
+    from compilers.evaluation.failure_guarantees import failure_count
 
     if not cases:
         return
     rows = [
         [case.element, f"{case.share:.2%}", f"{case.repaired:.2%}"] for case in cases[:SHOWN_CASES]
     ]
-    total = failure_cases(build, kind)
+    total = failure_count(build, kind)
     sample = f" that were drawn of {total:,}" if total > len(cases) else ""
     title = f"{build.name}: one {kind} down, the worst of {len(cases):,}{sample}"
     print_table(title, [kind, "guaranteed", "by a controller's tables"], rows)
@@ -84,11 +84,11 @@ def failures_json(
         kinds: the kinds of failures.
         after: for each kind, the guarantees after the cases that were tried.
     """
-    from compilers.evaluation.failure_guarantees import failure_cases
+    from compilers.evaluation.failure_guarantees import failure_count
 
     return {
         "failures": [asdict(case) for cases in after for case in cases],
-        "failure_cases": {kind: failure_cases(build, kind) for kind in kinds},
+        "failure_cases": {kind: failure_count(build, kind) for kind in kinds},
     }
 
 

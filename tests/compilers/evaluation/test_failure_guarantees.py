@@ -14,7 +14,7 @@ from scipy.optimize import linear_sum_assignment
 
 from compilers.evaluation.failure_guarantees import (
     FailureGuarantee,
-    failure_cases,
+    failure_count,
     failure_guarantees,
 )
 from compilers.evaluation.guarantee import guarantee
@@ -210,7 +210,7 @@ def test_links_whose_names_are_the_same_are_two_cases(tmp_path: pathlib.Path) ->
     (tmp_path / "fabric.yaml").write_text(f"name: x\ntopology: {graph}\nrouting: {routing}\n")
     ring = compile_fabric(load_fabric(tmp_path / "fabric.yaml"))
     cases = failure_guarantees(ring, "link")
-    assert failure_cases(ring, "link") == 4
+    assert failure_count(ring, "link") == 4
     names = sorted(case.element for case in cases)
     assert names in (["a-a-b", "a-b-c", "a-b-c", "b-c-c"], ["a-a-b", "a-b-c", "a-b-c", "c-b-c"])
 
@@ -219,7 +219,7 @@ def test_cases_of_a_large_fabric_are_drawn(build: Build, by_link: list[FailureGu
     every = {case.element: case for case in by_link}
     some = failure_guarantees(build, "link", sample=5, seed=3)
     assert len(some) == 5
-    assert failure_cases(build, "link") == 24
+    assert failure_count(build, "link") == 24
     assert all(every[case.element] == case for case in some)
     other = failure_guarantees(build, "link", sample=5, seed=4)
     assert {case.element for case in other} != {case.element for case in some}
@@ -234,10 +234,10 @@ def test_a_fabric_in_which_a_look_takes_long_is_refused(
     build: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of 24 links, each way, and 169 pairs of switches."""
-    monkeypatch.setattr("compilers.evaluation.failure_guarantees.MOST_NODE_CELLS", 48 * 169 - 1)
+    monkeypatch.setattr("compilers.evaluation.failure_guarantees.MOST_NODE_SHARES", 48 * 169 - 1)
     with pytest.raises(InputError, match=r"at most 8,111 links.*; try failures of links, of which"):
         failure_guarantees(build, "node")
-    monkeypatch.setattr("compilers.evaluation.failure_guarantees.MOST_CELLS", 48 * 169 - 1)
+    monkeypatch.setattr("compilers.evaluation.failure_guarantees.MOST_SHARES", 48 * 169 - 1)
     with pytest.raises(InputError, match=r"failures: required a fabric of at most 8,111 links"):
         failure_guarantees(build, "link")
 

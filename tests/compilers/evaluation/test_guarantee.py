@@ -108,7 +108,7 @@ def test_bounds_are_no_less_than_any_traffic_loads(fabric: str, policy: str) -> 
         sends[ends] = hosts
         most = crossings.bounds(arcs, sends, hosts).upper
         copies = np.repeat(np.arange(len(ends)), hosts.astype(np.int64))
-        for bound, load in zip(most, crossings.loads(arcs)[:, ends], strict=True):
+        for bound, load in zip(most, crossings.shares(arcs)[:, ends], strict=True):
             assert peak([load[np.ix_(copies, copies)]]) <= bound + 1e-9
 
 
@@ -143,7 +143,7 @@ def test_a_fabric_whose_repair_ports_break_its_symmetry_gets_the_same(
     most = bounds_by_symmetry(build.topology, crossings, ends, ends)
     peaks = np.array([peak([load]) for load in loads])
     assert (peaks <= most + 1e-9).all()
-    for name, value in (("MOST_UNBOUNDED", 0), ("ORBIT_SIZE", len(loads))):
+    for name, value in (("MOST_UNBOUNDED", 0), ("LEAST_ORBIT_SIZE", len(loads))):
         monkeypatch.setattr(f"compilers.evaluation.guarantee.{name}", value)
     assert guarantee(build).share == pytest.approx(1 / peaks.max())
 
