@@ -31,7 +31,9 @@ from extensions.infiniband import ibnetdiscover, lfts
 from extensions.infiniband.guids import Guids
 from extensions.infiniband.lft_tables import LftTables
 from extensions.infiniband.lid_layers import LidLayers, lid_layers
-from extensions.infiniband.star_layers import LAYERS, MOST_SWITCHES, UNSET
+from extensions.infiniband.star_lanes import UNSET
+from extensions.infiniband.star_layers import MOST_SWITCHES
+from extensions.infiniband.star_paths import LAYERS
 from extensions.infiniband.subnet_check import check_subnet
 from extensions.infiniband.subnet_variables import (
     HostVariables,
