@@ -3,34 +3,14 @@
 A LID is an InfiniBand address, and a port can have several. The target opensm calls `lid_layers`
 where hosts have several LIDs: a host that sends to another LID of the same port then uses another
 path. The result is the tables for each LID, and a virtual lane for each pair of switches, so that
-no packets wait for each other in a cycle. `star_layers` finds the layers of PolarStar. In
-PolarFly layer k enters destination d only from C_k(d), every L-th of its neighbours, from the k-th
-on. Two switches of ER_q have one neighbour in common, s×d, so paths that enter by different
-neighbours hardly meet. The path of layer k from s:
-
-1. s in C_k(d): the link to d.
-2. x0 = s×d in C_k(d): s, x0, d. So one of the L paths is minimal.
-3. x0 elsewhere: s, s×x, x, d for an x in C_k(d) with s×x other than x0. Any will do, since s×x goes
-   on by rule 2.
-4. s adjacent to d, but not in C_k(d): s, r, then the path of r by rule 3.
-
-For 2·L ≤ q + 1 such paths have at most 4 links, and no inner switch in common. Lanes narrow the
-choice: within a lane the channel dependencies (`extensions.lossless.layers`) must form no cycle. A
-ranking of the switches makes two such lanes: one of paths that never rise after a fall, and one of
-paths that never fall after a rise. A pair has one lane for all its paths, as OpenSM gives all its
-LIDs the same service level. That is the lane in which most layers have a path; each layer takes its
-least loaded path there. Where rule 3 has no path, s goes over a neighbour whose path fits. If there
-is none, s goes over x0, which then takes its own link to d in that layer, too.
-
-Names in the code are those above: d, s, x0 and x, and y for s×x.
+no packets wait for each other in a cycle. `plane_layers` finds the layers of PolarFly, and
+`star_layers` those of PolarStar.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import pairwise
-from math import ceil
 from typing import cast
 
 import numpy as np
@@ -39,20 +19,12 @@ from numpy.typing import NDArray
 from compilers.tables.build import Build
 from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import Egress, Routes, Tables, empty_egress, local
-from compilers.topology.adjacency import Graph
 from compilers.topology.families import family_of
-from extensions.infiniband.star_layers import LayerRoutes, star_layers
+from extensions.infiniband.plane_layers import plane_layers
+from extensions.infiniband.star_layers import star_layers
 from extensions.lossless.layers import Layers
 
-SCATTER = 2654435761
-"""⌊2³²/φ⌋, a multiplier that scatters numbers (Knuth, TAOCP 3, 6.4)."""
-NEVER = np.iinfo(np.int64).max
-"""The cost of a path that may not be taken."""
-MEETING_COST = 1 << 32
-"""The cost of a path that has a switch in common with another path of its pair: over any load."""
-
 Numbers = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,23 +60,25 @@ def lid_layers(build: Build, layers: int, lanes: int) -> LidLayers:
     if family_of(build.topology.family).by_supernodes:
         routes = star_layers(graph, minimal, lanes)
     else:
-        routes = _plane_layers(graph, minimal, layers, lanes)
-    class_to = empty_egress(len(switch), len(switch), fib.step.shape[1] - 3)
-    np.fill_diagonal(class_to, local(class_to))
-    # The columns of `step` between two before and one after are the egress classes.
-    for number, neighbour in enumerate(fib.step[:, 2:-1].T):
-        class_to[switch[neighbour >= 0], neighbour[neighbour >= 0]] = number
+        routes = plane_layers(graph, minimal, layers, lanes)
+    class_to = _class_to_neighbour(fib)
     tables = tuple(_with_routes(build.tables, class_to, layer) for layer in routes.next_switch)
     routes.lane.flags.writeable = False
     return LidLayers(tables, routes.lane, int(routes.lane.max()) + 1)
 
 
-def _plane_layers(graph: Graph, minimal: Numbers, layers: int, lanes: int) -> LayerRoutes:
-    """Find the layers of a PolarFly, and the lanes of its pairs."""
-    search = _LayerSearch(graph, minimal, layers, lanes)
-    for destination in range(graph.order):
-        search.towards(destination)
-    return LayerRoutes(search.next_switch, search.lane)
+def _class_to_neighbour(fib: Fib) -> Egress:
+    """The class of each switch that leads to each of its neighbours, [S, S]; local to itself."""
+    # int[S, C], the neighbour behind each class: `step` has two columns before the classes, and one
+    # after them.
+    neighbour = fib.step[:, 2:-1]
+    switches, classes = neighbour.shape
+    class_to = empty_egress(switches, switches, classes)
+    np.fill_diagonal(class_to, local(class_to))
+    for number, far in enumerate(neighbour.T):
+        switch = np.flatnonzero(far >= 0)
+        class_to[switch, far[switch]] = number
+    return class_to
 
 
 def _with_routes(tables: Tables, class_to: Egress, next_switch: Numbers) -> Tables:
@@ -118,239 +92,3 @@ def _with_routes(tables: Tables, class_to: Egress, next_switch: Numbers) -> Tabl
     egress = cast(Egress, np.take_along_axis(class_to, next_switch, axis=1))
     prefixes = np.arange(len(next_switch), dtype=np.int32)
     return replace(tables, routes=Routes(prefixes[None], egress, np.full_like(prefixes, -1)))
-
-
-def rankings(graph: Graph, lanes: int) -> Numbers:
-    """The ranks of S switches in each lane, int64[lanes, S].
-
-    A path of a lane never rises after it fell in the lane's ranks. The first ranking has quadrics,
-    their neighbours, and all others, each in order; further rankings are scattered. Each ranking is
-    followed by its reverse.
-    """
-    switch, neighbours = np.arange(graph.order), graph.padded()
-    is_quadric = graph.degrees < graph.degrees.max()
-    is_next_to_quadric = (is_quadric[neighbours] & (neighbours >= 0)).any(axis=1)
-    kind = np.where(is_quadric, 0, 2 - is_next_to_quadric)
-    keys = [kind * graph.order + switch]
-    keys += [(switch + 1) * SCATTER * (2 * j + 1) % 2**32 for j in range(1, lanes // 2)]
-    ranks = [np.argsort(np.argsort(key, kind="stable")) for key in keys]
-    return np.stack([rank for up in ranks for rank in (up, graph.order - 1 - up)])
-
-
-@dataclass(slots=True, eq=False)
-class _LayerSearch:
-    """The search for the layers of a PolarFly, one destination after the other."""
-
-    graph: Graph
-    """The graph of S switches."""
-    minimal: Numbers
-    """int64[S, S], the next switch on the minimal path."""
-    layers: int
-    """L, how many layers to find."""
-    lanes: int
-    """How many lanes there are."""
-    neighbours: Numbers = field(init=False)
-    """int64[S, K], the neighbours of each switch."""
-    rank: Numbers = field(init=False)
-    """int64[lanes, S], the rank of each switch in each lane."""
-    next_switch: Numbers = field(init=False)
-    """int64[L, S, S], the next switch in each layer."""
-    lane: NDArray[np.uint8] = field(init=False)
-    """uint8[S, S], the lane of the paths of each pair."""
-    load: Numbers = field(init=False)
-    """int64[S, S], how many paths use each link so far."""
-
-    def __post_init__(self) -> None:
-        switches = self.graph.order
-        self.neighbours = self.graph.padded().astype(np.int64)
-        self.rank = rankings(self.graph, self.lanes)
-        self.next_switch = np.empty((self.layers, switches, switches), np.int64)
-        self.lane = np.zeros((switches, switches), np.uint8)
-        self.load = np.zeros((switches, switches), np.int64)
-
-    def towards(self, d: int) -> None:
-        """Add the paths to a destination."""
-        paths = _LayerPaths.minimal(self.minimal[:, d], self.layers)
-        entry = self.neighbours[d][self.neighbours[d] >= 0]
-        self._add_distant_switches(d, entry, paths)
-        self._add_neighbours(d, entry, paths)
-        self.next_switch[:, :, d] = paths.next_switch.T
-        for next_switch in paths.next_switch.T:
-            self._add_load(d, next_switch)
-
-    def _add_load(self, d: int, next_switch: Numbers) -> None:
-        """Count the paths to a destination in one layer at the links that they use.
-
-        Args:
-            d: the destination.
-            next_switch: int64[S], the next switch of each.
-        """
-        switch = np.flatnonzero(np.arange(len(next_switch)) != d)
-        while len(switch):
-            following = next_switch[switch]
-            np.add.at(self.load, (switch, following), 1)
-            switch = following[following != d]
-
-    def _add_distant_switches(self, d: int, entry: Numbers, paths: _LayerPaths) -> None:
-        """Add paths by rules 2 and 3: those of switches that are not adjacent to d.
-
-        Args:
-            d: the destination.
-            entry: the neighbours of the destination, by which paths enter it.
-            paths: the paths to the destination, written.
-        """
-        s = np.setdiff1d(np.arange(len(self.neighbours)), [*entry, d])
-        x0, count = self.minimal[s, d], self.layers
-        # The layer in which x0 enters d, so that the minimal path is in it.
-        minimal_layer = np.searchsorted(entry, x0) % count
-        # Column i is entry i, so that layer k has every count-th column, `depth` of them.
-        depth = ceil(len(entry) / count)
-        column = np.arange(depth * count)
-        layer, place_in_layer = column % count, column // count
-        x = np.pad(entry, (0, depth * count - len(entry)), constant_values=-1)
-        # [n, depth · L] each, by switch s and column: the candidates s, y, x, d of rule 3.
-        x = np.broadcast_to(x, (len(s), len(x)))
-        y = self.minimal[s[:, None], x]
-        is_usable = (x >= 0) & (y != x0[:, None]) & (layer != minimal_layer[:, None])
-        fits = self._fits_in_each_lane(s[:, None], y, x, d) & is_usable
-        # [lanes, n, L]: whether some candidate of a layer fits in a lane.
-        fits_in_layer = fits.reshape(len(self.rank), len(s), depth, count).any(axis=2)
-        minimal_fits = self._fits_in_each_lane(s, x0, d)
-        layer_counts = np.where(minimal_fits, fits_in_layer.sum(axis=2), -1)
-        lane = self._fullest_lane(layer_counts, s + d)
-        self.lane[s, d] = lane
-        row = np.arange(len(s))
-        has_path = fits_in_layer[lane, row]
-        # The least loaded path of each layer; of equally loaded ones, switches choose by turns.
-        turn = (place_in_layer + s[:, None] + d) % depth
-        cost = (self.load[s[:, None], y] + self.load[y, x] + self.load[x, d]) * depth + turn
-        cost = np.where(fits[lane, row], cost, NEVER).reshape(len(s), depth, count)
-        cheapest = cost.argmin(axis=1) * count + np.arange(count)  # [n, L], columns
-        y, x = np.take_along_axis(y, cheapest, axis=1), np.take_along_axis(x, cheapest, axis=1)
-        paths.next_switch[s] = np.where(has_path, y, paths.next_switch[s])
-        paths.entry[s] = np.where(has_path, x, -1)
-        for k in range(count):
-            has_none = ~has_path[:, k] & (minimal_layer != k)
-            self._detour(d, k, s[has_none], x0[has_none], lane[has_none], paths)
-
-    def _detour(
-        self, d: int, k: int, s: Numbers, x0: Numbers, lane: NDArray[np.intp], paths: _LayerPaths
-    ) -> None:
-        """Add paths in layer k over a neighbour whose path by rule 3 fits, or else over x0.
-
-        Args:
-            d: the destination.
-            k: the layer.
-            s: int64[n], the switches.
-            x0: int64[n], the neighbour of each that is next to d, which is made direct.
-            lane: intp[n], the lane of each.
-            paths: the paths to the destination, written.
-        """
-        # [n, K] each, by switch s and neighbour: the path s, neighbour, y, x, d.
-        neighbour = self.neighbours[s]
-        y, x = paths.next_switch[neighbour, k], paths.entry[neighbour, k]
-        fits = (neighbour >= 0) & (x >= 0) & (neighbour != x0[:, None])
-        fits &= self._fits_in_lane(lane, s[:, None], neighbour, y, x, d)
-        # [n, 1, 2L], the second and third switches of the paths of s in all layers.
-        on_other_paths = np.concatenate((paths.next_switch[s], paths.inner[s]), axis=1)[:, None]
-        meets = (neighbour[..., None] == on_other_paths) | (y[..., None] == on_other_paths)
-        load = self.load[s[:, None], neighbour] + self.load[neighbour, y]
-        cost = np.where(fits, load + MEETING_COST * meets.any(axis=2), NEVER)
-        best = np.arange(len(s)), cost.argmin(axis=1)
-        has_path = fits[best]
-        paths.next_switch[s[has_path], k] = neighbour[best][has_path]
-        paths.inner[s[has_path], k] = y[best][has_path]
-        paths.direct[x0[~has_path], k] = True
-
-    def _add_neighbours(self, d: int, s: Numbers, paths: _LayerPaths) -> None:
-        """Add paths by rules 1 and 4: those of d's neighbours, each layer over another r.
-
-        Args:
-            d: the destination.
-            s: the neighbours of the destination.
-            paths: the paths to the destination, written.
-        """
-        row, r = np.arange(len(s)), self.neighbours[s]
-        # [lanes, n, L, K], whether the path s, r, y, x, d of a layer fits in a lane.
-        fits = np.empty((len(self.rank), len(s), self.layers, r.shape[1]), np.bool_)
-        for k in range(self.layers):
-            y, x = paths.next_switch[r, k], paths.entry[r, k]
-            takes_link = (row % self.layers == k) | paths.direct[s, k]  # rule 1
-            is_usable = (r >= 0) & (r != d) & (x >= 0) & ~takes_link[:, None]
-            fits[:, :, k] = self._fits_in_each_lane(s[:, None], r, y, x, d) & is_usable
-        lane = self._fullest_lane(fits.any(axis=3).sum(axis=2), s + d)
-        self.lane[s, d] = lane
-        is_free = fits[lane, row]  # [n, L, K], in the lane of s, over an r that no layer has yet
-        # The layer with the fewest neighbours to choose from chooses first.
-        fewest_first = np.argsort(is_free.sum(axis=2), axis=1, kind="stable")
-        for k in fewest_first.T:
-            best = np.where(is_free[row, k], self.load[s[:, None], r], NEVER).argmin(axis=1)
-            has_path = is_free[row, k, best]
-            paths.next_switch[s[has_path], k[has_path]] = r[row, best][has_path]
-            is_free[row[has_path], :, best[has_path]] = False
-
-    def _fits_in_each_lane(self, *path: Numbers | int) -> Flags:
-        """Whether paths never rise after a fall in the ranks of each lane, bool[lanes, n, …].
-
-        Args:
-            path: the first switches of n rows of paths, the second ones, and so on.
-        """
-        ranks = [self.rank[:, switch] for switch in np.broadcast_arrays(*path)]
-        return _never_rise_after_fall(ranks)
-
-    def _fits_in_lane(self, lane: NDArray[np.intp], *path: Numbers | int) -> Flags:
-        """Whether paths never rise after a fall in the ranks of their own lanes, bool[n, …].
-
-        Args:
-            lane: intp[n], the lane of each row of paths.
-            path: the first switches of n rows of paths, the second ones, and so on.
-        """
-        ranks = [self.rank[lane[:, None], switch] for switch in np.broadcast_arrays(*path)]
-        return _never_rise_after_fall(ranks)
-
-    def _fullest_lane(self, layer_counts: Numbers, turn: Numbers) -> NDArray[np.intp]:
-        """The lane in which most layers have a path, intp[n]; of several such lanes one by turns.
-
-        Args:
-            layer_counts: int64[lanes, n], how many layers have a path in each lane.
-            turn: int64[n], a number of each column, which decides among several lanes.
-        """
-        lanes = len(layer_counts)
-        turns = (np.arange(lanes)[:, None] + turn) % lanes
-        best: NDArray[np.intp] = (layer_counts * lanes + turns).argmax(axis=0)
-        return best
-
-
-def _never_rise_after_fall(ranks: list[Numbers]) -> Flags:
-    """Whether paths never rise after a fall.
-
-    Args:
-        ranks: the ranks of the first switches of paths, of the second ones, and so on, all arrays
-            of one shape.
-    """
-    rises = [after > before for before, after in pairwise(ranks)]
-    fits: Flags = np.logical_and.reduce(
-        [rose_before | ~rises_now for rose_before, rises_now in pairwise(rises)]
-    )
-    return fits
-
-
-@dataclass(slots=True, eq=False)
-class _LayerPaths:
-    """The paths from S switches to one destination in L layers; int64[S, L] each."""
-
-    next_switch: Numbers
-    """The next switch."""
-    entry: Numbers
-    """The switch x of rule 3, for paths by that rule; -1 for others."""
-    inner: Numbers
-    """The switch after the next one, for detours; -1 for others."""
-    direct: Flags
-    """bool[S, L], which paths have to be the link to the destination."""
-
-    @classmethod
-    def minimal(cls, next_switch: Numbers, layers: int) -> _LayerPaths:
-        """Minimal paths in all layers, from the next switch of each, int64[S]."""
-        shape = len(next_switch), layers
-        in_all_layers = np.repeat(next_switch[:, None], layers, axis=1)
-        return cls(in_all_layers, np.full(shape, -1), np.full(shape, -1), np.zeros(shape, np.bool_))

@@ -29,9 +29,9 @@ from compilers.targets.target import Progress, Target
 from compilers.topology import polarity
 from extensions.infiniband import ibnetdiscover, lfts
 from extensions.infiniband.guids import Guids
+from extensions.infiniband.layer_routes import UNSET
 from extensions.infiniband.lft_tables import LftTables
 from extensions.infiniband.lid_layers import LidLayers, lid_layers
-from extensions.infiniband.star_lanes import UNSET
 from extensions.infiniband.star_layers import MOST_SWITCHES
 from extensions.infiniband.star_paths import LAYERS
 from extensions.infiniband.subnet_check import check_subnet

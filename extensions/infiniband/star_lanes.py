@@ -13,8 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from extensions.infiniband.layer_routes import UNSET, Lanes
 from extensions.infiniband.star_paths import (
     FALLS_FIRST,
     LAYERS,
@@ -26,10 +26,6 @@ from extensions.infiniband.star_paths import (
     Numbers,
     path_links,
 )
-
-UNSET = 255
-"""In the place of a lane's number: the pair fits no lane."""
-Lanes = NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

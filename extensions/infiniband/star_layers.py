@@ -23,7 +23,8 @@ from itertools import product
 import numpy as np
 
 from compilers.topology.adjacency import Graph
-from extensions.infiniband.star_lanes import LanePlacement, Lanes
+from extensions.infiniband.layer_routes import LayerRoutes
+from extensions.infiniband.star_lanes import LanePlacement
 from extensions.infiniband.star_paths import (
     LAYERS,
     MOST_LINKS,
@@ -40,16 +41,6 @@ from extensions.infiniband.star_paths import (
 MOST_SWITCHES = 256
 """The most switches. For more, the closure of the dependencies, bool[lanes, links, links], is too
 large."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LayerRoutes:
-    """The routes of L layers, and the lane of each pair of S switches."""
-
-    next_switch: Numbers
-    """int64[L, S, S], the next switch from each switch to each other, in each layer."""
-    lane: Lanes
-    """uint8[S, S], the lane of the paths from each switch to each other; UNSET if they fit none."""
 
 
 def star_layers(graph: Graph, minimal: Numbers, lanes: int) -> LayerRoutes:
