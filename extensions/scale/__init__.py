@@ -10,6 +10,9 @@ about the program that rows are computed from (`PROOF`), so that no row has to b
 | what do hosts' choices and one failure do? | `plane_states` | `star_certificate` |
 | what do two failures do? | `two_failures` | |
 | what does the failure of a module do? | `module_orbits` | |
+
+Entry points load this module whenever the plug-ins are listed. So its methods import what they
+need, and no theorem is loaded before it is asked.
 """
 
 from __future__ import annotations
@@ -75,7 +78,7 @@ class ScaleProof:
 
 
 class ConstructedStar:
-    """The construction of a whole PolarStar's egress classes, three for each link."""
+    """The construction of a whole PolarStar's egress classes: three for each of S·K links."""
 
     def choices(
         self, tables: Tables, topology: Topology, wiring: Wiring, forwarding: Forwarding

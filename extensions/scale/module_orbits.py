@@ -186,46 +186,68 @@ class _LastHops:
     """int64[n, 2], the links from v to T(v)."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Position:
+    """Where packets are, both arrays of one shape."""
+
+    switch: Links
+    """intp[…], the switch."""
+    ingress: Links
+    """intp[…], the link of the switch by which they came in."""
+
+    @classmethod
+    def over(cls, build: Build, switch: Links, link: Links) -> _Position:
+        """Where packets come to over a link of a switch."""
+        wiring = build.wiring
+        far = np.maximum(wiring.far[switch, link], 0).astype(np.intp)
+        ingress = PortUse.of(wiring).link_at(far, wiring.far_port[switch, link])
+        return cls(far, ingress.astype(np.intp))
+
+    def unless(self, is_other: Bits, other: _Position) -> _Position:
+        """The position itself, but another one where `is_other`, bool[…]."""
+        return _Position(
+            switch=np.where(is_other, other.switch, self.switch),
+            ingress=np.where(is_other, other.ingress, self.ingress),
+        )
+
+
 def _last_hops(build: Build, orders: _RepairOrders) -> _LastHops:
     """Follow the packets of each state to the last switch before their destination.
 
-    All arrays have a row for each link; `x_ingress` is the link by which the packet comes to x.
+    A packet for u goes from v to r. If r is the apex of u-v, it is the last switch. Otherwise r
+    bounces the packet to w, and w is the last switch, or has a path of two links to u. For example,
+    the last switch is x on the path v, r, w, x, u.
     """
-    wiring, far, egress = build.wiring, build.wiring.far, build.tables.routes.egress
-    most_links, use = far.shape[1], PortUse.of(build.wiring)
+    far = build.wiring.far
     switch, number = np.nonzero(far >= 0)
     u, link = switch[:, None], number[:, None]
-    v = far[u, link].astype(np.intp)
-    v_link = use.link_at(v, wiring.far_port[u, link]).astype(np.intp)
-    # v sends the packet to r, one r for each place of its order, [n, 2] from here on. r is the
-    # apex, which sends it to u, or a switch that bounces it to w.
-    repair_link = orders.direct[v[:, 0], v_link[:, 0]]
-    r = far[v, repair_link].astype(np.intp)
-    r_ingress = use.link_at(r, wiring.far_port[v, repair_link]).astype(np.intp)
-    is_apex = orders.apex[v, v_link] == repair_link
-    bounce_link = orders.bounce[r, r_ingress, 0]
-    w = far[r, bounce_link].astype(np.intp)
-    w_ingress = use.link_at(w, wiring.far_port[r, bounce_link]).astype(np.intp)
-    # w is next to u itself, or sends the packet to the last switch. Class K + k is the direct one.
-    w_class = np.asarray(egress[w, np.broadcast_to(u, w.shape)]).astype(np.intp)
-    w_is_last, w_link = w_class >= most_links, w_class % most_links
-    last = np.where(w_is_last, w, far[w, w_link])
-    after_w = use.link_at(np.maximum(last, 0), wiring.far_port[w, w_link])
-    last_ingress = np.where(w_is_last, w_ingress, after_w)
-    last = np.where(is_apex, r, last)
-    last_ingress = np.where(is_apex, r_ingress, last_ingress)
-    link_to_u = (
-        np.asarray(egress[last, np.broadcast_to(u, last.shape)]).astype(np.intp) % most_links
-    )
-    last_link = use.link_at(np.broadcast_to(u, last.shape), wiring.far_port[last, link_to_u])
+    v = _Position.over(build, u, link)
+    # [n, 2] from here on: v has one r for each place of its order.
+    repair_link = orders.direct[v.switch[:, 0], v.ingress[:, 0]]
+    r = _Position.over(build, v.switch, repair_link)
+    r_is_last = orders.apex[v.switch, v.ingress] == repair_link
+    w = _Position.over(build, r.switch, orders.bounce[r.switch, r.ingress, 0])
+    # Of K links, class k leads behind link k, and class K + k to the neighbour itself.
+    most_links = far.shape[1]
+    w_class = _class_for(build, w.switch, u)
+    w_is_last = w_class >= most_links
+    x = _Position.over(build, w.switch, w_class % most_links)
+    last = x.unless(w_is_last, w).unless(r_is_last, r)
+    link_to_u = _class_for(build, last.switch, u) % most_links
     return _LastHops(
         u=u,
         link=link,
-        last_link=last_link.astype(np.intp),
+        last_link=_Position.over(build, last.switch, link_to_u).ingress,
         # The first repair link is passed over if the packet came in by it.
-        next_place=(orders.direct[last, link_to_u, 0] == last_ingress).astype(np.intp),
-        steps=np.where(is_apex, 1, np.where(w_is_last, 2, 3)),
+        next_place=(orders.direct[last.switch, link_to_u, 0] == last.ingress).astype(np.intp),
+        steps=np.where(r_is_last, 1, np.where(w_is_last, 2, 3)),
     )
+
+
+def _class_for(build: Build, switch: Links, destination: Links) -> Links:
+    """The class by which switches send packets for destinations, intp in the shape of `switch`."""
+    egress = build.tables.routes.egress
+    return np.asarray(egress[switch, np.broadcast_to(destination, switch.shape)]).astype(np.intp)
 
 
 def _longest_orbit(build: Build, orders: _RepairOrders) -> int | None:
@@ -235,7 +257,9 @@ def _longest_orbit(build: Build, orders: _RepairOrders) -> int | None:
     """
     switches, most_links = build.wiring.far.shape
     hops = _last_hops(build, orders)
-    arrived = switches * most_links * LISTED_LINKS  # one more state, for packets that arrive
+    # States are numbered by switch, link and place in the order. There is one more state, for
+    # packets that arrive.
+    arrived = switches * most_links * LISTED_LINKS
     state = (hops.u * most_links + hops.link) * LISTED_LINKS + np.arange(LISTED_LINKS)
     stays = orders.module[hops.u, hops.last_link] == orders.module[hops.u, hops.link]
     next_state = (hops.u * most_links + hops.last_link) * LISTED_LINKS + hops.next_place
