@@ -27,7 +27,9 @@ from extensions.papers.curve_runs import (
 )
 from extensions.papers.paper_fabric import FARTHEST, PaperFabric
 from extensions.papers.result_cache import PointKey, cached_result, is_missing
-from extensions.simulation.build_simulation import network_for, settings_for, with_channels
+from extensions.simulation.build_simulation import network_for
+from extensions.simulation.channel_counts import with_channels
+from extensions.simulation.chosen_settings import settings_for
 from extensions.simulation.latency_curve import LatencyCurve, SimulationTask, simulate
 from extensions.simulation.load_point import LoadPoint
 from extensions.simulation.simulated_network import HostTraffic

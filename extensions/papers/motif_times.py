@@ -11,7 +11,7 @@ from functools import partial
 
 from extensions.papers.paper_fabric import PaperFabric
 from extensions.papers.result_cache import TimeKey, cached_result
-from extensions.simulation.build_simulation import settings_for
+from extensions.simulation.chosen_settings import settings_for
 from extensions.simulation.collective_completion import CompletionTime, completion_time
 from inventory.problems import InputError
 

@@ -62,7 +62,8 @@ def simulate(
     from compilers.evaluation.pattern_traffic import RATES_SUFFIX
     from compilers.memory_bound import FLOW_BYTES, MemoryBound
     from compilers.workers.local_processes import workers_at
-    from extensions.simulation.build_simulation import settings_for, simulate_build
+    from extensions.simulation.build_simulation import simulate_build
+    from extensions.simulation.chosen_settings import settings_for
 
     MemoryBound.of_build(fabric.build).storing(FLOW_BYTES).require()
     settings = settings_for(fabric.build, loads, seed, fail, options)
@@ -100,7 +101,7 @@ def completion_time(
     """
     from compilers.memory_bound import FLOW_BYTES, MemoryBound
     from extensions.simulation import collective_completion
-    from extensions.simulation.build_simulation import settings_for
+    from extensions.simulation.chosen_settings import settings_for
 
     MemoryBound.of_build(fabric.build).storing(FLOW_BYTES).require()
     options |= collective_completion.TO_THE_END
@@ -130,7 +131,7 @@ def trace_times(
         InputError: a line is wrong, a setting is not allowed, or there is too little memory.
     """
     from compilers.memory_bound import FLOW_BYTES, MemoryBound
-    from extensions.simulation.build_simulation import settings_for
+    from extensions.simulation.chosen_settings import settings_for
     from extensions.simulation.collective_completion import TO_THE_END
     from extensions.simulation.packet_trace import trace_times as trace_times_of_build
 

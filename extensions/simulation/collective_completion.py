@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from compilers.tables.build import Build
 from extensions.simulation import packet_kernel
-from extensions.simulation.build_simulation import network_for, with_channels
+from extensions.simulation.build_simulation import network_for
+from extensions.simulation.channel_counts import with_channels
 from extensions.simulation.host_messages import HostMessages
 from extensions.simulation.load_point import SimulationSettings
 from extensions.simulation.measurement import Measurement

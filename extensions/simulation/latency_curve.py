@@ -25,12 +25,11 @@ class LatencyCurve:
 
     points: tuple[LoadPoint, ...]
     """What was measured at each load."""
-    channels: int = 0
+    valley_channels: int = 0
     """How many virtual channels keep its paths free of deadlock, if packets change channels where a
-    path turns from down to up (the scheme `valley`); 0 if that was not computed. Callers of
-    `simulate` set it."""
+    path turns from down to up (the scheme `valley`). `simulate_build` adds it; 0 without."""
     router: FlitRouter | None = None
-    """The router of flits; None if packets were simulated. Callers of `simulate` set it."""
+    """The router of flits, which `simulate_build` adds; None if packets were simulated."""
 
     def __repr__(self) -> str:
         """`<LatencyCurve: 9 loads, saturation 0.9>`."""
@@ -38,7 +37,7 @@ class LatencyCurve:
 
     @property
     def saturation(self) -> float | None:
-        """The highest load up to which all loads are sustained; None if not even the first one is.
+        """The highest load up to which all loads are sustained; None if the lowest one is not.
 
         Loads at which hosts made no packets do not count.
         """
@@ -52,17 +51,21 @@ class LatencyCurve:
 
     @property
     def deadlock(self) -> tuple[int, ...]:
-        """The deadlock at the lowest load that has one, as in `LoadPoint`; () if there is none."""
+        """The deadlock at the first load that has one, as in `LoadPoint`; () if there is none."""
         return next((point.deadlock for point in self.points if point.deadlock), ())
 
     def report(self) -> dict[str, Any]:
-        """The curve as values for JSON."""
+        """The curve as values for JSON.
+
+        The keys are `points` (each with the fields of `LoadPoint`), `saturation`, `deadlock`,
+        `channels` (`valley_channels`) and `router` (its fields and `pipeline`, or None).
+        """
         router = self.router and {**self.router._asdict(), "pipeline": self.router.pipeline}
         return {
             "points": [asdict(point) for point in self.points],
             "saturation": self.saturation,
             "deadlock": self.deadlock,
-            "channels": self.channels,
+            "channels": self.valley_channels,
             "router": router,
         }
 
@@ -90,7 +93,8 @@ def simulate(
     Args:
         network: the network with its switches, tables and hosts.
         traffic: where packets go.
-        settings: loads, switches and measured cycles; the same seed has the same result.
+        settings: the offered loads, how switches work, and which cycles are measured. The same
+            seed has the same result.
         progress: called with the number of runs that are done, and of all.
         workers: the processes that share the loads.
     """
@@ -101,6 +105,7 @@ def simulate(
         points.append(point)
         if progress:
             progress(len(points), len(runs))
+    # The runs of a load follow each other.
     by_load = (points[first : first + len(seeds)] for first in range(0, len(runs), len(seeds)))
     return LatencyCurve(tuple(map(LoadPoint.of_runs, by_load)))
 

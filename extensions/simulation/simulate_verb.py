@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,30 +30,33 @@ if TYPE_CHECKING:
 
 Failures = tuple[tuple[str, int], ...]
 """What goes down: each node or link by its name, and the cycle before which it does."""
+TABLE_ROUTINGS = ("minimal", "emitted", "adaptive")
+"""Routings by the tables of the build with its balance."""
 SHORTEST_PATH_ROUTINGS = ("shortest", "ugal", "valiant", "ugal-pf")
-"""Routings that may take any shortest path, not only those of the tables."""
-BY_TABLE = "-table"
-"""The end of the name of a routing that differs from one of `SHORTEST_PATH_ROUTINGS` only in that
-it takes paths of the tables."""
+"""Routings without a balance, on any shortest path."""
+MINIMAL_TABLE_SUFFIX = "-table"
+"""Behind one of `SHORTEST_PATH_ROUTINGS`: the same, on the paths of the minimal table only."""
 ROUTINGS = (
-    *("minimal", "emitted", "adaptive"),
+    *TABLE_ROUTINGS,
     *SHORTEST_PATH_ROUTINGS,
-    *(name + BY_TABLE for name in SHORTEST_PATH_ROUTINGS),
+    *(name + MINIMAL_TABLE_SUFFIX for name in SHORTEST_PATH_ROUTINGS),
 )
 """The values of `--routing`."""
 
 
-def _failures(_: click.Context, __: click.Parameter, words: tuple[str, ...]) -> Failures:
-    """What goes down, and from which cycle on.
+def _read_failures(_: click.Context, __: click.Parameter, words: tuple[str, ...]) -> Failures:
+    """Read the option --fail: what goes down, and from which cycle on, as in 3-8@2000.
 
     Raises:
         InputError: a word has no cycle.
     """
-    parts = [word.rpartition("@") for word in words]
-    for word, (_element, sign, cycle) in zip(words, parts, strict=True):
-        if not (sign and cycle.isascii() and cycle.isdigit()):
+    failures = []
+    for word in words:
+        name, at_sign, cycle = word.rpartition("@")
+        if not (at_sign and cycle.isascii() and cycle.isdigit()):
             raise InputError.of("A-B, NODE or GROUP, and @CYCLE", word, key="--fail")
-    return tuple((element, int(cycle)) for element, _sign, cycle in parts)
+        failures.append((name, int(cycle)))
+    return tuple(failures)
 
 
 @click.command("simulate")
@@ -143,7 +147,7 @@ def _failures(_: click.Context, __: click.Parameter, words: tuple[str, ...]) -> 
 @click.option(
     "--warmup", type=click.IntRange(0, 10**6), default=1_500, help="Cycles before the measurement."
 )
-@shared("--fail", "from a cycle on, as in 3-8@2000", "failures", callback=_failures)
+@shared("--fail", "from a cycle on, as in 3-8@2000", "failures", callback=_read_failures)
 @shared("--seed")
 @click.option(
     "--runs",
@@ -168,9 +172,9 @@ def command(
     output: Path | None,
     scheduler: str,
     as_json: bool,
-    # scheme, level, router, vcs, packet, buffer, link, metres, flows, warmup and runs, which are
-    # fields of `SimulationSettings`
-    **simulator: Any,
+    # The fields of `SimulationSettings` scheme, level, router, vcs, packet, buffer, link, metres,
+    # flows, warmup and runs.
+    **settings: Any,
 ) -> None:
     """Simulate packets through the emitted tables: latency and accepted load over offered load.
 
@@ -187,34 +191,40 @@ def command(
         polarfab simulate build --collective ring-allreduce --size 1048576
     """
     _require_at_most_one({"--pattern": pattern, "--collective": collective, "--trace": trace})
-    if simulator["metres"] and simulator["link"] != 1:
+    if settings["metres"] and settings["link"] != 1:
         raise InputError.of("links of one length or of the cable plan", "both", key="--metres")
-    simulator["metres"] = simulator["metres"] or 0.0
+    settings["metres"] = settings["metres"] or 0.0
     hosts = hosts_per_node or 0
-    offered = OfferedTraffic.of(pattern or "uniform", _loads(loads_text), hosts, seed, failures)
+    offered = OfferedTraffic.of(
+        pattern or "uniform", _read_loads(loads_text), hosts, seed, failures
+    )
     form = file_form(output, "svg", "png") if output else ""
     fabrics = _fabrics_with(folders, failures)
     runs = [(fabric, name) for fabric in fabrics for name in routing or (None,)]
     if collective or trace:
-        several = simulator["runs"] > 1
-        options = {
-            "--load": loads_text, "-o": output, "--scheduler": scheduler, "--runs": several,
-        }  # fmt: skip
-        _require_no_options("--collective" if collective else "--trace", options)
-        workload = Workload(collective or "", trace, size, hosts, seed, failures)
-        report_completion(_completed(runs, workload, simulator), as_json)
+        _require_no_options(
+            "--collective" if collective else "--trace",
+            {
+                "--load": loads_text,
+                "-o": output,
+                "--scheduler": scheduler,
+                "--runs": settings["runs"] > 1,
+            },
+        )
+        workload = Workload(collective, trace, size, hosts, seed, failures)
+        report_completion(_completed(runs, workload, settings), as_json)
         return
     measured = [
-        offered.measure(fabric, name, scheduler, _library_settings(simulator, name))
+        offered.measure(fabric, name, scheduler, _library_settings(settings, name))
         for fabric, name in runs
     ]
     if output:
         _plot(measured, offered.pattern, output, form)
-    report_curves(measured, simulator["scheme"], simulator["warmup"], as_json)
+    report_curves(measured, settings["scheme"], settings["warmup"], as_json)
 
 
 def _fabrics_with(folders: Sequence[Path], failures: Failures) -> list[Fabric]:
-    """The fabrics of some builds, each of which has what goes down.
+    """Load the fabrics of some builds, and check that each has what goes down.
 
     Raises:
         InputError: there is no such build, or one lacks such a link or node.
@@ -243,22 +253,30 @@ def _plot(measured: Sequence[MeasuredBuild], pattern: str, output: Path, form: s
 def _require_at_most_one(traffic: Mapping[str, object]) -> None:
     """Refuse more than one of the options that name what is sent.
 
+    Args:
+        traffic: the options with their values, which are None if they are not given.
+
     Raises:
         InputError: several are given.
     """
-    named = [name for name, value in traffic.items() if value]
-    if len(named) > 1:
-        raise InputError.of("a pattern, a collective or a trace", " and ".join(named), key=named[1])
+    given = [name for name, value in traffic.items() if value]
+    if len(given) > 1:
+        raise InputError.of("a pattern, a collective or a trace", " and ".join(given), key=given[1])
 
 
-def _require_no_options(what: str, options: Mapping[str, object]) -> None:
-    """Refuse options that a collective or a trace does not have.
+def _require_no_options(workload_option: str, options: Mapping[str, object]) -> None:
+    """Refuse options that make no sense with a collective or a trace.
+
+    Args:
+        workload_option: the option that asks for it, `--collective` or `--trace`.
+        options: the other options with their values, which are false if they are not given.
 
     Raises:
         InputError: one of them is given.
     """
-    if named := [name for name, value in options.items() if value]:
-        raise InputError.of(f"{what} without {', '.join(options)}", " and ".join(named))
+    if given := [name for name, value in options.items() if value]:
+        required = f"{workload_option} without {', '.join(options)}"
+        raise InputError.of(required, " and ".join(given))
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,12 +340,15 @@ class OfferedTraffic:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What is simulated until all packets have arrived: a collective operation, or a trace."""
+    """What is simulated until all packets have arrived: a collective operation, or a trace.
 
-    collective: str
-    """The name of the collective; "" for a trace."""
+    Either `collective` or `trace` is set.
+    """
+
+    collective: str | None
+    """The name of the collective."""
     trace: Path | None
-    """The file of the packets."""
+    """The file of the packets of the trace."""
     size: int
     """Bytes of a collective's vector, or of each of its messages."""
     hosts: int
@@ -341,36 +362,50 @@ class Workload:
         """Simulate it in a plane, with these fields of `SimulationSettings`."""
         from extensions.simulation import completion_time, trace_times
 
-        shared_settings = {
+        all_settings = {
             "hosts": self.hosts,
             "seed": self.seed,
             "fail": self.failures,
             **settings,
         }
-        if self.trace:
-            return trace_times(plane, self.trace, **shared_settings)
-        return completion_time(plane, self.collective, self.size, **shared_settings)
+        if self.collective:
+            return completion_time(plane, self.collective, self.size, **all_settings)
+        return trace_times(plane, str(self.trace), **all_settings)
 
 
-def _library_settings(simulator: Mapping[str, Any], routing: str | None) -> dict[str, Any]:
-    """The settings for the library, where `ugal-table` is ugal by paths of the tables."""
-    name, by_table, _ = (routing or "").partition(BY_TABLE)
-    return {**simulator, "routing": name or None, "paths": "table" if by_table else "shortest"}
+def _library_settings(settings: Mapping[str, Any], routing: str | None) -> dict[str, Any]:
+    """The settings for the library, with the routing and the paths that a value of --routing means.
+
+    To the library `ugal-table` is the routing `ugal` on the paths `table`.
+
+    Args:
+        settings: the other fields of `SimulationSettings`.
+        routing: a value of `ROUTINGS`; None: as built.
+    """
+    if routing is None:
+        return {**settings, "routing": None, "paths": "shortest"}
+    paths = "table" if routing.endswith(MINIMAL_TABLE_SUFFIX) else "shortest"
+    return {**settings, "routing": routing.removesuffix(MINIMAL_TABLE_SUFFIX), "paths": paths}
 
 
 def _completed(
-    runs: Sequence[tuple[Fabric, str | None]], workload: Workload, simulator: Mapping[str, Any]
+    runs: Sequence[tuple[Fabric, str | None]], workload: Workload, settings: Mapping[str, Any]
 ) -> Iterator[CompletedBuild]:
-    """Simulate a workload in each fabric with its routing."""
+    """Simulate a workload in each fabric with its routing.
+
+    Args:
+        runs: the fabrics, each with a value of `ROUTINGS`; None: as built.
+        workload: the collective or the trace.
+        settings: the other fields of `SimulationSettings`.
+    """
     traffic = workload.collective or str(workload.trace)
     for fabric, routing in runs:
-        settings = _library_settings(simulator, routing)
-        times = of_each_plane(fabric, lambda plane: workload.time(plane, settings))  # noqa: B023
-        yield CompletedBuild(fabric, routing, traffic, tuple(times))
+        time = partial(workload.time, settings=_library_settings(settings, routing))
+        yield CompletedBuild(fabric, routing, traffic, tuple(of_each_plane(fabric, time)))
 
 
-def _loads(text: str) -> tuple[float, ...]:
-    """The offered loads of a text such as 0.1,0.2.
+def _read_loads(text: str) -> tuple[float, ...]:
+    """Read the option --load: offered loads such as 0.1,0.2.
 
     Raises:
         InputError: it has a word that is no number.

@@ -85,6 +85,11 @@ class SimulatedNetwork(NamedTuple):
         return self.links + self.hosts
 
     @property
+    def has_distances(self) -> bool:
+        """Whether `distance` is there: packets may take any shortest path, not only the table's."""
+        return len(self.distance) > 0
+
+    @property
     def alternates(self) -> bool:
         """Whether some packet from a host may leave by another port than the minimal one."""
         return bool((self.weight[:, 1:] > 0).any())

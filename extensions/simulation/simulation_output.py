@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 COLUMNS = ("offered", "accepted", "mean", "median", "p99", "worst", "hops", "links", "buffers")
 """The columns of the table of a curve; latencies are in cycles."""
 INCIDENT_COLUMN = 2
-"""Where columns of `_incidents` are inserted: so far left that narrow terminals show them."""
+"""The index of the columns of `_incidents`: so far left that narrow terminals show them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +54,26 @@ class MeasuredBuild:
         """The heading of its table and its plot: topology, hosts, pattern and settings."""
         topology = self.fabric.builds[0].topology.title()
         router = self.curves[0].router
-        words = {"routing": self.routing, "router": router and router.text()}
-        settings = "".join(f", {name} {value}" for name, value in words.items() if value)
+        unusual = {"routing": self.routing, "router": router and router.text()}
+        settings = "".join(f", {name} {value}" for name, value in unusual.items() if value)
         hosts = counted(self.hosts_per_node, "host")
         return f"{topology}, {hosts} per node, {self.pattern}{settings}"
 
     def report(self) -> dict[str, Any]:
-        """For JSON."""
+        """The curves for JSON, of several planes as `merged_reports` joins them.
+
+        The keys of a plane are `name`, `pattern`, `hosts_per_node`, `routing` if one was chosen,
+        and those of `LatencyCurve.report`.
+        """
         names = [build.name for build in self.fabric.builds]
         routing = {"routing": self.routing} if self.routing else {}
-        more = {"pattern": self.pattern, "hosts_per_node": self.hosts_per_node, **routing}
+        what_was_simulated = {
+            "pattern": self.pattern,
+            "hosts_per_node": self.hosts_per_node,
+            **routing,
+        }
         reports = [
-            {"name": name, **more, **curve.report()}
+            {"name": name, **what_was_simulated, **curve.report()}
             for name, curve in zip(names, self.curves, strict=True)
         ]
         return merged_reports(names, reports, {"name": self.fabric.name})
@@ -85,7 +93,10 @@ class CompletedBuild:
     """The time of each plane."""
 
     def report(self) -> dict[str, Any]:
-        """For JSON."""
+        """The times for JSON, of several planes as `merged_reports` joins them.
+
+        The keys of a plane are `name`, `routing` if one was chosen, and the fields of its time.
+        """
         names = [build.name for build in self.fabric.builds]
         routing = {"routing": self.routing} if self.routing else {}
         reports = [
@@ -107,24 +118,26 @@ def report_curves(
         as_json: whether to print JSON.
     """
     if as_json:
-        _print_reports([curves.report() for curves in measured])
+        _print_reports([measured_build.report() for measured_build in measured])
     else:
-        for curves in measured:
-            for build, curve in zip(curves.fabric.builds, curves.curves, strict=True):
-                _print_curve(build, curve, curves.title, scheme, warmup)
-    if any(curve.deadlock for curves in measured for curve in curves.curves):
+        for measured_build in measured:
+            builds = measured_build.fabric.builds
+            for build, curve in zip(builds, measured_build.curves, strict=True):
+                _print_curve(build, curve, measured_build.title, scheme, warmup)
+    if any(curve.deadlock for measured_build in measured for curve in measured_build.curves):
         raise SystemExit(1)
 
 
 def report_completion(completed: Iterable[CompletedBuild], as_json: bool) -> None:
     """Print each fabric's times as soon as it is simulated; exit code 1 if packets never arrive."""
     reports, all_arrived = list[dict[str, Any]](), True
-    for times in completed:
-        reports.append(times.report())
+    for completed_build in completed:
+        reports.append(completed_build.report())
         if not as_json:
-            for build, time in zip(times.fabric.builds, times.times, strict=True):
-                _print_time(build, time, times)
-        all_arrived &= all(time.cycles is not None for time in times.times)
+            fabric, times = completed_build.fabric, completed_build.times
+            for build, time in zip(fabric.builds, times, strict=True):
+                _print_time(build, time, completed_build)
+        all_arrived &= all(time.cycles is not None for time in completed_build.times)
     if as_json:
         _print_reports(reports)
     if not all_arrived:
@@ -132,13 +145,16 @@ def report_completion(completed: Iterable[CompletedBuild], as_json: bool) -> Non
 
 
 def named_curves(measured: Sequence[MeasuredBuild]) -> list[tuple[str, LatencyCurve]]:
-    """The curves of first planes, by names that distinguish them."""
-    fabrics = {id(build.fabric): build.fabric for build in measured}.values()
+    """The curves of first planes, by names that distinguish them.
+
+    A curve is named after its build, or after the folder if two builds have the same name.
+    """
+    fabrics = {id(curves.fabric): curves.fabric for curves in measured}.values()
     has_equal_names = len({fabric.builds[0].name for fabric in fabrics}) < len(fabrics)
     named = []
-    for build in measured:
-        name = str(build.fabric.folder) if has_equal_names else build.fabric.builds[0].name
-        named.append((f"{name}, {build.routing}" if build.routing else name, build.curves[0]))
+    for curves in measured:
+        name = str(curves.fabric.folder) if has_equal_names else curves.fabric.builds[0].name
+        named.append((f"{name}, {curves.routing}" if curves.routing else name, curves.curves[0]))
     return named
 
 
@@ -179,28 +195,35 @@ def _print_curve(build: Build, curve: LatencyCurve, title: str, scheme: str, war
     late = [point for point in curve.points if point.sustained and point.settled > warmup]
     if late:
         loads = ", ".join(f"{point.offered:g}" for point in late)
-        click.echo(
-            f"settled after the warm-up only, at {loads}: --warmup {max(p.settled for p in late)}"
-        )
+        enough = max(point.settled for point in late)
+        click.echo(f"settled after the warm-up only, at {loads}: --warmup {enough}")
     _warn_deadlock(build, curve.deadlock)
     if scheme == "single":
-        valley = f"--scheme valley needs {curve.channels}, and has no deadlock"
-        click.echo(f"packets take any channel; {valley}")
+        click.echo(
+            "packets take any channel; "
+            f"--scheme valley needs {curve.valley_channels}, and has no deadlock"
+        )
 
 
 def _incidents(points: Sequence[LoadPoint]) -> dict[str, list[object]]:
-    """Columns for loads at which packets were lost, or that were not sustained, if there are."""
+    """Columns about losses and loads that were not sustained, if there are any."""
     columns: dict[str, list[object]] = {
-        "lost": [p.lost for p in points],
-        "state": [_state(p) for p in points],
+        "lost": [point.lost for point in points],
+        "state": [_state(point) for point in points],
     }
     return {name: values for name, values in columns.items() if any(values)}
 
 
 def _state(point: LoadPoint) -> str:
-    """Why a load was not sustained, as far as that is known; packets that are lost do not come."""
-    if point.sustained or point.deadlock:
-        return "deadlock" if point.deadlock else ""
+    """Why a load was not sustained, as far as that is known; "" if it was.
+
+    Where packets were lost, the load is not called saturated: the losses alone keep it from being
+    sustained.
+    """
+    if point.deadlock:
+        return "deadlock"
+    if point.sustained:
+        return ""
     if not point.generated:
         return "no packets"
     return "losses" if point.lost else "saturated"

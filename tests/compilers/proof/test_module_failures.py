@@ -19,7 +19,7 @@ from compilers.proof.verification import judge
 from compilers.routing.plane_choices import with_plane_repairs
 from compilers.spec.fabric_file import load_fabric
 from compilers.wiring.shared_risk import resolve_name, risk_groups
-from extensions.simulation.build_simulation import settings_for
+from extensions.simulation.chosen_settings import settings_for
 from inventory.problems import InputError
 from polarfab.fabric import Fabric
 from tests.compilers.modular import modular, on_modules

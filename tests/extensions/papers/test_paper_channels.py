@@ -13,7 +13,9 @@ from extensions.papers.curve_values import latency_at
 from extensions.papers.exhibit import PaperClaim
 from extensions.papers.latency_curves import simulated_curve
 from extensions.papers.paper_fabric import PaperFabric
-from extensions.simulation.build_simulation import network_for, settings_for, with_channels
+from extensions.simulation.build_simulation import network_for
+from extensions.simulation.channel_counts import with_channels
+from extensions.simulation.chosen_settings import settings_for
 from extensions.simulation.latency_curve import LatencyCurve, simulate
 from extensions.simulation.load_point import LoadPoint
 from extensions.simulation.simulated_network import HostTraffic

@@ -7,7 +7,7 @@ import pytest
 
 from compilers.tables.build import Build
 from extensions.simulation import completion_time as time_on
-from extensions.simulation.build_simulation import settings_for
+from extensions.simulation.chosen_settings import settings_for
 from extensions.simulation.collective_completion import (
     BLOCKS,
     COLLECTIVES,

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from compilers.demand.traffic_matrix import Traffic
-from extensions.simulation.build_simulation import network_for, settings_for
+from extensions.simulation.build_simulation import network_for
+from extensions.simulation.chosen_settings import settings_for
 from extensions.simulation.flit_router import USUAL_ROUTER, FlitRouter
 from extensions.simulation.load_point import SimulationSettings
 from extensions.simulation.measurement import Measurement

@@ -11,7 +11,8 @@ import pytest
 
 from compilers.demand.traffic_matrix import Traffic
 from compilers.tables.build import Build
-from extensions.simulation.build_simulation import settings_for, simulate_build
+from extensions.simulation.build_simulation import simulate_build
+from extensions.simulation.chosen_settings import settings_for
 from extensions.simulation.load_point import SimulationSettings
 from extensions.simulation.measurement import Measurement
 from extensions.simulation.simulated_network import HostTraffic, SimulatedNetwork

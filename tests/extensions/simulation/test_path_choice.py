@@ -11,12 +11,9 @@ from compilers.proof.lossless.channels import channels_along
 from compilers.tables.build import Build
 from compilers.topology.families import BASELINES
 from extensions.simulation import simulate as simulate_fabric
-from extensions.simulation.build_simulation import (
-    network_for,
-    path_channels,
-    settings_for,
-    with_channels,
-)
+from extensions.simulation.build_simulation import network_for
+from extensions.simulation.channel_counts import path_channels, with_channels
+from extensions.simulation.chosen_settings import settings_for
 from extensions.simulation.latency_curve import simulate
 from extensions.simulation.load_point import INTERMEDIATE_POLICIES, LoadPoint
 from extensions.simulation.simulated_network import HostTraffic, SimulatedNetwork

@@ -9,7 +9,7 @@ import pytest
 
 from extensions.simulation import simulate
 from extensions.simulation.load_point import LoadPoint
-from extensions.simulation.measurement import settled
+from extensions.simulation.measurement import first_steady_cycle
 from polarfab.fabric import Fabric
 
 FABRIC = {"name": "lab", "topology": {"family": "polarfly", "q": 3}, "hosts_per_node": 2}
@@ -40,6 +40,6 @@ def test_a_network_is_steady_from_where_its_packets_stop_to_grow() -> None:
     noise = np.random.default_rng(0).normal(0, 1, 40)
     level = np.minimum(np.arange(40) * 20, 200) + noise
     inside = [(100 * (step + 1), int(10 * value)) for step, value in enumerate(level)]
-    assert 1_000 <= settled(inside) <= 1_500
+    assert 1_000 <= first_steady_cycle(inside) <= 1_500
     flat = [(100 * (step + 1), int(10 * value)) for step, value in enumerate(noise)]
-    assert settled(flat) < 900
+    assert first_steady_cycle(flat) < 900

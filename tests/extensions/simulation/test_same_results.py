@@ -9,7 +9,9 @@ from hashlib import sha256
 import numpy as np
 
 from compilers.tables.build import Build
-from extensions.simulation.build_simulation import network_for, settings_for, with_channels
+from extensions.simulation.build_simulation import network_for
+from extensions.simulation.channel_counts import with_channels
+from extensions.simulation.chosen_settings import settings_for
 from extensions.simulation.collective_completion import COLLECTIVES, run_messages
 from extensions.simulation.host_messages import HostMessages
 from extensions.simulation.load_point import SimulationSettings

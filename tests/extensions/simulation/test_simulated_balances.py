@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from compilers.tables.build import Build
-from extensions.simulation.build_simulation import settings_for, simulate_build
+from extensions.simulation.build_simulation import simulate_build
+from extensions.simulation.chosen_settings import settings_for
 from extensions.simulation.latency_curve import simulate
 from extensions.simulation.load_point import SimulationSettings
 from extensions.simulation.simulated_network import HostTraffic, SimulatedNetwork

@@ -17,7 +17,7 @@ from compilers.evaluation.saturation import throughput
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
-from extensions.simulation.build_simulation import settings_for
+from extensions.simulation.chosen_settings import settings_for
 from extensions.simulation.collective_completion import COLLECTIVES, FLIT, completion_time
 from tests.extensions.simulation.simgrid.platform import platform_files
 
