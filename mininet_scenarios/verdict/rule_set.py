@@ -273,11 +273,14 @@ class RuleSet:
 
     def _add_due_draws(self, pairs: SwitchPairs) -> None:
         """Add the rows that draw an intermediate for the packets of a host, or none, as due."""
+        hosts_at = np.bincount(self.hosts.switch)
         for switch, host in self._hosts():
             for family, version in enumerate(self.versions):
                 drawn = _number_of_host(DRAWING_NUMBER, family, host)
                 sent = {pair for pair in _of_version(pairs, version) if pair.source == switch}
                 self._add_due(switch, RowKind.FORWARD, drawn, sent)
+                if hosts_at[switch] == 1:  # no packets are sent within the switch
+                    continue
                 within = SAME_SWITCH_NUMBER + family
                 if self.pipeline.checks_sources(switch):
                     within = _number_of_host(SAME_SWITCH_HOSTS_NUMBER, family, host)

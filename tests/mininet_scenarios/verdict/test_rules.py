@@ -6,6 +6,7 @@ import pytest
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.folders.build_folder import save
+from compilers.targets.openflow.flow_tables import FlowPriority, Table
 from mininet_scenarios.ovs.frames import FRAME_KINDS, FrameWriter, frame_number
 from mininet_scenarios.run.rehearsal import rules_expected
 from mininet_scenarios.scenario.check import Check, Mismatch
@@ -13,6 +14,7 @@ from mininet_scenarios.scenario.engine import HostSample
 from mininet_scenarios.scenario.observations import Exercise
 from mininet_scenarios.scenario.scenario_file import load_scenario
 from mininet_scenarios.verdict.result import rule_checks, rules_in_words
+from mininet_scenarios.verdict.rule_set import RuleSet
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +66,14 @@ def test_checks_name_what_was_missed():
     assert (shares.seen, shares.passed) == (1, False)
     assert rules_in_words(exercise()) == "7 of 10; 2 wait until a port fails"
     assert [check.name for check in rule_checks(exercise(), "new, ")][1] == "new, arrivals"
+
+
+@pytest.mark.parametrize(("hosts", "rows"), [(1, 0), (2, 4)])
+def test_rows_to_hosts_of_the_same_switch_are_due_if_it_has_two(build_of, hosts, rows):
+    build = build_of("{balance: valiant}")
+    due = RuleSet(build, HostSample.of(build, hosts)).due
+    place = Table.DISPATCH, FlowPriority.SAME_SWITCH
+    assert sum(rule.key[:2] == place for rule in due) == 13 * rows
 
 
 FABRIC = "fabric: {name: x, topology: {family: polarfly, q: 2}}\n"
