@@ -36,24 +36,25 @@ NOT_READ = (
 
 
 def fits(source: Source) -> bool:
-    """Whether the table looks like this."""
+    """Whether a text looks like the output of `ibnetdiscover`."""
     return any(IBNET_NODE.match(line) for line in source.text.splitlines())
 
 
 def read(source: Source) -> Iterator[Seen]:
-    """Yield a fact for each port. With -g, ports of a chassis have another number behind theirs.
+    """Yield a fact for each port with a cable.
 
-    A node is known by its GUID, or by the first word of its description.
+    A node is known by its GUID, or by the first word of its description. With option -g, ports of a
+    chassis also have the number on the chassis (`[ext 3]`), which is not used.
     """
-    near: tuple[str, ...] = ()
-    """The names of the node whose ports are read; () before the first node."""
+    node_names: tuple[str, ...] | None = None
+    """The names of the node whose ports are read; None before the first node."""
     for number, line in enumerate(source.text.splitlines(), 1):
         if node := IBNET_NODE.match(line):
-            near = _names(node[1], node[2])
-        elif near and (link := LINK.match(line)):
+            node_names = _names(node[1], node[2])
+        elif node_names and (link := LINK.match(line)):
             far = End(_names(link[2], link[4]), (f"#{int(link[3])}",))
-            yield Seen(End(near, (f"#{int(link[1])}",)), far)
-        elif near and line.startswith("["):
+            yield Seen(End(node_names, (f"#{int(link[1])}",)), far)
+        elif node_names and line.startswith("["):
             given = f"a port as {line.strip()!r}"
             raise source.wrong(OUTPUT_NAME, given, "run it without options, or with -g", number)
 

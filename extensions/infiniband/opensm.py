@@ -46,7 +46,7 @@ from extensions.infiniband.subnet_variables import (
     system_files,
 )
 from extensions.lossless.layers import Layers as Lanes
-from extensions.lossless.layers import layers as lanes_of_build
+from extensions.lossless.layers import deadlock_free_layers
 from inventory.problems import InputError, Problem
 
 LANES = (1, 2, 4, 8, 15)
@@ -129,7 +129,7 @@ class Opensm(Target):
         guids = _guids(build, chosen)
         _require_limits(build, chosen)
         lid_layering = _lid_layers(build, chosen)
-        lanes = lid_layering.lanes if lid_layering else lanes_of_build(build)
+        lanes = lid_layering.lanes if lid_layering else deadlock_free_layers(build)
         _require_lanes(lanes, chosen)
         policy = policy_variables(build, guids, lanes)
         values = OpensmVariables(

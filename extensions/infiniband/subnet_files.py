@@ -10,7 +10,7 @@ import numpy as np
 from compilers.readers.emitted_report import DifferenceList
 from compilers.tables.build import Build
 from extensions.infiniband.lid_layers import LidLayers
-from extensions.lossless.layers import Layers, layers
+from extensions.lossless.layers import Layers, deadlock_free_layers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,7 +34,7 @@ class SubnetFiles:
     @property
     def lanes(self) -> Layers:
         """The lane of each pair of switches, as the layers of the build have it."""
-        return self.lid_layers.lanes if self.lid_layers else layers(self.build)
+        return self.lid_layers.lanes if self.lid_layers else deadlock_free_layers(self.build)
 
     def vertices(self) -> dict[str, int]:
         """The vertex of each switch by its name, but for switches that are missing."""

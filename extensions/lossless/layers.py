@@ -2,7 +2,7 @@
 
 An InfiniBand packet has one service level for its whole path, and so one virtual lane: the lane of
 its pair's layer. InfiniBand's target and the lossless plans of Ethernet switches
-(`extensions.lossless.priorities`) call `layers`.
+(`extensions.lossless.priorities`) call `deadlock_free_layers`.
 
 Within a layer a packet that came over a link depends on buffers at the next link of its path: a
 *channel dependency*. A layer is free of deadlock if its dependencies form no cycle (Dally, Seitz,
@@ -61,7 +61,7 @@ class Layers:
     """How many layers there are."""
 
 
-def layers(build: Build) -> Layers:
+def deadlock_free_layers(build: Build) -> Layers:
     """Split the minimal paths between the endpoints of a build into layers free of deadlock.
 
     Alternates are not followed. Pairs that send nothing are in layer 0.

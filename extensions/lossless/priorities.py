@@ -41,7 +41,7 @@ class LayerPlan:
     build: Build
     """The build whose layers they are."""
     layer: NDArray[np.uint8]
-    """uint8[S, S], the layer of the packets between two switches, see `layers`."""
+    """uint8[S, S], the layer of the packets between two switches (`layers.Layers`)."""
     priorities: tuple[int, ...]
     """The priority of each layer."""
 
@@ -53,7 +53,7 @@ class LayerPlan:
             InputError: packets share alternates, there are more layers than priorities, or the node
                 types do not say what is needed.
         """
-        from extensions.lossless.layers import layers
+        from extensions.lossless.layers import deadlock_free_layers
 
         usable = _usable_priorities(build)
         if build.forwarding.several_paths:
@@ -62,7 +62,7 @@ class LayerPlan:
                 required="minimal: packets of a pair keep one priority, so they need one path",
                 given=build.balance,
             )
-        layering = layers(build)
+        layering = deadlock_free_layers(build)
         if layering.count > len(usable):
             raise _too_many_error(build, PAIRS, layering.count, len(usable))
         return cls(build, layering.layer, usable[: layering.count])
@@ -73,9 +73,9 @@ class PriorityPlan:
     """The channels of a build as priorities.
 
     A switch knows a packet's channel by the DSCP it comes with. By `hop` all ports to switches are
-    *marked*, by `valley` those that lead up. The packet moves on to the next channel if it came in
-    on a marked port and, by `valley`, also leaves by one. By `hop` it also moves on its way out to
-    a host, so that all ports have the same maps.
+    *marked*, by `valley` those whose link rises. The packet moves on to the next channel if it came
+    in on a marked port and, by `valley`, also leaves by one. By `hop` it also moves on its way out
+    to a host, so that all ports have the same maps.
     """
 
     build: Build
@@ -84,8 +84,8 @@ class PriorityPlan:
     """Which ports are marked: `hop` or `valley`."""
     priorities: tuple[int, ...]
     """The priority of each channel."""
-    up: NDArray[np.bool_]
-    """bool[S, K], whether each link leads up, see `rising_links`."""
+    rises: NDArray[np.bool_]
+    """bool[S, K], whether each link leads to a switch of a higher rank (`rising_links`)."""
 
     @classmethod
     def of(cls, build: Build, scheme: str) -> PriorityPlan:
@@ -106,7 +106,7 @@ class PriorityPlan:
     def marked_ports(self, vertex: int) -> frozenset[int]:
         """The ports of a switch that are marked."""
         wiring = self.build.wiring
-        is_marked = wiring.far[vertex] >= 0 if self.scheme == HOP else self.up[vertex]
+        is_marked = wiring.far[vertex] >= 0 if self.scheme == HOP else self.rises[vertex]
         return frozenset(wiring.port[vertex][is_marked].tolist())
 
 
@@ -155,7 +155,8 @@ def _usable_priorities(build: Build) -> tuple[int, ...]:
     """
     if problems := list(_fact_problems(build)):
         raise InputError(problems)
-    return min((t.buffer.priorities for t in _types_in_use(build) if t.buffer), key=len)
+    types = _types_in_use(build)
+    return min((facts.buffer.priorities for facts in types if facts.buffer), key=len)
 
 
 def _types_in_use(build: Build) -> list[NodeTypeFacts]:

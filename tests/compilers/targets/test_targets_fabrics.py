@@ -10,7 +10,7 @@ from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.spec.target_names import SHIPPED
 from compilers.targets.target_lookup import target
-from extensions.lossless.layers import layers
+from extensions.lossless.layers import deadlock_free_layers
 from tests.compilers.fabrics import partly_installed
 from tests.compilers.routed import with_words
 
@@ -69,7 +69,7 @@ def test_every_switch_that_is_there_has_its_files(folder, tmp_path, name, option
 
 def test_layers_of_a_part_are_those_of_its_own_pairs(folder):
     build = built(folder, "part")
-    found = layers(build)
+    found = deadlock_free_layers(build)
     ends = np.flatnonzero(build.topology.endpoints)
     elsewhere = np.ones_like(found.layer, bool)
     elsewhere[np.ix_(ends, ends)] = False

@@ -21,7 +21,7 @@ from compilers.targets.target_lookup import target
 from extensions.infiniband.guids import Guids
 from extensions.infiniband.lfts import LFTS
 from extensions.infiniband.table_text import read_tables
-from extensions.lossless.layers import layers
+from extensions.lossless.layers import deadlock_free_layers
 from inventory.problems import InputError
 from tests.compilers.routed import routed
 from tests.extensions.infiniband.live_opensm import Subnet, subnet
@@ -69,7 +69,7 @@ def test_tables_are_those_of_the_build(
 @pytest.mark.parametrize("parameters", [{"q": 3}, IQ], ids=str)
 def test_rules_give_every_pair_its_layer(tmp_path: Path, parameters: dict[str, int | str]) -> None:
     build = rendered(routed(**parameters, hosts=2), tmp_path)
-    guids, found = Guids.made_up(build), layers(build)
+    guids, found = Guids.made_up(build), deadlock_free_layers(build)
     levels = service_levels(tmp_path / "qos-policy.conf")
     wanted = {
         (s, d): int(found.layer[u, v])
@@ -234,7 +234,7 @@ def cables_of(net: Path) -> dict[tuple[int, int], tuple[int, int]]:
 def test_opensm_forwards_as_the_tables_say(tmp_path: Path) -> None:
     """q=3: every entry, traces and levels from every third switch, no deadlock on lanes."""
     build = rendered(routed(q=3), tmp_path / "out")
-    guids, found = Guids.made_up(build), layers(build)
+    guids, found = Guids.made_up(build), deadlock_free_layers(build)
     with subnet(tmp_path / "out", tmp_path / "run") as running:
         assert running.tables() == expected(build)
         lids = running.lids()
@@ -256,7 +256,7 @@ def test_opensm_forwards_as_the_tables_say(tmp_path: Path) -> None:
 def test_opensm_takes_larger_fabrics(tmp_path: Path, parameters: dict[str, int | str]) -> None:
     """Every entry; traces and levels of pairs by chance; no deadlock (but for q=31: the time)."""
     build = rendered(routed(**parameters), tmp_path / "out")
-    guids, found = Guids.made_up(build), layers(build)
+    guids, found = Guids.made_up(build), deadlock_free_layers(build)
     random = np.random.default_rng(1)
     with subnet(tmp_path / "out", tmp_path / "run", patience=300) as running:
         assert running.tables() == expected(build)

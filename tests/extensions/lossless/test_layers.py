@@ -8,7 +8,7 @@ import pytest
 
 from compilers.tables.build import Build
 from compilers.tables.fib import Fib
-from extensions.lossless.layers import Layers, layers
+from extensions.lossless.layers import Layers, deadlock_free_layers
 from tests.compilers.routed import routed
 
 IQ = {"family": "polarstar", "supernode": "inductive-quad"}
@@ -47,7 +47,7 @@ def circle(build: Build, found: Layers) -> list[tuple[int, int]]:
 @pytest.mark.parametrize(("parameters", "count"), CASES, ids=lambda case: str(case))
 def test_no_layer_has_a_circle(parameters: dict[str, int | str], count: int) -> None:
     build = routed(**parameters)
-    found = layers(build)
+    found = deadlock_free_layers(build)
     assert found.count == count
     assert int(found.layer.max()) == count - 1
     assert not circle(build, found)
@@ -56,5 +56,5 @@ def test_no_layer_has_a_circle(parameters: dict[str, int | str], count: int) -> 
 def test_one_layer_would_deadlock() -> None:
     """The check above can fail: PolarFly's paths in one layer wait in circles."""
     build = routed(q=3)
-    one = Layers(np.zeros_like(layers(build).layer), 1)
+    one = Layers(np.zeros_like(deadlock_free_layers(build).layer), 1)
     assert circle(build, one)
