@@ -137,7 +137,7 @@ class TableDifference:
     @classmethod
     def of(cls, old: Build, new: Build) -> TableDifference:
         """Compare two builds; in place wherever that is possible."""
-        marks = old.forwarding.marks or new.forwarding.marks
+        either_marks = old.forwarding.marks or new.forwarding.marks
         difference = cls(
             old=old,
             new=new,
@@ -145,8 +145,8 @@ class TableDifference:
             in_place=True,
             fibs=path_fibs(new),
             fibs_before=path_fibs(old),
-            bounces=bounce_fibs(new) if marks else (),
-            bounces_before=bounce_fibs(old) if marks else (),
+            bounces=bounce_fibs(new) if either_marks else (),
+            bounces_before=bounce_fibs(old) if either_marks else (),
         )
         # The conditions ask what would change in place, so they are asked of this difference.
         if difference._can_stay_in_place():
@@ -169,9 +169,8 @@ class TableDifference:
     def _same_next_hops(self) -> bool:
         """Whether all cables stay, and all rows lead where they led."""
         old, new, nodes = self.old.wiring, self.new.wiring, self.nodes
-        if not np.array_equal(nodes.old_vertex, nodes.new_vertex) or not np.array_equal(
-            old.far, new.far
-        ):
+        same_switches = np.array_equal(nodes.old_vertex, nodes.new_vertex)
+        if not same_switches or not np.array_equal(old.far, new.far):
             return False
         switches = self.new.tables.switches
         for first in range(0, switches, COMPARED_AT_ONCE):

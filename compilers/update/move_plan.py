@@ -83,8 +83,9 @@ class Update:
     """The cells that lose their own row to an aggregate."""
     keeps_minimal: NDArray[np.bool_]
     """bool[M, C], the classes whose packets from hosts keep to the minimal port until the last
-    round. All are False if rows do not change in place: then all classes for packets from hosts
-    come in the last round anyway."""
+    round. All are False if no row changes, because then the paths behind alternates are the same
+    before and after; or if rows do not change in place, because then all groups for packets from
+    hosts come in the last round anyway."""
     last: int
     """The number of the last round."""
     pauses_intermediates: bool = False
@@ -260,7 +261,7 @@ def _note_entered(
     """Note the classes to which the changed rows of a block of destinations lead.
 
     Args:
-        is_entered: bool[S, C], the classes; extended.
+        is_entered: bool[S, C], the classes, which are set here.
         difference: the two builds.
         block: the levels of the block.
     """
@@ -274,7 +275,8 @@ def _classes_that_keep_minimal(
 ) -> NDArray[np.bool_]:
     """The classes whose packets from hosts keep to the minimal port (`Update.keeps_minimal`).
 
-    These are the classes that change themselves, and those to which rows that change lead.
+    These are the classes that change themselves, and those to which rows that change lead. Their
+    alternates are safe only when all rows on the paths behind them are new.
 
     Args:
         difference: the two builds.

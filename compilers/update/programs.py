@@ -66,7 +66,8 @@ Numbers = NDArray[Any]
 ENTERING = (GroupRole.ENTER, GroupRole.FALLBACK)
 """The roles of groups for packets from hosts, which enter the fabric at the switch."""
 MOST_CACHED = 64
-"""The most switches of an update whose slots are cached between rounds, as they take memory."""
+"""The most switches that an update may have for their slots to be cached between rounds. Slots take
+memory, so in larger updates they are computed for each round."""
 
 
 class SwitchPrograms:
@@ -74,8 +75,8 @@ class SwitchPrograms:
 
     A switch is a `node`, its number in `update.nodes`. Its vertex in the old build is `old_vertex`,
     and that in the new build is `new_vertex`. Switches hold class and group numbers in one of two
-    *generations*, 0 or 1. An argument `generation` is always the one that a switch
-    holds before the update; `generation_after` returns the one that it holds afterwards.
+    *generations*, 0 or 1. An argument `generation` is always the one that a switch holds before the
+    update; `generation_after` returns the one that it holds afterwards.
     """
 
     def __init__(self, update: Update) -> None:
@@ -115,10 +116,8 @@ class SwitchPrograms:
     def _compute_slots(self, node: int, generation: int) -> tuple[Slots, ...]:
         """The slots of a switch, from its programs in both builds."""
         update = self.update
-        old_vertex, new_vertex = (
-            int(update.nodes.old_vertex[node]),
-            int(update.nodes.new_vertex[node]),
-        )
+        nodes = update.nodes
+        old_vertex, new_vertex = int(nodes.old_vertex[node]), int(nodes.new_vertex[node])
         if new_vertex < 0:
             return ()
         program = self._new.program(new_vertex, self.generation_after(generation))

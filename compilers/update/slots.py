@@ -42,7 +42,7 @@ BEGINNING = -1
 NO_ROW = -1
 """In place of a row of a block: there is none."""
 NO_BLOCK = -1
-"""In place of the index of an old block: none of them has a row for the slot."""
+"""In place of the index of an old block: no old block has a row for the slot."""
 Rounds = Callable[[Block], Numbers]
 """A rule that says for n messages of a block, int[n], the rounds in which they change."""
 SLOT_PARTS: dict[RowKind, Part] = {
