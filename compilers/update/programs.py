@@ -304,7 +304,7 @@ class SwitchPrograms:
             yield from _slots_in_two_steps(rows, leaving)
         in_one_step = np.ones(len(rows.round), np.bool_)
         in_one_step[leaving.slot] = False
-        all_slots = Slots.paired(rows.before, rows.after, (rows.old_row, rows.new_row), rows.round)
+        all_slots = Slots.paired(rows.before, rows.after, rows.old_row, rows.new_row, rows.round)
         yield all_slots.take(in_one_step)
 
     def _leaving_aggregates(self, rows: _RouteRows, old_prefix: Numbers) -> _LeavingAggregates:
@@ -407,9 +407,9 @@ def _slots_in_two_steps(rows: _RouteRows, leaving: _LeavingAggregates) -> Iterat
     every_row = np.arange(len(new_rows))
     no_row = np.full(len(new_rows), NO_ROW)
     prepare = np.full(len(new_rows), PREPARE)
-    first = Slots.paired(rows.before[:0], as_aggregate, (no_row, every_row), prepare)
+    first = Slots.paired(rows.before[:0], as_aggregate, no_row, every_row, prepare)
     yield replace(first, until=change_round)
-    second = Slots.paired(as_aggregate, new_rows, (every_row, every_row), change_round)
+    second = Slots.paired(as_aggregate, new_rows, every_row, every_row, change_round)
     yield replace(second, since=PREPARE)
 
 

@@ -106,18 +106,17 @@ class Slots:
 
     @classmethod
     def paired(
-        cls, before: Block, after: Block, rows: tuple[Numbers, Numbers], round: Numbers
+        cls, before: Block, after: Block, old_row: Numbers, new_row: Numbers, round: Numbers
     ) -> Slots:
         """Slots whose messages are rows of two blocks.
 
         Args:
             before: uint8[m, L], messages that are held.
             after: uint8[m', L'], messages that will be held.
-            rows: int[n] twice, the row of each slot in `before` and in `after`; NO_ROW where there
-                is none.
+            old_row: int[n], the row of each slot in `before`, or NO_ROW.
+            new_row: int[n], the row of each slot in `after`, or NO_ROW.
             round: int[n], the round in which each slot changes.
         """
-        old_row, new_row = rows
         return cls(
             kind=kind_of(before if len(before) else after),
             before=_rows_or_zeros(before, old_row),
@@ -334,7 +333,7 @@ def slots_by_place(
             if index != NO_BLOCK:
                 old_block = before[index]
                 is_removed[index][old_row] = False
-            yield Slots.paired(old_block, block, (old_row, row), added_in(block[row]))
+            yield Slots.paired(old_block, block, old_row, row, added_in(block[row]))
     for block, removed in zip(before, is_removed, strict=True):
         if removed.any():
             rounds = removed_in(block[removed])
