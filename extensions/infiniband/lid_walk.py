@@ -20,6 +20,10 @@ LANES = 16
 """The virtual lanes that InfiniBand has."""
 PACKETS_AT_ONCE = 1 << 22
 """The most pairs of a switch and a LID that are followed together."""
+LOST = -1
+"""In place of a switch: the packet has no port to take, or no cable is there."""
+NO_LANE = -1
+"""In place of a lane: no host sends."""
 Flags = NDArray[np.bool_]
 
 
@@ -125,22 +129,26 @@ class LidWalk:
             dependencies: as in `LidDelivery`. The dependencies of these packets are added.
         """
         destination, port = self.ends.vertex[block], self.port[:, block]
+        # By switch and LID, [S, n]: the port that packets take, and the switch behind it. LOST if
+        # there is none. At its destination a packet stays if it takes the port of its host.
         is_usable = (port > 0) & (port < self.far.shape[1])
         port = np.where(is_usable, port, 0)
         switch, column = np.arange(len(port))[:, None], np.arange(len(block))
-        next_switch = np.where(is_usable, self.far[switch, port], -1)
+        next_switch = np.where(is_usable, self.far[switch, port], LOST)
         delivers = port[destination, column] == self.ends.port[block]
-        next_switch[destination, column] = np.where(delivers, destination, -1)
+        next_switch[destination, column] = np.where(delivers, destination, LOST)
+        # By source and LID, [S, n], a link in each round: where the packets are.
         lane = self._lane(block)
         at_switch = np.broadcast_to(switch, next_switch.shape)
         for _ in range(MOST_HOPS):
-            following = np.where(at_switch >= 0, next_switch[at_switch, column], -1)
+            following = np.where(at_switch != LOST, next_switch[at_switch, column], LOST)
             if (following == at_switch).all():
                 break
-            source, packet = np.nonzero((following >= 0) & (following != destination) & (lane >= 0))
-            this_switch, that_switch = at_switch[source, packet], following[source, packet]
-            this_port, that_port = port[this_switch, packet], port[that_switch, packet]
-            dependencies[lane[source, packet], this_switch, this_port, that_port] = True
+            goes_on = (following != LOST) & (following != destination) & (lane != NO_LANE)
+            source, packet = np.nonzero(goes_on)
+            near, far = at_switch[source, packet], following[source, packet]
+            near_port, far_port = port[near, packet], port[far, packet]
+            dependencies[lane[source, packet], near, near_port, far_port] = True
             at_switch = following
         arrives: Flags = at_switch == destination
         return arrives
@@ -148,12 +156,12 @@ class LidWalk:
     def _lane(self, block: NDArray[np.int64]) -> NDArray[np.int64]:
         """The service level of packets from each switch's first host to some LIDs, int64[S, n].
 
-        -1 for switches without hosts.
+        NO_LANE for switches without hosts.
         """
         first_lid = self.ends.first_of_host
         host_number = np.cumsum((self.ends.port > 0) & (self.ends.layer == 0)) - 1
         vertices, first_host = np.unique(self.ends.vertex[first_lid], return_index=True)
-        lane = np.full((len(self.far), len(block)), -1)
+        lane = np.full((len(self.far), len(block)), NO_LANE)
         lane[vertices] = self.level[first_host[:, None], host_number[block]]
         return lane
 

@@ -27,11 +27,12 @@ from extensions.lossless.lossless_addition import LOSSLESS, LosslessAddition
 from extensions.lossless.priorities import PAIRS, LayerPlan, buffer_of, dscp_of
 
 CNP_DSCP, CNP_CLASS = 48, 6
-"""The DSCP and the traffic class of RoCE's congestion notifications, which have a strict queue."""
+"""The DSCP and the traffic class of RoCE's congestion notification packets (CNP). They have a queue
+that is served before all others."""
 LOSSY_CLASS = 1
 """The traffic class of all other packets, that of DSCP 0 by default."""
 NUMBER_STEP = 10
-"""The step from one number of an access list to the next."""
+"""The step from the sequence number of one entry of an access list to the next, as in EOS."""
 FABRIC_PROFILE, HOST_PROFILE = "lossless-fabric", "lossless-host"
 """The QoS profiles of links, and of ports of hosts."""
 
@@ -59,24 +60,27 @@ class EosQos:
         """The lines of a switch, but for those of its interfaces."""
         return [
             *self._classes(),
-            *self._policy(vertex),
+            *self._host_policy(vertex),
             *self._profile(vertex, FABRIC_PROFILE),
             *self._profile(vertex, HOST_PROFILE),
         ]
 
     def _classes(self) -> Iterator[str]:
         """The maps from DSCP to traffic class, and from traffic class to queue."""
-        classes = {dscp_of(p): p for p in self.plan.priorities} | {CNP_DSCP: CNP_CLASS}
-        lossy_dscps = " ".join(str(dscp) for dscp in range(64) if dscp not in classes)
+        class_of_dscp = {dscp_of(p): p for p in self.plan.priorities} | {CNP_DSCP: CNP_CLASS}
+        lossy_dscps = " ".join(str(dscp) for dscp in range(64) if dscp not in class_of_dscp)
         yield f"qos map dscp {lossy_dscps} to traffic-class {LOSSY_CLASS}"
-        for dscp, number in classes.items():
-            yield f"qos map dscp {dscp} to traffic-class {number}"
-        for number in (LOSSY_CLASS, *sorted(classes.values())):
-            yield f"qos map traffic-class {number} to tx-queue {number}"
+        for dscp, traffic_class in class_of_dscp.items():
+            yield f"qos map dscp {dscp} to traffic-class {traffic_class}"
+        for traffic_class in (LOSSY_CLASS, *sorted(class_of_dscp.values())):
+            yield f"qos map traffic-class {traffic_class} to tx-queue {traffic_class}"
         yield "!"
 
-    def _policy(self, vertex: int) -> Iterator[str]:
-        """The policy that takes priority from packets of hosts marked for another layer."""
+    def _host_policy(self, vertex: int) -> Iterator[str]:
+        """The policy for packets of hosts that are marked for another layer than their pair's.
+
+        Its access lists, `lossless-wrong`, match these packets. They become lossy.
+        """
         addressing = self.plan.build.addressing
         families = [AddressFamily("ip", "", addressing.network)]
         if addressing.ipv6:
@@ -85,11 +89,12 @@ class EosQos:
         for family in families:
             yield f"{family.keyword} access-list lossless-wrong{family.suffix}"
             number = 0
-            for far in np.flatnonzero(self.plan.build.topology.endpoints).tolist():
+            for destination in np.flatnonzero(self.plan.build.topology.endpoints).tolist():
                 for layer, dscp in enumerate(dscps):
-                    if far != vertex and layer != self.plan.layer[vertex, far]:
+                    is_wrong = layer != self.plan.layer[vertex, destination]
+                    if destination != vertex and is_wrong:
                         number += NUMBER_STEP
-                        prefix = family.network(far)
+                        prefix = family.network(destination)
                         yield f"   {number} permit {family.keyword} any {prefix} dscp {dscp}"
             yield "!"
         for family in families:

@@ -31,6 +31,8 @@ from compilers.tables.build import Build
 from compilers.tables.line_rows import LineEgress, LineProgram
 from compilers.topology.field import Field, field, prime_power
 
+NO_SWITCH = -1
+"""In place of a neighbour: a quadric has one less than other switches."""
 POINTS_AT_ONCE = 1 << 10
 """The points whose lines are compared at once."""
 Lines = NDArray[np.int32]
@@ -64,10 +66,10 @@ def proved_lines(build: Build) -> tuple[int, ...] | None:
 def _lines_are_cabled(build: Build, program: LineProgram) -> bool:
     """Whether condition 1 holds."""
     use, far, classes = PortUse.of(build.wiring), build.wiring.far, build.tables.classes.port
-    # `direct` is the number of the first class for a neighbour itself; 0
-    # where the same classes serve neighbours and what is behind them.
-    line_length, direct = program.around.shape[1], int(program.direct[0])
-    if classes.shape[1] < direct + line_length or direct not in (0, line_length):
+    # Classes for destinations behind a neighbour begin with 0, those for a neighbour itself with
+    # `first_direct`. That is 0, too, if the same classes serve both.
+    line_length, first_direct = program.around.shape[1], int(program.direct[0])
+    if classes.shape[1] < first_direct + line_length or first_direct not in (0, line_length):
         return False
     for block in use.blocks():
         lines = program.around[block]
@@ -76,17 +78,19 @@ def _lines_are_cabled(build: Build, program: LineProgram) -> bool:
         neighbours = _neighbours_on_lines(lines, block.start)
         if not np.array_equal((far[block] >= 0).sum(axis=1), (neighbours >= 0).sum(axis=1)):
             return False
-        for first_class in {0, direct}:
+        for first_class in {0, first_direct}:
             ports = classes[block, first_class : first_class + line_length]
             link = use.part(block).links(ports)
             behind = np.take_along_axis(far[block], np.maximum(link, 0), axis=1)
-            if (np.where(link < 0, -1, behind) != neighbours).any():
+            if (np.where(link < 0, NO_SWITCH, behind) != neighbours).any():
                 return False
     return True
 
 
 def _neighbours_on_lines(lines: Lines, first_switch: int) -> Lines:
-    """The lines of consecutive switches without these switches themselves; -1 at the end, [n, K].
+    """The lines of consecutive switches without these switches themselves, int32[n, K].
+
+    Those of quadrics have NO_SWITCH at the end.
 
     Args:
         lines: int32[n, K], ascending.
@@ -96,7 +100,7 @@ def _neighbours_on_lines(lines: Lines, first_switch: int) -> Lines:
     is_quadric, neighbours = is_itself.any(axis=1), lines.copy()
     neighbours_of_quadrics = lines[is_quadric][~is_itself[is_quadric]]
     neighbours[is_quadric, :-1] = neighbours_of_quadrics.reshape(-1, lines.shape[1] - 1)
-    neighbours[is_quadric, -1] = -1
+    neighbours[is_quadric, -1] = NO_SWITCH
     return neighbours
 
 

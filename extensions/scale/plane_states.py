@@ -135,11 +135,11 @@ def plane_states(
 def _are_numbered_by_link(classes: TwoLinkClasses) -> bool:
     """Whether class k leads over link k, and class K + k to the neighbour behind it alone."""
     most_links = classes.apex_link.shape[1]
-    s, k = np.nonzero(classes.build.wiring.far >= 0)
+    switch, link = np.nonzero(classes.build.wiring.far >= 0)
     return (
-        np.array_equal(classes.link[s, k], k)
-        and np.array_equal(classes.link[s, most_links + k], k)
-        and np.array_equal(classes.direct[s, k] - most_links, k)
+        np.array_equal(classes.link[switch, link], link)
+        and np.array_equal(classes.link[switch, most_links + link], link)
+        and np.array_equal(classes.direct[switch, link], most_links + link)
     )
 
 
