@@ -42,7 +42,7 @@ from compilers.spec.share_expression import share_value
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Tables
 from compilers.topology.labelled_graph import Topology
-from compilers.wiring.addressing import Addressing, plan
+from compilers.wiring.addressing import Addressing, plan_addresses
 from compilers.wiring.as_numbers import NODE_ASNS
 from compilers.wiring.damage import Damage, damage_of, remaining_fabric, require_connected
 from compilers.wiring.hardware import Hardware
@@ -174,7 +174,7 @@ def install(placed: PlacedFabric) -> InstalledFabric:
     topology, wiring = placed.topology, placed.wiring
     routing = reduced_policy(loaded.spec, inventory)
     hardware = placed.hardware() if loaded.inventory or loaded.plane else None
-    addressing = plan(loaded.spec, inventory, topology, loaded.plane, placed.installed)
+    addressing = plan_addresses(loaded.spec, inventory, topology, loaded.plane, placed.installed)
     with loaded.stage() as findings:
         if hardware and inventory.racks:
             findings += too_long_findings(wiring, hardware)

@@ -34,6 +34,8 @@ VERTEX, LINK, CABLE, BUNDLE, HOST, POOL = "vertex", "link", "cable", "bundle", "
 ASN = "asn"
 KINDS = (VERTEX, LINK, CABLE, BUNDLE, HOST, ASN, POOL)
 """All kinds of numbers, in the order of the file."""
+BEFORE = "before "
+"""What stands in front of the key of a number that was freed when vertices got other numbers."""
 RESERVABLE_KINDS = (LINK, CABLE, BUNDLE, HOST, ASN)
 """The kinds whose numbers can be reserved for another build of the fabric.
 

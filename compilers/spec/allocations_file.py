@@ -19,6 +19,7 @@ from typing import NamedTuple
 from compilers.spec.address_blocks import IPV6_BLOCK_LENGTH
 from compilers.spec.allocations import (
     ASN,
+    BEFORE,
     BUNDLE,
     CABLE,
     HOST,
@@ -60,8 +61,8 @@ LONGEST_BLOCK = 30
 """The longest prefix of an IPv4 block: it has room for the gateway and one host."""
 _WHOLE_NUMBER = "(?:0|[1-9][0-9]{0,8})"
 """A whole number as keys have it, without zeros in front."""
-_BEFORE_WORDS = "(?P<before>before )*"
-"""What stands in front of the key of a number that was freed when vertices got other numbers."""
+_BEFORE_WORDS = f"(?P<before>{BEFORE})*"
+"""Any number of `BEFORE` in front of a key."""
 _LINK_KEY = re.compile(
     rf"{_BEFORE_WORDS}(?P<lower>{_WHOLE_NUMBER})-(?P<upper>{_WHOLE_NUMBER})/{_WHOLE_NUMBER}"
 )

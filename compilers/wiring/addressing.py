@@ -1,6 +1,6 @@
 """The addresses of switches and hosts, taken in order from the pools of fabric.yaml.
 
-A compile calls `plan`, and targets read the addresses from the `Addressing` that it returns.
+A compile calls `plan_addresses`. Targets read the addresses from the `Addressing` that it returns.
 
 Vertex v has the v-th *block* of a pool, which is a prefix. In an IPv4 block, address 1 is the
 gateway (the switch) and hosts follow from 2; a block is the smallest power of two that also holds
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from compilers.spec.address_blocks import (
     FIRST_HOST,
+    IPV6_BLOCK_LENGTH,
     Blocks,
     block_count,
     ipv4_block_length,
@@ -80,7 +81,7 @@ class Addressing:
 
     def blocks(self) -> tuple[Blocks, ...]:
         """Return the blocks in each pool."""
-        lengths = {"ipv4": self.ipv4_length, "ipv6": 64}
+        lengths = {"ipv4": self.ipv4_length, "ipv6": IPV6_BLOCK_LENGTH}
         count = block_count(len(self.host_mac), self.hierarchy)
         return tuple(
             Blocks(VERSIONS[name], first, lengths[name], count)
@@ -101,7 +102,7 @@ class Addressing:
 
     def ipv4_prefixes(self) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
         """Return the network address, uint32[n], and the length, uint8[n], of all n prefixes."""
-        block, bits_shorter = self._first_blocks(self._prefixes())
+        block, bits_shorter = self._first_blocks(self._prefix_numbers())
         first = self._first_address(self.ipv4)
         network = (first + (block << (32 - self.ipv4_length))).astype(np.uint32)
         return network, (self.ipv4_length - bits_shorter).astype(np.uint8)
@@ -114,9 +115,9 @@ class Addressing:
         """
         if self.ipv6 is None:
             raise ValueError("the fabric has no IPv6 pool")
-        block, bits_shorter = self._first_blocks(self._prefixes())
+        block, bits_shorter = self._first_blocks(self._prefix_numbers())
         first = np.uint64(self._first_address(self.ipv6) >> 64)
-        return first + block.astype(np.uint64), (64 - bits_shorter).astype(np.uint8)
+        return first + block.astype(np.uint64), (IPV6_BLOCK_LENGTH - bits_shorter).astype(np.uint8)
 
     def prefix_texts(self) -> tuple[list[str], ...]:
         """Return all prefixes as text: a list of IPv4, and one of IPv6 if there is a pool."""
@@ -131,7 +132,7 @@ class Addressing:
         if isinstance(address, IPv4Address):
             block = (int(address) - self._first_address(self.ipv4)) >> (32 - self.ipv4_length)
         elif self.ipv6 is not None:
-            block = (int(address) - self._first_address(self.ipv6)) >> 64
+            block = (int(address) - self._first_address(self.ipv6)) >> IPV6_BLOCK_LENGTH
         else:
             return None
         supernode, member = divmod(block, 1 << member_bits(self.hierarchy))
@@ -139,7 +140,7 @@ class Addressing:
         in_block = 0 <= vertex < len(self.host_mac) and member < self.hierarchy
         return vertex if in_block else None
 
-    def _prefixes(self) -> NDArray[np.int64]:
+    def _prefix_numbers(self) -> NDArray[np.int64]:
         """Return the numbers of all n prefixes, int64[n]: S blocks, then the aggregates."""
         blocks = len(self.host_mac)
         aggregates = 0 if self.hierarchy == 1 else blocks // self.hierarchy
@@ -185,7 +186,8 @@ class Addressing:
         if self.ipv6 is None:
             raise ValueError("the fabric has no IPv6 pool")
         block, bits_shorter = (int(part) for part in self._first_blocks(np.array(prefix)))
-        return IPv6Network((self._first_address(self.ipv6) + (block << 64), 64 - bits_shorter))
+        address = self._first_address(self.ipv6) + (block << IPV6_BLOCK_LENGTH)
+        return IPv6Network((address, IPV6_BLOCK_LENGTH - bits_shorter))
 
     def host6(self, vertex: int, host: int) -> IPv6Address:
         """Return the IPv6 address of a vertex's host, counted from 0."""
@@ -196,7 +198,7 @@ class Addressing:
         return format_mac(int(self.host_mac[vertex, host]))
 
 
-def plan(
+def plan_addresses(
     spec: FabricSpec,
     inventory: Inventory,
     topology: Topology,
@@ -255,10 +257,11 @@ def planned_blocks(
     length = ipv4_block_length(hosts)
     before = installed.allocations.of(POOL).used if installed else {}
 
-    def first_before(name: str, pool: IPv4Network | IPv6Network, block_length: int) -> int | None:
-        """The first address before, if the pool has room for all blocks from there on.
+    def kept_first(name: str, pool: IPv4Network | IPv6Network, block_length: int) -> int | None:
+        """The first address of the previous build; None if blocks cannot begin there any more.
 
-        It also has to be a multiple of an aggregate's size, as it is not if supernodes have grown.
+        The pool needs room for all blocks from there on. Aggregates need a multiple of their size,
+        which the address is no longer if supernodes have grown.
         """
         first = before.get(name)
         if first is None:
@@ -269,16 +272,16 @@ def planned_blocks(
         is_aligned = first % (1 << (pool.max_prefixlen - aggregate)) == 0
         return first if inside and is_aligned else None
 
-    # Blocks that were larger keep their length, too.
+    # Blocks that were larger keep their length, as a shorter block would move all later ones.
     length_before = installed.block_length if installed else 0
-    if 0 < length_before <= length and first_before("ipv4", pools.ipv4, length_before) is not None:
+    if 0 < length_before <= length and kept_first("ipv4", pools.ipv4, length_before) is not None:
         length = length_before
-    lengths = {"ipv4": (pools.ipv4, length), "ipv6": (pools.ipv6, 64)}
+    lengths = {"ipv4": (pools.ipv4, length), "ipv6": (pools.ipv6, IPV6_BLOCK_LENGTH)}
     blocks = []
     for name, (pool, block_length) in lengths.items():
         if pool is None:
             continue
-        first = first_before(name, pool, block_length)
+        first = kept_first(name, pool, block_length)
         if first is None:
             first = int(pool.network_address)
         blocks.append(Blocks(pool.version, first, block_length, count))

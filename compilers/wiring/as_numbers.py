@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.spec.allocations import ASN, Allocations, Numbers
+from compilers.spec.allocations import ASN, BEFORE, Allocations, Numbers
 from inventory.asn_range import LAST_AS, PRIVATE_AS, RESERVED_AS, why_unusable
 from inventory.problems import InputError
 
@@ -105,8 +105,9 @@ def as_number_rows(numbers: Sequence[int], before: Numbers) -> Numbers:
         if number in numbers_in_use:
             continue
         freed_key = key
+        # The vertex may have given up several numbers, one in each of several compiles.
         while freed_key in used or freed_key in freed:
-            freed_key = f"before {freed_key}"
+            freed_key = f"{BEFORE}{freed_key}"
         freed[freed_key] = number
     return Numbers(used, freed)
 

@@ -12,7 +12,7 @@ import numpy as np
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import Layout
 from compilers.wiring.plane_numbers import plane_prefix
-from compilers.wiring.rack_room import fill
+from compilers.wiring.rack_room import fill_racks
 from inventory.problems import (
     Finding,
     KeyPath,
@@ -53,9 +53,9 @@ def _generated_racks(
     units = generate.racks.units
     nodes_per_rack = units // max(inventory.node_types[part.type].units for part in generate.parts)
     sizes = np.bincount(layout.rack)
-    # As many racks as if clusters shared none; -(-a // b) rounds up.
+    # As many racks as if no clusters shared one. -(-a // b) rounds up.
     most_racks = int((-(-sizes // nodes_per_rack)).sum())
-    racks_of_members = fill(sizes, np.full(most_racks, nodes_per_rack)).racks
+    racks_of_members = fill_racks(sizes, np.full(most_racks, nodes_per_rack)).racks
     count = int(np.concatenate(racks_of_members).max()) + 1
     columns = generate.racks.columns or round(count**0.5)
     first_row = max(plane - 1, 0) * -(-count // columns)

@@ -48,7 +48,7 @@ def _names_by_pattern(
     """
     if pattern is None:
         return [[] for _ in site.nodes]
-    in_listed_order = sorted(range(len(places)), key=lambda v: site.placed[v])
+    in_listed_order = sorted(range(len(places)), key=lambda v: site.indexes[v])
     # How many hosts come before those of each vertex.
     counts = accumulate((len(places[v]) for v in in_listed_order), initial=0)
     hosts_before = dict(zip(in_listed_order, counts, strict=False))

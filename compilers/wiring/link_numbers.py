@@ -1,4 +1,4 @@
-"""The numbers of links, by which targets give links their addresses.
+"""Return the numbers of links, by which targets give links their addresses.
 
 A compile and targets call `link_numbers`; a build keeps the numbers in its *allocations*, by the
 key of a link (`link_key`).
@@ -15,15 +15,12 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.spec.allocations import ASN, CABLE, LINK, Allocations, Numbers
+from compilers.spec.allocations import ASN, BEFORE, CABLE, LINK, Allocations, Numbers
 from compilers.wiring.wiring import Wiring
-
-BEFORE = "before "
-"""What stands in front of the key of a number that was freed when vertices got other numbers."""
 
 
 def link_numbers(wiring: Wiring, numbers: Mapping[str, int]) -> NDArray[np.int64]:
-    """int64[S, K]: the number of each link, the same at both ends; -1: no link.
+    """Return the number of each link, int64[S, K], the same at both ends; -1: no link.
 
     Args:
         wiring: the links.
@@ -43,7 +40,9 @@ def link_numbers(wiring: Wiring, numbers: Mapping[str, int]) -> NDArray[np.int64
 
 
 def default_numbers(wiring: Wiring, types: Iterable[int]) -> NDArray[np.int64]:
-    """int64[S, K]: the numbers of links in a new fabric, which follow from ports; -1: no link.
+    """Return the numbers of links in a new fabric, int64[S, K]; -1: no link.
+
+    They follow from the ports.
 
     Args:
         wiring: the links.
@@ -57,7 +56,7 @@ def default_numbers(wiring: Wiring, types: Iterable[int]) -> NDArray[np.int64]:
 
 
 def numbers_by_key(wiring: Wiring, table: NDArray[np.int64]) -> dict[str, int]:
-    """The numbers of links, int64[S, K], by `link_key`, in the order of the links."""
+    """Return the numbers of links, int64[S, K], by `link_key`, in the order of the links."""
     switch, link = wiring.links()
     ends = zip(switch.tolist(), wiring.far[switch, link].tolist(), strict=True)
     return {
@@ -67,7 +66,9 @@ def numbers_by_key(wiring: Wiring, table: NDArray[np.int64]) -> dict[str, int]:
 
 
 def link_key(lower: int, upper: int, index: int = 0) -> str:
-    """The key of a link, or of one of its parallel cables.
+    """Return the key of a link, or of one of its parallel cables.
+
+    The index of a link is 0. That of a cable is the number of its socket, from 0.
 
     >>> link_key(3, 17)
     '3-17/0'
@@ -76,7 +77,7 @@ def link_key(lower: int, upper: int, index: int = 0) -> str:
 
 
 def ends_of(key: str) -> tuple[int, int, int]:
-    """The vertices and the index of a key.
+    """Return the vertices and the index of a key.
 
     >>> ends_of("3-17/0")
     (3, 17, 0)
@@ -87,7 +88,7 @@ def ends_of(key: str) -> tuple[int, int, int]:
 
 
 def renumbered_key(key: str, vertices: Mapping[int, int]) -> str:
-    """The key of a link or cable with other vertices; "" if one of its ends is gone.
+    """Return the key of a link or cable with other vertices; "" if one of its ends is gone.
 
     >>> renumbered_key("3-17/0", {3: 9, 17: 4}), renumbered_key("3-17/0", {3: 9})
     ('4-9/0', '')
@@ -137,7 +138,7 @@ def _by_new_keys(numbers: Numbers, new_key: Callable[[str], str]) -> Numbers:
 
 
 def _lower_and_upper(wiring: Wiring) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The lower and the upper vertex of each link, int64[S, K] each."""
+    """Return the lower and the upper vertex of each link, int64[S, K] each."""
     vertex = np.broadcast_to(np.arange(len(wiring.far))[:, None], wiring.far.shape)
     far = wiring.far.astype(np.int64)
     return np.minimum(vertex, far), np.maximum(vertex, far)

@@ -8,9 +8,8 @@ each link and host, how much longer shortest paths get, and which nodes to excha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,25 +26,45 @@ SOURCES_AT_ONCE = 256
 
 
 @dataclass(frozen=True, slots=True)
+class PathGrowth:
+    """How much longer shortest paths are in a graph without some links than in the whole one."""
+
+    diameter_before: int
+    """The most links of a shortest path in the whole graph."""
+    diameter_after: int
+    """The most links of a shortest path in the graph that is left."""
+    longer: int
+    """How many ordered pairs of nodes have a longer path."""
+    pairs: int
+    """How many ordered pairs of nodes there are."""
+    worst: tuple[str, str]
+    """The first pair of nodes whose path grows most; any pair if none grows."""
+
+    def in_words(self) -> str:
+        """Return the diameters and the pairs that are farther apart, in words."""
+        diameter = f"at most {self.diameter_after} hops, not {self.diameter_before}"
+        if self.diameter_before == self.diameter_after:
+            diameter = f"still at most {self.diameter_before} hops"
+        if not self.longer:
+            return diameter
+        share = f"{self.longer:,} of {self.pairs:,} pairs are farther apart"
+        return f"{diameter}; {share}, most of all {' and '.join(self.worst)}"
+
+
+@dataclass(frozen=True, slots=True)
 class LostLinks:
     """The links between installed nodes that carry nothing, and the hosts without a port."""
 
     links: tuple[str, ...] = ()
     """A sentence for each link, with both ports and the reason."""
-    hops: tuple[int, int] | None = None
-    """The diameter: the most links of a shortest path, as designed and without the lost links.
+    path_growth: PathGrowth | None = None
+    """How much longer shortest paths between installed nodes get.
 
-    None in fabrics that are too large to compare, or where nothing is lost.
+    None in fabrics that are too large to compare, or where no link is lost.
     """
-    longer: int = 0
-    """The number of ordered pairs of nodes whose shortest path gets longer."""
-    pairs: int = 0
-    """The number of all ordered pairs of nodes."""
-    worst: tuple[str, str] = ("", "")
-    """The two nodes whose shortest path gets longer by most; ("", "") if no path gets longer."""
     hosts: tuple[str, ...] = ()
     """A sentence for each host, or for all hosts of a node that has no vertex."""
-    moves: tuple[str, ...] = ()
+    exchanges: tuple[str, ...] = ()
     """The exchanges of nodes that save links: a sentence for each node with disabled ports that
     would lose no link at another vertex, with the node to exchange it with."""
 
@@ -62,22 +81,11 @@ class LostLinks:
         hosts = (*_hosts_of_spares(placed), *(_lost_hosts(placed) if is_damaged else ()))
         if not links or placed.topology.graph.order > MOST_SWITCHES:
             return cls(links, hosts=hosts)
-        return replace(
-            _with_path_growth(placed, links), hosts=hosts, moves=tuple(_vertex_exchanges(placed))
-        )
+        return cls(links, _growth_by_loss(placed), hosts, tuple(_vertex_exchanges(placed)))
 
     def cost(self) -> str:
         """Return in words what the loss costs; "" if nothing is lost, or it was not computed."""
-        if self.hops is None:
-            return ""
-        hops_before, hops_after = self.hops
-        diameter = f"at most {hops_after} hops, not {hops_before}"
-        if hops_before == hops_after:
-            diameter = f"still at most {hops_before} hops"
-        if not self.longer:
-            return diameter
-        share = f"{self.longer:,} of {self.pairs:,} pairs are farther apart"
-        return f"{diameter}; {share}, most of all {' and '.join(self.worst)}"
+        return self.path_growth.in_words() if self.path_growth else ""
 
 
 def _hosts_of_spares(placed: PlacedFabric) -> Iterator[str]:
@@ -164,8 +172,8 @@ def _vertex_exchanges(placed: PlacedFabric) -> Iterator[str]:
             )
 
 
-def _with_path_growth(placed: PlacedFabric, links: tuple[str, ...]) -> LostLinks:
-    """The lost links with how much longer shortest paths between installed nodes get."""
+def _growth_by_loss(placed: PlacedFabric) -> PathGrowth:
+    """Return how much longer shortest paths between installed nodes get by the lost links."""
     topology, wiring = placed.topology, placed.wiring
     damage = damage_of(placed.inventory, wiring)
     # Nodes that are planned or absent are no loss: both graphs are without them.
@@ -174,37 +182,19 @@ def _with_path_growth(placed: PlacedFabric, links: tuple[str, ...]) -> LostLinks
     designed = Graph.from_padded(np.where(has_absent_end, np.int32(-1), wiring.far))
     remaining_topology, _ = remaining_fabric(topology, wiring, damage)
     ends = np.flatnonzero(topology.endpoints & ~absent)
-    growth = _path_growth(designed, remaining_topology.graph, ends)
-    source, destination = growth.worst
-    return LostLinks(
-        links=links,
-        hops=(growth.most_before, growth.most_after),
-        longer=growth.longer,
-        pairs=len(ends) * (len(ends) - 1),
-        worst=(wiring.names[source], wiring.names[destination]),
-    )
+    return _path_growth(designed, remaining_topology.graph, ends, wiring.names)
 
 
-class _PathGrowth(NamedTuple):
-    """How much longer shortest paths are in a graph than in another."""
-
-    most_before: int
-    """The links of the longest path in the whole graph."""
-    most_after: int
-    """The links of the longest path in the graph that is left."""
-    longer: int
-    """How many ordered pairs have a longer path."""
-    worst: tuple[int, int]
-    """The first pair of vertices whose path grows most; (0, 0) if none grows."""
-
-
-def _path_growth(before: Graph, after: Graph, ends: NDArray[np.int64]) -> _PathGrowth:
+def _path_growth(
+    before: Graph, after: Graph, ends: NDArray[np.int64], names: Sequence[str]
+) -> PathGrowth:
     """Compare the shortest paths between n vertices in two graphs.
 
     Args:
         before: the whole graph.
         after: the graph that is left.
         ends: int64[n], the vertices that are compared.
+        names: the name of each vertex's node.
     """
     table_before, table_after = neighbour_table(before), neighbour_table(after)
     most_before = most_after = longer = largest_growth = 0
@@ -213,17 +203,23 @@ def _path_growth(before: Graph, after: Graph, ends: NDArray[np.int64]) -> _PathG
         sources = ends[first : first + SOURCES_AT_ONCE]
         hops_before = distances(table_before, sources)[:, ends].astype(np.int64)
         hops_after = distances(table_after, sources)[:, ends].astype(np.int64)
-        most_before = max(most_before, _largest_distance(hops_before))
-        most_after = max(most_after, _largest_distance(hops_after))
+        most_before = max(most_before, largest_distance(hops_before))
+        most_after = max(most_after, largest_distance(hops_after))
         growth = hops_after - hops_before
         longer += int(np.count_nonzero(growth > 0))
         if int(growth.max()) > largest_growth:
             largest_growth = int(growth.max())
             source, destination = np.unravel_index(int(growth.argmax()), growth.shape)
             worst = int(sources[source]), int(ends[destination])
-    return _PathGrowth(most_before, most_after, longer, worst)
+    return PathGrowth(
+        diameter_before=most_before,
+        diameter_after=most_after,
+        longer=longer,
+        pairs=len(ends) * (len(ends) - 1),
+        worst=(names[worst[0]], names[worst[1]]),
+    )
 
 
-def _largest_distance(distance: NDArray[np.int64]) -> int:
+def largest_distance(distance: NDArray[np.integer]) -> int:
     """Return the largest distance between vertices that a path joins."""
     return int(np.max(distance, where=distance < BEYOND, initial=0))

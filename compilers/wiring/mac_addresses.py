@@ -60,6 +60,7 @@ def mac_clash_findings(
     """
     site = PlacedNodes.of(inventory, node_indexes(topology.graph.order, inventory))
     listed_macs, gateway = macs_of_inventory(site, spec), parse_mac(spec.addressing.gateway_mac)
+    # All addresses to which packets for the gateway go.
     forwarding = balance_named(spec.routing.balance).forwarding
     gateways = [gateway, gateway ^ MARK_IN_MAC] if forwarding.marks else [gateway]
     host_mac = host_macs(site, spec.hosts_per_node, plane, listed_macs)

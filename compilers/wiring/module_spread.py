@@ -50,15 +50,16 @@ def separating_order(
     """
     in_no_triangle = present & (apex < 0)
     # int32[S, K], the heading of the other link of each link's triangle.
-    mate = np.take_along_axis(heading, np.maximum(apex, 0).astype(np.intp), axis=1)
+    apex_heading = np.take_along_axis(heading, np.maximum(apex, 0).astype(np.intp), axis=1)
+    # The section of each link, int[S, K]: singles are halved by their rank among the singles.
     rank = _rank(np.where(in_no_triangle, heading, NO_HEADING))
     in_first_half = 2 * rank < in_no_triangle.sum(axis=1, keepdims=True)
     section_of_single = np.where(in_first_half, FIRST_SINGLES, OTHER_SINGLES)
-    section_in_triangle = np.where(mate > heading, FIRST_OF_TRIANGLES, OTHER_OF_TRIANGLES)
+    section_in_triangle = np.where(apex_heading > heading, FIRST_OF_TRIANGLES, OTHER_OF_TRIANGLES)
     section = np.where(in_no_triangle, section_of_single, section_in_triangle)
     # The other links of triangles are ordered as the first ones are.
-    key = np.where(section == OTHER_OF_TRIANGLES, mate, heading)
-    return np.lexsort((key, np.where(present, section, ABSENT)), axis=1)
+    place_in_section = np.where(section == OTHER_OF_TRIANGLES, apex_heading, heading)
+    return np.lexsort((place_in_section, np.where(present, section, ABSENT)), axis=1)
 
 
 def _rank(number: NDArray[np.int32]) -> Links:
@@ -79,7 +80,7 @@ def links_per_module(capacity: Sequence[int], links: int, fixed_links: Sequence[
     """
     counts = list(fixed_links)
     for _ in range(links):
-        open_modules = [m for m, most in enumerate(capacity) if counts[m] - fixed_links[m] < most]
+        open_modules = [m for m, room in enumerate(capacity) if counts[m] - fixed_links[m] < room]
         counts[min(open_modules, key=lambda m: counts[m])] += 1
     return [count - fixed for count, fixed in zip(counts, fixed_links, strict=True)]
 

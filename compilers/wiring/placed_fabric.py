@@ -2,9 +2,9 @@
 
 Placement gives every vertex of the graph a node of the inventory, in a rack and at a unit; wiring
 gives every link a port at both ends. The result is a `PlacedFabric`, from which a compile computes
-addresses and routes. `each_plane` yields one for each plane: the *planes* of a fabric are parallel
-fabrics of one topology, each with its own nodes, addresses and names. If the fabric was compiled
-before, nodes, hosts and numbers stay where the previous build had them (`Installed`).
+addresses and routes. A fabric of several planes is put on its hardware plane by plane
+(`compilers.wiring.fabric_planes`). If the fabric was compiled before, nodes, hosts and numbers stay
+where the previous build had them (`Installed`).
 """
 
 from __future__ import annotations
@@ -97,8 +97,9 @@ def place_fabric(loaded: LoadedFabric, others: Sequence[Node] = ()) -> PlacedFab
         InputError: the inventory cannot hold the fabric; every problem of a step at once.
     """
     spec, plane = loaded.spec, loaded.plane
-    family, parameters = spec.topology.family, spec.topology.parameters()
-    topology, names = build_topology(family, parameters), vertex_names(family, parameters)
+    family, values = spec.topology.family, spec.topology.parameters()
+    topology, names = build_topology(family, values), vertex_names(family, values)
+    # Planes count from 1, and plane 0 is the only one.
     installed = loaded.installed[max(plane - 1, 0)] if loaded.installed else None
     # Wiring before addressing: an inventory may name hosts and their MAC addresses.
     if loaded.inventory is None:
@@ -160,9 +161,13 @@ def _installed_at_new_vertices(
     new_vertex = {
         old_vertex: vertex_now[name] for name, old_vertex in vertices.items() if name in vertex_now
     }
-    used = set(new_vertex.values())
+    # A vertex whose node is gone keeps its number, unless another node has moved there. So what is
+    # recorded of it, such as the numbers of its links, still holds for the node that comes next.
+    vertices_in_use = set(new_vertex.values())
     new_vertex |= {
-        v: v for v in range(len(installed.names)) if v not in new_vertex and v not in used
+        v: v
+        for v in range(len(installed.names))
+        if v not in new_vertex and v not in vertices_in_use
     }
     at_new_vertices = installed.at_new_vertices(new_vertex)
     if not is_named or at_new_vertices is installed:

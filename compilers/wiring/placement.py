@@ -5,9 +5,9 @@ PolarStar. A cluster goes whole into the first rack with room for it. If there i
 is divided among the racks with room, in their order. The vertex, rack and unit that the inventory
 gives a node are kept. Nothing is cabled yet.
 
-`placed_fabric` calls `place_nodes` in a compile. It takes the layout that the inventory
-names, generates nodes and racks where the inventory says so, and has `compilers.wiring.rack_room`
-put the nodes into racks.
+`placed_fabric` calls `place_nodes` in a compile. It takes the layout that the inventory names, adds
+the nodes and racks that the inventory describes (`compilers.wiring.generated_nodes`), and has
+`compilers.wiring.rack_room` put the nodes into racks.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from compilers.topology.layout import Layout, layout, layouts, places_in
 from compilers.topology.partition import partition
 from compilers.wiring.generated_nodes import with_generated_nodes
 from compilers.wiring.hosts_of_file import require_switches_of_hosts, with_hosts_of_file
-from compilers.wiring.rack_room import RackRoom, fill, no_room_finding, nodes_in_racks
+from compilers.wiring.rack_room import RackRoom, fill_racks, no_room_finding, nodes_in_racks
 from compilers.wiring.shortest_order import shortest_order
 from inventory.problems import (
     Finding,
@@ -115,10 +115,11 @@ def place_nodes(
         Refused: there is no such layout, or not enough room in the racks.
     """
     is_partition = inventory.placement.layout == PARTITION
-    # `partition` divides what the racks hold, so it is made after the racks (`_partition`).
-    layout = layout_or_whole(topology) if is_partition else _layout_of(topology, inventory)
+    # `partition` depends on what the racks hold, so it follows when there are racks. Until then the
+    # family's own layout says how many racks are generated.
+    clusters = layout_or_whole(topology) if is_partition else _layout_of(topology, inventory)
     if inventory.generate:
-        inventory = with_generated_nodes(topology, inventory, inventory.generate, layout, plane)
+        inventory = with_generated_nodes(topology, inventory, inventory.generate, clusters, plane)
     inventory = with_hosts_of_file(inventory)
     if not inventory.racks:
         if is_partition:
@@ -127,9 +128,9 @@ def place_nodes(
         require_switches_of_hosts(inventory, topology.graph.order)
         return inventory
     if is_partition:
-        layout = _partition(topology, inventory, others)
-    sequence = _cluster_order(topology, inventory, layout, others)
-    inventory = nodes_in_racks(topology, inventory, layout, sequence, others)
+        clusters = _partition(topology, inventory, others)
+    sequence = _cluster_order(topology, inventory, clusters, others)
+    inventory = nodes_in_racks(topology, inventory, clusters, sequence, others)
     require_switches_of_hosts(inventory, topology.graph.order)
     return inventory
 
@@ -148,11 +149,12 @@ def _cluster_order(
     Raises:
         Refused: there is no such order for the fabric.
     """
+    # A layout has one rack for each cluster.
     sizes = np.bincount(layout.rack, minlength=len(layout.names))
     if inventory.placement.order != "shortest":
         return np.arange(len(sizes))
-    room = RackRoom.of(inventory, others, topology.graph.order).vertices()
-    first_racks = [int(racks[0]) for racks in fill(sizes, room).racks if len(racks)]
+    capacity = RackRoom.of(inventory, others, topology.graph.order).vertex_capacity()
+    first_racks = [int(racks[0]) for racks in fill_racks(sizes, capacity).racks if len(racks)]
     with _findings_at(("placement", "order")):
         return shortest_order(topology.graph, layout, first_racks, rack_places(inventory))
 
@@ -172,11 +174,11 @@ def _partition(topology: Topology, inventory: Inventory, others: Sequence[Node])
         if node.vertex is not None and node.rack is not None:
             fixed[node.vertex] = index[node.rack]
     waiting = int((fixed < 0).sum())  # vertices whose node has no rack yet
-    room = RackRoom.of(inventory, others, topology.graph.order).vertices()
-    if room.sum() < waiting:
-        raise Refused(no_room_finding(inventory, waiting, waiting - int(room.sum())))
-    room_before = np.cumsum(room) - room  # in the racks before each rack
-    sizes = np.clip(waiting - room_before, 0, room)
+    capacity = RackRoom.of(inventory, others, topology.graph.order).vertex_capacity()
+    if capacity.sum() < waiting:
+        raise Refused(no_room_finding(inventory, waiting, waiting - int(capacity.sum())))
+    capacity_before = np.cumsum(capacity) - capacity  # of all racks before each rack
+    sizes = np.clip(waiting - capacity_before, 0, capacity)
     return _partition_layout(partition(topology.graph, sizes.tolist(), fixed), names)
 
 

@@ -7,11 +7,11 @@ pool of its own. The switch at a vertex takes a *block* of addresses from each p
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from ipaddress import IPv4Network, IPv6Network
 from typing import TYPE_CHECKING, TypeVar
 
-from compilers.spec.address_blocks import Blocks, block_count, ipv4_block_length
+from compilers.spec.address_blocks import IPV6_BLOCK_LENGTH, Blocks, block_count, ipv4_block_length
 from compilers.spec.allocations import POOL
 from compilers.spec.cross_checks import check_blocks
 from compilers.spec.fabric_file import LoadedFabric
@@ -62,26 +62,43 @@ def pools_of_plane(loaded: LoadedFabric, plane: int) -> AddressingSpec:
 def _part_of_pool(loaded: LoadedFabric, pool: Pool, plane: int) -> Pool:
     """Return a plane's part of a pool of addresses.
 
-    If all planes can keep the blocks of the previous build, it is the largest prefix around the
-    plane's blocks that meets no other plane's. They can if the blocks are in the pool, and each
-    such prefix has room for all blocks. Otherwise the pool is divided anew (`part_of`).
+    If all planes can keep the blocks of the previous build, it is the part around the plane's
+    blocks (`_bits_of_kept_parts`). Otherwise the pool is divided anew (`part_of`).
     """
-    new_part = part_of(pool, plane, loaded.spec.planes)
-    numbers = [installed.allocations.of(POOL).used for installed in loaded.installed]
-    # The first address of each plane's blocks in the previous build; None where it had none.
-    firsts_or_none = [used.get(f"ipv{pool.version}") for used in numbers]
-    firsts = [first for first in firsts_or_none if first is not None]
+    planes = loaded.spec.planes
+    new_part = part_of(pool, plane, planes)
+    allocated = [installed.allocations.of(POOL).used for installed in loaded.installed]
+    # The first address of each plane's blocks in the previous build.
+    firsts = [used[f"ipv{pool.version}"] for used in allocated if f"ipv{pool.version}" in used]
     is_inside = all(type(pool)((first, pool.max_prefixlen)).subnet_of(pool) for first in firsts)
-    if len(set(firsts)) != loaded.spec.planes or not is_inside:
+    if len(set(firsts)) != planes or not is_inside:
         return new_part
-    bits = pool.max_prefixlen - new_part.prefixlen
-    # Halve the parts until no two planes are in one part.
-    while len({first >> bits for first in firsts}) < len(firsts):
-        bits -= 1
-    needed, size = _addresses_per_plane(loaded, pool), 1 << bits
-    if any(first % size + needed > size for first in firsts):
+    most_bits = pool.max_prefixlen - new_part.prefixlen
+    bits = _bits_of_kept_parts(firsts, most_bits, _addresses_per_plane(loaded, pool))
+    if bits is None:
         return new_part
     return type(pool)((firsts[plane - 1] >> bits << bits, pool.max_prefixlen - bits))
+
+
+def _bits_of_kept_parts(firsts: Sequence[int], most_bits: int, needed: int) -> int | None:
+    """Return the host bits of the largest prefixes of one size that hold one plane's blocks each.
+
+    None if a plane's blocks do not fit into its prefix.
+
+    >>> _bits_of_kept_parts([0, 64], 8, 60), _bits_of_kept_parts([0, 64], 8, 70)
+    (6, None)
+
+    Args:
+        firsts: the first address of each plane's blocks, all different.
+        most_bits: the host bits of the largest prefix that is tried.
+        needed: how many addresses the blocks of a plane take.
+    """
+    bits = most_bits
+    # Halve the prefixes until no two planes are in one.
+    while len({first >> bits for first in firsts}) < len(firsts):
+        bits -= 1
+    size = 1 << bits
+    return bits if all(first % size + needed <= size for first in firsts) else None
 
 
 def _addresses_per_plane(loaded: LoadedFabric, pool: Pool) -> int:
@@ -89,9 +106,10 @@ def _addresses_per_plane(loaded: LoadedFabric, pool: Pool) -> int:
     topology = loaded.spec.topology
     values = parameters(topology.family, topology.parameters())
     family = family_named(topology.family)
-    length = 64  # the prefix length of a switch's block
+    length = IPV6_BLOCK_LENGTH
     if pool.version == 4:
         length = ipv4_block_length(loaded.spec.hosts_per_node)
+        # Blocks that were larger in the previous build keep their length.
         for installed in loaded.installed:
             length = min(length, installed.block_length or length)
     blocks = block_count(family.order(values), family.hierarchy(values)) if family else 0

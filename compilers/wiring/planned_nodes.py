@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.topology.adjacency import Graph
-from compilers.topology.distance import BEYOND, distances, neighbour_table
+from compilers.topology.distance import distances, neighbour_table
 from compilers.wiring.damage import damage_of
-from compilers.wiring.lost_links import MOST_SWITCHES, SOURCES_AT_ONCE
+from compilers.wiring.lost_links import MOST_SWITCHES, SOURCES_AT_ONCE, largest_distance
 from compilers.wiring.placed_fabric import PlacedFabric
 
 
@@ -88,7 +88,8 @@ def _diameters(placed: PlacedFabric, absent: NDArray[np.bool_]) -> tuple[int, in
         The number with the planned nodes, and without them.
     """
     far = placed.wiring.far
-    # int32[S, K], the neighbours without planned nodes. Index -1 reads the last node, but stays -1.
+    # int32[S, K], the neighbours without planned nodes. Beyond the last link `far` is -1, so that
+    # `absent[far]` has the value of some other node there. Either way the result is -1.
     installed_far = np.where(absent[:, None] | absent[far], np.int32(-1), far)
     ends = np.flatnonzero(placed.topology.endpoints & ~absent)
     return _diameter(far, ends), _diameter(installed_far, ends)
@@ -106,5 +107,5 @@ def _diameter(far: NDArray[np.int32], ends: NDArray[np.int64]) -> int:
     for first in range(0, len(ends), SOURCES_AT_ONCE):
         sources = ends[first : first + SOURCES_AT_ONCE]
         distance = distances(table, sources)[:, ends]
-        longest = max(longest, int(np.max(distance, where=distance < BEYOND, initial=0)))
+        longest = max(longest, largest_distance(distance))
     return longest

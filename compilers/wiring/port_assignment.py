@@ -12,8 +12,7 @@ lists disabled ports, and all others stay. So a port that breaks later moves one
 
 `compilers.wiring.port_plan` calls these functions. Two links of a switch are in a *triangle* if the
 switches at their far ends are neighbours; each of these two links leads to the *apex* of the other.
-In shapes, S is the number of switches, K the
-most links of a switch, P the most hosts, and G the most groups of links.
+In shapes, S is the number of switches, K the most links of a switch, and P the most hosts.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from compilers.wiring.module_spread import (
     separate_triangles,
     separating_order,
 )
-from compilers.wiring.port_groups import PortGroups, _sizes_without_pinned, alike_rows
+from compilers.wiring.port_groups import PortGroups, alike_rows
 from compilers.wiring.type_ports import SwitchPorts
 
 Pins = Mapping[int, Mapping[int, int]]
@@ -78,9 +77,9 @@ def ports_of_links(demand: PortDemand) -> NDArray[np.int32]:
     port = np.zeros(far.shape, np.int32)
     # Switches of one type with groups of the same sizes are looked at together.
     node_type = demand.switches.node_type[:, None].astype(np.int32)
-    shape = np.concatenate((node_type, groups.sizes), axis=1)
-    for (t, *sizes), switches in alike_rows(shape):
-        ports = demand.switches.types[t].pack(
+    type_and_sizes = np.concatenate((node_type, groups.sizes), axis=1)
+    for (t, *sizes), switches in alike_rows(type_and_sizes):
+        ports = demand.switches.types[t].ports_for_groups(
             [size for size in sizes if size], groups.is_one_module
         )
         port[switches[:, None], groups.order[switches, : len(ports)]] = np.array(ports, np.int32)
@@ -105,8 +104,10 @@ def _packed_around_pins(demand: PortDemand, switch: int) -> NDArray[np.int32]:
         if demand.far[switch, link] >= 0 and link not in pinned
     ]
     not_free = (*pinned.values(), *host_ports)
-    sizes = _sizes_without_pinned(groups, switch, pinned)
-    ports = demand.switches.of_switch(switch).pack(sizes, groups.is_one_module, not_free)
+    sizes = groups.sizes_without(switch, pinned)
+    ports = demand.switches.of_switch(switch).ports_for_groups(
+        sizes, groups.is_one_module, not_free
+    )
     port = np.zeros(demand.far.shape[1], np.int32)
     port[links[: len(ports)]] = ports
     port[list(pinned)] = list(pinned.values())
@@ -131,23 +132,30 @@ def _spread_over_modules(
     in_triangles = (apex >= 0).any(axis=1)
     degree = np.count_nonzero(far >= 0, axis=1)
     rank = np.argsort(demand.groups.order, axis=1)  # the place of each link in that order
-    # In a graph without triangles links to one rack are separated.
+    # In a graph without triangles, links are taken rack by rack, so that links to one rack get
+    # different modules.
     order = links_apart if in_triangles.any() else demand.groups.order
     is_spread = np.zeros(len(far), np.bool_)
     # Switches of one type with as many links and hosts are looked at together.
-    shape = np.column_stack((switches.node_type, degree, demand.hosts, in_triangles))
-    for (t, links, hosts, has_triangles), alike in alike_rows(shape.astype(np.int64)):
-        ports = list(switches.types[t].ports_by_module(links, hosts).values())
-        if not ports:
+    features = np.column_stack((switches.node_type, degree, demand.hosts, in_triangles))
+    for (t, links, hosts, has_triangles), alike in alike_rows(features.astype(np.int64)):
+        ports_of_modules = list(switches.types[t].ports_by_module(links, hosts).values())
+        if not ports_of_modules:
             continue
         is_spread[alike] = True
-        counts = links_per_module([len(numbers) for numbers in ports], links, [0] * len(ports))
+        capacities = [len(ports) for ports in ports_of_modules]
+        counts = links_per_module(capacities, links, fixed_links=[0] * len(capacities))
         module_in_order = modules_in_runs(counts) if has_triangles else modules_in_rotation(counts)
         module = _modules_of_links(order[alike, :links], module_in_order, apex[alike])
         # Links module by module, and the ports in the same order: the first ones of each module.
         by_module = np.lexsort((rank[alike], module), axis=1)[:, :links]
-        used = [n for numbers, count in zip(ports, counts, strict=True) for n in numbers[:count]]
-        port[alike[:, None], by_module] = np.array(used, np.int32)
+        used_ports = [
+            used
+            for ports, count in zip(ports_of_modules, counts, strict=True)
+            for used in ports[:count]
+        ]
+        port[alike[:, None], by_module] = np.array(used_ports, np.int32)
+    # Where some ports are fixed, or kept for hosts, a switch is looked at by itself.
     for switch in demand.switches_with_fixed_ports:
         if is_spread[switch]:
             links_in_order = links_apart[switch, : degree[switch]].tolist()
@@ -165,7 +173,7 @@ def _modules_of_links(
 ) -> NDArray[np.int64]:
     """Return the module of each link of n switches alike, int64[n, K].
 
-    Beyond the last link there is a number that no module has.
+    Beyond the last link there is the number behind that of the last module.
 
     Args:
         order: int64[n, links], the links of each switch in the order in which they are spread.
@@ -243,9 +251,11 @@ def _ports_around_pins(
     fixed = {*pinned.values()}
     free = [[port for port in numbers if port not in fixed] for numbers in ports.values()]
     module_of_port = {port: m for m, numbers in enumerate(ports.values()) for port in numbers}
+    # How many links each module gets besides its fixed ones.
     fixed_count = [sum(module_of_port.get(port) == m for port in fixed) for m in range(len(free))]
     counts = links_per_module([len(numbers) for numbers in free], len(links), fixed_count)
-    # A link without a module has a number that no other link has.
+    # The module of each link. A fixed port may be on none of these modules. Such a link gets a
+    # negative number of its own, so that it shares a module with no other link.
     module = [-1 - link for link in range(len(apex))]
     for link, m in zip(links, modules_in_runs(counts), strict=True):
         module[link] = m
@@ -253,6 +263,7 @@ def _ports_around_pins(
         module[link] = module_of_port.get(port, module[link])
     immovable = set(range(len(apex))) - set(links)
     module = separate_triangles(module, apex.tolist(), immovable)
+    # The ports: in each module the free ones, by the links' order within a module.
     port_of_link = np.zeros(len(apex), np.int32)
     for m, numbers in enumerate(free):
         on_module = [link for link in links if module[link] == m]
@@ -290,12 +301,12 @@ def move_to_spare_ports(
             link = _index_of(number, links[switch])
             if link is not None and link not in pinned:
                 used = {*links[switch].tolist(), *hosts[switch].tolist(), *broken}
-                links[switch, link] = type_ports.spare(number, used) or number
+                links[switch, link] = type_ports.replacement(number, used) or number
         for number in broken:
             host = _index_of(number, hosts[switch])
             if host is not None:
                 used = {*links[switch].tolist(), *hosts[switch].tolist(), *broken}
-                hosts[switch, host] = type_ports.spare(number, used, host=True) or number
+                hosts[switch, host] = type_ports.replacement(number, used, is_host=True) or number
     return links, hosts
 
 

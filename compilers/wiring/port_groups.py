@@ -40,7 +40,7 @@ class PortGroups:
     def of(
         cls, far: NDArray[np.int32], group: NDArray[np.int32], place: NDArray[np.int64]
     ) -> PortGroups:
-        """Group the links of each switch by the vertex at the other end.
+        """Group the links of each switch by the group of the vertex at the other end.
 
         Args:
             far: int32[S, K], the neighbour at each link, -1 beyond the last.
@@ -67,6 +67,16 @@ class PortGroups:
         order = np.lexsort((place_of_link, group_of_link, -size_of_group, ~present), axis=1)
         return cls(order, np.sort(sizes, axis=1)[:, ::-1], is_one_module=False)
 
+    def sizes_without(self, switch: int, pinned: Mapping[int, int]) -> list[int]:
+        """Return the sizes of a switch's groups, without the links whose ports are fixed."""
+        ends = np.cumsum(self.sizes[switch])
+        position = {link: i for i, link in enumerate(self.order[switch].tolist())}
+        sizes = self.sizes[switch].copy()
+        for link in pinned:
+            # The group of a link is the first one that ends behind its position.
+            sizes[np.searchsorted(ends, position[link], side="right")] -= 1
+        return [int(size) for size in sizes if size]
+
 
 def alike_rows(rows: NDArray[np.integer]) -> list[tuple[list[int], NDArray[np.int64]]]:
     """Return the different rows of a table, int[N, M], each with the indexes of the rows like it.
@@ -83,13 +93,3 @@ def alike_rows(rows: NDArray[np.integer]) -> list[tuple[list[int], NDArray[np.in
     )
     indexes = [np.flatnonzero(number == n) for n in range(len(number_of_row))]
     return [(rows[rows_alike[0]].tolist(), rows_alike) for rows_alike in indexes]
-
-
-def _sizes_without_pinned(groups: PortGroups, switch: int, pinned: Mapping[int, int]) -> list[int]:
-    """Return the sizes of a switch's groups of links, without links whose ports are fixed."""
-    ends = np.cumsum(groups.sizes[switch])
-    position = {k: i for i, k in enumerate(groups.order[switch].tolist())}
-    sizes = groups.sizes[switch].copy()
-    for k in pinned:
-        sizes[np.searchsorted(ends, position[k], side="right")] -= 1
-    return [int(size) for size in sizes if size]

@@ -155,21 +155,29 @@ class PortPlanner:
             by_hand: those that are fixed by hand.
             groups: the order in which links take ports.
         """
-        far = self.topology.graph.padded()
+        assignment = self._try_assignment(fixed, groups)
+        if assignment.short and fixed != by_hand:
+            hosts = _without_installed(fixed.hosts, by_hand.hosts, assignment.short)
+            fixed = fixed._replace(hosts=hosts)
+            assignment = self._try_assignment(fixed, groups)
+        if assignment.short and fixed != by_hand:
+            links = _without_installed(fixed.links, by_hand.links, assignment.short)
+            assignment = self._try_assignment(fixed._replace(links=links), groups)
+        return assignment
+
+    def _try_assignment(self, fixed: FixedPorts, groups: PortGroups) -> _Assignment:
+        """Choose the ports of all links and hosts around all ports that are fixed."""
         hosts = np.array([len(places) for places in self.host_places], np.int64)
-        # The first try keeps all fixed ports. What each pass of the loop names is released after
-        # a try that failed; the last try is the third.
-        for to_release in ("hosts", "links", "none"):
-            left_to_hosts = {v: list(ports.values()) for v, ports in fixed.hosts.items()}
-            demand = PortDemand(far, self.switches, groups, fixed.links, hosts, left_to_hosts)
-            link_port = ports_of_links(demand)
-            host_port, short = self._host_ports(link_port, demand)
-            if not short or fixed == by_hand:
-                break
-            if to_release == "hosts":
-                fixed = fixed._replace(hosts=_without_installed(fixed.hosts, by_hand.hosts, short))
-            elif to_release == "links":
-                fixed = fixed._replace(links=_without_installed(fixed.links, by_hand.links, short))
+        demand = PortDemand(
+            far=self.topology.graph.padded(),
+            switches=self.switches,
+            groups=groups,
+            pins=fixed.links,
+            hosts=hosts,
+            left_to_hosts={v: list(ports.values()) for v, ports in fixed.hosts.items()},
+        )
+        link_port = ports_of_links(demand)
+        host_port, short = self._host_ports(link_port, demand)
         return _Assignment(link_port, host_port, fixed, short)
 
     def _host_ports(
@@ -186,14 +194,14 @@ class PortPlanner:
         host_port = np.zeros((len(link_port), self.hosts_per_node), np.int32)
         degrees = np.count_nonzero(demand.far >= 0, axis=1)
         # int64[S, 3 + K]: node type, links and hosts of each switch, then the ports of its links.
-        signature: NDArray[np.int64] = np.column_stack(
+        features: NDArray[np.int64] = np.column_stack(
             (self.switches.node_type, degrees, demand.hosts, np.sort(link_port, axis=1))
         )
         short: dict[int, Shortage] = {}
-        for (t, degree, count, *port_numbers), alike in alike_rows(signature):
+        for (t, degree, count, *port_numbers), alike in alike_rows(features):
             ports = self.switches.types[t]
             link_ports = [number for number in port_numbers if number]
-            host_ports = ports.hosts(link_ports, count)
+            host_ports = ports.free_host_ports(link_ports, count)
             host_port[alike, : len(host_ports)] = host_ports
             if len(link_ports) < degree or len(host_ports) < count:
                 host_only = sorted({*ports.host} - {*ports.fabric})
@@ -215,7 +223,7 @@ class PortPlanner:
             if not fixed and places == [*range(len(places))]:
                 continue
             used = [*assignment.links[v].tolist(), *fixed.values()]
-            free_ports = iter(self.switches.of_switch(v).hosts(used, len(places)))
+            free_ports = iter(self.switches.of_switch(v).free_host_ports(used, len(places)))
             assignment.hosts[v] = 0
             assignment.hosts[v, places] = [
                 fixed[h] if h in fixed else next(free_ports, 0) for h in places

@@ -2,7 +2,7 @@
 
 A fabric's graph has N vertices. Placement gives each vertex a node of the inventory, a rack, and a
 unit in this rack. A *cluster* is a set of vertices that belong into one rack, such as a fan of
-PolarFly; a *member* is one of its vertices. `fill` decides in which rack each member goes.
+PolarFly; a *member* is one of its vertices. `fill_racks` decides in which rack each member goes.
 `nodes_in_racks` then gives every vertex a node, and every such node its rack and unit. `RackRoom`
 counts the nodes and units that are still free. `placement.place_nodes` calls both.
 """
@@ -35,7 +35,7 @@ class ClusterRacks(NamedTuple):
     """For how many members there is no room."""
 
 
-def fill(sizes: NDArray[np.int64], room: NDArray[np.int64]) -> ClusterRacks:
+def fill_racks(sizes: NDArray[np.int64], room: NDArray[np.int64]) -> ClusterRacks:
     """Put clusters into racks: each whole into the first one with room, else over several.
 
     Args:
@@ -67,14 +67,14 @@ class RackRoom:
     """The racks of the inventory."""
     free_nodes: list[list[int]]
     """For each rack, the indexes of its nodes without a vertex; those in the lowest units first."""
-    filled: list[set[int]]
+    taken_units: list[set[int]]
     """For each rack, the units that are taken."""
     height: int
     """The height in units of the highest node without a rack, for which room is counted."""
     heights: dict[str, int]
     """The height in units of each node type, by its name."""
-    without_rack: int
-    """How many nodes have no rack."""
+    nodes_without_rack: int
+    """How many nodes that get a vertex have no rack."""
 
     @classmethod
     def of(
@@ -90,7 +90,7 @@ class RackRoom:
         heights = {name: t.units for name, t in inventory.node_types.items()}
         index = {rack.name: r for r, rack in enumerate(inventory.racks)}
         free_nodes: list[list[int]] = [[] for _ in index]
-        filled: list[set[int]] = [set() for _ in index]
+        taken_units: list[set[int]] = [set() for _ in index]
         waiting = {*waiting_nodes(vertex_count or len(inventory.nodes), inventory)}
         without_rack = [
             node
@@ -104,11 +104,11 @@ class RackRoom:
             if i in waiting:
                 free_nodes[r].append(i)
             if node.unit is not None:
-                filled[r] |= set(range(node.unit, node.unit + heights[node.type]))
+                taken_units[r] |= set(range(node.unit, node.unit + heights[node.type]))
         for r, nodes in enumerate(free_nodes):
             nodes.sort(key=lambda i: (inventory.nodes[i].unit or inventory.racks[r].units, i))
         height = max((heights[node.type] for node in without_rack), default=1)
-        room = cls(inventory.racks, free_nodes, filled, height, heights, len(without_rack))
+        room = cls(inventory.racks, free_nodes, taken_units, height, heights, len(without_rack))
         room.mark_taken(inventory.nodes, others)
         # Nodes that have a rack and no unit yet get their units before all others.
         for node in inventory.nodes:
@@ -122,32 +122,35 @@ class RackRoom:
         for node in (*nodes, *others):
             for host in node.hosts:
                 if host.rack is not None and host.unit is not None:
-                    self.filled[index[host.rack]].add(host.unit)
+                    self.taken_units[index[host.rack]].add(host.unit)
         for node in others:
             if node.rack in index and node.unit is not None:
                 units_of_node = range(node.unit, node.unit + self.heights[node.type])
-                self.filled[index[node.rack]].update(units_of_node)
+                self.taken_units[index[node.rack]].update(units_of_node)
 
-    def spaces(self, rack: int) -> int:
+    def free_spaces(self, rack: int) -> int:
         """Return how many nodes of `height` units fit into the free units of a rack."""
         spaces, free_below = 0, 0
         for unit in range(1, self.racks[rack].units + 1):
-            free_below = 0 if unit in self.filled[rack] else free_below + 1
+            free_below = 0 if unit in self.taken_units[rack] else free_below + 1
             if free_below == self.height:
                 spaces, free_below = spaces + 1, 0
         return spaces
 
-    def vertices(self) -> NDArray[np.int64]:
-        """Return how many more vertices each rack can take with the nodes of the inventory, [R]."""
+    def vertex_capacity(self) -> NDArray[np.int64]:
+        """Return how many more vertices each of the R racks can take, int64[R].
+
+        A vertex takes a free node of the rack, or a node without a rack and a space for it.
+        """
         nodes = np.array([len(nodes) for nodes in self.free_nodes], np.int64)
-        spaces = np.array([self.spaces(r) for r in range(len(self.racks))], np.int64)
+        spaces = np.array([self.free_spaces(r) for r in range(len(self.racks))], np.int64)
         if nodes.any():
             # Only as many spaces count as there are nodes without a rack: those of the first racks.
             spaces_before = np.cumsum(spaces) - spaces
-            spaces = np.clip(self.without_rack - spaces_before, 0, spaces)
+            spaces = np.clip(self.nodes_without_rack - spaces_before, 0, spaces)
         return nodes + spaces
 
-    def take_node(self, rack: int, without_rack: Iterator[int]) -> tuple[int, int]:
+    def take_node(self, rack: int, movable: Iterator[int]) -> tuple[int, int]:
         """Return the index of a node for a vertex that belongs into a rack, and the node's rack.
 
         This is a free node of the rack, else a node without a rack. If there is neither, it is a
@@ -156,10 +159,10 @@ class RackRoom:
 
         Args:
             rack: the rack.
-            without_rack: the nodes without a rack that have no vertex yet.
+            movable: the nodes without a rack that have no vertex yet, as indexes.
         """
         if not self.free_nodes[rack]:
-            node = next(without_rack, None)
+            node = next(movable, None)
             if node is not None:
                 return node, rack
             rack = next(r for r, nodes in enumerate(self.free_nodes) if nodes)
@@ -167,11 +170,11 @@ class RackRoom:
 
     def take_unit(self, rack: int, height: int) -> int | None:
         """Return the lowest free unit for a node, and mark it as taken; None if there is none."""
-        units, filled = self.racks[rack].units, self.filled[rack]
+        units, taken = self.racks[rack].units, self.taken_units[rack]
         for unit in range(1, units - height + 2):
             units_of_node = range(unit, unit + height)
-            if not filled.intersection(units_of_node):
-                filled.update(units_of_node)
+            if not taken.intersection(units_of_node):
+                taken.update(units_of_node)
                 return unit
         return None
 
@@ -199,26 +202,26 @@ def nodes_in_racks(
     vertex_count = topology.graph.order
     room = RackRoom.of(inventory, others, vertex_count)
     node_of = {node.vertex: i for i, node in enumerate(nodes) if node.vertex is not None}
-    without_rack = (i for i in waiting_nodes(vertex_count, inventory) if nodes[i].rack is None)
+    movable = (i for i in waiting_nodes(vertex_count, inventory) if nodes[i].rack is None)
     if not any(room.free_nodes):  # no rack has nodes of its own: vertices take nodes in order
-        node_of |= {v: next(without_rack) for v in range(vertex_count) if v not in node_of}
+        node_of |= {v: next(movable) for v in range(vertex_count) if v not in node_of}
     cluster_of = layout.rack  # a layout has one rack for each cluster
     place_in_sequence = np.empty(len(sequence), np.int64)  # of each cluster
     place_in_sequence[sequence] = np.arange(len(sequence))
     has_rack = {v for v, i in node_of.items() if nodes[i].rack is not None}
     # The vertices without a rack: cluster by cluster in sequence, and by position in a cluster.
     vertices = np.lexsort((layout.position, place_in_sequence[cluster_of]))
-    without = np.array([v for v in vertices.tolist() if v not in has_rack], np.int64)
-    sizes = np.bincount(place_in_sequence[cluster_of[without]], minlength=len(sequence))
-    cluster_racks = fill(sizes, room.vertices())
+    unplaced = np.array([v for v in vertices.tolist() if v not in has_rack], np.int64)
+    sizes = np.bincount(place_in_sequence[cluster_of[unplaced]], minlength=len(sequence))
+    cluster_racks = fill_racks(sizes, room.vertex_capacity())
     if cluster_racks.missing:
-        raise Refused(no_room_finding(inventory, len(without), cluster_racks.missing))
+        raise Refused(no_room_finding(inventory, len(unplaced), cluster_racks.missing))
     racks = np.concatenate(cluster_racks.racks).tolist()
-    for v, rack in zip(without.tolist(), racks, strict=True):
+    for v, rack in zip(unplaced.tolist(), racks, strict=True):
         if v in node_of:
             i = node_of[v]
         else:
-            i, rack = room.take_node(rack, without_rack)
+            i, rack = room.take_node(rack, movable)
         nodes[i] = nodes[i].model_copy(update={"vertex": v, "rack": inventory.racks[rack].name})
     placed = _with_units(nodes, inventory, others, layout.position)
     return inventory.model_copy(update={"nodes": placed})

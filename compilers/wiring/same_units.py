@@ -21,7 +21,7 @@ def with_previous_units(
     inventory: Inventory,
     vertex: Mapping[str, int],
     places: Sequence[tuple[str, int]],
-    others: Sequence[Node],
+    nodes_of_other_planes: Sequence[Node],
 ) -> Inventory:
     """Put nodes without a unit into the units that they had before.
 
@@ -32,7 +32,7 @@ def with_previous_units(
         inventory: nodes without a unit may be in it.
         vertex: the vertex that each node had, by its name.
         places: the rack and the unit that the node of each vertex had; () if that is not known.
-        others: nodes of other planes.
+        nodes_of_other_planes: their units are taken.
 
     Raises:
         Refused: the units of an installed node are not free: it is higher than the node that it
@@ -40,7 +40,8 @@ def with_previous_units(
     """
     if not places:
         return inventory
-    units = _RackUnits.of(inventory, others)
+    units = _RackUnits.of(inventory, nodes_of_other_planes)
+    # `before` is where nodes would stay, and `staying` has those for which it is still free.
     before = _previous_places(inventory, vertex, places, units)
     # A node that is higher than before must not take the unit of the node above it.
     units.reserved = {place: name for name, place in before.items()}
@@ -103,8 +104,8 @@ class _Place(NamedTuple):
 class _RackUnits:
     """Which units of the racks are taken, and by which nodes and hosts."""
 
-    height: dict[str, int]
-    """The units of each rack, by its name."""
+    rack_height: dict[str, int]
+    """How many units each rack has, by its name."""
     types: Mapping[str, NodeType]
     """The node types."""
     taken: dict[_Place, str]
@@ -114,7 +115,12 @@ class _RackUnits:
 
     @classmethod
     def of(cls, inventory: Inventory, others: Sequence[Node]) -> _RackUnits:
-        """The racks with the units taken that the inventory itself gives to nodes and hosts."""
+        """The racks with the units taken that the inventory itself gives to nodes and hosts.
+
+        Args:
+            inventory: racks, nodes and hosts.
+            others: nodes of other planes.
+        """
         racks = {rack.name: rack.units for rack in inventory.racks}
         units = cls(racks, inventory.node_types, {})
         for node in (*inventory.nodes, *others):
@@ -134,7 +140,9 @@ class _RackUnits:
 
     def is_allowed(self, node: Node, place: _Place) -> bool:
         """Whether a place exists, and the inventory names no other rack for the node."""
-        return node.rack in (None, place.rack) and 0 < place.unit <= self.height.get(place.rack, 0)
+        return node.rack in (None, place.rack) and 0 < place.unit <= self.rack_height.get(
+            place.rack, 0
+        )
 
     def take(self, node: Node, place: _Place) -> None:
         """Mark the units of a node as taken."""
@@ -143,9 +151,9 @@ class _RackUnits:
     def obstacle(self, node: Node, place: _Place) -> str:
         """What keeps a node from a place, in words; "" if its units there are free."""
         for rack_unit in self.filled(node, place):
-            height = self.height[rack_unit.rack]
-            if rack_unit.unit > height:
-                return f"{rack_unit.rack} has {height}"
+            last_unit = self.rack_height[rack_unit.rack]
+            if rack_unit.unit > last_unit:
+                return f"{rack_unit.rack} has {last_unit}"
             holder = self.taken.get(rack_unit) or self.reserved.get(rack_unit)
             if holder not in (None, node.name):
                 return f"unit {rack_unit.unit} has {holder}"
@@ -177,10 +185,10 @@ class _RackUnits:
         """The first place with room for a node: in a rack, or, unless it names one, in another."""
         racks = [rack]
         if not node.rack:
-            racks += [name for name in self.height if name != rack]
+            racks += [name for name in self.rack_height if name != rack]
         height = self.types[node.type].units
         for name in racks:
-            for unit in range(1, self.height[name] - height + 2):
+            for unit in range(1, self.rack_height[name] - height + 2):
                 place = _Place(name, unit)
                 if not self.obstacle(node, place):
                     return place

@@ -101,12 +101,12 @@ class TypePorts:
             sockets=tuple(sockets),
         )
 
-    def hosts(self, used: Sequence[int], count: int) -> list[int]:
-        """Return at most `count` ports for hosts that are not used."""
+    def free_host_ports(self, used: Sequence[int], count: int) -> list[int]:
+        """Return the first ports for hosts that are not used, at most `count`."""
         in_use = set(used)
         return [n for n in self.host if n not in in_use][:count]
 
-    def spare(self, broken: int, used: Collection[int], host: bool = False) -> int:
+    def replacement(self, broken: int, used: Collection[int], is_host: bool = False) -> int:
         """Return a port that can replace a broken one, 0 if there is none.
 
         It has the same speed, lanes, MTU and number of cables. A port for this use only goes before
@@ -115,18 +115,18 @@ class TypePorts:
         Args:
             broken: the number of the broken port.
             used: the ports that are not free.
-            host: whether a host uses the port, not a link.
+            is_host: whether a host uses the port, not a link.
         """
-        usable, for_other_use = (self.host, self.fabric) if host else (self.fabric, self.host)
+        usable, for_other_use = (self.host, self.fabric) if is_host else (self.fabric, self.host)
         kind = self._kind(broken)
         module = self.module[broken - 1]
-        spare = [n for n in usable if n not in used and self._kind(n) == kind]
+        free_alike = [n for n in usable if n not in used and self._kind(n) == kind]
 
         def preference(port: int) -> tuple[bool, bool]:
             """The sorting key of a port: the smallest comes first."""
             return port in for_other_use, self.module[port - 1] != module
 
-        return min(spare, key=preference, default=0)
+        return min(free_alike, key=preference, default=0)
 
     def _kind(self, port: int) -> tuple[int | None, ...]:
         """Return the speed, lanes, MTU and number of cables of a port."""
@@ -155,6 +155,7 @@ class TypePorts:
             same_role = (port in for_both) == (first in for_both)
             if same_role and self._kind(port) == self._kind(first):
                 ports[self.module[port - 1]].append(port)
+        # Hosts take host-only ports first, and so need only what these lack of the shared ones.
         needed_by_hosts = 0
         if first in for_both:
             needed_by_hosts = max(0, hosts - len(self.host) + len(for_both))
@@ -166,7 +167,7 @@ class TypePorts:
         has_room = sum(map(len, ports.values())) >= links
         return ports if len(ports) > 1 and has_room else {}
 
-    def pack(
+    def ports_for_groups(
         self, sizes: Sequence[int], is_one_module: bool, pinned: Sequence[int] = ()
     ) -> list[int]:
         """Return a port for each link of groups of links, group by group.

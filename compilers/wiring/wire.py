@@ -86,6 +86,7 @@ def wire(
         ),
         *placed.number_clash_findings("asn", "an AS number", as_numbers),
     ]
+    # Ports are compared only where every link has one.
     if not findings:
         findings += unequal_port_findings(ports.links, far, far_port, placed, switches)
     if findings:

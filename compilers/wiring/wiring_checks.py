@@ -75,20 +75,20 @@ class PlacedNodes:
 
     nodes: Sequence[Node]
     """The nodes in vertex order."""
-    placed: Sequence[int]
+    indexes: Sequence[int]
     """The index of each node in the inventory's list of nodes."""
     generated: bool = False
     """Whether the inventory has `generate`, which findings are about then."""
 
     @classmethod
-    def of(cls, inventory: Inventory, placed: Sequence[int]) -> PlacedNodes:
+    def of(cls, inventory: Inventory, indexes: Sequence[int]) -> PlacedNodes:
         """Return the nodes with these indexes in the inventory's list."""
-        nodes = [inventory.nodes[i] for i in placed]
-        return cls(nodes, placed, inventory.generate is not None)
+        nodes = [inventory.nodes[i] for i in indexes]
+        return cls(nodes, indexes, inventory.generate is not None)
 
     def finding(self, vertex: int, path: KeyPath, required: str, given: str, todo: str) -> Finding:
         """Return a finding about the value at a path below the node of a vertex."""
-        node_path: KeyPath = ("generate",) if self.generated else ("nodes", self.placed[vertex])
+        node_path: KeyPath = ("generate",) if self.generated else ("nodes", self.indexes[vertex])
         return Finding((*node_path, *path), required, given, todo)
 
     def shortage_findings(
@@ -195,7 +195,8 @@ class PlacedNodes:
             required = "a name that no other node or host has"
             clash = f"{name}, which the host without a name at vertex {vertex_of_host} gets"
             todo = "choose another, or give that host a name"
-            if path != ("name",) and name in rows:
+            is_name_of_host = path[0] == "hosts"
+            if is_name_of_host and name in rows:
                 yield Finding(("hosts",), required, clash, todo, row=rows[name])
             else:
                 yield self.finding(vertex, path, required, clash, todo)

@@ -214,9 +214,9 @@ def _cable_in_words(ends: Ends, ports: Ends) -> str:
 
 def _reused_numbers(old: Build, new: Build) -> Iterator[Change]:
     """Yield the numbers of removed elements that others get, as none are free."""
-    from compilers.spec.allocations import BUNDLE, CABLE, HOST, LINK
+    from compilers.spec.allocations import BEFORE, BUNDLE, CABLE, HOST, LINK
     from compilers.update.renumbering import same_switches
-    from compilers.wiring.link_numbers import BEFORE, renumbered_key
+    from compilers.wiring.link_numbers import renumbered_key
 
     new_vertex = dict(same_switches(old, new))
     for kind in (LINK, CABLE, BUNDLE, HOST):

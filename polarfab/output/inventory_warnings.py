@@ -69,6 +69,6 @@ def warn_of_losses(fabric: Fabric) -> dict[str, list[str]]:
         cost = lost_of_plane.cost()
         if cost:
             warn(f"without them: {cost}")
-        for move in lost_of_plane.moves[:MOST_NAMED]:
-            warn(move)
+        for exchange in lost_of_plane.exchanges[:MOST_NAMED]:
+            warn(exchange)
     return all_names

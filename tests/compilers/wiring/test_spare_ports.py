@@ -138,7 +138,9 @@ def test_the_cost_is_that_of_the_graph():
     before, after = (dict(nx.all_pairs_shortest_path_length(g)) for g in (whole, left))
     more = {(a, b): after[a][b] - before[a][b] for a in before for b in before if a != b}
     assert len(found.links) == 3 if whole.degree[0] == 5 else 2
-    assert found.hops == (2, max(max(row.values()) for row in after.values()))
-    assert (found.longer, found.pairs) == (sum(n > 0 for n in more.values()), 420)
-    a, b = (int(name.removeprefix("n")) for name in found.worst)
+    growth = found.path_growth
+    assert growth.diameter_before == 2
+    assert growth.diameter_after == max(max(row.values()) for row in after.values())
+    assert (growth.longer, growth.pairs) == (sum(n > 0 for n in more.values()), 420)
+    a, b = (int(name.removeprefix("n")) for name in growth.worst)
     assert more[a, b] == max(more.values())
