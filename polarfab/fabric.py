@@ -401,7 +401,7 @@ class Fabric:
         """
         from tempfile import TemporaryDirectory
 
-        from compilers.tables.folders.folder_contents import require_verified
+        from compilers.tables.folders.verified_mark import require_verified
 
         with ExitStack() as stack:
             fabric = self
@@ -654,7 +654,7 @@ def with_installed(
     Raises:
         InputError: the earlier build is of another topology, or has another number of planes.
     """
-    from compilers.cabling.fabric_numbers import installed_planes, require_same_topology
+    from compilers.cabling.installed_numbers import installed_planes, require_same_topology
     from compilers.tables.folders.build_folder import last_proved_build
 
     installed = loaded.installed

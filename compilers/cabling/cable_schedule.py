@@ -20,6 +20,7 @@ from compilers.cabling import cable_formats as formats
 from compilers.cabling.bill import Item, bill
 from compilers.cabling.cable_plan import CabledFabric, Cables, cables_of, hardware_of
 from compilers.cabling.cords import CORD_COLUMNS, Cord, bill_items, cords, labels_of_cords
+from compilers.cabling.host_cables import as_host_csv
 from compilers.cabling.netbox_cables import as_netbox
 from compilers.cabling.panel_plan import (
     PanelPlan,
@@ -179,7 +180,7 @@ class CableSchedule:
         if form == "bom":
             return formats.as_bill(self.bill())
         if form == "hosts":
-            return formats.as_host_csv(self.planes, self.rack)
+            return as_host_csv(self.planes, self.rack)
         if form == "netbox":
             return as_netbox(zip_longest((rows for _, rows in self.planes), self._whole_plans()))
         if form == "csv":

@@ -10,18 +10,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network
 from typing import TYPE_CHECKING, Any
 
-from compilers.cabling.cable_labels import bundle_keys, cable_keys, with_labels
-from compilers.cabling.cable_plan import cables_of, hardware_of
+from compilers.cabling.cable_labels import with_labels
 from compilers.spec.allocations import (
     ASN,
-    BUNDLE,
-    CABLE,
     HOST,
-    LENGTH,
     LINK,
     POOL,
     SIZES,
@@ -30,27 +26,17 @@ from compilers.spec.allocations import (
     Numbers,
     assign_numbers,
 )
-from compilers.spec.fabric_file import LoadedFabric
-from compilers.spec.installed import Installed
-from compilers.spec.node_systems import ROUTING_VALUES
-from compilers.tables.build import Build
-from compilers.topology.labelled_graph import EXPANDED
 from compilers.wiring.addressing import Addressing
 from compilers.wiring.as_numbers import as_number_rows, as_numbers
 from compilers.wiring.hardware import Hardware
-from compilers.wiring.link_numbers import default_numbers, link_numbers, numbers_by_key
+from compilers.wiring.link_numbers import default_numbers, numbers_by_key
 from compilers.wiring.wiring import Wiring
-from inventory.problems import InputError
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
-    from compilers.spec.fabric_spec import AddressingSpec
+    pass
 
-GROWING = ("clusters", "file")
-"""Parameters of a topology that change as it grows."""
 LINK_POOLS = ("links", "links6")
 """The words of `Build.control` for the pools of links."""
-ROUTING = "routing"
-"""The word of `Build.control` for where routes come from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,167 +164,3 @@ def _host_numbers(hosts: Mapping[str, int], before: Numbers) -> Numbers:
 def _vertex(key: str) -> str:
     """The vertex in the key of a host, such as `3` in `3/db1`."""
     return key.partition("/")[0]
-
-
-def installed_in(build: Build) -> Installed:
-    """What a build of one plane has: nodes, ports and numbers."""
-    wiring, hardware = build.wiring, build.hardware
-    return Installed(
-        names=wiring.names,
-        serials=hardware.serial if hardware else (),
-        port_of_link=wiring.port_name_of_link(),
-        port_of_host=wiring.port_name_of_host(),
-        number_of_host=_host_numbers_in(build),
-        allocations=numbers_in(build),
-        racks_and_units=_racks_and_units(hardware) if hardware else (),
-        block_length=build.addressing.ipv4_length,
-    )
-
-
-def _racks_and_units(hardware: Hardware) -> tuple[tuple[str, int], ...]:
-    """The rack and the unit of each node."""
-    racks = [hardware.rack_names[rack] for rack in hardware.rack.tolist()]
-    return tuple(zip(racks, hardware.unit.tolist(), strict=True))
-
-
-def installed_planes(
-    loaded: LoadedFabric, builds: Sequence[Build], put_aside: Sequence[Build]
-) -> tuple[Installed, ...]:
-    """What is installed in each plane: what its build has, with the numbers of the allocations.
-
-    Args:
-        loaded: the fabric, whose file of allocations goes before the numbers in a build.
-        builds: of an earlier compile, one a plane; () without one.
-        put_aside: an earlier build that was put aside. The numbers that it gave stay reserved.
-
-    Raises:
-        InputError: file and build are not of one fabric.
-    """
-    count = loaded.spec.planes
-    planes = range(1, count + 1) if count > 1 else (0,)
-    if loaded.allocations and [*loaded.allocations] != [*planes]:
-        required = f"the numbers of {count} planes" if count > 1 else "the numbers of one plane"
-        given = f"those of planes {', '.join(map(str, loaded.allocations))}"
-        todo = "name the file of this fabric, or another one that does not exist yet"
-        raise InputError.of(required, given, todo, str(loaded.allocations_file))
-    if builds:
-        installed = [installed_in(build) for build in builds]
-    elif loaded.allocations:
-        installed = [Installed.of_allocations(loaded.allocations[plane]) for plane in planes]
-    else:
-        return ()
-    for i, plane in enumerate(planes):
-        allocations = installed[i].allocations
-        if builds and loaded.allocations:
-            listed = loaded.allocations[plane]
-            _require_one_fabric(listed, allocations, loaded)
-            listed = _with_blocks_in_pools(listed, allocations, loaded.spec.addressing)
-            allocations = listed.with_reserved(allocations)
-        if len(put_aside) == count:
-            allocations = allocations.with_reserved(numbers_in(put_aside[i]))
-        installed[i] = replace(installed[i], allocations=allocations)
-    return tuple(installed)
-
-
-def _with_blocks_in_pools(
-    listed: Allocations, built: Allocations, pools: AddressingSpec
-) -> Allocations:
-    """The numbers of a file; blocks outside the pools begin where they do in the build.
-
-    A file is not taken back when its build is: it still has the blocks that were given up.
-
-    Args:
-        listed: the numbers of the file.
-        built: the numbers of the build.
-        pools: the pools of addresses now.
-    """
-    first, built_numbers = dict(listed.of(POOL).used), built.of(POOL).used
-    for word, pool in (("ipv4", pools.ipv4), ("ipv6", pools.ipv6)):
-        if pool and word in first and word in built_numbers:
-            pool_range = range(int(pool.network_address), int(pool.broadcast_address) + 1)
-            if first[word] not in pool_range and built_numbers[word] in pool_range:
-                first[word] = built_numbers[word]
-    return replace(listed, numbers={**listed.numbers, POOL: Numbers(first)}) if first else listed
-
-
-def require_same_topology(loaded: LoadedFabric, builds: Sequence[Build]) -> None:
-    """Pass when builds are of the topology and the planes of a spec.
-
-    The fabric may have grown by clusters since, or its graph by links.
-
-    Raises:
-        InputError: they are not.
-    """
-    spec, topology = loaded.spec.topology, builds[0].topology
-    stated, built = spec.parameters(), topology.parameters
-    fixed = [name for name in stated if name in built and name not in GROWING]
-    families = {spec.family.removesuffix(EXPANDED), topology.family.removesuffix(EXPANDED)}
-    todo = "name a build of this fabric, or compile into a folder without one"
-    if len(families) > 1 or any(stated[name] != built[name] for name in fixed):
-        title = " ".join([spec.family, *(f"{name}={stated[name]}" for name in fixed)])
-        raise InputError.of(f"an earlier build of {title}", topology.title(), todo)
-    count = loaded.spec.planes
-    if len(builds) != count:
-        planes = "one plane" if count == 1 else f"{count} planes"
-        raise InputError.of(f"an earlier build of {planes}", f"one of {len(builds)}", todo)
-
-
-def _require_one_fabric(listed: Allocations, built: Allocations, loaded: LoadedFabric) -> None:
-    """Pass when nodes have the same vertices in a file and in a build.
-
-    Raises:
-        InputError: a node has another one.
-    """
-    built_numbers = built.of(VERTEX).used
-    for key, vertex in listed.of(VERTEX).used.items():
-        if built_numbers.get(key, vertex) != vertex:
-            raise InputError.of(
-                file=str(loaded.allocations_file),
-                required=f"vertex {built_numbers[key]} for {key}, as in the build that is there",
-                given=str(vertex),
-                todo="take the file that was written with this build",
-            )
-
-
-def numbers_in(build: Build) -> Allocations:
-    """The allocations of a build; those that follow from its ports if it has no list of them.
-
-    The length of a block is among them.
-    """
-    pools = {**build.addressing.first_addresses(), LENGTH: build.addressing.ipv4_length}
-    if build.allocations and build.hardware:
-        listed = build.allocations
-        numbers = {**listed.numbers, POOL: Numbers(pools)} | _as_numbers_in(build)
-        return replace(listed, numbers=numbers)
-    wiring, hardware = build.wiring, hardware_of(build)
-    links = build.allocations.of(LINK)
-    if not links:
-        links = Numbers(numbers_by_key(wiring, link_numbers(wiring, {})))
-    numbers = {LINK: links}
-    if not hardware.panels:
-        cables = cables_of(wiring, hardware)
-        keys = zip(cable_keys(cables), cables.number.tolist(), strict=True)
-        bundles = zip(bundle_keys(cables), cables.bundles.number.tolist(), strict=True)
-        numbers |= {CABLE: Numbers(dict(keys)), BUNDLE: Numbers(dict(bundles))}
-    vertices, names = vertex_numbers(wiring.names, hardware.serial)
-    numbers |= {VERTEX: vertices, POOL: Numbers(pools)} | _as_numbers_in(build)
-    return Allocations(numbers, names)
-
-
-def _as_numbers_in(build: Build) -> dict[str, Numbers]:
-    """The AS numbers of a build as rows, with those that an older build has no rows for."""
-    rows = build.allocations.of(ASN)
-    if not rows and build.control.get(ROUTING) == ROUTING_VALUES["ebgp"]:
-        rows = as_number_rows(
-            as_numbers(build.base, build.wiring.names, Allocations()).tolist(), rows
-        )
-    return {ASN: rows} if rows else {}
-
-
-def _host_numbers_in(build: Build) -> dict[tuple[int, str], int]:
-    """The number of each host at its switch, by vertex and name, with those that are reserved."""
-    numbers = build.wiring.host_numbers()
-    for key, number in build.allocations.of(HOST).freed.items():
-        vertex, _, name = key.partition("/")
-        numbers.setdefault((int(vertex), name), number)
-    return numbers

@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.cabling.cable_names import label_prefix
 from compilers.cabling.cable_plan import Cables, by_port, cables_of
 from compilers.cabling.connectors import Numbers
-from compilers.cabling.schedule_columns import label_prefix
 from compilers.cabling.shuffle import Shuffle, shuffle
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.replicated_clusters import added_clusters

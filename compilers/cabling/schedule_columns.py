@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.cabling.cable_names import bundle_name, cable_name
 from compilers.cabling.cable_plan import Cables
 from compilers.wiring.wiring import Wiring
 
@@ -165,35 +166,3 @@ def labels_of(cables: Cables, selected: NDArray[np.int64]) -> list[str]:
         suffix = f"-{socket + 1}" if label and has_parallel[entry] else ""
         labels.append(f"{label}{suffix}" if label else cable_name(number, plane))
     return labels
-
-
-def cable_name(number: int, plane: int = 0) -> str:
-    """The name of a cable.
-
-    >>> cable_name(12), cable_name(12, plane=2)
-    ('C00012', 'P2-C00012')
-    """
-    return f"{label_prefix(plane)}C{number:05d}"
-
-
-def bundle_name(number: int, plane: int = 0) -> str:
-    """The name of a bundle; "" for number 0, no bundle.
-
-    >>> bundle_name(12), bundle_name(0)
-    ('B0012', '')
-    """
-    return f"{label_prefix(plane)}B{number:04d}" if number else ""
-
-
-def host_cable_name(vertex: int, host: int, plane: int = 0) -> str:
-    """The name of the cable to a host, by the vertex of its switch and its number there.
-
-    >>> host_cable_name(12, 0)
-    'H00012-0'
-    """
-    return f"{label_prefix(plane)}H{vertex:05d}-{host}"
-
-
-def label_prefix(plane: int) -> str:
-    """What the labels of a plane begin with; "" for plane 0, the only one."""
-    return f"P{plane}-" if plane else ""

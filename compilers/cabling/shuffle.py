@@ -27,6 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 from compilers.cabling.cable_plan import Cables
+from compilers.cabling.cassette_types import CassetteType, fewest_cassette_types, types_of_cassettes
 from compilers.cabling.connectors import (
     Bools,
     Connectors,
@@ -37,16 +38,6 @@ from compilers.cabling.connectors import (
     rank_of_rows,
     rows_of_groups,
 )
-
-
-class CassetteType(NamedTuple):
-    """A type of cassettes: all that have the same wires."""
-
-    name: str
-    """The name of the type: `cassette-1`."""
-    fronts: tuple[str, ...]
-    """For each front port a text with a word for each lane: `T1.2` leads to position 2 of the first
-    trunk behind, `F2.8` to lane 8 of the second front port; `-` is dark."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,7 +94,7 @@ def shuffle(cables: Cables, plug: Numbers, step: Numbers, room: int) -> Shuffle:
     rear_port = first_rear_port[connectors.connector] + split.part
     trunks = _Trunks.of(connectors, halves, trunk, rear_port, is_reversed)
     rear_position = rear_port * room + split.position
-    cassette_type, types = _cassette_types(connectors, halves, rear_position, room)
+    cassette_type, types = types_of_cassettes(connectors, halves, rear_position, room)
     # -1 for the halves of links that stay inside their cassette.
     trunk_of_half, position_of_half = np.full((2, len(halves.cassette)), -1)
     trunk_of_half[connectors.half] = trunk
@@ -114,7 +105,7 @@ def shuffle(cables: Cables, plug: Numbers, step: Numbers, room: int) -> Shuffle:
         cluster=halves.cluster,
         cassette_type=cassette_type,
         types=types,
-        fewest_types=_fewest_types(connectors, halves),
+        fewest_types=fewest_cassette_types(connectors, halves),
         cassette=halves.cassette.reshape(-1, 2),
         front_port=halves.front_port.reshape(-1, 2),
         lane=halves.lane.reshape(-1, 2),
@@ -372,74 +363,6 @@ def _first_rear_ports(
     first_port = np.empty(len(near), np.int64)
     first_port[by_lanes] = trunks_before - trunks_before[np.searchsorted(near, near)]
     return first_port
-
-
-def _cassette_types(
-    connectors: Connectors, halves: Halves, rear_position: Numbers, room: int
-) -> tuple[Numbers, tuple[CassetteType, ...]]:
-    """The type of each cassette, int64[C], and all types.
-
-    Args:
-        connectors: all connectors.
-        halves: where the halves are plugged.
-        rear_position: int64[H], the position that each half takes among all positions of the rear
-            ports of its cassette; each port has `room` positions.
-        room: how many links a trunk holds.
-    """
-    width, half = halves.width, connectors.half
-    lanes = (int(halves.front_port.max(initial=0)) + 1) * width
-    # By cassette and lane, the other end of the lane: a lane of the cassette; from `lanes` on, a
-    # position of a rear port; -1, none.
-    lane_end = np.full((len(halves.cluster), lanes), -1)
-    lane_end[halves.cassette, halves.cassette_lane] = other_half(halves.cassette_lane)
-    lane_end[halves.cassette[half], halves.cassette_lane[half]] = lanes + rear_position
-    _, first, pattern = np.unique(lane_end, axis=0, return_index=True, return_inverse=True)
-    # Types are numbered in the order of their first cassettes.
-    cassette_type = np.argsort(np.argsort(first))[pattern.ravel()]
-
-    def word(end: int) -> str:
-        """The other end of a lane, in a word."""
-        if end < 0:
-            return "-"
-        if end < lanes:
-            front_port, lane = divmod(end, width)
-            return f"F{front_port + 1}.{lane + 1}"
-        rear_port, position = divmod(end - lanes, room)
-        return f"T{rear_port + 1}.{position + 1}"
-
-    types = []
-    for number, row in enumerate(lane_end[np.sort(first)], 1):
-        lanes_of_ports = row.reshape(-1, width)
-        used_ports = _without_dark_end(lanes_of_ports, (lanes_of_ports >= 0).any(axis=1))
-        used_lanes = (_without_dark_end(port, port >= 0) for port in used_ports)
-        fronts = tuple(" ".join(map(word, port.tolist())) for port in used_lanes)
-        types.append(CassetteType(f"cassette-{number}", fronts))
-    return cassette_type, tuple(types)
-
-
-def _without_dark_end(values: Numbers, lit: Bools) -> Numbers:
-    """The values up to the last that is lit; the first value in any case.
-
-    Args:
-        values: int64[n, …], lanes or ports.
-        lit: bool[n], which lanes or ports lead to another end.
-    """
-    return values[: int(np.flatnonzero(lit).max(initial=0)) + 1]
-
-
-def _fewest_types(connectors: Connectors, halves: Halves) -> int:
-    """A lower bound on the number of types: cassettes that differ whatever positions links take.
-
-    They differ in the number of switches, of links inside, or of links to other cassettes.
-    """
-    cassette, count = halves.cassette, len(halves.cluster)
-    # By used front port, the cassette: a switch has a front port of its own.
-    ports = np.unique(np.stack((cassette, halves.front_port)), axis=1)[0]
-    inside = np.bincount(cassette, cassette == other_half(cassette), count)
-    by_links = np.lexsort((connectors.links, connectors.near))
-    outside = rows_of_groups(connectors.near[by_links], connectors.links[by_links], count)
-    counts = np.column_stack((np.bincount(ports, minlength=count), inside, outside))
-    return int(rank_of_rows(counts).max()) + 1
 
 
 def _rank_in_connector(connector: Numbers, *keys: Numbers) -> Numbers:

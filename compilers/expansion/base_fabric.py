@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from compilers.expansion.link_ports import LinkPorts, links_to_add, ports_for_links
 from compilers.expansion.new_hosts import needs_of_new_hosts
-from compilers.expansion.spare_ports import SparePorts, links_to_add, ports_for_links
 from compilers.tables.build import Build
 from compilers.topology.families import family_before
 from compilers.topology.labelled_graph import Topology
@@ -40,7 +40,7 @@ class BaseFabric:
 
     @classmethod
     def of(cls, topology: Topology) -> BaseFabric:
-        """The first fabric of a topology, by its parameters, and the clusters added since."""
+        """Return the first fabric of a topology and the clusters added since, by its parameters."""
         family = family_before(topology)
         if not family.grows_by_clusters:
             return cls(topology, topology, "", 0)
@@ -48,7 +48,7 @@ class BaseFabric:
         return cls(topology, first, *added_clusters(topology))
 
     def problems(self, method: str, count: int) -> list[Problem]:
-        """Why `count` more clusters of a kind cannot be added; [] if they can."""
+        """Return why `count` more clusters of a kind cannot be added; [] if they can."""
         if self.method not in ("", method):
             given = f"{method}, where {self.count} by {self.method} were added"
             return [Problem(f"more clusters by {self.method}", given, "", key="clusters")]
@@ -75,23 +75,30 @@ class BaseFabric:
             todo = "install or repair them first, or plan from the build of the whole fabric"
             raise InputError.of("a whole fabric", f"{lacking:,} links missing", todo)
 
-    def most(self, method: str, spare: SparePorts, build: Build, hardware: Hardware) -> int:
-        """The most clusters of a kind that can be added before a node runs out of ports.
+    def clusters_that_fit(
+        self, method: str, link_ports: LinkPorts, build: Build, hardware: Hardware
+    ) -> int:
+        """Return the most clusters of a kind that can be added before a node runs out of ports.
 
         Links need ports at old and new nodes, and hosts at new ones.
         """
         count, wiring = 0, build.wiring
         while not self.problems(method, count + 1):
             larger = self.grown(method, count + 1)
-            if (links_to_add(larger) > ports_for_links(spare, larger, wiring)).any():
+            if (links_to_add(larger) > ports_for_links(link_ports, larger, wiring)).any():
                 break
-            if any(need.lacks_ports for need in needs_of_new_hosts(build, larger, spare, hardware)):
+            if any(
+                need.lacks_ports for need in needs_of_new_hosts(build, larger, link_ports, hardware)
+            ):
                 break
             count += 1
         return count
 
     def grown(self, method: str, count: int) -> Expansion:
-        """The fabric with `count` more clusters; `added` has the edges that are not there yet."""
+        """Return the fabric with `count` more clusters.
+
+        `Expansion.added` has the edges that are not there yet.
+        """
         larger = expand(self.first, method, self.count + count)
         new = larger.added[larger.added.max(axis=1) >= self.topology.graph.order]
         return replace(larger, added=new)

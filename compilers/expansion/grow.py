@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.cabling.cable_plan import Cables, cables_of, hardware_of
-from compilers.cabling.fabric_numbers import LINK_POOLS, WholeFabric, allocate, links_in, numbers_in
+from compilers.cabling.fabric_numbers import LINK_POOLS, WholeFabric, allocate, links_in
+from compilers.cabling.installed_numbers import numbers_in
 from compilers.expansion.base_fabric import BaseFabric
 from compilers.expansion.grown_addresses import (
     grown_addressing,
@@ -26,15 +27,10 @@ from compilers.expansion.grown_addresses import (
 )
 from compilers.expansion.grown_racks import PlaneHardware, grown_hardware
 from compilers.expansion.grown_wiring import grown_wiring, moved_cables, with_generated_ports
+from compilers.expansion.link_ports import LinkPorts
 from compilers.expansion.new_hosts import needs_of_new_hosts
-from compilers.expansion.spare_ports import (
-    SpareNodes,
-    SparePorts,
-    choose_spare_nodes,
-    hosts_of_spares,
-    require_room,
-    require_room_for_hosts,
-)
+from compilers.expansion.port_shortage import require_room, require_room_for_hosts
+from compilers.expansion.spare_nodes import SpareNodes, choose_spare_nodes, hosts_of_spares
 from compilers.routing.balanced_tables import balanced
 from compilers.routing.choose import choices
 from compilers.routing.minimal_routes import routes
@@ -101,14 +97,14 @@ class GrownFabric:
             clusters_that_fit: how many clusters of the kind fit.
         """
         cables = cables_of(larger.wiring, hardware_of(larger))
-        spare = SparePorts.of(larger.wiring, hardware.types, before.disabled_ports)
+        link_ports = LinkPorts.of(larger.wiring, hardware.types, before.disabled_ports)
         return cls(
             build=larger,
             expansion=expansion,
             cables=cables,
             added=np.flatnonzero(cables.ends.max(axis=1) >= before.topology.graph.order),
             moved=moved_cables(before.wiring, larger.wiring),
-            ports_left=spare.counts(),
+            ports_left=link_ports.unused_counts(),
             spare_nodes=spare_nodes,
             clusters_that_fit=clusters_that_fit,
             changes=changes(before, larger),
@@ -145,18 +141,20 @@ def grow(build: Build, method: str, count: int, planes: Sequence[Build] = ()) ->
         build.wiring, hardware_of(build), expansion
     )
     build = replace(build, wiring=wiring_with_ports)
-    spare = SparePorts.of(build.wiring, old_hardware.types, build.disabled_ports)
-    clusters_that_fit = base.most(method, spare, build, old_hardware)
-    require_room(spare, expansion, build.wiring, clusters_that_fit)
+    link_ports = LinkPorts.of(build.wiring, old_hardware.types, build.disabled_ports)
+    clusters_that_fit = base.clusters_that_fit(method, link_ports, build, old_hardware)
+    require_room(link_ports, expansion, build.wiring, clusters_that_fit)
     spare_nodes = choose_spare_nodes(old_hardware, build.wiring, expansion)
     addressing = grown_addressing(
         build.addressing, expansion.topology, old_hardware.plane, spare_nodes
     )
     addresses_in_use = named_addresses(build, old_hardware) | management_addresses(planes)
     require_outside(addressing, addresses_in_use)
-    hosts = needs_of_new_hosts(build, expansion, spare, old_hardware)
-    require_room_for_hosts(hosts, old_hardware.types, clusters_that_fit)
-    wiring = grown_wiring(build.wiring, expansion, spare, old_hardware, spare_nodes, hosts)
+    host_needs = needs_of_new_hosts(build, expansion, link_ports, old_hardware)
+    require_room_for_hosts(host_needs, old_hardware.types, clusters_that_fit)
+    wiring = grown_wiring(
+        build.wiring, expansion, link_ports, old_hardware, spare_nodes, host_needs
+    )
     tables, forwarding = _tables(build, expansion, wiring)
     other_planes = [PlaneHardware(plane.wiring, hardware_of(plane)) for plane in planes]
     without_labels = grown_hardware(expansion, wiring, old_hardware, spare_nodes, other_planes)

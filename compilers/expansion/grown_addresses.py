@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from ipaddress import ip_address
 
-from compilers.expansion.spare_ports import SpareNodes, hosts_of_spares
+from compilers.expansion.spare_nodes import SpareNodes, hosts_of_spares
 from compilers.tables.build import Build
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.addressing import Addressing

@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from compilers.cabling.cable_plan import hardware_of
-from compilers.cabling.fabric_numbers import require_same_topology
+from compilers.cabling.installed_numbers import require_same_topology
 from compilers.expansion.grow import FITTED
 from compilers.spec.fabric_file import LoadedFabric
 from compilers.tables.build import Build

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.expansion.spare_ports import SpareNodes, hosts_of_spares
+from compilers.expansion.spare_nodes import SpareNodes, hosts_of_spares
 from compilers.topology.replicated_clusters import Expansion
 from compilers.wiring.hardware import Hardware
 from compilers.wiring.plane_numbers import plane_prefix

@@ -12,15 +12,15 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.expansion.spare_ports import (
-    HostNeed,
-    SpareNodes,
-    SparePorts,
+from compilers.expansion.host_needs import HostNeed
+from compilers.expansion.link_ports import (
+    LinkPorts,
     far_ports,
     grown_ports,
     links_to_add,
     ports_for_links,
 )
+from compilers.expansion.spare_nodes import SpareNodes
 from compilers.topology.replicated_clusters import Expansion
 from compilers.wiring.generated_inventory import GENERATED, generated_type
 from compilers.wiring.hardware import Hardware
@@ -32,17 +32,20 @@ from compilers.wiring.wiring import Wiring
 def with_generated_ports(
     wiring: Wiring, hardware: Hardware, expansion: Expansion
 ) -> tuple[Wiring, Hardware]:
-    """The wiring and the hardware with ports for an expansion, if the node type is generated.
+    """Return the wiring and the hardware with ports for an expansion.
+
+    Only a generated node type gets more ports. Others stay as they are.
 
     The new ports come after the existing ones, so that no plug is moved.
     """
     if wiring.type_names != (GENERATED,):
         return wiring, hardware
-    spare = SparePorts.of(wiring, hardware.types)
-    lacking = links_to_add(expansion) - ports_for_links(spare, expansion, wiring)
+    link_ports = LinkPorts.of(wiring, hardware.types)
+    lacking = links_to_add(expansion) - ports_for_links(link_ports, expansion, wiring)
     new_ports = int(lacking.max(initial=0))
     if new_ports == 0:
         return wiring, hardware
+    # The generated type has ports for links, then for hosts, then those of earlier expansions.
     roles = hardware.types[0].role
     hosts = roles.count("host")
     links = roles.index("host") if hosts else len(roles)
@@ -55,23 +58,23 @@ def with_generated_ports(
 def grown_wiring(
     wiring: Wiring,
     expansion: Expansion,
-    spare: SparePorts,
+    link_ports: LinkPorts,
     hardware: Hardware,
     spare_nodes: SpareNodes,
-    hosts: Sequence[HostNeed],
+    host_needs: Sequence[HostNeed],
 ) -> Wiring:
-    """The wiring of the larger fabric: old nodes as they are, then new nodes.
+    """Return the wiring of the larger fabric: old nodes as they are, then new nodes.
 
     Args:
         wiring: the wiring of the old nodes.
         expansion: the larger topology.
-        spare: the unused ports of the old nodes.
+        link_ports: the unused ports of the old nodes.
         hardware: the node types and the spares.
         spare_nodes: the spares that are used; they keep the names and numbers of the inventory.
-        hosts: the hosts of each new node.
+        host_needs: the hosts of each new node, and their ports.
     """
     first_new, graph = len(wiring.names), expansion.topology.graph
-    port = grown_ports(spare, expansion, wiring)
+    port = grown_ports(link_ports, expansion, wiring)
     new_vertices, per_node = range(first_new, graph.order), wiring.host_port.shape[1]
     management = [""] * len(new_vertices)
     host_names: list[str] = []
@@ -89,7 +92,7 @@ def grown_wiring(
         port=port,
         far=graph.padded(),
         far_port=far_ports(port, graph),
-        host_port=_grown_host_ports(wiring, hosts),
+        host_port=_grown_host_ports(wiring, host_needs),
         node_type=wiring.node_type[expansion.origin],
         type_names=wiring.type_names,
         port_names=wiring.port_names,
@@ -99,7 +102,7 @@ def grown_wiring(
 def _new_datapath_ids(
     wiring: Wiring, hardware: Hardware, spare_nodes: SpareNodes, count: int
 ) -> NDArray[np.uint64]:
-    """The datapath ids of `count` new nodes: those of spares, and new ones above all others."""
+    """Return the datapath ids of `count` new nodes: those of spares, else new ones above all."""
     first_new = len(wiring.names)
     ids_of_spares = [spare.datapath_id for spare in hardware.spares]
     first = max(int(wiring.datapath_id.max()), first_new, *ids_of_spares) + 1
@@ -113,21 +116,21 @@ def _new_datapath_ids(
 def _new_names(
     wiring: Wiring, expansion: Expansion, hardware: Hardware, spare_nodes: SpareNodes
 ) -> list[str]:
-    """The names of new nodes.
+    """Return the names of new nodes.
 
     A spare keeps its name. If all nodes are named by their vertices, so are new ones. Otherwise a
     new node is named by the node that it copies and the number of the copy. If the name is taken,
     an `x` is appended.
     """
     first_new = len(wiring.names)
-    by_vertex = list(wiring.names) == [str(v) for v in range(first_new)]
+    are_named_by_vertex = list(wiring.names) == [str(v) for v in range(first_new)]
     copies = expansion.topology.coordinates[first_new:, -1].tolist()
     used = {*wiring.names, *wiring.host_names, *(s.name for s in hardware.spares)}
     used |= {host.name for spare in hardware.spares for host in spare.hosts}
     names = []
     for vertex, copy in enumerate(copies, first_new):
         original = wiring.names[int(expansion.origin[vertex])]
-        name = str(vertex) if by_vertex else f"{original}-{copy}"
+        name = str(vertex) if are_named_by_vertex else f"{original}-{copy}"
         while name in used:
             name += "x"
         names.append(spare_nodes[vertex].name if vertex in spare_nodes else name)
@@ -136,7 +139,7 @@ def _new_names(
 
 
 def _grown_host_ports(wiring: Wiring, needs: Sequence[HostNeed]) -> NDArray[np.int32]:
-    """The ports of hosts, int32[S', H]: those of old nodes, then those of new nodes."""
+    """Return the ports of hosts, int32[S', H]: those of old nodes, then those of new nodes."""
     first_new, per_node = wiring.host_port.shape
     ports = np.zeros((first_new + len(needs), per_node), np.int32)
     ports[:first_new] = wiring.host_port
@@ -146,7 +149,7 @@ def _grown_host_ports(wiring: Wiring, needs: Sequence[HostNeed]) -> NDArray[np.i
 
 
 def moved_cables(before: Wiring, after: Wiring) -> int:
-    """How many old cables do not join the same two ports, by name, in the new fabric."""
+    """Return how many old cables do not join the same two ports, by name, in the new fabric."""
     number_of: dict[str, int] = {}
     old, new = _cable_ends(before, number_of), _cable_ends(after, number_of)
     in_either = len(np.unique(np.concatenate((old, new)), axis=0))
@@ -155,7 +158,9 @@ def moved_cables(before: Wiring, after: Wiring) -> int:
 
 
 def _cable_ends(wiring: Wiring, number_of: dict[str, int]) -> NDArray[np.int64]:
-    """Both ends of each cable, int64[E, 4]: vertex, port, vertex, port; the lower vertex first.
+    """Return both ends of each cable, int64[E, 4]: vertex, port, vertex, port.
+
+    The lower vertex comes first.
 
     Args:
         wiring: the cables.

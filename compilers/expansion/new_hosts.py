@@ -1,22 +1,17 @@
 """The hosts of the new switches of an expansion, and the ports that these hosts can have.
 
 When a fabric grows, a new switch gets as many hosts as most switches of its type have. It may be a
-*spare*: a node that the inventory names already, and that has had no vertex so far. A `HostNeed`
-says how many hosts a new switch needs ports for, and which ports these can be. `grow` asks for the
-needs before it gives hosts ports, and `base_fabric` to count the clusters that fit.
+*spare*: a node that the inventory names already, and that has had no vertex so far. `grow` asks for
+the needs before it gives hosts ports, and `base_fabric` to count the clusters that fit.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 
-from compilers.expansion.spare_ports import (
-    HostNeed,
-    SpareNodes,
-    SparePorts,
-    choose_spare_nodes,
-    host_needs,
-)
+from compilers.expansion.host_needs import HostNeed, host_needs
+from compilers.expansion.link_ports import LinkPorts
+from compilers.expansion.spare_nodes import SpareNodes, choose_spare_nodes
 from compilers.spec.allocations import HOST
 from compilers.tables.build import Build
 from compilers.topology.replicated_clusters import Expansion
@@ -25,12 +20,12 @@ from compilers.wiring.wiring import Wiring
 
 
 def needs_of_new_hosts(
-    build: Build, expansion: Expansion, spare: SparePorts, hardware: Hardware
+    build: Build, expansion: Expansion, link_ports: LinkPorts, hardware: Hardware
 ) -> list[HostNeed]:
     """The hosts of each new switch, and the ports that they can have."""
     spare_nodes = choose_spare_nodes(hardware, build.wiring, expansion)
     hosts = _host_counts(build, expansion, spare_nodes)
-    return host_needs(spare, expansion, build.wiring, hardware.types, hosts)
+    return host_needs(link_ports, expansion, build.wiring, hardware.types, hosts)
 
 
 def _host_counts(build: Build, expansion: Expansion, spare_nodes: SpareNodes) -> list[int]:

@@ -14,7 +14,7 @@ from typing import Any
 from compilers.proof.failures.risk_cases import kind_words
 from compilers.spec.policy import PROTECTED_FAILURES
 from compilers.tables.build import Build
-from compilers.tables.folders.folder_contents import verification_mark
+from compilers.tables.folders.verified_mark import verification_mark
 
 
 @dataclass(frozen=True, slots=True)

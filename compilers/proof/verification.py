@@ -18,9 +18,9 @@ from compilers.proof.soundness.build_soundness import unsound
 from compilers.proof.walks.delivery import default_failures, verify
 from compilers.proof.walks.delivery_report import Report
 from compilers.tables.build import Build
-from compilers.tables.build_codec import first_plane_forwarding_alike
-from compilers.tables.folders.folder_contents import mark_verified
+from compilers.tables.folders.verified_mark import mark_verified
 from compilers.tables.folders.written_file import place_of
+from compilers.tables.planes_alike import first_plane_forwarding_alike
 from compilers.topology.families import require_family
 from inventory.problems import InputError
 

@@ -18,7 +18,13 @@ from math import inf
 from pathlib import Path
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
-from compilers.tables.folders.folder_contents import MANIFEST, SUM, VERIFIED, identity_of, sum_of
+from compilers.tables.folders.folder_contents import (
+    MANIFEST,
+    MANIFEST_SUM,
+    VERIFIED,
+    identity_of,
+    manifest_sum,
+)
 from inventory.problems import InputError
 
 MOST_BUILD = 1 << 30
@@ -84,7 +90,7 @@ def unpack(
                 has_digest = entry.filename in digests  # the manifest has none of itself
                 if has_digest and digest != digests[entry.filename]:
                     raise BadZipFile(f"{entry.filename} with another digest than in its manifest")
-            (folder / SUM).write_text(sum_of(_manifest_text(archive)))
+            (folder / MANIFEST_SUM).write_text(manifest_sum(_manifest_text(archive)))
     except (BadZipFile, ValueError, *ZIP_ERRORS) as error:
         raise _archive_error("a ZIP file of a build folder", error) from error
 

@@ -28,14 +28,11 @@ from compilers.proof.proof_options import ProofOptions
 from compilers.proof.walks.delivery import verify
 from compilers.proof.walks.delivery_report import Report
 from compilers.tables.folders.build_folder import load, write
-from compilers.tables.folders.folder_contents import (
-    MANIFEST,
-    VERIFIED,
-    mark_verified,
-    verified_identity,
-)
+from compilers.tables.folders.folder_contents import MANIFEST, VERIFIED
 from compilers.tables.folders.folder_contents import identity_in as identity_of_folder
-from compilers.tables.folders.replaced_folder import new_build, replaced, try_to_remove
+from compilers.tables.folders.folder_moves import try_to_remove
+from compilers.tables.folders.replaced_folder import new_build, replaced
+from compilers.tables.folders.verified_mark import mark_verified, verified_identity
 from compilers.tables.folders.written_file import put_file
 from controller.rollout.build_archive import identity_in, pack, unpack
 from controller.switches.current import Current, read_build

@@ -14,7 +14,7 @@ from typing import Protocol
 from compilers.proof.proved import Proved
 from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import load
-from compilers.tables.folders.folder_contents import require_verified
+from compilers.tables.folders.verified_mark import require_verified
 from compilers.targets.openflow.encoder import FlowProgram
 from compilers.targets.openflow.profiles import Profile
 from controller.switches.reconcile import SwitchContent

@@ -20,7 +20,7 @@ from compilers.proof.walks.delivery_report import Report
 from compilers.spec.fabric_file import LoadedFabric, load_fabric
 from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import load, save, with_identity
-from compilers.tables.folders.folder_contents import mark_verified, require_verified
+from compilers.tables.folders.verified_mark import mark_verified, require_verified
 from compilers.update.loss import loss
 from compilers.update.move_plan import plan as plan_move
 from compilers.update.update_proof import prove

@@ -56,7 +56,7 @@ def say_changes_of_file(fabric: Fabric) -> None:
     This is for a fabric without an earlier build. Ports of cables have no number in the file, so
     they cannot be compared.
     """
-    from compilers.cabling.fabric_numbers import numbers_in
+    from compilers.cabling.installed_numbers import numbers_in
 
     if fabric.loaded is None:
         return
@@ -256,7 +256,7 @@ def write_allocations(fabric: Fabric, is_trial: bool) -> str:
     Raises:
         InputError: the file cannot be written.
     """
-    from compilers.cabling.fabric_numbers import numbers_in
+    from compilers.cabling.installed_numbers import numbers_in
     from compilers.spec.allocations_file import text_of
     from polarfab.output.verb_output import write_file
 

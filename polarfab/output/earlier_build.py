@@ -34,7 +34,7 @@ def earlier_build(
         InputError: the named build cannot be read; or the build in `output` has to be of this
             fabric, and is not, or cannot be read.
     """
-    from compilers.cabling.fabric_numbers import require_same_topology
+    from compilers.cabling.installed_numbers import require_same_topology
     from compilers.tables.folders.folder_contents import fabric_name_in, is_build, real_path
     from polarfab.fabric import Fabric
 

@@ -40,7 +40,7 @@ def side_by_side(first: Fabric, second: Fabric) -> tuple[PlanePair, ...]:
 
 def of_each_plane(fabric: Fabric, measure: Callable[[Fabric], Measurement]) -> list[Measurement]:
     """Measure each plane; of planes that forward alike, only the first."""
-    from compilers.tables.build_codec import first_plane_forwarding_alike
+    from compilers.tables.planes_alike import first_plane_forwarding_alike
 
     planes, results = fabric.planes, list[Measurement]()
     for number, plane in enumerate(planes):

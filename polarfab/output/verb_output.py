@@ -320,10 +320,10 @@ def write_file(
     Raises:
         InputError: the file cannot be written, or is inside a build or a render.
     """
-    from compilers.tables.folders.folder_contents import require_outside_ours
+    from compilers.tables.folders.folder_contents import require_outside_polarfab_folders
     from compilers.tables.folders.written_file import STDOUT, put_file
 
-    require_outside_ours(file, todo)
+    require_outside_polarfab_folders(file, todo)
     pieces = [content] if isinstance(content, bytes) else (piece.encode() for piece in content)
     put_file(STDOUT if str(file) == "-" else file, pieces, todo, folders)
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 from pathlib import Path
 
-from compilers.tables.folders.folder_contents import sum_of
+from compilers.tables.folders.folder_contents import manifest_sum
 
 
 def sign(folder: Path) -> None:
@@ -16,4 +16,4 @@ def sign(folder: Path) -> None:
         manifest["files"][name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
     text = json.dumps(manifest, indent=1)
     (folder / "manifest.json").write_text(text)
-    (folder / "manifest.sha256").write_text(sum_of(text))
+    (folder / "manifest.sha256").write_text(manifest_sum(text))

@@ -21,8 +21,8 @@ from compilers.proof.walks.delivery import verify
 from compilers.spec.fabric_file import load_fabric
 from compilers.spec.forwarding import Forwarding
 from compilers.tables.build import Build
-from compilers.tables.build_codec import forward_alike
 from compilers.tables.folders.build_folder import load, plane_folders, save_planes
+from compilers.tables.planes_alike import forward_alike
 from compilers.wiring.plane_pools import part_of
 from inventory.problems import InputError
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import yaml
 
-from compilers.cabling.fabric_numbers import numbers_in
+from compilers.cabling.installed_numbers import numbers_in
 from compilers.spec.allocations_file import text_of
 from compilers.tables.build import Build
 from polarfab.cabling import lost_links

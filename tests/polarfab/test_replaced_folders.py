@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 
 from compilers.tables.folders.build_folder import load, put_back
-from compilers.tables.folders.folder_contents import identity_in, last_place
-from compilers.tables.folders.replaced_folder import new_build, remove_all_parts
+from compilers.tables.folders.folder_contents import identity_in, last_build_place
+from compilers.tables.folders.leftover_parts import remove_all_parts
+from compilers.tables.folders.replaced_folder import new_build
 from compilers.targets.rendering.folder_check import check_folder
 from compilers.targets.rendering.rendered_folder import put_rendered, put_texts, rendered_lists
 from inventory.problems import InputError
@@ -210,7 +211,7 @@ def test_a_kill_leaves_the_old_folder_or_the_new_one(root: Path, name: str, step
         remove_all_parts(place)
         assert (place / ".git/HEAD").read_text() == HEAD, point
         assert not [*root.glob(".*.polarfab")], point
-        assert whole(last_place(place) if place.name == "place" else place)
+        assert whole(last_build_place(place) if place.name == "place" else place)
     assert states == {old, new}
 
 
@@ -368,7 +369,7 @@ def test_two_builds_at_once_are_one_and_the_one_before(made: Path, tmp_path: Pat
     with new_build(place) as new:
         command("compile", made / "new.yaml", "-o", place)
         shutil.copytree(made / "old", new, dirs_exist_ok=True)
-    builds = identity_in(place), identity_in(last_place(place))
+    builds = identity_in(place), identity_in(last_build_place(place))
     assert builds == (identity_in(made / "old"), identity_in(made / "new"))
 
 

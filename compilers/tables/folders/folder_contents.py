@@ -11,19 +11,16 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from compilers.spec.allocations_file import ALLOCATIONS
-from compilers.tables.build import Build
 from compilers.tables.folders.folder_files import read
-from compilers.tables.folders.written_file import flush, replace_file
 from inventory.problems import InputError
 
 MANIFEST, FABRIC, VERIFIED = "manifest.json", "fabric.json", "verified.json"
-SUM = f"{MANIFEST.removesuffix('.json')}.sha256"
+MANIFEST_SUM = f"{MANIFEST.removesuffix('.json')}.sha256"
 """The digest of the manifest, as `sha256sum -c` reads it; not part of the identity."""
 PLANES = "planes.json"
 """The list of the planes, in a folder with the builds of several."""
@@ -52,12 +49,12 @@ def identity_in(folder: Path) -> str:
         return ""
 
 
-def sum_of(manifest: str) -> str:
+def manifest_sum(manifest: str) -> str:
     """Return the text of `manifest.sha256` for the text of a manifest."""
     return f"{hashlib.sha256(manifest.encode()).hexdigest()}  {MANIFEST}\n"
 
 
-def require_outside_ours(file: Path, todo: str) -> None:
+def require_outside_polarfab_folders(file: Path, todo: str) -> None:
     """Pass when a file is in no build, and in no folder that a render wrote.
 
     Such a folder is replaced as a whole, and only if no other file is in it: a user's file there
@@ -78,7 +75,7 @@ def require_outside_ours(file: Path, todo: str) -> None:
             raise InputError.of(required, inside, todo, str(file))
 
 
-def our_files(folder: Path) -> set[str]:
+def polarfab_files(folder: Path) -> set[str]:
     """Return the paths below a folder of polarfab's files: those of a build and of renders."""
     names = {RENDERED}
     with suppress(*DAMAGED):
@@ -97,12 +94,12 @@ def build_files(folder: Path) -> set[str]:
     These are the files that the manifest lists; if it is damaged, all arrays and the allocations.
     """
     names = {PLANES}
-    for prefix in ("", *(f"{plane}/" for plane in _planes(folder))):
+    for prefix in ("", *(f"{plane}/" for plane in plane_names(folder))):
         listed = json_document(folder / prefix, MANIFEST).get("files")
         if not listed:
             arrays = (folder / prefix / "arrays").glob("*.npy")
             listed = [ALLOCATIONS, *(f"arrays/{array.name}" for array in arrays)]
-        names |= {f"{prefix}{name}" for name in (MANIFEST, SUM, FABRIC, VERIFIED, *listed)}
+        names |= {f"{prefix}{name}" for name in (MANIFEST, MANIFEST_SUM, FABRIC, VERIFIED, *listed)}
     return names
 
 
@@ -114,7 +111,7 @@ def json_document(folder: Path, name: str) -> dict[str, Any]:
         return {}
 
 
-def _planes(folder: Path) -> list[str]:
+def plane_names(folder: Path) -> list[str]:
     """Return the names of the planes in a folder, [] for the folder of one build.
 
     The list of planes names them; if it is damaged, the builds in the folder are taken.
@@ -156,70 +153,10 @@ def real_path(folder: Path) -> Path:
     return Path(os.path.realpath(folder))
 
 
-def last_place(place: Path) -> Path:
+def last_build_place(place: Path) -> Path:
     """Return where the last proved build before the one in a place is kept.
 
-    >>> last_place(Path("fabrics/build")).as_posix()
+    >>> last_build_place(Path("fabrics/build")).as_posix()
     'fabrics/.build.last'
     """
     return place.with_name(f".{place.name}.last")
-
-
-def is_proved(folder: Path) -> bool:
-    """Whether verification has passed on the build in a folder, on every plane of it."""
-    return all(verified_identity(folder / plane) for plane in _planes(folder) or [""])
-
-
-def mark_verified(folder: Path, identity: str, result: Mapping[str, Any] | None) -> None:
-    """Write the mark that verification has passed on a build, or remove it.
-
-    A link in the place of the mark is replaced.
-
-    Args:
-        folder: of the build.
-        identity: of the build.
-        result: what was proved; None where verification has not passed.
-
-    Raises:
-        OSError: the folder cannot be written.
-    """
-    if result is None:
-        (folder / VERIFIED).unlink(missing_ok=True)
-        return
-    plain = json.loads(json.dumps({"build": identity, **result}))
-    text = json.dumps(plain | {"digest": _seal(plain)}, indent=1)
-    replace_file(folder / VERIFIED, [text.encode()])
-    flush(folder)
-
-
-def _seal(mark: Mapping[str, Any]) -> str:
-    """Return the digest of a mark, which shows whether somebody edited the mark."""
-    plain = {name: value for name, value in mark.items() if name != "digest"}
-    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
-
-
-def verified_identity(folder: Path) -> str:
-    """Return the identity of the build in a folder if its mark is for this build, else ""."""
-    identity = identity_in(folder)
-    return identity if verification_mark(folder).get("build") == identity else ""
-
-
-def verification_mark(folder: Path) -> Mapping[str, Any]:
-    """Return the content of the mark in a folder; {} where there is no mark, or it was edited."""
-    mark = json_document(folder, VERIFIED)
-    return mark if mark.get("digest") == _seal(mark) else {}
-
-
-def require_verified(folder: Path, build: Build) -> None:
-    """Pass when a build has passed verification.
-
-    Raises:
-        InputError: it has not.
-    """
-    if verified_identity(folder) != build.identity:
-        raise InputError.of(
-            file=str(folder),
-            required="a build that has passed polarfab verify",
-            given="one that has not",
-            todo=f"run: polarfab verify {folder} (or use it as it is, with `unverified`)",
-        )

@@ -14,56 +14,43 @@ targets render.
 
 from __future__ import annotations
 
-import ctypes
-import errno
 import os
 import shutil
-import time
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from compilers.tables.folders.folder_contents import (
     RENDERED,
     distinguishing_file,
     is_build,
-    is_proved,
-    last_place,
-    our_files,
+    last_build_place,
+    polarfab_files,
     real_path,
 )
+from compilers.tables.folders.folder_moves import (
+    GIT,
+    exchange_names,
+    flush_all,
+    locked_folder,
+    move_git,
+    try_to_remove,
+)
+from compilers.tables.folders.leftover_parts import remove_parts
+from compilers.tables.folders.verified_mark import is_proved
 from compilers.tables.folders.written_file import (
     OTHER_FOLDER,
-    PART,
     flush,
     lock,
     new_folders,
-    opened_folder,
     os_errors_say_replaced,
     part_of,
     unwritable_folder,
 )
 from inventory.problems import InputError, Problem, few
 
-GIT = ".git"
-"""The folder of a git repository, which a user may keep in a folder of polarfab's files."""
-AT_FDCWD, RENAME_EXCHANGE = -100, 2
-"""Constants of the system call renameat2: relative to the working directory; exchange the two."""
-NO_EXCHANGE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
-"""The errors of a kernel or a file system that cannot exchange two names."""
-LOCK_TIMEOUT, LOCK_POLL = 60.0, 0.05
-"""Seconds: how long to wait for a folder that another command has locked, and between attempts."""
 T = TypeVar("T")
-
-
-class ClearedPart(NamedTuple):
-    """A part that a killed process left, and that was removed or put back."""
-
-    path: Path
-    """Its path beside the place."""
-    put_back_at: Path | None
-    """The path where it was put back; None: it was removed."""
 
 
 @contextmanager
@@ -164,13 +151,13 @@ def put_in_place(new: Path, place: Path) -> None:
         InputError: other files are where the last build is kept.
         OSError: it cannot be written.
     """
-    last_build = last_place(place)
+    last_build = last_build_place(place)
     if os.path.lexists(last_build):
         if last_build.is_symlink() or not last_build.is_dir():
             required, todo = "only the last build, which is kept here", "move it away"
             raise InputError.of(required, "something else", todo, str(last_build))
         require_only_ours(last_build)
-    _flush_all(new)
+    flush_all(new)
     if not os.path.lexists(place):
         new.rename(place)
         with os_errors_say_replaced():
@@ -178,14 +165,14 @@ def put_in_place(new: Path, place: Path) -> None:
         return
     if new != last_build:
         shutil.copymode(place, new)
-    _exchange(new, place)
+    exchange_names(new, place)
     with os_errors_say_replaced():
         old = new  # by the exchange, the folder that was in the place has this path
-        _move_git(old, place)
+        move_git(old, place)
         is_another = distinguishing_file(old) != distinguishing_file(place)
         if old != last_build and is_proved(old) and is_another:
             if os.path.lexists(last_build):
-                _exchange(old, last_build)
+                exchange_names(old, last_build)
             else:
                 old.rename(last_build)
         flush(place.parent)
@@ -209,12 +196,12 @@ def undo(folder: Path, read: Callable[[Path], T]) -> T:
         place = prepared_place(folder)
         require_place(place)
         with locked_folder(place.parent):
-            if not is_build(last_place(place)):
+            if not is_build(last_build_place(place)):
                 todo = "one is kept when another takes its place"
                 required = "an earlier build that was proved"
                 raise InputError.of(required, "none is kept", todo, str(folder))
-            build = read(last_place(place))
-            put_in_place(last_place(place), place)
+            build = read(last_build_place(place))
+            put_in_place(last_build_place(place), place)
         return build
 
 
@@ -251,7 +238,7 @@ def require_only_ours(place: Path, below: Collection[str] = ()) -> None:
     """
     if not place.is_dir():
         return
-    ours = our_files(place).union(below)
+    ours = polarfab_files(place).union(below)
     required = "only files that polarfab wrote in a folder that it replaces"
     todo = f"move it away, or {OTHER_FOLDER}"
     problems = [
@@ -312,42 +299,6 @@ def require_outside(place: Path, of_build: bool = True) -> None:
             raise InputError.of(required, f"one {reason}, {above}", OTHER_FOLDER, str(place))
 
 
-def _exchange(new: Path, place: Path) -> None:
-    """Exchange the names of two folders in one step.
-
-    Where the file system cannot do that, it takes three renames. Between the first two nothing is
-    in the place; if the process is killed then, `remove_parts` puts the old folder back.
-
-    Raises:
-        OSError: they cannot be renamed.
-    """
-    paths = (AT_FDCWD, os.fsencode(new), AT_FDCWD, os.fsencode(place))
-    try:
-        _call_libc("renameat2", *paths, RENAME_EXCHANGE)
-    except OSError as error:
-        if error.errno not in NO_EXCHANGE:
-            raise
-        place.rename(aside := _aside_path(place))
-        try:
-            new.rename(place)
-        except OSError:
-            aside.rename(place)
-            raise
-        with os_errors_say_replaced():
-            aside.rename(new)
-
-
-def _aside_path(place: Path) -> Path:
-    """Return the name that the old folder has while it is exchanged in three renames."""
-    return place.with_name(f".{place.name}.aside")
-
-
-def _move_git(old: Path, place: Path) -> None:
-    """Move the user's `.git` from the folder that left a place to the folder that is there now."""
-    if os.path.lexists(old / GIT) and not os.path.lexists(place / GIT):
-        (old / GIT).rename(place / GIT)
-
-
 @contextmanager
 def _locked_part(place: Path) -> Iterator[Path]:
     """Yield a new, locked folder beside a place.
@@ -368,158 +319,3 @@ def _locked_part(place: Path) -> Iterator[Path]:
     finally:
         if not os.path.lexists(part / GIT):
             try_to_remove(part)
-
-
-def remove_parts(place: Path, dry_run: bool = False) -> list[ClearedPart]:
-    """Remove parts that killed processes left beside a place, and put an old folder back.
-
-    An old folder has another name if the process was killed between renames (`_exchange`).
-
-    Args:
-        place: of a folder or a file.
-        dry_run: whether to change nothing, and return what would be done.
-
-    Raises:
-        InputError: a folder cannot be read or changed.
-    """
-    if not place.parent.is_dir():
-        return []
-    path, removed = place, list[ClearedPart]()
-    try:
-        with locked_folder(place.parent):
-            for final in (place, last_place(place)):
-                path = _aside_path(final)
-                if is_build(path) or (path / RENDERED).is_file():
-                    put_back_at = None if final.exists() else final
-                    removed += _remove_part(path, place, dry_run, put_back_at)
-            for path in sorted(place.parent.iterdir()):
-                if (match := PART.fullmatch(path.name)) and match["place"] == place.name:
-                    removed += _remove_part(path, place, dry_run)
-            if place.is_dir() and not dry_run:
-                _move_git(last_place(place), place)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise InputError.of("a folder to clear", reason, file=str(path)) from error
-    return removed
-
-
-def remove_all_parts(folder: Path) -> list[ClearedPart]:
-    """Remove parts that killed processes left beside a folder, and beside all that is in it.
-
-    Raises:
-        InputError: a folder cannot be read or changed.
-    """
-    place = real_path(folder)
-    removed = remove_parts(place)
-    if place.is_dir():
-        matches = [PART.fullmatch(path.name) for path in place.iterdir()]
-        for name in sorted({match["place"] for match in matches if match}):
-            removed += remove_parts(place / name)
-    return removed
-
-
-def _remove_part(
-    part: Path, place: Path, dry_run: bool, put_back_at: Path | None = None
-) -> list[ClearedPart]:
-    """Remove a part, or put it back, unless a process is writing it.
-
-    Args:
-        part: the file or folder that was left.
-        place: the place that the part was written for.
-        dry_run: whether to change nothing, and return what would be done.
-        put_back_at: the path to put the part back at; None to remove it.
-
-    Returns:
-        The part that was removed or put back, if any: [] or one entry.
-    """
-    try:
-        descriptor = os.open(part, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:  # a link, or of another user
-        return []
-    try:
-        if not lock(descriptor):
-            return []
-        if dry_run:
-            pass
-        elif put_back_at:
-            part.rename(put_back_at)
-        else:
-            if place.is_dir():
-                _move_git(part, place)
-            if os.path.lexists(part / GIT):
-                return []
-            remove_path(part)
-        return [ClearedPart(part, put_back_at)]
-    finally:
-        os.close(descriptor)
-
-
-@contextmanager
-def locked_folder(folder: Path) -> Iterator[None]:
-    """Lock a folder, so that no other command exchanges or removes anything in it meanwhile.
-
-    Waits where another command has locked it.
-
-    Raises:
-        OSError: it cannot be opened, or is still locked after `LOCK_TIMEOUT` seconds.
-    """
-    deadline = time.monotonic() + LOCK_TIMEOUT
-    with opened_folder(folder) as descriptor:
-        while lock(descriptor) is False:  # None: the file system has no locks, so nobody has one
-            if time.monotonic() > deadline:
-                reason = f"a folder that another command has held for {LOCK_TIMEOUT:.0f} s"
-                raise OSError(errno.EBUSY, reason, str(folder))
-            time.sleep(LOCK_POLL)
-        yield
-
-
-def remove_path(path: Path) -> None:
-    """Remove a file, a link, or a folder with all in it.
-
-    Raises:
-        OSError: it cannot be removed.
-    """
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
-
-
-def try_to_remove(path: Path) -> None:
-    """Remove a file, a link, or a folder with all in it, as far as that is possible."""
-    with suppress(OSError):
-        remove_path(path)
-
-
-def link_file(source: Path, target: Path) -> None:
-    """Make a hard link to a file, or a copy where the file system has no hard links.
-
-    Raises:
-        OSError: neither can be made.
-    """
-    try:
-        os.link(source, target, follow_symlinks=False)
-    except OSError:
-        shutil.copy2(source, target, follow_symlinks=False)
-
-
-def _flush_all(folder: Path) -> None:
-    """Have the file system of a folder write everything to disk: one call for any number of files.
-
-    Raises:
-        OSError: it could not.
-    """
-    with opened_folder(folder) as descriptor:
-        _call_libc("syncfs", descriptor)
-
-
-def _call_libc(name: str, *arguments: object) -> None:
-    """Call a function of the C library that returns 0 if it succeeds.
-
-    Raises:
-        OSError: it fails, or the library has no such function.
-    """
-    function = getattr(ctypes.CDLL(None, use_errno=True), name, None)
-    if function is None or function(*arguments):
-        code = ctypes.get_errno() if function else errno.ENOSYS
-        raise OSError(code, os.strerror(code))

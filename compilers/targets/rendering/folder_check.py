@@ -14,26 +14,22 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
-from compilers.tables.folders.build_folder import (
-    damage_problems,
-    identities_in,
-    load,
-    load_planes,
-    read_manifest,
-)
+from compilers.tables.folders.build_folder import identities_in, load, load_planes
+from compilers.tables.folders.build_reading import damage_problems, read_manifest
 from compilers.tables.folders.folder_contents import (
     MANIFEST,
+    MANIFEST_SUM,
     RENDERED,
-    SUM,
     VERIFIED,
     identity_in,
     is_build,
-    last_place,
+    last_build_place,
     real_path,
-    verified_identity,
 )
 from compilers.tables.folders.folder_files import FolderFiles, read
-from compilers.tables.folders.replaced_folder import GIT, remove_parts
+from compilers.tables.folders.folder_moves import GIT
+from compilers.tables.folders.leftover_parts import remove_parts
+from compilers.tables.folders.verified_mark import verified_identity
 from compilers.targets.rendering.rendered_folder import rendered_lists
 from inventory.problems import InputError, Problem
 
@@ -72,7 +68,7 @@ def check_folder(folder: Path) -> FolderState:
         return _check_build(folder)
     if (folder / RENDERED).is_file():
         return _check_render(folder)
-    if is_build(last_place(real_path(folder))):
+    if is_build(last_build_place(real_path(folder))):
         todo = f"the last proved build is kept: polarfab folder --undo {folder}"
     else:
         todo = "name another folder"
@@ -132,7 +128,7 @@ def _check_plane(folder: Path, identity: str) -> _PlaneState:
         with FolderFiles(folder) as files:
             _, document = read_manifest(files)
             listed = document["files"]
-            state.strays = _strays(files, {*listed, MANIFEST, SUM, VERIFIED})
+            state.strays = _strays(files, {*listed, MANIFEST, MANIFEST_SUM, VERIFIED})
         state.files = len(listed)
         state.problems += _mark_problems(folder)
         state.build = load(folder, expect=identity).identity
@@ -168,7 +164,7 @@ def _mark_problems(folder: Path) -> list[Problem]:
 
 def _previous_build(folder: Path) -> str:
     """The identities of the planes of the previous build, or `damaged`; "" without one."""
-    previous = last_place(real_path(folder))
+    previous = last_build_place(real_path(folder))
     if not is_build(previous):
         return ""
     try:

@@ -17,10 +17,9 @@ from typing import TypeVar
 
 from compilers.tables.folders.folder_contents import RENDERED, is_build
 from compilers.tables.folders.folder_files import FolderFiles, read
+from compilers.tables.folders.folder_moves import link_file, locked_folder
 from compilers.tables.folders.replaced_folder import (
     folder_beside,
-    link_file,
-    locked_folder,
     os_errors_as_unwritable,
     prepared_place,
     put_in_place,

@@ -74,7 +74,7 @@ def _undo(folder: Path, as_json: bool) -> None:
 
 def _clean(folder: Path, as_json: bool) -> None:
     """Remove the files that killed processes left in a folder and next to it."""
-    from compilers.tables.folders.replaced_folder import remove_all_parts
+    from compilers.tables.folders.leftover_parts import remove_all_parts
     from inventory.problems import InputError
 
     existed = folder.exists()

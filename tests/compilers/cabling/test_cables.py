@@ -12,14 +12,9 @@ import numpy as np
 import pytest
 
 from compilers.cabling.bill import bill
-from compilers.cabling.cable_formats import (
-    as_csv,
-    as_host_csv,
-    as_labels,
-    as_markdown,
-    labels_of_rows,
-)
+from compilers.cabling.cable_formats import as_csv, as_labels, as_markdown, labels_of_rows
 from compilers.cabling.cable_plan import cables_of, hardware_of
+from compilers.cabling.host_cables import as_host_csv
 from compilers.cabling.netbox_cables import as_netbox
 from compilers.cabling.schedule_columns import CABLE_COLUMNS, Rows
 from compilers.pipeline import compile_fabric

@@ -16,7 +16,8 @@ from compilers.cabling.schedule_columns import Rows
 from compilers.expansion import grow as growth
 from compilers.expansion.grow import grow
 from compilers.expansion.grown_wiring import moved_cables
-from compilers.expansion.spare_ports import SparePorts, require_room
+from compilers.expansion.link_ports import LinkPorts
+from compilers.expansion.port_shortage import require_room
 from compilers.pipeline import compile_fabric
 from compilers.proof.walks.delivery import verify
 from compilers.spec.fabric_file import load_fabric
@@ -186,7 +187,7 @@ def test_the_parts_of_a_cluster_that_no_rack_holds_are_numbered(tmp_path: Path) 
 def test_the_node_that_lacks_most_ports_is_named() -> None:
     small = routed(q=2)
     flat = layout(small.topology)
-    spare = SparePorts(((),), ((1, 2), *[()] * 6))
+    link_ports = LinkPorts(((),), ((1, 2), *[()] * 6))
     added = np.array([[0, 1], [0, 2], [0, 3], [1, 2]], np.int32)
     for lacking, words in (
         (added, "at 1, given 0, and too few at 3 more nodes"),
@@ -194,7 +195,7 @@ def test_the_node_that_lacks_most_ports_is_named() -> None:
     ):
         larger = Expansion(small.topology, lacking, np.arange(7, dtype=np.int32), flat)
         with pytest.raises(InputError, match=words):
-            require_room(spare, larger, small.wiring, 0)
+            require_room(link_ports, larger, small.wiring, 0)
 
 
 def test_made_up_hardware_grows_and_grows_again(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from compilers.cabling.bill import bill
 from compilers.cabling.cable_plan import cables_of, hardware_of
 from compilers.cabling.schedule_columns import CABLE_COLUMNS, Rows
-from compilers.expansion.growth_report import uninstalled_rest
+from compilers.expansion.uninstalled_rest import uninstalled_rest
 from compilers.pipeline import compile_fabric
 from compilers.proof.walks.delivery import verify
 from compilers.spec.fabric_file import load_fabric

@@ -13,8 +13,9 @@ from typing_extensions import TypeAliasType
 
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
+from compilers.tables.array_declarations import Misfit
 from compilers.tables.build import Build
-from compilers.tables.build_codec import Misfit, arrays_of, require_declared
+from compilers.tables.build_codec import arrays_of, require_declared
 from compilers.tables.folders.build_folder import load, save
 from compilers.wiring.wiring import Wiring
 from inventory.problems import InputError

@@ -13,12 +13,12 @@ import pytest
 from compilers.tables.folders import build_format
 from compilers.tables.folders.build_folder import load, load_planes, save, save_planes
 from compilers.tables.folders.build_format import FORMAT
-from compilers.tables.folders.folder_contents import (
+from compilers.tables.folders.folder_files import FolderFiles
+from compilers.tables.folders.verified_mark import (
     mark_verified,
     require_verified,
     verified_identity,
 )
-from compilers.tables.folders.folder_files import FolderFiles
 from inventory.problems import InputError
 from tests.compilers.fabrics import polarfly_build
 from tests.compilers.signed import sign

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compilers.cabling.cable_plan import cables_of
-from compilers.cabling.fabric_numbers import numbers_in
+from compilers.cabling.installed_numbers import numbers_in
 from compilers.spec.allocations import (
     CABLE,
     LINK,

@@ -34,7 +34,7 @@ def test_groups_take_as_few_modules_as_they_can(sizes):
     """Each group alone: at most one module more than it needs; groups that fit whole, in one."""
     types = TypePorts.of(blocks(400, 400, 400, 400))
     ordered = sorted(sizes, reverse=True)
-    ports = types.pack(ordered, is_one_module=False)
+    ports = types.ports_for_groups(ordered, is_one_module=False)
     assert len(set(ports)) == len(ports) == min(32, sum(sizes))
     assert set(ports) <= set(types.fabric)
     free = Counter(dict.fromkeys(range(4), 8))

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 import pytest
 
 from compilers.tables.folders.build_folder import save
-from compilers.tables.folders.folder_contents import mark_verified
+from compilers.tables.folders.verified_mark import mark_verified
 from compilers.targets.openflow import protocol as of
 from compilers.update.move_plan import plan
 from compilers.update.programs import SwitchPrograms

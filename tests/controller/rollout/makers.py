@@ -11,7 +11,7 @@ from pathlib import Path
 from shutil import copytree, rmtree
 
 from compilers.tables.folders.build_folder import load, write
-from compilers.tables.folders.folder_contents import mark_verified
+from compilers.tables.folders.verified_mark import mark_verified
 from controller.rollout.build_archive import pack
 from mininet_scenarios.engines.inner_engine import MininetEngine
 from mininet_scenarios.scenario.engine import Setup

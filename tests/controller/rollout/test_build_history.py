@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from compilers.tables.folders.build_folder import load, save
-from compilers.tables.folders.folder_contents import MANIFEST, mark_verified
+from compilers.tables.folders.folder_contents import MANIFEST
+from compilers.tables.folders.verified_mark import mark_verified
 from compilers.targets.openflow.encoder import Encoder
 from controller.rollout.build_archive import pack
 from controller.rollout.build_history import BUILDS_KEPT, BuildHistory

@@ -17,7 +17,7 @@ from compilers.pipeline import compile_fabric
 from compilers.proof.verification import judge
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.folders.build_folder import load, save
-from compilers.tables.folders.folder_contents import sum_of
+from compilers.tables.folders.folder_contents import manifest_sum
 from inventory.problems import InputError
 from tests.compilers.proof.soundness.outside import Outside, objections
 
@@ -105,7 +105,7 @@ def _edit(folder: Path, random: Random) -> str:
     manifest["files"][str(file.relative_to(folder))] = digest
     text = json.dumps(manifest, indent=1)
     (folder / "manifest.json").write_text(text)
-    (folder / "manifest.sha256").write_text(sum_of(text))
+    (folder / "manifest.sha256").write_text(manifest_sum(text))
     return edit
 
 
