@@ -9,8 +9,9 @@ from compilers.readers.openflow.rows import Malformed
 from compilers.targets.openflow.emitted_messages import check_messages, message_text
 from compilers.targets.openflow.encoder import Encoder, FlowProgram
 from compilers.targets.openflow.profiles import PROFILES
+from tests.compilers.evaluation.test_guarantee import compiled
 from tests.compilers.profiled import with_profile
-from tests.compilers.readers.emitted import check, fabric, write
+from tests.compilers.readers.emitted import IDENTITY, check, fabric, write
 from tests.compilers.readers.framework_reader import FrameworkReader
 
 
@@ -69,6 +70,15 @@ def test_the_text_of_every_profile_reads_back(shape, tmp_path):
         data = b"".join(encoder.program(vertex).parts)
         text = message_text(data)
         assert (text.flows, text.groups) == framework.texts(data)
+
+
+def test_intermediates_need_no_fourth_table(tmp_path):
+    """The fourth table answers neighbour solicitations."""
+    build = replace(compiled("polarfly q=3", "balance: valiant"), identity=IDENTITY)
+    build = with_profile(build, replace(PROFILES["openflow13-ovs"], tables=3))
+    write("ovs", build, tmp_path)
+    assert check("ovs", build, tmp_path).passed
+    assert check_messages(build).passed
 
 
 MUTANTS = [
