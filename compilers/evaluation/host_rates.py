@@ -36,7 +36,8 @@ class HostRates:
     host_rate: Reals
     """float64[H], the sum of the rates of each switch's hosts, which they can send and take."""
     link_rate: Reals
-    """float64[S, K], the rate of each link, in each direction; any value where no link is."""
+    """float64[S, K], the rate of each link, in each direction. Where no link is, it is 1 if every
+    link counts 1, else 0."""
     hosts_per_switch: Numbers
     """int64[H], how many hosts each switch has."""
 
@@ -46,20 +47,20 @@ class HostRates:
 
         Args:
             build: its ports, and their speeds.
-            hosts_per_node: hosts of every endpoint, with a link of rate 1 as every link has; 0: the
-                hosts that are there, or one at every endpoint of a fabric without hosts.
+            hosts_per_node: the number of hosts to assume at every endpoint, all links then having
+                rate 1; 0: the hosts as built, or one at every endpoint of a fabric without hosts.
         """
         wiring, endpoints = build.wiring, np.flatnonzero(build.topology.endpoints)
         hosts_at_endpoint = np.count_nonzero(wiring.host_port > 0, axis=1)[endpoints]
-        imagines_hosts = bool(hosts_per_node) or not hosts_at_endpoint.any()
-        if imagines_hosts:
+        assumes_hosts = bool(hosts_per_node) or not hosts_at_endpoint.any()
+        if assumes_hosts:
             hosts_at_endpoint = np.full(len(endpoints), hosts_per_node or 1)
         endpoint_index = np.flatnonzero(hosts_at_endpoint)
         switches = endpoints[endpoint_index]
         hosts_per_switch = hosts_at_endpoint[endpoint_index]
         # Every link counts 1, unless the speeds of all ports in use are known.
         link_rate, host_rate = np.ones(wiring.far.shape), hosts_per_switch / 1.0
-        if not imagines_hosts:
+        if not assumes_hosts:
             link_speed, host_speed = _speeds(build, wiring.port), _speeds(build, wiring.host_port)
             if link_speed[wiring.far >= 0].all() and host_speed[wiring.host_port > 0].all():
                 link_rate, host_rate = link_speed, host_speed.sum(axis=1)[switches]
@@ -138,12 +139,12 @@ def port_without_speed(build: Build) -> str:
     In such a fabric every link counts 1, whatever the known speeds are.
     """
     wiring = build.wiring
-    used = ((wiring.port, wiring.far >= 0), (wiring.host_port, wiring.host_port > 0))
-    speeds = [(port, in_use, _speeds(build, port)) for port, in_use in used]
-    if not any(speed[in_use].any() for _, in_use, speed in speeds):
+    ports_in_use = wiring.port, wiring.host_port  # 0 where there is no link or host
+    speeds = [_speeds(build, port) for port in ports_in_use]
+    if not any(speed.any() for speed in speeds):
         return ""
-    for port, in_use, speed in speeds:
-        for switch, column in np.argwhere(in_use & (speed == 0))[:1].tolist():
+    for port, speed in zip(ports_in_use, speeds, strict=True):
+        for switch, column in np.argwhere((port > 0) & (speed == 0))[:1].tolist():
             name = wiring.port_name(switch, int(port[switch, column]))
             return f"{name} of {wiring.names[switch]}"
     return ""
@@ -155,9 +156,11 @@ def _speeds(build: Build, port: NDArray[np.int32]) -> Reals:
     It is 0 where the speed is unknown, and where there is no port.
     """
     wiring = build.wiring
-    widest = max(len(names) for names in wiring.port_names)
-    table = np.zeros((len(wiring.port_names), widest + 1))
-    for number, facts in enumerate(build.hardware.types if build.hardware else ()):
-        table[number, 1 : len(facts.speed) + 1] = np.multiply(facts.speed, facts.parallel)
-    speeds: Reals = table[wiring.node_type[:, None], port]
+    most_ports = max(len(names) for names in wiring.port_names)
+    # By node type and port number. Ports are numbered from 1; number 0 stands for no port.
+    speed_of_port = np.zeros((len(wiring.port_names), most_ports + 1))
+    for number, node_type in enumerate(build.hardware.types if build.hardware else ()):
+        speeds_of_type = np.multiply(node_type.speed, node_type.parallel)
+        speed_of_port[number, 1 : len(speeds_of_type) + 1] = speeds_of_type
+    speeds: Reals = speed_of_port[wiring.node_type[:, None], port]
     return speeds

@@ -25,7 +25,7 @@ from inventory.problems import InputError, Problem, not_among
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Options of the analyses."""
+    """Options of the analyses. Each analysis takes those that it needs."""
 
     runs: int = RUNS
     """The runs of random failures."""
@@ -42,9 +42,9 @@ class Analysis:
     """The result of an analysis."""
 
     facts: dict[str, Any]
-    """Values of the whole topology, by name."""
+    """Values of the whole topology, by their names in JSON. Each analysis has its own."""
     rows: list[dict[str, Any]]
-    """The table: a value for each column's name, the same names in all rows."""
+    """The table: a value for each column's name in JSON, the same names in all rows."""
 
 
 Analyser = Callable[[Topology, Options, Report | None], Analysis]
@@ -58,8 +58,8 @@ def unknown_analysis_problems(names: list[str]) -> list[Problem]:
 
 def applicable(topology: Topology) -> list[str]:
     """The analyses that this topology and installation allow."""
-    left_out = {"bisection": not bisection_available(), "expansion": not growth_methods(topology)}
-    return [name for name in ANALYSES if not left_out.get(name)]
+    is_available = {"bisection": bisection_available(), "expansion": bool(growth_methods(topology))}
+    return [name for name in ANALYSES if is_available.get(name, True)]
 
 
 def analyse(
@@ -76,6 +76,7 @@ def analyse(
 
 
 def _distances(topology: Topology, options: Options, report: Report | None) -> Analysis:
+    """The distances between nodes with hosts, a row for each distance."""
     distances = distribution(topology, report, workers=options.workers)
     return Analysis(
         {"diameter": distances.diameter, "mean": distances.mean},
@@ -84,6 +85,7 @@ def _distances(topology: Topology, options: Options, report: Report | None) -> A
 
 
 def _paths(topology: Topology, _: Options, report: Report | None) -> Analysis:
+    """The fewest and most paths between two vertices, a row for each class of pairs."""
     rows = [
         {
             "adjacent": paths.adjacent,
@@ -102,6 +104,7 @@ def _paths(topology: Topology, _: Options, report: Report | None) -> Analysis:
 
 
 def _load(topology: Topology, options: Options, report: Report | None) -> Analysis:
+    """The loads of arcs under uniform traffic, a row for each load."""
     load = uniform(topology, report, options.workers)
     facts = {
         "mean_distance": load.mean_distance,
@@ -114,21 +117,22 @@ def _load(topology: Topology, options: Options, report: Report | None) -> Analys
 
 
 def _bisection(topology: Topology, _: Options, report: Report | None) -> Analysis:  # noqa: ARG001
-    cut = bisection(topology)
-    facts = {"cut": cut.cut, "links": cut.links, "fraction": cut.fraction}
-    sides = ((0, ~cut.half), (1, cut.half))
+    """The smallest cut that METIS finds, a row for each side of it."""
+    smallest = bisection(topology)
+    facts = {"cut": smallest.cut, "links": smallest.links, "fraction": smallest.fraction}
     rows = [
         {
             "side": side,
-            "nodes": int(half.sum()),
-            "with_hosts": int((half & topology.endpoints).sum()),
+            "nodes": int(nodes.sum()),
+            "with_hosts": int((nodes & topology.endpoints).sum()),
         }
-        for side, half in sides
+        for side, nodes in enumerate((~smallest.one_side, smallest.one_side))
     ]
     return Analysis(facts, rows)
 
 
 def _resilience(topology: Topology, options: Options, report: Report | None) -> Analysis:
+    """The resilience to random link failures, a row for each point of the curve."""
     failures = resilience(
         topology, options.runs, options.seed, report=report, workers=options.workers
     )
@@ -143,6 +147,7 @@ def _resilience(topology: Topology, options: Options, report: Report | None) -> 
 
 
 def _expansion(topology: Topology, options: Options, report: Report | None) -> Analysis:
+    """The figures of a PolarFly that grows, a row for each addition."""
     return Analysis(
         {"methods": ", ".join(growth_methods(topology))},
         [asdict(step) for step in growth(topology, options.racks, report)],

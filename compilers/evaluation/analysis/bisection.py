@@ -28,7 +28,7 @@ class Bisection:
     """The links between the halves."""
     links: int
     """All links."""
-    half: NDArray[np.bool_]
+    one_side: NDArray[np.bool_]
     """bool[N], the nodes on one side."""
 
     @property
@@ -45,9 +45,10 @@ def available() -> bool:
 
 
 def bisection(topology: Topology) -> Bisection:
-    """The best of 50 METIS partitions with nearly equal numbers of nodes with hosts on both sides.
+    """The best of several METIS partitions in halves with nearly as many nodes with hosts.
 
-    The result is the same on every run.
+    METIS is run with each of `SEEDS`, and tries `CUTS` partitions each time. So the result is the
+    same on every run.
 
     Raises:
         InputError: the extra `analyse` is not installed.
@@ -61,6 +62,7 @@ def bisection(topology: Topology) -> Bisection:
     adjacency = pymetis.CSRAdjacency(
         adj_starts=graph.offsets.tolist(), adjacent=graph.targets.tolist()
     )
+    # Nodes without hosts have weight 0: they may be on either side.
     weights = topology.endpoints.astype(int).tolist()
     partitions = []
     for seed in SEEDS:
@@ -69,5 +71,5 @@ def bisection(topology: Topology) -> Bisection:
         partition = pymetis.part_graph(2, adjacency=adjacency, vweights=weights, options=options)
         partitions.append(partition)
     best = min(partitions, key=lambda partition: partition.edge_cuts)
-    half = np.asarray(best.vertex_part, np.bool_)
-    return Bisection(best.edge_cuts, graph.size, half)
+    one_side = np.asarray(best.vertex_part, np.bool_)
+    return Bisection(best.edge_cuts, graph.size, one_side)

@@ -51,35 +51,37 @@ def distribution(
 
     Args:
         topology: for the nodes with hosts.
-        report: called with sources done and all.
+        report: called with (sources done, all sources).
         graph: the links, if they are not those of the topology.
         workers: that share the sources.
     """
-    count = np.zeros(BEYOND + 1, np.int64)
-    counter = partial(_counter, graph=graph)
-    for block_count in over_blocks(counter, topology, workers, report, SOURCES_AT_ONCE):
-        count += block_count
-    unreachable, count[BEYOND] = int(count[BEYOND]), 0
-    count[0] = 0
-    return Distances(
-        tuple(count[: int(np.flatnonzero(count).max(initial=0)) + 1].tolist()), unreachable
-    )
+    # int64[BEYOND + 1], the number of pairs by distance.
+    pairs = np.zeros(BEYOND + 1, np.int64)
+    prepare = partial(_pair_counter, graph=graph)
+    for pairs_of_block in over_blocks(prepare, topology, workers, report, SOURCES_AT_ONCE):
+        pairs += pairs_of_block
+    unreachable = int(pairs[BEYOND])
+    pairs[BEYOND] = 0
+    pairs[0] = 0  # a node with itself is no pair
+    longest = int(np.flatnonzero(pairs).max(initial=0))
+    return Distances(tuple(pairs[: longest + 1].tolist()), unreachable)
 
 
-def _counter(
+def _pair_counter(
     topology: Topology, graph: Graph | None
 ) -> Callable[[NDArray[np.int64]], NDArray[np.int64]]:
-    """Return the function from a block of sources to its pairs by distance.
+    """Return the function from a block of sources to the number of their pairs by distance.
 
     Pairs without a path are counted at the distance `BEYOND`.
     """
     table = neighbour_table(graph or topology.graph)
 
-    def count(sources: NDArray[np.int64]) -> NDArray[np.int64]:
-        near = pairs_within(table, sources, topology.endpoints)
+    def count_pairs(sources: NDArray[np.int64]) -> NDArray[np.int64]:
+        """int64[BEYOND + 1]: how many pairs of the sources are how many links apart."""
+        within = pairs_within(table, sources, topology.endpoints)  # at most d links apart, by d
         pairs = np.zeros(BEYOND + 1, np.int64)
-        pairs[: len(near)] = np.diff(near, prepend=0)
-        pairs[BEYOND] = len(sources) * np.count_nonzero(topology.endpoints) - near[-1]
+        pairs[: len(within)] = np.diff(within, prepend=0)
+        pairs[BEYOND] = len(sources) * np.count_nonzero(topology.endpoints) - within[-1]
         return pairs
 
-    return count
+    return count_pairs

@@ -5,7 +5,6 @@ It is the analysis `expansion`. `compilers/topology/replicated_clusters.py` adds
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from compilers.evaluation.analysis.distances import distribution
@@ -23,7 +22,7 @@ class Growth:
     method: str | None
     """A method of `METHODS`; None for the fabric as it is."""
     racks: int
-    """How many racks or copies of the nucleus were added."""
+    """How many racks, or copies of the nucleus, were added; 0 for the fabric as it is."""
     nodes: int
     """The switches of the grown fabric."""
     added_links: int
@@ -50,6 +49,11 @@ def growth_methods(topology: Topology) -> tuple[str, ...]:
 def growth(topology: Topology, racks: int = 4, report: Report | None = None) -> list[Growth]:
     """The fabric as it is, and with 1 to `racks` additions by every method that it allows.
 
+    Args:
+        topology: the fabric.
+        racks: the most racks, or copies of the nucleus, to add.
+        report: called with (additions done, all additions).
+
     Raises:
         InputError: it is no PolarFly.
     """
@@ -57,22 +61,19 @@ def growth(topology: Topology, racks: int = 4, report: Report | None = None) -> 
     if not methods:
         required = "a PolarFly to grow"
         raise InputError.of(key="expansion", required=required, given=topology.title())
-    cases = list(_cases(topology, methods, racks))
+    additions = [
+        (method, count)
+        for method in methods
+        for count in range(1, racks + 1)
+        if not growth_problems(topology, method, count)
+    ]
     figures = [_measure(None, 0, topology, 0)]
-    for done, (method, count) in enumerate(cases):
-        larger = expand(topology, method, count)
-        figures.append(_measure(method, count, larger.topology, len(larger.added)))
+    for number, (method, count) in enumerate(additions, 1):
+        grown = expand(topology, method, count)
+        figures.append(_measure(method, count, grown.topology, len(grown.added)))
         if report:
-            report(done + 1, len(cases))
+            report(number, len(additions))
     return figures
-
-
-def _cases(topology: Topology, methods: tuple[str, ...], racks: int) -> Iterator[tuple[str, int]]:
-    """Yield each method and number of additions that the topology allows."""
-    for method in methods:
-        for count in range(1, racks + 1):
-            if not growth_problems(topology, method, count):
-                yield method, count
 
 
 def _measure(method: str | None, racks: int, topology: Topology, added: int) -> Growth:
@@ -82,7 +83,7 @@ def _measure(method: str | None, racks: int, topology: Topology, added: int) -> 
         method: as in `Growth`.
         racks: as in `Growth`.
         topology: the grown fabric.
-        added: the links that were added.
+        added: the number of links that were added.
     """
     distances, degrees = distribution(topology), topology.graph.degrees
     return Growth(

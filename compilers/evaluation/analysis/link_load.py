@@ -67,24 +67,27 @@ def uniform(
     σ(u)·(1 + δ(v))/σ(v).
     """
     arcs = np.zeros(len(topology.graph.targets))
-    for carried in over_blocks(_carrier, topology, workers, report):
-        arcs += carried
-    hosts = int(np.count_nonzero(topology.endpoints))
-    return Load(arcs, float(arcs.sum()) / (hosts * (hosts - 1)), hosts)
+    for load_of_block in over_blocks(_load_of_sources, topology, workers, report):
+        arcs += load_of_block
+    endpoints = int(np.count_nonzero(topology.endpoints))
+    pairs = endpoints * (endpoints - 1)
+    return Load(arcs, float(arcs.sum()) / pairs, endpoints)
 
 
-def _carrier(topology: Topology) -> Callable[[NDArray[np.int64]], NDArray[np.float64]]:
+def _load_of_sources(topology: Topology) -> Callable[[NDArray[np.int64]], NDArray[np.float64]]:
     """Return the function from a block of sources to the load of every arc by their traffic."""
     table = neighbour_table(topology.graph)
     is_receiver = np.append(topology.endpoints, False).astype(np.float64)[:, None]
 
-    def carry(sources: NDArray[np.int64]) -> NDArray[np.float64]:
+    def load(sources: NDArray[np.int64]) -> NDArray[np.float64]:
+        """float64[2E]: the load of each arc by what these sources send."""
         level = np.full((len(table), len(sources)), NO_LEVEL, np.uint8)
         level[:-1] = distances(table, sources).T
-        carried = _carried(table, level, _paths(table, level), is_receiver)
-        return carried[:-1][table[:-1] < topology.graph.order]
+        loads = _loads(table, level, _paths(table, level), is_receiver)
+        is_neighbour = table[:-1] < topology.graph.order
+        return loads[:-1][is_neighbour]
 
-    return carry
+    return load
 
 
 def _paths(table: NDArray[np.int64], level: NDArray[np.uint8]) -> NDArray[np.float64]:
@@ -96,12 +99,12 @@ def _paths(table: NDArray[np.int64], level: NDArray[np.uint8]) -> NDArray[np.flo
     """
     paths: NDArray[np.float64] = (level <= 1).astype(np.float64)
     for depth in range(1, int(level[:-1].max())):
-        onward = over_neighbours(table, np.where(level == depth, paths, 0.0))
-        paths = np.where(level == depth + 1, onward, paths)
+        paths_from_level = over_neighbours(table, np.where(level == depth, paths, 0.0))
+        paths = np.where(level == depth + 1, paths_from_level, paths)
     return paths
 
 
-def _carried(
+def _loads(
     table: NDArray[np.int64],
     level: NDArray[np.uint8],
     paths: NDArray[np.float64],
@@ -115,12 +118,14 @@ def _carried(
         paths: float64[N + 1, B], σ of `_paths`.
         is_receiver: float64[N + 1, 1], 1 for nodes with hosts, else 0.
     """
+    # float64[N + 1, B], (1 + δ(v))/σ(v) of each vertex v, from the farthest level to the nearest.
     inverse_paths = np.divide(1.0, paths, out=np.zeros_like(paths), where=paths > 0)
     deepest = int(level[:-1].max())
     share = np.where(level == deepest, is_receiver * inverse_paths, 0.0)
     for depth in range(deepest - 1, 0, -1):
         passed = paths * over_neighbours(table, np.where(level == depth + 1, share, 0.0))
         share = np.where(level == depth, (is_receiver + passed) * inverse_paths, share)
+    # The load of the arc u→v is σ(u)·share(v), if v is one level farther than u.
     loads, next_level = np.zeros(table.shape), level + 1
     level_of_heads, load_by_source = np.empty_like(level), np.empty_like(share)
     for link, heads in enumerate(table.T):

@@ -36,10 +36,10 @@ def over_neighbours(table: NDArray[np.int64], values: NDArray[np.float64]) -> ND
         table: int64[N + 1, K], `distance.neighbour_table`.
         values: float64[N + 1, B], a column for each source, 0 in the last row.
     """
-    total, of_neighbour = np.zeros_like(values), np.empty_like(values)
+    total, values_there = np.zeros_like(values), np.empty_like(values)
     for neighbour in table.T:  # int64[N + 1], the k-th neighbour of each vertex
         # Only with mode="clip" does NumPy write to `out` without a copy. No index is out of range.
-        total += values.take(neighbour, axis=0, out=of_neighbour, mode="clip")
+        total += values.take(neighbour, axis=0, out=values_there, mode="clip")
     return total
 
 
@@ -47,8 +47,8 @@ def reported_blocks(
     sources: NDArray[np.int64], report: Report | None = None, size: int = SOURCES_AT_ONCE
 ) -> Iterator[NDArray[np.int64]]:
     """Yield the sources, `size` at a time, and report progress after each block."""
-    parts = in_blocks(sources, size)
-    return reported(parts, parts, report)
+    blocks = in_blocks(sources, size)
+    return reported(blocks, blocks, report)
 
 
 def over_blocks(
@@ -58,14 +58,14 @@ def over_blocks(
     report: Report | None = None,
     size: int = SOURCES_AT_ONCE,
 ) -> Iterator[T]:
-    """Yield the result of a function for each block of sources, which are all nodes with hosts.
+    """Yield the result of a function for each block of sources. All nodes with hosts are sources.
 
     Args:
-        prepare: makes the function for a topology, once in each worker.
+        prepare: makes the function for a topology. Each worker calls it once.
         topology: the graph, and its nodes with hosts.
         workers: the processes that share the blocks.
         report: called with (sources done, all sources).
         size: the sources of a block.
     """
-    parts = in_blocks(np.flatnonzero(topology.endpoints), size)
-    return reported(workers.over(prepare, topology, parts, least=LEAST_BLOCKS), parts, report)
+    blocks = in_blocks(np.flatnonzero(topology.endpoints), size)
+    return reported(workers.over(prepare, topology, blocks, least=LEAST_BLOCKS), blocks, report)

@@ -1,7 +1,11 @@
 """Path diversity: simple paths of 1 to 4 links between two vertices (PolarFly paper, Table VI).
 
 It is the analysis `paths`. `diversity` takes a topology and returns a `PathClass` for each class of
-pairs.
+ordered pairs of vertices. The class of a pair is given by four figures: whether the two are
+adjacent, the lower and the higher of their kinds, and the kind of their one common neighbour.
+
+In arrays, N is the number of vertices, and B of the sources of a block. Row N stands for no vertex
+(`neighbour_sums`).
 """
 
 from __future__ import annotations
@@ -17,6 +21,8 @@ from compilers.topology.labelled_graph import Topology
 
 PATH_LENGTHS = (1, 2, 3, 4)
 """The lengths of paths that are counted, in links."""
+NO_MIDDLE = 0
+"""In place of 1 + the kind of the common neighbour: the pair has none, or several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +48,7 @@ class PathCounts:
     """The path counts of the pairs of a class, block by block."""
 
     pairs: int
-    """The pairs so far."""
+    """The number of pairs so far."""
     fewest: NDArray[np.float64]
     """float64[4], the fewest paths of a pair by length."""
     most: NDArray[np.float64]
@@ -50,7 +56,11 @@ class PathCounts:
 
     @classmethod
     def of(cls, counts: NDArray[np.float64]) -> PathCounts:
-        """Return the counts of some pairs, float64[pairs, 4]."""
+        """The counts of a class with these pairs.
+
+        Args:
+            counts: float64[pairs, 4], the paths of each pair by length.
+        """
         return cls(len(counts), counts.min(axis=0), counts.max(axis=0))
 
     def add(self, counts: PathCounts) -> None:
@@ -65,35 +75,43 @@ def diversity(topology: Topology, report: Report | None = None) -> list[PathClas
     table = neighbour_table(topology.graph)
     order = topology.graph.order
     closed_walks = _closed_walks_of_3(table)
-    classes: dict[int, PathCounts] = {}
-    """The counts of each class, by its code."""
+    counts_of_class: dict[int, PathCounts] = {}
+    """The counts of each class, by its number (`_class_numbers`)."""
     for sources in reported_blocks(np.arange(order), report):
         counts = _simple_paths(table, sources, closed_walks)
-        distinct = np.ones(counts.shape[1:], np.bool_)
-        distinct[order] = False
-        distinct[sources, np.arange(len(sources))] = False
-        code_of_pair = _codes(topology, table, sources, counts)[distinct]
-        codes, place = np.unique(code_of_pair.astype(np.int64), return_inverse=True)
-        counts_of_pair = counts[:, distinct].T
-        for number, code in enumerate(codes.tolist()):
-            of_class = PathCounts.of(counts_of_pair[place == number])
-            if code in classes:
-                classes[code].add(of_class)
+        # bool[N + 1, B], the pairs of two vertices.
+        is_pair = np.ones(counts.shape[1:], np.bool_)
+        is_pair[order] = False
+        is_pair[sources, np.arange(len(sources))] = False
+        class_of_pair = _class_numbers(topology, table, sources, counts)[is_pair]
+        counts_of_pair = counts[:, is_pair].T
+        for number in np.unique(class_of_pair).tolist():
+            counts_in_block = PathCounts.of(counts_of_pair[class_of_pair == number])
+            if number in counts_of_class:
+                counts_of_class[number].add(counts_in_block)
             else:
-                classes[code] = of_class
-    return [_class(topology, code, classes[code]) for code in sorted(classes)]
+                counts_of_class[number] = counts_in_block
+    return [
+        _path_class(topology, number, counts) for number, counts in sorted(counts_of_class.items())
+    ]
 
 
-def _codes(
+def _class_shape(topology: Topology) -> tuple[int, int, int, int]:
+    """How many values each figure of a class has: adjacent, lower kind, higher kind, middle."""
+    kinds = len(topology.kinds)
+    return 2, kinds, kinds, kinds + 1
+
+
+def _class_numbers(
     topology: Topology,
     table: NDArray[np.int64],
     sources: NDArray[np.int64],
     counts: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """float64[N + 1, B]: the code of the class of each vertex with each source.
+) -> NDArray[np.int64]:
+    """int64[N + 1, B]: the number of the class of each vertex with each source.
 
-    The digits of a code are: whether the two are adjacent, the lower and the higher of their kinds,
-    and 1 + the kind of their one common neighbour, or 0. `_class` takes it apart.
+    It is the index of the class in an array of `_class_shape`. The fourth figure is 1 + the kind of
+    the one common neighbour, or NO_MIDDLE.
 
     Args:
         topology: the kinds of vertices.
@@ -101,27 +119,24 @@ def _codes(
         sources: int64[B].
         counts: float64[4, N + 1, B], of `_simple_paths`.
     """
-    kinds = len(topology.kinds)
     kind = np.append(topology.kind, 0).astype(np.float64)[:, None]
     low, high = np.minimum(kind, kind[sources].T), np.maximum(kind, kind[sources].T)
     is_adjacent, paths_of_2, *_ = counts
     # With one path of two links, the sum over common neighbours has one summand.
     sum_of_kinds = over_neighbours(table, (kind + 1) * is_adjacent)
-    middle = np.where(paths_of_2 == 1, sum_of_kinds, 0)
-    codes: NDArray[np.float64] = ((is_adjacent * kinds + low) * kinds + high) * (kinds + 1) + middle
-    return codes
+    middle = np.where(paths_of_2 == 1, sum_of_kinds, NO_MIDDLE)
+    figures = tuple(figure.astype(np.int64) for figure in (is_adjacent, low, high, middle))
+    return np.ravel_multi_index(figures, _class_shape(topology))
 
 
-def _class(topology: Topology, code: int, counts: PathCounts) -> PathClass:
-    """Return the class of a code of `_codes`."""
+def _path_class(topology: Topology, number: int, counts: PathCounts) -> PathClass:
+    """The class with a number of `_class_numbers`."""
     kinds = topology.kinds
-    code, middle = divmod(code, len(kinds) + 1)
-    code, high = divmod(code, len(kinds))
-    adjacent, low = divmod(code, len(kinds))
+    adjacent, low, high, middle = np.unravel_index(number, _class_shape(topology))
     return PathClass(
         adjacent=bool(adjacent),
         ends=(kinds[low], kinds[high]),
-        middle=kinds[middle - 1] if middle else None,
+        middle=None if middle == NO_MIDDLE else kinds[middle - 1],
         pairs=counts.pairs,
         fewest=tuple(int(n) for n in counts.fewest),
         most=tuple(int(n) for n in counts.most),
@@ -141,8 +156,9 @@ def _closed_walks_of_3(table: NDArray[np.int64]) -> NDArray[np.float64]:
     closed_walks = np.zeros((order + 1, 1))
     for sources in reported_blocks(np.arange(order)):
         # The walk goes to a neighbour of the source, to one of that neighbour's, and back.
-        near = over_neighbours(table, _one_hot(order, sources))
-        closed_walks[sources, 0] = (near * over_neighbours(table, near)).sum(axis=0)
+        walks_of_1 = over_neighbours(table, _one_hot(order, sources))
+        walks_of_2 = over_neighbours(table, walks_of_1)
+        closed_walks[sources, 0] = (walks_of_1 * walks_of_2).sum(axis=0)
     return closed_walks
 
 
@@ -167,10 +183,11 @@ def _simple_paths(
     source_degree = degree[sources].T
     adjacency = over_neighbours(table, _one_hot(order, sources))
     adjacency[order] = 0
-    paths_of_2 = over_neighbours(table, adjacency)  # A² at first, and M below
-    paths_of_2[order] = 0
-    adjacency_cubed = over_neighbours(table, paths_of_2)
+    adjacency_squared = over_neighbours(table, adjacency)
+    adjacency_squared[order] = 0
+    adjacency_cubed = over_neighbours(table, adjacency_squared)
     paths_of_3 = adjacency_cubed - adjacency * (degree + source_degree - 1)
+    paths_of_2 = adjacency_squared.copy()  # M
     paths_of_2[sources, columns] = 0
     adjacency_times_m = over_neighbours(table, paths_of_2)
     adjacency_times_m[order] = 0

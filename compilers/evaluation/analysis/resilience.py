@@ -67,35 +67,41 @@ def resilience(
 
     Only nodes with hosts have to stay connected. Runs are the same on every machine: run i orders
     links by the raw output of PCG64 seeded with (seed, i).
+
+    Args:
+        topology: the links, and the nodes with hosts.
+        runs: how many runs.
+        seed: the seed of the runs.
+        step: the step of the curve, as a fraction of all links.
+        report: called with (work done, all work).
+        workers: the processes that share the runs.
     """
     edges = topology.graph.edges()
-    survived = []  # by run, how many links can fail before the network is disconnected
     # More than there are runs: a small topology is worked on in this process.
     least = runs + 1 if len(edges) < LEAST_LINKS else 2
-    survivals = workers.over(
-        partial(_survival_of_run, seed=seed), topology, range(runs), least=least
-    )
-    for run, links in enumerate(survivals):
+    survived = []  # by run, how many links can fail before the network is disconnected
+    survived_by_run = partial(_survived_by_run, seed=seed)
+    for run, links in enumerate(workers.over(survived_by_run, topology, range(runs), least=least)):
         survived.append(links)
-        if report:
+        if report:  # the runs are the first half of the work, the curve is the second
             report(run + 1, 2 * runs)
     ranked = sorted(range(runs), key=lambda run: (survived[run], run))
     median_run = ranked[(runs - 1) // 2]
-    counts = _steps(len(edges), survived[median_run], step)
+    failed_counts = _failed_counts(len(edges), survived[median_run], step)
     curve = []
     point_of = partial(_point_of_failed, order=_order(len(edges), seed, median_run))
-    for done, point in enumerate(workers.over(point_of, topology, counts, least=least)):
+    for done, point in enumerate(workers.over(point_of, topology, failed_counts, least=least), 1):
         curve.append(point)
         if report:
-            report(runs + runs * (done + 1) // len(counts), 2 * runs)
+            report(runs + runs * done // len(failed_counts), 2 * runs)
     ratios = [(survived[run] + 1) / len(edges) for run in ranked]
     return Resilience(tuple(ratios), ratios[(runs - 1) // 2], tuple(curve))
 
 
-def _survival_of_run(topology: Topology, seed: int) -> Callable[[int], int]:
-    """Return the function from a run's number to the links that it survives."""
+def _survived_by_run(topology: Topology, seed: int) -> Callable[[int], int]:
+    """Return the function from a run's number to how many failed links it survives."""
     edges = topology.graph.edges()
-    return lambda run: _survives(topology, edges[_order(len(edges), seed, run)])
+    return lambda run: _survived_failures(topology, edges[_order(len(edges), seed, run)])
 
 
 def _point_of_failed(topology: Topology, order: NDArray[np.int64]) -> Callable[[int], Point]:
@@ -110,14 +116,15 @@ def _order(links: int, seed: int, run: int) -> NDArray[np.int64]:
     return np.argsort(source.random_raw(links), kind="stable")
 
 
-def _survives(topology: Topology, edges: NDArray[np.int32]) -> int:
-    """The number of links that can fail, in this order, until nodes with hosts are disconnected.
+def _survived_failures(topology: Topology, edges: NDArray[np.int32]) -> int:
+    """How many links can fail, in this order, before nodes with hosts are disconnected.
 
-    Links are put back, the last one first, until all these nodes are connected.
+    All links are taken out, and put back from the last one to the first, until all nodes with hosts
+    are connected. The links that are still out are those that can fail.
     """
     parent = list(range(topology.graph.order))
-    hosts_in = topology.endpoints.astype(np.int64).tolist()
-    with_hosts = sum(hosts_in)
+    endpoints_in_tree = topology.endpoints.astype(np.int64).tolist()  # by the root of the tree
+    endpoint_count = sum(endpoints_in_tree)
 
     def root(vertex: int) -> int:
         """The root of a vertex's tree of connected vertices, whose path is halved (union-find)."""
@@ -128,23 +135,27 @@ def _survives(topology: Topology, edges: NDArray[np.int32]) -> int:
     failed = len(edges)
     for u, v in zip(*edges[::-1].T.tolist(), strict=True):
         failed -= 1
-        a, b = root(u), root(v)
-        if a != b:
-            parent[a] = b
-            hosts_in[b] += hosts_in[a]
-            if hosts_in[b] == with_hosts:
+        root_of_u, root_of_v = root(u), root(v)
+        if root_of_u != root_of_v:
+            parent[root_of_u] = root_of_v
+            endpoints_in_tree[root_of_v] += endpoints_in_tree[root_of_u]
+            if endpoints_in_tree[root_of_v] == endpoint_count:
                 return failed
     return 0
 
 
-def _steps(links: int, most: int, step: float) -> list[int]:
-    """The numbers of failed links of the curve's points, up to the most that the run survives."""
-    steps: list[int] = []
+def _failed_counts(links: int, survived: int, step: float) -> list[int]:
+    """The number of failed links at each point of the curve, up to what the run survives.
+
+    >>> _failed_counts(links=100, survived=12, step=0.05)
+    [0, 5, 10, 12]
+    """
+    counts: list[int] = []
     failed = 0
-    while failed < most:
-        steps.append(failed)
-        failed = round(len(steps) * step * links)
-    return [*steps, most]
+    while failed < survived:
+        counts.append(failed)
+        failed = round(len(counts) * step * links)
+    return [*counts, survived]
 
 
 def _point(

@@ -23,7 +23,7 @@ HOSTS_SLACK = 0.005
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The cost per host."""
+    """The cost of a fabric per host."""
 
     dollars: float
     """$ of routers and cables (Projective Networks paper, §V-C)."""
@@ -45,7 +45,8 @@ class Candidate:
     figures: Formulas
     """Its figures by formula."""
     full_throughput_hosts: float | None
-    """Δ0, the hosts at a node that uniform traffic just runs at full rate; None: no formula."""
+    """Δ0, the hosts of a node with which uniform traffic just runs at full rate; None without a
+    formula."""
     hosts: int
     """The hosts at each node with hosts: Δ0 rounded down (up to 0.5 % too many is accepted, as in
     the paper), or, if no formula gives Δ0, the radix over the diameter (PolarStar paper, Table 3).
@@ -84,8 +85,9 @@ class Candidate:
     @property
     def subscription(self) -> float | None:
         """Most hosts of a node over Δ0; above 1, uniform traffic cannot run at full rate."""
-        hosts_at_full_rate = self.full_throughput_hosts
-        return self.most_hosts / hosts_at_full_rate if hosts_at_full_rate else None
+        if not self.full_throughput_hosts:
+            return None
+        return self.most_hosts / self.full_throughput_hosts
 
     @property
     def price(self) -> float:
@@ -172,29 +174,28 @@ def candidate(
     Args:
         design: of any family, the baselines included.
         prices: what things cost.
-        hosts: the hosts of a node; None for the number at full throughput.
+        hosts: the hosts of a node with hosts; None for the number at full throughput.
         electrical: the number of cables inside groups; None for that of `packing`.
-        priced_as_hosts: optical cables cost as much as in a fabric of so many hosts; None for the
-            hosts of the design.
+        priced_as_hosts: the size of the fabric, in hosts, whose price of optical cables is taken;
+            None for the size of the design.
         nodes_with_one_more: the number of nodes that have one host more.
         ports: the ports of the routers on offer; None for as many as are used.
     """
     figures = formulas(design)
-    hosts_at_full_rate = figures.full_throughput_hosts
     if hosts is None:
         hosts = max(1, floor(largest_hosts(design, figures)))
     total_hosts = hosts * design.endpoints + nodes_with_one_more
-    groups_of_nodes = packing(design, total_hosts / design.endpoints, prices.electrical_group)
-    if electrical is not None and groups_of_nodes is not None:
-        groups_of_nodes = replace(groups_of_nodes, electrical=electrical)
-    electrical_links = groups_of_nodes.electrical if groups_of_nodes else 0
+    best_packing = packing(design, total_hosts / design.endpoints, prices.electrical_group)
+    if electrical is not None and best_packing is not None:
+        best_packing = replace(best_packing, electrical=electrical)
+    electrical_links = best_packing.electrical if best_packing else 0
     ports_bought = ports or router_ports(design, figures, hosts + (nodes_with_one_more > 0))
     return Candidate(
         design=design,
         figures=figures,
-        full_throughput_hosts=hosts_at_full_rate,
+        full_throughput_hosts=figures.full_throughput_hosts,
         hosts=hosts,
-        packing=groups_of_nodes,
+        packing=best_packing,
         cost=_cost(design, total_hosts, ports_bought, electrical_links, prices, priced_as_hosts),
         modules=ceil(design.radix / prices.links_per_module),
         nodes_with_one_more=nodes_with_one_more,
@@ -204,11 +205,9 @@ def candidate(
 
 def largest_hosts(design: Design, figures: Formulas) -> float:
     """The most hosts of a node: 1.005·Δ0; without a formula for Δ0, the radix over the diameter."""
-    hosts_at_full_rate = figures.full_throughput_hosts
-    hosts_by_diameter = figures.leaf_degree // design.host_diameter
-    if hosts_at_full_rate is None:
-        return float(hosts_by_diameter)
-    return hosts_at_full_rate * (1 + HOSTS_SLACK)
+    if figures.full_throughput_hosts is None:
+        return float(figures.leaf_degree // design.host_diameter)
+    return figures.full_throughput_hosts * (1 + HOSTS_SLACK)
 
 
 def router_ports(design: Design, figures: Formulas, hosts: int) -> int:
@@ -271,31 +270,45 @@ def packing(design: Design, hosts: float, group_hosts: float) -> Packing | None:
 
     Args:
         design: the switches and their modules.
-        hosts: of a node, on average.
+        hosts: the hosts of a node with hosts, on average.
         group_hosts: the hosts that a group should have.
     """
-    candidates = list(family_of(design.family).modules(design.parameters))
-    if not candidates:
+    ways_to_divide = list(family_of(design.family).modules(design.parameters))
+    if not ways_to_divide:
         return None
-    natural = candidates[0]
-    options = [option for modules in candidates for option in _options(modules, hosts, group_hosts)]
+    options = [
+        option
+        for modules in ways_to_divide
+        for option in (
+            *_packings_of_modules(modules, hosts, group_hosts),
+            *_packings_of_parts(modules, hosts, group_hosts),
+        )
+    ]
     best = min(options, key=lambda option: abs(option.size * hosts - group_hosts))
-    return Packing(best.size, best.groups, best.electrical, natural.bundles)
+    # Bundles run between the modules of the first way, which is the natural one.
+    return replace(best, bundles=ways_to_divide[0].bundles)
 
 
-def _options(modules: Modules, hosts: float, group_hosts: float) -> Iterator[Packing]:
-    """Yield the packings whose groups are several modules, one module, or parts of a module."""
+def _packings_of_modules(modules: Modules, hosts: float, group_hosts: float) -> Iterator[Packing]:
+    """Yield the packings whose groups are one module, or several if links join them."""
     most_merged = 1
     if modules.between is not None:
         most_merged = max(1, int(group_hosts / (modules.size * hosts)) + 1)
     for merged in range(1, min(most_merged, modules.count) + 1):
         size, groups = modules.nodes(merged), modules.groups(merged)
         yield Packing(size, groups, modules.electrical(merged), modules.bundles)
-    if modules.splits:
-        for parts in range(2, int(modules.size * hosts / group_hosts) + 2):
-            # All nodes of a module are joined to each other, so a part of n nodes has n·(n-1)/2
-            # links. `larger_parts` of the parts have one node more than the others.
-            nodes, larger_parts = divmod(modules.size, parts)
-            inside = larger_parts * comb(nodes + 1, 2) + (parts - larger_parts) * comb(nodes, 2)
-            size = nodes + (larger_parts > 0)
-            yield Packing(size, modules.count * parts, modules.count * inside, modules.bundles)
+
+
+def _packings_of_parts(modules: Modules, hosts: float, group_hosts: float) -> Iterator[Packing]:
+    """Yield the packings whose groups are parts of a module, in families that allow it.
+
+    All nodes of such a module are joined to each other, so a part of n nodes has n·(n - 1)/2 links.
+    """
+    if not modules.splits:
+        return
+    for parts in range(2, int(modules.size * hosts / group_hosts) + 2):
+        # Where the nodes do not divide evenly, the larger parts have one node more.
+        nodes, larger_parts = divmod(modules.size, parts)
+        links = larger_parts * comb(nodes + 1, 2) + (parts - larger_parts) * comb(nodes, 2)
+        size = nodes + (larger_parts > 0)
+        yield Packing(size, modules.count * parts, modules.count * links, modules.bundles)

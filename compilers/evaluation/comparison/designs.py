@@ -26,9 +26,9 @@ from inventory.problems import InputError, not_among
 LARGEST_RADIX = 1025
 """The largest radix at which designs are searched."""
 SWITCHES_PER_LEAF = 4
-"""An upper bound of the switches for each switch with hosts, in any family.
+"""An upper bound of the number of switches divided by that of switches with hosts, in any family.
 
-Designs with more switches are left out before their figures are computed.
+Designs with too many switches are left out before their figures are computed, which takes longer.
 """
 LESS_IS_BETTER = (
     "radix",
@@ -72,8 +72,8 @@ class Sizing:
     ports: int | None = None
     """Ports of a switch, for hosts and links; None for as many as it needs."""
     oversubscription: float = 1.0
-    """The largest allowed ratio of hosts to Δ0, the hosts that uniform traffic runs at full rate
-    for."""
+    """The largest allowed ratio of a switch's hosts to Δ0, with which uniform traffic just runs at
+    full rate."""
     min_nodes: int = 1
     """The fewest switches."""
     diameter: int | None = None
@@ -86,24 +86,30 @@ class Sizing:
         if self.diameter is not None and design.host_diameter > self.diameter:
             return None
         figures = formulas(design)
-        hosts, more = divmod(self.hosts, design.endpoints)
-        most_hosts = largest_hosts(design, figures) * self.oversubscription
-        if not hosts or self.hosts > most_hosts * design.endpoints:
+        hosts, with_one_more = divmod(self.hosts, design.endpoints)
+        hosts_allowed = largest_hosts(design, figures) * self.oversubscription * design.endpoints
+        if not hosts or self.hosts > hosts_allowed:
             return None
-        if self.ports and router_ports(design, figures, hosts + (more > 0)) > self.ports:
+        most_hosts = hosts + (with_one_more > 0)
+        if self.ports and router_ports(design, figures, most_hosts) > self.ports:
             return None
-        return candidate(design, prices, hosts, nodes_with_one_more=more, ports=self.ports)
+        return candidate(design, prices, hosts, nodes_with_one_more=with_one_more, ports=self.ports)
 
 
 def families(names: Iterable[str] = (), baselines: bool = False) -> list[Family]:
-    """The families of these names; without names all that can be compiled, and maybe baselines.
+    """The families of these names.
+
+    Args:
+        names: the names of families or baselines; none for all families that can be compiled.
+        baselines: whether baselines belong to these, if no names are given.
 
     Raises:
         InputError: an unknown family.
     """
     names = list(names)
-    compiled_only = not baselines and all(name in FAMILIES for name in names)
-    by_name = {**FAMILIES, **({} if compiled_only else BASELINES)}
+    # Baselines are imported only if they are asked for.
+    needs_baselines = baselines or any(name not in FAMILIES for name in names)
+    by_name = {**FAMILIES, **(BASELINES if needs_baselines else {})}
     if unknown := [name for name in names if name not in by_name]:
         raise InputError(not_among(name, by_name, "family") for name in unknown)
     return list(dict.fromkeys(by_name[name] for name in names or by_name))
@@ -115,10 +121,11 @@ def select_designs(
     names: Iterable[str] = (),
     baselines: bool = False,
 ) -> list[Design]:
-    """The designs near one radix, of exactly several radixes, or of the smallest possible radix.
+    """The designs that a user asks for by radix and size.
 
     Args:
-        radix: one radix, or several; None for the smallest that has a design.
+        radix: one radix, near which designs are searched; or several, of which a design has exactly
+            one; None for the smallest radix that has a design.
         min_nodes: the fewest switches.
         names: the families; none for all that can be compiled.
         baselines: whether baselines are compared, too, if no names are given.
@@ -209,27 +216,38 @@ def candidates_near_size(
         among: the families.
         prices: what things cost.
     """
-    below: dict[tuple[str, str], Candidate] = {}
-    above: dict[tuple[str, str], Candidate] = {}
-    for radix in range(2, ports + 1):
-        for family in among:
-            for design in family.sized_designs(radix):
-                if diameter is not None and design.host_diameter > diameter:
-                    continue
-                nearest_of_kind = below if design.nodes <= switches else above
-                best = nearest_of_kind.get(design_key(design))
-                if best and abs(best.design.nodes - switches) < abs(design.nodes - switches):
-                    continue
-                figures = formulas(design)
-                hosts = min(ports - figures.leaf_degree, int(largest_hosts(design, figures)))
-                if hosts < 1:
-                    continue
-                compared = candidate(design, prices, hosts, ports=ports)
-                same_size = best is not None and best.design.nodes == design.nodes
-                if not (best and same_size and best.total_hosts >= compared.total_hosts):
-                    nearest_of_kind[design_key(design)] = compared
-    exact = {key for key, fabric in below.items() if fabric.design.nodes == switches}
-    return [*below.values(), *(fabric for key, fabric in above.items() if key not in exact)]
+    nearest_below: dict[tuple[str, str], Candidate] = {}
+    nearest_above: dict[tuple[str, str], Candidate] = {}
+    designs = (
+        design
+        for radix in range(2, ports + 1)
+        for family in among
+        for design in family.sized_designs(radix)
+        if diameter is None or design.host_diameter <= diameter
+    )
+    for design in designs:
+        key = design_key(design)
+        nearest = nearest_below if design.nodes <= switches else nearest_above
+        best = nearest.get(key)
+        if best and abs(best.design.nodes - switches) < abs(design.nodes - switches):
+            continue  # before its figures are computed, which takes longer
+        compared = _candidate_with_most_hosts(design, ports, prices)
+        if compared is None:
+            continue
+        is_same_size = best is not None and best.design.nodes == design.nodes
+        if not (best and is_same_size and best.total_hosts >= compared.total_hosts):
+            nearest[key] = compared
+    # A larger fabric is of no use to a family that has one of exactly this size.
+    exact = {key for key, fabric in nearest_below.items() if fabric.design.nodes == switches}
+    larger = [fabric for key, fabric in nearest_above.items() if key not in exact]
+    return [*nearest_below.values(), *larger]
+
+
+def _candidate_with_most_hosts(design: Design, ports: int, prices: Prices) -> Candidate | None:
+    """The design with as many hosts as its ports and uniform traffic allow; None without room."""
+    figures = formulas(design)
+    hosts = min(ports - figures.leaf_degree, int(largest_hosts(design, figures)))
+    return candidate(design, prices, hosts, ports=ports) if hosts >= 1 else None
 
 
 def largest_designs(designs: Iterable[Design]) -> list[Design]:
@@ -283,7 +301,7 @@ def rank_candidates(candidates: Iterable[Candidate], key: str) -> list[Candidate
 
 
 def design_key(design: Design) -> tuple[str, str]:
-    """The key of one family in a comparison; PolarStar counts once a supernode."""
+    """The kind of a design: its family and supernode. PolarStar is compared by supernodes."""
     return design.family, design.supernode or ""
 
 
@@ -302,17 +320,21 @@ def _designs_at_or_below(family: Family, radix: int) -> list[Design]:
 
 
 def _designs_of_smallest_radix(family: Family, min_nodes: int) -> Iterator[Design]:
-    """The designs of the smallest radix of each kind; stops once every kind has its radix."""
-    smallest: dict[tuple[str, str], int] = {}
-    """The smallest radix of each kind, by `design_key`."""
-    kinds = set()
+    """The designs of the smallest radix of each kind (`design_key`) that have enough nodes.
+
+    A kind that has a design at some radix may have its first large one much later. The search stops
+    one radix after every kind seen so far has a large design, so that kinds which begin at that
+    radix are found, too.
+    """
+    smallest_radix: dict[tuple[str, str], int] = {}
+    """The smallest radix of a large design of each kind."""
+    kinds_seen = set()
     for radix in range(2, LARGEST_RADIX + 1):
         for design in family.designs(radix):
-            kinds.add(design_key(design))
-            if (
-                design.nodes >= min_nodes
-                and smallest.setdefault(design_key(design), radix) == radix
-            ):
+            kind = design_key(design)
+            kinds_seen.add(kind)
+            if design.nodes >= min_nodes and smallest_radix.setdefault(kind, radix) == radix:
                 yield design
-        if kinds and len(smallest) == len(kinds) and radix > max(smallest.values()):
+        all_have_one = kinds_seen and len(smallest_radix) == len(kinds_seen)
+        if all_have_one and radix > max(smallest_radix.values()):
             return

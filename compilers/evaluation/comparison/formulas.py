@@ -44,7 +44,7 @@ class Formulas:
     mean_distance: float | None
     """Mean links of minimal routes, over pairs of nodes with hosts."""
     utilisation: float | None
-    """u, the mean over the largest link load under uniform traffic."""
+    """u, the mean load of links divided by the largest, under uniform traffic."""
     basis: str | None
     """`EXACT` or `ESTIMATE`, the basis of u; None without u."""
 
@@ -67,51 +67,61 @@ class Formulas:
 
         Args:
             hosts: the hosts of a switch that has the most.
-            even: whether all switches with hosts have as many. If not, the share is an estimate, as
-                though all had.
+            even: whether all switches with hosts have as many. If not, the share is an estimate: it
+                is that of a fabric in which all have as many.
         """
-        full = self.full_throughput_hosts
-        if full is None or self.basis is None:
+        hosts_at_full_rate = self.full_throughput_hosts
+        if hosts_at_full_rate is None or self.basis is None:
             return None
-        balance = (
-            own_balances()[0]
-            if self.family.single
-            else _first_balance(lambda forwarding: forwarding.alternates == "shortest")
-        )
-        return CarriedShare(min(1.0, full / hosts), balance, self.basis if even else ESTIMATE)
+        if self.family.single:  # one shortest path for each pair: no balance is needed
+            balance = own_balances()[0]
+        else:
+            balance = _first_balance(lambda forwarding: forwarding.alternates == "shortest")
+        basis = self.basis if even else ESTIMATE
+        return CarriedShare(min(1.0, hosts_at_full_rate / hosts), balance, basis)
 
     def guaranteed(self, hosts: int, even: bool) -> CarriedShare | None:
         """The share of its rate that every host gets under any traffic, by the best balance for it.
 
         None where there is no formula. There are formulas for balances that mark packets or send
         them over intermediates, as their link loads hardly depend on the traffic. If not all
-        switches have as many hosts, the share is a lower bound, as no switch sends or gets more
-        than if all had.
+        switches have as many hosts, the share is a lower bound: no switch sends or gets more than
+        in a fabric in which all have as many.
 
         Args:
             hosts: the hosts of a switch that has the most.
             even: whether all switches with hosts have as many.
         """
-        parameters = self.design.parameters
-        marked = self.family.marked_share(parameters, hosts)
-        if marked and self.family.marks_suit_any_traffic(parameters):
-            share, exact = marked
-            return CarriedShare(
-                min(1.0, share),
-                _first_balance(lambda forwarding: forwarding.marks),
-                EXACT if even and exact else BOUND,
-            )
-        full = self.full_throughput_hosts
-        if full is None or self.basis is None or self.family.compared:
+        if self.family.marks_suit_any_traffic(self.design.parameters):
+            by_marks = self._guaranteed_by_marks(hosts, even)
+            if by_marks is not None:
+                return by_marks
+        return self._guaranteed_by_intermediates(hosts, even)
+
+    def _guaranteed_by_marks(self, hosts: int, even: bool) -> CarriedShare | None:
+        """The share if packets are marked; None where the family has no formula."""
+        share_and_exactness = self.family.marked_share(self.design.parameters, hosts)
+        if not share_and_exactness:
+            return None
+        share, is_exact = share_and_exactness
+        balance = _first_balance(lambda forwarding: forwarding.marks)
+        return CarriedShare(min(1.0, share), balance, EXACT if even and is_exact else BOUND)
+
+    def _guaranteed_by_intermediates(self, hosts: int, even: bool) -> CarriedShare | None:
+        """The share if packets go over intermediates; None where there is no formula.
+
+        There is none for families that are only compared with, as no balance is compiled for them.
+        """
+        hosts_at_full_rate = self.full_throughput_hosts
+        if hosts_at_full_rate is None or self.basis is None or self.family.compared:
             return None
         if self.basis == EXACT and not self.family.single:
             return None  # tables use one of several shortest paths, so legs load links unevenly
         # Both legs are uniform traffic, but an intermediate may be any of N switches, not N - 1.
-        legs = full / (2 * hosts) * self.design.nodes / (self.design.nodes - 1)
-        bound = BOUND if self.basis == EXACT and not even else self.basis
-        return CarriedShare(
-            min(1.0, legs), _first_balance(lambda forwarding: forwarding.intermediates), bound
-        )
+        share = hosts_at_full_rate / (2 * hosts) * self.design.nodes / (self.design.nodes - 1)
+        basis = BOUND if self.basis == EXACT and not even else self.basis
+        balance = _first_balance(lambda forwarding: forwarding.intermediates)
+        return CarriedShare(min(1.0, share), balance, basis)
 
 
 def _first_balance(has_property: Callable[[Forwarding], bool]) -> str:

@@ -13,13 +13,15 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from inventory.problems import InputError, Problem, did_you_mean, shown
+from inventory.problems import InputError, did_you_mean, shown
 from inventory.yamlfile import Document, read
 
 PAPER_PRICES = Path(__file__).with_name("prices.yaml")
 """The prices of the papers."""
 PRICE = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 """A price, such as 350.4 or -892.3."""
+PRICE_BY_SIZE = "optical_per_gbps"
+"""The key whose price may depend on the size of the fabric."""
 MAY_BE_NEGATIVE = ("router_base",)
 """Prices that may be negative."""
 MAY_BE_ZERO = (*MAY_BE_NEGATIVE, "router_per_port", "electrical_per_gbps", "watts_per_port")
@@ -93,10 +95,8 @@ def _values(document: Document) -> dict[str, Any]:
             todo = did_you_mean(key, keys, f"remove it; the keys here are {', '.join(keys)}")
             problems.append(document.problem((key,), "a known key", shown(key), todo))
             continue
-        price = _by_size(document, value) if key == "optical_per_gbps" else _number(key, value)
-        if isinstance(price, Problem):
-            problems.append(price)
-        elif price is None:
+        price = _price_by_size(value) if key == PRICE_BY_SIZE else _price(key, value)
+        if price is None:
             problems.append(document.problem((key,), _required(key), shown(value)))
         else:
             values[key] = price
@@ -105,7 +105,7 @@ def _values(document: Document) -> dict[str, Any]:
     return values
 
 
-def _number(key: str, value: object) -> float | None:
+def _price(key: str, value: object) -> float | None:
     """Return a price as a number; None if it is no number, or too small for its key."""
     if not PRICE.fullmatch(str(value)):
         return None
@@ -116,24 +116,26 @@ def _number(key: str, value: object) -> float | None:
 
 
 def _required(key: str) -> str:
-    """Return in words which numbers a price may be, for messages."""
+    """Return in words what the value of a key may be, for messages."""
+    if key == PRICE_BY_SIZE:
+        return "a number above 0, or a mapping hosts: number"
     if key in MAY_BE_NEGATIVE:
         return "a number"
     return "a number of at least 0" if key in MAY_BE_ZERO else "a number above 0"
 
 
-def _by_size(document: Document, value: object) -> dict[int, float] | Problem:
-    """Hosts → $ per Gbps; a single number is the price for every size."""
-    key = "optical_per_gbps"
-    if isinstance(value, dict) and value:
-        price_of_size = {
-            int(hosts): price
-            for hosts, text in value.items()
-            if re.fullmatch("[0-9]+", hosts) and (price := _number(key, text)) is not None
-        }
-        if len(price_of_size) == len(value):
-            return price_of_size
-    elif (number := _number(key, value)) is not None:
-        return {0: number}
-    required = "a number above 0, or a mapping hosts: number"
-    return document.problem((key,), required, shown(value))
+def _price_by_size(value: object) -> dict[int, float] | None:
+    """Return the prices of `PRICE_BY_SIZE` by the number of hosts; None if one is wrong.
+
+    A single number is the price for every size.
+    """
+    if not isinstance(value, dict):
+        price = _price(PRICE_BY_SIZE, value)
+        return None if price is None else {0: price}
+    price_of_size: dict[int, float] = {}
+    for hosts, text in value.items():
+        price = _price(PRICE_BY_SIZE, text)
+        if price is None or not re.fullmatch("[0-9]+", hosts):
+            return None
+        price_of_size[int(hosts)] = price
+    return price_of_size or None

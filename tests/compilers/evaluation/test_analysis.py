@@ -170,8 +170,8 @@ def test_bisection_counts_what_it_cuts():
     topology = build_topology("fat-tree", {"k": 4})
     found = bisection(topology)
     u, v = topology.graph.edges().T
-    assert (found.half[u] != found.half[v]).sum() == found.cut
-    assert (found.half & topology.endpoints).sum() == topology.endpoints.sum() // 2
+    assert (found.one_side[u] != found.one_side[v]).sum() == found.cut
+    assert (found.one_side & topology.endpoints).sum() == topology.endpoints.sum() // 2
 
 
 def test_bisection_of_polarfly_is_above_40_percent():
@@ -179,7 +179,7 @@ def test_bisection_of_polarfly_is_above_40_percent():
     topology = polarfly(23)
     found = bisection(topology)
     assert 0.4 < found.fraction < 0.5
-    assert abs(2 * found.half.sum() - topology.graph.order) <= 3
+    assert abs(2 * found.one_side.sum() - topology.graph.order) <= 3
 
 
 def test_bisection_of_polarstar_follows_the_involution():
