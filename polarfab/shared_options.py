@@ -338,10 +338,10 @@ def _report_place(_ctx: click.Context, _param: click.Parameter, place: Path | No
     """
     if place is None or not place.suffix[1:].isalpha() or place.is_dir():
         return place
-    from mininet_scenarios.verdict.report import FORMS
+    from mininet_scenarios.verdict.report import REPORT_SUFFIXES
 
-    if place.suffix not in FORMS:
-        required = f"a folder, or a file that ends in {', '.join(FORMS)}"
+    if place.suffix not in REPORT_SUFFIXES:
+        required = f"a folder, or a file that ends in {', '.join(REPORT_SUFFIXES)}"
         raise InputError.of(required, str(place), key="--report")
     return place
 

@@ -51,7 +51,7 @@ def merged(loaded: LoadedScenario, builds: Sequence[Build], runs: Sequence[Emula
         check = _delivery_check(reached, hosts)
         total.checks.append(check)
         event = EventOutcome(
-            what=f"all planes: {reached.what}",
+            what=f"all planes: {reached.event}",
             at=0.0,
             pairs=len(hosts) * (len(hosts) - 1),
             expected=check.required,
@@ -124,10 +124,10 @@ def _reached_by_any(
         expected, arrived = np.zeros((2, len(hosts), len(hosts)), np.bool_)
         for pairs, reached in zip(pairs_of_plane, latest, strict=True):
             if reached is not None:
-                expected[pairs] |= reached.sure
+                expected[pairs] |= reached.expected
                 arrived[pairs] |= reached.reached
         at_moment = (reached[moment] for reached in plane_reached if moment in reached)
-        words = next((reached.what for reached in at_moment if reached), "")
+        words = next((reached.event for reached in at_moment if reached), "")
         yield PairsReached(words, expected, arrived)
 
 
@@ -135,6 +135,6 @@ def _delivery_check(pairs: PairsReached, hosts: Sequence[str]) -> Check:
     """The check that each pair which some plane can deliver was delivered by a plane."""
     lost = tuple(
         Mismatch(f"{hosts[i]} → {hosts[j]}", "delivered by a plane", "by none")
-        for i, j in np.argwhere(pairs.sure & ~pairs.reached).tolist()
+        for i, j in np.argwhere(pairs.expected & ~pairs.reached).tolist()
     )
-    return Check.of(f"all planes, {pairs.what}", int(np.count_nonzero(pairs.sure)), lost)
+    return Check.of(f"all planes, {pairs.event}", int(np.count_nonzero(pairs.expected)), lost)

@@ -31,7 +31,7 @@ from mininet_scenarios.verdict.flow_rates import carry
 from mininet_scenarios.verdict.predict import Prediction
 from mininet_scenarios.verdict.result import (
     BEFORE_TIMELINE,
-    CarriedRate,
+    FlowThroughput,
     PairsReached,
     Result,
     rule_checks,
@@ -242,13 +242,13 @@ class _Rehearsal:
         words = f"{len(flows.rate)} {spec.protocol} flows, {spec.pattern}, for {spec.seconds:g} s"
         with self._step("flows", words):
             rate, loads = self.engine.carry(hosts.names, flows, spec.seconds)
-        self.result.throughput = CarriedRate(
+        self.result.throughput = FlowThroughput(
             pattern=spec.pattern,
             protocol=spec.protocol,
             offered=flows.rate,
             carried=rate,
             fair=fair,
-            loads=self.examiner.of_links(loads),
+            link_rates=self.examiner.of_links(loads),
         )
         self.result.checks.append(_throughput_check(self.scenario, self.result.throughput))
 
@@ -372,7 +372,7 @@ def sample_counts(hosts: int) -> Counts:
     return counts
 
 
-def _throughput_check(scenario: Scenario, carried: CarriedRate) -> Check:
+def _throughput_check(scenario: Scenario, carried: FlowThroughput) -> Check:
     """The check that enough arrives: what the scenario expects, or `LEAST_OF_FAIR`."""
     ratios = carried.ratios()
     least = scenario.expect.throughput

@@ -86,7 +86,7 @@ def _ingress_port(rules: RuleSet, switch: int, group: GroupRules) -> int | None:
     if group.role == GroupRole.FALLBACK:
         ports = rules.build.wiring.host_port[switch]
         return int(ports.max()) if (ports > 0).any() else None
-    return group.entry or None
+    return group.in_port or None
 
 
 def _frame(rules: RuleSet, writer: FrameWriter, switch: int, egress: int) -> bytes | None:

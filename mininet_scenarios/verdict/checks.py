@@ -112,9 +112,10 @@ class Examiner:
             InputError: a node of that name is not there, or has no host that takes part.
         """
         names = self.build.wiring.names
-        routes = [tuple(find_switch(self.build, word) for word in path) for path in paths]
-        # By switch; in reverse, so that the first of several hosts stays.
-        first_host = {int(s): i for i, s in reversed(list(enumerate(self.hosts.switch)))}
+        routes = [tuple(find_switch(self.build, node) for node in path) for path in paths]
+        first_host: dict[int, int] = {}  # by switch
+        for host, switch in enumerate(self.hosts.switch.tolist()):
+            first_host.setdefault(switch, host)
         for route in routes:
             for end in (route[0], route[-1]):
                 if end not in first_host:
@@ -132,7 +133,10 @@ class Examiner:
     def _delivery_check(
         self, name: str, expected: int, sent: NDArray[np.bool_], longest: NDArray[np.int64]
     ) -> Check:
-        """The check that so many pairs were delivered; a mismatch says what the tables do."""
+        """The check that so many pairs were delivered.
+
+        If it fails, there is a mismatch for each pair that was lost, with what the tables do to it.
+        """
         lost = sent & (longest == SILENT)
         delivered = int(np.count_nonzero(sent & ~lost))
         if delivered == expected:
@@ -140,13 +144,9 @@ class Examiner:
         faults = [
             FAULTS.get(hops, "the tables deliver it") for hops in self.fewest_hops[lost].tolist()
         ]
-        words = [f"lost ({fault})" for fault in faults]
-        return Check(
-            name,
-            expected,
-            delivered,
-            self._pair_mismatches(lost, ["delivered"] * len(words), words),
-        )
+        seen = [f"lost ({fault})" for fault in faults]
+        mismatches = self._pair_mismatches(lost, ["delivered"] * len(seen), seen)
+        return Check(name, expected, delivered, mismatches)
 
     def _arrival_check(self, name: str, counts: Counts, observation: Observation) -> Check:
         """The check that packets arrived which the tables deliver, and no others.
@@ -154,13 +154,14 @@ class Examiner:
         Pairs whose packets arrive by some of their paths only are not checked.
         """
         # bool[H, H]: pairs whose packets arrive over all of their paths, and over none.
-        sure, never = self.fewest_hops >= 0, self.most_hops < 0
-        expected, judged = np.where(sure, counts, 0), (counts > 0) & (sure | never)
-        arrived = observation.arrived
-        wrong = judged & (arrived != expected)
-        expected_words = _packets_in_words(expected[wrong])
-        mismatches = self._pair_mismatches(wrong, expected_words, _packets_in_words(arrived[wrong]))
-        return Check.of(name, int(np.count_nonzero(judged)), mismatches)
+        always_arrives, never_arrives = self.fewest_hops >= 0, self.most_hops < 0
+        is_checked = (counts > 0) & (always_arrives | never_arrives)
+        expected, arrived = np.where(always_arrives, counts, 0), observation.arrived
+        wrong = is_checked & (arrived != expected)
+        mismatches = self._pair_mismatches(
+            wrong, _packets_in_words(expected[wrong]), _packets_in_words(arrived[wrong])
+        )
+        return Check.of(name, int(np.count_nonzero(is_checked)), mismatches)
 
     def _hop_check(self, name: str, counts: Counts, observation: Observation) -> Check:
         """The check that packets that arrived crossed as many links as the tables allow."""
@@ -179,14 +180,14 @@ class Examiner:
         bounds = self.prediction.load_bounds(packets)
         switch, link = np.nonzero(wiring.far >= 0)
         port, loads = wiring.port[switch, link], self.of_links(observation.loads)
-        least, limit = bounds.fewest[switch, port], bounds.most[switch, port]
+        fewest, most = bounds.fewest[switch, port], bounds.most[switch, port]
         mismatches = tuple(
             Mismatch(
                 self._link_in_words(int(switch[i]), int(link[i])),
-                f"{_range_in_words(int(least[i]), int(limit[i]))} packets",
+                f"{_range_in_words(int(fewest[i]), int(most[i]))} packets",
                 str(loads[i]),
             )
-            for i in np.flatnonzero((loads < least) | (loads > limit))
+            for i in np.flatnonzero((loads < fewest) | (loads > most))
         )
         return Check.of(name, len(port), mismatches)
 
@@ -194,7 +195,8 @@ class Examiner:
         """[E], the load of each link in each direction, from the loads of switches' ports.
 
         Args:
-            loads: by the name of a switch [ports + 1]; a switch that is missing has no load.
+            loads: by the name of a switch, [ports + 1], the load of each of its ports. A switch
+                that is missing has no load.
         """
         wiring, no_load = self.build.wiring, np.zeros_like(next(iter(loads.values())))
         ports = np.stack([loads.get(name, no_load) for name in wiring.names])
@@ -258,20 +260,20 @@ def _packets_in_words(counts: NDArray[np.int64]) -> list[str]:
     return ["1 packet" if n == 1 else f"{n} packets" for n in counts.tolist()]
 
 
-def _hops_in_words(hops: NDArray[np.int64], most: NDArray[np.int64] | None = None) -> list[str]:
+def _hops_in_words(fewest: NDArray[np.int64], most: NDArray[np.int64] | None = None) -> list[str]:
     """Numbers of hops in words, or their bounds if these differ; negative numbers are faults.
 
     Args:
-        hops: the hops, or their lower bounds.
+        fewest: the hops, or their lower bounds.
         most: the upper bounds; None if they are the same.
     """
-    limits = hops if most is None else most
+    limits = fewest if most is None else most
     return [
-        FAULTS.get(h, f"{_range_in_words(h, limit)} {'hop' if limit == 1 else 'hops'}")
-        for h, limit in zip(hops.tolist(), limits.tolist(), strict=True)
+        FAULTS.get(least, f"{_range_in_words(least, limit)} {'hop' if limit == 1 else 'hops'}")
+        for least, limit in zip(fewest.tolist(), limits.tolist(), strict=True)
     ]
 
 
 def _range_in_words(least: int, most: int) -> str:
-    """A number in words, by its bounds."""
+    """A number between two bounds in words, such as `3`, or `3 to 5`."""
     return f"{least}" if least == most else f"{least} to {most}"

@@ -34,21 +34,26 @@ def link_share_check(
     spread = FlowSpread.of(prediction, hosts, flows)
     # A flow can cross an arc on several of its paths: their shares are added. An arc and a flow
     # make one number, arc · n + flow.
-    arc_and_flow, pair = np.unique(spread.arc * len(flows.rate) + spread.flow, return_inverse=True)
-    chance = np.bincount(pair, spread.share)  # that a packet of the flow crosses the arc
-    arc, flow = np.divmod(arc_and_flow, len(flows.rate))
-    packets, arcs = flows.rate[flow], prediction.arcs  # here rates are numbers of packets
-    mean = prediction.by_port(np.bincount(arc, packets * chance, arcs))
-    variance = prediction.by_port(np.bincount(arc, packets * chance * (1 - chance), arcs))
+    flow_count, arc_count = len(flows.rate), prediction.arcs
+    crossing, crossing_of_row = np.unique(
+        spread.arc * flow_count + spread.flow, return_inverse=True
+    )
+    arc, flow = np.divmod(crossing, flow_count)
+    # The packets of a flow that cross an arc are binomially distributed.
+    probability = np.bincount(crossing_of_row, spread.share)
+    packets = flows.rate[flow]  # here rates are numbers of packets
+    mean = prediction.by_port(np.bincount(arc, packets * probability, arc_count))
+    variance_by_arc = np.bincount(arc, packets * probability * (1 - probability), arc_count)
+    variance = prediction.by_port(variance_by_arc)
     # One packet more may be missing or left over: counts are whole numbers, and means are not.
     differs = np.abs(sent - mean) > sigmas * np.sqrt(variance) + 1 + UNEVEN_HASH * mean
     wiring = prediction.build.wiring
     mismatches: list[Mismatch] = []
-    switch, link = np.nonzero(wiring.far >= 0)
-    for s, k in zip(switch.tolist(), link.tolist(), strict=True):
-        port = int(wiring.port[s, k])
-        if differs[s, port]:
-            where = f"{wiring.names[s]} → {wiring.names[wiring.far[s, k]]}"
-            expected = f"about {mean[s, port]:.0f} packets"
-            mismatches.append(Mismatch(where, expected, f"{sent[s, port]}"))
-    return Check.of("links have their shares of packets", len(switch), tuple(mismatches))
+    switches, links = np.nonzero(wiring.far >= 0)
+    for switch, link in zip(switches.tolist(), links.tolist(), strict=True):
+        port = int(wiring.port[switch, link])
+        if differs[switch, port]:
+            where = f"{wiring.names[switch]} → {wiring.names[wiring.far[switch, link]]}"
+            expected = f"about {mean[switch, port]:.0f} packets"
+            mismatches.append(Mismatch(where, expected, f"{sent[switch, port]}"))
+    return Check.of("links have their shares of packets", len(switches), tuple(mismatches))

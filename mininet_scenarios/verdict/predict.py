@@ -7,9 +7,17 @@ be predicted. Then hops and loads are known between bounds; otherwise the bounds
 prediction is for an outage, and for the repairs of a controller (`Prediction.under`).
 
 A `Prediction` is made in three steps: the walks of the tables (`Walks`), the hops of every pair
-under an outage (`_tabulated`), and the prediction with them (`_predict`). `Prediction.of` begins
-with a build. `Prediction.under` begins with the walks of another prediction, and `with_port` with
-its hops. The last two predictions of a build, and the last two of an outage, are cached.
+under an outage (`_tabulated`), and the prediction with them (`_predict`). Further predictions reuse
+steps of an earlier one:
+
+| made by | begins with | for |
+|---|---|---|
+| `Prediction.of` | a build | a build under an outage |
+| `Prediction.under` | the walks of another prediction | another outage, or repaired tables |
+| `Prediction.with_port` | the hops of another prediction | a class with a wrong port |
+| `Prediction.during_move` | two predictions | the time of a move between two builds |
+
+The last two predictions by `of`, and the last two by `under`, are cached.
 """
 
 from __future__ import annotations
@@ -41,6 +49,8 @@ PATHS_AT_ONCE = 1 << 17
 """About how many paths are followed at once, which bounds memory."""
 NO_OUTAGE = Outage()
 """The outage of an undamaged fabric."""
+NO_VERTEX = -1
+"""In place of a vertex: the other build of a move lacks the switch."""
 
 
 class LoadBounds(NamedTuple):
@@ -125,8 +135,13 @@ class Prediction:
         """The prediction for tables in which a class of a switch has another port.
 
         So a wrong rule can be predicted: a rehearsal puts one into a switch on purpose, and expects
-        that its checks notice it. A port to a host is always up, so the class then needs no
-        protection.
+        that its checks notice it.
+
+        Args:
+            switch: the switch.
+            egress: the class.
+            port: its only port. A port to a host is always up, so the class then loses its
+                protection.
         """
         classes, wiring = self.build.tables.classes, self.build.wiring
         ports = classes.port.copy()
@@ -142,15 +157,8 @@ class Prediction:
         tabulated = self.tabulated.with_switch(switch, walks, program, LINK_DOWN)
         if self.build.forwarding.intermediates:
             return _predict(tabulated, self.outage)
-        changed = replace(
-            self,
-            build=walks.build,
-            walks=walks,
-            tabulated=tabulated,
-            first_path_hops=self.first_path_hops.copy(),
-            fewest_hops=self.fewest_hops.copy(),
-            most_hops=self.most_hops.copy(),
-        )
+        changed = replace(self, build=walks.build, walks=walks, tabulated=tabulated)
+        # Only packets to destinations of this class may take other paths.
         return _with_hops(changed, self.egress[switch] == egress)
 
     @property
@@ -165,7 +173,7 @@ class Prediction:
 
     @property
     def varies(self) -> bool:
-        """Whether packets have several paths, so that only bounds are known."""
+        """Whether packets may have several paths, so that only bounds are known."""
         return self.tabulated.program.shares.shape[2] > 1 or self.build.forwarding.intermediates
 
     def paths(self, source: Numbers, destination: Numbers, first: bool = False) -> HostPaths:
@@ -207,8 +215,8 @@ class Prediction:
             return LoadBounds(loads, loads)
         if self.build.forwarding.intermediates:
             powered = _powered_pairs(self.outage.up(self.build.wiring.names))
-            least, most = self.tabulated.packet_bounds(np.where(powered, packets, 0))
-            return LoadBounds(self.by_port(least), self.by_port(most))
+            fewest, most = self.tabulated.packet_bounds(np.where(powered, packets, 0))
+            return LoadBounds(self.by_port(fewest), self.by_port(most))
         fewest, most = np.zeros(self.arcs, np.int64), np.zeros(self.arcs, np.int64)
         for block in self._blocks(packets):
             crossings = _crossings(block.paths, len(block.source), self.arcs)
@@ -245,30 +253,33 @@ class Prediction:
                 marked[on_way] = leaves_marked[on_way]
 
     def by_port(self, arcs: NDArray[Value]) -> NDArray[Value]:
-        """[S, ports + 1] of a value for each arc."""
+        """[S, ports + 1], the value of each port, from those of all arcs, [S·K]."""
         return by_port(self.build.wiring, arcs.reshape(self.build.wiring.port.shape))
 
     def during_move(self, other: Prediction) -> Prediction:
         """The prediction while the fabric moves to another build, for every mixture of both.
 
-        A pair that both builds deliver arrives, over no more links than the longest paths of both
-        together (docs/how-to/move.md). Of other pairs nothing is known. Switches of the same name
-        are the same.
+        The packets of a pair that both builds deliver arrive, over no more links than the longest
+        paths of both together (docs/how-to/move.md). Of other pairs nothing is known. Switches of
+        the same name in both builds are the same switch.
 
         Args:
             other: the prediction for the other build.
         """
-        number = {name: v for v, name in enumerate(other.build.wiring.names)}
-        # int64[S], the vertex of each switch in the other build; LOST, which is negative, for none.
-        vertex = np.array([number.get(name, LOST) for name in self.build.wiring.names])
-        in_both = (vertex[:, None] >= 0) & (vertex >= 0)
+        other_vertex = {name: vertex for vertex, name in enumerate(other.build.wiring.names)}
+        # int64[S], the vertex of each switch in the other build, or NO_VERTEX.
+        vertex = np.array([other_vertex.get(name, NO_VERTEX) for name in self.build.wiring.names])
+        in_other = vertex != NO_VERTEX
+        in_both = in_other[:, None] & in_other
         other_fewest = np.where(in_both, other.fewest_hops[vertex[:, None], vertex], LOST)
-        sure = (self.fewest_hops >= 0) & (other_fewest >= 0)
-        # A path between two switches has at least one link, and this is all that is known; a path
-        # of a switch to itself has none. The minimum makes 1 and 0 of the hops of today.
-        fewest = np.where(sure, np.minimum(self.fewest_hops, 1), LOST).astype(np.int16)
+        always_arrives = (self.fewest_hops >= 0) & (other_fewest >= 0)
+        # During the move, a path between two switches has at least one link, whatever it has in
+        # either build. A path of a switch to itself has none.
+        shortest = np.minimum(self.fewest_hops, 1)
+        fewest = np.where(always_arrives, shortest, LOST).astype(np.int16)
         longest = max(0, int(self.most_hops.max())) + max(0, int(other.most_hops.max()))
-        most = np.where(np.eye(len(sure), dtype=np.bool_), 0, longest).astype(np.int16)
+        is_same_switch = np.eye(len(always_arrives), dtype=np.bool_)
+        most = np.where(is_same_switch, 0, longest).astype(np.int16)
         return replace(self, fewest_hops=fewest, most_hops=most)
 
     def path(self, source: int, destination: int) -> tuple[int, ...]:
@@ -395,30 +406,34 @@ def _predict(tabulated: TabulatedHops, outage: Outage) -> Prediction:
         walks=walks,
         outage=outage,
         tabulated=tabulated,
-        first_path_hops=undelivered.copy(),
-        fewest_hops=undelivered.copy(),
-        most_hops=undelivered.copy(),
+        first_path_hops=undelivered,
+        fewest_hops=undelivered,
+        most_hops=undelivered,
     )
     return _with_hops(prediction, np.ones(len(up), np.bool_))
 
 
 def _with_hops(prediction: Prediction, destinations: NDArray[np.bool_]) -> Prediction:
-    """Enter the hops to some destinations into a prediction's arrays; returns the prediction.
+    """The prediction with the hops to some destinations, which are followed anew.
 
     Args:
-        prediction: its arrays are changed; they have the hops to other destinations already.
+        prediction: its arrays have the hops to other destinations already. They stay as they are.
         destinations: bool[S], the destinations to which packets are followed.
     """
+    first_path_hops = prediction.first_path_hops.copy()
+    fewest_hops, most_hops = prediction.fewest_hops.copy(), prediction.most_hops.copy()
     up = prediction.outage.up(prediction.build.wiring.names)
     pairs = (_powered_pairs(up) & destinations).astype(np.int64)
     for block in prediction._blocks(pairs):
         hops, ends = block.paths.length, (block.source, block.destination)
         # The paths of a pair follow each other, its first path first.
         _, first_path = np.unique(block.paths.pair, return_index=True)
-        prediction.first_path_hops[ends] = hops[first_path]
-        prediction.fewest_hops[ends] = np.minimum.reduceat(hops, first_path)
-        prediction.most_hops[ends] = np.maximum.reduceat(hops, first_path)
-    return prediction
+        first_path_hops[ends] = hops[first_path]
+        fewest_hops[ends] = np.minimum.reduceat(hops, first_path)
+        most_hops[ends] = np.maximum.reduceat(hops, first_path)
+    return replace(
+        prediction, first_path_hops=first_path_hops, fewest_hops=fewest_hops, most_hops=most_hops
+    )
 
 
 def _powered_pairs(up: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -432,8 +447,11 @@ def _powered_pairs(up: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def by_port(wiring: Wiring, of_links: NDArray[Value]) -> NDArray[Value]:
-    """[S, ports + 1], from values of the links of each switch, [S, K]."""
+    """[S, ports + 1], the value of each port, from those of the links of each switch, [S, K].
+
+    Ports without a link have 0.
+    """
     switch, link = np.nonzero(wiring.port)
-    table = np.zeros(wiring.far_by_port().shape, of_links.dtype)
-    table[switch, wiring.port[switch, link]] = of_links[switch, link]
-    return table
+    of_ports = np.zeros(wiring.far_by_port().shape, of_links.dtype)
+    of_ports[switch, wiring.port[switch, link]] = of_links[switch, link]
+    return of_ports

@@ -22,13 +22,13 @@ from inventory.problems import InputError
 from mininet_scenarios.verdict.result import Result, rules_in_words
 from templates import environment
 
-FORMS = (".html", ".xml", ".json")
-"""The suffixes of the forms of a report."""
+REPORT_SUFFIXES = (".html", ".xml", ".json")
+"""The suffixes of the files that a report can be: a page, a JUnit test suite, a JSON document."""
 REPORTED_MISMATCHES = 20
-"""Mismatches of a check that the page shows."""
-BINS = 24
-"""The bars of a histogram, at most."""
-PLOT = (4.6, 3.1)
+"""The most mismatches of a check that the page shows."""
+MOST_BARS = 24
+"""The most bars of a histogram."""
+PLOT_SIZE = (4.6, 3.1)
 """The width and height of a plot in inches."""
 PAGE_COLOURS = {
     "fill: #ffffff": "fill: none",
@@ -44,9 +44,12 @@ class Emulated:
     """A rehearsal that was run, and its result."""
 
     facts: dict[str, Any]
-    """The facts about the run, by their keys in JSON: `scenario`, `engine`, `framework`, `build`,
-    `topology`, `switches`, `links`, `at` (the time), `host` (the machine), `version`, and
-    `moves_to`, a list of builds, if the fabric moves.
+    """The facts about the run, by their keys in JSON:
+
+    - `scenario`, `engine` and `framework`: the names of what was run and how;
+    - `build`, `topology`, `switches`, `links`: the fabric, with its numbers of switches and links;
+    - `moves_to`: a list of builds, only if the fabric moves;
+    - `at`, `host`, `version`: the time, the machine, and the version of polarfab.
     """
     result: Result
     """The result."""
@@ -62,9 +65,9 @@ class Emulated:
 
     def __repr__(self) -> str:
         """`<Emulated lab on model passed: 12 of 12 pairs delivered>`."""
-        word = "passed" if self.passed else "FAILED"
+        outcome = "passed" if self.passed else "FAILED"
         pairs = f"{self.result.delivered:,} of {self.result.pairs:,} pairs delivered"
-        return f"<Emulated {self.facts['scenario']} on {self.facts['engine']} {word}: {pairs}>"
+        return f"<Emulated {self.facts['scenario']} on {self.facts['engine']} {outcome}: {pairs}>"
 
     def write(self, path: Path, command: str = "") -> list[Path]:
         """Write a report: FILE.html, FILE.xml (JUnit), FILE.json, or all three into a folder.
@@ -79,7 +82,10 @@ class Emulated:
         Raises:
             InputError: a file cannot be written.
         """
-        files = [path] if path.suffix in FORMS else [path / f"report{form}" for form in FORMS]
+        if path.suffix in REPORT_SUFFIXES:
+            files = [path]
+        else:
+            files = [path / f"report{suffix}" for suffix in REPORT_SUFFIXES]
         writers = {".html": self.html, ".xml": self.junit, ".json": self.json}
         try:
             for file in files:
@@ -158,19 +164,19 @@ def panels(result: Result) -> list[Panel]:
     panels = []
     history = result.probe_history
     if history:
-        stretches = np.flatnonzero(history.sent)  # those in which packets were sent
+        stretches = np.flatnonzero(history.sent)  # the stretches in which packets were sent
         percent_arrived = 100 * history.received[stretches] / history.sent[stretches]
         # A stretch is an interval of so many seconds; its point is drawn at its beginning.
         seconds = tuple((stretches * history.stretch).tolist())
         curves = (Curve("", seconds, tuple(percent_arrived.tolist())),)
         label = "% of packets that arrived"
         panels.append(Panel("Reachability over time", "seconds", label, curves, top=105))
-    # A number of an event is None where nothing was measured after it.
-    missing = [(event.pairs or 0) - (event.reached or 0) for event in result.events]
+    # What was not measured after an event is None, and has no bar.
+    not_delivered = [(event.pairs or 0) - (event.reached or 0) for event in result.events]
     longest = [event.max_hops or 0 for event in result.events]
     lost = [event.lost or 0 for event in result.events]
     for title, unit, values in (
-        ("Pairs of hosts not delivered after each event", "ordered pairs", missing),
+        ("Pairs of hosts not delivered after each event", "ordered pairs", not_delivered),
         ("Longest path after each event", "links", longest),
         ("Loss per event, of pairs that the tables deliver", "packets", lost),
     ):
@@ -182,8 +188,8 @@ def panels(result: Result) -> list[Panel]:
         loads = result.loads.astype(np.float64)
         panels.append(_histogram("Load per link, all pairs", "packets", loads))
     if result.throughput is not None:
-        loads = np.round(result.throughput.loads, 3)
-        panels.append(_histogram("Load per link, flows", "Mb/s", loads))
+        link_rates = np.round(result.throughput.link_rates, 3)
+        panels.append(_histogram("Load per link, flows", "Mb/s", link_rates))
     return panels
 
 
@@ -206,16 +212,17 @@ def _bars(
 def _histogram(title: str, unit: str, values: NDArray[np.float64]) -> Panel:
     """A histogram of the loads of links, each direction by itself.
 
-    If all loads are integers, the width of a bar is an integer, too.
+    If all loads are integers, the width of a bar is an integer, too, and each bar begins half a
+    unit below its first integer. If all loads are equal, there is one bar of width 1.
     """
     low, high = float(values.min()), float(values.max())
     are_integers = bool((values == np.round(values)).all())
-    width = (high - low) / BINS
+    width = (high - low) / MOST_BARS
     if are_integers or not width:
-        width = max(1.0, np.ceil((high - low + 1) / BINS))
+        width = max(1.0, np.ceil((high - low + 1) / MOST_BARS))
         edges = np.arange(low - 0.5, high + width, width)
     else:
-        edges = np.linspace(low, high, BINS + 1)
+        edges = np.linspace(low, high, MOST_BARS + 1)
     counts, _ = np.histogram(values, edges)
     x_label = f"{unit} over a link in one direction"
     y_label = "links, each direction for itself"
@@ -224,9 +231,9 @@ def _histogram(title: str, unit: str, values: NDArray[np.float64]) -> Panel:
 
 def _inline(panel: Panel) -> str:
     """The panel as an SVG element in the colours of the page, without the head of an SVG file."""
-    text = plot([panel], "svg", PLOT, plain=True).decode()
+    text = plot([panel], "svg", PLOT_SIZE, plain=True).decode()
     for drawn_colour, page_colour in PAGE_COLOURS.items():
         text = text.replace(drawn_colour, page_colour)
-    # `up` and `across` are the labels of the two axes.
-    label = escape(f"{panel.title}: {panel.up} over {panel.across}", quote=True)
+    y_label, x_label = panel.up, panel.across
+    label = escape(f"{panel.title}: {y_label} over {x_label}", quote=True)
     return text[text.index("<svg") :].replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)

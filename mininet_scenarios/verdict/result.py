@@ -17,7 +17,11 @@ from mininet_scenarios.scenario.observations import Exercise
 
 @dataclass(frozen=True, slots=True)
 class EventOutcome:
-    """An event of the timeline, and how packets fared after it."""
+    """An event of the timeline, and how packets fared after it.
+
+    Reports have the fields by these names. `pairs` to `max_hops` are of a round of packets between
+    all hosts after the event, and `lost` to `converged` of a probe during the event.
+    """
 
     what: str
     """The event in words."""
@@ -50,8 +54,8 @@ class EventOutcome:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CarriedRate:
-    """The rates of flows, in Mb/s."""
+class FlowThroughput:
+    """The rates of n flows, offered, carried and fair, in Mb/s."""
 
     pattern: str
     """The pattern of the flows."""
@@ -63,7 +67,7 @@ class CarriedRate:
     """float64[n], the rate at which each flow arrived."""
     fair: NDArray[np.float64]
     """float64[n], the rate that max-min fairness gives each flow."""
-    loads: NDArray[np.float64]
+    link_rates: NDArray[np.float64]
     """float64[E], the rate over each direction of each link."""
 
     def ratios(self) -> dict[str, float]:
@@ -74,10 +78,20 @@ class CarriedRate:
             "fair": round(float(self.fair.sum()) / offered, 4),
         }
 
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON: the sums over all flows."""
+        return {
+            "pattern": self.pattern,
+            "protocol": self.protocol,
+            "flows": len(self.offered),
+            "offered_mbps": round(float(self.offered.sum()), 3),
+            **self.ratios(),
+        }
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProbeHistory:
-    """The packets of a probe, counted by stretches of time after the timeline began."""
+    """The packets of a probe, by equal stretches of time from the beginning of the timeline."""
 
     stretch: float
     """The seconds of a stretch."""
@@ -98,25 +112,33 @@ class ProbeHistory:
 
 
 BEFORE_TIMELINE = -1
-"""The moment before the first event of the timeline (`Result.reached`)."""
+"""In place of the number of an event: before the first one (`Result.reached`)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairsReached:
     """The pairs of hosts that reach each other after an event."""
 
-    what: str
+    event: str
     """The event in words."""
-    sure: NDArray[np.bool_]
-    """bool[H, H], the ordered pairs that the tables deliver, there and back."""
+    expected: NDArray[np.bool_]
+    """bool[H, H], the ordered pairs that the tables deliver for certain, there and back."""
     reached: NDArray[np.bool_]
-    """bool[H, H], the sure pairs that were delivered there and back."""
+    """bool[H, H], the expected pairs that were delivered."""
 
     @classmethod
-    def of(cls, what: str, sure: NDArray[np.bool_], reached: NDArray[np.bool_]) -> PairsReached:
-        """The pairs that are delivered both ways."""
-        both = sure & sure.T
-        return cls(what, both, reached & both)
+    def of(
+        cls, event: str, expected: NDArray[np.bool_], reached: NDArray[np.bool_]
+    ) -> PairsReached:
+        """The pairs that are delivered both ways.
+
+        Args:
+            event: the event in words.
+            expected: bool[H, H], the ordered pairs that the tables deliver for certain.
+            reached: bool[H, H], the ordered pairs that were delivered.
+        """
+        both_ways = expected & expected.T
+        return cls(event, both_ways, reached & both_ways)
 
 
 @dataclass(slots=True)
@@ -134,7 +156,8 @@ class Result:
     seen_hops: dict[int, int] = field(default_factory=dict)
     """By a number of links, how many pairs' packets crossed so many."""
     caught: str = ""
-    """How the checks found a wrong table that was put in place on purpose; "" without one."""
+    """How the checks found a wrong table that was put in place on purpose, in words; "" without
+    such a table."""
     checks: list[Check] = field(default_factory=list)
     """All checks."""
     seconds: dict[str, float] = field(default_factory=dict)
@@ -142,18 +165,22 @@ class Result:
     events: list[EventOutcome] = field(default_factory=list)
     """The events of the timeline."""
     slowed: list[str] = field(default_factory=list)
-    """The intervals at which the probe itself lost packets, in words; a longer one was taken."""
+    """The intervals between packets that were too short for the probe, in words.
+
+    At these the probe itself lost packets, so it took a longer one.
+    """
     loads: NDArray[np.int64] | None = None
     """int64[E], the packets over each direction of each link in the round of all pairs."""
     probe_history: ProbeHistory | None = None
     """The packets of the probe; None without one."""
-    throughput: CarriedRate | None = None
+    throughput: FlowThroughput | None = None
     """The rates of the flows; None without flows."""
     exercise: Exercise | None = None
     """The exercise of every rule; None without one."""
     reached: dict[int, PairsReached | None] = field(default_factory=dict)
-    """The pairs that reach each other, by moment: the number of an event of the timeline, or
-    BEFORE_TIMELINE. Events that are undone are left out. None if no packets were sent.
+    """The pairs that reach each other, by the number of an event, or BEFORE_TIMELINE.
+
+    Events that are undone are left out. The value is None if no packets were sent after the event.
     """
 
     @property
@@ -163,7 +190,7 @@ class Result:
 
     def as_dict(self) -> dict[str, Any]:
         """The result for JSON."""
-        flows = self.throughput
+        probe, throughput = self.probe_history, self.throughput
         return {
             "passed": self.passed,
             "pairs": self.pairs,
@@ -172,25 +199,16 @@ class Result:
             "caught": self.caught,
             "checks": [{**asdict(check), "passed": check.passed} for check in self.checks],
             "timeline": [asdict(event) for event in self.events],
-            "probe": self.probe_history.as_dict() | {"slowed": self.slowed}
-            if self.probe_history
-            else None,
-            "throughput": flows
-            and {
-                "pattern": flows.pattern,
-                "protocol": flows.protocol,
-                "flows": len(flows.offered),
-                "offered_mbps": round(float(flows.offered.sum()), 3),
-                **flows.ratios(),
-            },
+            "probe": probe and {**probe.as_dict(), "slowed": self.slowed},
+            "throughput": throughput and throughput.as_dict(),
             "rules": self.exercise and self.exercise.as_dict(),
             "seconds": self.seconds,
         }
 
 
 def rule_checks(exercise: Exercise, prefix: str = "") -> list[Check]:
-    """The checks of an exercise, with a prefix before their names."""
-    missed = tuple(Mismatch(words, "packets", "none") for words in exercise.missed)
+    """The checks of an exercise of rules, with a prefix before their names."""
+    missed = tuple(Mismatch(rule, "packets", "none") for rule in exercise.missed)
     rules = Check.of("rules exercised", exercise.due, missed)
     return [replace(check, name=prefix + check.name) for check in (rules, *exercise.checks)]
 

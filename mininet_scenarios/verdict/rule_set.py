@@ -4,6 +4,11 @@ A rule is a flow or a bucket of a group. It is *due* if packets between the host
 reach it while every port is up, by some of the paths that the tables allow (`Prediction.visits`).
 The other rules are used only after a port fails. `traffic.rule_exercise` sends the packets of the
 due rules and reads the switches' counters; `traffic.repair_packets` exercises the others.
+
+A `RuleSet` first collects all rules (`_add_flows`, `_add_groups`). Then it follows packets to those
+that are due: at the switch of a host (`_add_due_at_hosts`), and from switch to switch. The latter
+packets follow the tables (`_add_due_between_switches`) or go over intermediates
+(`_add_due_over_intermediates`).
 """
 
 from __future__ import annotations
@@ -20,7 +25,7 @@ from compilers.routing.intermediates import intermediates
 from compilers.tables.build import Build
 from compilers.targets.openflow.answer_rows import ND_FINISH_NUMBER
 from compilers.targets.openflow.bundled_blocks import fields_at
-from compilers.targets.openflow.class_groups import GroupRole, group_numbers
+from compilers.targets.openflow.class_groups import GroupRole, Groups, group_numbers, role_count
 from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.flow_tables import GROUP_SPACE, RowKind
 from compilers.targets.openflow.group_and_flow_bytes import (
@@ -44,6 +49,8 @@ from mininet_scenarios.verdict.predict import Prediction
 
 TO_ENTER_GROUP = 0
 """In place of a port: the bucket that leads packets to the enter group of the same class."""
+NO_ROW = -1
+"""In place of the number of a row: there is none. No flow has this number."""
 
 
 class SwitchPair(NamedTuple):
@@ -78,9 +85,9 @@ class GroupRules:
     """A group: its ports, weights and buckets."""
 
     role: int
-    """The role of the group's class."""
-    entry: int
-    """The port on which packets come that rows lead to the group; 0 for any port."""
+    """The role of the group, a `GroupRole` or a number from ASIDE on."""
+    in_port: int
+    """The port on which packets come in that rows lead to the group; 0 for any port."""
     port: tuple[int, ...]
     """The ports that the buckets watch, or `TO_ENTER_GROUP`."""
     weight: tuple[int, ...]
@@ -158,10 +165,13 @@ class RuleSet:
 
     def row_to_group(self, switch: int, role: int, egress: int) -> Rule:
         """The row that leads packets to a group."""
-        return self.flows[switch, RowKind.CLASS, egress + (role << ROLE_SHIFT)]
+        return self.flows[switch, RowKind.CLASS, _class_row_number(role, egress)]
 
     def _add_flows(self, encoder: Encoder, switch: int) -> None:
-        """Add the flows of a switch, without the marker if no packet of a host can reach it."""
+        """Add the flows of a switch, without the marker if no packet of a host can reach it.
+
+        Where rows check the sources of packets (`RowKind.GUARD`), these take all packets of hosts.
+        """
         name = self.build.wiring.names[switch]
         has_guards = self.pipeline.checks_sources(switch) and len(self.pipeline.hosts(switch))
         for block in encoder.program(switch, self.generation.get(switch, 0)).flows:
@@ -176,33 +186,41 @@ class RuleSet:
 
     def _add_groups(self, switch: int) -> None:
         """Add the groups of a switch, with their buckets."""
+        for groups in self.pipeline.groups(switch):
+            if groups.is_new:
+                self._add_new_groups(switch, groups)
+            else:
+                self._set_in_ports(switch, groups)
+
+    def _set_in_ports(self, switch: int, groups: Groups) -> None:
+        """Enter the ports on which packets come in for groups that were added before."""
+        for egress, in_port in zip(groups.egress.tolist(), groups.in_port.tolist(), strict=True):
+            key = switch, groups.role, egress
+            if in_port and key in self.groups:
+                self.groups[key] = replace(self.groups[key], in_port=in_port)
+
+    def _add_new_groups(self, switch: int, groups: Groups) -> None:
+        """Add the groups of one role of a switch, with their buckets."""
         classes = self.build.tables.classes.port.shape[1]
         first_number = self.generation.get(switch, 0) * GROUP_SPACE
-        for groups in self.pipeline.groups(switch):
-            if not groups.is_new:  # they only have ports on which packets come to earlier groups
-                for egress, entry in zip(groups.egress, groups.in_port.tolist(), strict=True):
-                    key = switch, groups.role, int(egress)
-                    if entry and key in self.groups:
-                        self.groups[key] = replace(self.groups[key], entry=entry)
-                continue
-            numbers = first_number + group_numbers(groups.role, groups.egress, classes)
-            for i, (number, egress) in enumerate(
-                zip(numbers.tolist(), groups.egress.tolist(), strict=True)
-            ):
-                ports, weights = tuple(groups.port[i].tolist()), tuple(groups.weight[i].tolist())
-                if groups.role == GroupRole.FALLBACK:
-                    ports, weights = (TO_ENTER_GROUP, *ports), (0, *weights)
-                elif ports[-1] in ports[:-1] and weights[-1] * MORE_VALUES[0] < sum(weights):
-                    # The last bucket repeats a port, with a weight of less than one of the 256 hash
-                    # values that Open vSwitch takes at most: it gets no packet.
-                    ports, weights = ports[:-1], weights[:-1]
-                self.groups[switch, groups.role, egress] = GroupRules(
-                    role=groups.role,
-                    entry=int(groups.in_port[i]),
-                    port=ports,
-                    weight=weights,
-                    buckets=self._buckets(switch, groups.role, egress, number, ports),
-                )
+        numbers = first_number + group_numbers(groups.role, groups.egress, classes)
+        for i, (number, egress) in enumerate(
+            zip(numbers.tolist(), groups.egress.tolist(), strict=True)
+        ):
+            ports, weights = tuple(groups.port[i].tolist()), tuple(groups.weight[i].tolist())
+            if groups.role == GroupRole.FALLBACK:
+                ports, weights = (TO_ENTER_GROUP, *ports), (0, *weights)
+            elif ports[-1] in ports[:-1] and weights[-1] * MORE_VALUES[0] < sum(weights):
+                # The last bucket repeats a port, with a weight of less than one of the 256 hash
+                # values that Open vSwitch takes at most: it gets no packet.
+                ports, weights = ports[:-1], weights[:-1]
+            self.groups[switch, groups.role, egress] = GroupRules(
+                role=groups.role,
+                in_port=int(groups.in_port[i]),
+                port=ports,
+                weight=weights,
+                buckets=self._buckets(switch, groups.role, egress, number, ports),
+            )
 
     def _buckets(
         self, switch: int, role: int, egress: int, number: int, ports: tuple[int, ...]
@@ -236,17 +254,17 @@ class RuleSet:
             else:
                 self._add_due(switch, RowKind.MARKER, 0, {to_itself})
             has_own_rows = self.pipeline.separates_hosts or self.pipeline.checks_sources(switch)
-            for family, version in enumerate(self.versions):
+            for version in self.versions:
                 pairs = {SwitchPair(version, switch, switch)}
-                number = _number_of_host(0, family, host)
+                host_row = _host_row_number(0, version, host)
                 # The row by which the host's packets enter: one for all hosts, or the host's own.
-                entrance = family
+                entrance_row = _version_row_number(0, version)
                 if has_own_rows:
-                    entrance = _number_of_host(FROM_HOSTS_NUMBER, family, host)
-                self._add_due(switch, RowKind.OWN, number, pairs)
-                self._add_due(switch, RowKind.ANSWER, family, pairs)
-                self._add_due(switch, RowKind.HOST, number, pairs)
-                self._add_due(switch, RowKind.FORWARD, entrance, pairs)
+                    entrance_row = _host_row_number(FROM_HOSTS_NUMBER, version, host)
+                self._add_due(switch, RowKind.OWN, host_row, pairs)
+                self._add_due(switch, RowKind.ANSWER, _version_row_number(0, version), pairs)
+                self._add_due(switch, RowKind.HOST, host_row, pairs)
+                self._add_due(switch, RowKind.FORWARD, entrance_row, pairs)
                 if version == 6:
                     self._add_due(switch, RowKind.ANSWER, ND_FINISH_NUMBER, pairs)
 
@@ -275,17 +293,17 @@ class RuleSet:
         """Add the rows that draw an intermediate for the packets of a host, or none, as due."""
         hosts_at = np.bincount(self.hosts.switch)
         for switch, host in self._hosts():
-            for family, version in enumerate(self.versions):
-                drawn = _number_of_host(DRAWING_NUMBER, family, host)
+            for version in self.versions:
+                drawing_row = _host_row_number(DRAWING_NUMBER, version, host)
                 sent = {pair for pair in _of_version(pairs, version) if pair.source == switch}
-                self._add_due(switch, RowKind.FORWARD, drawn, sent)
+                self._add_due(switch, RowKind.FORWARD, drawing_row, sent)
                 if hosts_at[switch] == 1:  # no packets are sent within the switch
                     continue
-                within = SAME_SWITCH_NUMBER + family
+                same_switch_row = _version_row_number(SAME_SWITCH_NUMBER, version)
                 if self.pipeline.checks_sources(switch):
-                    within = _number_of_host(SAME_SWITCH_HOSTS_NUMBER, family, host)
+                    same_switch_row = _host_row_number(SAME_SWITCH_HOSTS_NUMBER, version, host)
                 within_switch = {SwitchPair(version, switch, switch)}
-                self._add_due(switch, RowKind.FORWARD, within, within_switch)
+                self._add_due(switch, RowKind.FORWARD, same_switch_row, within_switch)
 
     def _add_due_first_legs(
         self, legs: Prediction, ends: NDArray[np.int64], pairs: SwitchPairs
@@ -297,22 +315,19 @@ class RuleSet:
             ends: the switches with hosts.
             pairs: the pairs that packets are sent between.
         """
-        middles = intermediates(self.build)
-        index = {int(middle): i for i, middle in enumerate(middles)}
-        for visit in self._visits(legs, ends, middles):
+        switches = intermediates(self.build)
+        index = {intermediate: i for i, intermediate in enumerate(switches.tolist())}
+        for visit in self._visits(legs, ends, switches):
             sent = {pair for pair in pairs if pair.source == visit.source}
             self._add_due_on_leg(visit, sent)
             if visit.in_port:
-                for family, version in enumerate(self.versions):
-                    self._add_due(
-                        visit.switch,
-                        RowKind.FORWARD,
-                        CARRIED_NUMBER + family,
-                        _of_version(sent, version),
-                    )
+                for version in self.versions:
+                    row = _version_row_number(CARRIED_NUMBER, version)
+                    self._add_due(visit.switch, RowKind.FORWARD, row, _of_version(sent, version))
             self._add_due(visit.switch, RowKind.CARRIED, index[visit.destination], sent)
-        for middle in middles.tolist():
-            self._add_due(middle, RowKind.CARRIED, index[middle], _of_version(pairs, 4))
+        # Each intermediate has a row for itself, which takes the intermediate off packets.
+        for intermediate, i in index.items():
+            self._add_due(intermediate, RowKind.CARRIED, i, _of_version(pairs, 4))
 
     def _add_due_second_legs(
         self, legs: Prediction, ends: NDArray[np.int64], pairs: SwitchPairs
@@ -327,12 +342,13 @@ class RuleSet:
         for visit in self._visits(legs, intermediates(self.build), ends):
             sent = {pair for pair in pairs if pair.destination == visit.destination}
             self._add_due_on_leg(visit, sent)
-            for family, version in enumerate(self.versions):
-                of_version = _of_version(sent, version)
+            for version in self.versions:
+                sent_by_version = _of_version(sent, version)
                 if visit.in_port:
-                    self._add_due(visit.switch, RowKind.FORWARD, family, of_version)
+                    row = _version_row_number(0, version)
+                    self._add_due(visit.switch, RowKind.FORWARD, row, sent_by_version)
                 route = int(self._routes[version][visit.switch, visit.destination])
-                self._add_due(visit.switch, RowKind.ROUTE, route, of_version)
+                self._add_due(visit.switch, RowKind.ROUTE, route, sent_by_version)
 
     def _add_due_on_leg(self, visit: Visit, sent: SwitchPairs) -> None:
         """Add the class and the bucket that a packet on a leg reaches as due."""
@@ -340,7 +356,7 @@ class RuleSet:
         group = self._groups_from_row(visit.switch, egress, visit.in_port).group
         if group is None:
             return
-        self._add_due(visit.switch, RowKind.CLASS, egress + (group.role << ROLE_SHIFT), sent)
+        self._add_due(visit.switch, RowKind.CLASS, _class_row_number(group.role, egress), sent)
         self._add_due_bucket(group, visit.out_port, sent)
 
     def _add_due_between_switches(self) -> None:
@@ -367,11 +383,11 @@ class RuleSet:
         switch, in_port = visit.switch, visit.in_port
         egress = int(self.prediction.egress[switch, visit.destination])
         is_spread = visit.marked and egress < self.pipeline.first_direct
-        for family, version in enumerate(self.versions):
+        for version in self.versions:
             pairs = {SwitchPair(version, visit.source, visit.destination)}
             if in_port:
-                number = family + (MARKED_NUMBER if visit.marked else 0)
-                self._add_due(switch, RowKind.FORWARD, number, pairs)
+                row = _version_row_number(MARKED_NUMBER if visit.marked else 0, version)
+                self._add_due(switch, RowKind.FORWARD, row, pairs)
             route = int(self._routes[version][switch, visit.destination])
             self._add_due(switch, RowKind.ROUTE, route, pairs)
             if is_spread:
@@ -383,7 +399,7 @@ class RuleSet:
         if group is None:  # the row of the class forwards, from any port
             self._add_due(switch, RowKind.CLASS, egress, pairs)
             return
-        self._add_due(switch, RowKind.CLASS, egress + (group.role << ROLE_SHIFT), pairs)
+        self._add_due(switch, RowKind.CLASS, _class_row_number(group.role, egress), pairs)
         if nested is None:
             self._add_due_bucket(group, visit.out_port, pairs)
         else:
@@ -402,15 +418,11 @@ class RuleSet:
         if not in_port and enter:
             fallback = self.groups.get((switch, GroupRole.FALLBACK, egress))
             return _NextGroups(fallback, enter) if fallback else _NextGroups(enter, None)
-        # The roles of packets that came in by one certain port: BOUNCE, and ASIDE for each port of
-        # protection.
-        protection_ports: int = self.build.tables.classes.protection.shape[2]
-        end = GroupRole.ASIDE + protection_ports
-        if self.build.forwarding.every_hop:
-            end += 1
-        for role in range(GroupRole.BOUNCE, end):
+        # Groups for packets that come in by one certain port: BOUNCE, and the roles from ASIDE on.
+        role_end = role_count(self.build.tables.classes, self.build.forwarding.every_hop)
+        for role in (GroupRole.BOUNCE, *range(GroupRole.ASIDE, role_end)):
             group = self.groups.get((switch, role, egress))
-            if group and in_port and role != GroupRole.FALLBACK and group.entry == in_port:
+            if group and in_port and group.in_port == in_port:
                 return _NextGroups(group, None)
         return _NextGroups(self.groups.get((switch, GroupRole.TRANSIT, egress)), None)
 
@@ -427,16 +439,16 @@ class RuleSet:
                 self.due.setdefault(rule, set()).update(pairs)
 
     def _route_numbers(self, version: int) -> NDArray[np.int64]:
-        """int64[S, S]: the number of the row by which a switch routes to another; -1 if none."""
+        """int64[S, S]: the number of the row by which a switch routes to another, or NO_ROW."""
         plan, switches = self.build.addressing, self.build.tables.switches
         blocks = plan.ipv4_blocks() if version == 4 else plan.ipv6_blocks()
         network, length = plan.ipv4_prefixes() if version == 4 else plan.ipv6_prefixes()
-        bits = np.uint64(32 if version == 4 else 64)
+        bits = np.uint64(32 if version == 4 else 64)  # of IPv6 only the upper half is routed by
         shift = bits - np.minimum(length.astype(np.uint64), bits)
-        # A block is inside a prefix if both are equal in the bits of the prefix's length.
+        # bool[S, prefixes]: a block is inside a prefix if both have the same first `length` bits.
         inside = (blocks.astype(np.uint64)[:, None] >> shift) == network.astype(np.uint64) >> shift
         first_number = 0 if version == 4 else IPV6_NUMBER
-        numbers = np.full((switches, switches), -1, np.int64)
+        numbers = np.full((switches, switches), NO_ROW, np.int64)
         for switch in np.flatnonzero(self.build.topology.present).tolist():
             prefix = self.pipeline.routes(switch)[0]
             # The longest matching prefix routes: of the longest first, argmax is the first match.
@@ -444,7 +456,8 @@ class RuleSet:
             if len(longest_first):
                 matches = inside[:, longest_first]
                 longest_match = longest_first[matches.argmax(axis=1)].astype(np.int64)
-                numbers[switch] = np.where(matches.any(axis=1), first_number + longest_match, -1)
+                row = first_number + longest_match
+                numbers[switch] = np.where(matches.any(axis=1), row, NO_ROW)
         return numbers
 
 
@@ -453,12 +466,27 @@ def _of_version(pairs: SwitchPairs, version: int) -> SwitchPairs:
     return {pair for pair in pairs if pair.version == version}
 
 
-def _number_of_host(first: int, family: int, host: int) -> int:
-    """The number of a host's row, among rows that each host has one of in each address family.
+def _version_row_number(first: int, version: int) -> int:
+    """The number of a row, of two consecutive rows for the versions of the Internet protocol.
+
+    Args:
+        first: the number of the row of IPv4.
+        version: 4 or 6.
+    """
+    return first + (1 if version == 6 else 0)
+
+
+def _host_row_number(first: int, version: int, host: int) -> int:
+    """The number of a host's row, among rows that each host has one of by version.
 
     Args:
         first: the number of the first of these rows.
-        family: 0 for IPv4, 1 for IPv6.
+        version: of the Internet protocol, 4 or 6.
         host: the number of the host at its switch.
     """
-    return first + family * FAMILY_NUMBERS + host
+    return first + (FAMILY_NUMBERS if version == 6 else 0) + host
+
+
+def _class_row_number(role: int, egress: int) -> int:
+    """The number of the row that leads packets of a role to the group of a class."""
+    return egress + (role << ROLE_SHIFT)
