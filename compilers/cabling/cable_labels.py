@@ -52,8 +52,8 @@ def with_labels(
 ) -> tuple[Hardware, dict[str, Numbers]]:
     """The hardware of a whole fabric with the numbers on labels, and these numbers by kind.
 
-    Cables and bundles keep the numbers that they had. Where links run through panels, cords and
-    trunks have labels, and cables have none.
+    Cables and bundles keep the numbers that they had. Where links run through panels, ribbons
+    and trunks have labels, and cables have none.
 
     Args:
         hardware: of the whole fabric.

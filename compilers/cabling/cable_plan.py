@@ -31,7 +31,7 @@ from compilers.wiring.wiring import Wiring
 from inventory.problems import Finding, InputError, Refused, shown
 
 MOST_PARALLEL = 16
-"""A bound on the parallel cables of a link."""
+"""A bound on the parallel cables of a link: `Cables.keys` counts a link's cables up to it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)

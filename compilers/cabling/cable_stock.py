@@ -79,6 +79,8 @@ def cables_from_stock(
             stock = np.array(types[kind[e]]["lengths"])
             length[e] = next(iter(stock[stock >= needed[e]].tolist()), needed[e])
         if entry["length"] is not None:
+            # A cable with a length by hand fits, whatever is in stock: if no type was long enough,
+            # it counts as one of the first type.
             kind[e], length[e] = max(kind[e], 0), entry["length"]
     if (kind < 0).any():
         raise Refused(_too_long_finding(float(needed[kind < 0].max()), types))

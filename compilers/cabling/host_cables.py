@@ -19,24 +19,6 @@ from compilers.cabling.schedule_columns import Row, Rows
 from compilers.tables.build import Build
 from compilers.wiring.hardware import Hardware
 
-
-def as_host_csv(
-    planes: Iterable[tuple[Build | CabledFabric, Rows]], rack: str = ""
-) -> Iterator[str]:
-    """CSV of the cables to the hosts of each plane.
-
-    Args:
-        planes: the build and the cables of each plane.
-        rack: only the cables with an end in the rack of this name; "" for all.
-    """
-    of_planes = (host_rows(build, rows.cables.hardware) for build, rows in planes)
-    rows: Iterator[Row] = chain.from_iterable(of_planes)
-    if rack:
-        switch_rack, host_rack = HOST_COLUMNS.index("rack"), HOST_COLUMNS.index("host_rack")
-        rows = (row for row in rows if rack in (row[switch_rack], row[host_rack]))
-    return as_table(HOST_COLUMNS, rows)
-
-
 HOST_COLUMNS = (
     "label",
     "rack",
@@ -54,6 +36,23 @@ HOST_COLUMNS = (
     "run_m",
 )
 """The columns of `host_rows`."""
+
+
+def as_host_csv(
+    planes: Iterable[tuple[Build | CabledFabric, Rows]], rack: str = ""
+) -> Iterator[str]:
+    """CSV of the cables to the hosts of each plane.
+
+    Args:
+        planes: the build and the cables of each plane.
+        rack: only the cables with an end in the rack of this name; "" for all.
+    """
+    of_planes = (host_rows(build, rows.cables.hardware) for build, rows in planes)
+    rows: Iterator[Row] = chain.from_iterable(of_planes)
+    if rack:
+        switch_rack, host_rack = HOST_COLUMNS.index("rack"), HOST_COLUMNS.index("host_rack")
+        rows = (row for row in rows if rack in (row[switch_rack], row[host_rack]))
+    return as_table(HOST_COLUMNS, rows)
 
 
 def host_rows(build: Build | CabledFabric, hardware: Hardware) -> Iterator[Row]:

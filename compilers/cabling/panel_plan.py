@@ -61,7 +61,7 @@ class PanelPlan:
         return f"<PanelPlan: {len(self.names):,} cassettes of {types} types, {trunks:,} trunks>"
 
     def cost(self) -> tuple[int, ...]:
-        """What makes a plan costly, the most important first; plans are compared by it.
+        """Return what makes a plan costly, the most important first, to compare plans.
 
         That is the number of types of cassettes, of trunks, of directions of trunks (straight,
         reversed), and of fibres in a trunk.

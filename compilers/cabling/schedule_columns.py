@@ -1,4 +1,4 @@
-"""The columns of the cable schedule, the rows of selected cables, and the names of cables.
+"""The columns of the cable schedule, the rows of selected cables, and the labels of cables.
 
 `cable_schedule` prints these rows. `Rows` turns the arrays of `cable_plan.Cables` into rows of text
 and numbers, a block of cables at a time, so that a million cables need little memory.
@@ -99,7 +99,7 @@ class Rows:
     def _bundles(self, selected: NDArray[np.int64]) -> list[str]:
         """The name of each cable's bundle; "" for none."""
         plane = self.cables.hardware.plane
-        # Index -1, no bundle, reads the last entry: number 0.
+        # A cable in no bundle has index -1, which reads the last entry: number 0.
         numbers = np.append(self.cables.bundles.number, 0)[self.cables.bundle[selected]]
         return [bundle_name(number, plane) for number in numbers.tolist()]
 

@@ -10,13 +10,17 @@ cassette that its links take, with the lanes that they lead to. Cassettes are of
 have the same lanes, and the same links inside. In shapes, H is the number of halves in connectors,
 and K of connectors.
 
-The rules: of two cassettes one *leads*, and its lanes take positions in their own order; the other
-follows. The cassette of the more common kind leads. Of two cassettes of one kind, the one whose
-view comes first in order leads. This rule fails if both views are the same, or if cassettes of a
-kind have different views. Then the trunk is *reversed*: links to higher front ports come first, and
-links to lower front ports last, in mirrored order, so that both cassettes can have the same wires.
-Two links between front ports of the same number, such as parallel cables, have no such order; then
-trunks stay straight.
+The rules for the trunks between two cassettes:
+
+1. One cassette *leads*, and its lanes take positions in their own order. The other one follows. The
+   cassette of the more common kind leads.
+2. Of two cassettes of one kind, the one whose view comes first in order leads.
+3. If both views are the same, or cassettes of a kind have different views, rule 2 would give
+   cassettes of this kind different wires. Then the trunk is *reversed*: links to higher front ports
+   come first, and links to lower front ports last, in mirrored order. So both cassettes can have
+   the same wires.
+4. Two links between front ports of the same number, such as parallel cables, have no such order.
+   Then the trunk stays straight.
 """
 
 from __future__ import annotations

@@ -74,7 +74,10 @@ class GrownFabric:
     clusters_that_fit: int
     """How many clusters of the kind fit: the most that the old fabric's ports allow."""
     changes: Mapping[str, NDArray[np.int64]]
-    """The table changes of each old switch: by field of `SwitchChange` int64[S]."""
+    """The table changes of each old switch, int64[S], by the kind of change.
+
+    The kinds are the keys of `SwitchChange.counts`.
+    """
 
     @classmethod
     def of(
@@ -284,7 +287,7 @@ def _tables(build: Build, expansion: Expansion, wiring: Wiring) -> tuple[Tables,
     new_link = np.where(is_link, np.cumsum(is_link, axis=1) - 1, -1)
     old_link = _links_of_rows(build)
     links_kept = np.take_along_axis(new_link, np.maximum(old_link, 0), axis=1)
-    links_kept = np.where(old_link < 0, -1, links_kept)
+    links_kept = np.where(old_link < 0, -1, links_kept)  # a row without a link stays without one
     tables = Tables(
         routes=routes(topology, links_kept), classes=Classes.minimal(wiring.port.copy())
     )
@@ -314,6 +317,6 @@ def _links_of_rows(build: Build) -> NDArray[np.int64]:
 
 
 def changes(before: Build, after: Build) -> dict[str, NDArray[np.int64]]:
-    """The table changes of each old switch: by field of `SwitchChange` int64[S]."""
+    """Return the table changes of each old switch, int64[S], by the kind of change."""
     counts = [switch.counts() for switch in compare(before, after).switches]
-    return {word: np.array([switch_counts[word] for switch_counts in counts]) for word in counts[0]}
+    return {kind: np.array([of_switch[kind] for of_switch in counts]) for kind in counts[0]}

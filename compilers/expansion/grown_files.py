@@ -77,34 +77,44 @@ def _inventory(
     data: Data = deepcopy(document.data) if document else {}
     if document:
         _rewrite_paths(data, Path(document.file).parent, folder)
-    is_listed = "nodes" in data
-    has_racks = "racks" in data or "generate" in data
-    if not document:
+    else:
         data["node_types"] = {
             facts.name: {"ports": _port_blocks(facts)} for facts in hardware_of(builds[0]).types
         }
-    data.pop("generate", None)
-    placement = data.get("placement", {})
-    if placement.get("layout") not in (None, "fans", "partition"):
-        del placement["layout"]
+    lists_nodes = "nodes" in data
+    has_racks = "racks" in data or "generate" in data
+    _remove_what_fits_no_larger_fabric(data)
     nodes, racks = data.setdefault("nodes", []), data.get("racks", [])
     rack_names = {rack["name"] for rack in racks}
     node_names = {node["name"] for node in nodes}
     for old_build, build in zip(old_builds, builds, strict=True):
         hardware = hardware_of(build)
-        first = len(old_build.wiring.names) if is_listed else 0
+        # Old nodes are listed, or else they were generated, and are listed from now on.
+        first_unlisted = len(old_build.wiring.names) if lists_nodes else 0
         nodes += [
             _node(build, hardware, vertex, has_racks)
-            for vertex in range(first, len(build.wiring.names))
+            for vertex in range(first_unlisted, len(build.wiring.names))
             if build.wiring.names[vertex] not in node_names
         ]
-        _count_hosts(loaded, build, nodes, first)
+        _count_hosts(loaded, build, nodes, first_unlisted)
         if has_racks:
             racks += [rack for rack in _racks(hardware) if rack["name"] not in rack_names]
             rack_names |= {rack["name"] for rack in racks}
     if has_racks:
         data["racks"] = racks
     return data
+
+
+def _remove_what_fits_no_larger_fabric(data: Data) -> None:
+    """Remove entries of an inventory that a larger fabric would contradict.
+
+    `generate` makes a node for each vertex of the smaller fabric; its nodes are listed instead. A
+    layout other than `fans` and `partition` does not exist for the larger family.
+    """
+    data.pop("generate", None)
+    placement = data.get("placement", {})
+    if placement.get("layout") not in (None, "fans", "partition"):
+        del placement["layout"]
 
 
 def _node(build: Build, hardware: Hardware, vertex: int, has_racks: bool) -> Data:

@@ -111,6 +111,7 @@ def _rack_units(
     first_new, layout = len(hardware.rack), expansion.layout
     cluster_of_node = layout.rack[first_new:]
     count = len(cluster_of_node)
+    # A node without a rack has -1 until its cluster is placed.
     rack, unit = np.full(count, -1, np.int64), np.zeros(count, np.int64)
     rack_number = {name: number for number, name in enumerate(hardware.rack_names)}
     for vertex, node in spare_nodes.items():
@@ -169,14 +170,14 @@ def _free_units(
         hardware: has the racks.
         height: the height of a node in units.
     """
-    filled: dict[str, set[int]] = defaultdict(set)
+    taken_units: dict[str, set[int]] = defaultdict(set)
     for plane in planes:
-        _add_filled_units(filled, plane)
+        _add_taken_units(taken_units, plane)
     free = []
     for name, units in zip(hardware.rack_names, hardware.rack_units.tolist(), strict=True):
         starts, unit = [], 1
         while unit + height - 1 <= units:
-            if filled[name].isdisjoint(range(unit, unit + height)):
+            if taken_units[name].isdisjoint(range(unit, unit + height)):
                 starts.append(unit)
                 unit += height
             else:
@@ -185,11 +186,11 @@ def _free_units(
     return free
 
 
-def _add_filled_units(filled: dict[str, set[int]], plane: PlaneHardware) -> None:
+def _add_taken_units(taken_units: dict[str, set[int]], plane: PlaneHardware) -> None:
     """Add the units that nodes, hosts and spares of a plane fill.
 
     Args:
-        filled: the units by the name of their rack; changed.
+        taken_units: the units by the name of their rack; changed.
         plane: the plane.
     """
     wiring, hardware = plane
@@ -197,16 +198,18 @@ def _add_filled_units(filled: dict[str, set[int]], plane: PlaneHardware) -> None
     nodes = zip(hardware.rack.tolist(), hardware.unit.tolist(), types, strict=True)
     for rack, unit, node_type in nodes:
         units = range(unit, unit + hardware.types[node_type].units)
-        filled[hardware.rack_names[rack]].update(units)
+        taken_units[hardware.rack_names[rack]].update(units)
     for vertex, number in np.argwhere(hardware.host_rack >= 0).tolist():
         name = hardware.rack_names[hardware.host_rack[vertex, number]]
-        filled[name].add(int(hardware.host_unit[vertex, number]))
+        taken_units[name].add(int(hardware.host_unit[vertex, number]))
     heights = {facts.name: facts.units for facts in hardware.types}
     for spare in hardware.spares:
         if spare.unit:
-            filled[spare.rack].update(range(spare.unit, spare.unit + heights.get(spare.type, 1)))
+            taken_units[spare.rack].update(
+                range(spare.unit, spare.unit + heights.get(spare.type, 1))
+            )
         for host in spare.hosts:
-            filled[host.rack].add(host.unit or 1)
+            taken_units[host.rack].add(host.unit or 1)
 
 
 @dataclass(slots=True)

@@ -39,7 +39,15 @@ class GrowthReport:
     build: Build
     """The build of the larger fabric."""
     facts: dict[str, Any]
-    """The plan in numbers, and the table changes of each installed switch, as values for JSON."""
+    """The plan in numbers, and the table changes of each installed switch, as values for JSON.
+
+    Every report has `fabric`, `topology`, `nodes`, `nodes_added` (names), `racks_added` (names),
+    `cables`, `cables_added`, `cables_moved` and `switches`. A report on clusters also has
+    `diameter`, `spares_taken`, `racks_filled`, `clusters_that_fit`, `least_ports_left` and
+    `nodes_without_ports_left`; a report on a partly installed fabric also has `cables_relabelled`
+    and `nodes_renamed`. `cables_slower` and `without_management_address` are there only if they
+    have something to say.
+    """
     rows: Rows
     """The new cables."""
 
@@ -101,7 +109,7 @@ def _facts_of_clusters(build: Build, grown: GrownFabric) -> dict[str, Any]:
     """The facts of an expansion by clusters."""
     names, first_new = grown.build.wiring.names, build.topology.graph.order
     hardware, ports_left = grown.cables.hardware, grown.ports_left.tolist()
-    changes = {word: values.tolist() for word, values in grown.changes.items()}
+    changes = {kind: counts.tolist() for kind, counts in grown.changes.items()}
     return {
         "fabric": build.name,
         "topology": grown.build.topology.title(),
@@ -122,7 +130,7 @@ def _facts_of_clusters(build: Build, grown: GrownFabric) -> dict[str, Any]:
         ],
         "switches": [
             {"node": names[v], "ports_left": ports_left[v]}
-            | {word: changes[word][v] for word in changes}
+            | {kind: counts[v] for kind, counts in changes.items()}
             for v in range(first_new)
         ],
     }

@@ -18,6 +18,8 @@ from compilers.tables.intermediate_form import Egress, Routes, Tables, no_route
 
 MOST_HOPS = 64
 """The most switches that a packet visits before it counts as looping."""
+NO_ROUTE_COLUMN, LOCAL_COLUMN, FIRST_CLASS_COLUMN = range(3)
+"""The first columns of `Fib.step`."""
 STEP_ROWS_AT_ONCE = 1 << 14
 """The most switches whose next switches are looked up together."""
 LOST, UNCABLED, LOOPED, MISDELIVERED = -1, -2, -3, -4
@@ -54,24 +56,26 @@ class Fib:
     """int64[P + 1], for P prefixes: where the entries of each begin in `by_prefix`, and the end."""
 
     @classmethod
-    def of(cls, tables: Tables, cables: NDArray[np.int32]) -> Fib:
+    def of(cls, tables: Tables, far_by_port: NDArray[np.int32]) -> Fib:
         """Join tables with cables.
 
         Args:
             tables: of S switches.
-            cables: int32[S, ports + 1], the switch at each port, as of `Wiring.far_by_port()`.
+            far_by_port: int32[S, ports + 1], the switch at each port, as of `Wiring.far_by_port()`.
         """
         port = tables.classes.port
         step = np.full((len(port), port.shape[1] + 3), UNCABLED, np.int32)
-        step[:, 0] = LOST  # `no_route`
-        step[:, 1] = np.arange(len(port))  # `local`
+        step[:, NO_ROUTE_COLUMN] = LOST
+        step[:, LOCAL_COLUMN] = np.arange(len(port))
         for begin in range(0, len(port), STEP_ROWS_AT_ONCE):
             block = slice(begin, begin + STEP_ROWS_AT_ONCE)
-            has_port = (port[block] > 0) & (port[block] < cables.shape[1])
+            has_port = (port[block] > 0) & (port[block] < far_by_port.shape[1])
             next_switch = np.take_along_axis(
-                cables[block], np.where(has_port, port[block], 0), axis=1
+                far_by_port[block], np.where(has_port, port[block], 0), axis=1
             )
-            step[block, 2:-1] = np.where(has_port & (next_switch >= 0), next_switch, UNCABLED)
+            step[block, FIRST_CLASS_COLUMN:-1] = np.where(
+                has_port & (next_switch >= 0), next_switch, UNCABLED
+            )
         routes = tables.routes
         by_prefix = first = np.zeros(0, np.int64)
         computed = isinstance(routes.prefix, ComputedArray) and isinstance(
@@ -133,6 +137,6 @@ class Fib:
         egress = self.egress(destinations)
         last = min(width - 1, np.iinfo(egress.dtype).max)
         # The sum wraps around: `no_route` and `local` become 0 and 1, class c becomes c + 2.
-        column = np.minimum(egress + egress.dtype.type(2), last)
+        column = np.minimum(egress + egress.dtype.type(FIRST_CLASS_COLUMN), last)
         following: NDArray[np.int32] = self.step.ravel().take(row_start + column)
         return following

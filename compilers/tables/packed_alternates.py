@@ -75,14 +75,14 @@ def set_bits(links: NDArray[np.uint8]) -> NDArray[np.uint16]:
     array([2, 8], dtype=uint16)
     """
     words = np.ascontiguousarray(links).view(_widest_word(links.shape[-1]))
-    every_bit, odd_bits, low_pairs, low_fours = (
+    lowest_bits, odd_bits, low_pairs, low_fours = (
         _repeated_byte(byte, words.dtype) for byte in (0x01, 0x55, 0x33, 0x0F)
     )
     pairs = words - (words >> 1 & odd_bits)
     fours = (pairs & low_pairs) + (pairs >> 2 & low_pairs)
     eights = fours + (fours >> 4) & low_fours
     # The product adds all bytes of a word up in its highest byte.
-    in_word = eights * every_bit >> 8 * (words.itemsize - 1)
+    in_word = eights * lowest_bits >> 8 * (words.itemsize - 1)
     total = np.zeros(links.shape[:-1], np.uint16)
     for word in range(words.shape[-1]):
         total += in_word[..., word].astype(np.uint16)
@@ -104,7 +104,7 @@ class AlternateArray(ComputedArray):
 
     packed: AlternateLinks
     """The links that the values are computed from."""
-    extra = 0
+    other_values = 0
     """The number of values of a class besides those of its A alternates."""
 
     def __init__(self, packed: AlternateLinks, most_alternates: int = 0) -> None:
@@ -115,13 +115,13 @@ class AlternateArray(ComputedArray):
             most_alternates: A, where these are some switches of a fabric whose classes have up to
                 A alternates; 0 to count them.
         """
-        width = (most_alternates or packed.most_alternates) + self.extra
+        width = (most_alternates or packed.most_alternates) + self.other_values
         shape = *packed.links.shape[:2], width
         super().__init__(packed, shape, np.uint16)
 
     def part(self, switches: slice) -> Self:
         """Return the array of a range of switches, as wide as that of all."""
-        return type(self)(self.packed.part(switches), self.shape[2] - self.extra)
+        return type(self)(self.packed.part(switches), self.shape[2] - self.other_values)
 
 
 class AlternatePorts(AlternateArray):
@@ -158,7 +158,8 @@ class AlternatePorts(AlternateArray):
 class AlternateWeights(AlternateArray):
     """`Classes.weight`, uint16[S, C, A + 1], computed from its packed form."""
 
-    extra = 1
+    other_values = 1
+    """The weight of the minimal port."""
 
     def rows(self, number: NDArray[np.int64]) -> NDArray[np.uint16]:
         """Return the weights of the minimal ports and alternates of switches, uint16[n, C, A+1]."""

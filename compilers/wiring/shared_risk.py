@@ -13,7 +13,7 @@ rehearsals and drains name a group by a word that `resolve_name` understands:
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
@@ -29,7 +29,7 @@ Link = tuple[int, int]
 """The two switches that a link joins, the smaller first."""
 GROUP_KINDS = ("module", "cage", "rack", "trunk", "risk")
 """The kinds of groups, each the first word of the names of its groups."""
-LACKING = {
+NEEDED_FOR_GROUPS = {
     "module": "node types with ports (an inventory)",
     "cage": "a node type whose ports are parts of a cage (`breakout`)",
     "rack": "racks (an inventory)",
@@ -75,7 +75,9 @@ def risk_groups(wiring: Wiring, hardware: Hardware | None, kind: str) -> tuple[R
     """
     of_kind = tuple(_GROUPS[kind](wiring, hardware)) if hardware else ()
     if not of_kind:
-        raise InputError.of(f"{LACKING[kind]}, for failures of a {kind}", "none", key="failures")
+        raise InputError.of(
+            f"{NEEDED_FOR_GROUPS[kind]}, for failures of a {kind}", "none", key="failures"
+        )
     return of_kind
 
 
@@ -147,13 +149,7 @@ def resolve_name(wiring: Wiring, hardware: Hardware | None, word: str) -> RiskGr
         return find_group(wiring, hardware, word)
     todo = rack_in_words(hardware, word)
     todo = todo or did_you_mean(word, names, "polarfab export lists the links")
-    longest = max(map(len, vertex), default=0)
-    # Only where both halves are short enough: a word from outside may be very long.
-    first, last = len(word) - 1 - longest, longest
-    for cut in (cut for cut in _hyphens(word) if first <= cut <= last):
-        u, v = vertex.get(word[:cut]), vertex.get(word[cut + 1 :])
-        if u is None or v is None:
-            continue
+    for u, v in _node_pairs(word, vertex):
         if (wiring.far[u] == v).any():
             return RiskGroup(word, links=((min(u, v), max(u, v)),))
         neighbours = [names[w] for w in wiring.far[u].tolist() if w >= 0]
@@ -162,6 +158,24 @@ def resolve_name(wiring: Wiring, hardware: Hardware | None, word: str) -> RiskGr
         todo = f"{names[u]} is joined to {', '.join(neighbours[:NEIGHBOURS_NAMED])}{and_more}"
     required = "a node, or a link as two nodes that it joins, such as 3-8"
     raise InputError.of(required, word, todo)
+
+
+def _node_pairs(word: str, vertex: Mapping[str, int]) -> Iterator[tuple[int, int]]:
+    """Yield the two vertices that a word names with a hyphen between them, for each such hyphen.
+
+    Names of nodes may have hyphens, too.
+
+    Args:
+        word: such as `3-8` or `spine-a-leaf-2`.
+        vertex: by name.
+    """
+    longest = max(map(len, vertex), default=0)
+    # Only where both halves are short enough: a word from outside may be very long.
+    first, last = len(word) - 1 - longest, longest
+    for cut in (cut for cut in _hyphens(word) if first <= cut <= last):
+        u, v = vertex.get(word[:cut]), vertex.get(word[cut + 1 :])
+        if u is not None and v is not None:
+            yield u, v
 
 
 def names_after(before: Wiring, after: Wiring) -> list[str]:

@@ -65,7 +65,7 @@ class StarterFiles:
     """The ports of a switch."""
     racks: tuple[StarterRack, ...]
     """All racks."""
-    free: int
+    empty_racks: int
     """How many racks stay empty: the last ones."""
     fuller: tuple[int, ...]
     """The vertices with one host more than `hosts`."""
@@ -85,7 +85,7 @@ class StarterFiles:
         cls,
         name: str,
         family: str,
-        given: Mapping[str, int | str | None],
+        chosen_parameters: Mapping[str, int | str | None],
         hosts: int = 1,
         *,
         more: int = 0,
@@ -97,7 +97,7 @@ class StarterFiles:
         Args:
             name: the name of the fabric.
             family: the family of its topology.
-            given: the topology's parameters.
+            chosen_parameters: the topology's parameters.
             hosts: the hosts of a switch.
             more: how many switches have one host more.
             ports: the ports of a switch; None for as many as are needed, and some to spare.
@@ -106,16 +106,16 @@ class StarterFiles:
         Raises:
             InputError: there is no such family, or no member with these parameters.
         """
-        if problems := check_topology(family, given):
+        if problems := check_topology(family, chosen_parameters):
             raise InputError(problems)
-        values = parameters(family, given)
+        values = parameters(family, chosen_parameters)
         topology = build_topology(family, values)
         nodes, radix = topology.graph.order, int(topology.graph.degrees.max())
         most_hosts = hosts + 1 if more else hosts
         needed_ports = radix + most_hosts + SPARE_PORTS
         racks = ceil(nodes / RACK_UNITS)
         # Room for one more cluster, which has at most radix + 1 switches.
-        free = max(1, ceil((radix + 1) / RACK_UNITS))
+        empty_racks = max(1, ceil((radix + 1) / RACK_UNITS))
         return cls(
             name=name,
             title=topology.title(),
@@ -126,16 +126,16 @@ class StarterFiles:
             radix=radix,
             hosts=hosts,
             ports=ports or _smallest_switch(needed_ports),
-            racks=_racks(racks + free),
-            free=free,
+            racks=_racks(racks + empty_racks),
+            empty_racks=empty_racks,
             fuller=tuple(_evenly_spaced(np.flatnonzero(topology.endpoints), more)),
             traffic=traffic,
             routing=balance_for(traffic, topology) if traffic else "",
-            grows=any(not growth_problems(topology, how, 1) for how in METHODS),
+            grows=any(not growth_problems(topology, method, 1) for method in METHODS),
         )
 
     @property
-    def more(self) -> int:
+    def fuller_count(self) -> int:
         """How many switches have one host more than `hosts`."""
         return len(self.fuller)
 

@@ -1,4 +1,4 @@
-"""What is in a folder that polarfab wrote: a build, the mark of its proof, and polarfab's files.
+"""What is in a folder that polarfab wrote: a build, or files made from one.
 
 A folder may be replaced only if all files in it are polarfab's own. The manifest of a build and the
 list of a render (`.polarfab.json`) name polarfab's files. The functions here do not compare files
@@ -42,7 +42,7 @@ def identity_of(manifest: str) -> str:
 
 
 def identity_in(folder: Path) -> str:
-    """Return the identity of the build in a folder, be it damaged or not; "" without a build."""
+    """Return the identity of the build in a folder, even of a damaged one; "" without a build."""
     try:
         return identity_of(read(folder, MANIFEST))
     except DAMAGED:
@@ -134,7 +134,7 @@ def distinguishing_file(folder: Path) -> bytes:
 
 
 def is_build(folder: Path) -> bool:
-    """Whether a folder holds a build, of one plane or of several, be it damaged or not."""
+    """Whether a folder holds a build, of one plane or of several, even a damaged one."""
     if (folder / MANIFEST).is_file():
         if isinstance(files := json_document(folder, MANIFEST).get("files"), dict):
             return FABRIC in files
