@@ -50,7 +50,7 @@ def bill(*planes: CabledPlane) -> list[Item]:
         items += _nodes(wiring, cables)
     items += _racks(planes)
     for wiring, cables in planes:
-        items += _material(wiring, cables)
+        items += _cabling_items(wiring, cables)
     total: dict[tuple[str, str, str], int] = {}
     for item in items:
         key = (item.kind, item.name, item.detail)
@@ -59,12 +59,12 @@ def bill(*planes: CabledPlane) -> list[Item]:
     return sorted(summed, key=lambda item: ITEM_KINDS.index(item.kind))
 
 
-def _material(wiring: Wiring, cables: Cables) -> Iterator[Item]:
+def _cabling_items(wiring: Wiring, cables: Cables) -> Iterator[Item]:
     """Yield the cables, fibres and connectors of a plane."""
-    is_single = np.asarray(cables.bundle < 0)
+    is_bought_alone = np.asarray(cables.bundle < 0)
     if not _has_fibres(cables):
-        is_single[:] = True
-    yield from _cables(cables, is_single)
+        is_bought_alone[:] = True
+    yield from _cables(cables, is_bought_alone)
     yield from _fibres(wiring, cables)
     yield from _connectors(wiring, cables)
 
@@ -95,15 +95,15 @@ def _racks(planes: Iterable[CabledPlane]) -> Iterator[Item]:
         yield Item("rack", f"rack {units}U", "", quantity)
 
 
-def _cables(cables: Cables, is_single: NDArray[np.bool_]) -> Iterator[Item]:
+def _cables(cables: Cables, is_bought_alone: NDArray[np.bool_]) -> Iterator[Item]:
     """Yield the cables that are bought by themselves, by type and length.
 
     Args:
         cables: all cables of a plane.
-        is_single: bool[E], which of them are bought by themselves.
+        is_bought_alone: bool[E], which of them are bought by themselves.
     """
     for number, kind in enumerate(cables.kinds()):
-        is_counted = is_single & (cables.kind == number)
+        is_counted = is_bought_alone & (cables.kind == number)
         lengths, counts = np.unique(cables.length[is_counted], return_counts=True)
         for length, quantity in zip(lengths.tolist(), counts.tolist(), strict=True):
             yield Item("cable", kind["name"], f"{kind['media']}, {length:g} m", quantity)

@@ -1,6 +1,6 @@
 """The length of the way between two places of the floor plan, and the cable in stock that spans it.
 
-`cable_plan` asks for cables between nodes, `cords` for ribbons and trunks, `cable_formats` for
+`cable_plan` asks for cables between nodes, `cords` for ribbons and trunks, `host_cables` for
 cables to hosts.
 """
 

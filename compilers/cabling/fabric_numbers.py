@@ -1,9 +1,8 @@
 """The numbers of a fabric: those that it had, and new ones for what is new.
 
 A compile and an expansion call `allocate`, which gives a whole fabric its numbers: of links,
-cables, hosts and switches. `installed_in` reads from a build the numbers that it gave, so that a
-later compile gives the same ones. *Allocations* are these numbers, one row each
-(`compilers.spec.allocations`).
+cables, hosts and switches. `installed_numbers` reads those that the fabric had before, so that they
+stay the same. *Allocations* are these numbers, one row each (`compilers.spec.allocations`).
 """
 
 from __future__ import annotations

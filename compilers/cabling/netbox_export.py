@@ -87,6 +87,7 @@ def files(
     cables = list(_cables(planes))
     plans = [plan for _, plan in cables if plan]
     if system:
+        # The files with the names of the inventory, in which the ports are renamed afterwards.
         renamed = files(loaded, site, role, management=_management_port(loaded, system))
         yield from _with_port_names(renamed, _port_names(planes, system), planes)
         return

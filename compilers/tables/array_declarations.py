@@ -24,6 +24,8 @@ from compilers.tables.folders.folder_contents import FABRIC
 from inventory.names import NAME
 from inventory.problems import shown
 
+NAMES_RULE = "name"
+"""The rule of a list whose entries have to be names (`inventory.names.NAME`)."""
 LENGTH = re.compile(r"(\d*)([A-Za-z]*)\+?(\d*)")
 """A declared length such as S, 2E, S+1 or 2: a factor, a name, and a number to add."""
 Sizes = dict[str, int]
@@ -61,7 +63,7 @@ class Declaration:
     shape: str
     """The dimensions of an array, or the length of a list."""
     rule: str = ""
-    """The range of an array's values, or `name` for a list of names.
+    """The range of an array's values, or `NAMES_RULE` for a list of names.
 
     In the range "0..C marks" the two largest numbers of the type are values, too: `no_route` and
     `local`.
@@ -89,7 +91,7 @@ class Declaration:
             return f"{self.name} has {len(value)} items, not {self.shape}"
         if self.is_array and not (fits and str(value.dtype) in self.scalar_types):
             return f"{self.name} is {value.dtype}{list(shape)}, not {self}"
-        if self.rule == "name":
+        if self.rule == NAMES_RULE:
             wrong = next(filterfalse(NAME.fullmatch, value), None)
             return "" if wrong is None else f"{self.name} has {shown(wrong)}, which is no name"
         return ""
@@ -103,6 +105,7 @@ class Declaration:
         """
         if not self.rule or not array.size:
             return ""
+        # From "0..C marks": the lowest value, the name of the end, and whether marks are allowed.
         low, end, *marks = re.split(r"\.\.| ", self.rule)
         limit = _length(end, sizes)
         highest = int(array.max())

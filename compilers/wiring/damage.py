@@ -73,6 +73,7 @@ def damage_of(inventory: Inventory, wiring: Wiring) -> Damage:
     # A link that is dead at one end is dead at the other, where it has another number.
     switch, link_number = np.nonzero(dead & cabled)
     far, far_port = wiring.far[switch, link_number], wiring.far_port[switch, link_number]
+    # The number at the far end is that of the link at port `far_port` there, which only it has.
     number_at_far = (wiring.port[far] == far_port[:, None]).argmax(axis=1)
     dead[far, number_at_far] = True
     hosts = np.take_along_axis(disabled, wiring.host_port, axis=1) | absent[:, None]

@@ -1,4 +1,6 @@
-"""Ports that are fixed: by `cables` and `port` of hosts in the inventory, or as installed before.
+"""Ports that are fixed: by cables and hosts of the inventory, or as installed before.
+
+`cables` of the inventory fix the ports of links, and `port` of a host fixes the host's port.
 
 They become *pins*, the ports of links and hosts that `compilers.wiring.port_assignment` keeps. What
 the inventory says is checked here, with findings that name the entry. `port_plan` calls these

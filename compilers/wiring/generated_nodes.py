@@ -13,11 +13,7 @@ from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import Layout
 from compilers.wiring.plane_numbers import plane_prefix
 from compilers.wiring.rack_room import fill_racks
-from inventory.problems import (
-    Finding,
-    KeyPath,
-    Refused,
-)
+from inventory.problems import Finding, KeyPath, Refused
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from inventory.floor import Generate, GeneratedPart, Rack

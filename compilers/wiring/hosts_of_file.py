@@ -9,10 +9,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from compilers.wiring.vertex_nodes import node_indexes
-from inventory.problems import (
-    Finding,
-    Refused,
-)
+from inventory.problems import Finding, Refused
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from inventory.hosts import Host

@@ -16,10 +16,7 @@ from typing import TYPE_CHECKING
 from compilers.spec.allocations import ASN, Numbers
 from compilers.spec.fabric_file import LoadedFabric
 from compilers.spec.installed import Installed
-from compilers.topology.families import (
-    build_topology,
-    vertex_names,
-)
+from compilers.topology.families import build_topology, vertex_names
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import Layout
 from compilers.wiring.as_numbers import planned_as_numbers

@@ -27,12 +27,7 @@ from compilers.wiring.generated_nodes import with_generated_nodes
 from compilers.wiring.hosts_of_file import require_switches_of_hosts, with_hosts_of_file
 from compilers.wiring.rack_room import RackRoom, fill_racks, no_room_finding, nodes_in_racks
 from compilers.wiring.shortest_order import shortest_order
-from inventory.problems import (
-    Finding,
-    InputError,
-    KeyPath,
-    Refused,
-)
+from inventory.problems import Finding, InputError, KeyPath, Refused
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from inventory.model import Inventory, Node

@@ -15,11 +15,7 @@ from compilers.spec.address_blocks import IPV6_BLOCK_LENGTH, Blocks, block_count
 from compilers.spec.allocations import POOL
 from compilers.spec.cross_checks import check_blocks
 from compilers.spec.fabric_file import LoadedFabric
-from compilers.topology.families import (
-    family_named,
-    family_of,
-    parameters,
-)
+from compilers.topology.families import family_named, family_of, parameters
 from compilers.wiring.addressing import planned_blocks
 
 if TYPE_CHECKING:

@@ -15,11 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from compilers.tables.folders.written_file import (
-    lock,
-    opened_folder,
-    os_errors_say_replaced,
-)
+from compilers.tables.folders.written_file import lock, opened_folder, os_errors_say_replaced
 
 GIT = ".git"
 """The folder of a git repository, which a user may keep in a folder of polarfab's files."""

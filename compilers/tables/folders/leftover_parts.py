@@ -10,12 +10,7 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from compilers.tables.folders.folder_contents import (
-    RENDERED,
-    is_build,
-    last_build_place,
-    real_path,
-)
+from compilers.tables.folders.folder_contents import RENDERED, is_build, last_build_place, real_path
 from compilers.tables.folders.folder_moves import (
     GIT,
     aside_path,
@@ -23,10 +18,7 @@ from compilers.tables.folders.folder_moves import (
     move_git,
     remove_path,
 )
-from compilers.tables.folders.written_file import (
-    PART,
-    lock,
-)
+from compilers.tables.folders.written_file import PART, lock
 from inventory.problems import InputError
 
 

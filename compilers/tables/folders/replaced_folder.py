@@ -1,11 +1,18 @@
 """Replace a folder atomically, so that no reader ever sees a folder that is half written.
 
-The *place* of a folder is its path with symbolic links followed. A new folder for the place NAME is
-written beside it as `.NAME.xxxxxxxx.polarfab` (a *part*), and locked (flock) meanwhile. Then the
-two exchange their names in one system call, so NAME is the old folder or the new one at every
-moment. A proved build that is replaced stays as `.NAME.last`, for `undo`; any other folder is
-removed. A part that a killed process leaves is not locked, and the next command for NAME removes
-it.
+The *place* of a folder is its path with symbolic links followed. These folders are beside a place
+NAME:
+
+| path | what |
+|---|---|
+| `.NAME.xxxxxxxx.polarfab` | a *part*: a new folder, locked (flock) while it is written |
+| `.NAME.last` | the *last build*: the proved build that NAME replaced, for `undo` |
+| `.NAME.aside` | the old folder, between renames (`folder_moves.exchange_names`) |
+
+When a part is complete, it and NAME exchange their names in one system call. So NAME is the old
+folder or the new one at every moment. A proved build that is replaced becomes the last build; any
+other folder is removed. What a killed process leaves is not locked, and the next command for NAME
+removes it (`leftover_parts`).
 
 Only a folder with no files but polarfab's own is replaced. `.git` may be in it, too, and moves to
 the new folder. `build_folder` writes builds through `new_build`, and `rendered_folder` writes what
@@ -163,7 +170,7 @@ def put_in_place(new: Path, place: Path) -> None:
         with os_errors_say_replaced():
             flush(place.parent)
         return
-    if new != last_build:
+    if new != last_build:  # the last build has its own mode already
         shutil.copymode(place, new)
     exchange_names(new, place)
     with os_errors_say_replaced():
