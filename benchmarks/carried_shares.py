@@ -20,14 +20,16 @@ import yaml
 
 from compilers.balances.compact_valiant import FITTED
 from compilers.demand.fluid import Fluid
+from compilers.demand.traffic_matrix import Traffic
 from compilers.demand.weight_fit import fit
 from compilers.evaluation.guarantee import guarantee
 from compilers.evaluation.optimum import least_load
 from compilers.evaluation.random_hosts import DRAWS, random_hosts_share
 from compilers.evaluation.saturation import throughput
-from compilers.evaluation.traffic import random_hosts
+from compilers.evaluation.traffic import longest, random_hosts, uniform
 from compilers.spec.balances import measured_balances
 from compilers.tables.build import Build
+from compilers.topology.labelled_graph import Topology
 from inventory.problems import InputError
 from polarfab import Fabric
 
@@ -97,22 +99,29 @@ def shares(topology: Mapping[str, int | str], policy: str) -> Shares | None:
     except InputError:
         return None
     hosts = hosts_of(topology)
-    uniform = throughput(build, "uniform", hosts)
     if policy == NO_ROUTING:
-        return uniform.optimum or 1.0, *_ceilings(build, hosts)
+        return _bounds_by_distance(build.topology, hosts)
+    of_uniform = throughput(build, "uniform", hosts)
     if policy in routing_of:
-        fitted = uniform.adaptive or uniform.emitted
+        fitted = of_uniform.adaptive or of_uniform.emitted
         return fitted.share, _fitted_to_random_hosts(build, hosts), None
     random = random_hosts_share(build, hosts)
-    return uniform.emitted.share, random, guarantee(build, hosts).share
+    return of_uniform.emitted.share, random, guarantee(build, hosts).share
 
 
-def _ceilings(build: Build, hosts: int) -> tuple[float, float]:
-    """What distances allow of random hosts and of the permutation with the longest paths."""
-    graph = build.topology.graph
-    draws = (random_hosts(build.topology, hosts, number) for number in range(DRAWS))
-    random = median(min(1.0, 1 / (hosts * least_load(graph, traffic))) for traffic in draws)
-    return random, throughput(build, "longest", hosts).optimum or 1.0
+def _bounds_by_distance(topology: Topology, hosts: int) -> Shares:
+    """What distances allow of uniform traffic, of random hosts, and of the longest permutation.
+
+    A linear program gives less for some traffic, but only in small fabrics, and only where it ends
+    in time: `evaluation.optimum`.
+    """
+
+    def bound(traffic: Traffic) -> float:
+        """What hosts can send at most if all flows take shortest paths, and load links equally."""
+        return min(1.0, 1 / (hosts * least_load(topology.graph, traffic)))
+
+    random = median(bound(random_hosts(topology, hosts, number)) for number in range(DRAWS))
+    return bound(uniform(topology, hosts, 0)), random, bound(longest(topology, hosts, 0))
 
 
 def _fitted_to_random_hosts(build: Build, hosts: int) -> float:
