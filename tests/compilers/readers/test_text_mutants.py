@@ -60,6 +60,8 @@ LIVE = {
 BENIGN = (
     ("frr.*", "delete", r" description hosts", "", "a description"),
     ("nxos|eos", "delete", r" +name hosts", "", "the name of a VLAN"),
+    ("nxos", "delete", r" +description hosts", "", "a description"),
+    ("junos.*", "delete", r"set apply-macro polarfab build ", "", "a note for people"),
     ("junos", "delete", r"set interfaces irb unit 2 description hosts", "", "a description"),
     ("opensm", "alter", r"qos_sl2vl 0,1,", r"(?<=0,1,).*", "the lane of a level that no pair has"),
     ("opensm", "alter", r"qos_vlarb_low ", r":[1-9]\d*", "another weight: every lane has one"),
@@ -71,6 +73,7 @@ BENIGN = (
         "breaks ties, and the paths worked out are the same",
     ),
     (".* bgp", "alter", r" +set metric [12]", r"\d+$", "the paths worked out are the same"),
+    ("junos bgp", "alter", r"set .* then metric [12]", r"\d+$", "the same paths are worked out"),
     (
         "srlinux bgp",
         "alter",
