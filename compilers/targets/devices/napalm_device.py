@@ -36,7 +36,7 @@ class NapalmSession:
     """
 
     kind: str
-    """The name of the driver, such as `eos`."""
+    """The name of the driver, in NAPALM."""
     address: str
     """The address of the device."""
     user: str

@@ -44,7 +44,7 @@ def seen(build):
 
 def test_hosts_reach_each_other(build, seen):
     """A switch takes one from the TTL; two legs have four links at most."""
-    assert seen["flows"] == Pipeline(build[0]).rows(5)
+    assert seen["flows"] == Pipeline(build[0]).row_count(5)
     ttls = [ttl for pair in seen["pings"] for ttl in pair]
     assert None not in ttls
     assert {63} < set(ttls) <= {63, 62, 61, 60, 59}

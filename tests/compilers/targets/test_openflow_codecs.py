@@ -252,7 +252,7 @@ def test_what_a_session_sends_is_what_each_codec_writes(codec):
     assert set(asked) == set(Multipart)
     for kind, (name, body, values) in asked.items():
         assert multipart.request(kind, 9, body) == written(f"OFP{name}StatsRequest", 9, 0, *values)
-    role = roles.request(ControllerRole.MASTER, 1 << 40)
+    role = roles.role_request(ControllerRole.MASTER, 1 << 40)
     assert role == written("OFPRoleRequest", header(role)[2], ControllerRole.MASTER, 1 << 40)
     barrier = rows.barrier(3)
     assert barrier == written("OFPBarrierRequest", header(barrier)[2])

@@ -102,7 +102,7 @@ def test_switches_that_mark_packets_hold_their_program(switches, tmp_path, run):
     controller = run(polarfab(build, "ryu"))
     assert controller.wait_for(SWITCHES, "complete")["errors"] == {}
     controller.stop()
-    assert len(rows(switches, "s3")) == Encoder(load(build)).rows(3)
+    assert len(rows(switches, "s3")) == Encoder(load(build)).row_count(3)
 
 
 def test_a_signal_loads_the_build_again(switches, builds, tmp_path, run):
