@@ -182,9 +182,19 @@ def balance_named(name: str) -> Balance:
         InputError: there is no such balance, its class has another name than its file, two packages
             register it, or the package that does is broken.
     """
-    if name in _FILES:  # tried first, as to read the list of installed packages takes 20 ms
-        module = import_module(f"{_PACKAGE}.{_FILES[name]}")
-        return _instance(balance_in(module, name))
+    if name not in _FILES:
+        return _instance(_registered_balance(name))
+    # For polarfab's own balances the list of installed packages is not read: that takes 20 ms.
+    module = import_module(f"{_PACKAGE}.{_FILES[name]}")
+    return _instance(balance_in(module, name))
+
+
+def _registered_balance(name: str) -> type[Balance]:
+    """Return the class of a balance that a package registers.
+
+    Raises:
+        InputError: no package registers it, two do, or the package that does is broken.
+    """
     entries = registered(BALANCES).get(name, ())
     if len(entries) != 1:
         required, given = f"one of {', '.join(balance_names())}", name
@@ -201,7 +211,7 @@ def balance_named(name: str) -> Balance:
         raise broken_entry_point(
             entries[0], f"the class calls itself {getattr(loaded, 'name', 'nothing')}"
         )
-    return _instance(loaded)
+    return loaded
 
 
 def package_of_balance(name: str) -> str:
