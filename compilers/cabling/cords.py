@@ -151,7 +151,7 @@ def bill_items(plan: PanelPlan) -> Iterator[Item]:
     A ribbon with more links than a trunk holds is bought as several.
     """
     for number, (name, fronts) in enumerate(plan.shuffle.types):
-        # A word such as T1.2 is position 2 of the first trunk.
+        # Where each lane leads (`CassetteType.fronts`): T1.2 is position 2 of the first trunk.
         lanes = (word for text in fronts for word in text.split())
         trunks_behind = {word.split(".")[0] for word in lanes if word.startswith("T")}
         count = "1 trunk" if len(trunks_behind) == 1 else f"{len(trunks_behind)} trunks"

@@ -305,6 +305,8 @@ def panel_summary(plan: PanelPlan) -> dict[str, Any]:
     ribbons = int((-(-lanes_of_ribbon // plan.room)).sum())
     trunks = len(assignment.ends)
     hosts = int(np.count_nonzero(plan.wiring.host_port))
+    # r²/2 hosts for the least even r: r is twice the root of hosts / 2, rounded up.
+    fat_tree_radix = 2 * int(np.ceil((hosts / 2) ** 0.5))
     return {
         "trunk": plan.trunk_name,
         "cassettes": len(plan.names),
@@ -315,8 +317,9 @@ def panel_summary(plan: PanelPlan) -> dict[str, Any]:
         "ribbons": ribbons,
         "plugs": 2 * (ribbons + trunks),
         "plugs_of_direct_cables": 2 * links,
+        # A ribbon that fans out at its switch has a plug for each link there.
         "plugs_with_single_ports": 2 * links + ribbons + 2 * trunks,
         "hosts": hosts,
-        "fat_tree_radix": 2 * int(np.ceil((hosts / 2) ** 0.5)),
+        "fat_tree_radix": fat_tree_radix,
         "fat_tree_plugs": 2 * hosts,
     }

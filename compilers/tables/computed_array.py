@@ -42,6 +42,9 @@ class ComputedArray(NDArrayOperatorsMixin, ABC):
     333333000
     """
 
+    group_size = 1
+    """The number of consecutive rows that cost together about as much as one of them alone."""
+
     def __init__(self, packed: Any, shape: tuple[int, ...], dtype: Any) -> None:
         """Declare an array of a shape and type.
 
@@ -80,9 +83,6 @@ class ComputedArray(NDArrayOperatorsMixin, ABC):
         step = self._rows_of_a_block()
         for first in range(0, len(self), step):
             yield first, self.rows(np.arange(first, min(first + step, len(self))))
-
-    group_size = 1
-    """The number of consecutive rows that cost together about as much as one of them alone."""
 
     def _rows_of_a_block(self) -> int:
         """Return how many rows a block has: a multiple of `group_size`."""
@@ -139,10 +139,10 @@ class ComputedArray(NDArrayOperatorsMixin, ABC):
             whole[first : first + len(block)] = block
         return whole
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **words: Any) -> Any:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         """Apply an operation of NumPy to the whole array."""
         whole = (np.asarray(x) if isinstance(x, ComputedArray) else x for x in inputs)
-        return getattr(ufunc, method)(*whole, **words)
+        return getattr(ufunc, method)(*whole, **options)
 
     def __getattr__(self, name: str) -> Any:
         """Take any other attribute or method from the whole array."""

@@ -8,6 +8,8 @@ The links of a switch, and so its egress classes, are numbered in canonical orde
 neighbour supernodes below x, links within x, links to neighbour supernodes above x. So the class
 towards the j-th neighbour supernode is j if that is below x, else j plus the links within x.
 
+The *place* of a supernode is its index among the neighbours of x, in ascending order.
+
 `StarPrefixes` and `StarEgress` take the place of the arrays `Routes.prefix` and `Routes.egress`:
 whoever reads rows has them computed. `compilers.routing.polarstar_minimal` has the rules, and makes
 the program of a topology.

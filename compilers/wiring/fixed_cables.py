@@ -147,11 +147,11 @@ def pins_of_hosts(
                 continue
             number = names.index(host.port) + 1 if host.port in names else 0
             used = (*pins.get(v, {}).values(), *host_pins[v].values())
-            problem = _host_port_problem(host.port, number, v, node.name, switches, used)
-            if problem is None:
+            refusal = _host_port_refusal(host.port, number, v, node.name, switches, used)
+            if refusal is None:
                 host_pins[v][place] = number
                 continue
-            required, todo = problem
+            required, todo = refusal.required, refusal.todo
             at_node = f"{shown(host.port)} for {host.name or 'a host'} at {node.name}"
             if rows:
                 row = rows[host.name]
@@ -167,10 +167,19 @@ def pins_of_hosts(
     return {v: ports for v, ports in host_pins.items() if ports}, findings
 
 
-def _host_port_problem(
+class _Refusal(NamedTuple):
+    """Why the port of a host is refused."""
+
+    required: str
+    """What is required of the port."""
+    todo: str
+    """What the user can do."""
+
+
+def _host_port_refusal(
     port: str, number: int, vertex: int, node_name: str, switches: SwitchPorts, used: Sequence[int]
-) -> tuple[str, str] | None:
-    """Return what is required of a host's port, and what to do; None if nothing is wrong with it.
+) -> _Refusal | None:
+    """Return why a host's port is refused; None if nothing is wrong with it.
 
     Args:
         port: the name of the port in the inventory.
@@ -183,11 +192,11 @@ def _host_port_problem(
     ports = switches.of_switch(vertex)
     if number not in ports.host:
         todo = did_you_mean(port, [ports.names[n - 1] for n in ports.host])
-        return f"a port of {node_name} for hosts", todo
+        return _Refusal(f"a port of {node_name} for hosts", todo)
     if number in switches.disabled.get(vertex, ()):
-        return "a port that works", "name another one"
+        return _Refusal("a port that works", "name another one")
     if number in used:
-        return "a port of its own", "name another one"
+        return _Refusal("a port of its own", "name another one")
     return None
 
 

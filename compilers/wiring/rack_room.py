@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import Layout
-from compilers.wiring.vertex_nodes import waiting_nodes
+from compilers.wiring.vertex_nodes import nodes_to_place
 from inventory.problems import Finding, Refused
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
@@ -91,17 +91,17 @@ class RackRoom:
         index = {rack.name: r for r, rack in enumerate(inventory.racks)}
         free_nodes: list[list[int]] = [[] for _ in index]
         taken_units: list[set[int]] = [set() for _ in index]
-        waiting = {*waiting_nodes(vertex_count or len(inventory.nodes), inventory)}
+        without_vertex = {*nodes_to_place(vertex_count or len(inventory.nodes), inventory)}
         without_rack = [
             node
             for i, node in enumerate(inventory.nodes)
-            if node.rack is None and (i in waiting or node.vertex is not None)
+            if node.rack is None and (i in without_vertex or node.vertex is not None)
         ]
         for i, node in enumerate(inventory.nodes):
             if node.rack is None:
                 continue
             r = index[node.rack]
-            if i in waiting:
+            if i in without_vertex:
                 free_nodes[r].append(i)
             if node.unit is not None:
                 taken_units[r] |= set(range(node.unit, node.unit + heights[node.type]))
@@ -202,7 +202,7 @@ def nodes_in_racks(
     vertex_count = topology.graph.order
     room = RackRoom.of(inventory, others, vertex_count)
     node_of = {node.vertex: i for i, node in enumerate(nodes) if node.vertex is not None}
-    movable = (i for i in waiting_nodes(vertex_count, inventory) if nodes[i].rack is None)
+    movable = (i for i in nodes_to_place(vertex_count, inventory) if nodes[i].rack is None)
     if not any(room.free_nodes):  # no rack has nodes of its own: vertices take nodes in order
         node_of |= {v: next(movable) for v in range(vertex_count) if v not in node_of}
     cluster_of = layout.rack  # a layout has one rack for each cluster

@@ -143,7 +143,7 @@ class StarterFiles:
         """Return the text of both files, by name."""
         names = "fabric.yaml", "inventory.yaml"
         return {
-            # The templates call these values `s`.
+            # `s` is short for these starter files in the templates.
             name: environment().get_template(f"starter/{name}.j2").render(s=self)
             for name in names
         }

@@ -19,11 +19,11 @@ def node_indexes(vertex_count: int, inventory: Inventory) -> list[int]:
     enough nodes, and they name existing vertices (`compilers.spec.cross_checks`).
     """
     fixed = {node.vertex: i for i, node in enumerate(inventory.nodes) if node.vertex is not None}
-    free = iter(waiting_nodes(vertex_count, inventory))
+    free = iter(nodes_to_place(vertex_count, inventory))
     return [fixed[v] if v in fixed else next(free) for v in range(vertex_count)]
 
 
-def waiting_nodes(vertex_count: int, inventory: Inventory) -> list[int]:
+def nodes_to_place(vertex_count: int, inventory: Inventory) -> list[int]:
     """Return the nodes without a vertex that can get one, as indexes into the list of nodes.
 
     If there are more nodes than vertices, planned nodes stay spares, the last first.
