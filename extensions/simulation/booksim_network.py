@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.forwarding.machine_code import for_packets
-from compilers.forwarding.many_packets import next_of_packets
+from compilers.forwarding.many_packets import LINK, next_of_packets
 from compilers.forwarding.program import egress_classes, program_of
 from compilers.forwarding.rule import PLAIN, Array, Program
 from compilers.spec.policy import EVERY_HOP
@@ -70,7 +70,7 @@ switches {switches}
 
 
 def of_planes(builds: Sequence[Build]) -> Iterator[tuple[str, str]]:
-    """Yield the files of every plane: name and text; of several planes in a folder each."""
+    """Yield the name and the text of each file. Of several planes, each has a folder."""
     for build in builds:
         folder = f"{build.name}/" if len(builds) > 1 else ""
         for name, text in files(build):
@@ -85,14 +85,7 @@ def files(build: Build) -> Iterator[tuple[str, str]]:
             go by intermediates, are marked, or are shared at every hop.
     """
     fabric, far = RatedLinks.of(build), build.wiring.far
-    for has_several_paths, key, given in (
-        (build.forwarding.intermediates, "balance", build.balance),
-        (build.forwarding.marks, "balance", build.balance),
-        (build.forwarding.every_hop, "transit", EVERY_HOP),
-    ):
-        if has_several_paths:
-            required = "one next router, as BookSim finds one shortest path of its own in `anynet`"
-            raise InputError.of(required, given, "simulate it", key=f"routing.{key}")
+    _require_single_paths(build)
     depth = distances(table_of(far), np.arange(len(far))).astype(np.int16)  # [S, S], in links
     if (depth == BEYOND).any():
         raise InputError.of("a fabric in which all switches reach each other", "a damaged one")
@@ -113,18 +106,38 @@ def files(build: Build) -> Iterator[tuple[str, str]]:
     yield "tables.txt", "".join(_table_text(fabric))
 
 
+def _require_single_paths(build: Build) -> None:
+    """Require that packets in transit have a single next switch each.
+
+    Raises:
+        InputError: packets go by intermediates, are marked, or are shared at every hop.
+    """
+    forwarding = build.forwarding
+    if forwarding.intermediates or forwarding.marks:
+        key, given = "routing.balance", build.balance
+    elif forwarding.every_hop:
+        key, given = "routing.transit", EVERY_HOP
+    else:
+        return
+    required = "one next router, as BookSim finds one shortest path of its own in `anynet`"
+    raise InputError.of(required, given, "simulate it", key=key)
+
+
 def _network(fabric: RatedLinks, switches: int) -> Iterator[str]:
     """Yield a line for each router: its hosts, and its links to routers with larger numbers."""
-    words: list[list[str]] = [[f"router {switch}"] for switch in range(switches)]
+    lines = [[f"router {switch}"] for switch in range(switches)]
     for host, switch in enumerate(fabric.host_switch.tolist()):
-        words[switch].append(f"node {host}")
+        lines[switch].append(f"node {host}")
     for link in fabric.links():
-        words[link.switch].append(f"router {link.far_switch}")
-    return (f"{' '.join(line)}\n" for line in words)
+        lines[link.switch].append(f"router {link.far_switch}")
+    return (f"{' '.join(line)}\n" for line in lines)
 
 
 def _next_routers(far: NDArray[np.int32], depth: NDArray[np.int16]) -> NDArray[np.int64]:
     """The first router on BookSim's path, int64[S, S] by source and destination; -1 to itself.
+
+    BookSim's path comes to its destination over the neighbour with the lowest number among those
+    that are nearer to the source. It comes to that neighbour in the same way, and so on.
 
     Args:
         far: int32[S, K], the neighbours of each router, ascending.
@@ -134,9 +147,10 @@ def _next_routers(far: NDArray[np.int32], depth: NDArray[np.int16]) -> NDArray[n
     # [S, S], by source and destination the router before the destination on the path.
     before = np.full(depth.shape, -1)
     for neighbour in far.T[::-1]:  # the lowest neighbour comes last, and overwrites the others
-        nearer = (neighbour >= 0) & (depth[:, neighbour] == depth - 1)
-        before = np.where(nearer, neighbour, before)
-    # The first router to a destination is that to the router before it.
+        is_nearer = (neighbour >= 0) & (depth[:, neighbour] == depth - 1)
+        before = np.where(is_nearer, neighbour, before)
+    # The first router to a destination is that to the router before it: first those at a distance
+    # of 1 are known, then those of 2, and so on.
     first = np.where(depth == 1, switches, -1)
     for _ in range(1, int(depth.max())):
         first = np.where(first < 0, np.take_along_axis(first, np.maximum(before, 0), 1), first)
@@ -158,10 +172,10 @@ def _table_text(fabric: RatedLinks) -> Iterator[str]:
         yield f"host {name} {switch} {rate} {address}\n"
     yield from _class_lines(program, np.asarray(build.tables.classes.weight))
     for first in range(0, len(program.far), DESTINATIONS_AT_ONCE):
-        ends = np.arange(first, min(first + DESTINATIONS_AT_ONCE, len(program.far)))
-        rows = np.maximum(egress_classes(build, ends), -1)
-        for number, row in zip(ends.tolist(), rows.tolist(), strict=True):
-            yield f"route {number} {' '.join(map(str, row))}\n"
+        block = np.arange(first, min(first + DESTINATIONS_AT_ONCE, len(program.far)))
+        rows = np.maximum(egress_classes(build, block), -1)  # -1 for all that is no class
+        for destination, row in zip(block.tolist(), rows.tolist(), strict=True):
+            yield f"route {destination} {' '.join(map(str, row))}\n"
 
 
 def _class_lines(program: Program, weight: Array) -> Iterator[str]:
@@ -178,10 +192,12 @@ def _class_lines(program: Program, weight: Array) -> Iterator[str]:
     turned = _next_switch_after_turn(program, switch, class_number, minimal)
     shares, weights = program.shares[switch, class_number], weight[switch, class_number]
     hops = np.where(shares >= 0, program.far[switch[:, None], shares], -1)
-    columns = (part.tolist() for part in (switch, class_number, next_switch, turned, hops, weights))
-    for s, c, minimal_next, turned_next, next_switches, parts in zip(*columns, strict=True):
-        pairs = zip(next_switches, parts, strict=True)
-        text = "".join(f" {hop} {share}" for hop, share in pairs if hop >= 0)
+    arrays = (switch, class_number, next_switch, turned, hops, weights)
+    for s, c, minimal_next, turned_next, class_hops, class_weights in zip(
+        *(array.tolist() for array in arrays), strict=True
+    ):
+        weighted_hops = zip(class_hops, class_weights, strict=True)
+        text = "".join(f" {hop} {weight}" for hop, weight in weighted_hops if hop >= 0)
         yield f"class {s} {c} {minimal_next} {turned_next}{text}\n"
 
 
@@ -198,9 +214,11 @@ def _next_switch_after_turn(
     """
     packets = np.stack((switch, minimal, np.full_like(switch, PLAIN), class_number), axis=1)
     nothing_down = np.zeros((len(switch), 0), np.int64)
-    # `next_of_packets` lists the links that each packet may take, one packet after the other.
-    next_of = for_packets(len(switch), next_of_packets)
-    count, onward = next_of(program, packets.astype(np.int64), nothing_down)
-    link = onward[np.cumsum(count) - count, 0]
+    # `for_packets` compiles the loop where there are enough packets for that. It lists the links
+    # that each packet may take, one packet after the other.
+    links_of_packets = for_packets(len(switch), next_of_packets)
+    count, next_hops = links_of_packets(program, packets.astype(np.int64), nothing_down)
+    first_of_packet = np.cumsum(count) - count
+    link = next_hops[first_of_packet, LINK]
     after: Array = np.where(link >= 0, program.far[switch, link], -1)
     return after

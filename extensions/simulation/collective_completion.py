@@ -26,35 +26,37 @@ from extensions.simulation.simulated_network import HostTraffic, SimulatedNetwor
 from inventory.problems import InputError, not_among
 
 Numbers = NDArray[Any]
+FLIT = 64
+"""Bytes of a flit."""
+LINK_SPEED = 400
+"""Gbit/s of a link, which takes a flit a cycle."""
+MOST_MESSAGES = 1 << 23
+"""The most messages of a collective or a trace."""
+TO_THE_END: dict[str, Any] = {"warmup": 0, "period": packet_kernel.NEVER, "periods": 1}
+"""The settings with which all cycles are measured."""
 BLOCKS = 10
 """How many messages a host of a sweep sends each neighbour, for each corner of the grid."""
 CORNERS = ((1, 1), (1, -1), (-1, 1), (-1, -1))
-"""The steps of a sweep's waves from each corner of the grid, by rows and by columns."""
+"""Where a sweep's waves go from each corner of the grid: rows down or up, columns right or left."""
 
 
 class Collective(NamedTuple):
-    """The n messages of a collective between hosts, as `HostMessages.of` takes them."""
+    """The n messages of a collective between hosts, as `HostMessages.of` takes them.
+
+    Each host sends its messages stage by stage. A message releases a stage of its receiver: the
+    messages of that stage and of later ones are sent only when it has come.
+    """
 
     source: Numbers
     """int64[n], the host that sends each message."""
     destination: Numbers
-    """int64[n], the host that it is for."""
+    """int64[n], the host that each is for."""
     stage: Numbers
-    """int64[n], the stage of its sender that it belongs to. Hosts send stage by stage."""
+    """int64[n], the stage of the sender that each belongs to."""
     releases_stage: Numbers
-    """int64[n], the stage from which messages of its receiver wait for it."""
-    part: float = 1.0
+    """int64[n], the stage of the receiver that each releases."""
+    vector_share: float = 1.0
     """The share of the vector that each message has; 1 where it has the whole vector."""
-
-
-def _hosts_and_numbers(hosts: int, count: int) -> tuple[Numbers, Numbers]:
-    """The messages of hosts that send `count` messages each.
-
-    Returns:
-        int[M], the host of each message; and int[M], its number among the messages of the host.
-    """
-    host, index = np.divmod(np.arange(hosts * count), count)
-    return host, index
 
 
 def ring_allreduce(hosts: int) -> Collective:
@@ -63,37 +65,44 @@ def ring_allreduce(hosts: int) -> Collective:
     It has 2(H - 1) steps. In each step a host sends the next host the part that came in the step
     before.
     """
-    host, step = _hosts_and_numbers(hosts, 2 * (hosts - 1))
-    return Collective(host, (host + 1) % hosts, step, step + 1, 1 / hosts)
+    steps = 2 * (hosts - 1)
+    host, step = np.divmod(np.arange(hosts * steps), steps)
+    return Collective(host, (host + 1) % hosts, step, step + 1, vector_share=1 / hosts)
 
 
 def tree_allreduce(hosts: int) -> Collective:
-    """The messages of an all-reduce over a binary tree: whole vectors up to host 0, and down."""
+    """The messages of an all-reduce over a binary tree: whole vectors up to host 0, and down.
+
+    The children of host h are the hosts 2h + 1 and 2h + 2. Stages are the levels of the tree, first
+    from the lowest one up, and then down again.
+    """
     child = np.arange(1, hosts)
     parent = (child - 1) // 2
-    # By host, from 1 at the root: host h is at the level of the bits of h + 1.
+    # By host, from 1 at the root: the level of host h is the number of bits of h + 1.
     level = np.frexp(np.arange(1, hosts + 1))[1]
     lowest = int(level[-1])
-    up, down = lowest - level[child], lowest + level[parent]
+    stage_up, stage_down = lowest - level[child], lowest + level[parent]
+    stage = np.concatenate((stage_up, stage_down))
     return Collective(
-        np.concatenate((child, parent)),
-        np.concatenate((parent, child)),
-        np.concatenate((up, down)),
-        np.concatenate((up + 1, down + 1)),
+        source=np.concatenate((child, parent)),
+        destination=np.concatenate((parent, child)),
+        stage=stage,
+        releases_stage=stage + 1,
     )
 
 
 def all_to_all(hosts: int) -> Collective:
     """A message from each host to each other host, the next one first; no message waits."""
-    host, index = _hosts_and_numbers(hosts, hosts - 1)
+    host, stage = np.divmod(np.arange(hosts * (hosts - 1)), hosts - 1)
     no_stage = np.full_like(host, hosts)  # after the last one, so that no message waits
-    return Collective(host, (host + 1 + index) % hosts, index, no_stage)
+    return Collective(host, (host + 1 + stage) % hosts, stage, no_stage)
 
 
 def sweep(hosts: int, rows: int = 0) -> Collective:
     """The messages of Sweep3D: waves over a grid of hosts, `BLOCKS` from each of its corners.
 
-    A host sends to two neighbours what came from its two other neighbours.
+    A host sends to two neighbours what came from its two other neighbours. A wave is a stage, in
+    which a host sends only when both have sent.
 
     Args:
         hosts: the number of hosts.
@@ -101,16 +110,17 @@ def sweep(hosts: int, rows: int = 0) -> Collective:
             be.
     """
     rows = rows or next(rows for rows in range(isqrt(hosts), 0, -1) if hosts % rows == 0)
-    row, column = np.divmod(np.arange(hosts), hosts // rows)
+    columns = hosts // rows
+    row, column = np.divmod(np.arange(hosts), columns)
     sources, destinations, stages = list[Numbers](), list[Numbers](), list[Numbers]()
-    for corner, (down, right) in enumerate(CORNERS):
+    for corner, (row_step, column_step) in enumerate(CORNERS):
         for block in range(BLOCKS):
-            for rise, run in ((down, 0), (0, right)):
-                to_row, to_column = row + rise, column + run
-                inside = (to_row >= 0) & (to_row < rows) & (to_column >= 0)
-                host = np.flatnonzero(inside & (to_column < hosts // rows))
+            for next_row, next_column in ((row + row_step, column), (row, column + column_step)):
+                is_in_rows = (next_row >= 0) & (next_row < rows)
+                is_in_columns = (next_column >= 0) & (next_column < columns)
+                host = np.flatnonzero(is_in_rows & is_in_columns)
                 sources.append(host)
-                destinations.append(to_row[host] * (hosts // rows) + to_column[host])
+                destinations.append(next_row[host] * columns + next_column[host])
                 stages.append(np.full_like(host, corner * BLOCKS + block))
     stage = np.concatenate(stages)
     return Collective(np.concatenate(sources), np.concatenate(destinations), stage, stage)
@@ -123,14 +133,6 @@ COLLECTIVES: dict[str, Callable[[int], Collective]] = {
     "sweep3d": sweep,
 }
 """By the name of a collective the function that makes its messages, from the number of hosts."""
-FLIT = 64
-"""Bytes of a flit."""
-LINK_SPEED = 400
-"""Gbit/s of a link, which takes a flit a cycle."""
-MOST_MESSAGES = 1 << 23
-"""The most messages of a collective or a trace."""
-TO_THE_END: dict[str, Any] = {"warmup": 0, "period": packet_kernel.NEVER, "periods": 1}
-"""The settings with which all cycles are measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +165,8 @@ class CompletionTime:
     def text(self, routing: str) -> str:
         """The result of a collective that ended, as a sentence after its name.
 
-        routing: how packets are routed, in words.
+        Args:
+            routing: how packets are routed, in words.
         """
         microseconds = 0 if self.seconds is None else self.seconds * 1e6
         return (
@@ -202,34 +205,34 @@ def completion_time(
     network = network_for(build, hosts, settings)
     host_count = int(network.endpoints.sum()) * hosts
     messages = _messages_of(collective, host_count, rows)
-    packets = max(1, ceil(size * messages.part / (settings.packet * FLIT)))
-    total = packets * len(messages.source)
+    packets_a_message = max(1, ceil(size * messages.vector_share / (settings.packet * FLIT)))
+    packets = packets_a_message * len(messages.source)
 
     def host_messages(arcs: NDArray[np.int32]) -> HostMessages:
-        """The messages between the arcs of the hosts."""
+        """The messages between hosts with these arcs."""
         return HostMessages.of(
             arcs,
             messages.source,
             messages.destination,
             messages.stage,
             messages.releases_stage,
-            packets,
+            size=packets_a_message,
         )
 
-    sent = run_messages(build, network, settings, host_messages, total)
+    sent = run_messages(build, network, settings, host_messages, packets)
     cycles = sent.cycles
     simulated = sent.run.now if cycles is None else cycles
     hottest_use = sent.state.carried[network.end >= 0].max() / max(1, simulated)
-    send_cycles = np.bincount(messages.source).max() * packets * settings.packet
+    most_packets = np.bincount(messages.source).max() * packets_a_message  # of a host
     return CompletionTime(
         collective=collective,
         size=size,
         hosts=host_count,
         messages=len(messages.source),
-        packets=total,
+        packets=packets,
         cycles=cycles,
         seconds=None if cycles is None else cycles * FLIT * 8 / (LINK_SPEED * 1e9),
-        least=int(send_cycles),
+        least=int(most_packets * settings.packet),
         hottest_use=float(hottest_use),
         lost=sent.run.lost,
         deadlock=() if cycles is not None else sent.run.deadlock(),
@@ -237,7 +240,7 @@ def completion_time(
 
 
 def _messages_of(collective: str, hosts: int, rows: int) -> Collective:
-    """The messages of a collective over so many hosts.
+    """The messages of a collective over all hosts.
 
     Args:
         collective: one of `COLLECTIVES`.
@@ -247,14 +250,15 @@ def _messages_of(collective: str, hosts: int, rows: int) -> Collective:
     Raises:
         InputError: there are too many messages, or there is no such grid.
     """
+    # The number of messages of the other collectives grows with that of hosts only.
     message_counts = {
         "ring-allreduce": 2 * hosts * (hosts - 1),
         "all-to-all": hosts * (hosts - 1),
     }
     if message_counts.get(collective, 0) > MOST_MESSAGES:
-        counts = f"{message_counts[collective]:,} of {hosts:,} hosts"
+        given = f"{message_counts[collective]:,} of {hosts:,} hosts"
         todo = "take fewer hosts a switch (`hosts_per_node`), or tree-allreduce"
-        raise InputError.of(f"at most {MOST_MESSAGES:,} messages", counts, todo, key="collective")
+        raise InputError.of(f"at most {MOST_MESSAGES:,} messages", given, todo, key="collective")
     if rows and (collective != "sweep3d" or hosts % rows):
         raise InputError.of(f"sweep3d with a divisor of {hosts:,}", f"{rows} rows", key="rows")
     return sweep(hosts, rows) if rows else COLLECTIVES[collective](hosts)
@@ -284,7 +288,8 @@ def run_messages(
         build: the build with its tables and cables.
         network: the network, from `network_for`.
         settings: the settings, from `settings_for`.
-        messages: makes the messages from the arcs of the hosts, switch by switch.
+        messages: a function that makes the messages from the arcs of the hosts, which are numbered
+            switch by switch.
         packets: how many packets all messages have.
 
     Raises:
@@ -294,6 +299,7 @@ def run_messages(
         raise InputError.of("`level packet` for a collective or a trace", "flit", key="level")
     settings = replace(with_channels(build, network, settings), **TO_THE_END)
     traffic = HostTraffic.none(np.repeat(network.endpoints, network.hosts))
+    # The load says how often hosts make random packets; with messages they make none.
     run = Measurement.of(network, traffic, settings, load=0.5)
     state = cast("packet_kernel.PacketState", run.state)
     state = state._replace(messages=messages(state.host))

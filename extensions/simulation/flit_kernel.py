@@ -1,7 +1,7 @@
 """Simulates flits through input-queued switches, with the stages of BookSim's router.
 
-It is slower than `packet_kernel` and checks it: `polarfab simulate level flit`. `measurement` runs
-`advance`. Everything that changes is in the arrays of a `FlitState`.
+It is slower than `packet_kernel` and checks it: `polarfab simulate --level flit`. `measurement`
+runs `advance`. Everything that changes is in the arrays of a `FlitState`.
 
 A cycle has as many steps as the `FlitRouter` says. In each step a switch does three things:
 
@@ -20,6 +20,15 @@ after those of all buffers.
 
 Ports of a switch and virtual channels of a port take turns (*round robin*): a pointer says where
 the next search begins.
+
+A buffer goes through these states (column STATE):
+
+| state | meaning | next |
+|---|---|---|
+| ABSENT | empty, and not in the list `busy` of its switch | WAITS when a head comes |
+| WAITS | its first packet waits for a route or a channel | MOVES when it gets the channel |
+| MOVES | its flits can pass | WAITS or IDLE when the tail has passed |
+| IDLE | empty, but still in the list | WAITS when a head comes, else ABSENT in the next step |
 """
 
 from __future__ import annotations
@@ -68,13 +77,7 @@ FRONT, STORED, FLITS, SENT, STATE, SINCE, OUT, NEXT = range(8)
 - NEXT: the next buffer of the first packet.
 """
 ABSENT, IDLE, WAITS, MOVES = range(4)
-"""States of a buffer.
-
-- ABSENT: it is not in the list `busy` of its switch.
-- IDLE: it is in the list, but has no packet.
-- WAITS: its first packet waits for a route or a channel.
-- MOVES: its first packet has a channel, so its flits can pass.
-"""
+"""The states of a buffer. The head of this file has their table."""
 DESTINATION, MADE, HOPS, VIA = range(4)
 """Columns of `slot`.
 
@@ -83,8 +86,13 @@ DESTINATION, MADE, HOPS, VIA = range(4)
 - HOPS: the links that it has taken.
 - VIA: the switch that it goes by, or its mark.
 """
+SENDING_BUFFER, FLITS_LEFT = range(2)
+"""Columns of `sending`: the buffer that the packet of a host goes to, and how many of its flits the
+host has not sent yet."""
+FIRST_FLIT, QUEUED_FLITS = range(2)
+"""Columns of `queued`: the place of the first flit in the ring, and how many flits there are."""
 UNROUTED = -9
-"""The egress arc of a packet that is not routed yet."""
+"""In place of an egress arc: the packet is not routed yet."""
 SPARE_CYCLES = 5
 """Cycles ahead for which arrivals and credits are scheduled, besides those of the longest link and
 of the router. T is the next power of two."""
@@ -134,7 +142,7 @@ class FlitState(NamedTuple):
     """uint8[S·L, Q], the flits behind the crossbar that wait for each link: the virtual channel of
     each, in a ring."""
     queued: NDArray[np.int32]
-    """int32[S·L, 2], the first flit of each queue, and how many there are."""
+    """int32[S·L, 2], the rings of `queue`, with the columns FIRST_FLIT and QUEUED_FLITS."""
     coming: NDArray[np.int32]
     """int32[T, n + 1], by cycle, the buffers that a flit comes to; the last column says how many.
     """
@@ -149,8 +157,8 @@ class FlitState(NamedTuple):
     host: NDArray[np.int32]
     """int32[H], the arc of each host."""
     sending: NDArray[np.int32]
-    """int32[H, 2], for the packet that each host is sending: its virtual channel, and how many of
-    its flits are left."""
+    """int32[H, 2], the packet that each host is sending, with the columns SENDING_BUFFER and
+    FLITS_LEFT."""
     requests: NDArray[np.int32]
     """int32[L·V, 3], the requests of a switch's inputs to its outputs (`_match`), with the columns
     REQUESTED_BUFFER to REQUESTED_OUTPUT."""
@@ -160,7 +168,7 @@ class FlitState(NamedTuple):
     made: NDArray[np.int32]
     """int32[H], the cycle in which the next packet of each host is made."""
     chance: NDArray[np.float64]
-    """float64[H], the logarithm of the chance that a host makes no packet in a cycle."""
+    """float64[H], log(1 - p) for hosts that make a packet in a cycle with probability p."""
     streams: NDArray[np.uint64]
     """uint64[2·H + 1], the states of the random number generators."""
     counts: NDArray[np.int64]
@@ -184,11 +192,12 @@ class FlitState(NamedTuple):
         """The state before the first cycle; the arguments are those of `PacketState.of`."""
         packet_state = PacketState.of(net, traffic, rules, load, seed)
         buffers, ports = len(packet_state.queue), len(packet_state.port)
-        flits = rules.depth * rules.length
+        flits = rules.depth * rules.length  # of a buffer
         router = rules.router
+        # A credit from a host comes over its link twice (`_send_over_links`).
         longest_link = int(net.delay.max() + net.delay[net.end < 0].max())
-        longest = SPARE_CYCLES + longest_link + router.crossbar + router.credit
-        cycles = 1 << (longest - 1).bit_length()
+        longest_notice = SPARE_CYCLES + longest_link + router.crossbar + router.credit
+        cycles = 1 << (longest_notice - 1).bit_length()
         return cls(
             slot=np.zeros((buffers * (rules.depth + SPARE_SLOTS), 4), np.int32),
             buffer=np.zeros((buffers, 8), np.int32),
@@ -235,10 +244,10 @@ def advance(
             state.counts[HELD] += state.counts[INSIDE]
         _send_from_hosts(net, traffic, rules, state, t)
         for step in range(speedup * t, speedup * (t + 1)):
-            last = step == speedup * (t + 1) - 1
-            if last:
+            is_last_step = step == speedup * (t + 1) - 1
+            if is_last_step:
                 _send_over_links(net, rules, state, t)
-            _step(net, rules, state, t, step, last)
+            _step(net, rules, state, t, step, is_last_step)
 
 
 @inlined_loop
@@ -259,6 +268,7 @@ def _receive(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int
         state.room[next_buffer] += 1
         if not adaptive:
             continue
+        # Fewer flits wait for the egress that leads to this buffer.
         arc = next_buffer // rules.vcs
         if arc >= len(net.end):
             state.port[arc - len(net.end), BACKLOG] -= 1
@@ -310,62 +320,71 @@ def _add_packet(
 def _send_from_hosts(
     net: SimulatedNetwork, traffic: HostTraffic, rules: SwitchRules, state: FlitState, t: int
 ) -> None:
-    """Let every host send a flit, if it has one and the buffer has room."""
+    """Let every host send a flit, if it has one and the buffer has room.
+
+    A host whose packet is sent takes the next one, as soon as that is made and a channel of its
+    port has no owner. While a host sends to a channel, the channel's buffer is its own owner.
+    """
     senders, vcs, counts = len(state.host), rules.vcs, state.counts
     for h in range(senders):
-        arc, left = state.host[h], state.sending[h, 1]
-        if not left:
+        arc, flits_left = state.host[h], state.sending[h, FLITS_LEFT]
+        if not flits_left:
             made_at = state.made[h]
             if made_at > t:
                 continue
-            first = (state.sending[h, 0] + 1) % vcs
+            first_channel = (state.sending[h, SENDING_BUFFER] + 1) % vcs
             for i in range(vcs):
-                vc = arc * vcs + ring_place(first + i, vcs)
+                vc = arc * vcs + ring_place(first_channel + i, vcs)
                 if state.owner[vc] < 0 and state.room[vc] > 0:
                     destination = drawn_destination(
                         net, traffic, arc, drawn(state.streams, senders + h)
                     )
                     _add_packet(rules, state, vc, destination, made_at, 0, DIRECT)
                     state.owner[vc] = vc
-                    state.sending[h, 0] = vc
-                    left = rules.length
+                    state.sending[h, SENDING_BUFFER] = vc
+                    flits_left = rules.length
                     counts[INJECTED] += 1
                     counts[MEASURED_IN] += rules.begin <= made_at < rules.end
                     state.made[h] = next_packet_cycle(state.streams, h, made_at, state.chance[h])
                     break
-        vc = state.sending[h, 0]
-        if left and state.room[vc] > 0:
+        vc = state.sending[h, SENDING_BUFFER]
+        if flits_left and state.room[vc] > 0:
             state.room[vc] -= 1
             _schedule(state.coming, t + WIRE + net.delay[arc], vc)
-            left -= 1
-            if not left:
+            flits_left -= 1
+            if not flits_left:
                 state.owner[vc] = -1
-        state.sending[h, 1] = left
+        state.sending[h, FLITS_LEFT] = flits_left
 
 
 @inlined_loop
 def _send_over_links(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int) -> None:
     """Let every link take a flit from behind the crossbar; a host sends a credit when it comes."""
     width, buffers = state.queue.shape[1], len(state.buffer)
-    behind = t + rules.router.crossbar - 1
+    leaves_crossbar = t + rules.router.crossbar - 1
     for arc in range(len(state.queued)):
-        if state.queued[arc, 1]:
-            first = state.queued[arc, 0]
+        if state.queued[arc, QUEUED_FLITS]:
+            first = state.queued[arc, FIRST_FLIT]
             channel = state.queue[arc, first]
-            state.queued[arc, 0] = ring_place(first + 1, width)
-            state.queued[arc, 1] -= 1
+            state.queued[arc, FIRST_FLIT] = ring_place(first + 1, width)
+            state.queued[arc, QUEUED_FLITS] -= 1
+            arrives = leaves_crossbar + WIRE + net.delay[arc]
             if net.end[arc] >= 0:
-                when = behind + WIRE + net.delay[arc]
-                _schedule(state.coming, when, net.end[arc] * rules.vcs + channel)
+                _schedule(state.coming, arrives, net.end[arc] * rules.vcs + channel)
             else:
-                when = behind + WIRE + CREDIT_CYCLES + rules.router.credit + 2 * net.delay[arc]
-                _schedule(state.credit, when, buffers + arc * rules.vcs + channel)
+                credit_counts = arrives + CREDIT_CYCLES + rules.router.credit + net.delay[arc]
+                _schedule(state.credit, credit_counts, buffers + arc * rules.vcs + channel)
             state.carried[arc] += rules.begin <= t < rules.end
 
 
 @inlined_loop
 def _step(
-    net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int, step: int, last: bool
+    net: SimulatedNetwork,
+    rules: SwitchRules,
+    state: FlitState,
+    t: int,
+    step: int,
+    is_last_step: bool,
 ) -> None:
     """Let each switch route packets, give them channels, and pass flits, in one step of cycle t.
 
@@ -375,7 +394,7 @@ def _step(
         state: everything that moves.
         t: the cycle.
         step: the step.
-        last: whether it is the last step of the cycle.
+        is_last_step: whether it is the last step of the cycle.
     """
     ports, vcs, islip = net.links + net.hosts, rules.vcs, rules.router.islip
     buffer_of_output, outputs = state.matching[BUFFER_OF_OUTPUT], state.matching[MATCHED_OUTPUTS]
@@ -399,8 +418,9 @@ def _step(
             vc = buffer_of_output[outputs[i]]
             arc = vc // vcs
             state.pointer[arc, NEXT_CHANNEL] = ring_place(vc - arc * vcs + 1, vcs)
+            # A mark lasts for the first link only: a packet that came over a link loses it.
             unmark = marks and arc - base < net.links
-            _pass_flit(net, rules, state, vc, arc, t, step, last, unmark)
+            _pass_flit(net, rules, state, vc, arc, t, step, is_last_step, unmark)
             buffer_of_output[outputs[i]] = -1
 
 
@@ -613,7 +633,7 @@ def _pass_flit(
     arc: int,
     t: int,
     step: int,
-    last: bool,
+    is_last_step: bool,
     unmark: bool,
 ) -> None:
     """Move a flit from its buffer to the queue of a link, and end its packet with the last flit.
@@ -626,7 +646,7 @@ def _pass_flit(
         arc: the arc of the buffer.
         t: the cycle.
         step: the step.
-        last: whether it is the last step of the cycle.
+        is_last_step: whether it is the last step of the cycle.
         unmark: whether the packet loses its mark.
     """
     buffer, counts, length = state.buffer, state.counts, rules.length
@@ -645,10 +665,12 @@ def _pass_flit(
     buffer[vc, FLITS] -= 1
     state.room[next_buffer] -= 1
     state.port[out, BACKLOG] += 1
-    behind = ring_place(state.queued[out, 0] + state.queued[out, 1], state.queue.shape[1])
+    # The flit comes behind those that wait for the link. The queue has its channel, not its buffer.
+    last = state.queued[out, FIRST_FLIT] + state.queued[out, QUEUED_FLITS]
     next_arc = len(net.end) + out if to_host else net.end[out]
-    state.queue[out, behind] = next_buffer - next_arc * rules.vcs
-    state.queued[out, 1] += 1
+    channel = next_buffer - next_arc * rules.vcs
+    state.queue[out, ring_place(last, state.queue.shape[1])] = channel
+    state.queued[out, QUEUED_FLITS] += 1
     credit_delay = rules.router.credit if net.end[arc] >= 0 else 0
     _schedule(state.credit, t + CREDIT_CYCLES + credit_delay + net.delay[arc], vc)
     counts[LAST] = t
@@ -665,7 +687,10 @@ def _pass_flit(
     else:
         buffer[vc, STATE] = IDLE
     if to_host:
-        wait = state.queued[out, 1] - 1 + last + rules.router.crossbar - 1
+        # The link takes one flit a cycle, before the last step. A flit that comes in that step
+        # waits for the next cycle.
+        flits_ahead = state.queued[out, QUEUED_FLITS] - 1
+        wait = flits_ahead + is_last_step + rules.router.crossbar - 1
         done = t + wait + WIRE + net.delay[out]
         counts[DELIVERED] += 1
         counts[ACCEPTED] += rules.begin <= done < rules.end
@@ -686,14 +711,17 @@ def blocked(
     waits: NDArray[np.bool_],
     next_buffers: NDArray[np.int32],
 ) -> None:
-    """Write which buffers cannot move, and the next buffers of which each waits for any one.
+    """Write which buffers cannot move, and the buffers for any of which each waits.
+
+    A packet with a channel waits for room in its next buffer. A packet without one waits for the
+    buffers whose packets have the channels that it may take. `measurement` looks for deadlock so.
 
     Args:
         net: the network.
         rules: the settings.
         state: everything that moves.
-        waits: bool[S·L·V], written.
-        next_buffers: int32[S·L·V, V], written: next buffers; -1 for none.
+        waits: bool[S·L·V], written: whether each buffer cannot move.
+        next_buffers: int32[S·L·V, V], written: the buffers that it waits for; -1 for none.
     """
     buffer, buffers = state.buffer, len(state.buffer)
     for vc in range(buffers):

@@ -12,6 +12,8 @@ from inventory.problems import InputError, not_among
 
 MOST = 1_000
 """The largest value that a field may have."""
+AT_LEAST_ONE = ("crossbar", "speedup")
+"""The fields that may not be 0."""
 
 
 class FlitRouter(NamedTuple):
@@ -23,11 +25,12 @@ class FlitRouter(NamedTuple):
     """
 
     routing: int = 1
-    """How long routing takes [routing_delay]. 1: a step; from 2 on: so many cycles, for one head of
-    a channel after the other; 0: nothing, as the router before has done it."""
+    """How long routing takes [routing_delay]: a step for the value 1, and so many cycles for larger
+    ones, for one head of a channel after the other. 0: no time, as the switch before has routed the
+    packet (lookahead routing)."""
     crossbar: int = 1
-    """How long the crossbar takes [st_final_delay]. 1: a step; from 2 on: so many cycles. Flits
-    follow each other in it."""
+    """How long the crossbar takes [st_final_delay]: a step for the value 1, and so many cycles for
+    larger ones. Flits follow each other in it."""
     credit: int = 2
     """Cycles from when a credit comes until it counts [credit_delay]; at a host it counts at once.
     """
@@ -53,7 +56,7 @@ class FlitRouter(NamedTuple):
             key, _, value = word.partition("=")
             if key not in cls._fields:
                 raise InputError(not_among(key, cls._fields, "router"))
-            least_value = int(key in ("crossbar", "speedup"))
+            least_value = 1 if key in AT_LEAST_ONE else 0
             if not (value.isascii() and value.isdigit() and least_value <= int(value) <= MOST):
                 raise InputError.of(f"{key}= and {least_value} to {MOST:,}", word, key="router")
             if key in values:
@@ -69,8 +72,9 @@ class FlitRouter(NamedTuple):
     @property
     def pipeline(self) -> int:
         """The cycles that a head takes from its buffer to the link if nothing is in its way."""
+        # In steps: routing has ended, and the head has a virtual channel and is allocated.
         routed = stage(0, self.routing, self.speedup) + (self.routing > 0)
-        allocated = routed + 2  # a step for a virtual channel, and one for the switch
+        allocated = routed + 2
         return allocated // self.speedup + self.crossbar
 
 
@@ -80,11 +84,14 @@ USUAL_ROUTER = FlitRouter()
 
 @inlined_loop
 def stage(step: int, cycles: int, speedup: int) -> int:
-    """The step at which a stage ends that begins at a step.
+    """The step at which a stage of the pipeline begins its last step.
+
+    A stage of a step or less does so at once. A longer one does so at the first step of a cycle,
+    `cycles - 1` cycles after that in which it began.
 
     Args:
-        step: the step at which it begins.
-        cycles: how many cycles it takes; 1 or less: it ends at the same step.
-        speedup: steps of a cycle.
+        step: the step at which the stage begins.
+        cycles: how long it takes, as in `FlitRouter`: in cycles from 2 on.
+        speedup: the steps of a cycle.
     """
     return step if cycles <= 1 else (step // speedup + cycles - 1) * speedup

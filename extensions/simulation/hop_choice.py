@@ -18,26 +18,28 @@ from compilers.forwarding.rule import DELIVER, DROP, HOST, PLAIN, is_up, next_li
 from extensions.simulation.simulated_network import HOME, NOWHERE, SimulatedNetwork
 
 MINIMAL, EMITTED, ADAPTIVE = range(3)
-"""Policies of packets from hosts.
+"""Policies of packets from hosts. `path_choice` has further ones.
 
 - MINIMAL: they take the minimal port.
-- EMITTED: they take a port by weights.
+- EMITTED: they take a port by the weights that the tables emit.
 - ADAPTIVE: they take the minimal port, or where it is loaded the port with the least delay
   (UGAL_PF).
 """
 BACKLOG = 3
 """The column of `port`, in the states of simulations, with the flits that wait for an egress."""
 SPREAD_LINKS = 4
-"""The links of the path of a packet that was marked and spread."""
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+"""The links of the path of a packet that was marked and spread: to the switch that spreads it, over
+a random link, and then the two of a minimal path."""
+_INCREMENT = np.uint64(0x9E3779B97F4A7C15)
 """The increment of SplitMix64: 2^64 divided by the golden ratio."""
-_FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_FACTOR_1, _FACTOR_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 """The factors of SplitMix64."""
-_S30, _S27, _S31 = np.uint64(30), np.uint64(27), np.uint64(31)
+_SHIFT_1, _SHIFT_2, _SHIFT_3 = np.uint64(30), np.uint64(27), np.uint64(31)
 """The shifts of SplitMix64, in bits."""
-_S29, _S32 = np.uint64(29), np.uint64(32)
-"""Other shifts, of `hashed`, in bits."""
-_S11 = np.uint64(11)
+_HASH_SHIFT_1, _HASH_SHIFT_2 = np.uint64(29), np.uint64(32)
+"""The first two shifts of `hashed`, in bits. They differ from those above, so that a flow's hash is
+no number of a stream."""
+_BEYOND_FLOAT = np.uint64(11)
 """The bits of a 64-bit number beyond the 53 that a float holds exactly."""
 _UNIT = 1.0 / (1 << 53)
 """The distance of two random numbers of 53 bits."""
@@ -51,22 +53,25 @@ def drawn(streams: NDArray[np.uint64], stream: int) -> float:
         streams: uint64[n], the states of the streams; one is advanced.
         stream: the number of the stream.
     """
-    z = streams[stream] + _GOLDEN
+    z = streams[stream] + _INCREMENT
     streams[stream] = z
-    z = (z ^ (z >> _S30)) * _FIRST
-    z = (z ^ (z >> _S27)) * _SECOND
-    z = z ^ (z >> _S31)
-    return float(z >> _S11) * _UNIT
+    z = (z ^ (z >> _SHIFT_1)) * _FACTOR_1
+    z = (z ^ (z >> _SHIFT_2)) * _FACTOR_2
+    z = z ^ (z >> _SHIFT_3)
+    return float(z >> _BEYOND_FLOAT) * _UNIT
 
 
 @inlined_loop
 def hashed(source: int, destination: int, flow: int) -> float:
-    """The number of [0, 1) that a flow between two hosts is hashed to."""
-    z = np.uint64(source) * _GOLDEN + np.uint64(destination)
-    z = (z ^ (z >> _S29)) * _FIRST + np.uint64(flow)
-    z = (z ^ (z >> _S32)) * _SECOND
-    z = z ^ (z >> _S31)
-    return float(z >> _S11) * _UNIT
+    """The number of [0, 1) that a flow between two hosts is hashed to.
+
+    It is mixed from the two hosts and the number of the flow, as SplitMix64 mixes a state.
+    """
+    z = np.uint64(source) * _INCREMENT + np.uint64(destination)
+    z = (z ^ (z >> _HASH_SHIFT_1)) * _FACTOR_1 + np.uint64(flow)
+    z = (z ^ (z >> _HASH_SHIFT_2)) * _FACTOR_2
+    z = z ^ (z >> _SHIFT_3)
+    return float(z >> _BEYOND_FLOAT) * _UNIT
 
 
 @inlined_loop
@@ -99,60 +104,68 @@ def egress(net: SimulatedNetwork, switch: int, link: int, dead: NDArray[np.int64
 
 @inlined_loop
 def by_weight(
-    net: SimulatedNetwork, switch: int, c: int, links: NDArray[np.int64], chance: float
+    net: SimulatedNetwork, switch: int, class_number: int, links: NDArray[np.int64], chance: float
 ) -> int:
     """Which of the links that the rule offers a packet takes, by the weights of its class.
+
+    Both `links` and the shares of the class are in the order of the class, but shares whose links
+    are down are not in `links`. So the shares of `links` are found in one pass. The first pass sums
+    their weights up. The second one finds the link at the fraction `chance` of the sum.
 
     Args:
         net: the network.
         switch: the switch that the packet is in.
-        c: the egress class of the packet.
+        class_number: the egress class of the packet.
         links: int64[n], the links that the rule offers.
         chance: a random number of [0, 1).
 
     Returns:
-        A place in `links`.
+        An index in `links`.
     """
     if len(links) == 1:
         return 0
-    shares = net.program.shares[switch, c]
-    row = switch * (len(net.transit_arcs) // net.switches) + c
-    total = place = 0
+    shares = net.program.shares[switch, class_number]
+    row = switch * (len(net.transit_arcs) // net.switches) + class_number
+    total = index = 0
     for i in range(len(shares)):
-        if place < len(links) and shares[i] == links[place]:
+        if index < len(links) and shares[i] == links[index]:
             total += net.weight[row, i]
-            place += 1
-    remaining, place = chance * total, 0
+            index += 1
+    remaining, index = chance * total, 0
     for i in range(len(shares)):
-        if place < len(links) and shares[i] == links[place]:
+        if index < len(links) and shares[i] == links[index]:
             remaining -= net.weight[row, i]
             if remaining < 0:
-                return place
-            place += 1
+                return index
+            index += 1
     return len(links) - 1
 
 
 @inlined_loop
-def path_length(net: SimulatedNetwork, hop: int, destination: int) -> int:
+def path_length(net: SimulatedNetwork, out: int, destination: int) -> int:
     """The number of links of the path to a destination that begins with an egress arc.
 
-    After the first link the path is minimal, unless the next switch bounces or spreads the packet.
+    After the first link the path is minimal, with two exceptions:
+
+    - The next switch may spread the packet: in a fabric with marks, if the first link is not the
+      minimal one and the next switch has a class for the destination that can be spread.
+    - The next switch may bounce the packet, if its minimal link is the one that the packet came by.
 
     Args:
         net: the network.
-        hop: the egress arc.
+        out: the egress arc.
         destination: the switch where the path ends.
     """
     rows_of_switch, ports = net.transit_arcs.shape[0] // net.switches, net.links + net.hosts
-    switch, next_switch = hop // ports, net.end[hop] // ports
-    c = net.class_number[next_switch, destination]
-    row = next_switch * rows_of_switch + c
+    switch, in_arc = out // ports, net.end[out]
+    next_switch = in_arc // ports
+    next_class = net.class_number[next_switch, destination]
     minimal = net.transit_arcs[switch * rows_of_switch + net.class_number[switch, destination], 0]
-    if len(net.program.onward) and hop != minimal and c < net.links:
+    if len(net.program.onward) and out != minimal and next_class < net.links:
         return SPREAD_LINKS
-    if net.transit_arcs[row, 0] == net.end[hop]:
-        ingress = net.end[hop] - next_switch * ports
-        for bounce in net.program.bounce[next_switch, c]:
+    if net.transit_arcs[next_switch * rows_of_switch + next_class, 0] == in_arc:
+        ingress = in_arc - next_switch * ports
+        for bounce in net.program.bounce[next_switch, next_class]:
             if bounce >= 0 and bounce != ingress:
                 return 2 + int(net.hops[net.program.far[next_switch, bounce], destination])
     return 1 + int(net.hops[next_switch, destination])
@@ -163,7 +176,7 @@ def least_delay(
     net: SimulatedNetwork,
     switch: int,
     destination: int,
-    links_up: NDArray[np.int64],
+    links: NDArray[np.int64],
     port: NDArray[Any],
 ) -> int:
     """The link of least delay among those that the rule offers: flits that wait times path links.
@@ -174,27 +187,27 @@ def least_delay(
         net: the network.
         switch: the switch that the packet is in.
         destination: the switch to which it goes.
-        links_up: int64[n], the links that the rule offers.
+        links: int64[n], the links that the rule offers.
         port: [S·L, 4], with the column BACKLOG.
 
     Returns:
-        A place in `links_up`.
+        An index in `links`.
     """
-    best_place, least_cost = 0, -1
-    for place in range(len(links_up)):
-        hop = arc_of(net, switch, links_up[place])
-        if hop >= 0:
-            cost = port[hop, BACKLOG] * path_length(net, hop, destination)
+    best_index, least_cost = 0, -1
+    for index in range(len(links)):
+        out = arc_of(net, switch, links[index])
+        if out >= 0:
+            cost = port[out, BACKLOG] * path_length(net, out, destination)
             if least_cost < 0 or cost < least_cost:
-                best_place, least_cost = place, cost
-    return best_place
+                best_index, least_cost = index, cost
+    return best_index
 
 
 @inlined_loop
 def host_egress(
     net: SimulatedNetwork,
     switch: int,
-    c: int,
+    class_number: int,
     destination: int,
     dead: NDArray[np.int64],
     offered: NDArray[np.int64],
@@ -212,7 +225,7 @@ def host_egress(
     Args:
         net: the network.
         switch: the switch of the host.
-        c: the egress class of its destination.
+        class_number: the egress class of its destination.
         destination: the switch to which it goes.
         dead: int64[n], the failed elements.
         offered: int64[2, K + 1], written: the links that the rule offers, and the tags.
@@ -221,13 +234,17 @@ def host_egress(
         port: [S·L, 4], with the column BACKLOG.
         chance: a random number of [0, 1).
     """
-    minimal = arc_of(net, switch, net.program.order[switch, c, 0]) if c >= 0 else NOWHERE
+    minimal = NOWHERE
+    if class_number >= 0:
+        minimal = arc_of(net, switch, net.program.order[switch, class_number, 0])
     is_loaded = minimal >= 0 and port[minimal, BACKLOG] >= threshold
     if policy == EMITTED or (policy == ADAPTIVE and is_loaded):
-        count = next_links(net.program, switch, HOST, PLAIN, c, dead, offered[0], offered[1])
+        count = next_links(
+            net.program, switch, HOST, PLAIN, class_number, dead, offered[0], offered[1]
+        )
         if policy == EMITTED:
-            place = by_weight(net, switch, c, offered[0, :count], chance)
+            index = by_weight(net, switch, class_number, offered[0, :count], chance)
         else:
-            place = least_delay(net, switch, destination, offered[0, :count], port)
-        return int(offered[0, place]), int(offered[1, place])
-    return transit(net.program, switch, HOST, c, dead), PLAIN
+            index = least_delay(net, switch, destination, offered[0, :count], port)
+        return int(offered[0, index]), int(offered[1, index])
+    return transit(net.program, switch, HOST, class_number, dead), PLAIN

@@ -17,44 +17,48 @@ from compilers.forwarding.machine_code import inlined_loop
 
 Numbers = NDArray[Any]
 NOT_DUE = 2**31 - 2
-"""The cycle in which a host sends next, if it has nothing to send or has to wait: never. One less
-than `packet_kernel.NEVER`, as the latest cycle of random packets is."""
+"""Stands for the cycle in which a host sends next, if it has nothing to send or has to wait for a
+message. It is one less than `packet_kernel.NEVER`, and the latest cycle in which a host may make a
+random packet (`next_packet_cycle`)."""
 
 
 class HostMessages(NamedTuple):
     """M messages between H hosts, such as those of an MPI program with a rank on each host.
 
-    They are sorted by sender, and then by the order in which it sends them. A host sends a message
-    when it has sent its messages before, and has received all messages that this one depends on.
+    They are sorted by sender, and the messages of a sender by the order in which it sends them. A
+    host sends a message when it has sent its messages before, and has received all messages that
+    this one depends on. The simulation changes `awaited`, `ready`, `unsent`, `unreceived`, `head`,
+    `link_free` and `done`; the other fields stay.
     """
 
-    destination: NDArray[np.int32]
-    """int32[M], the host that it goes to, by its *arc*. `SimulatedNetwork` numbers the ports of all
-    switches as arcs, those of hosts like those of links."""
+    destination_arc: NDArray[np.int32]
+    """int32[M], the *arc* of the host that each message goes to. `SimulatedNetwork` numbers the
+    ports
+    of all switches as arcs, those of hosts like those of links. Empty if there are no messages."""
     sender: NDArray[np.int32]
-    """int32[M], the host that sends it."""
+    """int32[M], the host that sends each message."""
     dependent: NDArray[np.int32]
-    """int32[M], the receiver's first message that depends on it, -1 for none. Later ones of the
-    receiver need no entry, as they are sent after that one."""
+    """int32[M], the receiver's first message that depends on this message, -1 for none. Later ones
+    of the receiver need no entry, as they are sent after that one."""
     awaited: NDArray[np.int32]
-    """int32[M], how many messages its sender still has to receive before it may be sent."""
+    """int32[M], how many messages the sender still has to receive before it may send this one."""
     ready: NDArray[np.int32]
-    """int32[M], the cycle from which it may be sent, as far as is known: `earliest`, or when the
-    last message that it depends on was received."""
+    """int32[M], the cycle from which the message may be sent, as far as is known: `earliest`, or
+    when the last message that it depends on was received."""
     unsent: NDArray[np.int32]
-    """int32[M], how many of its packets are not yet sent."""
+    """int32[M], how many packets of each message are not yet sent."""
     unreceived: NDArray[np.int32]
-    """int32[M], how many of its packets have not yet arrived."""
+    """int32[M], how many packets of each message have not yet arrived."""
     head: NDArray[np.int32]
     """int32[H], the message that a host sends next."""
     end: NDArray[np.int32]
-    """int32[H], the number after the last message of a host: `head` when all are sent."""
+    """int32[H], the number after the last message of a host, which `head` has when all are sent."""
     link_free: NDArray[np.int32]
     """int32[H], the cycle from which the host's link is free."""
     earliest: NDArray[np.int32]
     """int32[M], the cycle from which the message may be sent, if it depends on no other."""
     done: NDArray[np.int32]
-    """int32[M], the cycle in which its last packet has come."""
+    """int32[M], the cycle in which the last packet of each message has come."""
 
     @classmethod
     def of(
@@ -65,18 +69,19 @@ class HostMessages(NamedTuple):
         stage: Numbers,
         releases_stage: Numbers,
         size: int | Numbers,
-        ready: int | Numbers = 0,
+        earliest: int | Numbers = 0,
     ) -> HostMessages:
         """Messages that hosts send in the order of their stages.
 
         Args:
             arcs: int[H], the arc of each host (`SimulatedNetwork`).
             source: int[M], the host that sends each message.
-            destination: int[M], the host that it goes to.
-            stage: int[M], its place in the order of the host's messages.
-            releases_stage: int[M], the stage from which messages of its receiver depend on it.
+            destination: int[M], the host that each goes to.
+            stage: int[M], the place of each message in the order of its sender's messages. Messages
+                of a stage follow each other in the order of the arrays.
+            releases_stage: int[M], the stage from which messages of the receiver depend on it.
             size: int[M], the packets of each message; or one number for all.
-            ready: int[M], the cycle from which it may be sent; or one number for all.
+            earliest: int[M], the cycle from which each may be sent; or one number for all.
         """
         hosts, stages = len(arcs), int(max(stage.max(), releases_stage.max())) + 1
         by_sender = np.lexsort((stage, source))
@@ -87,35 +92,36 @@ class HostMessages(NamedTuple):
             releases_stage[by_sender],
         )
         size = np.broadcast_to(size, len(by_sender))[by_sender]
-        ready = np.broadcast_to(ready, len(by_sender))[by_sender]
+        earliest = np.broadcast_to(earliest, len(by_sender))[by_sender]
         # Host h has the messages from first_message[h] to first_message[h + 1].
         first_message = np.searchsorted(source, np.arange(hosts + 1)).astype(np.int32)
-        # Messages are in the order of this number: host by host, and of a host stage by stage.
+        # By message, the receiver's first message of the released stage or a later one. Messages
+        # are in the order of this number: host by host, and of a host stage by stage.
         host_and_stage = source.astype(np.int64) * stages + stage
         released = np.searchsorted(host_and_stage, destination * stages + releases_stage)
         is_of_receiver = released < first_message[destination + 1]
         dependent = np.where(is_of_receiver, released, -1).astype(np.int32)
         awaited = np.bincount(dependent[dependent >= 0], minlength=len(dependent))
         return cls(
-            destination=arcs[destination].astype(np.int32),
+            destination_arc=arcs[destination].astype(np.int32),
             sender=source.astype(np.int32),
             dependent=dependent,
             awaited=awaited.astype(np.int32),
-            ready=ready.astype(np.int32),
+            ready=earliest.astype(np.int32),
             unsent=size.astype(np.int32),
             unreceived=size.astype(np.int32),
             head=first_message[:-1].copy(),
             end=first_message[1:].copy(),
             link_free=np.zeros(hosts, np.int32),
-            earliest=ready.astype(np.int32),
+            earliest=earliest.astype(np.int32),
             done=np.zeros(len(source), np.int32),
         )
 
     @property
     def first_due(self) -> NDArray[np.int32]:
         """int32[H], the cycle in which each host sends first; NOT_DUE if it has to wait."""
-        # The head of a host without messages may be M: an entry is added for that.
-        is_waiting = np.append(self.awaited, 1)[self.head] > 0
+        # The head of a host without messages may be M. An entry is added for that; it is not used.
+        is_waiting = np.append(self.awaited, 0)[self.head] > 0
         ready = np.append(self.ready, 0)[self.head]
         has_none = self.head == self.end
         return np.where(is_waiting | has_none, NOT_DUE, ready).astype(np.int32)
@@ -137,12 +143,15 @@ def due(messages: HostMessages, host: int) -> int:
 
 @inlined_loop
 def packet_sent(messages: HostMessages, host: int, link_free: int) -> int:
-    """Count the next packet of a host as sent; returns the message that it belongs to.
+    """Count the next packet of a host as sent.
 
     Args:
         messages: the messages of all hosts, changed.
         host: the host.
         link_free: the cycle from which its link is free again.
+
+    Returns:
+        The message that the packet belongs to.
     """
     message = messages.head[host]
     messages.unsent[message] -= 1
@@ -162,7 +171,8 @@ def packet_received(messages: HostMessages, message: int, when: int) -> int:
         when: the cycle.
 
     Returns:
-        The host whose next message waited for this one, which has now arrived whole; -1: none.
+        The host that may now send, -1 for none: the message has arrived whole, and the next message
+        of that host depends on it. The host may have to wait for others as well.
     """
     messages.unreceived[message] -= 1
     dependent = messages.dependent[message]

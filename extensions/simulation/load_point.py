@@ -20,25 +20,43 @@ USUAL_LOADS = tuple(round(0.1 * step, 1) for step in range(1, 11))
 POLICIES = ("minimal", "emitted", "adaptive", "shortest", "ugal", "valiant", "ugal-pf")
 """How packets choose their paths, in the order of the numbers of `hop_choice` and `path_choice`."""
 INTERMEDIATE_POLICIES = ("ugal", "valiant", "ugal-pf")
-"""Policies that may send packets over an intermediate, without the tables of a balance."""
+"""Policies of `path_choice` that may send packets over an intermediate."""
 OWN_PATH_POLICIES = ("shortest", *INTERMEDIATE_POLICIES)
-"""Policies without the tables of a balance: the path is a setting (`PATHS`)."""
+"""The policies of `path_choice`, which do without the tables of a balance. Which paths they take is
+a setting (`PATHS`)."""
 PATHS = ("shortest", "table")
 """The paths of `OWN_PATH_POLICIES`: any shortest path, or the one of the minimal table."""
 SCHEMES = ("single", "hop", "valley")
 """How packets change channels (`compilers.proof.lossless.channels`)."""
 LEVELS = ("packet", "flit")
-"""The kernel: packets move as one, or flits do."""
+"""What moves as one, and so which kernel simulates it: `packet_kernel` or `flit_kernel`."""
+IN_CYCLES = ("median_latency", "p99_latency")
+"""Fields of `LoadPoint` that are whole numbers of cycles; their means are rounded."""
+AVERAGED = (
+    *IN_CYCLES,
+    "mean_latency",
+    "mean_hops",
+    "generated",
+    "accepted",
+    "link_use",
+    "buffer_use",
+)
+"""Fields of `LoadPoint` that are the mean of several runs."""
+MAXIMA = ("worst_latency", "hottest_use", "cycles")
+"""Fields of `LoadPoint` that are the largest value of several runs."""
+STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
+"""Quantiles of .975 of Student's t, by degrees of freedom from 1 to 10. With more of them the
+quantile is smaller, so the last one is safe."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimedFailure:
-    """Links that go down at a cycle."""
+    """Links that go down during a run."""
 
     links: tuple[tuple[int, int], ...]
     """The two switches of each link."""
     cycle: int
-    """The cycle."""
+    """The cycle before which they go down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +77,12 @@ class SimulationSettings:
     """How packets change channels, one of `SCHEMES`. By `single` a packet takes any free virtual
     channel, as in the papers' BookSim (`anynet`)."""
     channels: int = 2
-    """How many channels the scheme has; they share the virtual channels."""
+    """How many channels the scheme has. Each is a group of the virtual channels."""
     paths: str = "shortest"
     """The paths that `OWN_PATH_POLICIES` take, one of `PATHS`."""
     threshold: float = 2 / 3
-    """An adaptive packet looks for another path if so many flits wait for its minimal path, in
-    parts of a virtual channel's buffer; as in the authors' BookSim."""
+    """An adaptive packet looks for another path if so many flits wait for its minimal path, as a
+    fraction of a virtual channel's buffer; as in the authors' BookSim."""
     level: str = "packet"
     """What moves as one, one of `LEVELS`."""
     router: FlitRouter = USUAL_ROUTER
@@ -87,7 +105,7 @@ class SimulationSettings:
     periods: int = 4
     """How many periods are measured."""
     drain: int = 10_000
-    """The most cycles to wait for packets that were measured."""
+    """The most cycles to wait for measured packets after the last period."""
     seed: int = 0
     """The seed of the first run."""
     runs: int = 1
@@ -101,7 +119,11 @@ class SimulationSettings:
         return self.warmup + self.periods * self.period
 
     def rules(self) -> SwitchRules:
-        """The settings as the loops take them; no more channels than virtual channels."""
+        """The settings as the loops take them.
+
+        Buffers are counted in packets, thresholds in flits, policies and schemes by number. There
+        are no more channels than virtual channels.
+        """
         channels = 1 if self.scheme == "single" else min(self.channels, self.vcs)
         depth = max(1, self.buffer // (self.vcs * self.packet))
         return SwitchRules(
@@ -168,20 +190,23 @@ class LoadPoint:
     settled: int = 0
     """The cycle from which the number of packets in the network was steady, by MSER (White, 1997).
 
-    If it is after the warm-up, that is too short. Of several runs it is the median, as one run in
-    eighty has a late one by chance.
+    If that is after the warm-up, the warm-up is too short. Of several runs it is the median, as in
+    one run in eighty it is late by chance.
     """
     runs: int = 1
     """How many runs there were."""
     accepted_error: float | None = None
-    """Half of the 95 % confidence interval of the mean over the runs (Student's t); None for one
-    run."""
+    """Half of the 95 % confidence interval of `accepted` (Student's t); None for one run."""
     latency_error: float | None = None
-    """Half of that interval of the mean latency; None for one run."""
+    """Half of the 95 % confidence interval of `mean_latency`; None for one run."""
 
     @classmethod
     def of_runs(cls, runs: Sequence[LoadPoint]) -> LoadPoint:
-        """The result of several runs at one load, with different seeds."""
+        """The result of several runs at one load, with different seeds.
+
+        `AVERAGED` and `MAXIMA` name the fields that are means and maxima. How the others are made
+        is written here. `offered` is the same in all runs.
+        """
         first = runs[0]
         if len(runs) == 1:
             return first
@@ -207,24 +232,6 @@ class LoadPoint:
         )
 
 
-IN_CYCLES = ("median_latency", "p99_latency")
-"""Fields that are whole numbers of cycles; their means are rounded."""
-AVERAGED = (
-    *IN_CYCLES,
-    "mean_latency",
-    "mean_hops",
-    "generated",
-    "accepted",
-    "link_use",
-    "buffer_use",
-)
-"""Fields that are the mean of several runs."""
-MAXIMA = ("worst_latency", "hottest_use", "cycles")
-"""Fields that are the largest value of several runs."""
-STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
-"""Quantiles of .975 of Student's t, by degrees of freedom from 1; the last one is safe beyond."""
-
-
 def _mean(values: Sequence[float | None]) -> float | None:
     """The mean of the values that are not None; None if there are none."""
     measured = [value for value in values if value is not None]
@@ -240,5 +247,6 @@ def _half_interval(values: Sequence[float | None]) -> float | None:
 
 
 def student(runs: int) -> float:
-    """The quantile of .975 of Student's t for the mean of several runs."""
-    return STUDENT[min(runs - 2, len(STUDENT) - 1)]
+    """The quantile of .975 of Student's t for the mean of several runs, at least two."""
+    degrees_of_freedom = runs - 1
+    return STUDENT[min(degrees_of_freedom, len(STUDENT)) - 1]

@@ -15,8 +15,12 @@ other end of the link four cycles after it left.
 when its packet is ready or, if it is empty, from when it can be filled; so credits need no
 messages. A virtual channel whose first packet is not ready waits in a wheel: an array of lists, one
 for each coming cycle. Virtual channels with a ready first packet are in a list of their switch, the
-one that has waited longest first. In the code a virtual channel's number is `vc`, a port's arc is
-`arc` or `out`, and t is the cycle.
+one that has waited longest first.
+
+*Names in the code.* A virtual channel's number is `vc`. The arc of a port is `arc` where packets
+come in by it, and `out` where they leave by it. `into` is the slot that a packet is written to,
+`front` that of the first packet of a virtual channel. t is the cycle; where times are in half
+cycles, the name says so.
 """
 
 from __future__ import annotations
@@ -53,18 +57,20 @@ RELOAD = 2
 """Half cycles from when the last flit of a packet leaves a buffer until the next packet can leave:
 it has to be routed and given a channel."""
 SPARE_CYCLES = 64
-"""Cycles that the wheel is longer than flits of a port's buffers and the longest link take."""
+"""Cycles of the wheel besides those in which all flits of a port's buffers pass, and those of the
+longest link: WIRE, PIPELINE, CREDIT and the like, with room to spare."""
 SINGLE, HOP, VALLEY = range(3)
 """Schemes by which packets change channels (`compilers.proof.lossless.channels`)."""
 MOST_HOPS = 64
-"""A packet that has taken so many links is dropped."""
+"""A packet that has taken so many links is dropped, as IP drops one whose hop limit has run out."""
 LONGEST = 1 << 14
 """Latencies from here on are counted as one."""
 DESTINATION, MADE, READY, HOPS = range(4)
 """Columns of `slot`.
 
 - DESTINATION: the arc of the host that the packet goes to.
-- MADE: the cycle in which it was made. If hosts send messages (`HostMessages`), its message.
+- MADE: the cycle in which it was made; if hosts send messages (`HostMessages`), the number of its
+  message instead.
 - READY: the cycle in which it is ready, or from which the empty slot can be filled.
 - HOPS: the links that it has taken.
 """
@@ -96,7 +102,8 @@ IN_UNTIL, OUT_UNTIL, FREE_FROM = range(3)
 - LATENCY, WORST: the sum and the largest of the latencies of measured packets.
 - LAST: the last cycle in which anything moved.
 - HELD: flits in buffers, summed over cycles.
-- INSIDE: flits in buffers now.
+- INSIDE: flits in buffers now. Only `flit_kernel` counts it; `packet_kernel` knows how long each
+  packet was in its buffer when it leaves.
 """
 COUNTS = 11
 """The length of `counts`."""
@@ -156,7 +163,7 @@ class PacketState(NamedTuple):
     due: NDArray[np.int32]
     """int32[H], the cycle in which that packet can leave."""
     chance: NDArray[np.float64]
-    """float64[H], the logarithm of the chance that a host makes no packet in a cycle."""
+    """float64[H], log(1 - p) for hosts that make a packet in a cycle with probability p."""
     streams: NDArray[np.uint64]
     """uint64[2·H + 1], the states of the random number generators: H for when hosts make packets,
     H for where these go, and one for the choices of switches."""
@@ -202,9 +209,10 @@ class PacketState(NamedTuple):
         longest_notice = CREDIT + int(net.delay.max()) + rules.length
         has_via = rules.policy >= SHORTEST or len(net.program.onward) > 0 or net.uses_intermediates
         adaptive = rules.policy >= ADAPTIVE
-        sends = np.flatnonzero(traffic.volume > 0)
-        host = sends // net.hosts * ports + net.links + sends % net.hosts
-        chance = load * traffic.volume[sends] / rules.length
+        sender = np.flatnonzero(traffic.volume > 0)
+        host = sender // net.hosts * ports + net.links + sender % net.hosts
+        # At full load a host sends a flit in each cycle, and so a packet in `length` cycles.
+        probability = load * traffic.volume[sender] / rules.length
         streams = np.random.default_rng(seed).integers(0, 2**64, 2 * len(host) + 1, np.uint64)
         state = cls(
             slot=np.zeros((buffers * rules.depth, 4), np.int32),
@@ -216,7 +224,7 @@ class PacketState(NamedTuple):
             host=host.astype(np.int32),
             made=np.full(len(host), -1, np.int32),
             due=np.zeros(len(host), np.int32),
-            chance=np.log1p(-np.minimum(chance, 1 - 1e-12)),
+            chance=np.log1p(-np.minimum(probability, 1 - 1e-12)),  # the logarithm of 0 is none
             streams=streams,
             counts=np.zeros(COUNTS, np.int64),
             latency=np.zeros(LONGEST, np.int64),
@@ -237,7 +245,8 @@ class PacketState(NamedTuple):
 def next_packet_cycle(streams: NDArray[np.uint64], host: int, made_at: int, chance: float) -> int:
     """The cycle in which a host makes the packet after the one that it made at `made_at`.
 
-    A host makes a packet in each cycle with probability p.
+    A host makes a packet in each cycle with probability p. So the cycles without one between two
+    packets have the geometric distribution, which is drawn at once.
 
     Args:
         streams: the random number generators.
@@ -293,8 +302,9 @@ def take_arc_down(
 ) -> None:
     """Take an arc down before cycle t.
 
-    Packets on the link are lost. Packets that wait for it are routed again in cycle t, as the
-    switch sees its port go down at once.
+    Packets on the link are lost: they are the last ones of their buffer, and ready only after t.
+    Packets that wait for the link are routed again in cycle t, as the switch sees its port go down
+    at once.
     """
     slot, queue, counts, mask = state.slot, state.queue, state.counts, len(state.wheel) - 1
     depth, vcs = rules.depth, rules.vcs
@@ -347,14 +357,15 @@ def drawn_destination(net: SimulatedNetwork, traffic: HostTraffic, arc: int, u: 
             last = middle
         else:
             low = middle + 1
-    number = traffic.host_number[low]
-    if number == SAME_NUMBER:
-        number = sender
-    elif number == ANY_HOST:
-        base = traffic.cumulative_share[low - 1] if low > begin else 0.0
-        inner = (u - base) / (traffic.cumulative_share[low] - base)
-        number = min(int(inner * net.hosts), net.hosts - 1)
-    return int(traffic.destination[low] * ports + net.links + number)
+    host_number = traffic.host_number[low]
+    if host_number == SAME_NUMBER:
+        host_number = sender
+    elif host_number == ANY_HOST:
+        # Where u is between the shares before and after the flow chooses the host.
+        share_before = traffic.cumulative_share[low - 1] if low > begin else 0.0
+        fraction = (u - share_before) / (traffic.cumulative_share[low] - share_before)
+        host_number = min(int(fraction * net.hosts), net.hosts - 1)
+    return int(traffic.destination[low] * ports + net.links + host_number)
 
 
 @loop
@@ -395,8 +406,8 @@ def _route_ready(net: SimulatedNetwork, rules: SwitchRules, state: PacketState, 
     vc = state.wheel[t & mask]
     state.wheel[t & mask] = -1
     while vc >= 0:
-        after = queue[vc, NEXT]
-        if queue[vc, STORED]:
+        next_in_list = queue[vc, NEXT]  # read first, as NEXT changes where the packet is dropped
+        if queue[vc, STORED]:  # it may have none, where the link that it came by has gone down
             front = vc * rules.depth + queue[vc, FRONT]
             arc = vc // rules.vcs
             switch, destination = arc // ports, slot[front, DESTINATION]
@@ -424,7 +435,7 @@ def _route_ready(net: SimulatedNetwork, rules: SwitchRules, state: PacketState, 
                 queue[vc, EGRESS] = out
                 state.ready[switch, state.waiting[switch]] = vc
                 state.waiting[switch] += 1
-        vc = after
+        vc = next_in_list
 
 
 @inlined_loop
@@ -435,35 +446,34 @@ def _send_from_hosts(
     slot, queue, counts, messages = state.slot, state.queue, state.counts, state.messages
     depth, vcs, length = rules.depth, rules.vcs, rules.length
     mask, senders = len(state.wheel) - 1, len(state.host)
-    has_messages = len(messages.destination) > 0
-    first = t // length % vcs  # channels take turns
+    has_messages = len(messages.destination_arc) > 0
+    first_channel = t // length % vcs  # channels take turns
     for h in range(senders):
         if state.due[h] <= t:
             arc = state.host[h]
             for i in range(vcs):
-                vc = arc * vcs + ring_place(first + i, vcs)
+                vc = arc * vcs + ring_place(first_channel + i, vcs)
                 if queue[vc, STORED] < depth:
                     into = vc * depth + ring_place(queue[vc, FRONT] + queue[vc, STORED], depth)
                     if slot[into, READY] <= t:
                         if has_messages:
                             message = packet_sent(messages, h, t + length)
-                            destination = messages.destination[message]
+                            destination = messages.destination_arc[message]
                             state.due[h] = due(messages, h)
                             made_at = message  # so that `_count_delivery` finds the message
                         else:
                             u = drawn(state.streams, senders + h)
                             destination = drawn_destination(net, traffic, arc, u)
                             made_at = state.made[h]
-                            after = next_packet_cycle(state.streams, h, made_at, state.chance[h])
-                            state.made[h] = after
-                            state.due[h] = max(after, t + length)
-                        slot[into, DESTINATION], slot[into, MADE], slot[into, HOPS] = (
-                            destination,
-                            made_at,
-                            0,
-                        )
-                        when = t + WIRE + net.delay[arc] + PIPELINE
-                        _append_packet(slot, queue, state.wheel, vc, into, when, mask)
+                            next_made = next_packet_cycle(
+                                state.streams, h, made_at, state.chance[h]
+                            )
+                            state.made[h] = next_made
+                            state.due[h] = max(next_made, t + length)
+                        slot[into, DESTINATION] = destination
+                        slot[into, MADE], slot[into, HOPS] = made_at, 0
+                        ready_at = t + WIRE + net.delay[arc] + PIPELINE
+                        _append_packet(slot, queue, state.wheel, vc, into, ready_at, mask)
                         counts[INJECTED] += 1
                         counts[LAST] = t
                         counts[MEASURED_IN] += rules.begin <= made_at < rules.end
@@ -496,14 +506,15 @@ def _pass_packets(
     for i in range(state.waiting[switch]):
         vc = ready[i]
         arc, out = vc // vcs, queue[vc, EGRESS]
-        ready[remaining] = vc  # it stays in the list unless it passes
+        ready[remaining] = vc  # it stays in the list unless `remaining` stays what it is
         if port[arc, IN_UNTIL] > half_cycle or port[out, OUT_UNTIL] > half_cycle:
             remaining += 1
             continue
         begin = max(t + half, port[out, FREE_FROM])
         front = vc * depth + queue[vc, FRONT]
         if out - switch * ports >= net.links:
-            # To a host: the packet is delivered when its last flit comes there.
+            # To a host: the packet is delivered when its last flit comes there. Its port has no
+            # buffers that could be full. In their place so many flits may wait for the link.
             if begin - t > depth * vcs * length:
                 remaining += 1
                 continue
@@ -522,8 +533,8 @@ def _pass_packets(
             elif marks:  # a mark lasts for the first link only
                 from_host = arc - switch * ports >= net.links
                 state.via[into] = state.via[front] if from_host else DIRECT
-            when = begin + WIRE + net.delay[out] + PIPELINE
-            _append_packet(slot, queue, state.wheel, into // depth, into, when, mask)
+            ready_at = begin + WIRE + net.delay[out] + PIPELINE
+            _append_packet(slot, queue, state.wheel, into // depth, into, ready_at, mask)
         if rules.begin <= begin < rules.end:
             state.carried[out] += length
             counts[HELD] += length * (t - slot[front, READY] + PIPELINE)
@@ -552,7 +563,7 @@ def _count_delivery(
     counts, messages = state.counts, state.messages
     counts[DELIVERED] += 1
     counts[ACCEPTED] += rules.begin <= done < rules.end
-    if len(messages.destination):
+    if len(messages.destination_arc):
         counts[WORST] = max(counts[WORST], done)
         message = made_at
         host = packet_received(messages, message, done)
@@ -569,7 +580,7 @@ def _count_delivery(
 
 @inlined_loop
 def ring_place(place: int, size: int) -> int:
-    """The index in a ring of an index that may be past its end, less than once; no division."""
+    """The place in a ring of a number below twice the size of the ring, without a division."""
     return place if place < size else place - size
 
 
@@ -586,8 +597,8 @@ def _update_backlog(
 ) -> None:
     """Change the backlogs of two arcs as a packet passes from one to the other.
 
-    Two flits pass in a cycle, but none before it came: the first flit was ready in cycle `ready`,
-    and one a cycle follows.
+    Two flits pass in a cycle, but no flit passes before it came: the first flit was ready in cycle
+    `ready`, and one a cycle follows.
 
     Args:
         net: the network.
@@ -622,7 +633,7 @@ def _free_slot(
     t: int,
     begin: int,
 ) -> int:
-    """A slot behind an egress that can be filled, of the channel that a packet moves to; or -1.
+    """A slot behind an egress that can be filled, of a channel that a packet may take; -1: none.
 
     Packets that follow each other on a link take virtual channels in turn.
 
@@ -654,7 +665,12 @@ def _free_slot(
 def choices(
     net: SimulatedNetwork, rules: SwitchRules, vc: int, arc: int, out: int
 ) -> tuple[int, int]:
-    """The first virtual channel behind an egress that a packet may take, and how many there are."""
+    """The first virtual channel behind an egress that a packet may take, and how many there are.
+
+    A packet from a host begins in the first channel. By HOP it goes to the next channel at each
+    switch, by VALLEY where it turns from down to up: the ingress arc, which leads back, rises, and
+    the egress arc rises. The last channel also has the virtual channels that no group takes.
+    """
     channel = 0
     if net.end[arc] >= 0 and rules.scheme != SINGLE:
         step = 1 if rules.scheme == HOP else net.up[arc] & net.up[out]
@@ -703,14 +719,14 @@ def _append_packet(
     wheel: NDArray[np.int32],
     vc: int,
     into: int,
-    when: int,
+    ready_at: int,
     mask: int,
 ) -> None:
-    """Add the packet in slot `into` to a virtual channel; it is ready in cycle `when`."""
-    slot[into, READY] = when
+    """Add the packet in slot `into` to a virtual channel; it is ready in cycle `ready_at`."""
+    slot[into, READY] = ready_at
     if not queue[vc, STORED]:
-        queue[vc, NEXT] = wheel[when & mask]
-        wheel[when & mask] = vc
+        queue[vc, NEXT] = wheel[ready_at & mask]
+        wheel[ready_at & mask] = vc
     queue[vc, STORED] += 1
 
 
@@ -744,6 +760,6 @@ def _remove_packet(
     queue[vc, STORED] -= 1
     if queue[vc, STORED]:
         first_free = (half_cycle + rules.length + RELOAD + 1) // 2
-        when = max(slot[vc * depth + front, READY], first_free)
-        queue[vc, NEXT] = wheel[when & mask]
-        wheel[when & mask] = vc
+        ready_at = max(slot[vc * depth + front, READY], first_free)
+        queue[vc, NEXT] = wheel[ready_at & mask]
+        wheel[ready_at & mask] = vc

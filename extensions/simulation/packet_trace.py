@@ -21,25 +21,25 @@ from extensions.simulation.load_point import SimulationSettings
 from inventory.problems import InputError, Problem, few, shown
 from inventory.yamlfile import TextFile, read_text
 
-FORM = "a cycle, two hosts of {hosts:,} from 0 on, and flits, such as 120 0 7 16"
+LINE_FORM = "a cycle, two hosts of {hosts:,} from 0 on, and flits, such as 120 0 7 16"
 """A line of a trace, in words."""
 CYCLE_LIMIT = 1 << 30
-"""All messages are ready before this cycle."""
+"""All messages are ready before this cycle. The simulation has cycles of 31 bits, and goes on."""
 FLIT_LIMIT = 1 << 30
 """All messages have fewer flits than this."""
 
 
 class PacketTrace(NamedTuple):
-    """N messages in the order of their cycles."""
+    """N messages in the order of their cycles, one for each line of the file."""
 
     cycle: NDArray[np.int64]
-    """int64[N], the cycle in which each message is ready."""
+    """int64[N], the cycle from which each message may be sent."""
     source: NDArray[np.int64]
-    """int64[N], the host that sends it."""
+    """int64[N], the host that sends each."""
     destination: NDArray[np.int64]
-    """int64[N], the host that it is for."""
+    """int64[N], the host that each is for."""
     flits: NDArray[np.int64]
-    """int64[N], its size."""
+    """int64[N], the size of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,8 @@ class TraceTimes:
     def text(self, routing: str) -> str:
         """The result of a trace that ended, as a sentence after its name.
 
-        routing: how packets are routed, in words.
+        Args:
+            routing: how packets are routed, in words.
         """
         messages = "1 message" if self.messages == 1 else f"{self.messages:,} messages"
         packets = "1 packet" if self.packets == 1 else f"{self.packets:,} packets"
@@ -89,7 +90,7 @@ def trace_times(build: Build, file: Path, hosts: int, settings: SimulationSettin
 
     Args:
         build: the build with its tables and cables.
-        file: the trace; its lines are as `FORM` says, and hosts are numbered switch by switch.
+        file: the trace; its lines are as `LINE_FORM` says, and hosts are numbered switch by switch.
         hosts: how many hosts each switch has; 0 for as many as it was built with.
         settings: the settings, from `settings_for`.
 
@@ -97,11 +98,11 @@ def trace_times(build: Build, file: Path, hosts: int, settings: SimulationSettin
         InputError: a line is wrong, or there are too many.
     """
     network = network_for(build, hosts or max(1, build.wiring.host_port.shape[1]), settings)
-    count = int(network.endpoints.sum()) * network.hosts
-    trace = read_trace(read_text(file), count)
-    packets = -(-trace.flits // settings.packet)  # of each message, rounded up
+    host_count = int(network.endpoints.sum()) * network.hosts
+    trace = read_trace(read_text(file), host_count)
+    packets = -(-trace.flits // settings.packet)  # int64[N], of each message, rounded up
 
-    def messages(arcs: NDArray[np.int32]) -> HostMessages:
+    def host_messages(arcs: NDArray[np.int32]) -> HostMessages:
         """A message for each line of the trace, between hosts with these arcs."""
         numbers = np.arange(len(packets))
         # Each message is a stage by itself, in the order of the trace. When a message has arrived,
@@ -115,10 +116,10 @@ def trace_times(build: Build, file: Path, hosts: int, settings: SimulationSettin
             stage=numbers,
             releases_stage=no_stage,
             size=packets,
-            ready=trace.cycle,
+            earliest=trace.cycle,
         )
 
-    sent = run_messages(build, network, settings, messages, int(packets.sum()))
+    sent = run_messages(build, network, settings, host_messages, int(packets.sum()))
     latency = sent.state.messages.done - sent.state.messages.earliest
     ended = sent.cycles is not None
 
@@ -149,12 +150,13 @@ def read_trace(file: TextFile, hosts: int) -> PacketTrace:
     Raises:
         InputError: lines are wrong, there are none, or there are too many.
     """
-    required = FORM.format(hosts=hosts)
+    required = LINE_FORM.format(hosts=hosts)
     rows, problems = list[tuple[int, ...]](), list[Problem]()
     for number, line in enumerate(file.text.splitlines(), 1):
         words = line.split()
         if not words or words[0].startswith("#"):
             continue
+        # A word that is no number becomes -1, which no column may have.
         row = tuple(int(word) if word.isascii() and word.isdigit() else -1 for word in words)
         if _fits(row, hosts):
             rows.append(row)

@@ -16,6 +16,11 @@ tables of a build with these policies:
 
 A path is the one of the minimal table, as in BookSim's `anynet`; or any shortest one, if the
 network has distances (`SimulatedNetwork.with_distances`).
+
+In the code `out` is an egress arc, and `in_arc` the arc at the other end of its link. `via` is the
+switch that a packet goes by, or `DIRECT`. The packet is forwarded to it first, and from there on to
+its destination. The *backlog* of an egress is how many flits wait for it (column BACKLOG of
+`port`).
 """
 
 from __future__ import annotations
@@ -30,9 +35,9 @@ from extensions.simulation.hop_choice import BACKLOG, drawn
 from extensions.simulation.simulated_network import HOME, NOWHERE, SimulatedNetwork
 
 SHORTEST, UGAL, VALIANT, UGAL_PF = 3, 4, 5, 6
-"""Policies of all packets, after those of `hop_choice`."""
+"""Policies of packets from hosts, numbered after those of `hop_choice`."""
 DIRECT = -1
-"""The `via` of a packet that goes over no other switch: its own path."""
+"""The `via` of a packet that goes straight to its destination."""
 
 
 @inlined_loop
@@ -44,9 +49,9 @@ def minimal_row(net: SimulatedNetwork, switch: int, target: int) -> int:
 
 @inlined_loop
 def path_links(net: SimulatedNetwork, switch: int, target: int) -> np.int32:
-    """The links of the path to a switch."""
+    """The links of the path from a switch to another."""
     if len(net.distance):
-        return np.int32(net.distance[target, switch])
+        return np.int32(net.distance[target, switch])  # the distance is the same both ways
     return np.int32(net.hops[switch, target])
 
 
@@ -59,14 +64,17 @@ def shortest_hop(
     adaptive: bool,
     chance: float,
 ) -> int:
-    """A link on a shortest path to a switch, `HOME` if it is this one, `NOWHERE` if there is none.
+    """The egress on a shortest path to a switch, `HOME` if it is this one, `NOWHERE` for none.
+
+    With distances there may be several. Those are counted, and then the one is taken that the
+    random number stands for.
 
     Args:
         net: the network, with distances or without.
         switch: the switch that the packet is in.
         target: the switch that it goes to.
         port: [S·L, 4], with the column BACKLOG.
-        adaptive: whether the links are compared for which fewest flits wait, or all shortest ones.
+        adaptive: whether only those with the smallest backlog count, or all on shortest paths.
         chance: a random number of [0, 1), which draws one of several.
     """
     if not len(net.distance):
@@ -75,19 +83,21 @@ def shortest_hop(
     links_left = distance[switch]
     if links_left == 0:
         return HOME
-    fewest_waiting, count = np.int32(2**31 - 1), 0
+    # Count the links to nearer switches, and among them those with the smallest backlog.
+    smallest_backlog, count = np.int32(2**31 - 1), 0
     for out in range(switch * ports, switch * ports + net.links):
-        far = net.end[out]
-        if far >= 0 and distance[far // ports] == links_left - 1:
-            waiting = port[out, BACKLOG] if adaptive else np.int32(0)
-            if waiting < fewest_waiting:
-                fewest_waiting, count = waiting, 0
-            count += waiting == fewest_waiting
+        in_arc = net.end[out]
+        if in_arc >= 0 and distance[in_arc // ports] == links_left - 1:
+            backlog = port[out, BACKLOG] if adaptive else np.int32(0)
+            if backlog < smallest_backlog:
+                smallest_backlog, count = backlog, 0
+            count += backlog == smallest_backlog
+    # Take the one that the random number stands for.
     left_to_skip = int(chance * count)
     for out in range(switch * ports, switch * ports + net.links):
-        far = net.end[out]
-        nearer = far >= 0 and distance[far // ports] == links_left - 1
-        if nearer and (not adaptive or port[out, BACKLOG] == fewest_waiting):
+        in_arc = net.end[out]
+        is_nearer = in_arc >= 0 and distance[in_arc // ports] == links_left - 1
+        if is_nearer and (not adaptive or port[out, BACKLOG] == smallest_backlog):
             if not left_to_skip:
                 return out
             left_to_skip -= 1
@@ -99,7 +109,7 @@ def ugal_pf_detour(
     net: SimulatedNetwork,
     switch: int,
     destination: int,
-    hop: int,
+    minimal: int,
     port: NDArray[Any],
     chance: float,
 ) -> tuple[int, int]:
@@ -109,34 +119,42 @@ def ugal_pf_detour(
         net: the network.
         switch: the switch that the packet is in.
         destination: the switch to which it goes.
-        hop: the minimal egress of the packet.
+        minimal: the minimal egress of the packet.
         port: [S·L, 4], with the column BACKLOG.
         chance: a random number of [0, 1).
     """
-    ports, best = net.links + net.hosts, hop
+    ports, best = net.links + net.hosts, minimal
     for out in range(switch * ports, switch * ports + net.links):
-        far = net.end[out]
-        if far >= 0 and net.endpoints[far // ports] and port[out, BACKLOG] < port[best, BACKLOG]:
+        in_arc = net.end[out]
+        has_hosts = in_arc >= 0 and net.endpoints[in_arc // ports]
+        if has_hosts and port[out, BACKLOG] < port[best, BACKLOG]:
             best = out
-    if best == hop:
-        return hop, DIRECT
+    if best == minimal:
+        return minimal, DIRECT
     via = net.end[best] // ports
     if path_links(net, switch, destination) > 1:
         return best, via
+    # The destination is a neighbour: draw one of the neighbours of that neighbour.
     arcs_from_via = net.end[via * ports : via * ports + net.links]
     count = 0
-    for far in arcs_from_via:
-        count += (
-            far >= 0 and far // ports not in (switch, destination) and net.endpoints[far // ports]
-        )
+    for in_arc in arcs_from_via:
+        count += _may_be_intermediate(net, in_arc, switch, destination)
     left_to_skip = int(chance * count)
-    for far in arcs_from_via:
-        if far >= 0 and far // ports not in (switch, destination) and net.endpoints[far // ports]:
+    for in_arc in arcs_from_via:
+        if _may_be_intermediate(net, in_arc, switch, destination):
             if not left_to_skip:
-                via = far // ports
+                via = in_arc // ports
+                # The first of several shortest paths with the smallest backlog will do.
                 return shortest_hop(net, switch, via, port, True, 0.0), via
             left_to_skip -= 1
     return best, via
+
+
+@inlined_loop
+def _may_be_intermediate(net: SimulatedNetwork, in_arc: int, switch: int, destination: int) -> bool:
+    """Whether an arc is of a switch with hosts that is neither the one nor the other."""
+    far = in_arc // (net.links + net.hosts)
+    return in_arc >= 0 and far not in (switch, destination) and bool(net.endpoints[far])
 
 
 @inlined_loop
@@ -154,6 +172,9 @@ def without_tables(
     stream: int,
 ) -> tuple[int, int]:
     """The egress arc of a packet, and the switch that it goes by, or `DIRECT`.
+
+    Only its first switch chooses what a packet goes by. Of UGAL the cost of a path is its links
+    times the backlog of its first one.
 
     Args:
         net: the network.
@@ -177,21 +198,22 @@ def without_tables(
         while via in (switch, destination):
             via = int(intermediates[int(drawn(streams, stream) * len(intermediates))])
     target = via if via != DIRECT else destination
-    hop = shortest_hop(net, switch, target, port, adaptive, drawn(streams, stream))
-    if not from_host or not adaptive or hop < 0 or not port[hop, BACKLOG]:
-        return hop, via
+    out = shortest_hop(net, switch, target, port, adaptive, drawn(streams, stream))
+    if not from_host or not adaptive or out < 0 or not port[out, BACKLOG]:
+        return out, via
     if policy == UGAL_PF:
-        if port[hop, BACKLOG] < threshold:
-            return hop, via
-        return ugal_pf_detour(net, switch, destination, hop, port, drawn(streams, stream))
-    cost = path_links(net, switch, destination) * port[hop, BACKLOG]
+        if port[out, BACKLOG] < threshold:
+            return out, via
+        return ugal_pf_detour(net, switch, destination, out, port, drawn(streams, stream))
+    cost = path_links(net, switch, destination) * port[out, BACKLOG]
     for _ in range(samples):
-        middle = intermediates[int(drawn(streams, stream) * len(intermediates))]
-        if middle in (switch, destination):
+        intermediate = intermediates[int(drawn(streams, stream) * len(intermediates))]
+        if intermediate in (switch, destination):
             continue
-        detour = shortest_hop(net, switch, middle, port, adaptive, drawn(streams, stream))
+        detour = shortest_hop(net, switch, intermediate, port, adaptive, drawn(streams, stream))
         if detour >= 0:
-            links = path_links(net, switch, middle) + path_links(net, middle, destination)
+            links = path_links(net, switch, intermediate)
+            links += path_links(net, intermediate, destination)
             if links * port[detour, BACKLOG] < cost:
-                hop, via, cost = detour, middle, links * port[detour, BACKLOG]
-    return hop, via
+                out, via, cost = detour, intermediate, links * port[detour, BACKLOG]
+    return out, via

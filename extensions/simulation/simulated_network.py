@@ -3,7 +3,7 @@
 The simulators `packet_kernel` and `flit_kernel` are loops that are compiled to machine code, and
 read nothing but arrays. `SimulatedNetwork.of` makes the arrays that describe a build. They number
 everything by *arcs*: an arc is a switch with one of its ports. `HostTraffic` has the destinations
-of each host's packets.
+of each host's packets. Arrays for what a simulation does not use are empty.
 """
 
 from __future__ import annotations
@@ -30,9 +30,16 @@ Numbers = NDArray[Any]
 DESTINATIONS_AT_ONCE = 256
 """The destinations whose classes are looked up at once."""
 NOWHERE = -1
-"""The arc where there is none."""
+"""In place of an arc: there is none."""
 HOME = -2
-"""The arc of a packet that is delivered at this switch."""
+"""In place of an arc: the packet is delivered at this switch."""
+NO_PATH = 255
+"""In `SimulatedNetwork.hops`: there is no minimal path."""
+ANY_HOST = -1
+"""In `HostTraffic.host_number`: each packet goes to any host of the switch, at random."""
+SAME_NUMBER = -2
+"""In `HostTraffic.host_number`: packets go to the host with the sender's own number at its switch.
+"""
 
 
 class SimulatedNetwork(NamedTuple):
@@ -49,14 +56,16 @@ class SimulatedNetwork(NamedTuple):
     hosts: int
     """p, how many hosts each switch has at most."""
     end: NDArray[np.int32]
-    """int32[S·L], the arc at the other end of a link, -1 for none and for hosts."""
+    """int32[S·L], the arc at the other end of each link; `NOWHERE` for the ports of hosts and those
+    without a link."""
     delay: NDArray[np.int32]
     """int32[S·L], the cycles that a flit takes over the link or to the host."""
     class_number: NDArray[np.uint16]
-    """uint16[S, S], the egress class of each switch for each destination; C delivers, C + 1 drops.
-    """
+    """uint16[S, S], the egress class of each switch for each destination. Of the classes from 0 on,
+    C are those of the tables; class C delivers, and class C + 1 drops."""
     hops: NDArray[np.uint8]
-    """uint8[S, S], the links from each switch to each destination over minimal paths."""
+    """uint8[S, S], the links from each switch to each destination over minimal paths; `NO_PATH` for
+    none."""
     transit_arcs: NDArray[np.int32]
     """int32[S·(C + 2), 1 + P], by switch and class the egress arcs of packets in transit, the
     minimal one first; `HOME` for the class that delivers."""
@@ -70,9 +79,10 @@ class SimulatedNetwork(NamedTuple):
     endpoints: NDArray[np.bool_]
     """bool[S], the switches with hosts."""
     distance: NDArray[np.uint8]
-    """uint8[S, S], the links of a shortest path; empty if packets follow tables."""
+    """uint8[S, S], the links of a shortest path; empty unless `with_distances` computed them."""
     intermediate_switches: NDArray[np.int32]
-    """int32[n], the switches that packets may be sent over, as intermediates."""
+    """int32[n], the switches that packets may be sent over, as intermediates; empty if there are
+    none."""
     program: Program
     """The tables as the rule reads them (`compilers.forwarding.rule`)."""
     uses_intermediates: bool
@@ -91,7 +101,7 @@ class SimulatedNetwork(NamedTuple):
 
     @property
     def alternates(self) -> bool:
-        """Whether some packet from a host may leave by another port than the minimal one."""
+        """Whether a packet from a host may leave by another port than the minimal one."""
         return bool((self.weight[:, 1:] > 0).any())
 
     @classmethod
@@ -154,7 +164,7 @@ class SimulatedNetwork(NamedTuple):
 def _classes_and_hops(
     fib: Fib, build: Build, classes: int
 ) -> tuple[NDArray[np.uint16], NDArray[np.uint8]]:
-    """`SimulatedNetwork.class_number` and `hops`; 255 hops where there is no minimal path.
+    """The arrays `SimulatedNetwork.class_number` and `hops`.
 
     Args:
         fib: the tables of the build, joined with its cables.
@@ -167,33 +177,28 @@ def _classes_and_hops(
     for first in range(0, switches, DESTINATIONS_AT_ONCE):
         block = np.arange(first, min(first + DESTINATIONS_AT_ONCE, switches))
         egress = egress_classes(build, block, fib).T
-        no_class = np.where(egress == DROP, classes + 1, classes)
-        numbers[:, block] = np.where(egress >= 0, egress, no_class)
+        delivers_or_drops = np.where(egress == DROP, classes + 1, classes)
+        numbers[:, block] = np.where(egress >= 0, egress, delivers_or_drops)
         minimal = minimal_hops(fib, block)
-        hops[:, block] = np.where(minimal >= 0, minimal.astype(np.uint8), np.uint8(255))
+        hops[:, block] = np.where(minimal >= 0, minimal.astype(np.uint8), np.uint8(NO_PATH))
     return numbers, hops
-
-
-ANY_HOST = -1
-"""The host number of a flow to a switch: each packet goes to any of its hosts, at random."""
-SAME_NUMBER = -2
-"""The host number of a flow to a switch: to the host with the sender's own number there."""
 
 
 class HostTraffic(NamedTuple):
     """The flows of each host. Hosts are numbered switch by switch, p at each of S switches.
 
-    Hosts with the same flows share a *row* of flows.
+    Hosts with the same flows share a *row* of flows. The flows of row r are those from `first[r]`
+    to `first[r + 1]` in `destination`, `host_number` and `cumulative_share`.
     """
 
     row: NDArray[np.int32]
     """int32[S·p], the row of each host."""
     first: NDArray[np.int64]
-    """int64[R + 1], where the flows of each row begin in the three arrays below."""
+    """int64[R + 1], where the flows of each of R rows begin, and then the number of all flows."""
     destination: NDArray[np.int32]
     """int32[n], the switch that a flow goes to."""
     host_number: NDArray[np.int32]
-    """int32[n], the number of the host at that switch; `ANY_HOST` or `SAME_NUMBER`."""
+    """int32[n], the number of the host at that switch, or `ANY_HOST`, or `SAME_NUMBER`."""
     cumulative_share: NDArray[np.float64]
     """float64[n], the share of the row's packets in this flow and the earlier ones of the row."""
     volume: NDArray[np.float64]
@@ -201,13 +206,14 @@ class HostTraffic(NamedTuple):
 
     @classmethod
     def of(cls, traffic: Traffic, switches: int, hosts: int) -> HostTraffic:
-        """The traffic between hosts that makes up a traffic between switches.
+        """The traffic of hosts that together send a traffic between switches.
 
         If the hosts of a switch send to one switch, each sends to the host with its own number
         there; else each sends to any host.
         """
         rows = _rows(traffic.source, traffic.destination, traffic.amount, switches)
-        has_one_flow = np.repeat(np.diff(rows.first) == 1, np.diff(rows.first))
+        flows_of_row = np.diff(rows.first)
+        has_one_flow = np.repeat(flows_of_row == 1, flows_of_row)
         return cls(
             row=np.repeat(np.arange(switches, dtype=np.int32), hosts),
             first=rows.first,
@@ -262,9 +268,15 @@ class HostTraffic(NamedTuple):
         Args:
             sends: bool[S·p], the hosts that send messages.
         """
-        empty = np.zeros(len(sends), np.int32)
-        first = np.zeros(2, np.int64)
-        return cls(empty, first, empty[:0], empty[:0], np.zeros(0), sends.astype(np.float64))
+        no_flow = np.zeros(0, np.int32)
+        return cls(
+            row=np.zeros(len(sends), np.int32),
+            first=np.zeros(2, np.int64),
+            destination=no_flow,
+            host_number=no_flow,
+            cumulative_share=np.zeros(0),
+            volume=sends.astype(np.float64),
+        )
 
 
 class _Rows(NamedTuple):

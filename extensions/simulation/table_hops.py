@@ -64,11 +64,10 @@ def host_chances(
     streams: NDArray[np.uint64],
     stream: int,
 ) -> tuple[float, float]:
-    """The numbers from 0 to 1 by which a packet from a host chooses its path, and its mark.
+    """Two numbers of [0, 1), by which a packet from a host chooses its path and its mark.
 
-    They are random, or hashes of a flow. Both are 0 if the packet has no choice.
-
-    The arguments are those of `by_tables`.
+    They are random, or hashes of a flow. Both are 0 if the packet has no choice. The arguments are
+    those of `by_tables`.
     """
     if policy == MINIMAL:
         return 0.0, 0.0
@@ -117,6 +116,7 @@ def by_tables(
     switch, target = arc // ports, destination // ports
     ingress = arc - switch * ports
     class_number = egress_class(net, switch, target)
+    # First the packets whose next hop is chosen at random: those of hosts, and spread ones.
     if ingress >= net.links:
         chance, mark_chance = host_chances(net, policy, flows, destination, arc, streams, stream)
         if not net.uses_intermediates or policy != EMITTED or switch == target:
@@ -136,6 +136,7 @@ def by_tables(
         )
         link = offered[0, via * count // MARKS]
         return arc_of(net, switch, link) if count else NOWHERE, via
+    # All others follow a class: that of their intermediate, or that of their destination.
     if net.uses_intermediates and via >= 0:
         via_class = egress_class(net, switch, via)
         # It goes on to its destination from the intermediate, or where the way to that is broken.
@@ -144,13 +145,14 @@ def by_tables(
         else:
             class_number = via_class
     if program.every_hop and policy != MINIMAL:
+        # ECMP in transit, too. A packet that came by one of the next hops is bounced instead.
         shares = program.shares[switch, class_number]
         came_by_next_hop = class_number >= 0 and contains(shares, ingress)
-        if not came_by_next_hop:  # ECMP in transit, too
+        if not came_by_next_hop:
             chance = drawn(streams, stream)
             count = next_links(
                 program, switch, ingress, PLAIN, class_number, dead, offered[0], offered[1]
             )
-            place = by_weight(net, switch, class_number, offered[0, :count], chance)
-            return egress(net, switch, offered[0, place], dead), via
+            index = by_weight(net, switch, class_number, offered[0, :count], chance)
+            return egress(net, switch, offered[0, index], dead), via
     return egress(net, switch, transit(program, switch, ingress, class_number, dead), dead), via

@@ -162,7 +162,7 @@ def test_collectives_take_as_long_as_in_simgrid(
     write_platform(build, tmp_path)
     settings = replace(settings_for(build), buffer=buffer)
     message = 256 * settings.packet * FLIT
-    size = round(message / COLLECTIVES[collective](build.topology.graph.order * hosts).part)
+    size = round(message / COLLECTIVES[collective](build.topology.graph.order * hosts).vector_share)
     found = completion_time(build, collective, size, hosts, settings)
     words = (collectives_program, "platform.xml", "hostfile", collective, str(message))
     took, messages = run(*words, folder=tmp_path).split()
