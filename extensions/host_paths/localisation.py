@@ -30,14 +30,14 @@ MOST_NAMED = 8
 
 @dataclass(frozen=True, slots=True)
 class ProbePath:
-    """The path of a probe."""
+    """A probe and its path."""
 
     number: int
     """The number of the probe, counted over all planes."""
     plane: int
-    """Its plane, from 0."""
+    """The plane of the path, from 0."""
     nodes: tuple[int, ...]
-    """The vertices of its switches."""
+    """The vertices of the switches on the path."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -51,14 +51,14 @@ class Probing:
     probes: tuple[ProbePath, ...]
     """The probes of all planes."""
     fewest: int
-    """No set of probes that covers all links in both directions is smaller."""
+    """No set of probes that crosses all links in both directions has fewer."""
     links: Numbers
     """int64[E, 3], the plane and both switches of every link, the smaller first."""
     switches: Numbers
-    """int64[N, 2], the plane and the switch."""
+    """int64[N, 2], the plane and the vertex of every switch."""
     crossing: Numbers
     """int64[2, n], element and probe, once for each probe that crosses the element. Elements are
-    numbered: links first, then switches."""
+    numbered: element i is link i below E, and switch i - E from E on."""
 
     def __repr__(self) -> str:
         """`<Probing: 100 probes over 224 links>`."""
@@ -102,7 +102,7 @@ class Probing:
         )
 
     def name(self, element: int) -> str:
-        """`A-B` for a link, the node's name for a switch."""
+        """The name of an element: `A-B` for a link, the node's name for a switch."""
         if element < len(self.links):
             plane, first, second = self.links[element].tolist()
             names = self.builds[plane].wiring.names
@@ -111,9 +111,9 @@ class Probing:
         return str(self.builds[plane].wiring.names[switch])
 
     def alike(self) -> list[list[str]]:
-        """Elements that no report can distinguish, as the same probes cross them."""
+        """The names of elements that no report can distinguish, as the same probes cross them."""
         element, probe = self.crossing
-        # By the probes that cross them, the names of the elements.
+        # The names of elements, by the probes that cross them.
         groups: dict[tuple[int, ...], list[str]] = {}
         # Sorted by element and cut where the element changes: a part has the probes of an element.
         by_element = np.lexsort((probe, element))
@@ -132,7 +132,11 @@ class Probing:
         return self.carriers.of_path(probe.plane, probe.nodes, host)
 
     def as_dict(self, probe: ProbePath) -> dict[str, Any]:
-        """A probe for JSON, with the first hosts of its ends; planes count from 1."""
+        """A probe for JSON.
+
+        The keys are `probe` (its number), `plane` (from 1), `source` and `destination` (the first
+        hosts of its ends), `nodes` (the names of its switches) and `sids` (its carrier, as a list).
+        """
         wiring = self.builds[probe.plane].wiring
         width = wiring.host_port.shape[1]
         ends = (probe.nodes[0], probe.nodes[-1])
@@ -153,25 +157,36 @@ class Probing:
             lost: the numbers of the probes that were lost.
             arrived: the numbers of the probes that arrived. The report tells nothing of all others.
         """
-        lost_over = self._crossed_by(lost)
-        may_be_down = (self._crossed_by(arrived) == 0) & (lost_over > 0)
-        candidates = np.flatnonzero(may_be_down & (lost_over == len(lost)))
-        parts = np.zeros(0, np.int64)
-        one_way, together = tuple[str, ...](), tuple[str, ...]()
-        if not len(candidates):
-            parts = np.flatnonzero(may_be_down)
-            one_way = self._one_way(next(iter(lost))) if len(lost) == 1 else ()
-            together = self._in_each_plane(lost, arrived)
+        lost_over = self._crossings_of(lost)  # of each element, how many lost probes cross it
+        may_be_down = (self._crossings_of(arrived) == 0) & (lost_over > 0)
+        candidates = self._names(may_be_down & (lost_over == len(lost)))
+        if candidates:
+            return Localisation(
+                lost=len(lost),
+                arrived=len(arrived),
+                candidates=candidates,
+                one_way=(),
+                together=(),
+                parts=(),
+            )
         return Localisation(
             lost=len(lost),
             arrived=len(arrived),
-            candidates=tuple(self.name(element) for element in candidates.tolist()),
-            one_way=one_way,
-            together=together,
-            parts=tuple(self.name(element) for element in parts.tolist()),
+            candidates=(),
+            one_way=self._arcs_of_probe(next(iter(lost))) if len(lost) == 1 else (),
+            together=self._one_in_each_plane(lost, arrived),
+            parts=self._names(may_be_down),
         )
 
-    def _crossed_by(self, probes: Collection[int]) -> Numbers:
+    def _names(self, is_listed: NDArray[np.bool_]) -> tuple[str, ...]:
+        """The names of elements.
+
+        Args:
+            is_listed: bool[E + N], whether each element is one of them.
+        """
+        return tuple(self.name(element) for element in np.flatnonzero(is_listed).tolist())
+
+    def _crossings_of(self, probes: Collection[int]) -> Numbers:
         """int64[E + N]: how many of these probes cross each element."""
         is_listed = np.zeros(len(self.probes), np.bool_)
         is_listed[list(probes)] = True
@@ -179,8 +194,13 @@ class Probing:
         count = len(self.links) + len(self.switches)
         return np.bincount(element[is_listed[probe]], minlength=count)
 
-    def _in_each_plane(self, lost: Collection[int], arrived: Collection[int]) -> tuple[str, ...]:
-        """What is down in each plane that lost probes, if that is one in each of several."""
+    def _one_in_each_plane(
+        self, lost: Collection[int], arrived: Collection[int]
+    ) -> tuple[str, ...]:
+        """The one element of each plane that explains its lost probes.
+
+        () if fewer than two planes lost probes, or in some of these planes none or several do.
+        """
         planes = sorted({self.probes[number].plane for number in lost})
         if len(planes) < 2:
             return ()
@@ -191,7 +211,7 @@ class Probing:
             causes.append(self.localise(lost_here, arrived_here).found)
         return tuple(causes) if all(causes) else ()
 
-    def _one_way(self, number: int) -> tuple[str, ...]:
+    def _arcs_of_probe(self, number: int) -> tuple[str, ...]:
         """The links of a probe in its direction, by the names of their switches."""
         probe = self.probes[number]
         names = self.builds[probe.plane].wiring.names
@@ -203,7 +223,17 @@ class Probing:
 
 @dataclass(frozen=True, slots=True)
 class Localisation:
-    """What may have failed, by a report of probes."""
+    """What may have failed, by a report of probes.
+
+    | report | fields that are not empty |
+    |---|---|
+    | no probe was lost | none |
+    | one element explains it, or any of several does | `candidates` |
+    | one probe was lost, and no element explains that | `one_way`, perhaps `parts` |
+    | one element in each of several planes explains it | `together`, perhaps `parts` |
+    | several elements have failed | `parts` |
+    | nothing explains it | none |
+    """
 
     lost: int
     """How many probes were lost."""
@@ -212,14 +242,13 @@ class Localisation:
     candidates: tuple[str, ...]
     """Links and switches each of which explains the whole report by itself."""
     one_way: tuple[str, ...]
-    """If there is no candidate and one probe was lost: the links that it crosses, in its direction.
-    """
+    """The links that the only lost probe crosses, in its direction: one of them may be down in this
+    direction alone, so that the probe of the other direction arrived."""
     together: tuple[str, ...]
-    """If there is no candidate: one element in each of several planes, which together explain the
-    report."""
+    """One element in each of several planes, which together explain the report."""
     parts: tuple[str, ...]
-    """If there is no candidate: the elements that a lost probe crosses and no probe that arrived.
-    Several of them may have failed."""
+    """The elements that a lost probe crosses and no probe that arrived. Several of them may have
+    failed."""
 
     @property
     def found(self) -> str:
@@ -269,32 +298,38 @@ def _require_hosts(build: Build) -> None:
 
 
 class _Crossings(NamedTuple):
-    """The links and switches of all planes, and the probes that cross them, as in `Probing`."""
+    """The links and switches of all planes, and the probes that cross them: fields of `Probing`."""
 
     links: Numbers
-    """`Probing.links`."""
+    """int64[E, 3], as `Probing.links`."""
     switches: Numbers
-    """`Probing.switches`."""
+    """int64[N, 2], as `Probing.switches`."""
     crossing: Numbers
-    """`Probing.crossing`."""
+    """int64[2, n], as `Probing.crossing`."""
 
     @classmethod
     def of(cls, builds: Sequence[Build], probes: Sequence[ProbePath]) -> _Crossings:
         """Number the links that probes cross, and all switches."""
         sizes = [len(build.wiring.names) for build in builds]
-        switches = np.array([(p, v) for p, size in enumerate(sizes) for v in range(size)], np.int64)
+        switches = np.array(
+            [(plane, vertex) for plane, size in enumerate(sizes) for vertex in range(size)],
+            np.int64,
+        )
         # Switches are numbered over all planes here: those of plane p from first[p] on.
         first = np.cumsum([0, *sizes])
-        steps = [
+        # The arcs of all probes: tail, head, and the number of the probe.
+        arcs = [
             (first[probe.plane] + switch, first[probe.plane] + next_switch, probe.number)
             for probe in probes
             for switch, next_switch in pairwise(probe.nodes)
         ]
-        tail, head, number = np.array(steps, np.int64).T
+        tail, head, number = np.array(arcs, np.int64).T
+        # The link of each arc; both ends of a link are in one plane.
         ends = np.sort(np.stack((tail, head)), axis=0)
-        joined, link = np.unique(ends, axis=1, return_inverse=True)
-        plane = switches[joined[0], 0]
-        links = np.column_stack((plane, joined[0] - first[plane], joined[1] - first[plane]))
+        link_ends, link = np.unique(ends, axis=1, return_inverse=True)
+        plane = switches[link_ends[0], 0]
+        links = np.column_stack((plane, link_ends[0] - first[plane], link_ends[1] - first[plane]))
+        # A probe crosses the link, the tail and the head of each of its arcs.
         element = np.concatenate((link.ravel(), len(links) + tail, len(links) + head))
         crossing = np.unique(np.stack((element, np.tile(number, 3))), axis=1)
         return cls(links.astype(np.int64), switches, crossing)

@@ -4,9 +4,10 @@
     for value, path in enumerate(path_set([fabric] * 8, 10, 19, 128)):
         print(value, carrier(usids(path.nodes, host=0), BLOCK + path.plane))
 
-Path i of a set belongs to entropy value i. First come edge-disjoint paths, the shortest ones of all
-planes ahead; then paths that use first and last links equally often. A pair always gets the same
-set, and pairs begin at different links, so that short sets load all of them.
+Path i of a set belongs to entropy value i. First come edge-disjoint paths: the shortest one of each
+plane, then a second one of each plane, and so on. Then come paths that use first and last links
+equally often. A pair of switches always gets the same set. Pairs begin at different links, so that
+short sets load all of them.
 
 Switches are numbered as `polarfab export` numbers them, from 0, for every prime power q up to
 1,024; carriers reach to q = 191. `polarfab hosts paths --format library` writes it as one
@@ -22,13 +23,15 @@ from typing import NamedTuple, Protocol
 from compilers.topology.conway import CONWAY
 
 SWITCH, HOST, DECAPSULATE, ADJACENCY = 0x1000, 0xA000, 0xE000, 0xF000
-"""uSIDs: switch v is SWITCH + v + 1, host h of any switch HOST + h (RFC 9800, F3216)."""
+"""uSIDs (RFC 9800, F3216): of switch v SWITCH + v + 1, of host h of any switch HOST + h, of link k
+of
+any switch ADJACENCY + k. DECAPSULATE takes the outer header off."""
 BLOCK = 0xFC000000
 """The first 32 bits of carriers of the first plane, fc00::/32; each other plane has the next."""
 CARRIER = 6
-"""uSIDs in a carrier."""
+"""The most uSIDs of a carrier."""
 LONGEST = CARRIER - 2
-"""Links of a path whose carrier ends in host and decapsulation."""
+"""The most links of a path whose carrier ends in the uSIDs of a host and of decapsulation."""
 
 
 class HostPath(NamedTuple):
@@ -95,16 +98,19 @@ class ExtensionField:
         """
         self.q = q
         self.p = p = next(d for d in range(2, q) if q % d == 0)
-        below = polynomial[:0:-1]
-        digits = [1] + [0] * (len(below) - 1)
+        # The coefficients below the leading one, which is 1, from that of x^0 on.
+        lower = polynomial[:0:-1]
+        # The coefficients of x^k, for k = 0, 1, …: times x, and reduced by the polynomial.
+        digits = [1] + [0] * (len(lower) - 1)
         self.power: list[int] = []
         for _ in range(q - 1):
             self.power.append(sum(digit * p**place for place, digit in enumerate(digits)))
-            top = digits[-1]
+            leading = digits[-1]
             shifted = (0, *digits[:-1])
-            digits = [(s - top * low) % p for s, low in zip(shifted, below, strict=True)]
+            digits = [(s - leading * low) % p for s, low in zip(shifted, lower, strict=True)]
         self.log = {element: k for k, element in enumerate(self.power)}
-        self.minus = 0 if p == 2 else (q - 1) // 2
+        # -1 is the power (q - 1) / 2 of a primitive element, and 1 itself if p is 2.
+        self.log_of_minus_one = 0 if p == 2 else (q - 1) // 2
 
     def add(self, a: int, b: int) -> int:
         """The sum of two elements: a(1 + b/a), where adding 1 changes the lowest digit."""
@@ -120,7 +126,7 @@ class ExtensionField:
 
     def neg(self, a: int) -> int:
         """The negative of an element."""
-        return self.power[(self.log[a] + self.minus) % (self.q - 1)] if a else 0
+        return self.power[(self.log[a] + self.log_of_minus_one) % (self.q - 1)] if a else 0
 
     def inv(self, a: int) -> int:
         """The inverse of an element a, which is not 0."""
@@ -130,7 +136,8 @@ class ExtensionField:
 class PolarityGraph:
     """ER_q, the graph of PolarFly: switches are points (x, y, z), joined where x·x' = 0.
 
-    The points are left-normalised vectors over F_q in lexicographic order.
+    The points are left-normalised vectors over F_q in lexicographic order: switch 0 is (0, 0, 1),
+    switches 1 to q are (0, 1, z), and then come q² switches (1, y, z).
     """
 
     def __init__(self, q: int) -> None:
@@ -162,11 +169,11 @@ class PolarityGraph:
         return (0, 1, switch - 1) if switch else (0, 0, 1)
 
     def _number(self, x: int, y: int, z: int) -> int:
-        """The switch of a vector that is not 0."""
+        """The switch of a vector that is not 0: it is divided by its first coordinate but 0."""
         mul, inv, q = self.field.mul, self.field.inv, self.q
         if x:
-            over = inv(x)
-            return 1 + q + mul(y, over) * q + mul(z, over)
+            inverse = inv(x)
+            return 1 + q + mul(y, inverse) * q + mul(z, inverse)
         return 1 + mul(z, inv(y)) if y else 0
 
     def neighbours(self, switch: int) -> list[int]:
@@ -174,17 +181,23 @@ class PolarityGraph:
         a, b, c = self.point(switch)
         add, mul, q = self.field.add, self.field.mul, self.q
         if c:
-            over = self.field.neg(self.field.inv(c))
-            start, slope = mul(a, over), mul(b, over)
+            # z = -(a·x + b·y) / c, for (x, y) = (0, 1) and for (1, y).
+            minus_inverse = self.field.neg(self.field.inv(c))
+            constant, slope = mul(a, minus_inverse), mul(b, minus_inverse)
             orthogonal = [1 + slope]
-            orthogonal += [1 + q + y * q + add(start, mul(slope, y)) for y in range(q)]
+            orthogonal += [1 + q + y * q + add(constant, mul(slope, y)) for y in range(q)]
         else:
-            row = 1 + q + mul(self.field.neg(a), self.field.inv(b)) * q if b else 1
-            orthogonal = [0, *range(row, row + q)]
+            # (0, 0, 1), and all z with y = -a / b of (1, y, z); without b all z of (0, 1, z).
+            first = 1 + q + mul(self.field.neg(a), self.field.inv(b)) * q if b else 1
+            orthogonal = [0, *range(first, first + q)]
         return [other for other in orthogonal if other != switch]
 
     def shortest(self, source: int, destination: int) -> tuple[int, ...]:
-        """The minimal path after the source: by source × destination unless they are joined."""
+        """The minimal path after the source.
+
+        Two switches that are not joined have one common neighbour, the point orthogonal to both:
+        their cross product.
+        """
         if source == destination:
             return ()
         add, mul, neg = self.field.add, self.field.mul, self.field.neg
@@ -206,14 +219,15 @@ def path_set(
     count: int,
     longest: int = LONGEST,
 ) -> list[HostPath]:
-    """The first `count` paths from a switch to another over all planes, fewer where no more are.
+    """The first `count` paths from a switch to another over all planes; fewer if there are not
+    so many.
 
     Args:
         planes: the graph of every plane; a graph may occur again.
         source: a switch.
         destination: another switch.
         count: how many paths.
-        longest: links of a path at most.
+        longest: the most links of a path.
     """
     return list(islice(every_path(planes, source, destination, longest), count))
 
@@ -230,16 +244,18 @@ def every_path(
         raise ValueError(f"{source} is both ends of the path: hosts of one switch need none")
     first = (source + destination) % len(planes)
     order = [*range(first, len(planes)), *range(first)]
+    # Planes with the same graph have the same paths, which are searched once.
     graphs = list({id(graph): graph for graph in planes}.values())
     graph_of_plane = [(plane, graphs.index(planes[plane])) for plane in order]
     pairs = [PairPaths(graph, source, destination, longest) for graph in graphs]
-    for disjoint, ranks in (
+    # In each round, the next path of every graph; None for a graph that has no more.
+    for disjoint, rounds in (
         (True, zip_longest(*(pair.disjoint() for pair in pairs))),
         (False, zip_longest(*(pair.further() for pair in pairs))),
     ):
-        for rank in ranks:
+        for path_of_graph in rounds:
             for plane, graph in graph_of_plane:
-                if nodes := rank[graph]:
+                if nodes := path_of_graph[graph]:
                     yield HostPath(plane, nodes, disjoint)
 
 
@@ -250,14 +266,17 @@ class PairPaths:
         """List the first and last links of paths, in the order of this pair.
 
         Args:
-            graph: of the plane.
+            graph: the graph of the plane.
             source: a switch.
             destination: another switch.
-            longest: links of a path at most.
+            longest: the most links of a path.
         """
         self.graph, self.ends, self.longest = graph, (source, destination), longest
+        # The turns depend on the pair, so that pairs begin at different links.
         self.first = _turned(graph.neighbours(source), source + destination)
+        """The neighbours of the source: the second switch of a path."""
         self.last = _turned(graph.neighbours(destination), source + 2 * destination)
+        """The neighbours of the destination: the last but one of a path."""
         self.used: set[tuple[int, int]] = set()
         """The links of the edge-disjoint paths so far."""
         self.yielded: set[tuple[int, ...]] = set()
@@ -266,8 +285,10 @@ class PairPaths:
     def disjoint(self) -> Iterator[tuple[int, ...]]:
         """The minimal path, then one through each other neighbour of the source.
 
-        None shares a link with another. On PolarFly they are as many as the lower degree of both
-        ends: no set of edge-disjoint paths is larger.
+        None shares a link with another. A neighbour from which the minimal path does not do so is
+        tried again with a minimal path to each neighbour of the destination that is free. On
+        PolarFly there are as many paths as the lower degree of both ends: no set of edge-disjoint
+        paths is larger.
         """
         source, destination = self.ends
         minimal = (source, *(self.graph.shortest(source, destination) or ()))
@@ -290,7 +311,11 @@ class PairPaths:
                         break
 
     def further(self) -> Iterator[tuple[int, ...]]:
-        """Paths that share links: each round takes all first and all last links, where it can."""
+        """Paths that share links.
+
+        Each round takes every first link with another last link. So all of them occur equally
+        often, as far as there are such paths.
+        """
         for shift in range(len(self.last)):
             for i, near in enumerate(self.first):
                 path = self._path(near, self.last[(i + shift) % len(self.last)])
@@ -308,13 +333,16 @@ class PairPaths:
         return path if len(set(path)) == len(path) <= self.longest + 1 else ()
 
     def _take(self, path: tuple[int, ...]) -> bool:
-        """Mark the links of a path as used; False if one of them is, or the path is too long."""
+        """Mark the links of a path as used, if there are any, none is used yet, and they are not
+        too
+        many; returns whether that is so.
+        """
         links = links_of(path)
-        free = bool(links) and len(links) <= self.longest and self.used.isdisjoint(links)
-        if free:
+        is_free = bool(links) and len(links) <= self.longest and self.used.isdisjoint(links)
+        if is_free:
             self.used.update(links)
             self.yielded.add(path)
-        return free
+        return is_free
 
 
 def _turned(switches: list[int], turn: int) -> list[int]:
@@ -343,7 +371,7 @@ def carrier(numbers: Sequence[int], block: int = BLOCK) -> str:
     """The IPv6 address that takes a packet along uSIDs, none of them 0.
 
     Raises:
-        ValueError: they are more than six.
+        ValueError: there are more than six.
     """
     if len(numbers) > CARRIER:
         raise ValueError(f"{len(numbers)} uSIDs, of which a carrier has room for {CARRIER}")
@@ -352,7 +380,13 @@ def carrier(numbers: Sequence[int], block: int = BLOCK) -> str:
 
 
 def crosses(path: HostPath, plane: int, dead: Sequence[int]) -> bool:
-    """Whether a path needs what is dead in a plane: a link as its two switches, or one switch."""
+    """Whether a path needs a link or a switch of a plane.
+
+    Args:
+        path: the path.
+        plane: the plane of the link or switch.
+        dead: the two switches of the link, or the switch alone.
+    """
     if path.plane != plane:
         return False
     return dead[0] in path.nodes if len(dead) == 1 else _link(*dead) in links_of(path.nodes)
@@ -363,12 +397,12 @@ def repaired(
 ) -> list[HostPath]:
     """The set with another path in the place of each that is lost; all others keep their place.
 
+    Where no other path is left, those that live take the places in turn; [] where none lives.
+
     Args:
         paths: the set that is in use.
-        candidates: all paths of the pair, of `every_path`.
+        candidates: paths of the pair in the order of `every_path`; those of the set do not count.
         lost: whether a path crosses what has failed.
-
-    Where no other path is left, those that live take the places in turn; [] where none lives.
     """
     live = [path for path in paths if not lost(path)]
     spare_paths = (path for path in candidates if path not in paths and not lost(path))

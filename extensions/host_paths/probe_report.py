@@ -19,7 +19,7 @@ from inventory.problems import InputError, Problem, few, shown
 RESULTS = ("ok", "lost")
 """What a report says of a probe."""
 MOST_DIGITS = 9
-"""The most digits of the number of a probe."""
+"""The most digits of the number of a probe. A longer one would be slow to read, and is none."""
 _TAKE_PROBES_OF_BUILD = (
     "take the probes that `polarfab hosts localise BUILD` prints for it, with the same `set`"
 )
@@ -54,31 +54,57 @@ class ProbeReport:
         except (OSError, UnicodeDecodeError, csv.Error) as error:
             given = getattr(error, "strerror", None) or str(error)
             raise InputError.of("a report of probes", given, file=str(file)) from error
-        problems, of_other_builds = list[Problem](), list[Problem]()
+        problems, other_carriers = list[Problem](), list[Problem]()
         results = dict[int, str]()
-        for line, probe, result, carrier in rows:
-            number = int(probe) if str(probe).isdecimal() and len(str(probe)) <= MOST_DIGITS else -1
+        for row in rows:
+            number = _probe_number(row)
             if not 0 <= number < len(carriers):
-                required = f"a probe from 0 to {len(carriers) - 1}"
                 problems.append(
-                    Problem(required, shown(probe), _TAKE_PROBES_OF_BUILD, str(file), line, "probe")
-                )
-            elif carrier not in ("", carriers[number]):
-                required = f"{carriers[number]}, the carrier of probe {number}"
-                of_other_builds.append(
                     Problem(
-                        required, shown(carrier), _TAKE_PROBES_OF_BUILD, str(file), line, "sids"
+                        key="probe",
+                        required=f"a probe from 0 to {len(carriers) - 1}",
+                        given=shown(row.probe),
+                        todo=_TAKE_PROBES_OF_BUILD,
+                        file=str(file),
+                        line=row.line,
                     )
                 )
-            elif result not in RESULTS:
-                required = "ok or lost"
-                problems.append(Problem(required, shown(result), "", str(file), line, "result"))
-            elif results.setdefault(number, result) != result:
-                given = f"ok and lost of probe {number}"
-                problems.append(Problem("one result", given, "", str(file), line, "probe"))
+            elif row.carrier not in ("", carriers[number]):
+                other_carriers.append(
+                    Problem(
+                        key="sids",
+                        required=f"{carriers[number]}, the carrier of probe {number}",
+                        given=shown(row.carrier),
+                        todo=_TAKE_PROBES_OF_BUILD,
+                        file=str(file),
+                        line=row.line,
+                    )
+                )
+            elif row.result not in RESULTS:
+                problems.append(
+                    Problem(
+                        key="result",
+                        required="ok or lost",
+                        given=shown(row.result),
+                        file=str(file),
+                        line=row.line,
+                    )
+                )
+            elif results.setdefault(number, row.result) != row.result:
+                problems.append(
+                    Problem(
+                        key="probe",
+                        required="one result",
+                        given=f"ok and lost of probe {number}",
+                        file=str(file),
+                        line=row.line,
+                    )
+                )
         if not rows:
-            problems = [Problem("at least one probe", "none", _WRITE_COLUMNS, str(file))]
-        problems += of_other_builds[:1]
+            required = "at least one probe"
+            problems = [Problem(required, given="none", todo=_WRITE_COLUMNS, file=str(file))]
+        # In a report of another build all carriers differ: the first one says enough.
+        problems += other_carriers[:1]
         if problems:
             raise InputError(few(problems))
         lost = frozenset(number for number, result in results.items() if result == "lost")
@@ -96,6 +122,12 @@ class _Row(NamedTuple):
     """Whether it arrived, one of `RESULTS`."""
     carrier: Any
     """The carrier of the probe; "" where the report leaves it out."""
+
+
+def _probe_number(row: _Row) -> int:
+    """The number of the probe of a row; -1 for a text that is no number, or is too long."""
+    text = str(row.probe)
+    return int(text) if text.isdecimal() and len(text) <= MOST_DIGITS else -1
 
 
 def _csv(text: str, file: Path) -> Iterator[_Row]:

@@ -5,8 +5,12 @@ links from a host to another. The 2E arcs of a fabric (its E links in both direc
 among the probes, so at least ⌈2E/L⌉ are needed. A link is identified by the two probes that cross
 it, one in each direction: no two links have the same two probes.
 
-Probes are first laid greedily. Then two probes that pass a common switch exchange their ends there
-where that makes the shorter one shorter, until short probes vanish or the bound is reached.
+Probes are first laid greedily. Then two probes that pass a common switch exchange their ends there,
+unless that makes the shorter one longer. A probe without links left vanishes. The search ends when
+there are no more than ⌈2E/L⌉ probes, or after a number of tries.
+
+For example, the probes a-b-c-d and e-b exchange their ends at b, and are a-b and e-b-c-d. Then a-b
+and f-a exchange theirs at a, and are the switch a alone, which vanishes, and f-a-b.
 """
 
 from __future__ import annotations
@@ -17,26 +21,26 @@ from itertools import pairwise
 from math import ceil
 from random import Random
 
-Path = tuple[int, ...]
+SwitchPath = tuple[int, ...]
 """The switches of a probe, from host to host."""
 MOST_EXCHANGES = 200_000
-"""The most exchanges that are tried."""
+"""The most exchanges that are tried, so that large fabrics take seconds."""
 EXCHANGES_AN_ARC = 100
-"""The most exchanges that are tried for each arc."""
+"""The most exchanges that are tried for each arc, so that small fabrics take less."""
 
 
-def probe_set(neighbours: Sequence[Sequence[int]], longest: int) -> list[Path]:
-    """The probes of a connected graph, always the same ones.
+def probe_set(neighbours: Sequence[Sequence[int]], longest: int) -> list[SwitchPath]:
+    """The paths of the probes of a connected graph. They are the same in every run.
 
     Args:
         neighbours: the neighbours of every switch.
         longest: L, the most links of a probe.
     """
-    chance = Random(0)  # noqa: S311 - the same in every run, nothing secret
-    search = _Division(longest, chance, [list(near) for near in neighbours])
-    search.lay_probes()
-    search.exchange_ends(fewest(neighbours, longest))
-    return sorted(search.probes.values())
+    random = Random(0)  # noqa: S311 - the same in every run, nothing secret
+    division = _Division(longest, random, [list(heads) for heads in neighbours])
+    division.lay_probes()
+    division.exchange_ends(fewest(neighbours, longest))
+    return sorted(division.probes.values())
 
 
 def fewest(neighbours: Sequence[Sequence[int]], longest: int) -> int:
@@ -47,7 +51,7 @@ def fewest(neighbours: Sequence[Sequence[int]], longest: int) -> int:
 
 @dataclass(slots=True)
 class _Division:
-    """A division of the arcs among probes."""
+    """A division of arcs among probes, which `lay_probes` makes and `exchange_ends` improves."""
 
     longest: int
     """The most links of a probe."""
@@ -55,7 +59,7 @@ class _Division:
     """Draws the order in which arcs are tried."""
     uncrossed: list[list[int]]
     """The heads of arcs that no probe crosses yet, by their tail."""
-    probes: dict[int, Path] = field(default_factory=dict)
+    probes: dict[int, SwitchPath] = field(default_factory=dict)
     """The path of each probe, by its number."""
     probe_of_arc: dict[tuple[int, int], int] = field(default_factory=dict)
     """The probe that crosses each arc, by its tail and head."""
@@ -85,26 +89,27 @@ class _Division:
         """The probe itself, and the probes that share a link with it: they share no second one."""
         while len(path) <= self.longest:
             switch = path[-1]
-            free = [
+            allowed = [
                 next_switch
                 for next_switch in self.uncrossed[switch]
                 if next_switch not in path
                 and self.probe_of_arc.get((next_switch, switch)) not in excluded
             ]
-            if not free:
+            if not allowed:
                 break
-            next_switch = max(free, key=lambda switch: len(self.uncrossed[switch]))
+            # On to the switch with the most arcs left, so that no switch keeps many to the end.
+            next_switch = max(allowed, key=lambda head: len(self.uncrossed[head]))
             self.uncrossed[switch].remove(next_switch)
             self.probe_of_arc[switch, next_switch] = number
-            reverse = self.probe_of_arc.get((next_switch, switch))
-            if reverse is not None:
-                excluded.add(reverse)
+            probe_back = self.probe_of_arc.get((next_switch, switch))
+            if probe_back is not None:
+                excluded.add(probe_back)
             path.append(next_switch)
         self._replace({number: tuple(path)})
         return path[-1]
 
-    def _replace(self, probes: dict[int, Path]) -> None:
-        """Give probes other paths, by number; a path without links vanishes."""
+    def _replace(self, probes: dict[int, SwitchPath]) -> None:
+        """Give probes other paths, by number; a probe whose path has no links vanishes."""
         for number, path in probes.items():
             for switch in self.probes.pop(number, ()):
                 self.probes_at[switch].discard(number)
@@ -116,56 +121,63 @@ class _Division:
     def exchange_ends(self, bound: int) -> None:
         """Let probes exchange their ends at common switches, until there are at most `bound`."""
         # A dict as an ordered set: which probe is drawn must be the same in every run.
-        with_room = {n: None for n, path in self.probes.items() if len(path) <= self.longest}
+        with_room = {
+            number: None for number, path in self.probes.items() if len(path) <= self.longest
+        }
         for _ in range(min(MOST_EXCHANGES, EXCHANGES_AN_ARC * len(self.probe_of_arc))):
             if len(self.probes) <= bound or not with_room:
                 return
             probe = self.random.choice(list(with_room))
-            place = self.random.randrange(len(self.probes[probe]))
-            partners = self.probes_at[self.probes[probe][place]] - {probe}
+            index = self.random.randrange(len(self.probes[probe]))
+            partners = self.probes_at[self.probes[probe][index]] - {probe}
             if not partners:
                 continue
             partner = self.random.choice(sorted(partners))
-            for number in self._exchange_ends_of(probe, place, partner):
+            for number in self._exchange_ends_of(probe, index, partner):
                 path = self.probes.get(number, ())
                 with_room.pop(number, None)
                 if 0 < len(path) <= self.longest:
                     with_room[number] = None
 
-    def _exchange_ends_of(self, probe: int, place: int, partner: int) -> tuple[int, ...]:
+    def _exchange_ends_of(self, probe: int, index: int, partner: int) -> tuple[int, ...]:
         """Let two probes exchange their ends at a common switch.
 
         Args:
             probe: the number of a probe.
-            place: the index of the common switch on its path.
+            index: the index of the common switch on its path.
             partner: the number of the other probe.
 
         Returns:
-            The numbers of both; () if they keep their ends, as a new path would be too long or not
-            simple, the shorter one would not get shorter, or two links would have the same probes.
+            The numbers of both. () if they keep their ends, as a new path would be too long or not
+            simple, the shorter one would get longer, or two links would have the same probes.
         """
-        first, second = self.probes[probe], self.probes[partner]
-        cut = second.index(first[place])
-        new_paths = {probe: first[:place] + second[cut:], partner: second[:cut] + first[place:]}
-        # The sum of both lengths stays, so the shorter one gets shorter if the squares grow.
-        squares_before = len(first) ** 2 + len(second) ** 2
-        lengths = [len(path) for path in new_paths.values()]
-        if max(lengths) > self.longest + 1 or sum(n * n for n in lengths) < squares_before:
+        path, partner_path = self.probes[probe], self.probes[partner]
+        partner_index = partner_path.index(path[index])
+        new_paths = {
+            probe: path[:index] + partner_path[partner_index:],
+            partner: partner_path[:partner_index] + path[index:],
+        }
+        # The sum of both lengths stays, so the shorter one gets shorter if the longer one grows.
+        lengths = [len(new_path) for new_path in new_paths.values()]
+        if max(lengths) > self.longest + 1 or max(lengths) < max(len(path), len(partner_path)):
             return ()
         self._enter_arcs(new_paths)
-        if not all(self._is_sound(number, path) for number, path in new_paths.items()):
-            self._enter_arcs({probe: first, partner: second})
+        if not all(self._is_sound(number, new_path) for number, new_path in new_paths.items()):
+            self._enter_arcs({probe: path, partner: partner_path})
             return ()
         self._replace(new_paths)
         return probe, partner
 
-    def _enter_arcs(self, probes: dict[int, Path]) -> None:
-        """Enter the links of probes, each in its direction, into `probe_of_arc`."""
+    def _enter_arcs(self, probes: dict[int, SwitchPath]) -> None:
+        """Enter the arcs of probes into `probe_of_arc`."""
         for number, path in probes.items():
             for arc in pairwise(path):
                 self.probe_of_arc[arc] = number
 
-    def _is_sound(self, number: int, path: Path) -> bool:
+    def _is_sound(self, number: int, path: SwitchPath) -> bool:
         """Whether a path is simple, and shares at most one link with every other probe."""
-        reverse = [self.probe_of_arc[next_switch, switch] for switch, next_switch in pairwise(path)]
-        return len(set(path)) == len(path) and len({number, *reverse}) == len(reverse) + 1
+        probes_back = [
+            self.probe_of_arc[next_switch, switch] for switch, next_switch in pairwise(path)
+        ]
+        is_simple = len(set(path)) == len(path)
+        return is_simple and len({number, *probes_back}) == len(probes_back) + 1
