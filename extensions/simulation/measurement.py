@@ -34,7 +34,8 @@ Numbers = NDArray[Any]
 CHUNK = 125
 """The most cycles between two looks at what has arrived: a quarter of a usual period."""
 SILENCE = 2_000
-"""Cycles without any move after which the simulation ends, as nothing will move any more."""
+"""Cycles without any move after which the simulation ends, as nothing will move any more. With
+links that take longer than half of that, it ends after twice the cycles of the longest link."""
 SUSTAINED_FRACTION = 0.975
 """The fraction of its traffic that has to arrive for a load to be sustained."""
 STEADY = 0.05
@@ -177,8 +178,12 @@ class Measurement:
 
     @property
     def _is_silent(self) -> bool:
-        """Whether nothing has moved for so long that the simulation ends."""
-        return bool(self.now - self.state.counts[packet_kernel.LAST] > SILENCE)
+        """Whether nothing has moved for so long that the simulation ends.
+
+        A packet or a credit on a link does not count as a move until it has come.
+        """
+        silence = max(SILENCE, 2 * int(self.network.delay.max()))
+        return bool(self.now - self.state.counts[packet_kernel.LAST] > silence)
 
     def _worth_waiting(self) -> bool:
         """Whether packets still move, and the time to wait for them is not over."""

@@ -96,6 +96,14 @@ def test_a_collective_that_misses_a_packet_does_not_end(repairing: Fabric) -> No
     assert dead.cycles is None
 
 
+def test_links_may_take_longer_than_a_silence() -> None:
+    """It ended with no packet lost when nothing had moved for 2,000 cycles."""
+    fabric = Fabric.from_spec({"name": "lab", "topology": {"family": "polarfly", "q": 2}})
+    times = [time_on(fabric, "tree-allreduce", FLIT, 1, link=link).cycles for link in (500, 2_500)]
+    assert times[0] is not None
+    assert times[1] == times[0] + 8 * 2_000
+
+
 def test_too_many_messages_are_refused(q7: Build) -> None:
     with pytest.raises(InputError, match="at most 8,388,608 messages"):
         completion_time(q7, "all-to-all", 1, 100, settings_for(q7))
