@@ -110,7 +110,7 @@ class CableSchedule:
         return tuple(plan for plan in self.plan_of_plane if plan)
 
     @property
-    def whole(self) -> bool:
+    def has_bill(self) -> bool:
         """Whether the fabric has a bill: with panels, only if no link is missing."""
         return not any(lacks_links(rows.cables.hardware) for _, rows in self.planes)
 
@@ -206,7 +206,7 @@ class CableSchedule:
         """
         summaries = self.summaries()
         summary = summaries[0] if len(summaries) == 1 else {"planes": summaries}
-        if self.whole:
+        if self.has_bill:
             summary["bom"] = [dict(zip(BILL, astuple(item), strict=True)) for item in self.bill()]
         # The document without its last line, the brace; the schedule follows as its last key.
         yield json.dumps(summary, indent=2)[:-2] + ',\n  "schedule": ['

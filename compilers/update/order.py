@@ -116,7 +116,7 @@ def fibs_by_alternates(
 
     Args:
         tables: the tables.
-        cables: the switch at the far end of each port (`Wiring.cables`).
+        cables: the switch at the far end of each port (`Wiring.far_by_port`).
         is_taken: bool[S, C, A], the alternates that packets in transit take. Where they do not take
             one, the minimal port stands in its place. None: they take no alternates.
     """

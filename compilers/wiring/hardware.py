@@ -1,8 +1,8 @@
-"""The hardware of a build: where its nodes are in racks, and the types of nodes that they have.
+"""The hardware of a build: where its nodes and hosts are in racks, and the types of its nodes.
 
 `hardware_of_inventory` copies these values from the inventory when a fabric is compiled
-(`placed_fabric`), and the build stores them, so that the cable plan, audits and an expansion need
-no inventory. Fields say "" or 0 where the inventory says nothing.
+(`placed_fabric`). The build stores them, so that the cable plan, audits and an expansion need no
+inventory. Fields say "" or 0 where the inventory says nothing.
 
 In shapes, S is the number of nodes and P the most host ports of a node. The *place* of a host is
 the index of its port among the host ports of its node. A *cluster* is a set of nodes that belong

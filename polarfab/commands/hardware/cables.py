@@ -79,7 +79,7 @@ def command(
         return
     for summary in schedule.summaries():
         _print_summary(summary)
-    if schedule.whole:
+    if schedule.has_bill:
         items = [asdict(item) for item in schedule.bill()]
         print_table("materials", list(items[0]), [list(item.values()) for item in items])
 
