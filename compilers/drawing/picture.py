@@ -260,6 +260,8 @@ def find_marked(subject: Subject, picture_layout: Layout, words: tuple[str, ...]
             numbers.append(int(word))
         else:
             todo = did_you_mean(word, (*names, *rack_names))
+            if word in rack_names:
+                todo = f"racks are marked in the layout {RACKS}, without a {noun}"
             problems.append(Problem(required=required, given=word, todo=todo))
     if len(set(numbers)) < len(numbers):
         problems.append(

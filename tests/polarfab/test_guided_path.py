@@ -178,6 +178,11 @@ def test_racks_of_the_inventory(polarfab: Run, tmp_path: Path) -> None:
     assert code == 2
     assert "required a cluster: quadrics … fan7, or 0..7; or a rack: A1, A2, B1, given A9" in err
     code, _, err = polarfab(
+        "draw", tmp_path / "build", "--mark", "fan3,A2", "-o", tmp_path / "x.svg"
+    )
+    assert code == 2
+    assert "given A2; racks are marked in the layout racks, without a cluster" in err
+    code, _, err = polarfab(
         "draw", "polarfly", "--q", 3, "--layout", "racks", "-o", tmp_path / "x.svg"
     )
     assert (code, "layout: required a fabric in racks" in err) == (2, True)
