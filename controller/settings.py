@@ -85,10 +85,10 @@ class Tls:
         revoked: Path | None = None,
         names: str = "{node}",
     ) -> Tls | None:
-        """The files; None if none of the first three is set.
+        """The files; None if none is set.
 
         Raises:
-            InputError: some of these three are missing, or `names` does not have {node} once.
+            InputError: some of the first three are missing, or `names` does not have {node} once.
         """
         if names.count("{node}") != 1:
             raise InputError.of(
@@ -98,7 +98,7 @@ class Tls:
                 todo="for example '{node}.fabric.example'",
             )
         files = {"tls_key": key, "tls_cert": certificate, "tls_ca": authority}
-        if not any(files.values()):
+        if not any((*files.values(), revoked)):
             return None
         if key and certificate and authority:
             return cls(key, certificate, authority, revoked, names)

@@ -57,6 +57,11 @@ def test_a_part_of_the_tls_files_is_refused(tls):
     assert [problem.key for problem in error.value.problems] == ["tls_cert", "tls_ca"]
 
 
+def test_revocation_lists_without_the_files_of_tls_are_refused(tmp_path):
+    with pytest.raises(InputError, match="tls_key: required all three"):
+        Tls.of(None, None, None, tmp_path / "crl.pem")
+
+
 def test_tls_files_that_cannot_be_used_are_all_named(tls, tmp_path):
     other = trustme.CA().issue_cert("else.example")
     other.private_key_pem.write_to_path(tls["key"])
