@@ -17,13 +17,13 @@ from compilers.update.programs import SwitchPrograms
 from controller.rollout.rollout import Rollout
 from controller.upkeep.background import Start
 from controller.upkeep.repair_keeper import Keeper
-from controller.upkeep.table_repairs import Detour
+from controller.upkeep.table_repairs import DetouredBuilds
 
 
 class _PlannedDetour(NamedTuple):
     """A detour, and the move that takes it."""
 
-    detour: Detour
+    detour: DetouredBuilds
     """The tables of both builds around failures."""
     programs: SwitchPrograms
     """The programs of the move between them."""
@@ -82,7 +82,7 @@ class MoveDetour:
             self._keeper.discard_detour()
 
 
-def _plan_detour(compute: Callable[[], Detour]) -> _PlannedDetour:
+def _plan_detour(compute: Callable[[], DetouredBuilds]) -> _PlannedDetour:
     """Compute the tables of both builds around failures, and plan the move between them."""
     detour = compute()
     return _PlannedDetour(detour, SwitchPrograms(plan(detour.old, detour.new)))

@@ -3,9 +3,9 @@
 A controller may have ended, or loaded its build again, between the rounds of a change. Then some
 switches hold old routes and others new ones. If each were corrected as it is read, routes would
 change in no order, and packets could loop. Instead the keeper (`controller.upkeep.repair_keeper`)
-leaves these switches as they are until all are read. `HeldRoutes` collects what they hold, which a
-`RouteReader` reads. The keeper takes it as the fabric's tables (`tables_as_held`), and changes them
-in rounds.
+leaves these switches as they are until all are read. `HeldRouteReadings` collects what they hold,
+which a `RouteReader` reads. The keeper takes it as the fabric's tables (`tables_as_held`), and
+changes them in rounds.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class RouteReader:
 
 
 @dataclass(slots=True)
-class HeldRoutes:
+class HeldRouteReadings:
     """The differing routes of all switches that are left as they are for now.
 
     It is true (`bool`) while there are such switches.

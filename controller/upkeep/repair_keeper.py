@@ -27,7 +27,7 @@ fields are in `_BuildUpkeep`: in `next_change` until its computation begins, fro
   that was being computed when they were collected does not start from them: as it is sent they are
   dropped, and their switches are read again after it.
 - While the fabric moves to another build, the keeper begins no change of its own. If the move waits
-  halfway, the mover asks for a `Detour` in its place (`detour_work`).
+  halfway, the mover asks for `DetouredBuilds` in its place (`detour_work`).
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ from controller.switches.rounds import Messages, Rounds
 from controller.switches.session import LiveFabric
 from controller.switches.switch import AMISS
 from controller.upkeep.background import Backoff, Start, at_once
-from controller.upkeep.held_routes import HeldRoutes, tables_as_held
+from controller.upkeep.held_routes import HeldRouteReadings, tables_as_held
 from controller.upkeep.link_silence import LinkSilence
 from controller.upkeep.link_state import Links, requests_of
-from controller.upkeep.table_repairs import Detour, EventMaker, Failures, TableRepair
+from controller.upkeep.table_repairs import DetouredBuilds, EventMaker, Failures, TableRepair
 from inventory.problems import InputError, did_you_mean
 
 ROWS_AT_ONCE = 20_000
@@ -121,7 +121,7 @@ class _BuildUpkeep:
     """The state of each link."""
     backoff: Backoff
     """The waits between failed computations."""
-    held_routes: HeldRoutes
+    held_routes: HeldRouteReadings
     """The routes that switches hold instead of the routes of their programs."""
     next_change: _NextChange = field(default_factory=_NextChange)
     """The change that is not computed yet."""
@@ -247,7 +247,7 @@ class Keeper(Upkeep):
 
     # While a move waits halfway
 
-    def detour_work(self, to: Build) -> Callable[[], Detour] | None:
+    def detour_work(self, to: Build) -> Callable[[], DetouredBuilds] | None:
         """A function that computes a detour of the move that waits on its way to a build.
 
         It may be called in a thread. Then `take_detour` or `discard_detour` has to be called.
@@ -265,9 +265,9 @@ class Keeper(Upkeep):
         upkeep.next_change.is_due = upkeep.next_change.is_urgent = False
         upkeep.change.began = self.fabric.clock()
         failures, new_failures = Failures.of(upkeep.links), Failures.of(self._links_of(to, upkeep))
-        return partial(Detour.of, failures, upkeep.intact, upkeep.build, new_failures, to)
+        return partial(DetouredBuilds.of, failures, upkeep.intact, upkeep.build, new_failures, to)
 
-    def take_detour(self, detour: Detour) -> None:
+    def take_detour(self, detour: DetouredBuilds) -> None:
         """Make the detour's tables those of the old build, so that its switches change to them."""
         upkeep = self._upkeep
         upkeep.backoff.succeeded()
@@ -422,7 +422,7 @@ class Keeper(Upkeep):
             repair=repaired(intact, np.zeros(build.wiring.far.shape, np.bool_)),
             links=links,
             backoff=Backoff(self.fabric.clock),
-            held_routes=HeldRoutes({*range(build.tables.switches)}),
+            held_routes=HeldRouteReadings({*range(build.tables.switches)}),
         )
         self._avoid_failures(upkeep)
         return replace(current, programs=upkeep.programs)

@@ -1,7 +1,7 @@
 """Computes tables around failures, and the messages that change switches to them.
 
 The keeper (`controller.upkeep.repair_keeper`) calls `TableRepair.between` for the loaded build, and
-`Detour.of` for the two builds of a move. Both may run in a thread, so they only read their
+`DetouredBuilds.of` for the two builds of a move. Both may run in a thread, so they only read their
 arguments. No state, no I/O.
 """
 
@@ -113,7 +113,7 @@ class TableRepair(NamedTuple):
         return cls(tables, rounds, programs, generations, make_event)
 
 
-class Detour(NamedTuple):
+class DetouredBuilds(NamedTuple):
     """Both builds of a move that waits halfway, with tables around what has failed since."""
 
     old: Build
@@ -128,7 +128,7 @@ class Detour(NamedTuple):
     @classmethod
     def of(
         cls, failures: Failures, intact: Intact, old: Build, new_failures: Failures, new: Build
-    ) -> Detour:
+    ) -> DetouredBuilds:
         """Compute the detour of a move.
 
         Args:

@@ -38,7 +38,7 @@ from extensions.infiniband.subnet_check import check_subnet
 from extensions.infiniband.subnet_variables import (
     HostVariables,
     LaneRule,
-    PortGroup,
+    SubnetPortGroup,
     SwitchVariables,
     host_variables,
     policy_variables,
@@ -75,7 +75,7 @@ class OpensmVariables:
     """The weights of the virtual lanes."""
     sl2vl: str
     """The virtual lane of each service level."""
-    groups: list[PortGroup]
+    groups: list[SubnetPortGroup]
     """The port groups of the QoS policy: `name`, and `guids` in lines."""
     rules: list[LaneRule]
     """The rules of the QoS policy: `source`, `destination` and `lane`."""

@@ -23,7 +23,7 @@ ADAPTER = "adapter"
 """The system of a host: one adapter with one port."""
 
 
-class PortGroup(TypedDict):
+class SubnetPortGroup(TypedDict):
     """A port group of the QoS policy."""
 
     name: str
@@ -46,7 +46,7 @@ class LaneRule(TypedDict):
 class PolicyVariables(NamedTuple):
     """The QoS policy of a fabric."""
 
-    groups: list[PortGroup]
+    groups: list[SubnetPortGroup]
     """The port groups."""
     rules: list[LaneRule]
     """The rules for pairs of switches whose lane is not 0."""
@@ -110,7 +110,7 @@ class HostVariables(TypedDict):
 def policy_variables(build: Build, guids: Guids, lanes: Lanes) -> PolicyVariables:
     """Port groups, and the rules that give pairs of hosts their lane where it is not 0."""
     names, ends = build.wiring.names, np.flatnonzero(build.topology.endpoints)
-    groups, rules = list[PortGroup](), list[LaneRule]()
+    groups, rules = list[SubnetPortGroup](), list[LaneRule]()
     for source in ends.tolist():
         lane = lanes.layer[source, ends]  # by destination
         other_lanes = np.unique(lane[lane > 0]).tolist()

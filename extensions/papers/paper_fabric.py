@@ -24,7 +24,7 @@ VALLEY_FAMILIES = ("dragonfly", "megafly")
 global link; PolarStar's §9.4 counts the channels. Here the scheme `valley` is used."""
 
 
-class Routes(NamedTuple):
+class SchemeRoutes(NamedTuple):
     """How the packets of a network are routed."""
 
     simulated: Mapping[str, str]
@@ -37,12 +37,12 @@ ONE_TABLE_PATH, ALL_SHORTEST_PATHS = {"paths": "table"}, {"paths": "shortest"}
 """Fields of `SimulationSettings`: packets take the one path that the tables have for a pair of
 switches, or any shortest path."""
 ROUTES = {
-    "MIN": Routes({"routing": "minimal"}),
-    "MIN, all shortest paths": Routes({"routing": "shortest", **ALL_SHORTEST_PATHS}),
-    "UGAL": Routes({"routing": "ugal", **ONE_TABLE_PATH}),
-    "UGAL, all shortest paths": Routes({"routing": "ugal", **ALL_SHORTEST_PATHS}),
-    "UGAL_PF": Routes({"routing": "ugal-pf", **ONE_TABLE_PATH}),
-    "UGAL_PF, bounces": Routes(
+    "MIN": SchemeRoutes({"routing": "minimal"}),
+    "MIN, all shortest paths": SchemeRoutes({"routing": "shortest", **ALL_SHORTEST_PATHS}),
+    "UGAL": SchemeRoutes({"routing": "ugal", **ONE_TABLE_PATH}),
+    "UGAL, all shortest paths": SchemeRoutes({"routing": "ugal", **ALL_SHORTEST_PATHS}),
+    "UGAL_PF": SchemeRoutes({"routing": "ugal-pf", **ONE_TABLE_PATH}),
+    "UGAL_PF, bounces": SchemeRoutes(
         {"routing": "adaptive"},
         compiled={"balance": "compact-valiant", "adjacent": "bounce", "disjoint": "none"},
     ),

@@ -42,7 +42,7 @@ CableKinds = dict[tuple[str, str], dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class CableEnds:
+class NetBoxCableEnds:
     """Finds the plugs at the ends of cables."""
 
     devices: Collection[str]
@@ -171,7 +171,7 @@ def _single_cables(site: Site, names: Collection[str]) -> Iterator[_Cable]:
             todo = "export the list of interfaces, too, with their ids"
             site.problems.append(unnamed[0].problem_in_words("a_id", required, "ids alone", todo))
             return
-    plugs = CableEnds({row.get("name") for row in site.rows["devices"]}, by_id)
+    plugs = NetBoxCableEnds({row.get("name") for row in site.rows["devices"]}, by_id)
     for number, row in enumerate(site.rows["cables"]):
         if not all(TERMINATION.fullmatch(row.get(f"{end}_type").lower()) for end in "ab"):
             continue
