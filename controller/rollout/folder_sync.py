@@ -23,7 +23,7 @@ FOLDER_RETRY = 30.0
 
 
 class FolderSync:
-    """Whether the folder follows the fabric, or the fabric the folder.
+    """Decides who follows whom, the folder the fabric or the fabric the folder, and writes it.
 
     `FabricRecord.folder_is_stale` says whether the folder is to follow the fabric. The record of
     the fabric then names the folder's build, and the next process goes on with the write. The
@@ -34,7 +34,9 @@ class FolderSync:
     - *stale, and being written* (`write`): `_retry_at` is inf;
     - *stale, and to be written again* at `_retry_at`: the last write has failed, or was that of an
       earlier process (`write_later`);
-    - *stale, and not written before the next move* (`note_other_build`): `stale_build` is "".
+    - *stale, but which build it has is not known* (`note_other_build` at a start): `stale_build` is
+      "", so the folder is written after the next move. In a process that has written it before,
+      `stale_build` is the build of then, and the write is tried again at `_retry_at`.
 
     Apart from that, `moves_to_folder` says whether the fabric is to follow the folder.
 
@@ -99,7 +101,8 @@ class FolderSync:
             by: the name of the token that requested the build.
             spare: the identities of builds that the history keeps whatever their age.
         """
-        # If earlier writes have failed, the folder still has the build from before these.
+        # Only these builds are replaced in the folder, and only if nobody has changed it since (the
+        # stamp). If earlier writes have failed, it still has the build from before these.
         replaceable = {before, self._build} if self._record.folder_is_stale else {before}
         self._build = self.stale_build or before
         self._record.folder_is_stale, self._retry_at = True, inf

@@ -89,10 +89,9 @@ class Resumption:
         Without a journal, the folder may have a build that was compiled while no controller ran.
 
         Args:
-            shares_record: whether several controllers share a record, which is not there, be it
-                that it was lost or that there was none. Then the switches are asked what they hold,
-                and the folder's build counts as new only if the fabric never held it: a move by
-                another controller does not change this folder.
+            shares_record: whether this is a member of a cluster whose shared record is missing.
+                Then the switches are asked what they hold. The folder's build counts as new only if
+                the fabric never held it, as a move by another member does not change this folder.
 
         Raises:
             InputError: the journal cannot be read.
@@ -248,7 +247,8 @@ class Resumption:
         Raises:
             InputError: that build cannot be read.
         """
-        # The dead links and drains have been taken over before.
+        # The dead links and drains have been taken over before (`_survey_trial`), and may have
+        # changed since. So the record must not bring them back.
         record = replace(self._mover.with_trial(unverified_record), link_state={})
         self._mover.survey.unverified_record = self._mover.trial = None
         has_fallen_back = build == record.fallback and build != record.build

@@ -97,6 +97,7 @@ class Trial:
         """
         undoes_move = record.direction == "back" and record.build == self.fallback
         moves_to_fallback = record.target == self.fallback
+        # Once the time is over, a record without a move is written only on the way to a fall back.
         return moves_to_fallback or (self.is_over(now) and (undoes_move or not record.target))
 
 
