@@ -1,4 +1,8 @@
-"""The balance `spread`: packets take two random links, one after the other, then shortest paths."""
+"""The balance `spread`: packets take two random links, one after the other, then shortest paths.
+
+The first switch sends a packet to a random neighbour and marks it. That neighbour sends it on
+by another random link, and from there it takes shortest paths.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,8 @@ mark too early."""
 class Spread(Balance):
     """Marked spread: a mark in the packet tells the second switch to choose a random link, too.
 
-    The rule of marks is in `compilers.routing.marked_spread`.
+    `figures` are in per cent of the link's rate, in `balance_words.FIGURES_FABRIC`. The rule of
+    marks is in `compilers.routing.marked_spread`.
 
     Fabrics whose switches have too few links are refused by `marked_spread.require_onward`.
     """
@@ -41,7 +46,10 @@ class Spread(Balance):
         yield from fixed_share_findings(routing)
 
     def fitting(self, traffic: str, family: Family, topology: Topology) -> str | None:
-        """Return keys for any traffic, where by a formula hardly any balance guarantees more."""
+        """Return the balance without other keys for ANY traffic; None where another suits better.
+
+        It suits if the family's formula says that it guarantees about the most.
+        """
         suits = traffic == ANY and family.marks_suit_any_traffic(topology.parameters)
         return NO_OTHER_KEYS if suits else None
 

@@ -6,8 +6,9 @@ order of switches in the rack. Behind the cassette are trunks to other cassettes
 cassette joins a lane to a position of a trunk, or to another lane if the link stays in the cluster.
 `compilers.cabling.shuffle` chooses the positions so that few types of cassettes are needed.
 
-In a whole PolarFly one type serves all fans, and trunks are straight: what one fan sees of another
-depends only on s - t, for even q on s/t, of their numbers s and t (`compilers.families.polarfly`).
+In a whole PolarFly one type serves all fans, and trunks are straight: the links from fan s to fan t
+depend only on s - t (for even q on s/t), where s and t are the fans' numbers
+(`compilers.families.polarfly`).
 
 Links that an expansion adds run through cassettes of their own, so that installed cassettes stay as
 they are.
@@ -179,14 +180,15 @@ def trunk_rooms(cables: Cables, wiring: Wiring) -> dict[str, int]:
         Refused: none of them holds a link.
     """
     hardware = cables.hardware
+    trunks_in_stock = hardware.panels
     most_lanes = max(int(cables.lanes(wiring).max(initial=1)), 1)
     fibres = hardware.cabling["cores"] * most_lanes
     rooms = {
-        trunk: 1 if trunk == SINGLE else TRUNK_FIBRES[trunk] // fibres for trunk in hardware.panels
+        trunk: 1 if trunk == SINGLE else TRUNK_FIBRES[trunk] // fibres for trunk in trunks_in_stock
     }
     if not any(rooms.values()):
         required = f"a trunk of {fibres} fibres at least, as a link has"
-        largest = hardware.panels[-1]
+        largest = trunks_in_stock[-1]
         raise Refused(Finding(("panels", "trunk"), required, largest, "name a larger one"))
     return {trunk: room for trunk, room in rooms.items() if room}
 
@@ -203,7 +205,9 @@ def require_trunks(wiring: Wiring, hardware: Hardware) -> None:
 
 def lacks_links(hardware: Hardware) -> bool:
     """Whether there are panels, and links that would run through them are missing."""
-    return bool(hardware.panels) and len(hardware.cable_number) > 0
+    # A whole fabric stores no numbers of cables, as its labels are 1, 2, … without a gap.
+    labels_have_gaps = len(hardware.cable_number) > 0
+    return bool(hardware.panels) and labels_have_gaps
 
 
 def require_whole(hardware: Hardware) -> None:
@@ -277,7 +281,8 @@ def _end_order(backwards: bool) -> tuple[int, int]:
 def plug_name(wiring: Wiring, cables: Cables, cable: int, end: int) -> str:
     """The name of the socket at an end of a cable.
 
-    If fibres are shuffled inside the switch, the connector and lane follow in brackets.
+    If fibres are shuffled inside the switch, the label of the port (connector and lane) follows in
+    brackets.
 
     Args:
         wiring: the types of nodes.

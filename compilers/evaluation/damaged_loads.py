@@ -8,8 +8,11 @@ is one direction of a link, and its *index* is its place among `LinkCrossings.ar
 The worst load of a link changes only if pairs whose packets cross the link take other paths. Then a
 bound is computed first, which is quick. The dual prices of the intact fabric
 (`worst_traffic.dual_prices`) stay a solution of the dual problem if they are raised by as much as
-the pairs' shares have grown. Mostly this bound excludes the link. The worst traffic of the links
-that are left is computed (`worst_link`).
+the pairs' shares have grown. Mostly this bound shows that the link cannot be the worst. For the
+links that are left, the worst traffic is computed (`worst_link`).
+
+Shares are read in two forms: `OverTables` has those of the intact fabric, and `ChangedCrossings`
+those while elements are down. `LinkCrossings` has the tables and the list of links behind both.
 
 What is computed of the intact fabric depends on its size:
 
@@ -119,7 +122,7 @@ class DamagedLoads:
         self.arc_index: Numbers = np.full(program.far.shape, -1)
         """As in `ChangedCrossings`."""
         self.arc_index[tuple(self.arcs.T)] = np.arange(len(self.arcs))
-        self.capacity = rates.link_rate[tuple(self.arcs.T)]
+        self.link_rate = rates.link_rate[tuple(self.arcs.T)]
         """float64[arcs], the rate of each link."""
         endpoints = np.flatnonzero(build.topology.endpoints)
         state = FabricState(program, link_crossings.next_hops, destinations.egress, endpoints)
@@ -281,13 +284,15 @@ class DamagedLoads:
             unchanged = np.zeros(len(unchanged), np.bool_)
         has_known_load = unchanged & self.is_exact
         search = WorstLink(crossings, self.arcs, living)
-        search.peak = float((self.load_bounds / self.capacity)[has_known_load].max(initial=0))
+        search.peak = float((self.load_bounds / self.link_rate)[has_known_load].max(initial=0))
         to_search = np.flatnonzero(~has_known_load & ~is_dead)
         search.compute(to_search, self._utilisation_bounds(crossings, living)[to_search])
         for index, load in search.loads.items():
             if unchanged[index]:
                 self.load_bounds[index], self.is_exact[index] = load, True
-        return search.share
+        # The part of the rate that all hosts can send, no share of a pair.
+        guarantee: float = search.share
+        return guarantee
 
     def _utilisation_bounds(self, crossings: ChangedCrossings, living: HostRates) -> Reals:
         """Upper bounds of the links' utilisation by any traffic, float64[arcs].
@@ -296,18 +301,18 @@ class DamagedLoads:
             crossings: the shares of pairs on links while elements are down.
             living: the hosts that are left.
         """
-        sent, taken = living.by_switch(*crossings.size)
+        sends, takes = living.by_switch(*crossings.size)
         if self.pair_prices is None or self.pair_shares is None:
             # Without stored prices, each bound grows by what the growth of shares can carry.
             intact_shares, load_bounds = crossings.growth.without_pairs(), self.load_bounds
             pair_prices = PairPrices(*(np.zeros((1, n)) for n in crossings.size))
         else:
             intact_shares, pair_prices = self.pair_shares, self.pair_prices
-            load_bounds = pair_prices.source @ sent + pair_prices.destination @ taken
+            load_bounds = pair_prices.source @ sends + pair_prices.destination @ takes
         increase = np.zeros(len(self.arcs))
         raise_by_growth = for_packets(self.intact.packets, raise_bounds)
-        raise_by_growth(intact_shares, crossings.growth, pair_prices, sent, taken, increase)
-        return np.asarray((load_bounds + increase) / self.capacity, np.float64)
+        raise_by_growth(intact_shares, crossings.growth, pair_prices, sends, takes, increase)
+        return np.asarray((load_bounds + increase) / self.link_rate, np.float64)
 
 
 def all_arrive(arrived: Reals, rates: HostRates) -> bool:

@@ -22,9 +22,9 @@ from compilers.tables.fib import LOOPED, LOST, MISDELIVERED, MOST_HOPS, UNCABLED
 from compilers.tables.intermediate_form import local, no_route
 
 DELIVERED, DROPPED = -11, -12
-"""In place of a link, for DELIVER and DROP of the rule: the packet is delivered here, or dropped.
+"""Outcomes at a switch, in place of a link. They are negative, so no link has these numbers.
 
-Both differ from DELIVER and DROP, whose numbers are those of faults (`fib`)."""
+They are not the rule's DELIVER and DROP, because those numbers are also those of faults (`fib`)."""
 WHOLE = Fraction(1)
 """All packets."""
 
@@ -99,7 +99,10 @@ class SinglePackets:
         return nothing
 
     def minimal(self, source: int) -> tuple[list[int], int]:
-        """The switches on the path by minimal ports, and its number of links or its fault."""
+        """The switches on the path by minimal ports, and its number of links or its fault.
+
+        A fault is negative: LOST, UNCABLED, LOOPED or MISDELIVERED of `fib`.
+        """
         path = [source]
         while len(path) <= MOST_HOPS:
             link = self.minimal_link(path[-1])
@@ -113,21 +116,21 @@ class SinglePackets:
 
     def minimal_link(self, switch: int) -> int:
         """The link of the minimal port at a switch, up or down; DELIVERED, LOST or UNCABLED."""
-        value, egress = self.egress(switch), self.build.tables.routes.egress
-        if value in (local(egress), no_route(egress)):
-            return DELIVERED if value == local(egress) else LOST
-        if value >= self.build.tables.classes.port.shape[1]:
+        egress_value, egress = self.egress(switch), self.build.tables.routes.egress
+        if egress_value in (local(egress), no_route(egress)):
+            return DELIVERED if egress_value == local(egress) else LOST
+        if egress_value >= self.build.tables.classes.port.shape[1]:
             return UNCABLED
-        link = int(self.program(switch).order[0, value, 0])
+        link = int(self.program(switch).order[0, egress_value, 0])
         return link if link >= 0 else UNCABLED
 
     def weights_of(self, switch: int) -> dict[int, int]:
         """By link, the weights with which a switch shares packets of its hosts."""
-        classes, value = self.build.tables.classes, self.egress(switch)
-        if value >= classes.port.shape[1]:
+        classes, egress_value = self.build.tables.classes, self.egress(switch)
+        if egress_value >= classes.port.shape[1]:
             return {}
-        shares = self.program(switch).shares[0, value].tolist()
-        weights = classes.weight[switch, value].tolist()
+        shares = self.program(switch).shares[0, egress_value].tolist()
+        weights = classes.weight[switch, egress_value].tolist()
         return {k: weight for k, weight in zip(shares, weights, strict=True) if k >= 0}
 
     def next_hops(self, switch: int, ingress: int, tag: int = PLAIN) -> list[tuple[int, int]]:
@@ -135,8 +138,8 @@ class SinglePackets:
         program = self.program(switch)
         link = np.zeros(program.far.shape[1] + 1, np.int64)
         tags = np.zeros_like(link)
-        egress = self._class(switch)
-        count = next_links(program, 0, ingress, tag, egress, self._failed(switch), link, tags)
+        egress_class = self._class(switch)
+        count = next_links(program, 0, ingress, tag, egress_class, self._failed(switch), link, tags)
         hops = zip(link[:count].tolist(), tags[:count].tolist(), strict=True)
         outcomes = {DELIVER: DELIVERED, DROP: DROPPED}
         return [(outcomes.get(k, k), next_tag) for k, next_tag in hops] or [(DROPPED, PLAIN)]
@@ -166,7 +169,7 @@ class SinglePackets:
                 is_first = len(passed) == 1
                 longer = Path(
                     switches=(*path.switches, arrival[0]),
-                    outcome=LOOPED,
+                    outcome=LOOPED,  # unless the path goes on from here and gets another outcome
                     first_link=link if is_first else path.first_link,
                     part=path.part if is_first and not shared else path.part / len(next_hops),
                 )
@@ -218,10 +221,10 @@ class SinglePackets:
 
     def _class(self, switch: int) -> int:
         """The egress class of a switch; DELIVER or DROP."""
-        value, tables = self.egress(switch), self.build.tables
-        if value < tables.classes.port.shape[1]:
-            return value
-        return DELIVER if value == local(tables.routes.egress) else DROP
+        egress_value, tables = self.egress(switch), self.build.tables
+        if egress_value < tables.classes.port.shape[1]:
+            return egress_value
+        return DELIVER if egress_value == local(tables.routes.egress) else DROP
 
     def _failed(self, switch: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         """int64[n], the failed elements, as `program_of` numbers them for this one switch."""

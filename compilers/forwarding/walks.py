@@ -92,7 +92,7 @@ class HostPathFigures:
     paths: int = 0
     """How many paths hosts may choose: pairs of switches times ports with a weight."""
     strays: int = 0
-    """How many states on these paths lose packets."""
+    """In how many states on these paths packets are lost."""
     max_hops: int = 0
     """The links of the longest path, or a bound on them."""
     exact: bool = True
@@ -114,7 +114,8 @@ class SingleFailures:
     """The result of `Walks.follow_single_failures` for some destinations."""
 
     alternates: HostPathFigures
-    """The paths without failures, to the destinations that are not `suspect`."""
+    """All paths that hosts may choose without failures, minimal ones and alternates, to the
+    destinations that are not `suspect`."""
     link: Lengths
     """The lengths under each failure of one link, to the same destinations."""
     node: Lengths
@@ -129,7 +130,7 @@ class CasesWalked:
     """The result of `Walks.follow_cases` for some destinations."""
 
     alternates: HostPathFigures
-    """The paths without failures."""
+    """All paths that hosts may choose without failures, minimal ones and alternates."""
     lengths: Lengths
     """The lengths under the failures."""
     lost: Numbers
@@ -295,7 +296,7 @@ class Walks:
             strays=int(figures[:, failure_sets.STRAYS].sum()),
             max_hops=int(figures[:, failure_sets.LONGEST].max(initial=0)),
         )
-        lengths = Lengths().with_all(figures[:, failure_sets.LONGEST_MET :])
+        lengths = Lengths().with_all(figures[:, [failure_sets.LONGEST_MET, failure_sets.ADDED]])
         return CasesWalked(alternates, lengths, lost)
 
     def _by_element(self, failed: Numbers) -> Cases:
@@ -376,12 +377,16 @@ def packet_count(build: Build) -> int:
 
 @dataclass(frozen=True, slots=True)
 class BlockWalk(Generic[T]):
-    """A function of the packets to a block of destinations, applied to block after block."""
+    """A function of the packets to a block of destinations, applied to block after block.
+
+    Each worker process calls the `BlockWalk` with the build. It returns the function of blocks, and
+    makes the walks that this needs if they are not given.
+    """
 
     function: Callable[[Walks, Numbers], T]
     """The function: from the walks of a build and int64[D], destinations."""
     walks: Walks | None = None
-    """The walks of the build; None: each process makes them."""
+    """The walks of the build; None: each process makes its own."""
 
     def __call__(self, build: Build) -> Callable[[Numbers], T]:
         """The function for the blocks of a build; each worker process calls this once."""
@@ -448,7 +453,7 @@ def minimal_hops(fib: Fib, destinations: NDArray[np.int64]) -> NDArray[np.int8]:
             break
         hops += is_moving
         cell = following
-    else:
+    else:  # after MOST_HOPS links, packets that moved in the last turn still move
         hops[is_moving] = LOOPED
     return _with_faults(hops, cell // count, destinations, switches)
 
@@ -465,5 +470,8 @@ def _with_faults(
         switches: S, the number of switches.
     """
     astray = (row != destinations) & (hops != LOOPED)
-    hops[astray] = np.where(row < switches, MISDELIVERED, row - switches + MISDELIVERED)[astray]
+    # The rows of faults come after those of switches, in the order of the faults: MISDELIVERED, the
+    # least of these negative numbers, has the first.
+    fault = row - switches + MISDELIVERED
+    hops[astray] = np.where(row < switches, MISDELIVERED, fault)[astray]
     return hops

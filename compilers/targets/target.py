@@ -7,6 +7,11 @@ the reader of the target reads the files back, so that they are compared with th
 A *system* runs on switches; a *tool*, such as containerlab, handles the files of systems.
 *Agreements* are the options on which both ends of a link have to agree. An *addition* is
 configuration that another package adds to a system's (`targets.addition`).
+
+Before rendering, `check` completes the options and calls `require`, which refuses what the system
+cannot do. `render` writes. `check_emitted` reads the files back: it calls `check` and `read_back`,
+which has one `emitted_check` for all switches, or `fabric_check` in its place. `reader` gives the
+reader by the options alone, and `reader_of` by the build, too.
 """
 
 from __future__ import annotations
@@ -98,10 +103,12 @@ class Target(ABC):
     # How switches forward
 
     unnumbered: ClassVar[Mapping[str, str] | None] = None
-    """How links work without addresses, in words, by the value of the option `routing`. Two systems
-    interoperate over such links if they have the same words. For a value of `routing` that is
-    missing, links need addresses. None: the system is no router, and cannot be in a fabric of
-    several systems."""
+    """By the value of the option `routing`, words that say how links work without addresses.
+
+    - Two systems interoperate over such links if they have the same words.
+    - For a value of `routing` that is missing, links need addresses.
+    - None: the system is no router (`is_router`). It cannot be in a fabric of several systems.
+    """
     only_unnumbered: ClassVar[frozenset[str]] = frozenset()
     """The values of `routing` with which its links cannot have addresses."""
     policy_rules: ClassVar[bool] = False

@@ -8,13 +8,15 @@ conditions for a move in place are:
 
 - each class number means the same port before and after;
 - with paths that are shared at every hop, also no class changes;
-- with marked packets, also all cables stay and no row leads elsewhere. A row that spreads marked
-  packets matches class numbers, and so a generation: it acts only on packets that a route of its
-  own build has classified. In place nothing would keep the builds apart, and a packet that is
-  spread by the rows of one build could be led back by routes of the other.
+- if either build marks packets, cables and next hops do not change at all. Otherwise a row of the
+  new build could spread a packet that a route of the old build has classified, and a route could
+  lead it back. Two generations exclude that, as rows that spread packets match class numbers.
 
 What comes in are two builds; what goes out is a `TableDifference`, of which `move_plan` makes
-rounds. A *cell* is a switch and a destination. In shapes, S is the number of switches of a build, M
+rounds. A *cell* is a switch and a destination. It has an *own row* if the switch has a row for that
+destination alone, and otherwise is served by an aggregate. The *minimal port* of a class is its
+next hop on shortest paths; its *bounce* ports are next hops of packets that came in by the minimal
+port. In shapes, S is the number of switches of a build, M
 of the switches that either build has, C of the classes of a switch, and D of destinations.
 """
 
@@ -37,8 +39,8 @@ NO_ROUTE = -1
 """In place of a class: the cell has no route."""
 LOCAL = -2
 """In place of a class: the switch delivers the packet."""
-NO_NETWORK = -3
-"""In place of a class of the old build, which has no such switch or no such destination."""
+NOT_IN_OLD_BUILD = -3
+"""In place of a class of the old build: the old build has no such switch or destination."""
 COMPARED_AT_ONCE = 256
 """How many destinations are compared at once, so that a difference is found soon."""
 CLASS_PARTS = ("alternate", "weight", "protection", "bounce")
@@ -203,7 +205,7 @@ class TableDifference:
                 has_row = has_own_row(new, self.fib, destinations) if not new.exact else True
                 same &= has_row == had_row
             changed = changed & ~same
-        # A new switch has no old aggregate.
+        # An old aggregate serves a cell only if the switch was there and had no own row.
         return ComparedCells(changed, not_in_old_aggregate=had_row | ~stays[:, None])
 
     def old_classes(self, destinations: NDArray[np.int64]) -> NDArray[np.int32]:
@@ -213,13 +215,15 @@ class TableDifference:
             destinations: int64[D], vertices of the new build.
 
         Returns:
-            int32[S, D], by vertex of the new build: the class; LOCAL, NO_ROUTE or NO_NETWORK.
+            int32[S, D], by vertex of the new build: the class; LOCAL, NO_ROUTE or NOT_IN_OLD_BUILD.
         """
         in_both, old_destination = self._old_destinations(destinations)
-        egress_before = np.full((self.new.tables.switches, len(destinations)), NO_NETWORK, np.int32)
+        egress_before = np.full(
+            (self.new.tables.switches, len(destinations)), NOT_IN_OLD_BUILD, np.int32
+        )
         if in_both.any():
             egress = _comparable(self.fib_before.egress(old_destination[in_both]))
-            egress_before[:, in_both] = self._by_new_vertex(egress, of_new_switch=NO_NETWORK)
+            egress_before[:, in_both] = self._by_new_vertex(egress, of_new_switch=NOT_IN_OLD_BUILD)
         return egress_before
 
     def _had_row(self, destinations: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -235,8 +239,11 @@ class TableDifference:
         return has_row
 
     def _old_destinations(self, destinations: NDArray[np.int64]) -> tuple[Numbers, Numbers]:
-        """Which destinations the old build has, bool[D], and their vertices there, int64[D]."""
-        # The first prefix numbers of a build are those of its vertices.
+        """Which destinations the old build has, bool[D], and their vertices there, int64[D].
+
+        A destination's vertex is its prefix number, as a build numbers the prefixes of its vertices
+        first. Prefixes with higher numbers are those of no vertex.
+        """
         old_destination = self.nodes.old_prefix[destinations]
         in_both = (old_destination >= 0) & (old_destination < self.old.tables.switches)
         return in_both, old_destination

@@ -72,10 +72,15 @@ class PortDemand:
 
 
 def ports_of_links(demand: PortDemand) -> NDArray[np.int32]:
-    """Return the port of each link, int32[S, K], 0 beyond the last and where ports have run out."""
+    """Return the port of each link, int32[S, K], 0 beyond the last and where ports have run out.
+
+    1. All links are packed into ports, group by group.
+    2. Where links can be spread over modules, their ports are assigned anew.
+    3. Switches with fixed ports that are not spread are packed anew around these.
+    """
     far, groups = demand.far, demand.groups
     port = np.zeros(far.shape, np.int32)
-    # Switches of one type with groups of the same sizes are looked at together.
+    # Switches of one type with groups of the same sizes get their ports in one step.
     node_type = demand.switches.node_type[:, None].astype(np.int32)
     type_and_sizes = np.concatenate((node_type, groups.sizes), axis=1)
     for (t, *sizes), switches in alike_rows(type_and_sizes):
@@ -115,14 +120,14 @@ def _packed_around_pins(demand: PortDemand, switch: int) -> NDArray[np.int32]:
 
 
 def _spread_over_modules(
-    port: NDArray[np.int32], demand: PortDemand, links_apart: NDArray[np.int64]
+    port: NDArray[np.int32], demand: PortDemand, separating_links: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Change the ports of switches whose links can be spread over several modules.
+    """Assign new ports at switches whose links can be spread over several modules.
 
     Args:
         port: int32[S, K], the ports of links, which are changed.
         demand: the links.
-        links_apart: int64[S, K], the links in `module_spread.separating_order`.
+        separating_links: int64[S, K], the links in `module_spread.separating_order`.
 
     Returns:
         The switches whose links are spread, bool[S].
@@ -131,12 +136,13 @@ def _spread_over_modules(
     apex = apex_links(far)
     in_triangles = (apex >= 0).any(axis=1)
     degree = np.count_nonzero(far >= 0, axis=1)
-    rank = np.argsort(demand.groups.order, axis=1)  # the place of each link in that order
+    # int64[S, K], the place of each link in `groups.order`: its order within a module.
+    rank = np.argsort(demand.groups.order, axis=1)
     # In a graph without triangles, links are taken rack by rack, so that links to one rack get
     # different modules.
-    order = links_apart if in_triangles.any() else demand.groups.order
+    spreading_order = separating_links if in_triangles.any() else demand.groups.order
     is_spread = np.zeros(len(far), np.bool_)
-    # Switches of one type with as many links and hosts are looked at together.
+    # Switches of one type with as many links and hosts get their ports in one step.
     features = np.column_stack((switches.node_type, degree, demand.hosts, in_triangles))
     for (t, links, hosts, has_triangles), alike in alike_rows(features.astype(np.int64)):
         ports_of_modules = list(switches.types[t].ports_by_module(links, hosts).values())
@@ -146,7 +152,7 @@ def _spread_over_modules(
         capacities = [len(ports) for ports in ports_of_modules]
         counts = links_per_module(capacities, links, fixed_links=[0] * len(capacities))
         module_in_order = modules_in_runs(counts) if has_triangles else modules_in_rotation(counts)
-        module = _modules_of_links(order[alike, :links], module_in_order, apex[alike])
+        module = _modules_of_links(spreading_order[alike, :links], module_in_order, apex[alike])
         # Links module by module, and the ports in the same order: the first ones of each module.
         by_module = np.lexsort((rank[alike], module), axis=1)[:, :links]
         used_ports = [
@@ -155,10 +161,10 @@ def _spread_over_modules(
             for used in ports[:count]
         ]
         port[alike[:, None], by_module] = np.array(used_ports, np.int32)
-    # Where some ports are fixed, or kept for hosts, a switch is looked at by itself.
+    # A switch with ports that are fixed, or kept for hosts, gets its ports by itself.
     for switch in demand.switches_with_fixed_ports:
         if is_spread[switch]:
-            links_in_order = links_apart[switch, : degree[switch]].tolist()
+            links_in_order = separating_links[switch, : degree[switch]].tolist()
             ports_of_switch = _spread_around_pins(
                 demand, switch, links_in_order, apex[switch], rank[switch]
             )
@@ -182,7 +188,7 @@ def _modules_of_links(
     """
     module = np.full(apex.shape, max(module_in_order, default=0) + 1)
     np.put_along_axis(module, order, np.array(module_in_order, np.int64)[None], axis=1)
-    for row in _with_triangle_on_module(module, apex).tolist():
+    for row in _switches_with_triangle_on_one_module(module, apex).tolist():
         module[row] = separate_triangles(module[row].tolist(), apex[row].tolist(), set())
     return module
 
@@ -219,7 +225,7 @@ def _spread_around_pins(
     return _ports_around_pins(ports, free_links, pinned, apex, rank)
 
 
-def _with_triangle_on_module(
+def _switches_with_triangle_on_one_module(
     module: NDArray[np.int64], apex: NDArray[np.int16]
 ) -> NDArray[np.int64]:
     """Return the switches, int64[m], with both links of a triangle on one module.

@@ -2,6 +2,10 @@
 
 The networks of each table and its printed values are in `papers.yaml`, word for word.
 `table_evidence` makes each cell a claim of an exhibit.
+
+Texts beside cells: the *notes* of `papers.yaml` are `corrections` (where the paper is wrong),
+`readings` (how a printed value is read) and `differences` (why ours is another). *Remarks* are
+computed. Readings and remarks become the `interpretation` of a cell, differences its `reason`.
 """
 
 from __future__ import annotations
@@ -35,7 +39,7 @@ class TableData(TypedDict, total=False):
     networks: dict[str, NetworkEntry]
     """The networks, by row."""
     like: int
-    """The number of hosts for which optical cables are priced; without this key the network's own.
+    """For how many hosts optical cables are priced; without this key for the network's own hosts.
     """
     printed: dict[str, dict[str, list[str]]]
     """Of the table of formulas: by network and quantity the printed formula and its number."""
@@ -65,8 +69,8 @@ class Cell:
     """How the printed value is read, or what our value takes from the paper."""
     reason: str = ""
     """Why ours is another value, or why there is none."""
-    taken: bool = False
-    """Whether our value is the paper's, put in."""
+    is_input: bool = False
+    """Whether our value was taken from the paper as an input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +149,7 @@ def paper_table(name: str) -> PaperTable:
     if name not in tables:
         raise InputError(not_among(name, tables, "table"))
     data: TableData = tables[name]
-    cells = _cells_of_formulas(data) if name == "projective-3" else _cells_of_designs(data)
+    cells = _cells_of_formulas(data) if "printed" in data else _cells_of_designs(data)
     return PaperTable(name, data["title"], tuple(cells), tuple(data.get("corrections", ())))
 
 
@@ -246,7 +250,7 @@ def _cell_of_design(
         differs=value is not None and abs(value - float(printed)) > rounding,
         interpretation=" ".join([*readings, *remarks.on(quantity)]),
         reason=" ".join(reasons),
-        taken=(bool(remarks.cables) and quantity == TAKEN_QUANTITY)
+        is_input=(bool(remarks.cables) and quantity == TAKEN_QUANTITY)
         or is_radix_put_in
         or entry["family"] == "jellyfish",  # of which the paper's routers and radix are put in
     )
@@ -348,7 +352,7 @@ def _claim(table: PaperTable, cell: Cell) -> PaperClaim:
         computed=cell.computed,
         rounding=rounding_of(text),
         interpretation=cell.interpretation,
-        taken=cell.taken,
+        taken=cell.is_input,
         mistake=_corrections_of_cell(table, cell),
         reason=" ".join(filter(None, reasons)) if cell.reason else "",
     )

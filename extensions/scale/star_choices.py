@@ -1,10 +1,13 @@
-"""Alternates and repair links of a whole PolarStar, by construction: three classes for each link.
+"""Alternates and repair links of a whole PolarStar, by construction.
 
 `with_choices` takes the tables of minimal routes, and returns tables whose classes also have
-*alternates* (links that packets may take at any time, `star_alternates`) and *repairs* (links for
-packets whose minimal link is down, `star_repairs`). It looks at no destination: a neighbour of a
-switch does the same with packets for all destinations of a class, so that links are chosen class by
-class.
+*alternates* (links that packets may take at any time, the module `star_alternates`) and *repairs*
+(links for packets whose minimal link is down, `star_repairs`).
+
+Each link has three classes, by the destinations that they serve: the neighbour itself, other
+switches of the supernodes next to the switch's own, and all others (`class_parts`). From there on
+packets for all destinations of a class are forwarded alike. So links are chosen for each class, and
+no destination is looked at.
 
 `compilers.proof.local.state_proof` proves of each state that these links serve. It derives nothing
 from this construction.
@@ -28,6 +31,9 @@ from extensions.scale.class_parts import three_class_program
 from extensions.scale.star_alternates import alternate_sets
 from extensions.scale.star_repairs import repair_ports
 
+CLASSES_OF_LINK = 3
+"""How many classes each link has: BEYOND, DIRECT and BESIDE of `class_parts`."""
+
 
 def with_choices(
     tables: Tables, topology: Topology, wiring: Wiring, forwarding: Forwarding
@@ -43,9 +49,11 @@ def with_choices(
     """
     most_links = wiring.port.shape[1]
     program = three_class_program(topology, most_links)
+    # Stored arrays in a small fabric, and else arrays whose rows are computed when they are read.
     egress = unless_large(StarEgress(program), tables.routes.egress)
     prefix = unless_large(StarPrefixes(program), egress)
-    classes = Classes.minimal(np.tile(wiring.port, 3))
+    # The classes beyond, direct and beside of a link all have the port of that link.
+    classes = Classes.minimal(np.tile(wiring.port, CLASSES_OF_LINK))
     if forwarding.repairs:
         ports = repair_ports(program, wiring)
         # A packet that came in by the minimal link bounces over the links that repair the class.

@@ -54,9 +54,12 @@ class _OneSupernode(NamedTuple):
         """
         k, neighbours = program.members, program.neighbours(x)
         outer_count = len(neighbours)
-        # A quadric is on its own line, so it has a neighbour less.
-        kind = QUADRIC if outer_count < program.around.shape[1] else ORDINARY
-        inner_counts = program.links[kind].astype(np.int64)
+        # An ordinary supernode has q + 1 neighbours. A quadric has q, as it is orthogonal to
+        # itself.
+        most_neighbours = program.around.shape[1]
+        kind = QUADRIC if outer_count < most_neighbours else ORDINARY
+        inner_counts = program.links[kind].astype(np.int64)  # int64[k], inner links of each member
+        # A program that was read from a file may state impossible counts.
         if (inner_counts < 0).any() or (link_counts != outer_count + inner_counts).any():
             return None
         most_inner = int(inner_counts.max())
@@ -64,6 +67,7 @@ class _OneSupernode(NamedTuple):
             return None
         # A switch numbers its links to smaller supernodes first, then inner ones, then the others.
         smaller = int(np.searchsorted(neighbours, x))
+        # int[k, n], the number of each member's link to each neighbour supernode.
         outer_links = program.links_to(x, np.arange(outer_count), np.arange(k))
         # Switch (y, y') has number y·k + y', so that a difference is the member.
         outer = np.take_along_axis(switch_behind, outer_links, axis=1) - neighbours * k
@@ -138,7 +142,7 @@ class SupernodeCables:
         return matrix[:, :k]
 
     def inner_links_differ(self) -> bool:
-        """Whether no two inner links of a member lead to the same member.
+        """Whether the inner links of each member lead to different members.
 
         Then each member is joined to as many others as it has inner links.
         """
@@ -150,9 +154,13 @@ class SupernodeCables:
     def are_as_programmed(self) -> bool:
         """Whether the program states the same inner links and bijections as the cables have."""
         program = self.program
-        return all(
+        same_bijections = all(
             np.array_equal(program.along[arc], member) for arc, member in self.bijection.items()
-        ) and all(np.array_equal(program.joined[kind], self.joined(kind)) for kind in self.inner)
+        )
+        same_inner_links = all(
+            np.array_equal(program.joined[kind], self.joined(kind)) for kind in self.inner
+        )
+        return same_bijections and same_inner_links
 
 
 def _switches_behind(build: Build, switches: slice) -> Numbers:

@@ -1,8 +1,9 @@
-"""The egress classes of a whole PolarFly, as proofs of one and of two failures look at them.
+"""The egress classes of a whole PolarFly, in the form that proofs of one and of two failures need.
 
-There two switches have one path of two links at most, so conditions on classes say all about paths.
-`TwoLinkClasses` has for each class its minimal link, and the apex of that link: the third switch of
-the triangle that the link is in. A PolarFly without some of its links has no such classes.
+In a whole PolarFly two switches have at most one path of two links. So a proof about one or two
+failures need only look at classes, and at no single destination. `TwoLinkClasses` has for each
+class its minimal link, and the apex of that link: the third switch of the triangle that the link is
+in. A PolarFly without some of its links has no such classes.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ class TwoLinkClasses:
     direct: Numbers
     """intp[S, K], the class that leads to each neighbour itself."""
     destinations_behind: NDArray[np.int64]
-    """int64[S, C], how many destinations each class serves two hops away, the neighbour behind its
-    minimal link not counted."""
+    """int64[S, C], how many destinations each class serves two hops away. The neighbour at its
+    minimal link is not counted: `of` subtracts it."""
 
     @classmethod
     def of(cls, build: Build) -> TwoLinkClasses | None:
@@ -63,6 +64,7 @@ class TwoLinkClasses:
             behind = egress.destination_counts(classes)
         else:
             behind = _destination_counts(egress, classes)
+        # So far each direct class counts the neighbour itself, which is one hop away.
         np.subtract.at(behind, (switch, direct[switch, cabled_link]), 1)
         link = use.links(port).astype(np.int16)
         apex_of_link = np.take_along_axis(apex_link, np.maximum(link, 0).astype(np.intp), axis=1)
@@ -78,11 +80,18 @@ class TwoLinkClasses:
         )
 
     def not_served_by(self, classes: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """The destinations that none of these classes leads to, bool[S], from bool[S, C]."""
+        """The destinations that none of these classes leads to at any switch.
+
+        Args:
+            classes: bool[S, C], the classes.
+
+        Returns:
+            bool[S], by destination.
+        """
         egress = self.build.tables.routes.egress
         not_served = np.ones(len(classes), np.bool_)
         for s in np.flatnonzero(classes.any(axis=1)).tolist():
-            # Values that are no class, such as 65,535, read the False after the last class.
+            # Values that are no class (`local`, `no_route`) read the False after the last class.
             number = np.minimum(egress[s].astype(np.intp), classes.shape[1])
             not_served &= ~np.append(classes[s], False)[number]
         return not_served
@@ -93,7 +102,7 @@ def _destination_counts(egress: Numbers, classes: int) -> NDArray[np.int64]:
     counts = np.zeros((len(egress), classes + 1), np.int64)
     last = min(classes, np.iinfo(egress.dtype).max)
     for of_switch, row in zip(counts, egress, strict=True):
-        # Values that are no class, such as 65,535, are counted after the last class.
+        # Values that are no class (`local`, `no_route`) are counted after the last class.
         of_switch[: last + 1] = np.bincount(np.minimum(row, last), minlength=last + 1)
     return counts[:, :classes]
 

@@ -13,10 +13,10 @@ A cycle has as many steps as the `FlitRouter` says. In each step a switch does t
 
 Links take a flit before the last step of a cycle.
 
-Each virtual channel of an input has a buffer, which has the same number: `vc` in the code. A buffer
-holds flits, and has a slot for each packet whose first flit is in it or on its way to it. The *next
-buffer* of a packet is that of its channel at the next switch; for a packet to a host it is a number
-after those of all buffers.
+Each virtual channel of an input has a buffer, which has the same number in the whole fabric:
+`buffer_index`, while `vcs` counts the channels of one port. A buffer holds flits, and has a slot
+for each packet whose first flit is in it or on its way to it. The *next buffer* of a packet is that
+of its channel at the next switch; for a packet to a host it is a number after those of all buffers.
 
 Ports of a switch and virtual channels of a port take turns (*round robin*): a pointer says where
 the next search begins.
@@ -256,10 +256,10 @@ def _receive(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int
     ports = net.links + net.hosts
     coming, buffer = state.coming[t & (len(state.coming) - 1)], state.buffer
     for i in range(coming[-1]):
-        vc = coming[i]
-        buffer[vc, FLITS] += 1
-        if buffer[vc, STATE] <= IDLE:
-            _start_packet(rules, state, vc, vc // rules.vcs // ports, t)
+        buffer_index = coming[i]
+        buffer[buffer_index, FLITS] += 1
+        if buffer[buffer_index, STATE] <= IDLE:
+            _start_packet(rules, state, buffer_index, buffer_index // rules.vcs // ports, t)
     state.counts[INSIDE] += coming[-1]
     coming[-1] = 0
     credit, adaptive = state.credit[t & (len(state.credit) - 1)], rules.policy >= ADAPTIVE
@@ -278,15 +278,17 @@ def _receive(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int
 
 
 @inlined_loop
-def _start_packet(rules: SwitchRules, state: FlitState, vc: int, switch: int, t: int) -> None:
+def _start_packet(
+    rules: SwitchRules, state: FlitState, buffer_index: int, switch: int, t: int
+) -> None:
     """Begin with a packet whose head has come to an empty buffer in cycle t."""
-    is_busy = state.buffer[vc, STATE] != ABSENT
-    state.buffer[vc, STATE] = WAITS
+    is_busy = state.buffer[buffer_index, STATE] != ABSENT
+    state.buffer[buffer_index, STATE] = WAITS
     speedup = rules.router.speedup
-    state.buffer[vc, SINCE] = stage(t * speedup, rules.router.routing, speedup)
-    state.buffer[vc, OUT] = UNROUTED
+    state.buffer[buffer_index, SINCE] = stage(t * speedup, rules.router.routing, speedup)
+    state.buffer[buffer_index, OUT] = UNROUTED
     if not is_busy:
-        state.busy[switch, state.active[switch]] = vc
+        state.busy[switch, state.active[switch]] = buffer_index
         state.active[switch] += 1
 
 
@@ -302,7 +304,7 @@ def _schedule(events: NDArray[np.int32], when: int, what: int) -> None:
 def _add_packet(
     rules: SwitchRules,
     state: FlitState,
-    vc: int,
+    buffer_index: int,
     destination: int,
     made_at: int,
     hops: int,
@@ -310,10 +312,12 @@ def _add_packet(
 ) -> None:
     """Write a packet into a slot of the buffer that its first flit goes to."""
     slots = rules.depth + SPARE_SLOTS
-    into = vc * slots + ring_place(state.buffer[vc, FRONT] + state.buffer[vc, STORED], slots)
+    into = buffer_index * slots + ring_place(
+        state.buffer[buffer_index, FRONT] + state.buffer[buffer_index, STORED], slots
+    )
     state.slot[into, DESTINATION], state.slot[into, MADE] = destination, made_at
     state.slot[into, HOPS], state.slot[into, VIA] = hops, via
-    state.buffer[vc, STORED] += 1
+    state.buffer[buffer_index, STORED] += 1
 
 
 @inlined_loop
@@ -323,7 +327,8 @@ def _send_from_hosts(
     """Let every host send a flit, if it has one and the buffer has room.
 
     A host whose packet is sent takes the next one, as soon as that is made and a channel of its
-    port has no owner. While a host sends to a channel, the channel's buffer is its own owner.
+    port has no owner. An owner is the number of the buffer that sends to a channel. A host has no
+    buffer, so while it sends to a channel, the number of that channel's own buffer is the owner.
     """
     senders, vcs, counts = len(state.host), rules.vcs, state.counts
     for h in range(senders):
@@ -334,26 +339,26 @@ def _send_from_hosts(
                 continue
             first_channel = (state.sending[h, SENDING_BUFFER] + 1) % vcs
             for i in range(vcs):
-                vc = arc * vcs + ring_place(first_channel + i, vcs)
-                if state.owner[vc] < 0 and state.room[vc] > 0:
+                buffer_index = arc * vcs + ring_place(first_channel + i, vcs)
+                if state.owner[buffer_index] < 0 and state.room[buffer_index] > 0:
                     destination = drawn_destination(
                         net, traffic, arc, drawn(state.streams, senders + h)
                     )
-                    _add_packet(rules, state, vc, destination, made_at, 0, DIRECT)
-                    state.owner[vc] = vc
-                    state.sending[h, SENDING_BUFFER] = vc
+                    _add_packet(rules, state, buffer_index, destination, made_at, 0, DIRECT)
+                    state.owner[buffer_index] = buffer_index
+                    state.sending[h, SENDING_BUFFER] = buffer_index
                     flits_left = rules.length
                     counts[INJECTED] += 1
                     counts[MEASURED_IN] += rules.begin <= made_at < rules.end
                     state.made[h] = next_packet_cycle(state.streams, h, made_at, state.chance[h])
                     break
-        vc = state.sending[h, SENDING_BUFFER]
-        if flits_left and state.room[vc] > 0:
-            state.room[vc] -= 1
-            _schedule(state.coming, t + WIRE + net.delay[arc], vc)
+        buffer_index = state.sending[h, SENDING_BUFFER]
+        if flits_left and state.room[buffer_index] > 0:
+            state.room[buffer_index] -= 1
+            _schedule(state.coming, t + WIRE + net.delay[arc], buffer_index)
             flits_left -= 1
             if not flits_left:
-                state.owner[vc] = -1
+                state.owner[buffer_index] = -1
         state.sending[h, FLITS_LEFT] = flits_left
 
 
@@ -407,20 +412,23 @@ def _step(
         busy, base = state.busy[switch], switch * ports
         first = step % count  # buffers take turns to be given channels
         for i in range(count):
-            vc = busy[ring_place(first + i, count)]
-            if state.buffer[vc, STATE] == WAITS and state.buffer[vc, SINCE] <= step:
-                _give_channel(net, rules, state, vc, switch, step)
+            buffer_index = busy[ring_place(first + i, count)]
+            if (
+                state.buffer[buffer_index, STATE] == WAITS
+                and state.buffer[buffer_index, SINCE] <= step
+            ):
+                _route_or_allocate_channel(net, rules, state, buffer_index, switch, step)
         requested = _request_outputs(rules, state, switch, base, step)
         matched = _match(
             max(1, islip), vcs, base, requests[:requested], state.pointer, state.matching
         )
         for i in range(matched):
-            vc = buffer_of_output[outputs[i]]
-            arc = vc // vcs
-            state.pointer[arc, NEXT_CHANNEL] = ring_place(vc - arc * vcs + 1, vcs)
+            buffer_index = buffer_of_output[outputs[i]]
+            arc = buffer_index // vcs
+            state.pointer[arc, NEXT_CHANNEL] = ring_place(buffer_index - arc * vcs + 1, vcs)
             # A mark lasts for the first link only: a packet that came over a link loses it.
             unmark = marks and arc - base < net.links
-            _pass_flit(net, rules, state, vc, arc, t, step, is_last_step, unmark)
+            _pass_flit(net, rules, state, buffer_index, arc, t, step, is_last_step, unmark)
             buffer_of_output[outputs[i]] = -1
 
 
@@ -448,29 +456,35 @@ def _request_outputs(
     request_of_input = state.matching[REQUEST_OF_INPUT]
     still_busy, requested = 0, 0
     for i in range(state.active[switch]):
-        vc = busy[i]
-        if buffer[vc, STATE] == IDLE:
-            buffer[vc, STATE] = ABSENT
+        buffer_index = busy[i]
+        if buffer[buffer_index, STATE] == IDLE:
+            buffer[buffer_index, STATE] = ABSENT
             continue
-        busy[still_busy] = vc
+        busy[still_busy] = buffer_index
         still_busy += 1
-        if buffer[vc, STATE] != MOVES or buffer[vc, SINCE] > step or not buffer[vc, FLITS]:
+        if (
+            buffer[buffer_index, STATE] != MOVES
+            or buffer[buffer_index, SINCE] > step
+            or not buffer[buffer_index, FLITS]
+        ):
             continue
-        if state.room[buffer[vc, NEXT]] > 0:
-            in_port = vc // vcs - base
+        if state.room[buffer[buffer_index, NEXT]] > 0:
+            in_port = buffer_index // vcs - base
             request = requested  # a new request, or the earlier one of this input
             if not islip and request_of_input[in_port] >= 0:
                 request = request_of_input[in_port]
                 pointer = state.pointer[base + in_port, NEXT_CHANNEL]
-                first_vc = (base + in_port) * vcs
+                first_index = (base + in_port) * vcs
                 earlier = requests[request, REQUESTED_BUFFER]
-                if _after(earlier - first_vc, pointer, vcs) < _after(vc - first_vc, pointer, vcs):
+                if _after(earlier - first_index, pointer, vcs) < _after(
+                    buffer_index - first_index, pointer, vcs
+                ):
                     continue
             requested = max(requested, request + 1)
             request_of_input[in_port] = request
-            requests[request, REQUESTED_BUFFER] = vc
+            requests[request, REQUESTED_BUFFER] = buffer_index
             requests[request, REQUESTED_INPUT] = in_port
-            requests[request, REQUESTED_OUTPUT] = buffer[vc, OUT] - base
+            requests[request, REQUESTED_OUTPUT] = buffer[buffer_index, OUT] - base
     state.active[switch] = still_busy
     return requested
 
@@ -488,8 +502,8 @@ def _match(
 
     In an iteration each free output grants one of the free inputs that ask for it, and then each
     input accepts one grant, both in the order of their pointers. Pointers move on where the first
-    iteration matches. If each input asks once, one iteration is the second half of a separable
-    match.
+    iteration matches. With one request of each input, one iteration is a separable, input-first
+    allocator.
 
     Args:
         iterations: how many there are at most.
@@ -563,9 +577,9 @@ def _sooner(
         return _after(in_port, first_input, ports) < _after(
             rival[REQUESTED_INPUT], first_input, ports
         )
-    first_channel, first_vc = pointer[base + in_port, NEXT_CHANNEL], (base + in_port) * vcs
-    return _after(request[REQUESTED_BUFFER] - first_vc, first_channel, vcs) < _after(
-        rival[REQUESTED_BUFFER] - first_vc, first_channel, vcs
+    first_channel, first_index = pointer[base + in_port, NEXT_CHANNEL], (base + in_port) * vcs
+    return _after(request[REQUESTED_BUFFER] - first_index, first_channel, vcs) < _after(
+        rival[REQUESTED_BUFFER] - first_index, first_channel, vcs
     )
 
 
@@ -576,39 +590,51 @@ def _after(place: int, pointer: int, size: int) -> int:
 
 
 @inlined_loop
-def _give_channel(
-    net: SimulatedNetwork, rules: SwitchRules, state: FlitState, vc: int, switch: int, step: int
+def _route_or_allocate_channel(
+    net: SimulatedNetwork,
+    rules: SwitchRules,
+    state: FlitState,
+    buffer_index: int,
+    switch: int,
+    step: int,
 ) -> None:
-    """Route the packet at the front of a buffer, or give it a channel at the next switch."""
+    """Compute the route of the packet at the front of a buffer, or allocate its next channel.
+
+    With a delay for route computation, both take a step each; else one call does both.
+    """
     buffer, vcs = state.buffer, rules.vcs
-    arc, out = vc // vcs, buffer[vc, OUT]
+    arc, out = buffer_index // vcs, buffer[buffer_index, OUT]
     if out == UNROUTED:
-        out = _route(net, rules, state, vc, switch)
-        buffer[vc, OUT] = out
-        buffer[vc, SINCE] = step + (rules.router.routing > 0)
-        if buffer[vc, SINCE] > step:
+        out = _route(net, rules, state, buffer_index, switch)
+        buffer[buffer_index, OUT] = out
+        buffer[buffer_index, SINCE] = step + (rules.router.routing > 0)
+        if buffer[buffer_index, SINCE] > step:
             return
     if net.end[out] >= 0:
-        first, count = choices(net, rules, vc, arc, out)
+        first, count = choices(net, rules, buffer_index, arc, out)
     else:
         first, count = len(buffer) + out * vcs, vcs
     offset = step % count  # the candidates take turns to be tried first
     for i in range(count):
         next_buffer = first + ring_place(offset + i, count)
         if state.owner[next_buffer] < 0:
-            state.owner[next_buffer] = vc
-            buffer[vc, STATE], buffer[vc, SINCE], buffer[vc, NEXT] = MOVES, step + 1, next_buffer
+            state.owner[next_buffer] = buffer_index
+            buffer[buffer_index, STATE], buffer[buffer_index, SINCE], buffer[buffer_index, NEXT] = (
+                MOVES,
+                step + 1,
+                next_buffer,
+            )
             return
 
 
 @inlined_loop
 def _route(
-    net: SimulatedNetwork, rules: SwitchRules, state: FlitState, vc: int, switch: int
+    net: SimulatedNetwork, rules: SwitchRules, state: FlitState, buffer_index: int, switch: int
 ) -> int:
     """The egress arc of the first packet of a buffer."""
     ports = net.links + net.hosts
-    front = vc * (rules.depth + SPARE_SLOTS) + state.buffer[vc, FRONT]
-    destination, arc = state.slot[front, DESTINATION], vc // rules.vcs
+    front = buffer_index * (rules.depth + SPARE_SLOTS) + state.buffer[buffer_index, FRONT]
+    destination, arc = state.slot[front, DESTINATION], buffer_index // rules.vcs
     from_host = arc - switch * ports >= net.links
     if rules.policy >= SHORTEST:
         out, state.slot[front, VIA] = without_tables(
@@ -629,7 +655,7 @@ def _pass_flit(
     net: SimulatedNetwork,
     rules: SwitchRules,
     state: FlitState,
-    vc: int,
+    buffer_index: int,
     arc: int,
     t: int,
     step: int,
@@ -642,7 +668,7 @@ def _pass_flit(
         net: the network.
         rules: the settings.
         state: everything that moves.
-        vc: the buffer.
+        buffer_index: the buffer.
         arc: the arc of the buffer.
         t: the cycle.
         step: the step.
@@ -650,19 +676,19 @@ def _pass_flit(
         unmark: whether the packet loses its mark.
     """
     buffer, counts, length = state.buffer, state.counts, rules.length
-    out, next_buffer = buffer[vc, OUT], buffer[vc, NEXT]
-    front = vc * (rules.depth + SPARE_SLOTS) + buffer[vc, FRONT]
+    out, next_buffer = buffer[buffer_index, OUT], buffer[buffer_index, NEXT]
+    front = buffer_index * (rules.depth + SPARE_SLOTS) + buffer[buffer_index, FRONT]
     destination, made_at, hops = (
         state.slot[front, DESTINATION],
         state.slot[front, MADE],
         state.slot[front, HOPS],
     )
     to_host = next_buffer >= len(buffer)  # to a host of this switch
-    if not buffer[vc, SENT] and not to_host:
+    if not buffer[buffer_index, SENT] and not to_host:
         via = DIRECT if unmark else state.slot[front, VIA]
         _add_packet(rules, state, next_buffer, destination, made_at, hops + 1, via)
-    buffer[vc, SENT] += 1
-    buffer[vc, FLITS] -= 1
+    buffer[buffer_index, SENT] += 1
+    buffer[buffer_index, FLITS] -= 1
     state.room[next_buffer] -= 1
     state.port[out, BACKLOG] += 1
     # The flit comes behind those that wait for the link. The queue has its channel, not its buffer.
@@ -672,20 +698,26 @@ def _pass_flit(
     state.queue[out, ring_place(last, state.queue.shape[1])] = channel
     state.queued[out, QUEUED_FLITS] += 1
     credit_delay = rules.router.credit if net.end[arc] >= 0 else 0
-    _schedule(state.credit, t + CREDIT_CYCLES + credit_delay + net.delay[arc], vc)
+    _schedule(state.credit, t + CREDIT_CYCLES + credit_delay + net.delay[arc], buffer_index)
     counts[LAST] = t
     counts[INSIDE] -= 1
-    if buffer[vc, SENT] < length:
+    if buffer[buffer_index, SENT] < length:
         return
     state.owner[next_buffer] = -1
-    buffer[vc, SENT] = 0
-    buffer[vc, FRONT] = ring_place(buffer[vc, FRONT] + 1, rules.depth + SPARE_SLOTS)
-    buffer[vc, STORED] -= 1
-    if buffer[vc, FLITS]:
+    buffer[buffer_index, SENT] = 0
+    buffer[buffer_index, FRONT] = ring_place(
+        buffer[buffer_index, FRONT] + 1, rules.depth + SPARE_SLOTS
+    )
+    buffer[buffer_index, STORED] -= 1
+    if buffer[buffer_index, FLITS]:
         when = stage(step + 1, rules.router.routing, rules.router.speedup)
-        buffer[vc, STATE], buffer[vc, SINCE], buffer[vc, OUT] = WAITS, when, UNROUTED
+        buffer[buffer_index, STATE], buffer[buffer_index, SINCE], buffer[buffer_index, OUT] = (
+            WAITS,
+            when,
+            UNROUTED,
+        )
     else:
-        buffer[vc, STATE] = IDLE
+        buffer[buffer_index, STATE] = IDLE
     if to_host:
         # The link takes one flit a cycle, before the last step. A flit that comes in that step
         # waits for the next cycle.
@@ -724,14 +756,18 @@ def blocked(
         next_buffers: int32[S·L·V, V], written: the buffers that it waits for; -1 for none.
     """
     buffer, buffers = state.buffer, len(state.buffer)
-    for vc in range(buffers):
-        out, next_buffer = buffer[vc, OUT], buffer[vc, NEXT]
-        if buffer[vc, STATE] == MOVES and buffer[vc, FLITS] and next_buffer < buffers:
-            waits[vc] = not state.room[next_buffer]
-            next_buffers[vc, 0] = next_buffer
-        elif buffer[vc, STATE] == WAITS and out >= 0 and net.end[out] >= 0:
-            first, count = choices(net, rules, vc, vc // rules.vcs, out)
-            waits[vc] = True
+    for buffer_index in range(buffers):
+        out, next_buffer = buffer[buffer_index, OUT], buffer[buffer_index, NEXT]
+        if (
+            buffer[buffer_index, STATE] == MOVES
+            and buffer[buffer_index, FLITS]
+            and next_buffer < buffers
+        ):
+            waits[buffer_index] = not state.room[next_buffer]
+            next_buffers[buffer_index, 0] = next_buffer
+        elif buffer[buffer_index, STATE] == WAITS and out >= 0 and net.end[out] >= 0:
+            first, count = choices(net, rules, buffer_index, buffer_index // rules.vcs, out)
+            waits[buffer_index] = True
             for i in range(count):
-                waits[vc] &= state.owner[first + i] >= 0
-                next_buffers[vc, i] = state.owner[first + i]
+                waits[buffer_index] &= state.owner[first + i] >= 0
+                next_buffers[buffer_index, i] = state.owner[first + i]

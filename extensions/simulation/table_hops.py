@@ -13,6 +13,11 @@ A packet carries one number besides its destination, its `via`. There are three 
   spreads the packet over its links, instead of using its tables.
 - In other fabrics it is DIRECT, which also stands for a packet without intermediate or mark.
 
+No fabric has both, and both are 0 or more, while DIRECT is below 0.
+
+The policies are those of `hop_choice`: MINIMAL takes minimal ports, EMITTED draws by the weights of
+the tables, and ADAPTIVE compares how long the packets wait.
+
 An *egress class* of a switch is a forwarding equivalence class with its next-hop group. `drawn`
 takes a random number from 0 to 1 from a stream. `hashed` computes one from a flow, as ECMP does.
 """
@@ -125,19 +130,19 @@ def by_tables(
             )
             mark = int(mark_chance * MARKS) if tag == MARKED else DIRECT
             return arc_of(net, switch, link), mark
-        # The packet goes by an intermediate, which is drawn here. To the rule of forwarding it is
-        # like a packet from a host until it leaves this switch.
+        # The packet goes by an intermediate, which is drawn here. As it came from a host, the rule
+        # of forwarding has to see HOST as its ingress link below.
         via_index = int(chance * len(net.intermediate_switches))
         ingress, via = HOST, int(net.intermediate_switches[via_index])
     elif marks(program) and via >= 0 and spreads(program, class_number):
-        # The mark chooses one of `count` links.
+        # Here `via` is a mark, which chooses one of `count` links.
         count = next_links(
             program, switch, ingress, MARKED, class_number, dead, offered[0], offered[1]
         )
         link = offered[0, via * count // MARKS]
         return arc_of(net, switch, link) if count else NOWHERE, via
     # All others follow a class: that of their intermediate, or that of their destination.
-    if net.uses_intermediates and via >= 0:
+    if net.uses_intermediates and via >= 0:  # here `via` is an intermediate
         via_class = egress_class(net, switch, via)
         # It goes on to its destination from the intermediate, or where the way to that is broken.
         if via == switch or gives_up(program, switch, via, via_class, dead):

@@ -71,7 +71,8 @@ def export_panel(
 
     Args:
         name: the name of the type.
-        front: for each front port a text with a word for each lane: where the lane leads.
+        front: for each front port a text with a word for each lane, which says where the lane
+            leads: `T1.2` to trunk 1, position 2; `F3.1` to front port 3, lane 1; `-` nowhere.
         positions: how many positions a trunk has.
         is_split: whether each position is a rear port of its own.
         sections: `SECTIONS` of the inventory, which NetBox has no field for.
@@ -79,13 +80,13 @@ def export_panel(
     rear: dict[str, int] = {}  # how many positions each rear port has
     mappings = []
     for lane, word in _connected_lanes(front):
-        number, place = (int(part) for part in word[1:].split("."))
+        number, number_within = (int(part) for part in word[1:].split("."))
         to_trunk = word.startswith("T")
-        port = lane_port(lane, None if to_trunk else (number - 1, place - 1))
+        port = lane_port(lane, None if to_trunk else (number - 1, number_within - 1))
         if port.is_rear:
-            continue
+            continue  # it is the rear port in the mapping of the other lane
         if to_trunk and not is_split:
-            rear_port, position = f"T{number}", place
+            rear_port, position = f"T{number}", number_within
             rear[rear_port] = positions
         else:
             rear_port, position = word, 1
@@ -124,11 +125,11 @@ def _connected_lanes(front: Sequence[str]) -> Iterator[tuple[Lane, str]]:
 class PanelPorts:
     """The ports of a panel's device type: how front and rear ports are connected."""
 
-    behind: dict[str, tuple[str, int]]
+    rear_of_front: dict[str, tuple[str, int]]
     """By front port, its rear port and the position there."""
     positions: dict[str, int]
     """By rear port, how many positions it has."""
-    ahead: dict[tuple[str, int], str]
+    front_at_rear: dict[tuple[str, int], str]
     """By rear port and position, the front port."""
     sections: dict[str, Any]
     """`SECTIONS` of an inventory that `export_panel` has written; empty for a panel of others."""
@@ -148,7 +149,7 @@ class PanelPorts:
         front_names = {front.name for front in fronts}
         # Before NetBox 4.5 a front port names its rear port, and there are no mappings.
         mappings = [*fronts, *_listed(document, "port-mappings", "front_port")]
-        behind = {}
+        rear_of_front = {}
         for mapping in mappings:
             if "rear_port" not in mapping.entry:
                 continue
@@ -159,11 +160,11 @@ class PanelPorts:
                 required = "a front port at a position of a rear port, both listed"
                 ports = f"{shown(mapping.name)} at {shown(rear_port)} position {shown(position)}"
                 raise InputError(document.problem(mapping.path, required, ports))
-            behind[mapping.name] = (rear_port, position)
+            rear_of_front[mapping.name] = (rear_port, position)
         comment = device_type_extras(document)
         sections = {word: comment[word] for word in SECTIONS if isinstance(comment.get(word), dict)}
-        ahead = {place: front_port for front_port, place in behind.items()}
-        return cls(behind, positions, ahead, sections)
+        front_at_rear = {rear: front for front, rear in rear_of_front.items()}
+        return cls(rear_of_front, positions, front_at_rear, sections)
 
     def through(self, port: str, stack: list[int]) -> str | None:
         """The port on the other side of the panel; None if the port is not connected.
@@ -173,15 +174,15 @@ class PanelPorts:
             stack: the positions of the trunks on the way, the latest last. A front port pushes the
                 position of its rear port, and a rear port pops a position.
         """
-        if port in self.behind:
-            rear, position = self.behind[port]
+        if port in self.rear_of_front:
+            rear, position = self.rear_of_front[port]
             if self.positions[rear] > 1:
                 stack.append(position)
             return rear
         if port not in self.positions or (self.positions[port] > 1 and not stack):
             return None
         position = stack.pop() if self.positions[port] > 1 else 1
-        return self.ahead.get((port, position))
+        return self.front_at_rear.get((port, position))
 
 
 class FollowedLink(NamedTuple):

@@ -11,7 +11,10 @@ Which links can be alternates or repairs follows from the minimal paths of the n
 loop-free alternates (RFC 5286). A neighbour *serves* a class if its own paths to the destinations
 of the class do not come back to the switch (`loop_free_alternates`). A class is *direct* if its
 destination is the neighbour at its minimal port, and *behind* if its destinations are switches
-behind that neighbour.
+behind that neighbour; it is `only_behind` if it is behind and not direct. `partly_X` in
+`NeighbourPaths` means that X holds for some destinations of a class and not for others. Such a
+class must be split. The links in `eligible` lead to neighbours that serve a class, as alternates or
+as repairs.
 
 In the findings, s is a switch, c an egress class of the switch, and n an index in a list of ports.
 """
@@ -49,14 +52,14 @@ def weights(build: Build) -> Iterator[Unsound]:
     forwarding, classes = build.forwarding, build.tables.classes
     if forwarding.weights in ("fitted", "any") or not classes.alternate.shape[2]:
         return
-    of_classes = _class_weights(build)
+    class_weights = _class_weights(build)
     # [S, C, 2], the required ratio: of the minimal port's weight to the weight of each alternate.
-    ratio = weight_pairs(of_classes.alternates, forwarding.minimal_share).astype(np.int64)
+    ratio = weight_pairs(class_weights.alternates, forwarding.minimal_share).astype(np.int64)
     minimal_part, alternate_part = ratio[..., 0], ratio[..., 1]
-    are_equal = of_classes.least_alternate == of_classes.greatest_alternate
+    are_equal = class_weights.least_alternate == class_weights.greatest_alternate
     # minimal / alternate == minimal_part / alternate_part, without a division.
     has_ratio = are_equal & (
-        of_classes.minimal * alternate_part == of_classes.greatest_alternate * minimal_part
+        class_weights.minimal * alternate_part == class_weights.greatest_alternate * minimal_part
     )
 
     def finding(s: int, c: int) -> Finding:
@@ -65,7 +68,7 @@ def weights(build: Build) -> Iterator[Unsound]:
         path = (build.wiring.names[s], "weight", c)
         return Finding(path, required, " ".join(map(str, classes.weight[s, c].tolist())))
 
-    yield from unsound_where(~has_ratio & (of_classes.alternates > 0), finding)
+    yield from unsound_where(~has_ratio & (class_weights.alternates > 0), finding)
 
 
 class _ClassWeights(NamedTuple):
@@ -110,13 +113,13 @@ def _packed_weights(alternates: AlternateLinks, weights: AlternateLinks) -> _Cla
     has_port = np.packbits(alternates.port > 0, axis=1)[:, None]
     count = set_bits(alternates.links & has_port)
     weighted_count = set_bits(weights.links)
-    of_minimal_port, of_each_alternate = weights.weight[..., 0], weights.weight[..., 1]
+    minimal_weight, alternate_weight = weights.weight[..., 0], weights.weight[..., 1]
     return _ClassWeights(
         alternates=count,
-        minimal=of_minimal_port,
+        minimal=minimal_weight,
         # 0 if some alternate has no weight.
-        least_alternate=np.where(weighted_count >= count, of_each_alternate, 0),
-        greatest_alternate=np.where(weighted_count > 0, of_each_alternate, 0),
+        least_alternate=np.where(weighted_count >= count, alternate_weight, 0),
+        greatest_alternate=np.where(weighted_count > 0, alternate_weight, 0),
     )
 
 
@@ -177,23 +180,23 @@ def _alternates_by_paths(build: Build, paths: NeighbourPaths) -> tuple[Sets, Set
     Where `Forwarding.alternates` is "some", classes may lack required alternates.
     """
     forwarding = build.forwarding
-    serving = paths.disjoint() if forwarding.disjoint else paths.loop_free()
+    eligible = paths.disjoint() if forwarding.disjoint else paths.loop_free()
     if forwarding.alternates == "shortest":
         downstream = np.packbits(paths.downstream_for_all, axis=2)
-        downstream &= serving
+        downstream &= eligible
         return downstream, downstream
     if forwarding.marks:  # any neighbour may be an alternate, as it spreads marked packets
-        serving = paths.all_candidates()
+        eligible = paths.all_candidates()
     else:  # direct classes have none, unless neighbours bounce packets
-        serving[~paths.only_behind] = 0
+        eligible[~paths.only_behind] = 0
     if not forwarding.bounces:
-        return serving, serving
+        return eligible, eligible
     # A neighbour can also be reached over links whose far end bounces packets. In a whole PolarFly
     # every neighbour bounces. In other graphs only loop-free neighbours are required.
     only_direct = paths.direct & ~paths.behind
     any_link = paths.all_candidates()
     must_serve_direct = any_link if polarity.is_whole(build.topology) else paths.loop_free()
-    required = serving.copy()
+    required = eligible.copy()
     required[only_direct] = must_serve_direct[only_direct]
     return required, np.where(only_direct[..., None], any_link, required)
 
@@ -228,11 +231,11 @@ def repairs(build: Build, use: PortUse, paths: NeighbourPaths) -> Iterator[Unsou
         paths: the paths of the neighbours of its switches.
     """
     forwarding, classes = build.forwarding, build.tables.classes
-    serving = paths.node_protecting()
+    eligible = paths.node_protecting()
     if forwarding.repairs:
-        yield from _repairs(build, use, "protection", classes.protection, paths.used, serving)
+        yield from _repairs(build, use, "protection", classes.protection, paths.used, eligible)
     if forwarding.repairs or forwarding.bounces:
-        yield from _repairs(build, use, "bounce", classes.bounce, paths.only_behind, serving)
+        yield from _repairs(build, use, "bounce", classes.bounce, paths.only_behind, eligible)
 
 
 def _mixed_rows(build: Build, mixed: Bits) -> Iterator[Unsound]:
@@ -295,7 +298,7 @@ def _wrong_links(
 
 
 def _repairs(
-    build: Build, use: PortUse, key: str, order: Ports, is_checked: Bits, serving: Sets
+    build: Build, use: PortUse, key: str, order: Ports, is_checked: Bits, eligible: Sets
 ) -> Iterator[Unsound]:
     """Classes whose order of ports for fast reroute does not begin with ports that repair.
 
@@ -305,11 +308,11 @@ def _repairs(
         key: the name of the order, `protection` or `bounce`.
         order: int[S, C, n], its ports.
         is_checked: bool[S, C], the classes that are checked.
-        serving: uint8[S, C, ⌈K/8⌉], the links that repair. All of them come first in the order, or
+        eligible: uint8[S, C, ⌈K/8⌉], the links that repair. All of them come first in the order, or
             n of them if it has room for n.
     """
-    does_repair = contain(serving, use.links(order))
-    must_repair = np.arange(order.shape[2]) < set_bits(serving)[..., None]
+    does_repair = contain(eligible, use.links(order))
+    must_repair = np.arange(order.shape[2]) < set_bits(eligible)[..., None]
     yield from unsound_where(
         is_checked[..., None] & must_repair & ~does_repair,
         lambda s, c, n: Finding(

@@ -39,6 +39,8 @@ from compilers.topology import polarity
 
 SINGLE_FAILURES = PROTECTED_FAILURES["node"]
 """The kinds of failures of one element: a link, a node."""
+TWO_FAILURES = "2"
+"""The kind of failures of any two elements at once."""
 LEAST_MARKED_TWICE = 4
 """The smallest q of a PolarFly at which two failures leave every marked packet a path."""
 TWO_FAILURES_UP_TO = 1 << 17
@@ -47,7 +49,7 @@ CHANNELS_UP_TO = 1 << 26
 """The most packets for which channels are counted by default."""
 WALKED_UP_TO = 1 << 25
 """The most packets that `auto` walks, exactly and in half a second: PolarFly up to q = 31."""
-OPEN_TO_TWO = 64
+MOST_OPEN_DESTINATIONS = 64
 """The most destinations that the proof of two failures may leave open. These are walked exactly.
 
 If it leaves more open, the proof is not used, and a sample of all cases is walked instead.
@@ -62,6 +64,11 @@ WRONG_PROOF = Unsound.one(
 
 def verify(build: Build, options: ProofOptions = WITHOUT_FAILURES) -> Report:
     """Judge every ordered pair of switches with hosts, over every path that its packets may take.
+
+    The report is built in steps. Delivery comes first, as soundness depends on what is proved of
+    it. Paths and single failures follow, by the proof or by walks. Other kinds of failures come
+    last: those that the report lacks by then are walked. Wherever a walk contradicts a proof, the
+    report gets the finding WRONG_PROOF and walks replace the proof.
 
     Args:
         build: its tables and wiring are proved.
@@ -82,8 +89,9 @@ def verify(build: Build, options: ProofOptions = WITHOUT_FAILURES) -> Report:
     # If minimal paths are missing, the other walks would only repeat the same faults.
     if report.delivered != report.pairs:
         return report
-    # `report.local` is None if a walk has contradicted the proof of delivery.
-    if proofs.local and report.local:
+    # `_delivery` leaves `report.local` None if a walk has contradicted the proof of delivery.
+    is_proof_refuted = report.local is None
+    if proofs.local and not is_proof_refuted:
         proof = proofs.local
         if _proves_two_failures(build, kinds, options.sample):
             proof = _with_two_failures(build, proof)
@@ -231,7 +239,7 @@ def _delivery(build: Build, proofs: _Proofs, options: ProofOptions) -> Report:
         destinations=len(destinations),
         open=len(unproved),
         walked=len(checked),
-        program=proofs.local is None,
+        program=proofs.local is None,  # then a package has proved the whole fabric
     )
     report = Report(
         pairs=pairs,
@@ -326,21 +334,21 @@ def _proves_two_failures(build: Build, kinds: tuple[str, ...], sample: int | Non
     repair failures.
     """
     pairs = comb(build.tables.switches + build.topology.graph.size, 2)
-    return "2" in kinds and build.forwarding.repairs and (sample or pairs) >= pairs
+    return TWO_FAILURES in kinds and build.forwarding.repairs and (sample or pairs) >= pairs
 
 
 def _with_two_failures(build: Build, proof: LocalProof) -> LocalProof:
     """The proof with two failures at once, if a package proves them for most destinations."""
     failures = registered_proofs.first_result(lambda p: p.prove_two_failures(build))
-    if failures is None or np.count_nonzero(~failures.holds) > OPEN_TO_TWO:
+    if failures is None or np.count_nonzero(~failures.holds) > MOST_OPEN_DESTINATIONS:
         return proof
     holds = failures.holds[proof.destinations] & proof.delivers
     hops = proof.longest + failures.longer_than_longest[proof.destinations]
     return replace(
         proof,
-        repaired={**proof.repaired, "2": holds},
-        stretch={**proof.stretch, "2": failures.stretch[proof.destinations]},
-        hops={**proof.hops, "2": hops},
+        repaired={**proof.repaired, TWO_FAILURES: holds},
+        stretch={**proof.stretch, TWO_FAILURES: failures.stretch[proof.destinations]},
+        hops={**proof.hops, TWO_FAILURES: hops},
     )
 
 
@@ -359,7 +367,7 @@ def promised_failures(build: Build) -> tuple[str, ...]:
     if not kinds or not polarity.is_whole(build.topology):
         return kinds
     smallest_q = LEAST_MARKED_TWICE if build.forwarding.marks else SMALLEST_Q_WITH_GOALS
-    return (*kinds, "2") if int(build.topology.parameters["q"]) >= smallest_q else kinds
+    return (*kinds, TWO_FAILURES) if int(build.topology.parameters["q"]) >= smallest_q else kinds
 
 
 def default_failures(build: Build) -> tuple[str, ...]:
@@ -368,4 +376,4 @@ def default_failures(build: Build) -> tuple[str, ...]:
     These are the promised kinds, but two failures at once only where that is quick.
     """
     is_quick = packet_count(build) <= TWO_FAILURES_UP_TO
-    return tuple(kind for kind in promised_failures(build) if kind != "2" or is_quick)
+    return tuple(kind for kind in promised_failures(build) if kind != TWO_FAILURES or is_quick)

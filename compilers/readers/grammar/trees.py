@@ -61,7 +61,7 @@ def tree_lines(
         raise ValueError(strange_line(text), f"the character {visible(character[0])}")
     tree = read_yaml(text) if in_yaml else parse(text)
     writer = _TreeWriter(text, frozenset(whole), keys)
-    writer.below(tree if isinstance(tree, dict) else {"no mapping": tree}, 0)
+    writer.write_mapping(tree if isinstance(tree, dict) else {"no mapping": tree}, 0)
     lines = TextLines.of("".join(f"{line}\n" for line in writer.lines).encode("utf-8", "replace"))
     return lines.numbered(np.array(writer.numbers, np.int64))
 
@@ -84,52 +84,64 @@ class _TreeWriter:
         self._texts_of_entries: dict[object, str] = {}
         """The texts of entries that were written whole, by their contents or by their `id`."""
 
-    def below(self, tree: dict[str, Any], depth: int, unnamed: str = "", above: str = "") -> None:
+    def write_mapping(
+        self, tree: dict[str, Any], depth: int, name_key: str = "", parent_key: str = ""
+    ) -> None:
         """Write the entries of a mapping.
 
         Args:
             tree: the mapping.
             depth: its level.
-            unnamed: the key that names the mapping. It is not written, as the line above has it.
-            above: the key that holds the mapping.
+            name_key: the key that names the mapping. It is not written, as the line above has it.
+            parent_key: the key that holds the mapping.
         """
         for key, value in tree.items():
             line = self._line_of(key)
-            if key == unnamed:
+            if key == name_key:
                 continue
             name = _name(key)
-            name_key = self.keys.get(f"{above}/{key}", self.keys.get(key))
-            if self._is_whole(key, above, value, name_key):
-                self._whole(name, value, depth, name_key or "")
+            entry_name_key = self.keys.get(f"{parent_key}/{key}", self.keys.get(key))
+            if self._is_one_line_each(key, parent_key, value, entry_name_key):
+                self._write_one_line_each(name, value, depth, entry_name_key or "")
             elif isinstance(value, dict):
-                self._put(depth, name, line)
-                self.below(value, depth + 1, above=key)
+                self._write_line(depth, name, line)
+                self.write_mapping(value, depth + 1, parent_key=key)
             elif isinstance(value, list) and value:
-                self._list(name, value, depth, line, name_key or "name")
+                self._write_list(name, value, depth, line, entry_name_key or "name")
             else:
-                self._put(depth, f"{name} {_text(value)}", line)
+                self._write_line(depth, f"{name} {_text(value)}", line)
 
-    def _is_whole(self, key: str, above: str, value: Any, name_key: str | None) -> bool:
-        """Whether the entries below a key are one line each: mappings, of a mapping or of a list.
+    def _is_one_line_each(
+        self, key: str, parent_key: str, value: Any, name_key: str | None
+    ) -> bool:
+        """Whether the entries below a key are written in one line each.
+
+        The grammar names such keys in `whole`. Below them is a list of mappings if the grammar also
+        states which key names its entries, and else a mapping.
 
         Args:
             key: the key.
-            above: the key that holds its mapping.
+            parent_key: the key that holds its mapping.
             value: what is below it.
-            name_key: the key that names the entries of a list; None for a mapping of entries.
+            name_key: the key that names the entries of a list; None: the entries are in a mapping.
         """
-        if key not in self.whole and f"{above}/{key}" not in self.whole:
+        if key not in self.whole and f"{parent_key}/{key}" not in self.whole:
             return False
         if name_key is None:
             return isinstance(value, dict)
         return isinstance(value, list) and all(isinstance(entry, dict) for entry in value)
 
-    def _list(self, name: str, entries: list[Any], depth: int, line: int, name_key: str) -> None:
-        """Write the entries of a list; one with the name of an earlier one gets `again`."""
+    def _write_list(
+        self, name: str, entries: list[Any], depth: int, line: int, name_key: str
+    ) -> None:
+        """Write the entries of a list.
+
+        An entry with the name of an earlier one gets `again`, so that its line is another.
+        """
         names: set[str] = set()
         for entry in entries:
             if not isinstance(entry, dict):
-                self._put(depth, f"{name} - {_text(entry)}", self._line_of(entry))
+                self._write_line(depth, f"{name} - {_text(entry)}", self._line_of(entry))
                 continue
             entry_name = _name(entry[name_key]) if name_key in entry else "without a name"
             is_text = entry.get(name_key) == entry_name
@@ -137,46 +149,47 @@ class _TreeWriter:
                 entry_name = _text(entry_name)  # in quotes, as it is no number
             again = " again" if entry_name in names else ""
             names.add(entry_name)
+            # The line of its first key; that of the list's key where a `LineKey` has no line (0).
             entry_line = self._line_of(next(iter(entry), "")) or line
-            self._put(depth, f"{name} {entry_name}{again}", entry_line)
-            self.below(entry, depth + 1, name_key)
+            self._write_line(depth, f"{name} {entry_name}{again}", entry_line)
+            self.write_mapping(entry, depth + 1, name_key)
 
-    def _whole(
+    def _write_one_line_each(
         self, name: str, entries: dict[str, Any] | list[Any], depth: int, name_key: str
     ) -> None:
         """Write each entry in one line, by its key, or in a list by the key that names it."""
         if isinstance(entries, dict):
             for key, entry in entries.items():
                 line = self._line_of(key)
-                self._put(depth, f"{name} {_name(key)} {self._entry(entry)}", line)
+                self._write_line(depth, f"{name} {_name(key)} {self._text_of_entry(entry)}", line)
             return
         written: set[str] = set()
         for entry in entries:
             entry_name = entry.get(name_key, "without a name")
             line = self._line_of(entry_name)
-            text = f"{name} {_name(entry_name)} {self._entry(entry, name_key)}"
-            self._put(depth, f"{text} again" if text in written else text, line)
+            text = f"{name} {_name(entry_name)} {self._text_of_entry(entry, name_key)}"
+            self._write_line(depth, f"{text} again" if text in written else text, line)
             written.add(text)
 
-    def _entry(self, entry: Any, name_key: str = "") -> str:
+    def _text_of_entry(self, entry: Any, name_key: str = "") -> str:
         """The text of an entry without its name.
 
         Texts are remembered, as a file has few different ones.
         """
-        unnamed = entry
+        without_name = entry
         if name_key:
-            unnamed = {key: value for key, value in entry.items() if key != name_key}
+            without_name = {key: value for key, value in entry.items() if key != name_key}
         has_texts_only = isinstance(entry, dict) and all(
-            type(value) is str for value in unnamed.values()
+            type(value) is str for value in without_name.values()
         )
         # Equal mappings of texts share one text. Other values may not be hashable, so an entry with
         # such values has a text of its own.
-        key = tuple(unnamed.items()) if has_texts_only else id(entry)
+        key = tuple(without_name.items()) if has_texts_only else id(entry)
         if key not in self._texts_of_entries:
-            self._texts_of_entries[key] = _text(unnamed)
+            self._texts_of_entries[key] = _text(without_name)
         return self._texts_of_entries[key]
 
-    def _put(self, depth: int, text: str, number: int) -> None:
+    def _write_line(self, depth: int, text: str, number: int) -> None:
         """Write a line, with its number in the text that is read."""
         self.lines.append(" " * depth + text)
         self.numbers.append(number)

@@ -7,9 +7,14 @@ row for each class, and a row for each ingress port whose packets the class trea
 These rows lead to groups.
 
 Words of `EmittedSwitch`: an *entry* is what routes lead to, a class and an address family. Its
-*chain* is the sequence of port sets that the switch tries. `anywhere` has the chains for packets
-from any port that no row or group names, and `by_ingress` those for packets from each other port.
-A *claim* is a fact besides forwarding that a row states.
+*chain* is the sequence of port sets that the switch tries. It has the chains of each port that a
+row or group names (`by_ingress`), and the chains of all other ports.
+
+A *claim* is a fact besides forwarding that a row states, such as "packets to the gateway's MAC
+address are routed". `expected_claims` lists its kinds with their values. Rows of table 0 make the
+claims `forwarded` (packets of a family to the gateway's MAC address, from a port, are routed) and
+`admitted` (the same from a host's own address). Without masked metadata the same rows make the
+claims `dispatched`, without a port, and `admitted unmasked`.
 
 `program_text` parses single lines, and `ovs_program` says how groups forward packets.
 """
@@ -88,7 +93,7 @@ class OptionalFeatures:
 
 
 UNMASKED = {"forwarded": "dispatched", "admitted": "admitted unmasked"}
-"""By the kind of a claim, the kind that it is at a switch that matches no bits of metadata."""
+"""By the kind of a claim, its kind at a switch that cannot match single bits of metadata."""
 
 
 OF_OPEN_VSWITCH = OptionalFeatures()
@@ -229,7 +234,7 @@ def _note_ports_of_hosts(program: OvsProgram, claims: Iterable[Claim]) -> None:
     """Note the ports whose packets get the bit INGRESS, by the rows that claim it."""
     for claim in claims:
         if claim.kind == "forwarded":
-            family, _, port, *_ = claim.value
+            family, _gateway_mac, port, _source_address = claim.value
             if port:
                 program.ports_of_hosts.setdefault(str(family), set()).add(int(port))
 
@@ -275,10 +280,16 @@ def _wrong_groups(program: OvsProgram, files: ProgramFiles) -> Iterator[LineText
 
 
 def _unmasked(claim: Claim) -> Claim:
-    """A claim as it is without bits of metadata: `dispatched` has no port, unless it is wrong."""
+    """A claim as it is without single bits of metadata.
+
+    `dispatched` has neither port nor source address. If the row states one, the claim keeps it, and
+    so differs from what is expected.
+    """
     kind, value = UNMASKED[claim.kind], claim.value
-    if kind == "dispatched" and not any(value[2:]):
-        value = value[:2]
+    if kind == "dispatched":
+        family, gateway_mac, port, source_address = value
+        if not port and not source_address:
+            value = family, gateway_mac
     return replace(claim, kind=kind, value=value)
 
 

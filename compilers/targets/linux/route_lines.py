@@ -3,6 +3,16 @@
 What a kernel holds (`ip -json`) and the rendered files (`routes.batch`, `rules.batch`) are both
 turned into `RouteLine`s, whose comparison gives the lines that a push types (`linux.device`). A
 nexthop object is a next hop or a group of next hops. Routes name it by its number.
+
+A line of the file replaces a line of the kernel that has the same table, `prefix` and
+`unique_property`. What the fields of a `RouteLine` hold:
+
+| field | route | policy rule | nexthop object |
+|---|---|---|---|
+| `table` | number of the table | "" | "" |
+| `prefix` | prefix and metric | the whole text | `nexthop NUMBER` |
+| `words` | its `RouteAction` | () | gateway or members, and interface |
+| `unique_property` | `route` | "" | `nexthop` |
 """
 
 from __future__ import annotations
@@ -32,14 +42,14 @@ def kernel_remediation(routes: str, nexthops: str, batch: str) -> Remediation:
     """The lines for `ip -force -batch` that lead from a kernel's routes to those of a file.
 
     Entries of other protocols than polarfab's stay. A route replaces that of the same table and
-    metric, so only routes of other metrics are taken away, then nexthop objects that no route uses.
+    metric, so only routes of other metrics are deleted, then nexthop objects that no route uses.
 
     Args:
         routes: what `ip -json route show table all` prints.
         nexthops: what `ip -json nexthop` prints.
         batch: routes.batch.
     """
-    # Groups have higher numbers than the links in them, and are taken away before these.
+    # Groups have higher numbers than the next hops in them, and are deleted before these.
     objects = sorted(_polarfab_entries(nexthops), key=lambda entry: -int(entry["id"]))
     kernel_lines = (
         *map(_kernel_route_line, _polarfab_entries(routes)),
@@ -79,8 +89,8 @@ def _polarfab_entries(output: str) -> list[dict[str, Any]]:
 def _rule_line(text: str) -> RouteLine:
     """A policy rule.
 
-    Its whole text is in the place of the prefix. So two rules with different words are two lines,
-    of which none replaces the other: a rule is added or taken away, and never changed.
+    Two rules with different texts are two lines, of which none replaces the other: a rule is added
+    or deleted, and never changed.
     """
     return RouteLine(
         table="",

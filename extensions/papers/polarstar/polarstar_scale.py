@@ -1,8 +1,8 @@
 """Figures 1, 4 and 7 of the PolarStar paper, about size: Moore bound, structure graphs, orders.
 
 Each function with the parameter `_quick` reproduces a figure and returns its claims as `Evidence`;
-`polarstar_paper` lists them. PolarStar is the star product of a *structure graph*, the polarity
-graph ER_q, and a small graph, the *supernode*.
+`polarstar_paper` lists them, and calls all alike: these need no quicker variant. PolarStar is the
+star product of a *structure graph*, the polarity graph ER_q, and a small graph, the *supernode*.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from extensions.papers.graphs import GraphCounts, counts_of, matrix_of
 
 RADIXES = range(8, 129)
 """The radixes of figures 1 and 7."""
+RADIX_RANGE = f"{RADIXES[0]} to {RADIXES[-1]}"
+"""The radixes in words."""
 NAMES = {
     "polarstar": "PolarStar",
     "bundlefly": "Bundlefly",
@@ -43,7 +45,10 @@ ABSTRACT_RATIOS = {"bundlefly": 1.3, "dragonfly": 1.9, "hyperx": 6.7}
 LARGE_RADIX = 1024
 """A radix at which PolarStar is near its limit."""
 KAUTZ_LIMIT = 1 / 8
-"""The limit of the order of `kautz` divided by the radix cubed, for large radixes."""
+"""The limit of the order of `kautz` divided by the radix cubed, for large radixes.
+
+The Moore bound of diameter 3 divided by the radix cubed tends to 1. So this is also the limit of
+the fraction of the Moore bound, as which figure 1 draws it."""
 BUILT_RADIXES = range(8, 16)
 """The radixes at which the largest PolarStar is built as a graph, to check the formulas."""
 MOST_BUILT_DEGREE = 33
@@ -132,12 +137,12 @@ def _order_claims(best: Mapping[str, Mapping[int, int]]) -> tuple[PaperClaim, ..
             for name, printed in ABSTRACT_RATIOS.items()
         ),
         PaperClaim(
-            says="a construction for every radix of 8 to 128",
+            says=f"radixes with a construction, of {RADIX_RANGE}",
             printed=len(RADIXES),
             computed=len(polarstar),
         ),
         PaperClaim(
-            says="the largest for almost all radixes: part of them",
+            says="PolarStar is the largest: fraction of radixes",
             printed=1,
             computed=1 - len(not_largest) / len(RADIXES),
             reading_error=0.05,
@@ -153,7 +158,7 @@ def _which_radixes(orders: Mapping[int, int]) -> str:
     Args:
         orders: the orders of the family, by radix.
     """
-    of_all = "radixes 8 to 128"
+    of_all = f"radixes {RADIX_RANGE}"
     return of_all if len(orders) == len(RADIXES) else f"the {len(orders)} that it has of {of_all}"
 
 
@@ -185,23 +190,21 @@ def _moore_claims(
             f" {LARGE_RADIX:,}.",
         ),
         PaperClaim(
-            says="near the largest star product by the bounds of its factors: geometric mean part"
-            " of it",
+            says="PolarStar's order divided by the star-product bound, geometric mean",
             printed=1,
             computed=mean_fraction,
             reading_error=0.05,
             interpretation=f"Read as 95 % or more on average. It is {100 * mean_fraction:.1f} %,"
-            " and at some"
-            f" radix {100 * min(fractions_of_products):.0f} %.",
+            f" and at the worst radix {100 * min(fractions_of_products):.0f} %.",
         ),
         PaperClaim.of_order(
-            says="more consistent than Bundlefly: standard deviation of the part of the Moore"
+            says="more consistent than Bundlefly: standard deviation of the fraction of the Moore"
             " bound",
             first=pstdev(fraction_of_bound["polarstar"].values()),
             relation="<",
             second=pstdev(fraction_of_bound["bundlefly"].values()),
             interpretation="Consistent is read as of a small standard deviation over the radixes"
-            f" that each has: of 8 to 128, Bundlefly {len(best['bundlefly'])}.",
+            f" that each has: of {RADIX_RANGE}, Bundlefly {len(best['bundlefly'])}.",
         ),
         PaperClaim.of_order(
             says="Spectralfly has diameter 3 for very few radixes: fewer than any other",
@@ -211,8 +214,7 @@ def _moore_claims(
             interpretation="Very few are read as fewer than any other of figure 1 has.",
         ),
         PaperClaim(
-            says="more than bidirectional Kautz graphs, at each even radix of 8 to 128: least"
-            " ratio",
+            says=f"smallest ratio to the bidirectional Kautz graph, even radixes {RADIX_RANGE}",
             printed=1,
             computed=min(polarstar[radix] / kautz(radix) for radix in RADIXES[::2]),
             relation=">",
@@ -246,7 +248,7 @@ def structure_graphs(_quick: bool) -> Evidence:
     ]
     claims = (
         PaperClaim(
-            says="ER is larger than others at almost all degrees: part at which it is",
+            says="ER is larger than others: fraction of degrees",
             printed=1,
             computed=1 - len(exceeded) / len(compared_degrees),
             reading_error=0.05,
@@ -308,29 +310,28 @@ def feasible_orders(_quick: bool) -> Evidence:
     ]
     claims = (
         PaperClaim(
-            says="several configurations for every radix of 8 to 128: fewest",
+            says=f"fewest configurations at a radix, of {RADIX_RANGE}",
             printed=2,
             computed=min(counts),
             relation=">=",
             interpretation=f"Read as two or more. The fewest are {min(counts)}.",
         ),
         PaperClaim(
-            says="an Inductive-Quad for every radix of 8 to 128",
+            says=f"radixes with an Inductive-Quad, of {RADIX_RANGE}",
             printed=len(RADIXES),
             computed=len(quad),
         ),
         PaperClaim(
-            says="the largest has an Inductive-Quad for almost all radixes: part of them",
+            says="the largest has an Inductive-Quad: fraction of radixes",
             printed=1,
             computed=1 - len(with_larger_paley) / len(RADIXES),
             reading_error=0.05,
             interpretation=f"Read as 95 % or more: all but {len(with_larger_paley)} of"
-            f" {len(RADIXES)}. Those"
-            " that §7.2 excepts are lost in the text.",
+            f" {len(RADIXES)}. The text has lost the list of exceptions in §7.2.",
         ),
         PaperClaim(
-            says="but not for all of 8 to 128: radixes with Paley, here"
-            f" {', '.join(map(str, with_larger_paley))}, at least",
+            says="radixes at which the largest has a Paley graph, here"
+            f" {', '.join(map(str, with_larger_paley))}",
             printed=1,
             computed=len(with_larger_paley),
             relation=">=",
