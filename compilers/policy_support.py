@@ -1,7 +1,9 @@
 """Checks of a routing policy against what systems and node types can do, before routing.
 
-If the system of a node cannot do the policy in `routing`, the spec is refused with the system's
-name. With `on_missing: minimal` the policy is reduced to what all systems and types can do instead.
+- `system_findings` refuses a policy in `routing` that the system of some node cannot do.
+- `reduced_policy` reduces it instead, with `on_missing: minimal`, to what all systems and node
+  types can do.
+- `render_findings` refuses names of ports and pools of links that `render` would refuse later.
 """
 
 from __future__ import annotations
@@ -65,7 +67,7 @@ def reduced_policy(spec: FabricSpec, inventory: Inventory) -> RoutingSpec:
     """Return the policy of the spec, reduced with `on_missing: minimal` to what can be done.
 
     Args:
-        spec: the policy.
+        spec: its `routing` is the policy, and it names systems.
         inventory: the node types and systems that the build is for.
     """
     routing = spec.routing

@@ -74,12 +74,12 @@ def refused_rows(file: str, rows: Sequence[tuple[int, str, str, str]]) -> Pydant
 
 
 def _text(value: Any) -> Any:
-    """A whole number where a text is wanted is the text of its digits (`name: 7`)."""
+    """Turn a whole number into the text of its digits, where a text is required (`name: 7`)."""
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def _name(value: Any) -> Any:
-    """A name, of text or of the digits of a whole number."""
+    """Check that a value is a name; a whole number becomes the text of its digits."""
     text = _text(value)
     if not isinstance(text, str) or not NAME.fullmatch(text):
         raise refusal(

@@ -115,7 +115,9 @@ def throughput(
     if not scheduler:
         bound = MemoryBound.of_build(fabric.build)
         all_pairs = not patterns or "uniform" in patterns
-        (bound.storing(FLOW_BYTES) if all_pairs else bound).require()
+        if all_pairs:  # uniform traffic has a flow for each pair, which is stored
+            bound = bound.storing(FLOW_BYTES)
+        bound.require()
     with workers_at(scheduler, zip(fabric.builds, fabric.folders)) as workers:  # noqa: B905
         return saturations(fabric.build, patterns, hosts, seed, progress, workers)
 
@@ -167,7 +169,8 @@ def guarantees_after(
         kind: link, node, or another kind of failures that `verify` tries.
         hosts: how many hosts each switch has; 0 for as built.
         progress: called with (cases looked at, all cases).
-        sample: how many cases, drawn by chance; 0 for all, or for as many as take minutes.
+        sample: how many cases, drawn by chance; 0 for all, in large fabrics for as many as take
+            minutes.
         seed: the seed of the sample.
 
     Raises:

@@ -63,7 +63,8 @@ def with_demand(build: Build, file: TextFile | None, largest: float) -> Build:
         weights = round_shares(paths, fit(paths, largest), largest).weights
     classes = build.tables.classes
     weight = np.array(classes.weight)
-    # Class number s·(C + 2) + c is class c of switch s (`ManyPackets`).
+    # A fabric-wide number of a class, as `ManyPackets` has it: s·(C + 2) + c is class c of switch
+    # s.
     numbers_a_switch = fluid.forwarding.class_numbers_a_switch
     switch, egress_class = np.divmod(paths.class_number, numbers_a_switch)
     weight[switch, egress_class] = weights.astype(np.uint16)

@@ -17,6 +17,7 @@ from compilers.drawing.chart import Array, Chart, Grid, chart_of_grids, short_nu
 from compilers.drawing.positions import by_kind
 from compilers.evaluation.pattern_traffic import most_hosts_of_switch, require_pattern
 from compilers.evaluation.saturation import LinkLoads
+from compilers.forwarding.failure_sets import PAIR_CASE
 from compilers.forwarding.walks import BlockWalk, Numbers, Progress, Walks
 from compilers.tables.build import Build
 from compilers.topology.layout import layout, layouts, places_in
@@ -49,6 +50,8 @@ class SwitchGroups:
         all_layouts = [layout(topology, name) for name in layouts(topology)]
         position = all_layouts[0].position if all_layouts else np.zeros(topology.graph.order)
         names, group = hardware.cluster_names, hardware.cluster
+        # While there are too many groups, take the next coarser grouping. Clusters come from the
+        # hardware, and have the positions of the first layout.
         for grouping in (*all_layouts, by_kind(topology)):
             if len(names) > MOST_GROUPS:
                 names, group, position = grouping.names, grouping.rack, grouping.position
@@ -251,4 +254,4 @@ def _losses(walks: Walks, block: Numbers) -> tuple[Numbers, Numbers]:
     links = np.arange(walks.cable_count)
     longest = np.zeros(walks.cable_count, np.int64)
     lost = walks.follow_cases(block, links[:, None], longest).lost
-    return longest, np.bincount(lost[:, 0], minlength=walks.cable_count)
+    return longest, np.bincount(lost[:, PAIR_CASE], minlength=walks.cable_count)

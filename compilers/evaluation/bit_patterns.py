@@ -1,4 +1,4 @@
-"""Traffic patterns between hosts whose destinations are permutations of the bits of their numbers.
+"""Traffic patterns between hosts in which a host's destination follows from the bits of its number.
 
 These are the patterns `shuffle`, `reverse`, `complement` and `transpose` of the simulations of
 networks (Dally and Towles, Principles and Practices of Interconnection Networks, §3.2). `traffic`
@@ -88,13 +88,14 @@ class HostPairs(NamedTuple):
 def host_pairs(pattern: str, topology: Topology, hosts: int) -> HostPairs:
     """The pairs of hosts of a fabric by a pattern.
 
-    A host is numbered s·`hosts` + h: the h-th host of switch s. So there are numbers for hosts of
-    switches without hosts, too. The pattern counts hosts without them (`pairs_of_hosts`).
+    The h-th host of switch s has the number s·`hosts` + h. So numbers s·`hosts` to (s + 1)·`hosts`
+    - 1 stay unused if switch s has no hosts. The pattern itself is that of the hosts that exist,
+    numbered without gaps (`pairs_of_hosts`).
 
     Args:
         pattern: of `HOST_PATTERNS`.
         topology: its switches with hosts.
-        hosts: of each.
+        hosts: how many hosts each of these switches has.
     """
     switches = np.flatnonzero(topology.endpoints)
     pairs = pairs_of_hosts(pattern, len(switches) * hosts)

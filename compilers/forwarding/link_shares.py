@@ -114,8 +114,8 @@ class LinkShares(NamedTuple):
     spread_share: Array
     """float64[S, K], as in `NextHopTable`."""
     returns: Array
-    """bool[n], whether the packets of an entry return here: they came in by the minimal link.
-    All are False unless `only_returned` is set."""
+    """bool[n], whether the packets of an entry came in by the minimal link, and so return to the
+    switch that sent them. All are False unless `only_returned` is set."""
     only_returned: bool
     """False: all packets count. True: only those count that have returned to some switch."""
 

@@ -103,7 +103,8 @@ def repaired_classes(fabric: DamagedFabric, parts: ClassParts) -> tuple[Classes,
         is_failed = failed[row[..., None], ports[affected]] & works
         has_empty |= is_failed.any(axis=2)
         remaining = np.where(is_failed, np.uint16(0), ports[affected])
-        ports[affected] = filled_from(remaining, np.zeros_like(remaining))  # zeros to the end
+        # This moves ports to the front, as there are no others to fill empty places with.
+        ports[affected] = filled_from(remaining, np.zeros_like(remaining))
     for i in np.flatnonzero(has_empty.any(axis=1)).tolist():
         switch, class_numbers = int(affected[i]), np.flatnonzero(has_empty[i])
         repairs = _repairing_links(fabric, switch, class_numbers)
@@ -177,12 +178,12 @@ def arrives(
         avoided: the avoided switches of each packet: each item is int[…], or one number for all.
         links: the most links of a path.
     """
-    avoids = np.ones(at.shape, np.bool_)
+    has_avoided = np.ones(at.shape, np.bool_)
     for _ in range(links):
         for switch in avoided:
-            avoids &= at != switch
+            has_avoided &= at != switch
         at = np.where(at >= 0, after[at, column], at)
-    arrived: NDArray[np.bool_] = avoids & (at == ends)
+    arrived: NDArray[np.bool_] = has_avoided & (at == ends)
     return arrived
 
 
@@ -207,6 +208,7 @@ def _filled(
     # bool[n, K], the links whose port is in the list of a class already.
     is_listed = (port[..., None] == ports[:, None, :]).any(axis=2)
     minimal = fabric.tables.classes.port[only_switch, class_numbers]
+    # `ranked_ports` takes tables with a row for each switch: here for one.
     wiring = replace(fabric.wiring, port=port)
     added = ranked_ports((repairs & ~is_listed)[None], minimal, wiring, ports.shape[1])
     return filled_from(ports[None], added).reshape(ports.shape)

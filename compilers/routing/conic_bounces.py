@@ -163,7 +163,9 @@ def _exchange_fixed_links(bounced: NDArray[np.int16], degree: NDArray[np.int64])
 
 
 def _scattered(switch: int) -> int:
-    """A hash of a switch's number, by which switches with numbers close together choose different
-    links. The numbers of bounced paths on a link that the module text states hold with this one.
+    """A hash of a switch's number, so that switches with neighbouring numbers choose different
+    links.
+
+    The module text states how many bounced paths a link carries. That holds with this hash.
     """
     return switch * switch + switch // 7

@@ -10,8 +10,8 @@ each such number, which leads where the route to that intermediate leads. The in
 number off. From there on the packet is forwarded like one of the intermediate's own hosts.
 
 While links or switches are down, each leg is repaired as minimal routes are. A neighbour of the
-intermediate whose link to it is down takes the number off in its place. The intermediate itself may
-be down, and the packet is not for its hosts.
+intermediate whose link to it is down takes the number off in its place. The packet is not for
+the intermediate's hosts, so it can still arrive if the intermediate itself is down.
 
 Targets, the proof and walks call `intermediates` for the switches that are drawn from.
 """

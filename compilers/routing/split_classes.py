@@ -4,6 +4,8 @@ Packets for the neighbour itself take the minimal path only (PolarFly paper, §V
 by other ports than packets for destinations behind it. With K links, class k < K leads to
 destinations behind the k-th neighbour, and class K + k, the *direct class*, to that neighbour
 itself. Families and `compilers.routing.choose` call `split_direct` before they add alternates.
+
+`exact_rows_of` and `longest_prefix_rows` look rows up in tables, for this module and for others.
 """
 
 from __future__ import annotations
@@ -69,7 +71,8 @@ def exact_rows_of(
     """
     groups, rows = routes.prefix.shape
     group = routes.group_of(switch)
-    # One ascending key for each group and prefix, so that one search serves all groups.
+    # One ascending key for each group and prefix, so that one search serves all groups. `width` is
+    # above every prefix, so the keys of a group are below those of the next.
     width = int(routes.prefix.max()) + 2
     keys = (np.arange(groups)[:, None] * width + routes.prefix).ravel()
     key = group * width + prefix

@@ -176,8 +176,11 @@ def management_findings(data: Data, inventory: Inventory) -> Iterator[Finding]:
             continue
         gateway = f" and {management.gateway}" if management.gateway else ""
         has_network = management.length <= address.max_prefixlen
-        network = ip_network(f"{address}/{management.length}", strict=False) if has_network else ()
-        if not has_network or (management.gateway and management.gateway not in network):
+        is_in_network = has_network
+        if has_network and management.gateway:
+            network = ip_network(f"{address}/{management.length}", strict=False)
+            is_in_network = management.gateway in network
+        if not is_in_network:
             required = (
                 f"an address in one network with /{management.length}{gateway} (base.management)"
             )

@@ -207,12 +207,12 @@ def _name_changes(update: Update) -> Iterator[SettingChange]:
         was, now = update.old.wiring.names[old_vertex], update.new.wiring.names[new_vertex]
         if was == now:
             continue
-        what = "name"
+        setting = "name"
         if renamed.get(was) != now:
             both_known = was in old_serials and now in new_serials
             why = "its serial is another" if both_known else "no serial is known"
-            what = f"another switch, as {why}:"
-        yield SettingChange(SWITCH, now, what, was, now)
+            setting = f"another switch, as {why}:"
+        yield SettingChange(SWITCH, now, setting, was, now)
 
 
 def _switch_state(old_vertex: int, new_vertex: int) -> str:

@@ -132,7 +132,7 @@ class Addressing:
         if isinstance(address, IPv4Address):
             block = (int(address) - self._first_address(self.ipv4)) >> (32 - self.ipv4_length)
         elif self.ipv6 is not None:
-            block = (int(address) - self._first_address(self.ipv6)) >> IPV6_BLOCK_LENGTH
+            block = (int(address) - self._first_address(self.ipv6)) >> (128 - IPV6_BLOCK_LENGTH)
         else:
             return None
         supernode, member = divmod(block, 1 << member_bits(self.hierarchy))
@@ -186,7 +186,7 @@ class Addressing:
         if self.ipv6 is None:
             raise ValueError("the fabric has no IPv6 pool")
         block, bits_shorter = (int(part) for part in self._first_blocks(np.array(prefix)))
-        address = self._first_address(self.ipv6) + (block << IPV6_BLOCK_LENGTH)
+        address = self._first_address(self.ipv6) + (block << (128 - IPV6_BLOCK_LENGTH))
         return IPv6Network((address, IPV6_BLOCK_LENGTH - bits_shorter))
 
     def host6(self, vertex: int, host: int) -> IPv6Address:

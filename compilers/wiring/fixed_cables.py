@@ -161,7 +161,7 @@ def pins_of_hosts(
                 findings.append(site.finding(v, path, required, at_node, todo))
     if rows and len(findings) > MOST_PORTS_NAMED:
         findings.sort(key=lambda finding: finding.row or ("", 0))
-        more = f"{len(findings) - MOST_PORTS_NAMED:,} more that are none"
+        more = f"{len(findings) - MOST_PORTS_NAMED:,} more ports that cannot be used"
         required, first = "ports of the nodes for hosts", findings[MOST_PORTS_NAMED].row
         findings[MOST_PORTS_NAMED:] = [Finding(("hosts",), required, more, row=first)]
     return {v: ports for v, ports in host_pins.items() if ports}, findings

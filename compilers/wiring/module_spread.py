@@ -14,8 +14,9 @@ A *module* is a part of a switch with several ports that can fail as a whole, su
 4. `separate_triangles` exchanges modules of links, where ports that are fixed by hand have left
    both links of a triangle on one module.
 
-In a whole PolarFly links are numbered by where they lead as seen from their own fan
-(`compilers.topology.polarity.headings`), so the module of a link is the same in all fans.
+In a whole PolarFly switches are divided into *fans*, clusters that are cabled alike. Links are
+numbered by where they lead as seen from their own fan (`compilers.topology.polarity.headings`), so
+the module of a link is the same in all fans.
 
 Modules are chosen for each switch by itself. Which switches are cabled, and how many cables join
 two racks, does not depend on it.

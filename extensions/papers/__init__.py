@@ -1,5 +1,6 @@
-"""The tables and figures of the three papers: computed, drawn, and compared with the printed
-values.
+"""The tables and figures of three papers: computed, drawn, and compared with the printed values.
+
+These are the papers on PolarFly, on PolarStar, and on projective networks (PN).
 
 An *exhibit* is a numbered table or figure (`exhibit`). `catalogue` lists all exhibits; the folders
 `polarfly`, `polarstar` and `projective` compute those of one paper each.
@@ -31,7 +32,7 @@ def reproduce(figure: str, *, quick: bool = False, folder: str | Path | None = N
     Args:
         figure: the name of the table or figure in `polarfab reproduce list`.
         quick: whether networks of small sizes are simulated, which gives no verdict.
-        folder: where simulated points of whole sizes are kept.
+        folder: where simulated points of networks of the papers' sizes are kept.
 
     Raises:
         InputError: there is no such table or figure.

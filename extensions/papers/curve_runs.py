@@ -38,7 +38,7 @@ class WholeRuns:
     Otherwise a missing point is an error."""
 
     def point_key(self, fabric: PaperFabric, pattern: str, load: float, seed: int) -> PointKey:
-        """The key of a run of a network under a pattern."""
+        """The key under which the cache stores one simulated point."""
         return PointKey(fabric.text(), pattern, load, seed, json.dumps(self.settings))
 
     def sentences(self) -> tuple[str, str]:
@@ -84,6 +84,7 @@ def by_flits(pattern: str, routes: str) -> WholeRuns:
         pattern: the traffic pattern.
         routes: how packets are routed, one of `paper_fabric.ROUTES`.
     """
+    # All `ROUTES` that do not begin with MIN are adaptive.
     adaptive = not routes.startswith("MIN")
     return BY_FLITS_LONGER if adaptive and pattern != "uniform" else BY_FLITS
 

@@ -28,7 +28,7 @@ VERDICT_FILE = "verdict.json"
 """The file with the verdict and the claims of an exhibit."""
 ROW_KEYS = ("id", "paper", "what", "verdict", "why", "counts")
 """The keys of `Exhibit.row`, which a verdict file has among others."""
-PRINTED_HEAD = "printed, or ours of the other in an order"
+PRINTED_HEAD = "printed value (or ours, of the network compared with)"
 """The head of the column of `PaperClaim.printed`: where the paper orders two networks, it has our
 value of the second one."""
 Reproduced = Sequence[tuple[Exhibit, Evidence]]

@@ -126,6 +126,7 @@ def _links_of_rows(build: Build, switch: int, egress: NDArray[Any]) -> NDArray[n
     port_use = PortUse.of(build.wiring).part(slice(switch, switch + 1))
     class_link = port_use.links(class_port[None])[0]
     all_egress = build.tables.routes.egress
+    # `no_route` and the values above it are no classes.
     is_class = egress < min(len(class_port), no_route(all_egress))
     link = np.where(is_class, class_link[np.where(is_class, egress, 0)], NO_LINK).astype(np.int16)
     link[egress == local(all_egress)] = LOCAL_LINK

@@ -6,7 +6,8 @@ that no cycle of full buffers can wait for itself (`compilers.proof.lossless.cha
 - `hop`: at each link.
 - `valley`: where a path turns from down to up, in an order of the switches.
 
-Paths of the tables are counted there. Here are those of packets that take any shortest path.
+That module counts the channels for the paths of the tables. This one counts those for packets that
+take any shortest path.
 """
 
 from __future__ import annotations

@@ -129,8 +129,8 @@ def _check_together(settings: SimulationSettings) -> None:
 def _check_needs_tables(settings: SimulationSettings) -> None:
     """Require that packets follow the tables, if a setting needs that.
 
-    Failures and hashed flows are what the rule of forwarding knows. Policies with paths of their
-    own do without the rule.
+    Only routing by the tables supports failures and hashed flows. Policies with paths of their own
+    use no tables.
 
     Raises:
         InputError: packets take paths of their own, and a setting is about tables.

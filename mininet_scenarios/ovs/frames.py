@@ -1,7 +1,8 @@
 """Crafts the frames that hosts send, many at once, and the frames that have to arrive.
 
-The exercise of rules and the probes between collectors send them (`mininet_scenarios.traffic`). The
-headers of a frame are followed by a trailer with the frame's number, and by padding up to its size.
+A rehearsal sends them through Open vSwitch, to try each row of a switch and to probe the paths
+between hosts (`mininet_scenarios.traffic`). The headers of a frame are followed by a trailer with
+the frame's number, and by padding up to its size.
 TCP frames have the reset flag, and checksums of UDP, TCP and ICMP are wrong, so that no host
 answers. Switches do not look at these checksums. Frames whose ports are to change their path are
 TCP, because Open vSwitch's hash leaves UDP ports out.
@@ -107,10 +108,10 @@ MEMBER_NAMES = {
     ("ip", "traffic_class"): "DSCP or ECN",
     ("ip", "version"): "version or traffic class",
     ("ip", "ttl"): "time to live",
-    ("segment", "data_offset"): "segment words",
-    ("trailer", "magic"): "mark magic",
-    ("trailer", "number"): "mark number",
-    ("padding", ""): "filling",
+    ("segment", "data_offset"): "data offset",
+    ("trailer", "magic"): "trailer magic",
+    ("trailer", "number"): "trailer number",
+    ("padding", ""): "padding",
 }
 """By header and member, what reports call the member."""
 HostFrame = tuple[str, bytes]

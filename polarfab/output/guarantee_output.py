@@ -54,7 +54,8 @@ def print_tradeoff(build: Build, points: Sequence[TradeoffPoint]) -> None:
 def print_after_failures(build: Build, kind: str, cases: Sequence[FailureGuarantee]) -> None:
     """Print the worst failures of one kind, with the guarantees after each.
 
-    There are two: with the switches' own repairs, and with the tables of a controller.
+    There are two: `share`, with the switches' own repairs, and `repaired`, with the tables of a
+    controller.
 
     Args:
         build: the build.

@@ -73,6 +73,7 @@ def stop_if_wrong(build: Build, report: Report) -> None:
     if report.alternates and report.alternates.strays:
         warn(f"{report.alternates.strays:,} paths over alternates are not delivered")
     for case in report.broken:
+        # No policy can protect pairs that a failure cuts off from each other.
         lost = case.lost_pairs - case.cut_off
         warn(f"protection fails: {lost:,} pairs are lost, kind of failure: {case.kind}")
         for loss in case.losses[:1]:
@@ -99,4 +100,4 @@ def say_emitted(report: EmittedReport) -> None:
         warn(f"not proved: {report.unproved}")
     lost = report.pairs - report.delivered
     if lost:
-        warn(f"{lost:,} of {report.pairs:,} pairs do not go as by the tables")
+        warn(f"{lost:,} of {report.pairs:,} pairs are forwarded differently from the tables")

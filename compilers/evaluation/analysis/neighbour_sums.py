@@ -1,4 +1,5 @@
-"""Sums over neighbours for many sources at once, with which paths are counted.
+"""Sums over the neighbours of vertices, for many sources at once. Paths are counted with these
+sums.
 
 `over_neighbours` is one step of a walk from many sources: `link_load` and `path_diversity` count
 paths with it. `over_blocks` divides the sources of an analysis into blocks, and the blocks among

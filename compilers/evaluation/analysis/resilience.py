@@ -77,7 +77,7 @@ def resilience(
         workers: the processes that share the runs.
     """
     edges = topology.graph.edges()
-    # More than there are runs: a small topology is worked on in this process.
+    # Other processes are used from `least` runs on. In a small topology that is never the case.
     least = runs + 1 if len(edges) < LEAST_LINKS else 2
     survived = []  # by run, how many links can fail before the network is disconnected
     survived_by_run = partial(_survived_by_run, seed=seed)

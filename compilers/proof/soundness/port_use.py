@@ -20,7 +20,7 @@ from compilers.wiring.wiring import Wiring
 ABSENT, FREE, FABRIC, HOST = range(4)
 """What a port is used for: the node type has no such port; nothing; a cable to a switch; a host."""
 WORDS = {
-    ABSENT: "port {}, which its type has not",
+    ABSENT: "port {}, which the node type does not have",
     FREE: "port {}, without a cable",
     FABRIC: "port {}, a fabric port",
     HOST: "port {}, a host port",

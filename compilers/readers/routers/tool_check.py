@@ -208,7 +208,7 @@ def _tree(text: str) -> dict[str, Any]:
     try:
         tree = yaml.CSafeLoader("").construct_document(node) if node else None
     except (yaml.YAMLError, AttributeError, LookupError, TypeError, ValueError) as error:
-        raise ValueError(0, f"a value that is none ({error})") from error
+        raise ValueError(0, f"a value that cannot be read ({error})") from error
     if not isinstance(tree, dict):
         raise ValueError(0, "no mapping")
     return tree

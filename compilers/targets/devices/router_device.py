@@ -77,7 +77,7 @@ class RouterDevice(ABC):
     vrf: str = ""
     """The VRF of hosts, "" on systems without one."""
     overrule: frozenset[str] = frozenset()
-    """What this push overrules: PORTS_SHUT, LINES."""
+    """What this push overrules: PORTS_SHUT, LINES, NAMES."""
     bgp: bool = False
     """Whether the router speaks BGP."""
     pending: str = field(default="", init=False)

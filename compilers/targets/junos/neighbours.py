@@ -24,7 +24,9 @@ from compilers.readers.devices.neighbour_facts import (
 )
 from compilers.targets.junos.outputs import elements, first_text, has_element, texts_of
 
-OUTPUT_NAME = "the output of show lldp neighbors, or | display json of it, of Junos, a file a node"
+OUTPUT_NAME = (
+    "one file for each node, with Junos's output of show lldp neighbors as text or | display json"
+)
 """The outputs that can be read, as messages name them."""
 INFORMATION = "lldp-neighbors-information"
 """The element with the table."""

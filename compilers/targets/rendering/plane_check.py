@@ -33,7 +33,7 @@ def check_planes(
     Args:
         builds: a build for each plane.
         folder: the folder that `PlaneRendering` wrote.
-        target: the name of the target; "" for that whose files are in the folder.
+        target: the name of the target; "": it is found by the files in the folder.
         options: the options that `render` got.
         progress: called with (switches done, all switches) for each plane.
         accept: see `Target.check_emitted`.
@@ -45,7 +45,7 @@ def check_planes(
     listed = rendered_lists(folder) or {}
     if target:
         _require_files_of(builds[0], folder / prefixes[0], target)
-    else:
+    else:  # from here on "" stands for each node's own system
         target = _target_that_wrote(builds[0], folder / prefixes[0], listed)
     reports = []
     for plane, (build, prefix) in enumerate(zip(builds_for(builds, target), prefixes, strict=True)):

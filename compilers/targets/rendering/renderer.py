@@ -99,6 +99,8 @@ class Renderer:
             shipped = environment(None, {target: folder})
             names = names_by_file(files, whole_fabric)
             added_files = check_templates(target, users_folder, self._environment, shipped, names)
+            # The first dataclass of `files` is that of a switch. The user's own files are printed
+            # with its variables.
             files_of_switch = next(iter(self._files.values()))
             files_of_switch.extend(added_files)
 
@@ -160,7 +162,7 @@ class Renderer:
         if any(file in files for files in self._files.values()):
             raise InputError.of(
                 file=f"{self._users_folder}/{self.target}/{file}.j2",
-                required=f"no template for {file}, which none prints",
+                required=f"no template for {file}: that file is not made from a template",
                 given="one",
                 todo="rename it, or take it away",
             )

@@ -15,8 +15,8 @@ from compilers.topology.labelled_graph import Topology
 from extensions.papers.exhibit import Evidence, PaperClaim
 from extensions.papers.polarfly.polarfly_networks import TABLE_V
 
-TABLE_V_PUT_IN = "The endpoints of Table V, which are put in, over the mean degree."
-"""Why the ratios of injection to bandwidth are no result of ours."""
+TABLE_V_PUT_IN = "Input, not a result: Table V's endpoints divided by the mean degree."
+"""Where the ratios of injection to bandwidth come from."""
 NODES = 1024
 """The nodes of figure 15, each of which is a host."""
 NODES_PER_SWITCH = 2
@@ -41,15 +41,16 @@ def port_costs(_quick: bool) -> Evidence:
     }
     ports = _ports_per_node(topologies, degree)
     uniform_cost = {name: count / ports["PolarFly"] for name, count in ports.items()}
+    # A fat tree costs more for permutations by the quotient of the two networks' saturation loads.
     permutation_cost = {
         **uniform_cost,
         "Fat tree": uniform_cost["Fat tree"]
         * price.saturation_permutation_direct
         / price.saturation_permutation_indirect,
     }
-    hosts_per_port = {name: TABLE_V[name].hosts / degree[name] for name in topologies}
+    hosts_per_link = {name: TABLE_V[name].hosts / degree[name] for name in topologies}
     claims = (
-        *_injection_claims(hosts_per_port, price.links_per_module),
+        *_injection_claims(hosts_per_link, price.links_per_module),
         *_cost_claims(uniform_cost, permutation_cost),
     )
     rows = tuple(
@@ -140,33 +141,33 @@ def _ports_per_node(
 
 
 def _injection_claims(
-    hosts_per_port: Mapping[str, float], links_per_module: float
+    hosts_per_link: Mapping[str, float], links_per_module: float
 ) -> tuple[PaperClaim, ...]:
     """The claims of figure 15 about the ports of injection.
 
     Args:
-        hosts_per_port: the hosts of a switch over its degree, by the abbreviation of the network.
+        hosts_per_link: the hosts of a switch over its degree, by the abbreviation of the network.
         links_per_module: the optical ports of a module.
     """
     return (
         PaperClaim(
             says="PolarFly: injection over all bandwidth, 1:2",
             printed=1 / 2,
-            computed=hosts_per_port["PF"],
+            computed=hosts_per_link["PF"],
             taken=True,
             reason=TABLE_V_PUT_IN,
         ),
         PaperClaim(
             says="Slim Fly: 1:2",
             printed=1 / 2,
-            computed=hosts_per_port["SF"],
+            computed=hosts_per_link["SF"],
             taken=True,
             reason=TABLE_V_PUT_IN,
         ),
         PaperClaim(
             says="Dragonfly: 1:3",
             printed=1 / 3,
-            computed=hosts_per_port["DF1"],
+            computed=hosts_per_link["DF1"],
             taken=True,
             reason=TABLE_V_PUT_IN,
         ),
@@ -174,7 +175,7 @@ def _injection_claims(
             PaperClaim(
                 says=f"{name}: {printed} modules of 8 ports a node",
                 printed=printed,
-                computed=ceil(INJECTION_PORTS / hosts_per_port[short_name] / links_per_module),
+                computed=ceil(INJECTION_PORTS / hosts_per_link[short_name] / links_per_module),
                 interpretation="With as many endpoints for a link as in Table V, and"
                 f" {INJECTION_PORTS} ports of injection.",
             )

@@ -35,7 +35,7 @@ def degrees(_quick: bool) -> Evidence:
     """Figure 1: feasible degrees of PolarFly and Slim Fly."""
     powers = prime_powers(MOST_DEGREE)
     polarfly, slim_fly = (
-        degrees[degrees <= MOST_DEGREE] for degrees in (powers + 1, slim_fly_degrees(powers[1:]))
+        feasible[feasible <= MOST_DEGREE] for feasible in (powers + 1, slim_fly_degrees(powers[1:]))
     )
     panels = _degree_panels(polarfly, slim_fly)
     setup = ("Degrees are by formulas, of prime powers q: q + 1, and (3q - δ)/2 of Slim Fly.",)
@@ -115,8 +115,11 @@ def prime_powers(most: int) -> NDArray[np.int64]:
 
 def slim_fly_degrees(powers: NDArray[np.int64]) -> NDArray[np.int64]:
     """The different degrees (3q - δ)/2 of MMS graphs of q from 3 on, ascending."""
-    degrees = np.sort((3 * powers - ((powers + 1) % 4 - 1)) // 2)
-    return degrees[np.diff(degrees, prepend=0) > 0]  # of millions; `np.unique` takes longer
+    # q = 4w + δ: δ is 0 or 1 for the remainders 0 and 1, and -1 for the remainder 3.
+    delta = (powers + 1) % 4 - 1
+    sorted_degrees = np.sort((3 * powers - delta) // 2)
+    # There are millions of them: `np.unique` takes longer.
+    return sorted_degrees[np.diff(sorted_degrees, prepend=0) > 0]
 
 
 DRAWN_FAMILIES = ("polarfly", "slimfly", "hyperx")

@@ -126,7 +126,7 @@ def test_ten_wrong_ports_of_a_file_are_named(tmp_path: Path) -> None:
     assert "hosts.csv:11: hosts: " in problems[9]
     assert "given oops9 for g9 at n9" in problems[9]
     assert "hosts.csv:12: hosts: " in problems[10]
-    assert "given 3 more that are none" in problems[10]
+    assert "given 3 more ports that cannot be used" in problems[10]
 
 
 def test_wrong_counts_and_types_are_refused() -> None:

@@ -207,7 +207,7 @@ def test_the_page_lists_what_is_wrong_in_print_with_its_counter_example():
     text = "".join(page(list(reproduce(chosen, quick=True)), PAPERS, ""))
     (row,) = [line for line in text.splitlines() if line.startswith("| [PolarStar, table 3](")]
     assert "| = | 993 | 949 | PS-Pal: the largest Paley PolarStar of radix 15 is q=8" in row
-    assert "| printed, or ours of the other in an order | ours |" in text
+    assert "| printed value (or ours, of the network compared with) | ours |" in text
     assert "| corrected | 1 | 2 |" in text
 
 
