@@ -268,7 +268,7 @@ def test_limits_of_figures_one_and_two_would_not_pass_another_per_cent() -> None
 def test_the_cut_that_refutes_figure_twelve_halves_er_17() -> None:
     """Its links and both sides are counted by hand, not by METIS."""
     topology = build_topology("polarfly", {"q": 17})
-    half = bisection(topology).half.tolist()
+    half = bisection(topology).one_side.tolist()
     graph: nx.Graph = nx.Graph(topology.graph.edges().tolist())
     side = {vertex for vertex in graph if half[vertex]}
     assert sorted((len(side), len(graph) - len(side))) == [153, 154]
