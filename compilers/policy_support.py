@@ -134,12 +134,14 @@ def _systems_without(
     only with eBGP is found in its tables (`compilers.targets.routed.bgp.bgp_checks`).
     """
     has_bgp = spec.control_plane.routes == "ebgp"
-    by_bgp = {TRANSIT, MULTIPATH} if has_bgp and spec.routing.transit == EVERY_HOP else set[str]()
+    bgp_features = (
+        {TRANSIT, MULTIPATH} if has_bgp and spec.routing.transit == EVERY_HOP else set[str]()
+    )
     for name in systems:
         system = _target(name)
         features = system.capabilities.features
-        if "routing" in system.agreements:
-            features |= by_bgp
+        if "routing" in system.agreements:  # the system can route by BGP
+            features |= bgp_features
         missing = needs - features
         # A system that cannot share traffic at all is reported with the key `balance`.
         if missing and not (missing == {UNEQUAL_SHARES} and MULTIPATH not in features):

@@ -66,7 +66,10 @@ class Verbs(click.Group):
         return verb_names()
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the verb's module."""
+        """Import the verb's module, and give its commands what all verbs have.
+
+        These are the options of volume such as `--quiet`, strict parameters, and completion.
+        """
         if cmd_name == "help":
             return _help
         command = verb(cmd_name)

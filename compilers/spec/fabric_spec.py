@@ -275,10 +275,11 @@ class RoutingSpec(Model):
     def edge_disjoint(self, family: str) -> bool:
         """Whether no alternate may share a link with the minimal path.
 
-        With `auto` that is so in families that construct their alternates, as a construction then
-        leaves out one alternate at most. A search would leave out most of the alternates that serve
-        many destinations. It is never so if packets are marked, as marked packets are spread over
-        all other links.
+        With `auto` that is so in families that construct their alternates: there a class has at
+        most one alternate that shares a link with the minimal path, so little is lost. Where
+        alternates are found by a search, most that serve many destinations share a link, and are
+        kept. It is never so if packets are marked, as marked packets are spread over all other
+        links.
         """
         if balance_named(self.balance).forwarding.marks:
             return False

@@ -49,18 +49,21 @@ def with_previous_vertices(
         vertex_count: the number of vertices.
     """
     used = {node.vertex for node in inventory.nodes if node.vertex is not None}
-    free = {name: v for name, v in vertex.items() if v < vertex_count and v not in used}
+    # By node, the vertex that it may return to.
+    returnable = {name: v for name, v in vertex.items() if v < vertex_count and v not in used}
     unplaced = [node for node in inventory.nodes if node.vertex is None]
-    planned = [node.name for node in unplaced if node.state == "planned" and node.name in free]
-    returning = sum(node.name in free for node in unplaced)
-    new_nodes = sum(node.name not in free and node.state != "planned" for node in unplaced)
+    planned = [
+        node.name for node in unplaced if node.state == "planned" and node.name in returnable
+    ]
+    returning = sum(node.name in returnable for node in unplaced)
+    new_nodes = sum(node.name not in returnable and node.state != "planned" for node in unplaced)
     vertices_left = vertex_count - len(used) - returning
     missing = max(new_nodes - vertices_left, 0)
     for name in planned[::-1][:missing]:  # the last planned nodes give up their vertices
-        del free[name]
+        del returnable[name]
     nodes = tuple(
-        node.model_copy(update={"vertex": free[node.name]})
-        if node.vertex is None and node.name in free
+        node.model_copy(update={"vertex": returnable[node.name]})
+        if node.vertex is None and node.name in returnable
         else node
         for node in inventory.nodes
     )

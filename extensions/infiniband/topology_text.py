@@ -1,7 +1,16 @@
 """Readers of the topology of a fabric for the checker ibdm: its cables, and its kinds of systems.
 
 A *system* is a switch or a host's adapter. Cables join *plugs* of systems. A topology file lists
-systems and cables. An IBNL file defines a kind of systems: one node, and the plug of each port.
+systems and cables: a line with a system, and below it one for each of its cables:
+
+    KIND leaf-0
+        P1 -> KIND2 leaf-1 P4
+
+An IBNL file defines a kind of systems: one node, and the plug of each port:
+
+    TOPSYSTEM KIND
+    NODE SW 36 KIND U1
+        1 -> P1
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ MAPS = {
 }
 """The table of maps that each key of a port names."""
 PORT_KEYS = {*MAPS, "pfc_enable", "pfcwd_sw_enable"}
-"""The keys of a port."""
+"""The keys that a port can have in PORT_QOS_MAP."""
 
 
 class PortBuffer(NamedTuple):
@@ -179,8 +179,8 @@ def _check_pools(
         shared = _number(pools[pool]["size"]) + _number(pools[pool].get("xoff"))
         if reserved and reserved + shared > memory:
             line = next(lines_of(text, [f'"{pool}": {{']))
-            stated = f"{reserved:,} bytes of priority groups besides"
-            differences.add(file, line, stated, f"{memory:,} bytes of memory hold all")
+            stated = f"{reserved:,} bytes of priority groups and {shared:,} bytes that they share"
+            differences.add(file, line, stated, f"{memory:,} bytes of memory in all")
 
 
 def _number(text: str | None) -> int:

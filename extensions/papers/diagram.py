@@ -15,8 +15,12 @@ from numpy.typing import NDArray
 
 from templates import environment
 
-MARGIN, DRAWING_WIDTH, HEADING_HEIGHT = 34, 300, 34
-"""Pixels around a drawing, of its width, and of its heading."""
+MARGIN = 34
+"""Pixels around a drawing."""
+DRAWING_WIDTH = 300
+"""Pixels of the width of a drawing."""
+HEADING_HEIGHT = 34
+"""Pixels of the height of its heading."""
 CHARACTER_WIDTH = 8
 """About the pixels of a character of the heading."""
 
@@ -33,7 +37,7 @@ Places = NDArray[np.float64]
 
 # Lengths of drawings, chosen by eye.
 COLUMN_DISTANCE = 1.6
-"""The distance of two neighbouring columns, in thirds of their height."""
+"""The distance of two neighbouring columns. A column is 3 high."""
 LEFT, RIGHT = -1, 1
 """On which side of their leaf hosts are drawn: the sign of the horizontal distance."""
 HOST_DISTANCE, HOST_ROW_DISTANCE = 1.3, 0.28

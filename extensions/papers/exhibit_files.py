@@ -173,8 +173,8 @@ def _mistake_table(reproduced: Reproduced, papers: dict[str, str]) -> Iterator[s
     rows = list[tuple[object, ...]]()
     for exhibit, evidence in reproduced:
         refuted: dict[str, list[PaperClaim]] = {}
-        for claim in () if evidence.quick else evidence.claims:
-            if claim.verdict == "corrected":
+        for claim in evidence.claims:
+            if claim.verdict == "corrected" and not evidence.quick:
                 refuted.setdefault(claim.mistake, []).append(claim)
         for mistake, claims in refuted.items():
             first = claims[0]

@@ -1,8 +1,9 @@
 """A build as a Mininet network: real Mininet hosts, Open vSwitch bridges, veth links.
 
-`mininet_child` makes a `FabricNetwork` and starts it. Mininet runs a shell command for each
-interface. Here one `ip -batch` makes all interfaces, and one database transaction makes all bridges
-and ports. The network must run in namespaces of its own; the kernel clears up.
+`mininet_child` makes a `FabricNetwork` and starts it. A `VethFabric` joins the bridges. Mininet
+runs a shell command for each interface. Here one `ip -batch` makes all interfaces, and one database
+transaction makes all bridges and ports. The network must run in namespaces of its own; the kernel
+clears up.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ class FabricHost(Host):  # type: ignore[misc]
         self.sendCmd(setup)
         return {}
 
-    def configured(self) -> None:
+    def wait_until_configured(self) -> None:
         """Wait until the setup's command has ended.
 
         Raises:
@@ -129,7 +130,7 @@ class FabricNetwork(HostAddresses):
         self.net.build()
         # Hosts first: their commands and Open vSwitch would wait for each other in the kernel.
         for host in self.hosts:
-            host.configured()
+            host.wait_until_configured()
         self.fabric.start(CONTROLLER_ADDRESS)
 
     def limit(self, rate: float) -> None:

@@ -134,7 +134,7 @@ class Emulation:
         """The parameters of the engine, with the builds in their folders."""
         builds = [planned.build for planned in plan.builds]
         names = ["build", *(f"build-{n}" for n in range(1, len(builds)))]
-        folders = map(PlannedBuild.saved_in, plan.builds, (work / name for name in names))
+        folders = map(PlannedBuild.save_in, plan.builds, (work / name for name in names))
         return Setup(
             builds=tuple(builds),
             folders=tuple(folder.resolve() for folder in folders),

@@ -82,8 +82,8 @@ class PlannedBuild:
     report: Report | None = None
     """The result of walking its tables; None if it was read from a folder."""
 
-    def saved_in(self, folder: Path) -> Path:
-        """The folder that the build is in: its own, or `folder`, where it is saved now.
+    def save_in(self, folder: Path) -> Path:
+        """Save the build in a folder, unless it was read from one; return the folder that it is in.
 
         A build that is saved is marked as verified if it passed its walk.
         """

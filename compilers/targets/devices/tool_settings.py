@@ -18,7 +18,7 @@ class AnsibleConnection:
     network_os: str = ""
     """The name of the system in the plug-in; "" for a shell."""
     root: bool = False
-    """Whether tasks run as root, with files below `polarfab_etc`."""
+    """Whether tasks run as root. Then they write files below the folder `polarfab_etc`."""
     elsewhere: tuple[str, ...] = ()
     """The names of files that do not go into the folder `polarfab_etc`; the tasks of the system put
     them elsewhere."""

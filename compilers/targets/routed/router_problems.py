@@ -37,14 +37,17 @@ def pool_problems(
         purpose: what the addresses are for, in messages.
     """
     management = [ip_address(address) for address in build.wiring.management if address]
-    for name, (pool, hosts) in pools.items():
-        if hosts is None:
-            continue
+    for name, (pool, host_pool) in pools.items():
+        if host_pool is None:
+            continue  # the fabric does not have the address family
         key = CONTROL_KEYS[name]
         if pool.num_addresses < needed:
             required, given = f"a network of at least {needed:,} addresses", f"{pool}"
-        elif pool.overlaps(hosts):
-            required, given = "addresses other than those of hosts", f"{pool}, and hosts in {hosts}"
+        elif pool.overlaps(host_pool):
+            required, given = (
+                "addresses other than those of hosts",
+                f"{pool}, and hosts in {host_pool}",
+            )
         elif inside := [address for address in management if address in pool]:
             required = "addresses other than those of management"
             given = f"{pool}, and {inside[0]}"
