@@ -149,7 +149,10 @@ def search_choices(
         bounce = paths.classes.bounce
 
         def bounces_direct(switch: int) -> Bits:
-            """The links that bounce packets to an adjacent switch, bool[1, K, D]."""
+            """The links that bounce packets to an adjacent switch, bool[1, K, D].
+
+            A destination is adjacent if it is the switch after this one on the minimal path.
+            """
             direct: Bits = paths.after[switch] == paths.ends
             return bouncing_links(paths, switch, bounce, avoid="next_hop")[None] & direct
 

@@ -70,6 +70,7 @@ def settings_for(
         if value is not None
     }
     _check_values(chosen)
+    # So far it is the text that the user gave, from here on the router that it describes.
     chosen["router"] = FlitRouter.read(str(chosen.get("router", "")))  # type: ignore[assignment]
     for load in loads:
         if not 0 < load <= 1:

@@ -179,7 +179,7 @@ class Amount:
 
 
 def require_resources(build: Build, hosts: HostSample, flows: FlowSpec | None = None) -> None:
-    """Refuse a machine without enough memory, or without iperf3 for TCP flows.
+    """Refuse a machine without enough memory, or without iperf3 for TCP flows, for engine mininet.
 
     Raises:
         InputError: resources are too small; one problem for each.
@@ -198,7 +198,9 @@ def require_resources(build: Build, hosts: HostSample, flows: FlowSpec | None = 
     problems += _neighbour_problems("engine mininet", build, len(hosts))
     if flows and flows.protocol == "tcp" and not shutil.which("iperf3"):
         todo = "apt install iperf3, or protocol: udp"
-        problems.append(Problem("iperf3", "not there", todo, key="engine mininet"))
+        problems.append(
+            Problem(required="iperf3", given="not there", todo=todo, key="engine mininet")
+        )
     if problems:
         raise InputError(problems)
 

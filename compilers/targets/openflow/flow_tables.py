@@ -94,7 +94,8 @@ class ClassPriority(IntEnum):
 
 
 class RowKind(IntEnum):
-    """What a message is about. A row has the kind of the message that adds it.
+    """What a message is about. A row has the kind of the message that adds it; some messages add
+    none.
 
     The kind is in the upper 8 bits of the xid of a message, and in the lower 48 bits of the cookie
     of a row.
@@ -135,7 +136,8 @@ class RowKind(IntEnum):
 
 
 COOKIE_SHIFT = 48
-"""The lower 48 bits of a cookie tell the kind of the row, or the build of a marker."""
+"""How far the upper 16 bits of a cookie are shifted. The lower 48 bits tell the kind of the row; in
+the cookie of a *marker*, the last row of a program, they tell the build."""
 COOKIE = 0x5046 << COOKIE_SHIFT
 """The upper 16 bits of the cookie of a row: "PF"."""
 MARKERS = 0x5047 << COOKIE_SHIFT, 0x5045 << COOKIE_SHIFT

@@ -70,6 +70,7 @@ class MarkedStage:
         A VRF discards packets to addresses of the pool without a route. A stage discards none, so
         its pool is "".
         """
+        # A fabric without IPv6 has only the first of the two families.
         for word, routes in zip(("ip", "ipv6"), self.routes, strict=False):
             yield word, "", routes
 
