@@ -34,7 +34,7 @@ HEAVY = {
     ("words", "wanted"),
     [
         ("--help", {"click", "importlib.metadata"}),
-        ("folder fabric.yaml --clean", {"click", "numpy"}),
+        ("folder fabric.yaml --clean", {"click"}),
         ("compile fabric.yaml", {"click", "importlib.metadata", "numpy", "pydantic", "yaml"}),
         ("export polarfly --q 3", {"click", "importlib.metadata", "numpy"}),
     ],

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import is_dataclass, replace
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_args, get_type_hints, is_typeddict
 
 import pytest
 
@@ -56,8 +56,8 @@ def test_nothing_leads_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what
 
 
 def has_fields(kind: Any) -> bool:
-    """Whether a type is a dataclass or a named tuple."""
-    return is_dataclass(kind) or hasattr(kind, "_fields")
+    """Whether a type is a dataclass, a named tuple or a dict whose keys are named."""
+    return is_dataclass(kind) or hasattr(kind, "_fields") or is_typeddict(kind)
 
 
 def seen(kind: Any) -> Iterator[Any]:
@@ -67,7 +67,8 @@ def seen(kind: Any) -> Iterator[Any]:
         yield from get_args(kind)
     elif has_fields(kind):
         yield from (value for name, value in get_type_hints(kind).items() if name[0] != "_")
-        for name, member in inspect.getmembers(kind):
+        members = [] if is_typeddict(kind) else inspect.getmembers(kind)
+        for name, member in members:
             function = member.fget if isinstance(member, property) else member
             if inspect.isfunction(function) and name[0] != "_":
                 hints = get_type_hints(function)
