@@ -38,7 +38,15 @@ SMALL_BUILD = 8 << 20
 BYTES_A_PAIR = 64
 """Bytes more that a build may have unpacked for each pair of its switches: its tables have entries
 by switch and destination."""
-ZIP_ERRORS = OSError, EOFError, RuntimeError, zlib.error, LZMAError
+MOST_DIRECTORY = 1 << 16
+"""Largest central directory of an archive in bytes; a build has less than a hundred files.
+
+`zipfile` reads the directory at once: one of a million files keeps all other work waiting."""
+END_RECORD, END_RECORD_BYTES, LONGEST_COMMENT = b"PK\5\6", 22, 1 << 16
+"""How the record at the end of an archive begins, its length, and that of a comment after it."""
+ZIP64_LOCATOR, ZIP64_LOCATOR_BYTES = b"PK\6\7", 20
+"""What stands before the end record of an archive whose sizes have 64 bits."""
+ZIP_ERRORS = OSError, EOFError, OverflowError, RuntimeError, zlib.error, LZMAError
 """The exceptions of `zipfile` for damaged files, besides `BadZipFile`."""
 BUILD_FILE = re.compile(r"(manifest|fabric|verified)\.json|allocations\.csv|arrays/[a-z0-9_]+\.npy")
 """The name of a file of a build, such as `arrays/far.npy`."""
@@ -81,7 +89,7 @@ def unpack(
         InputError: the data is not a build, it is too large, or the folder cannot be written.
     """
     try:
-        with ZipFile(io.BytesIO(data)) as archive:
+        with _opened(data) as archive:
             digests, most_bytes = _digests_and_size(archive, switches)
             _require_files_of_build(archive, digests, most_bytes)
             (folder / "arrays").mkdir(parents=True)
@@ -93,6 +101,23 @@ def unpack(
             (folder / MANIFEST_SUM).write_text(manifest_sum(_manifest_text(archive)))
     except (BadZipFile, ValueError, *ZIP_ERRORS) as error:
         raise _archive_error("a ZIP file of a build folder", error) from error
+
+
+def _opened(data: bytes) -> ZipFile:
+    """Open an archive whose central directory is small (APPNOTE.TXT of PKWARE, 4.3.16).
+
+    Raises:
+        BadZipFile: it is no archive, or its directory is larger than `MOST_DIRECTORY`.
+    """
+    # As `zipfile` looks for the end record: at the very end, else before a comment.
+    end = len(data) - END_RECORD_BYTES
+    if not (data.startswith(END_RECORD, max(end, 0)) and data.endswith(b"\0\0")):
+        end = data.rfind(END_RECORD, max(end - LONGEST_COMMENT, 0))
+    directory_bytes = int.from_bytes(data[end + 12 : end + 16], "little")
+    is_zip64 = data.startswith(ZIP64_LOCATOR, max(end - ZIP64_LOCATOR_BYTES, 0))
+    if end >= 0 and (is_zip64 or directory_bytes > MOST_DIRECTORY):
+        raise BadZipFile(f"a directory of more than {MOST_DIRECTORY:,} bytes")
+    return ZipFile(io.BytesIO(data))
 
 
 def _require_files_of_build(archive: ZipFile, digests: Collection[str], most_bytes: int) -> None:
@@ -136,7 +161,7 @@ def identity_in(data: bytes) -> str:
         InputError: it is not a build.
     """
     try:
-        with ZipFile(io.BytesIO(data)) as archive:
+        with _opened(data) as archive:
             return identity_of(_manifest_text(archive))
     except (BadZipFile, ValueError, *ZIP_ERRORS) as error:
         raise _archive_error("a ZIP file of a build folder", error) from error

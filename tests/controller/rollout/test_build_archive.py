@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import struct
 from hashlib import sha256
 from zipfile import ZIP_BZIP2, ZIP_DEFLATED, ZIP_LZMA, ZIP_STORED, ZipFile
 
@@ -45,7 +46,29 @@ def test_the_numbers_of_a_build_go_with_it(tmp_path):
     assert made.allocations
 
 
+MANY = packed({f"{number}": b"" for number in range(2_000)})
+END = MANY.rindex(b"PK\5\6")
+FAR_AWAY = b"PK\6\6" + b"\xff" * 52 + b"PK\6\7" + bytes(4) + bytes(8) + b"\1\0\0\0"
+"""The end of an archive of more bytes than there are, and its locator (APPNOTE.TXT, 4.3.14)."""
+
+
+def with_far_offset(data):
+    """The archive of one file, whose local header would begin after 2^63 bytes."""
+    start, end = data.rindex(b"PK\1\2"), data.rindex(b"PK\5\6")
+    extra = struct.pack("<HHQ", 1, 8, 1 << 63)
+    entry = bytearray(data[start:end] + extra)
+    struct.pack_into("<H", entry, 30, len(extra))
+    struct.pack_into("<I", entry, 42, 0xFFFFFFFF)
+    record = bytearray(data[end:])
+    struct.pack_into("<I", record, 12, len(entry))
+    return data[:start] + bytes(entry) + bytes(record)
+
+
 NO_BUILDS = {
+    "an offset of 64 bits": with_far_offset(packed({"manifest.json": b"{}"})),
+    "many files": MANY,
+    "many files and a comment": MANY[:-2] + b"\3\0...",
+    "sizes of 64 bits": FAR_AWAY + MANY[END:],
     "nothing": b"",
     "garbage": b"garbage" * 100,
     "no manifest": packed({"fabric.json": b"{}"}),
@@ -66,6 +89,14 @@ def test_what_is_no_build_is_refused_and_leaves_nothing(tmp_path, data):
         build_archive.unpack(data, folder)
     assert not list(tmp_path.rglob("*evil*"))
     assert not folder.exists()
+
+
+@pytest.mark.parametrize("name", ["many files", "many files and a comment", "sizes of 64 bits"])
+def test_a_large_directory_is_refused_before_it_is_read(name, monkeypatch):
+    """A directory of a million files, uploaded by a token for moves, held a repair for 7 s."""
+    monkeypatch.setattr(build_archive, "ZipFile", None)
+    with pytest.raises(InputError, match="a directory of more than 65,536 bytes"):
+        build_archive.identity_in(NO_BUILDS[name])
 
 
 @pytest.mark.parametrize(("method", "header"), [(ZIP_DEFLATED, 0), (ZIP_BZIP2, 0), (ZIP_LZMA, 9)])
