@@ -9,7 +9,7 @@ import sys
 from controller import app, watchdog
 from polarfab import cli
 
-THREAD = {"ticks": "_ticks", "inbox": "work"}[sys.argv.pop(1)]
+THREAD = {"ticks": "_ticks", "inbox": "handle_messages"}[sys.argv.pop(1)]
 MADE = app.app_class
 watchdog.MOST_MISSED = 20  # two seconds
 
