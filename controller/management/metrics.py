@@ -177,11 +177,11 @@ def _health_gauges(health: Mapping[str, Any]) -> Iterator[Metric]:
 
 
 def _certificate_gauges(tls: TlsFiles) -> Iterator[Metric]:
-    """When certificates and the revocation list expire."""
+    """When certificates, their authority and the revocation list expire."""
     days_of_file = [([file], _days_until(expiry)) for file, expiry in tls.expires.items()]
     yield _gauge(
         "certificate_days",
-        "Days until the controller's certificate or revocation list expires.",
+        "Days until the controller's certificate, its authority or revocation list expires.",
         days_of_file,
         "file",
     )

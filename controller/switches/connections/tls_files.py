@@ -57,7 +57,10 @@ class TlsFiles:
         """Read all files."""
         switches, store = self.tls.context(), self.tls.client_context()
         lists = revocation_lists(self.tls.revoked) if self.tls.revoked else []
-        expires = {"certificate": _valid_until(self.tls.certificate)}
+        expires = {
+            "certificate": _valid_until(self.tls.certificate, "tls_cert")[0],
+            "authority": min(_valid_until(self.tls.authority, "tls_ca")),
+        }
         ends = [crl.next_update_utc.timestamp() for crl in lists if crl.next_update_utc]
         expires |= {"revocation list": min(ends)} if ends else {}
         self.switches, self.store, self.expires = switches, store, expires
@@ -176,11 +179,15 @@ def revocation_lists(file: Path) -> list[CertificateRevocationList]:
     return lists
 
 
-def _valid_until(file: Path) -> float:
-    """Until when a certificate is valid, in seconds since the epoch.
+def _valid_until(file: Path, key: str) -> list[float]:
+    """Until when each certificate of a file is valid, in seconds since the epoch; one at least.
+
+    Args:
+        file: the file.
+        key: the name of the setting, for messages.
 
     Raises:
-        InputError: it is in a form that OpenSSL takes, but not in PEM's usual one (RFC 7468, §5).
+        InputError: one is in a form that OpenSSL takes, but not in PEM's usual one (RFC 7468, §5).
     """
     from cryptography.x509 import load_pem_x509_certificates
 
@@ -189,12 +196,12 @@ def _valid_until(file: Path) -> float:
     except ValueError as error:
         raise InputError.of(
             file=str(file),
-            key="tls_cert",
+            key=key,
             required="a certificate that begins with BEGIN CERTIFICATE",
             given="one in another form, such as BEGIN TRUSTED CERTIFICATE",
             todo="write it by `openssl x509 -in FILE`",
         ) from error
-    return certificates[0].not_valid_after_utc.timestamp()
+    return [certificate.not_valid_after_utc.timestamp() for certificate in certificates]
 
 
 def _stamp(tls: Tls) -> _Stamp:

@@ -94,6 +94,17 @@ def test_a_list_that_is_cut_off_is_one_message(tls, authority, cut):
         TlsFiles(tls)
 
 
+def test_ends_are_those_of_the_certificate_the_authorities_and_the_list(tls, authority):
+    """An authority that ends takes all switches with it, and nothing said that it would."""
+    other = trustme.CA()
+    tls.authority.write_bytes(authority.cert_pem.bytes() + other.cert_pem.bytes())
+    pems = (tls.certificate.read_bytes(), authority.cert_pem.bytes(), other.cert_pem.bytes())
+    ends = [x509.load_pem_x509_certificate(pem).not_valid_after_utc.timestamp() for pem in pems]
+    expires = TlsFiles(tls).expires
+    assert (expires["certificate"], expires["authority"]) == (ends[0], min(ends[1:]))
+    assert {*expires} == {"certificate", "authority", "revocation list"}
+
+
 def touch(file, data):
     """Write a file so that its time differs, however coarse the file system's clock is."""
     before = file.stat().st_mtime_ns
