@@ -18,8 +18,10 @@ from controller.switches.events import Event, Kind
 
 REPORT_PERIOD = 60.0
 """Seconds between two events about the same host and reason. The second event has their count."""
-MOST_REASONS = 1000
-"""Most pairs of host and reason that are counted apart at a time; further ones are one pair."""
+MOST_REASONS = 100
+"""Most pairs of host and reason that are counted apart at a time; further ones are one pair.
+
+A tenth of `EVENTS_KEPT`, so that guessed tokens from many addresses leave older events readable."""
 OTHERS = "other hosts"
 """The host of the pair that stands for all further ones."""
 
