@@ -37,6 +37,8 @@ from controller.switches.switch import (
 
 GROUPS_NAMED = 3
 """Most borrowed groups that an event names."""
+MOST_NAMED = 3
+"""Most names of a certificate that an event lists."""
 MOST_UNKNOWN = 1000
 """Most datapath ids for the status that are not in the build."""
 SWITCH_PATIENCE = 120.0
@@ -422,7 +424,10 @@ class LiveFabric:
             return
         name = self.names[vertex]
         if switch.certificate is not None and name not in switch.certificate:
-            named = ", ".join(sorted(switch.certificate)) or "no switch"
+            names = sorted(switch.certificate)
+            named = ", ".join(names[:MOST_NAMED]) or "no switch"
+            if len(names) > MOST_NAMED:
+                named += f" and {len(names) - MOST_NAMED} more"
             reason = f"it has the datapath id of switch {name} and a certificate that names {named}"
             self.rejected.add(events.PeerMisnamed, switch.peer.rpartition(":")[0], reason)
             self._close(key)

@@ -18,6 +18,8 @@ from inventory.problems import InputError
 
 CRL = b"-----BEGIN X509 CRL-----"
 """The first line of a revocation list."""
+LONGEST_NAME = 255
+"""The longest name in a certificate that may be a node's."""
 
 if TYPE_CHECKING:
     from cryptography.x509 import CertificateRevocationList
@@ -114,12 +116,17 @@ class TlsFiles:
                 self.peers.pop(node, None)
 
     def nodes(self, certificate: Mapping[str, Any]) -> frozenset[str]:
-        """The nodes that a certificate names, by the pattern of the settings."""
+        """The nodes that a certificate names, by the pattern of the settings.
+
+        A name that is not printable, or longer than a host's (RFC 1035, §2.3.4), is no node's: it
+        would stand in the log.
+        """
         start, _, end = self.tls.names.partition("{node}")
         return frozenset(
             name[len(start) : len(name) - len(end)]
             for name in names(certificate)
             if name.startswith(start) and name.endswith(end) and len(name) > len(start + end)
+            if name.isprintable() and len(name) <= LONGEST_NAME
         )
 
 

@@ -401,6 +401,13 @@ def test_a_datapath_id_is_accepted_from_its_certificate_only(fabric):
     assert list(fabric.present) == [0]
 
 
+def test_a_certificate_of_many_names_makes_no_long_event(fabric):
+    names = frozenset(f"x{number:03}" for number in range(300))
+    fabric.connected("thief", 11, "192.0.2.9:1000", names)
+    (event,) = fabric.take_events()
+    assert "a certificate that names x000, x001, x002 and 297 more" in event.text
+
+
 def test_unknown_datapath_ids_do_not_fill_memory(fabric):
     for number in range(100, 100 + 2 * MOST_UNKNOWN):
         fabric.connected(number, number)

@@ -68,6 +68,7 @@ def test_a_certificate_names_by_dns_names_or_else_by_its_common_name(certificate
 
 def test_nodes_follow_the_pattern(tls):
     dns = ("leaf-1.lab.example", ".lab.example", "leaf-2.other.example", "leaf-3")
+    dns += ("leaf-4\n2026-11-30 link 0-1 is dead.lab.example", "l" * 255 + ".lab.example")
     certificate = {"subjectAltName": tuple(("DNS", name) for name in dns)}
     assert TlsFiles(tls).nodes(certificate) == {"leaf-1"}
 
