@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from ssl import SSLCertVerificationError, cert_time_to_seconds
 from typing import TYPE_CHECKING, Any
@@ -59,10 +60,9 @@ class TlsFiles:
         """Read all files."""
         switches, store = self.tls.context(), self.tls.client_context()
         lists = revocation_lists(self.tls.revoked) if self.tls.revoked else []
-        expires = {
-            "certificate": _valid_until(self.tls.certificate, "tls_cert")[0],
-            "authority": min(_valid_until(self.tls.authority, "tls_ca")),
-        }
+        expires = {"certificate": _valid_until(self.tls.certificate)[0]}
+        with suppress(InputError):  # OpenSSL takes authorities in forms that have no metric here
+            expires["authority"] = min(_valid_until(self.tls.authority))
         ends = [crl.next_update_utc.timestamp() for crl in lists if crl.next_update_utc]
         expires |= {"revocation list": min(ends)} if ends else {}
         self.switches, self.store, self.expires = switches, store, expires
@@ -186,12 +186,8 @@ def revocation_lists(file: Path) -> list[CertificateRevocationList]:
     return lists
 
 
-def _valid_until(file: Path, key: str) -> list[float]:
+def _valid_until(file: Path) -> list[float]:
     """Until when each certificate of a file is valid, in seconds since the epoch; one at least.
-
-    Args:
-        file: the file.
-        key: the name of the setting, for messages.
 
     Raises:
         InputError: one is in a form that OpenSSL takes, but not in PEM's usual one (RFC 7468, §5).
@@ -203,7 +199,7 @@ def _valid_until(file: Path, key: str) -> list[float]:
     except ValueError as error:
         raise InputError.of(
             file=str(file),
-            key=key,
+            key="tls_cert",
             required="a certificate that begins with BEGIN CERTIFICATE",
             given="one in another form, such as BEGIN TRUSTED CERTIFICATE",
             todo="write it by `openssl x509 -in FILE`",

@@ -106,6 +106,13 @@ def test_ends_are_those_of_the_certificate_the_authorities_and_the_list(tls, aut
     assert {*expires} == {"certificate", "authority", "revocation list"}
 
 
+def test_an_authority_in_a_form_that_only_openssl_reads_is_taken(tls):
+    """It has no metric, but a metric is no reason to refuse it."""
+    text = tls.authority.read_text()
+    tls.authority.write_text(text.replace(" CERTIFICATE", " TRUSTED CERTIFICATE"))
+    assert "authority" not in TlsFiles(tls).expires
+
+
 def touch(file, data):
     """Write a file so that its time differs, however coarse the file system's clock is."""
     before = file.stat().st_mtime_ns
