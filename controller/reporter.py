@@ -18,7 +18,7 @@ from controller.switches.current import Current
 from controller.switches.events import Event, FabricComplete, FileUnwritable, Kind
 from controller.switches.session import LiveFabric
 from controller.upkeep.background import Start, at_once
-from inventory.problems import InputError
+from inventory.problems import InputError, first_names
 
 LINES_AT_ONCE = 5
 """Events of one kind that get a line each; further ones in the same tick share a line."""
@@ -137,7 +137,7 @@ class Reporter:
         elif self.clock() - self._last_line > REMINDER_PERIOD and not fabric.complete:
             self._last_line = self.clock()
             if self.state().role["role"] != "follower":  # the leader waits for its switches
-                missing = _first_names(fabric.missing())
+                missing = first_names(fabric.missing(), LINES_AT_ONCE)
                 yield f"{done}/{fabric.expected} programmed; waiting for {missing}"
 
     def _write_status_if_due(self, patience: float) -> list[Event]:
@@ -177,9 +177,3 @@ def _grouped(events: list[Event]) -> Iterable[str]:
         further = events_of_kind[LINES_AT_ONCE:]
         if further:
             yield f"{len(further)} more of these, the first: {further[0]}"
-
-
-def _first_names(names: list[str]) -> str:
-    """The first names, and how many more there are."""
-    more = len(names) - LINES_AT_ONCE
-    return ", ".join(names[:LINES_AT_ONCE]) + (f" and {more} more" if more > 0 else "")

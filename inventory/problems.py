@@ -10,7 +10,7 @@ import difflib
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -107,6 +107,20 @@ def shown(value: object, width: int = 48) -> str:
     text = str(value)
     short = text if len(text) <= width else f"{text[: width - 1]}…"
     return short if re.fullmatch(r"[\w./:+{}…-]+", short) else repr(short)
+
+
+def first_names(names: Sequence[str], most: int) -> str:
+    """The first names, and how many more there are.
+
+    >>> first_names(["n0", "n1", "n2", "n3"], 3), first_names(["n0"], 3)
+    ('n0, n1, n2 and 1 more', 'n0')
+
+    Args:
+        names: the names.
+        most: how many are named at most.
+    """
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def file_name(path: str | Path) -> str:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from compilers.wiring.hardware import Hardware
 from compilers.wiring.node_type_facts import NodeTypeFacts
 from compilers.wiring.wiring import Wiring
-from inventory.problems import Finding, InputError, did_you_mean
+from inventory.problems import Finding, InputError, did_you_mean, first_names
 
 Link = tuple[int, int]
 """The two switches that a link joins, the smaller first."""
@@ -153,9 +153,7 @@ def resolve_name(wiring: Wiring, hardware: Hardware | None, word: str) -> RiskGr
         if (wiring.far[u] == v).any():
             return RiskGroup(word, links=((min(u, v), max(u, v)),))
         neighbours = [names[w] for w in wiring.far[u].tolist() if w >= 0]
-        more = len(neighbours) - NEIGHBOURS_NAMED
-        and_more = f" and {more} more" if more > 0 else ""
-        todo = f"{names[u]} is joined to {', '.join(neighbours[:NEIGHBOURS_NAMED])}{and_more}"
+        todo = f"{names[u]} is joined to {first_names(neighbours, NEIGHBOURS_NAMED)}"
     required = "a node, or a link as two nodes that it joins, such as 3-8"
     raise InputError.of(required, word, todo)
 

@@ -37,6 +37,7 @@ from controller.switches.events import BuildKept, MoveFinished, RoundStarted
 from controller.switches.rounds import Messages, Rounds
 from controller.switches.session import LiveFabric
 from controller.switches.switch import AMISS
+from inventory.problems import first_names
 
 SETTLE = 0.05
 """Seconds between two rounds: longer than a packet stays on a link and in its queue."""
@@ -172,8 +173,7 @@ class Rollout:
             f"{self._round_programs.names[vertex]} ({self.fabric.state(vertex)})"
             for vertex in self._awaited
         ]
-        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-        return f"{', '.join(names[:MOST_NAMED])}{more}, whose links are up"
+        return f"{first_names(names, MOST_NAMED)}, whose links are up"
 
     @property
     def waits(self) -> bool:
@@ -279,8 +279,7 @@ class Rollout:
         """Stop a move that cannot begin after reading; undo one that another controller began."""
         fabric = self.fabric
         missing = fabric.missing()
-        more = f" and {len(missing) - MOST_NAMED} more" if len(missing) > MOST_NAMED else ""
-        named = ", ".join(missing[:MOST_NAMED]) + more
+        named = first_names(missing, MOST_NAMED)
         first_error = next((f"{name}: {text}" for name, text in fabric.errors.items()), None)
         reason = first_error or f"not in sync: {named}"
         if self.inherited is None:

@@ -34,6 +34,7 @@ from controller.switches.switch import (
     Switch,
     most_at_once,
 )
+from inventory.problems import first_names
 
 GROUPS_NAMED = 3
 """Most borrowed groups that an event names."""
@@ -424,10 +425,7 @@ class LiveFabric:
             return
         name = self.names[vertex]
         if switch.certificate is not None and name not in switch.certificate:
-            names = sorted(switch.certificate)
-            named = ", ".join(names[:MOST_NAMED]) or "no switch"
-            if len(names) > MOST_NAMED:
-                named += f" and {len(names) - MOST_NAMED} more"
+            named = first_names(sorted(switch.certificate), MOST_NAMED) or "no switch"
             reason = f"it has the datapath id of switch {name} and a certificate that names {named}"
             self.rejected.add(events.PeerMisnamed, switch.peer.rpartition(":")[0], reason)
             self._close(key)

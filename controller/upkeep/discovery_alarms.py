@@ -17,6 +17,7 @@ from compilers.audit.wiring_audit import WiringAudit
 from compilers.wiring.wiring import Wiring
 from controller.switches import events
 from controller.switches.events import Event
+from inventory.problems import first_names
 
 MOST_NAMED = 3
 """Links or switches that an alarm names."""
@@ -56,7 +57,7 @@ class DiscoveryAlarms:
         before, self.doubtful = self.doubtful, doubtful
         if (doubtful & ~before).any():
             names = self._link_names(doubtful)
-            return [events.LinksDoubtful(len(names), first_names(names))]
+            return [events.LinksDoubtful(len(names), first_names(names, MOST_NAMED))]
         if before.any() and not doubtful.any():
             return [events.LinksCertain()]
         return []
@@ -94,9 +95,3 @@ class DiscoveryAlarms:
         """What kind of move it is, and the node and port at both ends, as the event has them."""
         node, name = self._ports.node, self._ports.name
         return move.kind, node(move.a), name(move.a), node(move.b), name(move.b)
-
-
-def first_names(names: list[str]) -> str:
-    """The first `MOST_NAMED` of these names, and how many more there are."""
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return ", ".join(names[:MOST_NAMED]) + more

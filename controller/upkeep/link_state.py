@@ -81,10 +81,10 @@ from controller.settings import Duties
 from controller.switches import events
 from controller.switches.events import Event
 from controller.upkeep.discovery import Discovery, LinkEnds
-from controller.upkeep.discovery_alarms import DiscoveryAlarms, first_names
+from controller.upkeep.discovery_alarms import MOST_NAMED, DiscoveryAlarms
 from controller.upkeep.flap_damping import Penalties
 from controller.upkeep.spared import AvoidedParts
-from inventory.problems import InputError
+from inventory.problems import InputError, first_names
 
 BATCH_SHARE = 0.2
 """By this part of the patience a switch may be drained early, with one that left before it."""
@@ -599,11 +599,11 @@ class Links:
         self._spared_links, self._spared_switches = avoided.spared()
         if (self._spared_links & ~links_before).any():
             names = self._named(self._spared_links)
-            self._events.append(events.LinksKept(len(names), first_names(names)))
+            self._events.append(events.LinksKept(len(names), first_names(names, MOST_NAMED)))
         if (self._spared_switches & ~switches_before).any():
             spared = np.flatnonzero(self._spared_switches).tolist()
             names = [self.wiring.names[vertex] for vertex in spared]
-            self._events.append(events.SwitchesKept(len(names), first_names(names)))
+            self._events.append(events.SwitchesKept(len(names), first_names(names, MOST_NAMED)))
         self.dead = self.cables.at_both_ends(self._broken | links & ~self._spared_links)
         self.drained = switches & ~self._spared_switches
 

@@ -21,7 +21,7 @@ from compilers.tables.build import Build
 from compilers.targets.options import Chosen
 from extensions.host_paths.host_path_set import Carriers
 from extensions.host_paths.probe_set import fewest, probe_set
-from inventory.problems import InputError
+from inventory.problems import InputError, first_names
 
 Numbers = NDArray[np.int64]
 MOST_NAMED = 8
@@ -262,26 +262,21 @@ class Localisation:
         if self.found:
             return f"{self.found} is down"
         if self.candidates:
-            return f"one of these is down, the report does not say which: {_few(self.candidates)}"
+            names = first_names(self.candidates, MOST_NAMED)
+            return f"one of these is down, the report does not say which: {names}"
         if self.one_way:
             return (
                 "one of these links is down in this direction only, or the access link of a host "
-                f"at an end: {_few(self.one_way)}"
+                f"at an end: {first_names(self.one_way, MOST_NAMED)}"
             )
         if self.together:
             return f"{' and '.join(self.together)} are down"
         if self.parts:
             return (
                 "no single link or switch explains the report; several have failed, which may be "
-                f"among these: {_few(self.parts)}"
+                f"among these: {first_names(self.parts, MOST_NAMED)}"
             )
         return "no link or switch explains the report: every one that a lost probe crosses forwards"
-
-
-def _few(names: Sequence[str]) -> str:
-    """The first names, and how many more there are."""
-    unnamed = len(names) - MOST_NAMED
-    return ", ".join(names[:MOST_NAMED]) + (f" and {unnamed} more" if unnamed > 0 else "")
 
 
 def _require_hosts(build: Build) -> None:
@@ -294,7 +289,9 @@ def _require_hosts(build: Build) -> None:
     without_hosts = np.flatnonzero(build.topology.present & ~has_hosts).tolist()
     if without_hosts:
         names = [build.wiring.names[v] for v in without_hosts]
-        raise InputError.of("hosts at every switch, where probes begin and end", _few(names))
+        raise InputError.of(
+            "hosts at every switch, where probes begin and end", first_names(names, MOST_NAMED)
+        )
 
 
 class _Crossings(NamedTuple):

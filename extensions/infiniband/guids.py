@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.tables.build import Build
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError, Problem, first_names
 
 MADE_UP = 0x0250460000000000
 """The block of made-up GUIDs, locally administered (EUI-64, IEEE 802). The bits from `VERTEX_SHIFT`
@@ -82,12 +82,6 @@ def _guid_problems(
             yield Problem(
                 key=key,
                 required=required,
-                given=f"none in the inventory for {_some(names)}",
+                given=f"none in the inventory for {first_names(names, MOST_NAMED)}",
                 todo="enter it there and compile again; for a simulator: `set guids=made-up`",
             )
-
-
-def _some(names: list[str]) -> str:
-    """The first few names, and how many more there are."""
-    unnamed = len(names) - MOST_NAMED
-    return ", ".join(names[:MOST_NAMED]) + (f" and {unnamed} more" if unnamed > 0 else "")

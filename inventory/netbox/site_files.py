@@ -21,7 +21,7 @@ from inventory.netbox.device_types import (
 from inventory.netbox.interface_types import DeviceInterface
 from inventory.netbox.netbox_tables import NETBOX_TABLES, CsvRow, read_table
 from inventory.netbox.panel_ports import PanelPorts
-from inventory.problems import InputError, Problem, file_name, shown
+from inventory.problems import InputError, Problem, file_name, first_names, shown
 from inventory.yamlfile import Document, read
 
 SUFFIXES = {".yaml", ".yml", ".csv"}
@@ -46,9 +46,7 @@ class LeftOut:
     def lines(self) -> Iterator[str]:
         """A sentence for each reason. Cables that belong to no link are only counted (`cables`)."""
         for reason, names in self.devices.items():
-            unnamed = len(names) - MOST_NAMED
-            ending = f" and {unnamed} more" if unnamed > 0 else ""
-            yield f"left out, {reason}: {', '.join(names[:MOST_NAMED])}{ending}"
+            yield f"left out, {reason}: {first_names(names, MOST_NAMED)}"
         if self.interfaces:
             kinds = ", ".join(f"{count} {kind}" for kind, count in self.interfaces.items())
             yield f"interfaces left out of node types: {kinds}"

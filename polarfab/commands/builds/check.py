@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from inventory.problems import first_names
 from polarfab.output.earlier_build import earlier_build
 from polarfab.output.inventory_warnings import warn_of_losses, warn_of_planned
 from polarfab.output.verb_output import (
@@ -125,12 +126,6 @@ def wiring(folder: Path, facts: tuple[Path, ...], adopt: Path | None, as_json: b
         raise click.exceptions.Exit(1)
 
 
-def _first_names(names: list[str]) -> str:
-    """The first `MOST_NAMED` names, and how many more there are."""
-    unnamed = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
-    return ", ".join(names[:MOST_NAMED]) + unnamed
-
-
 def _nodes_of_missing_cables(facts: dict[str, Any]) -> set[str]:
     """The nodes of the missing cables, by `WiringReport.as_dict`."""
     return {cable[end]["node"] for cable in facts["missing"] for end in ("a", "b")}
@@ -161,13 +156,15 @@ def _print_wiring(report: WiringReport) -> None:
     empty = facts["empty_tables"]
     if empty:
         click.echo(
-            f"tables without a neighbour: {_first_names(empty)}; is LLDP on, and are ports up?"
+            f"tables without a neighbour: {first_names(empty, MOST_NAMED)}; is LLDP on, and are "
+            "ports up?"
         )
     lacking_cables = _nodes_of_missing_cables(facts)
     unpowered = [name for name in facts["absent_nodes"] if name in lacking_cables]
     if unpowered:
         click.echo(
-            f"neither read nor seen by a neighbour: {_first_names(unpowered)}; is the power on?"
+            f"neither read nor seen by a neighbour: {first_names(unpowered, MOST_NAMED)}; is the "
+            "power on?"
         )
     for cycle in facts["wrong_places"]:
         turn = "in each other's place" if len(cycle) == 2 else "each in the next one's place"

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from inventory.problems import first_names
 from polarfab.durations import Seconds
 from polarfab.output.verb_output import counted, json_option, print_json, progress, say
 from polarfab.output.verification_output import say_caveats
@@ -107,10 +108,9 @@ def _say_absent(controller: ControllerAddress) -> None:
         return  # it refuses the move at once
     names = [switch["name"] for switch in state["switches"] if switch["state"] == "absent"]
     if names:
-        more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
         say(
             f"the controller waits {ROLLOUT_PATIENCE:.0f} s at most for switches that are not "
-            f"connected: {', '.join(names[:MOST_NAMED])}{more}"
+            f"connected: {first_names(names, MOST_NAMED)}"
         )
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from inventory.problems import first_names
 from polarfab.output.plane_output import merged_reports, say_plane, side_by_side
 from polarfab.output.verb_output import (
     counted,
@@ -250,9 +251,7 @@ def _range_in_words(numbers: Sequence[int]) -> str:
 
 def _first_names(names: Sequence[str]) -> str:
     """The first few names; with --verbose all."""
-    if volume() > 0 or len(names) <= MOST_NAMED:
-        return ", ".join(names)
-    return f"{', '.join(names[:MOST_NAMED])} and {len(names) - MOST_NAMED:,} more"
+    return first_names(names, len(names) if volume() > 0 else MOST_NAMED)
 
 
 def _print_rows(report: dict[str, Any]) -> None:
